@@ -1,10 +1,10 @@
 /** A bulk replay that is killed in the middle, on MariaDB, with a ledger that books every payment once. */
 import { createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe } from "vitest";
-import { type Mariadb, startMariadb } from "../effects/mariadb-server.ts";
+import { type MariadbServer, startMariadb } from "../effects/mariadb-server.ts";
 import { runsAgain } from "./harness/again-cases.ts";
 
-let server: Mariadb;
+let server: MariadbServer;
 beforeAll(async () => {
   server = await startMariadb();
 });

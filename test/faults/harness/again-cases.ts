@@ -28,7 +28,7 @@ export function runsAgain({ name, inboxAt, ledgerAt }: AgainGround): void {
   const title = `${FINISHED} finished events on ${name} run exactly once more, though the process that replays them is killed in the middle and new ones come`;
   it(title, { timeout: 2 * WITHIN_MS }, () =>
     withScope(async (scope) => {
-      const system = System.create(scope, await inboxAt(scope), newSeed());
+      const system = System.create(scope, await inboxAt(scope), newSeed("a bulk replay"));
       const ledger = await ledgerAt?.(scope);
       if (ledger !== undefined) await createLedger(ledger);
       const config = await system.config({

@@ -41,6 +41,14 @@ export type InboxConfig =
 /** The act of SQLite during which the process is killed. */
 export type KillDuring = "checkpoint" | "pruning";
 
+/** A bulk replay, which several processes can carry out one after the other. */
+export interface BulkConfig {
+  readonly name: string;
+  /** What was accepted before this time. */
+  readonly until: number;
+  readonly perSecond: number;
+}
+
 /** The configuration of a process under test, as JSON in its environment. */
 export interface ChildConfig {
   readonly port: number;
