@@ -56,8 +56,9 @@ const manyHistories = ["test/simulation/many.test.ts"];
 
 /** Processes, servers and networks that die, on a real clock; and hints between processes, which are measured. */
 const faultsOnSqlite = ["test/faults/sqlite.test.ts"];
-const faultsOnPostgres = ["test/faults/{postgres*,ledger}.test.ts"];
-const faultsOnRedis = ["test/faults/!(sqlite|postgres*|ledger).test.ts", "test/contract/redis-hints.test.ts"];
+const faultsOnPostgres = ["test/faults/postgres*.test.ts"];
+const faultsOnMysql = ["test/faults/mysql*.test.ts"];
+const faultsOnRedis = ["test/faults/!(sqlite|postgres*|mysql*).test.ts", "test/contract/redis-hints.test.ts"];
 
 /** One more than there are cores, since many files wait for a process or a server. Vitest alone takes one less. */
 const WORKERS = availableParallelism() + 1;
@@ -139,6 +140,7 @@ export default defineConfig({
       project("rest-faults-sqlite", faultsOnSqlite, FAULTS),
       project("rest-faults", faultsOnRedis, FAULTS),
       project("rest-faults-postgres", faultsOnPostgres, FAULTS),
+      project("rest-faults-mysql", faultsOnMysql, FAULTS),
     ],
   },
 });

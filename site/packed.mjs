@@ -7,16 +7,17 @@ import { allPages, sections, writePages, writtenPages } from "./content.mjs";
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), "../packages/core/docs");
 
-/** Sections of the table of contents that are for contributors. */
-const INTERNAL = ["Internals", "Decisions"];
+/** What is for contributors: a section of the table of contents, and what it leads to. */
 const internal = new Set(
   sections()
-    .filter(({ heading }) => INTERNAL.includes(heading))
+    .filter(({ heading }) => heading === "Internals")
     .flatMap(({ pages }) => pages.map(({ source }) => source)),
 );
 const pages = allPages().filter(
   ({ source }) =>
-    !internal.has(source) && !source.startsWith("test/") && source !== "packages/pages/README.md",
+    !internal.has(source) &&
+    !/^(?:test|docs\/decisions)\//.test(source) &&
+    source !== "packages/pages/README.md",
 );
 const linked = (page, place) => (place === null ? null : posix.relative(posix.dirname(page.place), place));
 

@@ -44,11 +44,7 @@ export default defineConfig({
     ],
     sidebar: sections().map(({ heading, pages }) => ({
       text: heading,
-      collapsed: heading === "Decisions",
-      items: pages.map(({ title, says, place }) => ({
-        text: heading === "Decisions" ? `${title}: ${says}` : title,
-        link: address(place),
-      })),
+      items: pages.map(({ title, place }) => ({ text: title, link: address(place) })),
     })),
   },
 });

@@ -1,4 +1,4 @@
-/** Who begins an event, and when: at its acceptance where there is a place, in turn with what has waited, never twice. */
+/** Which process begins an event, and when: at its acceptance if a place is free, after the events that have waited, and never twice. */
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";
 import { type ContractCase, type Gate, newGate, onFreshData, type Process, type Rig } from "./rig.ts";
@@ -25,7 +25,7 @@ function holding(): SampleRunner & { letGo(id: string): void; readonly running: 
   return Object.assign(runner, { running, letGo: (id: string) => gateOf(id).open() });
 }
 
-/** Lets what is under way come to rest; no lease passes. */
+/** Waits until nothing is under way; no lease passes. */
 const rest = (rig: Rig): Promise<void> => rig.advance(rig.leaseMs / 10);
 
 /** Waits until handlers of these events run, and of no others: a store that is slow or busy takes its time. */
@@ -303,7 +303,7 @@ export const beginCases: readonly ContractCase[] = [
       const second = await other.inbox.accept(event, { handle: runner });
       expect(second).toMatchObject({ outcome: "duplicate", begun: true });
       expect(await rig.until(second.handled ?? Promise.reject())).toEqual({ state: "done", ran: true });
-      // What another process runs at this moment is told as such.
+      // An event that another process runs at this moment is reported as running.
       const [begun, free] = [newGate(), newGate()];
       const slow = sampleEvent(newId(), rig.now());
       const running = await one.inbox.accept(slow, {

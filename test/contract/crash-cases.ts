@@ -107,7 +107,7 @@ export const crashCases: readonly ContractCase[] = [
         const eventId = await dying.deliver(fields);
         void dying.work();
         await dying.process.dead;
-        // What was begun is leased by the dead one for a while: nobody else has it before that is over.
+        // The dead process still has the lease of the event that it began. Nobody else gets the event before that lease is over.
         const survivor = merchantWith(rig.start(), attempts);
         const before = attempts.length;
         await survivor.work();
@@ -118,7 +118,7 @@ export const crashCases: readonly ContractCase[] = [
         await survivor.work();
         expect(attempts).toEqual(expected);
         expect((await survivor.life(eventId))?.state).toBe("done");
-        // Each attempt that may be a second one of the same work is told of.
+        // Each attempt that may repeat the same work is announced by a notice.
         const twice = expected.some((one) => one.endsWith("2"));
         expect((await noticed(survivor, "double-risk")).map(({ why }) => why)).toEqual(
           twice ? ["died-while-running"] : [],
@@ -197,7 +197,7 @@ export const crashCases: readonly ContractCase[] = [
         await dying.dead;
         const { inbox } = rig.start();
         const other = sampleEvent(newId(), rig.now(), { referenceKey });
-        // Who claimed first has the reference, although its event was not recorded yet.
+        // The first claim has the reference, although its event was not recorded yet.
         expect(await outcomes(inbox, moment === "after" ? [other, event] : [event, other])).toEqual(
           moment === "after" ? ["held", "new"] : ["new", "held"],
         );

@@ -101,7 +101,7 @@ export const expiryCases: readonly ContractCase[] = [
       for (const eventId of [waiting.key + waiting.slot, heldId])
         expect(await inbox.events.get(eventId)).not.toBeNull();
       await rig.advance(RETENTION_MS - HOUR_MS);
-      // The service may sign the event anew after all that time: it is still known. What does not say when it was signed is too.
+      // The service may sign the event anew after all that time: it is still known. So is an event that does not say when it was signed.
       expect(await outcomes(inbox, [{ ...waiting, signedAt: rig.now() }, held])).toEqual([
         "duplicate",
         "duplicate",

@@ -1,4 +1,4 @@
-/** What a full Redis still has to do: everything but take new events. */
+/** A full Redis has to go on with everything but new events. */
 import { expect } from "vitest";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
 import type { RecordStore, Swap } from "../../packages/core/src/inbox/store.ts";

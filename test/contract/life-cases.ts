@@ -1,4 +1,4 @@
-/** What can be said of one event afterwards, and of all of them together. */
+/** What an inbox shows of one event afterwards, and of all events together. */
 import { resplitPair } from "@payhooks/core/testing";
 import { expect } from "vitest";
 import { depositOf, merchantOn } from "./merchant.ts";

@@ -63,7 +63,7 @@ async function later<T>(action: () => T): Promise<T> {
   return action();
 }
 
-/** What was begun before time moves on takes some calls, and each of them a turn or two. */
+/** The work that was begun before time moves on takes some calls, and each call takes a turn or two. */
 async function rest(): Promise<void> {
   for (let turn = 0; turn < 30; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -14,7 +14,7 @@ const AT_ONCE = 3;
 
 type Answer = Pick<ModelAnswer, "outcome" | "reason" | "slot">;
 
-/** What happened to a record, in one order that explains the answers; null: everything that waited was run. */
+/** The steps of a record, in one order that explains the answers; null: everything that waited was run. */
 type History = readonly (ModelDelivery | null)[];
 
 /** Plays so many transactions of so many rounds. Throws when no order explains what was answered. */

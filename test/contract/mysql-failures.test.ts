@@ -204,7 +204,7 @@ describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
       const next = swapOf(store, first.key, first, accepted(first.key, now));
       const [locked] = await swapAll(store, [next]);
       expect(["not-written", "unknown"]).toContain(locked?.kind);
-      // What is locked is left to others: a look does not wait for it.
+      // A look does not wait for a locked record, and leaves it to others.
       expect((await store.takeDue({ usual: 5, patient: 0 }, 1_000)).records).toEqual([]);
       await admin.query("ROLLBACK");
       const [made] = await swapAll(store, [{ ...next, at: store.now(first.key) }]);

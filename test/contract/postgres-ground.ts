@@ -64,7 +64,7 @@ export function postgresGround(connect: () => Way): Ground {
   const cuts: (() => void)[] = [];
   return {
     clock: environmentOf(),
-    // What is under way has to come to rest in it, on a busy machine too.
+    // Calls that are under way have to end in this time, on a busy machine too.
     advance: (ms) => pause(Math.max(ms + 5, REST_MS)),
     timeTravel: false,
     leaseMs: LEASE_MS,

@@ -129,7 +129,7 @@ describe("moveRecords", () => {
       expect(await countsOf(to)).toMatchObject({ waiting: 50, running: 50, held: 50 });
       expect(await countsOf(from)).toMatchObject({ waiting: 0, running: 0, held: 0, oldestDueAt: null });
       expect(await from.list({}, null, 10)).toEqual({ events: [], next: null });
-      // What is due there is found: what waits, what a dead process had begun, and what is held and was told to nobody yet.
+      // A look finds the events that wait, those that a dead process had begun, and held ones whose onHeld handlers were not called.
       expect((await takeDue(to, 1_000, 1_000)).records).toHaveLength(150);
 
       const nothing = { waiting: 0, retrying: 0, running: 0, held: 0, finished: 0 };

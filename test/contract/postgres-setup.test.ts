@@ -1,4 +1,4 @@
-/** What the start says about a wrong set-up, in words; and which settings of programs and roles the inbox works with all the same. */
+/** The start explains a wrong set-up in words. The inbox works with these settings of programs and roles. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -126,7 +126,7 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
       const store = connect();
       await store.open();
       await backlog(store);
-      /** What all keys take. The server's own total also has buffers and scripts. */
+      /** The memory of all keys. The server's own total also has buffers and scripts. */
       const used = async (): Promise<number> => {
         const sizes = ((await server.tell("KEYS", "*")) as readonly string[]).map((key) =>
           server.tell("MEMORY", "USAGE", key),

@@ -23,7 +23,7 @@ export function redisGround(connect: () => Redis | Cluster): Ground {
   return {
     ...redisKind,
     clock: environmentOf(),
-    // What is under way has to come to rest in it, on a busy machine too.
+    // Calls that are under way have to end in this time, on a busy machine too.
     advance: (ms) => pause(Math.max(ms + 5, REST_MS)),
     leaseMs: LEASE_MS,
     open() {

@@ -1,4 +1,4 @@
-/** What a Redis must be like, and what is said of one that is not. */
+/** The start checks the settings of Redis, and explains the wrong ones. */
 import { redisStore, type ScriptClient } from "@payhooks/core/redis";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";

@@ -15,7 +15,7 @@ export interface ModelDelivery {
   readonly isReused?: boolean;
 }
 
-/** What the table answers. */
+/** The answer of the table. */
 export interface ModelAnswer {
   readonly outcome: "new" | "progress" | "duplicate" | "stale" | "held";
   readonly reason: Exclude<ModelSlot["verdict"], "run"> | null;

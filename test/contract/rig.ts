@@ -1,5 +1,5 @@
 /**
- * What the contract needs of a store to try an inbox: several processes on the same data, each of which can die, freeze
+ * The contract tries an inbox in several processes on the same data. This file makes them. Each of them can die, freeze
  * or lose its connection before and after any call.
  */
 import {
@@ -24,7 +24,7 @@ export interface Parts {
   cut?(): void;
 }
 
-/** What decides which cases are meant for a ground. */
+/** The traits of a ground, which decide which cases are meant for it. */
 export interface GroundKind {
   /** True where `advance` can pass days: otherwise the cases about windows and expiry are left out. */
   readonly timeTravel: boolean;
@@ -52,9 +52,9 @@ export interface Ground extends GroundKind {
 /** A moment before or after a call of the store. Writes are named by what they do, see `write-names.ts`. */
 export type Moment = "before" | "after";
 /**
- * What happens to a process at such a moment; a write has a moment after it only if it was made. `fail`: the call is not made and the process is told so; afterwards it is
- * the same as `lose`. `lose`: nobody knows whether it was made, which it was not (before) or was (after). `refuse`: the
- * store does not take this write.
+ * The fate of a process at such a moment; a write has a moment after it only if it was made. `fail`: the call is not made, and the
+ * process gets an error that says so; after the call it is the same as `lose`. `lose`: the process gets an error that does not say
+ * whether the call was made. It was not made (before), or was (after). `refuse`: the store does not take this write.
  */
 export type Fate = "die" | "freeze" | "fail" | "lose" | "refuse" | undefined;
 export type Fates = (moment: Moment, call: string) => Fate;
@@ -77,7 +77,7 @@ export interface Process {
   thaw(): void;
 }
 
-/** What else a process may have of its own. */
+/** Things that a process may have of its own. */
 export interface ProcessOptions {
   /** Its store, changed. */
   readonly store?: (store: RecordStore) => RecordStore;
@@ -131,7 +131,7 @@ export function onFreshData(
 
 const MOST_STEPS = 200;
 
-/** Lays processes on the ground. */
+/** Starts processes on a ground. */
 export function rigOn(ground: Ground): Rig {
   const { advance, timeTravel, leaseMs, endsWithProcess } = ground;
   /** Every record that was written, by its version: what a write changes is seen beside the one before it. */
@@ -158,7 +158,7 @@ export function rigOn(ground: Ground): Rig {
       return process;
     },
     close() {
-      // What a case has left behind goes on nowhere.
+      // Stop every process that the case started.
       for (const process of started) process.kill();
       return ground.close();
     },
@@ -216,7 +216,7 @@ function startProcess(
     return thawed;
   }
 
-  /** What becomes of each of these calls; at once, unless the process is frozen, or dead. */
+  /** The fate of each of these calls. It is known at once, unless the process is frozen or dead. */
   function meet(moment: Moment, names: readonly string[]): Awaitable<readonly Fate[]> {
     if (thawed !== null) return thawed.passed.then(() => meet(moment, names));
     const met = names.map((name) => (alive ? fates(moment, name) : "die"));
@@ -227,7 +227,7 @@ function startProcess(
       : met;
   }
 
-  /** What a dead process's calls come to, nobody hears: neither their answers nor that its connections are gone. */
+  /** The calls of a dead process end without an answer: nothing in it may learn that its connections are gone. */
   function whileAlive<T>(answer: Awaitable<T>): Awaitable<T> {
     if (!(answer instanceof Promise)) return answer;
     return answer.catch((error: unknown) => {
@@ -273,7 +273,7 @@ function startProcess(
       const made = items.filter((_, at) => !isBreak(before[at]));
       return then(made.length === 0 ? [] : whileAlive(store.swap(made)), (results) => {
         const byVersion = new Map(made.map(({ version }, at) => [version, results[at]]));
-        // What met another version was not made, whatever it was for.
+        // A write that met another version was not made, whatever its name is.
         const outcomes = items.map(({ version }, at): string => {
           const kind = byVersion.get(version)?.kind ?? "broken";
           return kind === "written" ? (names[at] ?? "") : kind;

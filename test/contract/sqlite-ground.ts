@@ -6,7 +6,7 @@ import { type SqliteHandle, sqliteStore } from "@payhooks/core/sqlite";
 import { type Ground, type GroundKind, withOverrides } from "./rig.ts";
 import { skippingClock } from "./skipping-clock.ts";
 
-/** What survives a death of the machine is not the contract's to test: a disk in memory saves a thousand fsyncs. */
+/** The contract does not test the death of a machine. So the file can be on a disk in memory, which saves a thousand fsyncs. */
 const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 export const sqliteKind: GroundKind = { timeTravel: true, endsWithProcess: false };
@@ -20,7 +20,7 @@ export function sqliteGround(open: (file: string) => SqliteHandle): Ground {
     ...sqliteKind,
     clock,
     async advance(ms) {
-      // What was begun before time moves on takes some commits, and each of them a turn.
+      // The work that was begun before time moves on takes some commits, and each commit takes a turn.
       for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
       await advance(ms);
     },

@@ -6,7 +6,7 @@ import type { SqliteHandle } from "../../packages/core/src/sqlite/handle.ts";
 import { sqliteStore } from "../../packages/core/src/sqlite/store.ts";
 import { fakeClock } from "../../packages/core/src/testing/clock.ts";
 
-/** What survives a death of the machine is not the contract's to test: a disk in memory saves a thousand fsyncs. */
+/** The contract does not test the death of a machine. So the file can be on a disk in memory, which saves a thousand fsyncs. */
 const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 export const sqliteTraits: StoreTraits = {

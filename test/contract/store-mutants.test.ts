@@ -17,11 +17,11 @@ interface Mutant {
   readonly name: string;
   /** Begins the name of the case that must catch it. */
   readonly caughtBy: string;
-  /** What it does otherwise than the memory store. */
+  /** The difference to the memory store. */
   readonly change: (store: MemoryStore) => Partial<RecordStore>;
 }
 
-/** What a store with a scan knows of its records: the memory store has none. */
+/** Gives the memory store a scan, which it does not have, by remembering the keys that were written. */
 const withScan =
   (
     page: (keys: readonly string[], store: MemoryStore) => Promise<readonly (Versioned | null)[]>,

@@ -384,7 +384,7 @@ export const workCases: readonly ContractCase[] = [
       expect(runner.ran).toEqual(["SUCCESS"]);
       const closing = inbox.close({ graceMs: rig.leaseMs });
       await rig.advance(rig.leaseMs / 2);
-      // What is held in memory is lost as well.
+      // Held events in memory are lost as well.
       expect(await closing).toEqual({ unfinished: 1 });
       expect(runner.ran).toEqual(["SUCCESS", "SUCCESS", "tell SUCCESS"]);
     },

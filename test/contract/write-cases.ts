@@ -1,4 +1,4 @@
-/** What becomes of writes: recognised as one's own, sent again, refused, or grouped with others. */
+/** Writes that are recognised as one's own, sent again, refused, or grouped with others. */
 import type { RecordStore, Swap, SwapResult, Versioned } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";

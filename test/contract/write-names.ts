@@ -1,7 +1,7 @@
 import type { IdempotencyRecord, Swap } from "@payhooks/core/inbox";
 
 /**
- * What a write is for, told from the record that it makes and the one that it replaces. What travels in one write is
+ * Names a write by comparing the record that it makes with the one that it replaces. Steps that are made by one write are
  * joined by `+`: `accept+begin+started` accepts an event, begins it and marks its first handler as started.
  */
 export function nameOf({ record }: Pick<Swap, "record">, was: IdempotencyRecord | null): string {
@@ -34,7 +34,7 @@ function nameWithoutSlots({ identity, lease }: IdempotencyRecord, was: Idempoten
 
 const ORDER = ["accept", "replay", "discard", "finish", "begin"];
 
-/** What was there before goes before what comes next; steps keep their places behind. */
+/** The end of a run is named before the begin of the next one. All other steps come behind, in their order. */
 function byOrder(a: string, b: string): number {
   const place = (name: string): number => {
     const at = ORDER.findIndex((one) => name.startsWith(one));
@@ -49,7 +49,7 @@ function endOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readon
   const before = led === null ? undefined : was?.slots[led.slot];
   if (led === null || slot === undefined || slot.token === led.token || record.lease?.token === led.token)
     return [];
-  // Whoever takes over a lease that lapsed ends no run.
+  // To take over a lapsed lease does not end a run.
   if (slot.token !== `${led.token}.` && record.lease?.slot === led.slot) return [];
   if (slot.state === "waiting") return slot.replays > (before?.replays ?? 0) ? [] : ["finish retry"];
   if (slot.state === "held") return [slot.told && before?.state === "held" ? "finish told" : "finish held"];

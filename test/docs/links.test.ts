@@ -44,11 +44,11 @@ describe("links in the documentation", () => {
     ]);
   });
 
-  it("reach every page: the index leads to each", () => {
+  it("reach every page: the index leads to each, but for the decisions, which have their own", () => {
     const linked = linksIn(readDocument("docs/README.md")).map((target) => target.split("#")[0]);
     const pages = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
       .map((file) => file.replaceAll("\\", "/"))
-      .filter((file) => file.endsWith(".md") && file !== "README.md");
+      .filter((file) => file.endsWith(".md") && file !== "README.md" && !/^decisions\/\d/.test(file));
     expect(pages.filter((page) => !linked.includes(page))).toEqual([]);
   });
 });

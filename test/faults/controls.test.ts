@@ -11,7 +11,7 @@ import { newSeed, type Scope, until, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
 import { isCaught, keys, SOUND, System, type Verdict } from "./harness/system.ts";
 
-/** What a scenario is played on. */
+/** The inbox of a scenario. */
 interface Stage {
   readonly scope: Scope;
   readonly redis: RedisServer;
@@ -28,7 +28,7 @@ interface Control {
   readonly inboxAt?: (scope: Scope, redis: RedisServer) => Promise<InboxConfig>;
   /** Default: something is lost, untold, or done twice in silence. */
   readonly harm?: (verdict: Verdict, system: System) => boolean;
-  /** What is played without the mistake. Default: the inbox as it is. */
+  /** The scenario without the mistake. Default: the inbox as it is. */
   readonly right?: Variant;
 }
 

@@ -1,4 +1,4 @@
-/** What the machine keeps a process from is no answer's fault; what the process does itself is. */
+/** A delay that the machine causes does not count against an answer. A delay by the process itself does. */
 import { spawn } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { lengthWithoutLag, type Span, watchLag } from "./harness/lag.ts";

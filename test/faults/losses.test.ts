@@ -29,7 +29,7 @@ import { RedisServer, startCluster } from "./harness/redis-server.ts";
 import { pause, type Scope, until, withScope } from "./harness/scope.ts";
 import { keys } from "./harness/system.ts";
 
-/** What an operator is promised. */
+/** The time that an operator is promised. */
 const NOTICED_WITHIN_MS = 5_000;
 /** After so long without a commit of another handle, SQLite has certainly written its log back. */
 const QUIET_MS = 6_000;

@@ -20,7 +20,7 @@ export function lay(starter: Starter, folder: string, tarballs: Readonly<Record<
   const { name, document, manifest, brings, own } = starter;
   for (const [path, content] of Object.entries(own)) write(folder, path, content);
   copy(starter, folder);
-  const versions = [...brings, ...installsOf(document)].map((one) => {
+  const versions = [...installsOf(document), ...brings].map((one) => {
     const [name = "", version] = one.split(/(?<!^)@/);
     return [name, version ?? tarballs[name] ?? versionOf(name)];
   });

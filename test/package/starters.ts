@@ -27,11 +27,40 @@ const STRICT = {
   moduleDetection: "force",
   skipLibCheck: true,
 };
-const ESM = { type: "module" };
-const TYPED = ["typescript", "@types/node"];
+export const ESM: Readonly<Record<string, string>> = { type: "module" };
+export const TYPED: readonly string[] = ["typescript", "@types/node"];
 
-/** Built by `tsc`, where there is a tsconfig.json, and run by Node. */
-export const SERVERS: readonly (Starter & { readonly runs: string })[] = [
+/** A project that `tsc` builds, where there is a tsconfig.json, and whose `runs` Node runs. */
+export type ServerStarter = Starter & { readonly runs: string };
+
+export const NESTJS: ServerStarter = {
+  name: "nestjs",
+  document: "packages/nestjs/README.md",
+  files: { "src/main.ts": 0 },
+  manifest: ESM,
+  brings: TYPED,
+  own: {
+    "tsconfig.json": {
+      compilerOptions: {
+        module: "nodenext",
+        target: "ES2023",
+        emitDecoratorMetadata: true,
+        experimentalDecorators: true,
+        isolatedModules: true,
+        resolvePackageJsonExports: true,
+        esModuleInterop: true,
+        skipLibCheck: true,
+        strictNullChecks: true,
+        types: ["node"],
+        outDir: "dist",
+      },
+      include: ["src"],
+    },
+  },
+  runs: "dist/main.js",
+};
+
+export const SERVERS: readonly ServerStarter[] = [
   {
     name: "express",
     document: "packages/express/README.md",
@@ -97,32 +126,7 @@ export const SERVERS: readonly (Starter & { readonly runs: string })[] = [
     },
     runs: "dist/server.js",
   },
-  {
-    name: "nestjs",
-    document: "packages/nestjs/README.md",
-    files: { "src/main.ts": 0 },
-    manifest: ESM,
-    brings: TYPED,
-    own: {
-      "tsconfig.json": {
-        compilerOptions: {
-          module: "nodenext",
-          target: "ES2023",
-          emitDecoratorMetadata: true,
-          experimentalDecorators: true,
-          isolatedModules: true,
-          resolvePackageJsonExports: true,
-          esModuleInterop: true,
-          skipLibCheck: true,
-          strictNullChecks: true,
-          types: ["node"],
-          outDir: "dist",
-        },
-        include: ["src"],
-      },
-    },
-    runs: "dist/main.js",
-  },
+  NESTJS,
 ];
 
 const BUNDLED = {
@@ -173,34 +177,6 @@ export const FUNCTIONS: readonly Starter[] = [
     own: { "tsconfig.json": { compilerOptions: { ...STRICT, types: ["node"], outDir: "dist" } } },
   },
 ];
-
-/** SvelteKit's own project, with its server for Node: what the workspace has no need of, so `npm run test:runtimes`. */
-export const SVELTEKIT: Starter = {
-  name: "sveltekit-app",
-  document: "docs/start/sveltekit.md",
-  files: { "src/routes/callbacks/pay/+server.ts": 0 },
-  manifest: ESM,
-  brings: [
-    "@sveltejs/adapter-node@5.5.7",
-    "@sveltejs/kit@2.70.4",
-    "@sveltejs/vite-plugin-svelte@6.2.4",
-    "svelte@5.57.3",
-    "vite@7.3.8",
-    ...TYPED,
-  ],
-  own: {
-    "svelte.config.js":
-      'import adapter from "@sveltejs/adapter-node";\n\nexport default { kit: { adapter: adapter() } };\n',
-    "vite.config.ts":
-      'import { sveltekit } from "@sveltejs/kit/vite";\nimport { defineConfig } from "vite";\n\nexport default defineConfig({ plugins: [sveltekit()] });\n',
-    "tsconfig.json": {
-      extends: "./.svelte-kit/tsconfig.json",
-      compilerOptions: { strict: true, skipLibCheck: true },
-    },
-    "src/app.html":
-      '<!doctype html>\n<html lang="en">\n<head>%sveltekit.head%</head>\n<body>%sveltekit.body%</body>\n</html>\n',
-  },
-};
 
 /** As create-next-app lays it out: `app/` and its configuration in the project's folder. */
 export const NEXT_APP: Starter = {

@@ -2,7 +2,7 @@ import type { PlannedFault } from "./faults.ts";
 import type { SimulatedProcess } from "./process.ts";
 import { REPLICATION_MS, type World } from "./world.ts";
 
-/** What a store without replicas loses when another takes its place. */
+/** How much a store without replicas loses when another one takes its place: the writes of so many milliseconds. */
 const LOST_MS = 150;
 const GRACE_MS = 500;
 /** After its grace a process is closed in this time. */

@@ -11,19 +11,19 @@ export interface HandlerCall {
   readonly handler: string;
   readonly effectId: string;
   readonly attempt: number;
-  /** Of handlers of held entries: they only tell. */
+  /** It was an onHeld handler, which only tells people. */
   readonly isTelling: boolean;
-  /** Names the begin under which it was called; null when the store knows of none. */
+  /** The token of the run in which it was called; null if the store has none. */
   readonly token: string | null;
-  /** Whose lease the store had at that moment. */
+  /** The process whose lease the store had at that moment. */
   readonly leaseThen: string | null;
   readonly from: number;
   /** The store's clock then. */
   readonly now: number;
-  /** When it ended, or its process did. */
+  /** The time at which the call, or its process, ended. */
   to: number | null;
   end: "done" | "threw" | "rejected" | "died" | null;
-  /** Its time was up: it went on unheard. */
+  /** It ran into its timeout: it went on, and its result was ignored. */
   timedOut: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface Answer {
   readonly process: string;
   readonly event: PlannedEvent;
   readonly status: number;
-  /** What the store had of the event at that moment. */
+  /** The event as the store had it at that moment. */
   readonly standing: "over" | "recorded" | "past" | "missing";
 }
 
@@ -47,7 +47,7 @@ export interface Write {
   readonly key: string;
   readonly before: IdempotencyRecord | null;
   readonly after: IdempotencyRecord;
-  /** Whoever runs the old version cannot read it. */
+  /** A process of the old version cannot read it. */
   readonly isNewFormat: boolean;
 }
 
@@ -87,9 +87,9 @@ export interface Closing {
   closedAt: number | null;
 }
 
-/** What came of a history, beside what happened on the way. */
+/** How a history ended. */
 export interface Rest {
-  /** False: it was given up. */
+  /** False: the history did not come to rest, and was given up. */
   readonly isReached: boolean;
   readonly at: number;
   /** The store's clock. */

@@ -10,7 +10,7 @@ import type { Coverage } from "./world.ts";
 /** Histories that a worker plays before it reports. */
 const SHARE = 100;
 
-/** What a worker is given: the core as a module, and the size of its histories. */
+/** The input of a worker: the core as a module, and the size of its histories. */
 export interface WorkerData {
   readonly core: string;
   readonly size: Size | undefined;
@@ -29,7 +29,7 @@ export interface CrewOptions extends Omit<ExploreOptions, "core"> {
   readonly onViolation?: (violation: Violation) => void;
 }
 
-/** Plays histories in one thread for each processor. What it answers does not depend on how many there are. */
+/** Plays histories in one thread for each processor. The result does not depend on the number of threads. */
 export async function exploreInThreads({
   changes,
   seed,

@@ -4,10 +4,10 @@ import type { Chronicle } from "./chronicle.ts";
 import type { Dice } from "./dice.ts";
 import type { Owner, Timeline } from "./timeline.ts";
 
-/** Whoever has connections to it. */
+/** A process that has connections to the database. */
 type Client = Owner & { readonly number: number };
 
-/** What the database answers instead of doing it. */
+/** The error with which the database refuses a statement. */
 class Refusal extends Error {
   readonly code: "rolled back" | "lock" | "statement" | "connection";
 
@@ -39,7 +39,7 @@ interface Transaction extends SimulatedTransaction {
   /** Set by a statement that failed: nothing of it can be committed any more. */
   isBroken: boolean;
   isOver: boolean;
-  /** Its commit is on the way: that arrives, whatever becomes of the client. */
+  /** Its commit was sent. It arrives even if the client dies. */
   isCommitting: boolean;
   endIdle: () => void;
 }
@@ -86,7 +86,7 @@ export class SimulatedDatabase {
     };
   }
 
-  /** A process is gone, and its connections with it. */
+  /** Ends the connections of a process that is gone. */
   drop(client: Client): void {
     for (const tx of this.#open) if (tx.client === client && !tx.isCommitting) this.#end(tx);
   }
@@ -124,7 +124,7 @@ export class SimulatedDatabase {
         this.#ask(tx, (): Stored => {
           const found = this.#ids.get(id);
           if (found !== undefined) return { found };
-          // Another one was faster on the way.
+          // Another transaction stored this id while the statement was on its way.
           if ([...this.#open].some((other) => other !== tx && other.ids.has(id)))
             throw new Refusal("rolled back");
           tx.ids.set(id, as);
@@ -149,13 +149,13 @@ export class SimulatedDatabase {
         for (const [id, as] of tx.ids) this.#ids.set(id, as);
         for (const effect of tx.bookings) booked.set(effect, (booked.get(effect) ?? 0) + 1);
       }
-      // As PostgreSQL does: a transaction that failed is rolled back here, and no error tells so.
+      // As in PostgreSQL: the commit of a transaction that failed rolls it back, and reports no error.
       this.#end(tx);
     });
     if (this.#happens(0.05, "answer", tx)) throw new Refusal("connection");
   }
 
-  /** A statement: there, done, and back. A client that is dead by then never hears of it. */
+  /** Sends a statement, carries it out, and sends the answer back. A client that died in between gets no answer. */
   #ask<T>(tx: Transaction, statement: () => T): Promise<T> {
     const { timeline } = this.#options;
     const { client } = tx;
@@ -179,7 +179,7 @@ export class SimulatedDatabase {
     });
   }
 
-  /** A transaction of a client that says nothing is ended: a frozen process must not keep an id for ever. */
+  /** Ends the transaction of a client that has sent nothing for too long: a frozen process must not keep an id for ever. */
   #idle(tx: Transaction): void {
     const { timeline, patienceMs } = this.#options;
     tx.endIdle();

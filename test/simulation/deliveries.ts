@@ -13,7 +13,7 @@ import type { Delivery } from "../../packages/core/src/protocol/delivery.ts";
 import { systemClock } from "../../packages/core/src/time/clock.ts";
 import type { PlannedEvent } from "./plan.ts";
 
-/** When every history begins, on a clock that is right. */
+/** The right time at which every history begins. */
 export const EPOCH: number = Date.UTC(2026, 0, 1);
 
 /** The merchant's keys: one pair for all histories, since to sign takes long. */

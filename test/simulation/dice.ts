@@ -1,6 +1,6 @@
 /**
- * Chance without a state: what is rolled for a purpose depends on the seed and on that purpose alone. So a history from which
- * one fault or one event is taken away rolls the same for everything else.
+ * Randomness without a state: a number depends only on the seed and on its purpose. So if one fault or one event is taken away
+ * from a history, all other numbers stay the same.
  */
 export class Dice {
   readonly #seed: number;

@@ -71,7 +71,7 @@ async function shrink(plan: Plan, invariant: string, core: Core): Promise<Plan> 
   return smallest;
 }
 
-/** Plans with less in them, those with much less first. */
+/** Plans with less in them. Those with much less come first. */
 function* smallerThan(plan: Plan): Generator<Plan> {
   const { events, faults, decisions, processes } = plan;
   for (let half = events.length >> 1; half > 1; half >>= 1) {
@@ -87,7 +87,7 @@ function without<T>(list: readonly T[], from: number, count: number): readonly T
   return list.filter((_, at) => at < from || at >= from + count);
 }
 
-/** A violation told for a person: the smallest history that has it, line by line, and how to see it again. */
+/** A violation as a text for people: the smallest history that has it, line by line, and the command that repeats it. */
 export async function storyOf(
   { seed, invariant, how }: Violation,
   core: Core,

@@ -1,6 +1,6 @@
-/** What can go wrong, and where. */
+/** The faults of a history, and the places at which they happen. */
 
-/** Where the world meets a process: each is met before its effect and after it. */
+/** The places at which a fault can happen to a process: before and after the effect of each of these calls. */
 export const SITES = [
   "open",
   "read",
@@ -17,7 +17,7 @@ export const SITES = [
 ] as const;
 export type Site = (typeof SITES)[number];
 
-/** What can happen to a process, or to everything, wherever it is. */
+/** Faults of a process, or of everything, which can happen at any place. */
 export const BLOWS = [
   "death",
   "freeze",
@@ -35,11 +35,11 @@ export const BLOWS = [
 ] as const;
 export type Blow = (typeof BLOWS)[number];
 
-/** What can become of one call. */
+/** Faults of a single call. */
 export const SLIPS = ["not-made", "answer-lost", "late", "lands-late", "part", "twice"] as const;
 export type Slip = (typeof SLIPS)[number];
 
-/** Which slips a site knows. */
+/** The slips that can happen at each place. */
 export const SLIPS_OF: Readonly<Record<Site, readonly Slip[]>> = {
   open: ["not-made", "answer-lost", "late"],
   read: ["not-made", "answer-lost", "late"],

@@ -18,7 +18,7 @@ import { type Coverage, storeNow, type World } from "./world.ts";
 
 /** A history that is not at rest after this time will not come to rest. */
 const LIMIT_MS = 120_000;
-/** Whatever was still on its way, however late, shows in this time. */
+/** Every late call and answer has arrived after this time. */
 const QUIET_MS: number = Math.max(...LATE_MS) + 500;
 /** A deploy is over by then: the cron job no longer calls processes that cannot read what the others write. */
 const DEPLOYED_MS = 60_000;
@@ -32,7 +32,7 @@ export async function play(plan: Plan, core: Core, coverage: Coverage, isTold = 
   const { random } = Math;
   // Nobody reads the stacks of a history's errors, and to write them takes longer than all the rest.
   Error.stackTraceLimit = 0;
-  // The one chance that the core takes from elsewhere: how long it waits after a reading that failed.
+  // The core takes randomness from the environment, except for its delay after a failed reading. Make that the same too.
   Math.random = () => 0.5;
   try {
     const history = new History(plan, core, coverage, isTold);
@@ -57,9 +57,9 @@ class History {
   readonly #links: Links;
   readonly #processes: SimulatedProcess[] = [];
   readonly #sender: Sender;
-  /** Decisions that a process has been told, and has not carried out yet. */
+  /** Decisions that were given to a process and are not carried out yet. */
   readonly #deciding = new Set<{ readonly process: SimulatedProcess }>();
-  /** What happens at each site: how often it was met so far, and the faults that are planned there, by their number. */
+  /** For each site: how often a process has come to it, and its planned faults by the number of the visit. */
   readonly #places = { before: new Map<Site, Place>(), after: new Map<Site, Place>() };
   #isEnding = false;
   /** Decisions whose time has not come. */
@@ -136,7 +136,7 @@ class History {
     chronicle.rest = { isReached, at: timeline.now, now: storeNow(this.world), records, unacknowledged };
   }
 
-  /** Begins a period: what is sent and decided between two pauses. */
+  /** Begins a period: the events and decisions between two pauses. */
   #begin(period: number): void {
     const { plan, timeline } = this.world;
     this.#sender.begin(period);
@@ -150,7 +150,7 @@ class History {
     }
   }
 
-  /** Lets happen what is to happen until nothing more does. False: that took too long. */
+  /** Runs everything until nothing is left to run. False: that took too long. */
   #rest(): Promise<boolean> {
     const { timeline } = this.world;
     let since: number | null = null;
@@ -190,7 +190,7 @@ class History {
     });
   }
 
-  /** Nothing is under way, nobody is away, and nothing waits. */
+  /** Whether nothing is under way, no process is away, and no event waits. */
   #isAtRest(): boolean {
     const { timeline, store, storeDownUntil } = this.world;
     const { now } = timeline;
@@ -200,7 +200,7 @@ class History {
     const isWell = ({ isAlive, frozenUntil, cutOffUntil, closing }: SimulatedProcess): boolean =>
       isAlive && frozenUntil <= now && cutOffUntil <= now && closing === null;
     if (!this.#processes.every(isWell)) return false;
-    // Canaries come for ever. Whatever else is due is to be run before there is rest.
+    // There is always another canary, so they do not count. All other due records have to be run before there is rest.
     for (const { key, index } of store.rows()) if (index.dueAt !== null && !isCanary(key)) return false;
     return true;
   }

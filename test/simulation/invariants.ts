@@ -1,4 +1,4 @@
-/** What holds in every history, whatever goes wrong in it. */
+/** The invariants: they hold in every history, whatever goes wrong in it. */
 import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import type { Chronicle, HandlerCall, Write } from "./chronicle.ts";
 import { deliveryOf } from "./deliveries.ts";
@@ -10,7 +10,7 @@ import {
   lapseOf,
   lastWriteOf,
   lostBetween,
-} from "./excuses.ts";
+} from "./explanations.ts";
 import { handlersFor, isBooking, isHeldOnCrash, MAX_ATTEMPTS } from "./merchant.ts";
 import { WINDOW_MS } from "./reference-plan.ts";
 import { secondSuccess } from "./references.ts";
@@ -18,7 +18,7 @@ import { isOvertaken, olderAfterLatest } from "./subjects.ts";
 import { tableDisagrees } from "./table.ts";
 import { isFinal } from "./written.ts";
 
-/** Answers what contradicts it in a history; null where nothing does. */
+/** Returns how a history contradicts the invariant, or null. */
 export interface Invariant {
   readonly name: string;
   /** One sentence. */
@@ -49,7 +49,7 @@ function acknowledgedEndsOrIsHeld(chronicle: Chronicle): string | null {
   return null;
 }
 
-/** What was lost while the answer was on its way to the process, it cannot know. */
+/** A process cannot know of a loss that happened while the answer was on its way. */
 const LONGEST_ANSWER_MS = 5_000;
 
 function acknowledgedIsStored({ answers, losses }: Chronicle): string | null {
@@ -72,7 +72,7 @@ function handledMeansOver({ answers, losses, decisions, plan }: Chronicle): stri
     const { eventId, variantId } = deliveryOf(event);
     const key = eventId.slice(0, 32);
     if (losses.some((loss) => loss.at >= askedAt && loss.at <= at && loss.keys.has(key))) continue;
-    // It was held when the answer was decided, and a person has replayed it since.
+    // The event was held when the answer was decided. A person has replayed it since.
     if (decisions.some((one) => (one.eventId === eventId || one.eventId === variantId) && one.at <= at))
       continue;
     return `event ${event.number} was answered 200 at ${at.toFixed(1)}, and had not ended`;
@@ -160,7 +160,7 @@ function oneHandlerOfATransactionAtATime(chronicle: Chronicle): string | null {
   return null;
 }
 
-/** A person who decides about a held entry does not wait for those who are told of it. */
+/** A decision about a held entry does not wait for onHeld handlers that are being called. */
 function isReleasedByDecision({ decisions }: Chronicle, one: HandlerCall, other: HandlerCall): boolean {
   return one.isTelling && decisions.some(({ eventId, at }) => eventId === one.eventId && at <= other.from);
 }
@@ -182,7 +182,7 @@ function ownersWriteAlone(chronicle: Chronicle): string | null {
   for (const write of chronicle.writes) {
     const { before, after, process, key, at, now } = write;
     const lease = before?.lease ?? null;
-    // A canary belongs to nobody: whoever finds it ends it. A subject has no slot, and an invariant of its own.
+    // Any process may end a canary. A subject has no slot, and an invariant of its own.
     if (before === null || lease === null || isCanary(key) || lease.slot === "") continue;
     if (chronicle.begins.get(lease.token)?.process === process || isOver(lease, now)) continue;
     const was = before.slots[lease.slot];
@@ -203,7 +203,7 @@ function isOver(
   return until <= now || until - now > lengthMs + 5_000;
 }
 
-/** How the handlers stand. Whoever writes may correct a due time that a wrong clock has written, so those do not count. */
+/** The states of the handlers without due times, since any process may correct a due time that a wrong clock has written. */
 function stepsOf(slot: Write["after"]["slots"][string] | undefined): string {
   return JSON.stringify(slot?.work?.steps ?? null, (name, value) => (name === "dueAt" ? undefined : value));
 }
@@ -216,7 +216,7 @@ function noPendingAfterTheEnd(chronicle: Chronicle): string | null {
     for (const call of chronicle.calls.slice(at + 1)) {
       if (call.key !== key || call.isTelling || slotOf(chronicle, call)?.status !== "PENDING") continue;
       if (call.from <= from || lostBetween(chronicle, key, 0, call.from)) continue;
-      // Whoever stood still in between goes on with what he has begun.
+      // A process that stood still in between goes on with the handler that it has called.
       if (begunAt(chronicle, call) < begunAt(chronicle, end)) continue;
       return `${call.handler} of the PENDING ${titleOf(call.eventId)} is called at ${call.from.toFixed(1)}, after ${end.handler} of ${titleOf(eventId)} was at ${from.toFixed(1)}`;
     }
@@ -272,7 +272,7 @@ function heldForAReason(chronicle: Chronicle): string | null {
       if (reason === "rejected" && !own.some(({ end }) => end === "rejected")) {
         return `${titleOf(eventId)} is held as rejected, and no handler of it rejected it`;
       }
-      // A handler that has gone with a deploy was given up by the process that had it, by the bound that it had then.
+      // A deploy has removed the handler. The process that had it gave it up, by the `maxAttempts` of that time.
       const isTried = Object.entries(is.work?.steps ?? {}).some(([name, { reason: why, attempts }]) => {
         const handler = handlers.find((one) => one.name === name);
         return (
@@ -288,7 +288,7 @@ function heldForAReason(chronicle: Chronicle): string | null {
   return null;
 }
 
-/** The start of a handler that must not run twice is written by itself: what dies before that was never called. */
+/** The start of a handler that must not run twice is a write of its own. A handler was not called before that write. */
 function hasStartOfItsOwn(writes: readonly Write[], eventId: string, handler: string): boolean {
   const [key, slot] = [eventId.slice(0, 32), eventId.slice(32)];
   const isStarted = (record: Write["after"] | null): boolean =>
@@ -328,7 +328,7 @@ function closeEnds({ closings, late, faults }: Chronicle): string | null {
   return null;
 }
 
-/** Whatever dies, freezes or is lost: what decides is the database that has the effect. */
+/** The merchant's database decides, whatever dies, freezes or is lost. */
 function effectsExactlyOnce({ booked, calls, plan }: Chronicle): string | null {
   for (const [effectId, times] of booked) {
     if (times > 1) return `effect ${titleOf(effectId)} was committed ${times} times`;
@@ -370,7 +370,7 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     name: "acknowledgedEndsOrIsHeld",
-    says: "What was answered 200 is done, stale, discarded or held once all is quiet, unless the store has lost what it had.",
+    says: "Every event that was answered 200 is done, stale, discarded or held once all is quiet, unless the store has lost its record.",
     broken: acknowledgedEndsOrIsHeld,
   },
   {
@@ -415,12 +415,12 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     name: "ownersWriteAlone",
-    says: "As long as a lease holds, only its owner changes how its slot stands.",
+    says: "As long as a lease holds, only its owner changes the state of its slot.",
     broken: ownersWriteAlone,
   },
   {
     name: "noPendingAfterTheEnd",
-    says: "Once a handler of SUCCESS or FAILED was called, none of a PENDING of the transaction is.",
+    says: "After a handler of SUCCESS or FAILED was called, no PENDING handler of that transaction is called.",
     broken: noPendingAfterTheEnd,
   },
   {
@@ -430,7 +430,7 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     name: "heldForAReason",
-    says: "What is held as crashed, rejected or exhausted had a handler called that died, rejected or failed.",
+    says: "Before an event is held as crashed, rejected or exhausted, a handler of it was called and died, rejected or failed.",
     broken: heldForAReason,
   },
   {
@@ -455,7 +455,7 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     name: "closeEnds",
-    says: "A process that closes does so within its grace, and leaves its store alone afterwards.",
+    says: "A process closes within its grace, and sends nothing to its store afterwards.",
     broken: closeEnds,
   },
 ];

@@ -18,7 +18,7 @@ const MEETINGS = 100;
 const RARE_HISTORIES = 30_000;
 const seed = Number(process.env.PAYHOOKS_SEED ?? 100_001);
 
-// What runs beside this on a real clock goes first.
+// Tests that measure on a real clock run beside this, and go first.
 setPriority(constants.priority.PRIORITY_LOW);
 
 it(`${HISTORIES} histories from seed ${seed} on break no invariant, and each fault meets each call`, {

@@ -29,7 +29,7 @@ const EVERY_VERSION: readonly HandlerPlan[] = [
   { event: "held", name: "page" },
 ];
 
-/** What the merchant's versions have beside that. Deploys mix them. */
+/** Further handlers, by the merchant's version. A deploy mixes the versions. */
 const VERSIONS: readonly [readonly HandlerPlan[], ...(readonly HandlerPlan[])[]] = [
   [
     { event: "DEPOSIT", name: "thank" },
@@ -75,7 +75,7 @@ function plansOf(handlerSet: number): readonly HandlerPlan[] {
   return [...EVERY_VERSION, ...(VERSIONS[handlerSet] ?? VERSIONS[0])];
 }
 
-/** Registers the handlers of a process. What they do is rolled: how long they take, and how they end. */
+/** Registers the handlers of a process. The dice decide how long each call takes and how it ends. */
 export function register(world: World, core: Core, process: MerchantProcess, receiver: Receiver): void {
   const { leaseMs } = world.plan;
   receiver.ignore("connected_account.declined");
@@ -158,7 +158,7 @@ function call(
   const end: End =
     slip === "not-made" ? "threw" : endOf(world, dice.roll(`${purpose} end`, number), slip === "answer-lost");
   const finish = (): unknown => {
-    // Whatever happens to the process from now on, the handler has had its effect.
+    // From now on the handler has had its effect, even if the process dies.
     made.to = Math.max(timeline.now, process.frozenUntil);
     made.end = end;
     world.meet("handler", "after", process);
@@ -196,7 +196,7 @@ function call(
   });
 }
 
-/** Books the event. Some handlers go on where a statement of theirs has failed, as careless ones do. */
+/** Books the event. Some of these handlers are careless: they go on after a statement that failed. */
 async function book(
   { timeline, dice }: World,
   process: MerchantProcess,
@@ -215,7 +215,7 @@ async function book(
   });
 }
 
-/** Made once: to make an error takes longer than the rest of a call. */
+/** Made once, since making an error takes longer than the rest of a call. */
 const FAILURE = new Error("the simulated merchant's handler failed");
 
 function beginIn({ before, after }: { readonly before: unknown; readonly after: unknown }): string | null {
@@ -236,6 +236,6 @@ function durationOf({ dice, plan }: World, purpose: string, number: number): num
 
 function endOf({ plan }: World, roll: number, isSureToThrow: boolean): End {
   if (isSureToThrow || roll < 0.1) return "threw";
-  // What is rejected is held, and a claim stands as long as its event is held.
+  // A rejected event is held, and its claim stands as long as it is held.
   return roll < (plan.sharesReferences ? 0.2 : 0.13) ? "rejected" : "done";
 }

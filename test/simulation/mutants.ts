@@ -1,4 +1,4 @@
-/** Mistakes that the invariants must find: each is one plausible line of the core that says something else. */
+/** Mistakes that the invariants must find. Each one replaces a line of the core by a plausible wrong one. */
 import type { Replacement } from "./core.ts";
 
 export interface Mutant {
@@ -101,7 +101,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   }),
   mutant(
-    "the answers of a batch are told in the order of the keys",
+    "the answers of a batch are given out in the order of the keys",
     BATCHED,
     "for (const writing of batch) writing.tell(found.get(writing) ?? NO_ANSWER);",
     "batch.forEach((writing, at) => writing.tell(results[at] ?? NO_ANSWER));",
@@ -114,20 +114,20 @@ export const MUTANTS: readonly Mutant[] = [
     "if (version === null) await",
   ),
   mutant(
-    "what began nothing keeps its place",
+    "an acceptance that began nothing keeps its place",
     ACCEPTOR,
     "if (run !== null && !isBegun(changed?.answer)) this.#runs.giveBack(run);",
     "",
   ),
   mutant(
-    "what is accepted and not begun is never looked for",
+    "an accepted event that was not begun is never looked for",
     ACCEPT,
     "dueAt: now + delayMs,\n      dueInMs: delayMs,",
     "dueAt: now + 1e9, dueInMs: 1e9,",
   ),
   // Leases.
   mutant(
-    "a lease is anybody's",
+    "every process takes a lease for its own",
     RECORD_RUN,
     "lease.slot === slotKey && lease.token === token ?",
     "lease.slot === slotKey ?",
@@ -153,7 +153,7 @@ export const MUTANTS: readonly Mutant[] = [
     "if (lease !== null) return null;",
   ),
   mutant(
-    "what ran under a lease that is over stays running",
+    "a handler stays running after its lease has ended",
     RECORD_RUN,
     'if (slot?.state === "running") {\n    slot.state = "waiting";',
     'if (slot?.state === "running") {',
@@ -199,19 +199,19 @@ export const MUTANTS: readonly Mutant[] = [
   mutant("a handler that throws is done", STEP, "if (outcome.ok) {", "if (outcome !== null) {"),
   mutant("a handler that is done runs again", STEP, 'if (before?.state === "done") return "done";', ""),
   mutant(
-    "that a handler is done is not stored",
+    "the end of a handler is not stored",
     STEP,
     'progress.unwritten.push({ name, kind: "done", attempt });',
     "",
   ),
   mutant(
-    "that a handler starts is not stored",
+    "the start of a handler is not stored",
     STEP,
     'await lease.write([...changes, { name, kind: "started", attempt }])',
     "await lease.write(changes)",
   ),
   mutant(
-    "nobody is told that a handler may run twice",
+    "there is no notice that a handler may run twice",
     STEP,
     'if (hasDied) notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });',
     "",
@@ -223,7 +223,7 @@ export const MUTANTS: readonly Mutant[] = [
     "if (first.calls !== null) return null;",
   ),
   mutant(
-    "what must not run twice is run again after a death",
+    "a handler that must not run twice runs again after a death",
     STEP,
     'if (hasDied && (handler.onCrash === "hold" || attempts >= handler.maxAttempts)) {',
     "if (hasDied && attempts >= handler.maxAttempts) {",
@@ -265,13 +265,13 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   mutant(
-    "whoever calls a handler does not look at the store's clock",
+    "a handler is called without a look at the store's clock",
     LEASE_TIME,
     "return Math.max(0, this.#times.store.now(this.#key) - (this.#until - this.lengthMs));",
     "return 0;",
   ),
   mutant(
-    "nobody is told that a handler which is gone may have run",
+    "there is no notice that a removed handler may have run",
     RUNNER,
     "if (Object.entries(data.steps).some(mayHaveRun)) {",
     "if (Object.entries(data.steps).every(mayHaveRun) && data.mode === null) {",
@@ -297,7 +297,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   // Effects.
   mutant(
-    "an effect that was committed before is had again",
+    "an effect is committed a second time",
     "effects/transaction.ts",
     'if (stored.found === "done") return { ran: false, value: undefined };',
     'if (stored.found === "done") return { ran: true, value: await this.#call(tx) };',
@@ -316,7 +316,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   // Answers.
   mutant(
-    "what is not handled yet is acknowledged",
+    "an event is acknowledged before it is handled",
     "receiver/intake.ts",
     'return refuse("ERR_NOT_HANDLED", `the event',
     'if (handled !== undefined) return RECEIVED; else return refuse("ERR_NOT_HANDLED", `the event',

@@ -2,7 +2,7 @@ import { Dice } from "./dice.ts";
 import { CELLS, type Cell, isSlip, type PlannedFault, USUAL_MEETINGS } from "./faults.ts";
 import { pausesOf, sharingDecisionsOf, sharingEventOf, sharingFaultOf } from "./reference-plan.ts";
 
-/** What the service has to tell. Events of one `id` are of one transaction, or one webhook. */
+/** An event of the service. Events with one `id` belong to one transaction, or one webhook. */
 export interface PlannedEvent {
   /** Its place in the whole plan; it stays when others are taken away. */
   readonly number: number;
@@ -35,7 +35,7 @@ export interface PlannedDecision {
   readonly isForAll: boolean;
 }
 
-/** Everything that a history begins with. The rest is rolled on the way. */
+/** Everything that is known before a history begins. The dice decide the rest on the way. */
 export interface Plan {
   readonly seed: number;
   readonly processes: number;
@@ -59,7 +59,7 @@ export interface Plan {
   readonly hasEffects: boolean;
   /** Several transactions have one reference, of which one may succeed (`oneSuccessPerReference`). */
   readonly sharesReferences: boolean;
-  /** How long nothing happens, again and again: each time, once all is quiet. Empty where no records are to expire. */
+  /** Pauses in which nothing happens. Each begins once all is quiet. Empty if no records are to expire. */
   readonly pausesMs: readonly number[];
 }
 
@@ -119,7 +119,7 @@ export function planOf(seed: number, { processes, events, faults }: Size = DEFAU
     operation: dice.pick(OPERATIONS, "operation"),
     mixesFormats,
     mixesHandlers,
-    // What the merchant's database knows of effects is kept for a shorter time than these histories last.
+    // The merchant's database keeps the ids of effects for a shorter time than these histories last.
     hasEffects: !sharesReferences && dice.chance(0.3, "effects"),
     sharesReferences,
     pausesMs,
@@ -185,7 +185,7 @@ const CONNECT_EVENTS = [
   "settlement.declined",
 ] as const;
 
-/** The first two come while events do, the others once the leases of the dead have ended. */
+/** The first two decisions come together with events, the others after the leases of dead processes have ended. */
 function decisionOf(dice: Dice, number: number): PlannedDecision {
   const isForAll = number >= 2;
   return {
@@ -212,7 +212,7 @@ function faultOf(dice: Dice, number: number): PlannedFault {
   return { ...cell, nth: dice.whole(1, USUAL_MEETINGS[cell.site], "nth", number) };
 }
 
-/** Processes close before the end only where one is made to: what is to go wrong then needs a deploy before it. */
+/** A process closes before the end only if a deploy makes it: a fault of a close needs a deploy before it. */
 function withClosings(dice: Dice, faults: readonly PlannedFault[]): readonly PlannedFault[] {
   if (faults.length < 2) return faults;
   const at = faults.findIndex(({ site }) => site === "close");
@@ -226,7 +226,7 @@ function withClosings(dice: Dice, faults: readonly PlannedFault[]): readonly Pla
   return faults.map((fault, number) => (number === (at + 1) % faults.length ? deploy : fault));
 }
 
-/** Where a mistake shows best: what becomes of the calls to the store, and who stands still or dies on the way. */
+/** Faults that show a mistake best: those of calls to the store, and processes that stand still or die at them. */
 const TELLING_CELLS: readonly Cell[] = CELLS.filter(
   ({ what, site }) =>
     (site === "swap" || site === "takeDue" || site === "handler" || site === "settled") &&

@@ -24,7 +24,7 @@ export interface ProcessOptions {
   /** Counts the lives of the process: each is a process of its own. */
   readonly life: number;
   readonly handlerSet: number;
-  /** Something happened to it, or to everything. */
+  /** A fault happened to this process, or to everything. */
   suffer(process: SimulatedProcess, fault: PlannedFault): void;
 }
 
@@ -54,7 +54,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     this.number = number;
     this.name = `p${number}.${life}`;
     this.handlerSet = handlerSet;
-    // The first process has been deployed anew; the others are when they start again.
+    // The first process already has the new version; the others get it when they start again.
     this.isNewVersion = world.plan.mixesFormats && (number === 0 || life > 0);
     this.wallOffsetMs = Math.floor(world.dice.between(-50, 50, "wall", number, life));
     world.chronicle.handlerSets.set(this.name, handlerSet);
@@ -85,7 +85,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     });
   }
 
-  /** True time, as far as it has come for this process: what runs while it is frozen runs afterwards. */
+  /** The true time as this process sees it: while it is frozen, its time stands still. */
   get #time(): number {
     return Math.max(this.#world.timeline.now, this.frozenUntil);
   }
@@ -157,7 +157,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     }
   }
 
-  /** Ends as an orderly process does: it closes its receiver, and exits when that has closed. */
+  /** Closes the receiver, and exits when that has closed, as an orderly process does. */
   close(graceMs: number, exited: () => void): void {
     if (this.closing !== null) return;
     const { chronicle, timeline } = this.#world;
@@ -168,7 +168,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     const exit = (): void => {
       closing.closedAt = this.#time;
       chronicle.tell(timeline.now, this.name, () => "has closed");
-      // Whoever waits for the close hears of it before the process exits.
+      // The callers of `close` get its result before the process exits.
       timeline.soon(this, () => {
         this.die();
         exited();
@@ -177,7 +177,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     this.receiver.close({ graceMs }).then(exit, exit);
   }
 
-  /** Runs what is due, as a cron job has it done. */
+  /** Runs the due events, for a cron job. */
   work(deadlineMs: number): void {
     const { chronicle, timeline } = this.#world;
     chronicle.tell(timeline.now, this.name, () => "is called by the cron job");

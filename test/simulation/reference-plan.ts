@@ -3,7 +3,7 @@ import type { PlannedFault } from "./faults.ts";
 import type { PlannedDecision, PlannedEvent } from "./plan.ts";
 
 const DAY_MS = 86_400_000;
-/** How old the signed time of a new event may be: what receivers have by default. */
+/** How old the signed time of a new event may be: the default of receivers. */
 export const WINDOW_MS: number = 7 * DAY_MS;
 /** Records are kept for 8 days. After one of these pauses nothing has expired, after two of them, or a longer one, much has. */
 const PAUSES_MS: readonly [number, ...number[]] = [5 * DAY_MS, 9 * DAY_MS];
@@ -56,7 +56,7 @@ export function sharingEventOf(
 }
 
 type Statuses = readonly [string, ...string[]];
-/** What is sent of a transaction in its own period, and in the next one. */
+/** The events of a transaction, in its own period and in the next one. */
 const FAILS_EARLY: readonly [Statuses, Statuses] = [
   ["PENDING", "SUCCESS", "SUCCESS", "SUCCESS", "FAILED"],
   ["CANCELLED"],
@@ -66,7 +66,7 @@ const FAILS_LATE: readonly [Statuses, Statuses] = [
   ["FAILED", "FAILED", "CANCELLED"],
 ];
 
-/** What people decide in each period. The last decision of a period is about everything that is held, in some of them. */
+/** The decisions of each period. In some periods the last decision is about everything that is held. */
 export function sharingDecisionsOf(dice: Dice, periods: number): readonly PlannedDecision[] {
   return Array.from({ length: periods * DECISIONS }, (_, number) => {
     const isForAll = number % DECISIONS === DECISIONS - 1 && dice.chance(0.3, "for all", number);
@@ -88,8 +88,8 @@ function decidedAt(dice: Dice, number: number): number {
 }
 
 /**
- * Whoever has run a SUCCESS reads its record, and then lets its claim expire. Some faults of each history are there, since much may
- * happen to the record in between.
+ * After a SUCCESS has run, its process reads the record and then lets its claim expire. Some faults of each history happen there,
+ * since the record may change in between.
  */
 export function sharingFaultOf(dice: Dice, number: number): PlannedFault {
   const nth = dice.whole(1, READS, "read", number);

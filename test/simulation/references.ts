@@ -1,7 +1,7 @@
 import { claimKeyFor, ONLY_TENANT } from "../../packages/core/src/inbox/record/keys.ts";
 import { referenceOf } from "../../packages/core/src/inbox/record/record.ts";
 import type { Chronicle, HandlerCall } from "./chronicle.ts";
-import { begunAt, hasExpired, lastWriteOf, lostBetween } from "./excuses.ts";
+import { begunAt, hasExpired, lastWriteOf, lostBetween } from "./explanations.ts";
 
 /** A handler of a SUCCESS was called. */
 interface Success {
@@ -29,7 +29,7 @@ export function secondSuccess(chronicle: Chronicle): string | null {
   return null;
 }
 
-/** The reference of an event is that of its slot: an event that contradicts its record may have another one than that. */
+/** The SUCCESS of a call, with the reference of its slot: an event that contradicts its record may have another reference. */
 function successIn({ begins }: Chronicle, call: HandlerCall): Success | null {
   const record = call.token === null ? undefined : begins.get(call.token)?.after;
   const slot = record?.slots[call.eventId.slice(32)];

@@ -3,7 +3,7 @@ import type { Invariant } from "./invariants.ts";
 import type { Hunt } from "./mutation.ts";
 import type { Coverage } from "./world.ts";
 
-/** How often each fault met each call: of what can happen anywhere, before and after the call. */
+/** How often each fault met each call. Faults that can happen anywhere are counted before and after the call. */
 export function coverageTable(coverage: Coverage): string {
   const count = (name: string): number => coverage.get(name) ?? 0;
   const rows = [

@@ -6,7 +6,7 @@ import type { World } from "./world.ts";
 const TIMEOUT_MS = 5_000;
 const AGAIN_MS = 200;
 const AGAIN_MAX_MS = 3_000;
-/** What the network delays. */
+/** By how much a late delivery or answer is late. */
 const LATE_MS = 1_500;
 
 /** The service: it sends each event until it is answered 2xx, and now and then once more after that. */
@@ -83,7 +83,7 @@ export class Sender {
       return;
     }
     const slip = this.#world.meet("request", "before", to);
-    // Half of them are carried alike, so that what is sent together arrives together.
+    // Half of them take the same time on their way, so that deliveries that are sent together arrive together.
     const isQuick = dice.chance(0.5, "quick", event.number, attempt);
     const usual = isQuick ? 1 : dice.between(0.5, 20, "request", event.number, attempt);
     const way = usual + (slip === "late" ? LATE_MS : 0);

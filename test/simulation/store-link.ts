@@ -6,18 +6,18 @@ import type { Links } from "./links.ts";
 import { REPLICATION_MS, storeNow, type World } from "./world.ts";
 import { type Writer, written } from "./written.ts";
 
-/** What a process's way to the store takes from it. */
+/** A process, as far as its way to the store is concerned. */
 export interface LinkedProcess extends Writer {
   readonly clock: Clock;
   readonly frozenUntil: number;
-  /** It does not reach the store before this time. */
+  /** The process does not reach the store before this time. */
   readonly cutOffUntil: number;
   suffer: Parameters<World["meet"]>[2]["suffer"];
 }
 
 /** A store out of reach is noticed after this time. */
 const TIMEOUT_MS = 300;
-/** What is late is late by about so much. */
+/** By how much a late call or answer is late, about. */
 export const LATE_MS = [40, 400, 3_000] as const;
 
 const TOO_NEW: Unreadable = { unreadable: "a newer version has written it" };
@@ -33,10 +33,10 @@ class Unreachable extends Error {
 interface Call<T> {
   readonly site: Site;
   effect(): T;
-  /** What arrives in place of the answer, where that is another one. */
+  /** The answer that arrives, if it is not the true one. */
   twice?(answer: T): T;
   part?(): T;
-  /** What a call without an answer is told; default: it fails. */
+  /** The result of a call that gets no answer. Default: an error. */
   unanswered?(cause: Error, wasMade: boolean): T | null;
 }
 
@@ -91,7 +91,7 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
           resolve(answer);
         });
       };
-      /** A driver that sends again what it has no answer to, or a network that carries it twice. */
+      /** The call reaches the store twice: its driver repeats it, or the network does. */
       const again = (answer: T): T => {
         if (dice.chance(0.5, "resent", process.number, calls)) return (twice ?? effect)(answer);
         timeline.at(timeline.now + lateBy, null, () => (twice ?? effect)(answer));
@@ -188,7 +188,7 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
   };
 }
 
-/** Replicas have what the primary has after a while, unless it is no primary any more by then. */
+/** After a while the replicas have everything that the primary has, unless there was a failover in between. */
 function settledBy(
   world: World,
   process: LinkedProcess,

@@ -1,6 +1,6 @@
 /**
- * The simulated store: a record store in a map, as its interface describes one and without any fault. What goes wrong on the
- * way to it is in `store-link.ts`. Beside the interface it can forget, as a database does that fails over.
+ * The simulated store: a record store in a map, as its interface describes one and without any fault. The faults on the way
+ * to it are in `store-link.ts`. Beside its interface it can lose writes, as a database does in a failover.
  */
 import {
   type Counts,
@@ -22,10 +22,10 @@ import {
 } from "@payhooks/core/inbox";
 import { LANES } from "../../packages/core/src/inbox/record/lane.ts";
 
-/** How a record lies in the store: as text, as a database has it, or as the object itself, which is quicker. */
+/** The form of a stored record: a text, as in a database, or the object itself, which is quicker. */
 type Kept = string | IdempotencyRecord;
 
-/** A record as it lies here. Never changed: a write puts another one in its place. */
+/** A stored record. It is never changed: a write puts another one in its place. */
 export interface Row {
   readonly key: string;
   readonly version: string;
@@ -37,7 +37,7 @@ export interface Row {
   readonly lookInMs: number;
 }
 
-/** What a write, or a look, has replaced. */
+/** The record that a write, or a look, has replaced. */
 interface Replaced {
   readonly key: string;
   readonly before: Row | undefined;
@@ -216,17 +216,17 @@ export class SimulatedStore implements RecordStore {
     this.#notes.set(name, text);
   }
 
-  /** Everything as it lies here. */
+  /** All stored records. */
   rows(): IterableIterator<Row> {
     return this.#rows.values();
   }
 
-  /** How much was written so far: what {@link loseSince} goes back to. */
+  /** The number of writes so far, to which {@link loseSince} can go back. */
   get mark(): number {
     return this.#replaced.length;
   }
 
-  /** Takes back everything that was written since. Answers the keys of the records that are other ones now. */
+  /** Takes back all writes since then. Returns the keys of the records that have changed by that. */
   loseSince(mark: number): readonly string[] {
     const lost = new Map<string, string>();
     for (const { key, before } of this.#replaced.splice(mark).reverse()) {
@@ -237,7 +237,7 @@ export class SimulatedStore implements RecordStore {
     return [...lost].filter(([key, version]) => this.#rows.get(key)?.version !== version).map(([key]) => key);
   }
 
-  /** True when the record has, or had before, this version: what was lost it never had. */
+  /** True if the record has, or had before, this version. A lost version does not count. */
   knows(key: string, version: string): boolean {
     return (
       this.#rows.get(key)?.version === version ||

@@ -1,7 +1,7 @@
 import type { Subject } from "../../packages/core/src/inbox/record/event.ts";
 import type { Chronicle, HandlerCall, Write } from "./chronicle.ts";
 import { deliveryOf } from "./deliveries.ts";
-import { couldNotTellTime, lostBetween } from "./excuses.ts";
+import { couldNotTellTime, lostBetween } from "./explanations.ts";
 
 /** A handler of a word about a subject was called. */
 interface Said {
@@ -32,7 +32,7 @@ export function olderAfterLatest(chronicle: Chronicle): string | null {
     const later = said
       .slice(0, at)
       .find((one) => one.subject.key === subject.key && one.subject.at > subject.at);
-    // A run that stood still goes on with what it has begun: its handlers that were not called yet are looked after by its lease.
+    // A run that stood still goes on with the handler that it has called. Its lease decides about the handlers after that.
     if (later === undefined || takenAt < later.takenAt) continue;
     return `${who} is called after ${later.call.handler} of ${later.call.key.slice(0, 6)}, which was signed later`;
   }
@@ -56,7 +56,7 @@ function subjectsIn({ plan }: Chronicle): ReadonlyMap<string, Subject> {
   return found;
 }
 
-/** A subject that went back to an earlier word, or to another event while a run has it. */
+/** A subject that went back to an earlier word, or to another event during a run. */
 function changedBehindARun(chronicle: Chronicle, keys: ReadonlySet<string>): string | null {
   for (const { key, before, after, at, now } of chronicle.writes) {
     if (before === null || !keys.has(key) || lostBetween(chronicle, key, 0, at)) continue;

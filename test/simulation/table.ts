@@ -5,8 +5,8 @@ import type { Chronicle, Write } from "./chronicle.ts";
 import { deliveryOf, type SimulatedDelivery } from "./deliveries.ts";
 
 /**
- * What the table of deduplication, written a second time, says otherwise than the records do. It is asked in the order in which
- * the store has written new slots; records that the store has lost are left out.
+ * Compares the records with the table of deduplication, which is written a second time here. The new slots are asked about in the
+ * order in which the store wrote them. Records that the store has lost are left out.
  */
 export function tableDisagrees({ plan, writes, losses }: Chronicle): string | null {
   const lost = new Set(losses.flatMap(({ keys }) => [...keys]));
@@ -18,11 +18,11 @@ export function tableDisagrees({ plan, writes, losses }: Chronicle): string | nu
     for (const slot of newSlots(write)) {
       const delivery = deliveries.find((one) => isOf(one, key, slot, after));
       if (delivery === undefined) return `${key.slice(0, 6)} has the slot ${slot} of no event that was sent`;
-      // A record that has expired is made anew.
+      // An expired record is replaced by a new one.
       const model = (before === null ? undefined : models.get(key)) ?? new ReferenceModel();
       models.set(key, model);
       const is = after.slots[slot];
-      // Whether another transaction has the reference is for another invariant to say.
+      // Another invariant checks whether another transaction has the reference.
       const isReused = is?.verdict === "reference-reused";
       const said = model.deliver({ ...modelled(delivery), isReused });
       const verdict = is?.verdict ?? "missing";

@@ -1,7 +1,7 @@
-/** Who a task belongs to: it is not run once its owner is dead, and waits as long as he is frozen. */
+/** The owner of a task. The task is not run after its owner has died, and waits while its owner is frozen. */
 export interface Owner {
   readonly isAlive: boolean;
-  /** In true time; in the past for whoever is not frozen. */
+  /** In true time. It is in the past unless the owner is frozen. */
   readonly frozenUntil: number;
 }
 
@@ -28,7 +28,7 @@ export class Timeline {
     return this.#now;
   }
 
-  /** Lets time pass in which nothing happens. What was to happen in it happens afterwards. */
+  /** Lets time pass in which nothing happens. Tasks of that time run afterwards. */
   pass(ms: number): void {
     this.#now += ms;
   }
@@ -47,7 +47,7 @@ export class Timeline {
     this.#soon.push({ owner, run });
   }
 
-  /** Lets happen what is to happen, until `isOver`. False: nothing was left, or `limit` was reached before. */
+  /** Runs tasks until `isOver`. False: no task was left, or `limit` was reached before. */
   async play(isOver: () => boolean, limit: number): Promise<boolean> {
     for (;;) {
       await microtasks();
@@ -80,7 +80,7 @@ export class Timeline {
       const { owner, run } = task;
       if (run === null || owner?.isAlive === false) continue;
       if (owner !== null && owner.frozenUntil > task.at) {
-        // In the order in which it would have run: the new one takes over the old one's place.
+        // The order stays as it was: the new task takes the place of the old one.
         push(this.#heap, {
           at: owner.frozenUntil,
           order: task.order,

@@ -10,7 +10,7 @@ import type { Timeline } from "./timeline.ts";
 /** How far replicas are behind. */
 export const REPLICATION_MS = 4;
 
-/** What the faults of a history are counted in. */
+/** Counts the faults of a history. */
 export type Coverage = Map<string, number>;
 
 /** A process, as far as the world deals with it. */
@@ -20,7 +20,7 @@ export interface Inhabitant {
   suffer(fault: PlannedFault): void;
 }
 
-/** What all processes of a history share: time, chance, the store, and what goes wrong. */
+/** Everything that the processes of a history share: time, randomness, the store, and the faults. */
 export interface World {
   readonly plan: Plan;
   readonly dice: Dice;
@@ -30,17 +30,17 @@ export interface World {
   /** The merchant's own, in which effects happen. */
   readonly database: SimulatedDatabase;
   /**
-   * A process is at a place where something can go wrong. What happens to it, or to everything, has happened when this
-   * returns; what is to become of the call is answered.
+   * A process has come to a place at which a fault can happen. Faults of the process, or of everything, have happened when this
+   * returns. It returns the fault of the call itself.
    */
   meet(site: Site, phase: "before" | "after", process: Inhabitant): Slip | null;
   /** The next number of something, the same in each run of the plan. */
   count(what: string): number;
   /** How far the store's clock is from the right time. */
   storeOffsetMs: number;
-  /** Nobody reaches the store before this time. */
+  /** No process reaches the store before this time. */
   storeDownUntil: number;
-  /** Counts the times at which the store became another one. */
+  /** How often the store has been replaced by another one. */
   storeEpoch: number;
   /** Versions of records whose format only a process of the new version can read. */
   readonly newFormats: Set<string>;

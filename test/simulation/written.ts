@@ -3,7 +3,7 @@ import type { Write } from "./chronicle.ts";
 import type { Owner } from "./timeline.ts";
 import { type Inhabitant, storeNow, type World } from "./world.ts";
 
-/** Whoever writes. */
+/** The process that writes. */
 export interface Writer extends Inhabitant, Owner {
   readonly number: number;
   /** It writes records in the new format, and can read those. */
@@ -49,7 +49,7 @@ export function written(world: World, process: Writer, item: Swap): SwapResult {
 
 const NOTHING: SwapResult = { kind: "not-written", cause: new Error("nothing was asked for") };
 
-/** What the store has of a record. */
+/** The record as the store has it. */
 export function recordOf({ store }: Pick<World, "store">, key: string): IdempotencyRecord | null {
   const record = store.read([key])[0]?.record;
   return record === undefined || isUnreadable(record) ? null : record;

@@ -1,5 +1,6 @@
 import type { Command } from "./command-line/command.ts";
 import { eventsCommand } from "./events/command.ts";
+import { explainCommand } from "./explain/command.ts";
 import { migrateCommand } from "./migrate/command.ts";
 import { moveCommand } from "./move/command.ts";
 import { sandboxCommand } from "./sandbox/sandbox-command.ts";
@@ -12,6 +13,7 @@ export const COMMANDS: readonly Command[] = [
   sendCommand,
   verifyCommand,
   eventsCommand,
+  explainCommand,
   migrateCommand,
   moveCommand,
 ];

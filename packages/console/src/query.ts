@@ -1,4 +1,5 @@
 import type { AnyReceiver, EventCounts, EventQuery, HeldReason } from "@payhooks/core";
+import { HELD_REASONS } from "@payhooks/core/inbox";
 
 /** A state to list events of. */
 export type EventState = Extract<keyof EventCounts, "held" | "retrying" | "waiting" | "running"> | "finished";
@@ -31,25 +32,8 @@ export function flowsOf({ sources }: Pick<AnyReceiver, "sources">): readonly Flo
   return ["payments", "connect", ...Object.keys(sources)];
 }
 
-/** Why an event is held, in words for the person who has to decide about it. */
-export const REASONS: Readonly<Record<HeldReason, string>> = {
-  ambiguous:
-    "Its signature fits more than one event, and these differ. Nobody can say from it alone which one is true.",
-  malformed: "It is authentic, but its fields are not as documented.",
-  unexpected: "It is authentic, but for another merchant or callback address than the receiver expects.",
-  unrecognized: "It is authentic, but its event name or its status is none of the documented ones.",
-  conflict: "It contradicts the final status that is recorded for the same transaction.",
-  mismatch: "The same event is recorded with other facts, such as another amount.",
-  "reference-reused": "Another transaction with the same reference has already succeeded.",
-  exhausted: "A handler has failed at every attempt that it had.",
-  rejected: "A handler has rejected it.",
-  crashed: "The process died while a handler ran, and the handler must not be run again automatically.",
-  schema: "Its data does not fit the schema that is registered for its name.",
-  unhandled: "There is no handler for it, and it is not ignored either.",
-};
-
 export function isReason(text: string): text is HeldReason {
-  return Object.hasOwn(REASONS, text);
+  return Object.hasOwn(HELD_REASONS, text);
 }
 
 const EVENT_ID = /^[0-9a-f]{48}$/;

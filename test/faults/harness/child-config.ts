@@ -5,24 +5,24 @@ import type { LedgerConfig } from "./ledger.ts";
 export type Variant =
   /** It answers before it writes. */
   | "acknowledge-before-write"
-  /** What has begun `SET NX` once is a duplicate. */
+  /** It takes every event for a duplicate for which `SET NX` was sent before. */
   | "set-nx"
-  /** What has a record is a duplicate, whatever it says. */
+  /** It takes every event that has a record for a duplicate, whatever the record says. */
   | "conflict-as-duplicate"
-  /** What this process has sent to the store once is a duplicate. */
+  /** It takes every event for a duplicate that this process has sent to the store before. */
   | "old-guess"
   /** A copy is acknowledged although no replica is known to have the event. */
   | "copy-unsettled"
-  /** What was handed out comes back to nobody. */
+  /** A due record that was handed out is never handed out again. */
   | "taken-for-good"
-  /** A lease is said to be renewed, and is not. */
+  /** It reports a renewal of a lease, and renews nothing. */
   | "lease-not-renewed"
   /** Every write is sent twice, as a client does whose connection broke. No mistake. */
   | "writes-twice"
-  /** The same, and what the first one wrote is taken for another's. */
+  /** The same, and the inbox takes its own first write for another process's. */
   | "writes-twice-unrecognised";
 
-/** Where the processes under test keep their events. */
+/** The inbox of the processes under test. */
 export type InboxConfig =
   | {
       readonly kind: "redis";
@@ -30,6 +30,7 @@ export type InboxConfig =
       readonly replicas?: number;
     }
   | { readonly kind: "postgres"; readonly target: string; readonly pooled?: boolean }
+  | { readonly kind: "mysql"; readonly target: string }
   | {
       readonly kind: "sqlite";
       readonly file: string;
@@ -37,10 +38,10 @@ export type InboxConfig =
       readonly driver: string;
     };
 
-/** What SQLite is in the middle of when the process is killed. */
+/** The act of SQLite during which the process is killed. */
 export type KillDuring = "checkpoint" | "pruning";
 
-/** What a process under test is told, as JSON in its environment. */
+/** The configuration of a process under test, as JSON in its environment. */
 export interface ChildConfig {
   readonly port: number;
   readonly log: string;
@@ -61,9 +62,9 @@ export interface ChildConfig {
   readonly seed: number;
   /** Another handler comes behind the one that writes the log. */
   readonly twoHandlers?: boolean;
-  /** What dies in a handler is held: its start is written by itself. */
+  /** An event whose process dies in its handler is held. So the start of the handler is a write of its own. */
   readonly onCrash?: "hold";
-  /** What is held is decided about at once. */
+  /** Somebody decides about each held event at once. */
   readonly decision?: "replay" | "discard";
   readonly killAt?: KillAt;
   /** Kills the process while SQLite does this, this many microseconds after it has begun. */

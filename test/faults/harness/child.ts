@@ -9,7 +9,7 @@ import { type ChildConfig, CONFIG_VARIABLE, type FromChild, GRACE_MS, type ToChi
 import { storeOf } from "./inbox.ts";
 import { withKill } from "./kill-points.ts";
 import { watchLag } from "./lag.ts";
-import { Ledger } from "./ledger.ts";
+import { openLedger } from "./ledger.ts";
 import { type LogLine, logLine } from "./log.ts";
 import { seededRandom, sharedNow } from "./scope.ts";
 import { stoppedInTake } from "./stopped-in-take.ts";
@@ -34,7 +34,7 @@ const store = withKill(
   config.killAt,
   (point, key) => write("killed", key, point, ""),
 );
-const ledger = config.ledger === undefined ? null : new Ledger(config.ledger);
+const ledger = config.ledger === undefined ? null : openLedger(config.ledger);
 const receiver = createReceiver({
   ...(ledger === null ? {} : { effects: ledger.effects }),
   payments: { publicKey: config.publicKey },
@@ -151,6 +151,7 @@ process.once("SIGTERM", async () => {
   server.close();
   const { unfinished } = await receiver.close({ graceMs: GRACE_MS });
   server.closeAllConnections();
+  await ledger?.end();
   process.exitCode = unfinished === 0 ? 0 : 3;
   process.off("disconnect", die);
   process.disconnect();

@@ -1,4 +1,4 @@
-/** Load on one process before, during and after a fault of its store, and what has to come of it. */
+/** Puts load on one process before, during and after a fault of its store, and checks the outcome. */
 import { expect } from "vitest";
 import type { InboxConfig } from "./child-config.ts";
 import { testEvent } from "./events.ts";
@@ -8,7 +8,7 @@ import { newSeed, pause, type Scope, sharedNow, until } from "./scope.ts";
 import { type Answer, Sender } from "./sender.ts";
 import { keys, SOUND, System, type Verdict, WORST_ANSWER_MS } from "./system.ts";
 
-/** Longer than a delivery waits for a store that does not take its write: what is shorter, nobody hears of. */
+/** Longer than a delivery waits for a store that does not take its write. A shorter fault would not show in any answer. */
 export const FAULT_MS: number = isLong ? 10_000 : 4_000;
 
 /** How a fault of something begins and ends. */
@@ -17,7 +17,7 @@ export interface Fault<Ground> {
   end(ground: Ground): Promise<unknown> | unknown;
 }
 
-/** What came of it. */
+/** The outcome of a fault. */
 export interface Played {
   readonly verdict: Verdict;
   readonly sender: Sender;
@@ -29,7 +29,7 @@ export interface Played {
   readonly risks: number;
   /** Answers while the fault was on. */
   readonly during: readonly Answer[];
-  /** Of these, what was refused, and not because the machine is slow. */
+  /** The refused ones among these, without those that were refused because the machine is slow. */
   readonly refusedInQuiet: readonly Answer[];
 }
 

@@ -10,7 +10,7 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Files to run: the process under test in one file, so that it starts quickly, and what shifts its clock. */
     faultsBundle: { readonly child: string; readonly shiftedClock: string };
-    /** Where rows of the table are written. */
+    /** The file that gets the rows of the table. */
     faultsTable: string;
   }
 }
@@ -30,7 +30,7 @@ export async function setup(project: TestProject): Promise<() => void> {
     noExternal: [/./],
     splitting: false,
     silent: true,
-    // What is bundled of CommonJS asks for Node's own modules.
+    // Bundled CommonJS modules ask for Node's own modules by `require`.
     banner: {
       js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);`,
     },

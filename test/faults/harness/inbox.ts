@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInbox, type Inbox, type RecordStore } from "@payhooks/core/inbox";
+import { mysqlStore } from "@payhooks/core/mysql";
 import { postgresStore } from "@payhooks/core/postgres";
 import { type RedisTarget, redisStore } from "@payhooks/core/redis";
 import { type SqliteHandle, sqliteStore } from "@payhooks/core/sqlite";
@@ -32,6 +33,9 @@ export function storeOf(
   if (inbox.kind === "postgres") {
     const { target, pooled } = inbox;
     return postgresStore(target, { pooled, statementTimeoutMs: commandTimeoutMs, logger: silent });
+  }
+  if (inbox.kind === "mysql") {
+    return mysqlStore(inbox.target, { statementTimeoutMs: commandTimeoutMs, logger: silent });
   }
   return redisStore(targetOf(inbox), {
     commandTimeoutMs,

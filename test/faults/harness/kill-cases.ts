@@ -9,7 +9,7 @@ import { newSeed, pause, type Scope, seededRandom, until, withScope } from "./sc
 import { Sender } from "./sender.ts";
 import { keys, SOUND, System } from "./system.ts";
 
-/** Where the processes that are killed keep their events. */
+/** The inbox of the processes that are killed. */
 export interface KillGround {
   readonly name: string;
   /**
@@ -20,7 +20,7 @@ export interface KillGround {
   readonly inboxAt: (scope: Scope) => Promise<InboxConfig>;
 }
 
-/** A few kills say little about a rare thing: theirs is the bound plus three standard deviations. */
+/** A few kills say little about a rare event. Their bound is the mean plus three standard deviations. */
 function doublesAllowed(kills: number, perKill: number): number {
   const bound = perKill * kills;
   return kills < 100 ? bound + 3 * Math.sqrt(bound) : bound;
@@ -82,7 +82,7 @@ function needsFreePlace(point: KillPoint): boolean {
   return point === "before accept and begin" || point === "after accept and begin";
 }
 
-/** What a process has to be like to come to a point at all. */
+/** The configuration without which a process never comes to a point. */
 function configFor(point: KillPoint): Partial<ChildConfig> {
   if (needsFreePlace(point)) return { concurrency: 32 };
   switch (point) {
@@ -131,7 +131,7 @@ export function killAtPoints(
           let at = 0;
           const next = (): TestEvent =>
             testEvent(keys.privateKey, { manner: MANNERS[at++ % MANNERS.length] ?? "calm" });
-          // What it was killed on is not given up: the next process gets it again, under the same key.
+          // The delivery on which it was killed is not given up: the next process gets it, under the same key.
           const unfinished: TestEvent[] = [];
           await sender.run(
             () => {
@@ -151,7 +151,7 @@ export function killAtPoints(
           expect(await again.terminate()).toMatchObject({ code: 0 });
         }
         await ProcessUnderTest.start(scope, config);
-        // What died again and again runs one at a time, at some twenty a second, and each kill leaves about ten of these.
+        // Events that have died several times run one at a time, about twenty a second, and each kill leaves about ten of them.
         const verdict = await system.judge(sender, { withinMs: 90_000 + rounds.length * 1_000 });
         report(`${name}: kill -9 before and after each write × ${rounds.length}`, verdict, sender);
         expect(verdict.lost).toEqual([]);

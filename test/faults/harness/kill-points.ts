@@ -2,7 +2,7 @@ import type { RecordStore } from "@payhooks/core/inbox";
 import { around } from "./around.ts";
 import { WRITES, type Write, writeNamer } from "./writes.ts";
 
-/** Where a process is killed: right before a write is sent, or right after the store's answer to something. */
+/** The points at which a process is killed: right before it sends a write, or right after an answer of the store. */
 export type KillPoint =
   | `before ${Write}`
   | `after ${Write}`
@@ -36,7 +36,7 @@ export const MAY_RUN_TWICE: readonly KillPoint[] = [
   "before held",
 ];
 
-/** Where and when a process dies. */
+/** The point at which a process dies, and the visit to it. */
 export interface KillAt {
   readonly point: KillPoint;
   readonly nth: number;

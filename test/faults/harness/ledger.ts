@@ -1,21 +1,15 @@
-/** A ledger in PostgreSQL: what the processes under test book into it, and what is in it afterwards. */
+/** A ledger in a merchant's database: what the processes under test book into it, and what is in it afterwards. */
 import type { EffectContext, Effects, HandlerContext } from "@payhooks/core";
-import { pgEffects } from "@payhooks/core/effects/postgres";
-import pg from "pg";
+import { mysqlLedger } from "./ledger-mysql.ts";
+import { postgresLedger } from "./ledger-postgres.ts";
 
 /** What the processes under test are told about their ledger. */
 export interface LedgerConfig {
+  /** Its protocol says which database it is. */
   readonly url: string;
   /** With `ctx.transaction`, or without it, as the control. */
   readonly isExactlyOnce: boolean;
 }
-
-export const LEDGER_SCHEMA = "CREATE TABLE ledger (pay_txn_id text NOT NULL, amount numeric NOT NULL)";
-
-/** Longer than a transaction idles here, and shorter than a process is frozen. */
-const TIMEOUTS = { lockTimeoutMs: 500, idleTimeoutMs: 1_500 } as const;
-
-type Context = EffectContext<pg.PoolClient>;
 
 /** What a handler books. */
 export interface Booking {
@@ -24,44 +18,56 @@ export interface Booking {
   readonly amount: string;
 }
 
+/** A database with the ledger, through a pool of its client. `Tx` is a connection with an open transaction. */
+export interface LedgerDatabase<Tx> {
+  readonly effects: Effects<EffectContext<Tx>>;
+  enter(tx: Tx, booking: Booking): Promise<void>;
+  /** A transaction that knows nothing of effects. */
+  transaction(work: (tx: Tx) => Promise<void>): Promise<void>;
+  create(table: string): Promise<void>;
+  entries(): Promise<readonly Booking[]>;
+  end(): Promise<void>;
+}
+
+const TABLE = "CREATE TABLE ledger (pay_txn_id varchar(99) NOT NULL, amount numeric(20, 2) NOT NULL)";
+
 /** A process's connection to the ledger. */
-export class Ledger {
-  readonly effects: Effects<Context>;
-  readonly #pool: pg.Pool;
-  readonly #isExactlyOnce: boolean;
-
-  constructor({ url, isExactlyOnce }: LedgerConfig) {
-    this.#pool = new pg.Pool({ connectionString: url, max: 8 });
-    this.#pool.on("error", () => {});
-    // Without a listener, a connection that breaks would end the process. Whoever uses it is told by its query.
-    this.#pool.on("connect", (client) => client.on("error", () => {}));
-    this.effects = pgEffects(this.#pool, TIMEOUTS);
-    this.#isExactlyOnce = isExactlyOnce;
-  }
-
+export interface Ledger {
+  readonly effects: Effects<HandlerContext>;
   /** Books, with `during` between the entry and its commit. */
-  async book(booking: Booking, ctx: HandlerContext, during: () => Promise<void>): Promise<void> {
-    const work = async (client: pg.PoolClient): Promise<void> => {
-      const sql = "INSERT INTO ledger (pay_txn_id, amount) VALUES ($1, $2)";
-      await client.query(sql, [booking.payTxnId, booking.amount]);
-      await during();
-    };
-    if (this.#isExactlyOnce) await (ctx as Context).transaction(work);
-    else await this.#withoutEffects(work);
-  }
+  book(booking: Booking, ctx: HandlerContext, during: () => Promise<void>): Promise<void>;
+  end(): Promise<void>;
+}
 
-  async #withoutEffects(work: (client: pg.PoolClient) => Promise<void>): Promise<void> {
-    const client = await this.#pool.connect();
-    try {
-      await client.query("BEGIN");
-      await work(client);
-      await client.query("COMMIT");
-      client.release();
-    } catch (error) {
-      client.release(true);
-      throw error;
-    }
-  }
+export function openLedger({ url, isExactlyOnce }: LedgerConfig): Ledger {
+  return inDatabase(url, (database) => ledgerIn(database, isExactlyOnce));
+}
+
+function ledgerIn<Tx>(database: LedgerDatabase<Tx>, isExactlyOnce: boolean): Ledger {
+  return {
+    effects: database.effects,
+    async book(booking, ctx, during) {
+      const work = async (tx: Tx): Promise<void> => {
+        await database.enter(tx, booking);
+        await during();
+      };
+      if (isExactlyOnce) await (ctx as EffectContext<Tx>).transaction(work);
+      else await database.transaction(work);
+    },
+    end: () => database.end(),
+  };
+}
+
+function inDatabase<T>(url: string, use: <Tx>(database: LedgerDatabase<Tx>) => T): T {
+  return url.startsWith("mysql:") ? use(mysqlLedger(url)) : use(postgresLedger(url));
+}
+
+/** Makes an empty ledger in an empty database. */
+export function createLedger(url: string): Promise<void> {
+  return inDatabase(url, async (database) => {
+    await database.create(TABLE);
+    await database.end();
+  });
 }
 
 /** The ledger, beside what it should be. */
@@ -70,32 +76,29 @@ export interface Balance {
   readonly lost: readonly string[];
   /** More than once in the ledger. */
   readonly doubles: readonly string[];
-  readonly sum: string;
-  readonly expected: string;
+  /** In cents. */
+  readonly sum: bigint;
+  readonly expected: bigint;
 }
 
 /** Compares the ledger with the bookings that were acknowledged. */
 export async function balanceOf(url: string, bookings: readonly Booking[]): Promise<Balance> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ id: string; times: string }>(
-      "SELECT pay_txn_id AS id, count(*) AS times FROM ledger GROUP BY pay_txn_id",
-    );
-    const times = new Map(rows.map((row) => [row.id, Number(row.times)]));
-    const sumOf = async (sql: string, values: readonly unknown[]): Promise<string> =>
-      String((await client.query(sql, [...values])).rows[0]?.sum);
-    const amounts = bookings.map(({ amount }) => amount);
-    return {
-      lost: bookings.map(({ payTxnId }) => payTxnId).filter((id) => !times.has(id)),
-      doubles: [...times].filter(([, count]) => count > 1).map(([id]) => id),
-      sum: await sumOf("SELECT coalesce(sum(amount), 0)::numeric(20, 6) AS sum FROM ledger", []),
-      expected: await sumOf(
-        "SELECT coalesce(sum(one), 0)::numeric(20, 6) AS sum FROM unnest($1::numeric[]) AS one",
-        [amounts],
-      ),
-    };
-  } finally {
-    await client.end();
-  }
+  const entries = await inDatabase(url, async (database) => {
+    const found = await database.entries();
+    await database.end();
+    return found;
+  });
+  const times = new Map<string, number>();
+  for (const { payTxnId } of entries) times.set(payTxnId, (times.get(payTxnId) ?? 0) + 1);
+  return {
+    lost: bookings.map(({ payTxnId }) => payTxnId).filter((id) => !times.has(id)),
+    doubles: [...times].filter(([, count]) => count > 1).map(([id]) => id),
+    sum: sumOf(entries),
+    expected: sumOf(bookings),
+  };
+}
+
+/** Amounts have two decimals each. */
+function sumOf(bookings: readonly Booking[]): bigint {
+  return bookings.reduce((sum, { amount }) => sum + BigInt(amount.replace(".", "")), 0n);
 }

@@ -2,10 +2,10 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { freePort } from "../../support/free-port.ts";
 import type { Scope } from "./scope.ts";
 
-/** A TCP proxy on loopback, on which a network's faults are played. */
+/** A TCP proxy on loopback, which plays the faults of a network. */
 export class NetworkProxy {
   readonly port: number;
-  /** Where new connections go. */
+  /** The target of new connections. */
   target: number;
   /** Added to a round trip: half on the way there, half on the way back. */
   latencyMs = 0;
@@ -34,12 +34,12 @@ export class NetworkProxy {
     for (const link of this.#links) link.reset();
   }
 
-  /** From now on nothing passes on the connections there are, and nobody is told. New ones work. */
+  /** From now on nothing passes on the present connections, and they stay open. New ones work. */
   halfOpen(): void {
     for (const link of this.#links) link.mute = true;
   }
 
-  /** Resets what there is, and everything that tries to connect. */
+  /** Resets the present connections and every new one. */
   refuse(refuses: boolean): void {
     this.#refuses = refuses;
     if (refuses) this.reset();
@@ -67,7 +67,7 @@ export class NetworkProxy {
     const forward = (from: Socket, to: Socket): void => {
       const late: { readonly chunk: Buffer; readonly dueAt: number }[] = [];
       let lastDueAt = 0;
-      // What left first arrives first, also when the latency has changed in between.
+      // Bytes keep their order, even if the latency has changed in between.
       const flush = (): void => {
         for (let [first] = late; first !== undefined && first.dueAt <= performance.now(); [first] = late) {
           late.shift();

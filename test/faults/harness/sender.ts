@@ -30,7 +30,7 @@ const GIVE_UP_ON_ANSWER_MS = 8_000;
 
 /** A stand-in for the service: keeps connections alive and repeats a delivery until it is answered with 2xx. */
 export class Sender {
-  /** What was answered with 2xx, by key: the receiver has promised not to lose it. */
+  /** The deliveries that were answered with 2xx, by key: the receiver has promised not to lose them. */
   readonly acknowledged: Map<string, TestEvent> = new Map();
   /** Answers by status. */
   readonly answers: Map<number, number> = new Map();

@@ -19,7 +19,7 @@ export const keys: TestKeys = createTestKeys();
 export const LEASE_MS = 1_000;
 const POLL_MS = 500;
 
-/** Where no process dies: too long to lapse only because the machine is slow. */
+/** The lease of tests in which no process dies: too long to lapse only because the machine is slow. */
 export const LONG_LEASE_MS = 5_000;
 
 /** An answer's longest wait: `acceptTimeoutMs`, and half a second for the way there and back. */
@@ -28,7 +28,7 @@ export const WORST_ANSWER_MS = 2_500;
 /** After Redis's return, events are consumed again within so long; with the leases here, so are those in hand. */
 export const BACK_WITHIN_MS = 5_000;
 
-/** Who was kept waiting for so long within that time may have run into a timeout without a fault of Redis or of ours. */
+/** A process that stood still for so long within that time may have run into a timeout without a fault of Redis or of ours. */
 const EXCUSE_MS = 500;
 
 /**
@@ -37,7 +37,7 @@ const EXCUSE_MS = 500;
  */
 const PATIENCE_MS = 9_000;
 
-/** What a run of a fault has led to. */
+/** The outcome of a test with a fault. */
 export interface Verdict {
   readonly acknowledged: number;
   readonly completed: number;
@@ -52,14 +52,14 @@ export interface Verdict {
   readonly silentDoubles: readonly string[];
 }
 
-/** What every run of a fault must have led to. */
+/** Checks the outcome that every fault must have. */
 export const SOUND: Pick<Verdict, "lost" | "untold" | "silentDoubles"> = {
   lost: [],
   untold: [],
   silentDoubles: [],
 };
 
-/** Whether the suite's own check catches what a run has led to. */
+/** Whether the suite's own check catches an outcome. */
 export function isCaught({ lost, untold, silentDoubles }: Verdict): boolean {
   return lost.length + untold.length + silentDoubles.length > 0;
 }
@@ -70,7 +70,7 @@ function isAtRest({ lost, untold }: Verdict): boolean {
   return lost.length + untold.length === 0;
 }
 
-/** The processes under test of one test: what they share, and what became of their events. */
+/** The processes under test of one test: everything that they share, and the outcome of their events. */
 export class System {
   readonly inbox: InboxConfig;
   readonly log: string;
@@ -132,12 +132,12 @@ export class System {
     return { notices, falseOnes };
   }
 
-  /** Keys of what is held. */
+  /** The keys of held events. */
   async held(): Promise<ReadonlySet<string>> {
     return (await this.#kept()).held;
   }
 
-  /** Keys of what is held, and of what was dropped because somebody said so. */
+  /** The keys of held events, and of those that a person has discarded. */
   async #kept(): Promise<{ readonly held: ReadonlySet<string>; readonly discarded: ReadonlySet<string> }> {
     const inbox = openInbox(this.inbox);
     try {
@@ -182,7 +182,7 @@ export class System {
     return verdict;
   }
 
-  /** What the log says of some keys, the last lines of each. */
+  /** The last lines of the log about each of some keys. */
   #story(keys: readonly string[]): string {
     const told = (key: string): string =>
       this.lines()

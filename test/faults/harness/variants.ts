@@ -1,6 +1,6 @@
 /**
  * Inboxes with one mistake each, as they are found in hand-written receivers. The suite must catch every one of them:
- * that is what says that it would catch ours.
+ * this proves that it would catch a mistake of ours.
  */
 import type { Inbox, RecordStore, Swap, Versioned } from "@payhooks/core/inbox";
 import { isUnreadable } from "@payhooks/core/inbox";
@@ -15,7 +15,7 @@ const TOO_LATE_MS = 30_000;
 /** Longer than any test. */
 const FOR_GOOD_MS = 86_400_000;
 
-/** What a variant makes of the inbox under test and of its store. */
+/** The changes that a variant makes to the inbox under test and to its store. */
 export interface Broken {
   readonly store: (store: RecordStore) => RecordStore;
   readonly inbox: (inbox: Inbox, store: RecordStore) => Inbox;
@@ -57,7 +57,7 @@ function onStore(store: Broken["store"]): Broken {
   return { store, inbox: (inbox) => inbox };
 }
 
-/** What the mistaken check takes for a duplicate never meets the table. */
+/** An event that the mistaken check takes for a duplicate never reaches the table of deduplication. */
 function onInbox(isKnown: (event: VerifiedEvent, store: RecordStore) => Promise<boolean>): Broken {
   return {
     store: (store) => store,

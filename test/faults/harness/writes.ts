@@ -1,6 +1,6 @@
 import type { EventLabels, Swap } from "@payhooks/core/inbox";
 
-/** What a write to a store says of an event: the steps of docs/concepts/durability.md. */
+/** The writes of an event by their names: the steps of docs/concepts/durability.md. */
 export const WRITES = [
   /** An event is stored, and nobody has begun it. */
   "accept",
@@ -55,7 +55,7 @@ export function writeNamer(): (item: Swap) => NamedWrite | null {
 
 type State = EventLabels["state"];
 
-/** What has become of an event's state; null where it is as it was, or was begun. */
+/** The new state of an event; null if it is as it was, or was begun. */
 function changeOf(from: State | undefined, to: State, isBegin: boolean): Write | null {
   switch (from) {
     case undefined:

@@ -17,7 +17,7 @@ const LONG = 8 * DAY;
 
 const TEXTS = ["plain", "plain", "plain", "other", "other", "nul", "half", "quotes", "cut"] as const;
 
-/** What a history does with time. */
+/** How time passes in a history. */
 interface Times {
   readonly wrongClocks: boolean;
   /** How long finished records live. */
@@ -52,7 +52,7 @@ class Dice {
 export function generateHistory(seed: number): History {
   const dice = new Dice(seed);
   const wrongClocks = dice.chance(WITH_WRONG_CLOCKS);
-  // Where clocks are set back nothing expires.
+  // If clocks are set back, nothing expires.
   const lives = wrongClocks
     ? LONG_LIVES
     : dice.of([SHORT_LIVES, SHORT_LIVES, [...SHORT_LIVES, LONG, LONG, LONG]]);
@@ -63,7 +63,7 @@ export function generateHistory(seed: number): History {
   return { wrongClocks, calls: [...calls, ...lastCalls] };
 }
 
-/** Whatever came before, all that can be seen of the stores is compared at the end, and so is what is left of what has expired. */
+/** At the end, everything that the stores show is compared, and so are the remains of expired records. */
 const lastCalls: readonly Call[] = [
   { kind: "counts", by: 0 },
   list(0, {}),
@@ -176,7 +176,7 @@ function faultOf(dice: Dice): Fault {
   const kind = dice.of(["expected", "expected", "time", "time", "time", "unfit"]);
   if (kind === "expected")
     return { expected: dice.of(["earlier", "earlier", "last", "none", "none", "unknown"]) };
-  // What is too big costs a connection, and much time.
+  // A write that is too big costs a connection, and much time.
   if (kind === "unfit") return { unfit: dice.chance(0.02) ? "huge" : dice.of(["nul", "long"]) };
   return { lateMs: dice.of([-HOUR, -1, 1, 3 * SECOND, 5 * SECOND, 5 * SECOND + 1, 6 * SECOND, HOUR]) };
 }

@@ -8,7 +8,7 @@ import type { HeldReason } from "../../../packages/core/src/protocol/held-reason
 /** Which of the processes makes a call. */
 export type By = 0 | 1;
 
-/** What a write makes of its record. Where that cannot be done to it, the record is written again as it is. */
+/** The change that a write makes to its record. If a record does not allow the change, it is written again as it is. */
 export type Change =
   | {
       readonly kind: "accept";
@@ -32,10 +32,10 @@ export type Change =
   | { readonly kind: "wrong-clock"; readonly aheadMs: number }
   | { readonly kind: "same" };
 
-/** What the texts of an event are like; `cut` is longer than a label, and `long` is 20 KB and more. */
+/** The kind of texts in an event: `cut` is longer than a label, and `long` is 20 KB and more. */
 export type TextKind = "plain" | "other" | "nul" | "half" | "quotes" | "cut" | "long";
 
-/** What is wrong with a write, or not. */
+/** The fault of a write, if it has one. */
 export interface Fault {
   /** Computed from an earlier version; from the last one, even if it has expired; from none; from one that never was. */
   readonly expected?: "earlier" | "last" | "none" | "unknown";

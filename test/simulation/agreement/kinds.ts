@@ -11,7 +11,7 @@ import { tableStore } from "../../contract/table-store.ts";
 import { SimulatedStore } from "../store.ts";
 import { handMovedClock, type Kind } from "./world.ts";
 
-/** What survives a death of the machine is not compared: a disk in memory saves a thousand fsyncs. */
+/** The death of a machine is not part of a history. So the file can be on a disk in memory, which saves a thousand fsyncs. */
 const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 /** Making room for the usual 100,000 takes longer than the history. */

@@ -7,7 +7,7 @@ import { silent } from "../../support/silent.ts";
 import type { TextMutant } from "./mutants.ts";
 import { handMovedClock, type Kind, type Place } from "./world.ts";
 
-/** What takes long on a busy machine is no difference. */
+/** A slow answer of a busy machine is no difference. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 
 let places = 0;

@@ -26,7 +26,7 @@ import { Ledger } from "./ledger.ts";
 import { type Kind, START, World } from "./world.ts";
 import { type Write, writeOf } from "./writes.ts";
 
-/** What a store of one kind said. */
+/** The answer of a store of one kind. */
 interface Said {
   readonly store: string;
   readonly answer: Answer;
@@ -51,7 +51,7 @@ const MOST_PAGES = 1_000;
 /** Is told what a history met, each time. */
 export type Meet = (what: string) => void;
 
-/** Plays the history on a store of each kind. What the first one answers is what the others have to answer. */
+/** Plays the history on a store of each kind. All of them have to give the answer of the first one. */
 export async function play(
   history: History,
   kinds: readonly Kind[],

@@ -29,7 +29,7 @@ end
 export type ScriptChange = (script: string) => string;
 
 const asItIs: ScriptChange = (script) => script;
-/** What takes long on a busy machine is no difference. */
+/** A slow answer of a busy machine is no difference. */
 const COMMAND_TIMEOUT_MS = 10_000;
 
 /** Characters. */

@@ -41,7 +41,7 @@ export async function shorten(history: History, difference: Difference, play: Tr
   return best;
 }
 
-/** What comes behind the difference has nothing to do with it. */
+/** Steps after the difference have nothing to do with it. */
 function upTo(history: History, { at }: Difference): History {
   return { ...history, calls: history.calls.slice(0, at + 1) };
 }

@@ -11,9 +11,9 @@ export const START: number = Date.UTC(2100, 0, 1);
 /** Stores with replicas have known their primary for so long when the history begins, since a new one is not trusted at once. */
 const OPENED_BEFORE_MS = 60_000;
 
-/** Where stores are made, on data of their own. */
+/** Makes stores on data of their own. */
 export interface Place {
-  /** A store on these data, not open yet. Where only one process can have it, the same store. */
+  /** A store on these data, not open yet. If only one process can open the data, the same store again. */
   connect(): RecordStore;
   /** Sets the store's clock. */
   setTime(now: number): void | Promise<void>;

@@ -70,7 +70,7 @@ export function writeOf(item: Item, ledger: Ledger, version: string, now: number
   return { swap: isUnfit ? unfit(swap, fault.unfit) : swap, known, isUnfit };
 }
 
-/** What the write says that it was computed from. */
+/** The version from which a write says that it was computed. */
 function baseOf(fault: Fault, ledger: Ledger, key: string, current: Known | null): Known | null {
   switch (fault.expected) {
     case "none":

@@ -107,6 +107,10 @@ export async function* select({ events }: Inbox, { query, reasons }: Selection):
 const WHOLE_ID = /^[0-9a-f]{48}$/;
 const LEAST_CHARACTERS = 4;
 
+export function isWholeId(text: string): boolean {
+  return WHOLE_ID.test(text);
+}
+
 /**
  * Completes the beginnings of event ids. A beginning that no held event has is returned as it is. A beginning that
  * several held events have is an error, so that no decision is made about the wrong one.
@@ -118,7 +122,7 @@ export async function eventIdsOf({ events }: Inbox, given: readonly string[]): P
     if (beginning.length >= LEAST_CHARACTERS) continue;
     throw new UsageError(`${JSON.stringify(beginning)} is too short: give at least 4 characters of the id.`);
   }
-  if (beginnings.every((beginning) => WHOLE_ID.test(beginning))) return beginnings;
+  if (beginnings.every(isWholeId)) return beginnings;
   const held: string[] = [];
   for await (const { eventId } of eachEvent(events, { state: "held" })) held.push(eventId);
   const found = beginnings.map((beginning) => {

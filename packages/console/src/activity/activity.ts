@@ -24,10 +24,23 @@ export interface Minute extends MinuteCounts {
 /** Something that a person did, or should know about. */
 export interface Entry {
   readonly at: number;
-  readonly notice: Extract<
-    Notice,
-    { readonly type: "replayed" | "discarded" | "alert" | "data-lost" | "inbox-error" | "warning" }
-  >;
+  readonly notice: Extract<Notice, { readonly type: (typeof LOGGED)[number] }>;
+}
+
+/** The notices that become entries. */
+const LOGGED = [
+  "replayed",
+  "discarded",
+  "alert",
+  "data-lost",
+  "inbox-error",
+  "warning",
+  "keys-changed",
+  "keys-unreadable",
+] as const;
+
+function isLogged(notice: Notice): notice is Entry["notice"] & Notice {
+  return LOGGED.some((type) => type === notice.type);
 }
 
 type Counter = keyof MinuteCounts;
@@ -61,15 +74,9 @@ export class Activity {
   /** Counts a notice. */
   add(notice: Notice): void {
     for (const counter of countersOf(notice)) this.#minuteOf(notice.at)[counter]++;
-    switch (notice.type) {
-      case "replayed":
-      case "discarded":
-      case "alert":
-      case "data-lost":
-      case "inbox-error":
-      case "warning":
-        this.#entries.unshift({ at: notice.at, notice });
-        this.#entries.splice(ENTRIES);
+    if (isLogged(notice)) {
+      this.#entries.unshift({ at: notice.at, notice });
+      this.#entries.splice(ENTRIES);
     }
     for (const listener of this.#listeners) listener();
   }

@@ -1,6 +1,7 @@
 import type { AnyReceiver, StoredEvent } from "@payhooks/core";
+import { explain } from "@payhooks/core/inbox";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
-import { addressOf, type ConsoleQuery, REASONS } from "../query.ts";
+import { addressOf, type ConsoleQuery } from "../query.ts";
 import { type Redaction, redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
 import { type Decision, decideButtons, statePill } from "./list.ts";
@@ -27,9 +28,8 @@ export function lifeCards(view: LifeView): Html {
   return html`<section class="card" aria-labelledby="life-title">
   <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(nameOf(life, redact))}</h2><span class="end">${statePill(life)}</span></header>
   <div class="inner">
-    ${isHeld && life.reason !== null && html`<p class="reason">${REASONS[life.reason]}${life.detail !== null && html` <span class="detail">${said(redaction, life.detail)}</span>`}</p>`}
+    ${explained(life, redaction)}
     ${isHeld && rights.length > 0 && html`<div class="actions" role="group" aria-label="Decide about this event">${decideButtons([life.eventId], rights)}</div>`}
-    ${isHeld && life.others.some(({ runsToo }) => runsToo) && html`<p class="problem">Another event of this transaction has run, or will. A replay runs a second one.</p>`}
     ${isHeld && sameReference(view.successes, redact)}
     ${facts(view)}
   </div>
@@ -52,6 +52,16 @@ export function noLife(query: ConsoleQuery, isKnown: boolean): Html {
     : ["Event not read", "The inbox did not answer, so nobody knows whether it has this event."];
   return html`<section class="card" aria-labelledby="life-title"><header><a class="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${title}</h2></header>
 <p class="empty">${text}</p></section>`;
+}
+
+/** Where the event is and why, what happens next, and what a person can do. */
+function explained(life: StoredEvent, redaction: Redaction): Html {
+  const { now, next, advice } = explain(life, Date.now());
+  const sentences = (all: readonly string[]): Html => html`${all.map((text) => html`${shown(text)} `)}`;
+  const isHeld = life.state === "held";
+  return html`<p ${isHeld && html`class="reason"`}>${sentences(now)}${life.detail !== null && html` <span class="detail">${said(redaction, life.detail)}</span>`}</p>
+    <p class="hint">${sentences(next)}</p>
+    <p>${sentences(advice)}</p>`;
 }
 
 /** The other events of the same transaction. */
@@ -139,7 +149,7 @@ function nextAttemptAt({ state, handlers: steps }: StoredEvent): number | null {
   const due = Object.values(steps)
     .filter((step) => step.state === "failed" && step.dueAt > 0)
     .map(({ dueAt }) => dueAt);
-  return state === "waiting" && due.length > 0 ? Math.min(...due) : null;
+  return state === "retrying" && due.length > 0 ? Math.min(...due) : null;
 }
 
 function body({ delivery }: StoredEvent, redaction: Redaction): Html {

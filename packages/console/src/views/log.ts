@@ -12,6 +12,8 @@ const TONES: Readonly<Record<Entry["notice"]["type"], Tone>> = {
   "data-lost": "bad",
   "inbox-error": "bad",
   warning: "wait",
+  "keys-changed": "good",
+  "keys-unreadable": "bad",
 };
 
 /** The decisions that people made and the problems that somebody should look at, as this process has seen them. */
@@ -46,6 +48,10 @@ function textOf(notice: Entry["notice"], query: ConsoleQuery, redact: readonly s
         : html`The store drops records when it is full: events may be lost.`;
     case "inbox-error":
       return html`${notice.during}: ${shown(notice.error)}${notice.count > 1 && ` (${notice.count} times)`}`;
+    case "keys-changed":
+      return html`${notice.option}: its keys were read again, and are others now: ${shown(notice.keyIds.map((keyId) => keyId.slice(0, 16)).join(", "))}.`;
+    case "keys-unreadable":
+      return html`${notice.option}: its keys could not be read again, and the last ones are used until they can be. ${notice.code}: ${shown(notice.error)}`;
     case "warning":
       return html`${shown(notice.what)} ${shown(notice.fix)}`;
   }

@@ -1,7 +1,6 @@
 import type { AnyReceiver, HeldReason, OtherEvent, StoredEvent } from "@payhooks/core";
-import { isAboutTruth } from "@payhooks/core/inbox";
+import { HELD_BECAUSE, isAboutTruth } from "@payhooks/core/inbox";
 import { type Html, html } from "@payhooks/pages";
-import { REASONS } from "../query.ts";
 import { redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { nameOf } from "./labels.ts";
 import type { Decision } from "./list.ts";
@@ -31,7 +30,7 @@ export function planned(
     const isTicked = entries.length === 1 || !isAboutTruth(reason);
     return html`<fieldset class="planned" data-reason="${reason}">
   <legend><label class="check"><input type="checkbox" name="reason" value="${reason}" data-count="${group.length}" ${isTicked && html`checked`}>${reason} <span class="count">${count(group.length)}</span></label></legend>
-  <p class="hint">${REASONS[reason]}</p>
+  <p class="hint">${HELD_BECAUSE[reason]}</p>
   <ul>${group.map((entry) => row(entry, entries, decision, redact, contents))}</ul>
 </fieldset>`;
   })}`;

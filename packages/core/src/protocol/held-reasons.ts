@@ -37,6 +37,44 @@ export const HELD_REASONS: Readonly<Record<HeldReason, "truth" | "repair">> = {
   unhandled: "repair",
 };
 
+/** Why an event is held, as a sentence for the person who has to decide about it. */
+export const HELD_BECAUSE: Readonly<Record<HeldReason, string>> = {
+  ambiguous:
+    "Its signature fits more than one event, and these differ. Nobody can say from it alone which one is true.",
+  malformed: "It is authentic, but its fields are not as documented.",
+  unexpected: "It is authentic, but for another merchant or callback address than the receiver expects.",
+  unrecognized: "It is authentic, but its event name or its status is none of the documented ones.",
+  conflict: "It contradicts the final status that is recorded for the same transaction.",
+  mismatch: "The same event is recorded with other facts, such as another amount.",
+  "reference-reused": "Another transaction with the same reference has already succeeded.",
+  exhausted: "A handler has failed at every attempt that it had.",
+  rejected: "A handler has rejected it.",
+  crashed: "The process died while a handler ran, and the handler must not be run again automatically.",
+  schema: "Its data does not fit the schema that is registered for its name.",
+  unhandled: "There is no handler for it, and it is not ignored either.",
+};
+
+const ASK =
+  "Ask the service which of the two is true. A replay runs the handlers for this event as well. If it is not true, discard it.";
+const AGAIN = "Then replay it: it is read again, as if it had just arrived.";
+
+/** What a person does about a held event. */
+export const HELD_ADVICE: Readonly<Record<HeldReason, string>> = {
+  ambiguous:
+    "Look the transaction up at the service, pass the true result to receiver.payments.ingest, and discard this event.",
+  malformed: `Update Payhooks, or declare the field in your names. ${AGAIN}`,
+  unexpected: `If it is for you, correct payments.expect. ${AGAIN} If it is not, discard it.`,
+  unrecognized: `Update Payhooks, or declare the status in your names. ${AGAIN}`,
+  conflict: ASK,
+  mismatch: ASK,
+  "reference-reused": ASK,
+  exhausted: "Mend what failed. Then replay it: the handlers that have not finished run again.",
+  rejected: "Decide whether the handler was right. Replay it once the cause is gone, or discard it.",
+  crashed: "Find out whether the handler's effect has happened. If not, replay it. If it has, discard it.",
+  schema: "Widen the schema and deploy. Then replay it: its data is checked again.",
+  unhandled: "Register the handler, or ignore the event, and deploy. Then replay it.",
+};
+
 /**
  * Whether a decision about an event that is held for this reason is a decision about what is true. Such events are never
  * decided about together with others unless somebody names the reason.

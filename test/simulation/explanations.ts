@@ -32,12 +32,12 @@ export function hasExpired({ after }: Write, now: number): boolean {
   return isFinished(after) && after.expiresAt <= now;
 }
 
-/** When the run began that a handler was called in. */
+/** The time at which the run of a call began. */
 export function begunAt({ begins }: Chronicle, { token, from }: HandlerCall): number {
   return (token === null ? undefined : begins.get(token)?.at) ?? from;
 }
 
-/** The write by which a second run began although the lease of the first was not given back: it was over by then. */
+/** The write by which a second run began after the lease of the first one had lapsed; null if that lease was given back. */
 export function lapseOf({ writes }: Chronicle, first: HandlerCall, second: HandlerCall): Write | null {
   if (first.token === null) return null;
   return (
@@ -51,9 +51,9 @@ export function lapseOf({ writes }: Chronicle, first: HandlerCall, second: Handl
   );
 }
 
-/** What takes from a process what it needs to keep a lease. */
+/** Faults because of which a process may lose a lease. */
 const GRAVE: ReadonlySet<Fault["what"]> = new Set([...BLOWS, "late"]);
-/** What concerns every process. */
+/** Faults that every process suffers from. */
 const EVERYBODY: ReadonlySet<Fault["what"]> = new Set([
   "store-clock-back",
   "store-clock-forward",
@@ -61,22 +61,22 @@ const EVERYBODY: ReadonlySet<Fault["what"]> = new Set([
   "failover",
   "lose-all",
 ]);
-/** A call is on its way to the store for no longer, unless it is late. */
+/** The longest way of a call to the store, unless a fault makes it late. */
 const LONGEST_WAY_MS = 2.5;
 
 /**
- * Whether something grave has happened to one of those who ran this event, or to everybody, since the runs began that are in
- * doubt.
+ * Whether a fault explains that a handler may run twice: it happened to a process that ran this event, or to all processes, after
+ * one of the runs in doubt had begun.
  */
 export function isExplained(chronicle: Chronicle, eventId: string, process: string, at: number): boolean {
   const { decisions, writes, faults } = chronicle;
-  // Whoever tells about a held entry that somebody decides about loses it.
+  // A decision takes the lease from the process that is calling onHeld handlers.
   if (decisions.some((decision) => decision.eventId === eventId && decision.at <= at)) return true;
   const key = eventId.slice(0, 32);
-  // What is lost leaves leases behind that had been given back.
+  // After a store loses writes, a lease that had ended may be there again.
   if (lostBetween(chronicle, key, 0, at)) return true;
   const own = writes.filter((write) => write.key === key && write.at <= at);
-  // Since nothing of it was marked as started: whoever gave it back unstarted has left it as it was.
+  // The runs in doubt came after the last write in which no handler of the event had started.
   const idle = own.findLastIndex(({ after }) => !hasStarted(after.slots[eventId.slice(32)]));
   const begins = own.filter(isBegin);
   // The start of a handler may have a write of its own, under a lease that began before.
@@ -89,7 +89,7 @@ export function isExplained(chronicle: Chronicle, eventId: string, process: stri
   // A begin is sent again for as long as its lease, and may land late.
   const sentMs = chronicle.plan.leaseMs + Math.max(...LATE_MS);
   const since = Math.min(at, ...[...doubtful].map((write) => write.at)) - sentMs;
-  // What a newer version has written, an older one cannot keep: it no longer reads what it runs.
+  // A process of the old version cannot keep a run once a newer version has written the record, since it cannot read it.
   if (own.some(({ isNewFormat, at: writtenAt }) => isNewFormat && writtenAt >= since)) return true;
   const concerned = new Set([process, ...[...doubtful].map((write) => write.process)]);
   if ([...doubtful].some((write) => hadWrongClock(chronicle, write.process, write.at, at))) return true;
@@ -112,12 +112,12 @@ function isBegin({ before, after }: Write): boolean {
  * was, and so writes leases that end early.
  */
 function hadWrongClock(chronicle: Chronicle, process: string, begunAt: number, until: number): boolean {
-  // What was late when the run was begun has made its lease shorter; what comes later has not.
+  // Only a fault before the begin of the run can make its lease shorter.
   const had = (what: Fault["what"]): boolean => has(chronicle, what, process, begunAt - LONGEST_WAY_MS);
   return couldNotTellTime(chronicle, process, until) || had("sleep") || had("late");
 }
 
-/** Nothing tells a process that time has passed if its machine slept and its wall clock was set back, or if the store's clock jumped. */
+/** Whether a process could not notice that time had passed: its machine slept and its wall clock was set back, or the store's clock jumped. */
 export function couldNotTellTime(chronicle: Chronicle, process: string, until: number): boolean {
   return (
     chronicle.faults.some(({ what, at }) => what.startsWith("store-clock") && at <= until) ||

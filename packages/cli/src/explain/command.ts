@@ -1,0 +1,128 @@
+import type { Inbox, StoredEvent } from "@payhooks/core";
+import { eachEvent, explain } from "@payhooks/core/inbox";
+import type { Command } from "../command-line/command.ts";
+import { EXIT, UsageError } from "../command-line/errors.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
+import { stateIn, timeOf } from "../events/event.ts";
+import { INBOX_OPTIONS, INBOX_USAGE, openInbox } from "../events/open-inbox.ts";
+import { eventIdsOf, isWholeId, type Selection, selectionOf } from "../events/selection.ts";
+
+/** A reference has few events, unless something goes very wrong. */
+const MAX_EVENTS = 20;
+
+export const explainCommand: Command = {
+  name: "explain",
+  summary: "Say in words what happened to an event, why it is where it is, and what to do",
+  usage: [`EVENT_ID | REFERENCE | ID ${INBOX_USAGE} [--flow FLOW] [--tenant TENANT]`],
+  options: {
+    ...INBOX_OPTIONS,
+    flow: {
+      value: "FLOW",
+      help: "payments, connect or a source; on Redis, the id of a source's event needs it",
+    },
+    tenant: {
+      value: "TENANT",
+      help: "the tenant of the reference or the id, as the key resolver names it",
+    },
+  },
+  notes: [
+    "ID is a payTxnId or an idempotency_key. The beginning of an EVENT_ID is enough if the event is held.",
+    "It reads the record of the event, and asks nobody else. What it prints has the reference, the amount and the errors of handlers in it. The exit code is 1 if nothing is found.",
+  ],
+  examples: [
+    "payhooks explain order-17 --postgres postgres://localhost/shop",
+    "payhooks explain 3f0c… --sqlite payhooks.db",
+  ],
+  arguments: { least: 1, most: 1 },
+  async run(given, terminal) {
+    const text = given.positionals[0] ?? "";
+    if (text === "")
+      throw new UsageError("The event is missing: give its id, its reference or its payTxnId.");
+    const inbox = await openInbox(given);
+    try {
+      const events = await eventsOf(inbox, text, selectionOf(given).query, terminal);
+      for (const event of events) printExplained(event, terminal);
+      if (events.length > 0) return EXIT.ok;
+      terminal.line(
+        "The inbox has no event with this event id, reference or id. Either no delivery of it was accepted, or it ended so long ago that its record was deleted.",
+      );
+      terminal.line("Look the payment up at the service. If a resolver chooses the keys, give --tenant.");
+      return EXIT.failure;
+    } finally {
+      await inbox.close({ graceMs: 0 });
+    }
+  },
+};
+
+/** The events that a text names, in the order in which they were accepted. */
+async function eventsOf(
+  inbox: Inbox,
+  text: string,
+  { flow, tenant }: Selection["query"],
+  terminal: Terminal,
+): Promise<readonly StoredEvent[]> {
+  const { events } = inbox;
+  if (!isWholeId(text)) {
+    const named = new Map<string, StoredEvent>();
+    for (const query of [{ id: text }, { referenceId: text }]) {
+      for await (const event of searched(inbox, { ...query, flow, tenant }, terminal))
+        named.set(event.eventId, event);
+    }
+    if (named.size > 0) {
+      return [...named.values()].sort((a, b) => a.acceptedAt - b.acceptedAt).slice(0, MAX_EVENTS);
+    }
+    if (!/^[0-9a-f]{4,47}(?:…|\.{3})?$/.test(text)) return [];
+  }
+  const [eventId = text] = await eventIdsOf(inbox, [text]);
+  const event = await events.get(eventId);
+  return event === null ? [] : [event];
+}
+
+/** What a query finds. An inbox that does not search among finished events searches the others. */
+async function* searched(
+  { events }: Inbox,
+  query: Selection["query"],
+  terminal: Terminal,
+): AsyncGenerator<StoredEvent> {
+  try {
+    yield* eachEvent(events, query);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "ERR_NOT_SEARCHABLE") throw error;
+    terminal.json({ notSearched: "finished" });
+    terminal.line("Redis does not find finished events by their reference: they were not searched.\n");
+    yield* eachEvent(events, { ...query, state: "unfinished" });
+  }
+}
+
+function printExplained(event: StoredEvent, terminal: Terminal): void {
+  const { eventId, detail } = event;
+  const { past, now, handlers, next, advice, decisions } = explain(event, Date.now());
+  const { line, json, paint } = terminal;
+  const told = past.map(({ at, text }) => ({ at: timeOf(at), text }));
+  json({
+    eventId,
+    state: event.state,
+    reason: event.reason,
+    detail,
+    past: told,
+    now,
+    handlers,
+    next,
+    advice,
+    decisions,
+  });
+  line(`${paint("bold", eventId)}  ${stateIn(event)}`);
+  for (const { at, text } of told) line(`  ${at}  ${shown(text, 1_000)}`);
+  const part = (title: string, sentences: readonly string[]): void => {
+    line(`\n  ${paint("bold", title)}`);
+    for (const sentence of sentences) line(`  ${shown(sentence, 1_000)}`);
+  };
+  part("Now", [...now, ...(detail === null ? [] : [`Detail: ${detail}`]), ...handlers]);
+  part("Next", next);
+  part("What you can do", advice);
+  for (const decision of decisions) {
+    line(`  payhooks events ${decision} ${eventId} --by NAME --note TEXT`);
+  }
+  line();
+}

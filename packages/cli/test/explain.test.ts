@@ -1,0 +1,75 @@
+import { resplitPair } from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { application, keys } from "./support/application.ts";
+import { payhooks } from "./support/run.ts";
+
+describe("payhooks explain", () => {
+  // A held event becomes older between two calls.
+  const ageless = (text: string): string => text.replace(/\d+ s ago/, "some time ago");
+
+  it("tells the story of an event by its reference, its payTxnId, its event id and the beginning of that", async () => {
+    const app = await application();
+    await app.fails({ referenceId: "order-1", payTxnId: "pay-1" });
+    const [held] = await app.held();
+    if (held === undefined) throw new Error("nothing is held");
+    const told = await payhooks(["explain", "order-1", "--sqlite", app.database]);
+    expect(told).toMatchObject({ code: 0, stderr: "" });
+    expect(told.stdout).toMatch(
+      new RegExp(
+        [
+          `^${held.eventId}  held: exhausted`,
+          "  \\S+Z  A callback arrived in the flow payments, verified with the key [0-9a-f]{16}, and was accepted\\. It was read as DEPOSIT SUCCESS, amount \\S+, reference order-1, id pay-1\\.",
+          "  \\S+Z  The handler deposit was given up as exhausted, at attempt 1\\. It threw: Error: the bank is down",
+          "  \\S+Z  It was put on hold as exhausted: A handler has failed at every attempt that it had\\.",
+        ].join("\n"),
+      ),
+    );
+    expect(told.stdout).toContain("\n  What you can do\n  Mend what failed. Then replay it:");
+    expect(told.stdout).toContain(`\n  payhooks events replay ${held.eventId} --by NAME --note TEXT\n`);
+    for (const name of ["pay-1", held.eventId, held.eventId.slice(0, 8)]) {
+      const same = await payhooks(["explain", name, "--sqlite", app.database]);
+      expect(ageless(same.stdout)).toBe(ageless(told.stdout));
+    }
+  });
+
+  it("tells of each event of a reference, the oldest first, as JSON too", async () => {
+    const app = await application({ maxAttempts: 2, backoffMs: 3_600_000 });
+    await app.fails({ referenceId: "order-1", payTxnId: "pay-1" });
+    await app.succeeds({ referenceId: "order-1", payTxnId: "pay-2" });
+    const told = await payhooks(["explain", "order-1", "--json", "--sqlite", app.database]);
+    expect(told.json()).toMatchObject([
+      {
+        state: "retrying",
+        decisions: ["retry"],
+        handlers: [expect.stringContaining("has failed: 1 attempt")],
+      },
+      { state: "done", decisions: [], past: [{ text: expect.stringContaining("id pay-2") }] },
+    ]);
+  });
+
+  it("shows the text of a stranger as one line, and what nobody can read as such", async () => {
+    const app = await application();
+    await app.deliver(resplitPair("order-2", keys.privateKey).forged);
+    const told = await payhooks(["explain", "order-2", "--sqlite", app.database]);
+    expect(told).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("No event could be read from it"),
+    });
+    await app.fails({ referenceId: "a\u202eb\nc" });
+    const strange = await payhooks(["explain", "a\u202eb\nc", "--sqlite", app.database]);
+    expect(strange.stdout).toContain("reference a\\u202eb\\u000ac,");
+  });
+
+  it("says when there is no such event, and what that may mean", async () => {
+    const { database } = await application();
+    for (const name of ["order-1", "f".repeat(48), "abcd"]) {
+      const none = await payhooks(["explain", name, "--sqlite", database]);
+      expect(none).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(/^The inbox has no event with this/),
+      });
+    }
+    expect(await payhooks(["explain", "--sqlite", database])).toMatchObject({ code: 2 });
+    expect(await payhooks(["explain", "", "--sqlite", database])).toMatchObject({ code: 2 });
+  });
+});
