@@ -13,6 +13,7 @@
  * Processes die, freeze or lose their connection before and after each call of the store: see `rig.ts`.
  */
 import { describe, it } from "vitest";
+import { againCases } from "./again-cases.ts";
 import { beginCases } from "./begin-cases.ts";
 import { contextCases } from "./context-cases.ts";
 import { crashCases } from "./crash-cases.ts";
@@ -43,6 +44,7 @@ export const contractCases: readonly ContractCase[] = [
   ...writeCases,
   ...retryCases,
   ...heldCases,
+  ...againCases,
   ...deployCases,
   ...expiryCases,
   ...workCases,

@@ -248,7 +248,7 @@ export const subjectCases: readonly ContractCase[] = [
     await settle(rig, merchant);
     expect(await stateOf(merchant, held)).toBe("stale");
     await expect(merchant.receiver.events.replay(held, BY)).rejects.toMatchObject({
-      code: "ERR_HELD_NOT_FOUND",
+      code: "ERR_NOT_DECIDABLE",
     });
     expectLastWord(log);
   }),

@@ -116,7 +116,17 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
   "options of a replay": {
     page: "docs/reference/receiver.md",
     section: "Decisions",
-    type: 'Exclude<keyof Parameters<import("@payhooks/core").Receiver["events"]["replay"]>[1], "by" | "note">',
+    type: 'Exclude<keyof Parameters<import("@payhooks/core").Receiver["events"]["replay"]>[1], "by" | "note" | keyof import("@payhooks/core").BulkOptions>',
+  },
+  "options of decisions about several events": {
+    page: "docs/reference/receiver.md",
+    section: "Decisions about several events",
+    type: 'keyof import("@payhooks/core").BulkOptions',
+  },
+  "options of keep": {
+    page: "docs/reference/options.md",
+    section: "keep",
+    type: 'keyof import("@payhooks/core").KeepOptions',
   },
   "outcomes of ingest": {
     page: "docs/reference/receiver.md",

@@ -84,6 +84,7 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
     replay: () => receiver.events.replay(eventId, decision),
     retryNow: () => receiver.events.retryNow(eventId, decision),
     discard: () => receiver.events.discard(eventId, decision),
+    erase: () => receiver.events.erase(eventId, { by: decision.by, unfinished: true }),
   };
   return {
     payments,

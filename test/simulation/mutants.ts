@@ -201,7 +201,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "the end of a handler is not stored",
     STEP,
-    'progress.unwritten.push({ name, kind: "done", attempt });',
+    'progress.unwritten.push({ name, kind: "done", attempt, ...(skipped > 0 && { skipped }) });',
     "",
   ),
   mutant(

@@ -1,5 +1,7 @@
-/** The ready sources, with the senders' own libraries as signers, and vectors that the senders publish. */
+/** The ready sources over real sockets, with the senders' own libraries as signers, and vectors that the senders publish. */
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
 import { sign as signForGithub } from "@octokit/webhooks-methods";
 import {
   createReceiver,
@@ -13,6 +15,8 @@ import {
   stripe,
 } from "@payhooks/core";
 import { fakeClock } from "@payhooks/core/testing";
+import { webhooks } from "@payhooks/express";
+import express from "express";
 import { Webhook } from "standardwebhooks";
 import Stripe from "stripe";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -159,44 +163,42 @@ const senders: Readonly<Record<string, Sender>> = {
   },
 };
 
-function receiving(one: Source, now: number = Date.UTC(2026, 10, 26)) {
+/** A source on a server. Nothing runs before a delivery is answered. */
+async function receiving(one: Source, now: number = Date.UTC(2026, 10, 26)) {
   const clock = fakeClock(now);
   const ran: { readonly event: string; readonly id: string; readonly data: unknown }[] = [];
   const receiver = createReceiver({
     clock,
     inbox: memoryInbox({ clock }),
     logger: silent,
-    run: "after-response",
+    run: "elsewhere",
     sources: { one },
   });
   receiver.on("one", "*", (event) => void ran.push(event));
-  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
+  const server = express().use("/one", webhooks(receiver, "one")).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(async () => {
+    server.close();
+    await receiver.close({ graceMs: 0 });
+  });
   async function post(
     body: string,
     headers: Headers,
   ): Promise<{ readonly status: number; readonly body: string }> {
-    const work: Promise<unknown>[] = [];
-    const reply = await receiver.sources.one.receive(
-      {
-        method: "POST",
-        url: "/",
-        headers: { get: (name) => headers[name] ?? null },
-        rawBody: Buffer.from(body),
-        waitUntil: (promise) => work.push(promise),
-      },
-      { mounted: true },
-    );
-    await Promise.all(work);
-    return reply;
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/one`;
+    const answer = await fetch(url, { method: "POST", body, headers });
+    const text = await answer.text();
+    await receiver.work();
+    return { status: answer.status, body: text };
   }
-  return { clock, ran, post, receiver };
+  return { clock, ran, post };
 }
 
 describe.each(Object.entries(senders))(
   "%s",
   (_name, { make, body, event, id, sign: signed, loose, runs = 1 }) => {
     it("is verified as its own sender signs, and runs once", async () => {
-      const { clock, ran, post } = receiving(make());
+      const { clock, ran, post } = await receiving(make());
       const headers = await signed(body, clock.now());
       for (let copy = 0; copy < 2; copy++) expect((await post(body, headers)).status).toBe(200);
       expect(ran).toHaveLength(1);
@@ -204,7 +206,7 @@ describe.each(Object.entries(senders))(
     });
 
     it("refuses a body of which one byte differs, and another secret", async () => {
-      const { clock, ran, post } = receiving(make());
+      const { clock, ran, post } = await receiving(make());
       const headers = await signed(body, clock.now());
       const { status, body: answer } = await post(body.replace(/.$/, " }"), headers);
       expect([status, answer]).toEqual([401, expect.stringContaining("ERR_SIGNATURE_INVALID")]);
@@ -213,7 +215,7 @@ describe.each(Object.entries(senders))(
     });
 
     it("runs the same body as often as it should with every loose header field changed", async () => {
-      const { clock, ran, post } = receiving(make());
+      const { clock, ran, post } = await receiving(make());
       const headers = await signed(body, clock.now());
       await post(body, headers);
       const changes = [loose, ...Object.entries(loose).map(([name, value]) => ({ [name]: value }))];
@@ -231,7 +233,7 @@ describe.each(["Standard Webhooks", "Stripe", "Slack"])("%s", (name) => {
   it("refuses what was signed six minutes ago, or will be in six", async () => {
     const { make, body, sign: signed } = senders[name] as Sender;
     for (const minutes of [-6, 6]) {
-      const { clock, ran, post } = receiving(make());
+      const { clock, ran, post } = await receiving(make());
       const { status } = await post(body, await signed(body, clock.now() + minutes * 60_000));
       expect([status, ran]).toEqual([400, []]);
     }
@@ -240,7 +242,7 @@ describe.each(["Standard Webhooks", "Stripe", "Slack"])("%s", (name) => {
 
 describe("published vectors", () => {
   it("GitHub: Validating webhook deliveries", async () => {
-    const { post } = receiving(github({ secret: "It's a Secret to Everybody" }));
+    const { post } = await receiving(github({ secret: "It's a Secret to Everybody" }));
     const signature = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
     expect((await post("Hello, World!", { "x-hub-signature-256": signature })).status).toBe(200);
   });
@@ -252,7 +254,10 @@ describe("published vectors", () => {
       "x-slack-request-timestamp": "1531420618",
       "x-slack-signature": "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503",
     };
-    const { post } = receiving(slack({ secret: "8f742231b10e8888abcd99yyyzzz85a5" }), 1_531_420_618_000);
+    const { post } = await receiving(
+      slack({ secret: "8f742231b10e8888abcd99yyyzzz85a5" }),
+      1_531_420_618_000,
+    );
     expect((await post(body, headers)).status).toBe(200);
   });
 
@@ -263,7 +268,7 @@ describe("published vectors", () => {
       "webhook-timestamp": "1614265330",
       "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
     };
-    const { post } = receiving(standardWebhooks({ secret }), 1_614_265_330_000);
+    const { post } = await receiving(standardWebhooks({ secret }), 1_614_265_330_000);
     expect((await post('{"test": 2432232314}', headers)).status).toBe(200);
   });
 });
@@ -271,7 +276,7 @@ describe("published vectors", () => {
 describe("Slack", () => {
   it("confirms the address by itself", async () => {
     const { sign: signed, make } = senders.Slack as Sender;
-    const { clock, ran, post } = receiving(make());
+    const { clock, ran, post } = await receiving(make());
     const body = JSON.stringify({ type: "url_verification", challenge: "3eZbrw1aB" });
     expect(await post(body, await signed(body, clock.now()))).toMatchObject({
       status: 200,

@@ -1,13 +1,18 @@
 /** Sources over real sockets, on each adapter: what a stranger, a clock and a sender may do, and the documented answer to each. */
+import "reflect-metadata";
 import { createHmac } from "node:crypto";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
+import { type AbstractHttpAdapter, NestFactory } from "@nestjs/core";
+import { ExpressAdapter } from "@nestjs/platform-express";
+import { FastifyAdapter } from "@nestjs/platform-fastify";
 import { createReceiver, github, hmac, memoryInbox, type SourceEvent, source } from "@payhooks/core";
 import { webhooks as onFetch } from "@payhooks/core/fetch";
 import { webhooks as onExpress } from "@payhooks/express";
 import { webhooks as onFastify } from "@payhooks/fastify";
 import { webhooks as onHono } from "@payhooks/hono";
+import { PayhooksModule } from "@payhooks/nestjs";
 import { webhooks as onNext } from "@payhooks/next";
 import express from "express";
 import express4 from "express4";
@@ -74,8 +79,18 @@ const adapters: Readonly<Record<string, (receiver: Made) => Promise<string>>> = 
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   },
   "Next.js": (receiver) => listening(viaFetch(onNext(receiver, "bank"))),
+  "NestJS on Express": (receiver) => onNest(receiver, new ExpressAdapter()),
+  "NestJS on Fastify": (receiver) => onNest(receiver, new FastifyAdapter()),
   fetch: (receiver) => listening(viaFetch(onFetch(receiver, "bank"))),
 };
+
+async function onNest(receiver: Made, platform: AbstractHttpAdapter): Promise<string> {
+  const module = PayhooksModule.forRoot({ receiver, paths: { bank: "/bank" } });
+  const app = await NestFactory.create({ module: class {}, imports: [module] }, platform, { logger: false });
+  onTestFinished(() => app.close());
+  await app.listen(0, "127.0.0.1");
+  return `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
+}
 
 function signed(body: string, at: number = Date.now(), secret = SECRET): Readonly<Record<string, string>> {
   const seconds = Math.floor(at / 1000);

@@ -57,7 +57,7 @@ export async function decide(
     return { status: 200, body: { ok: true } };
   } catch (error) {
     if (!isPayhooksError(error)) throw error;
-    if (error.code === "ERR_HELD_NOT_FOUND") {
+    if (error.code === "ERR_HELD_NOT_FOUND" || error.code === "ERR_NOT_DECIDABLE") {
       return refused(
         404,
         "This event is no longer held. Somebody may have replayed or discarded it already.",

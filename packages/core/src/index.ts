@@ -7,6 +7,7 @@
 export type { EffectContext } from "./effects/context.ts";
 export type { Effects } from "./effects/effects.ts";
 export type { ConnectOptions } from "./flows/connect.ts";
+export type { KeepOptions } from "./flows/keep.ts";
 export type { KeyResolver } from "./flows/keyring.ts";
 export type { Keys } from "./flows/keys.ts";
 export type { KeySource } from "./flows/keys-read-again.ts";
@@ -21,7 +22,16 @@ export {
   Reject,
   RetryAfter,
 } from "./handlers/handler.ts";
-export type { EventCounts, EventPage, EventQuery, Events } from "./inbox/events.ts";
+export type {
+  BulkFilter,
+  BulkOptions,
+  BulkOutcome,
+  BulkReason,
+  BulkReport,
+  Which,
+} from "./inbox/bulk.ts";
+export type { EventQuery } from "./inbox/event-query.ts";
+export type { EventCounts, EventPage, Events } from "./inbox/events.ts";
 export type { Health, Inbox, WorkReport } from "./inbox/inbox.ts";
 export type { LeaseView, NamedLease } from "./inbox/named-lease.ts";
 export type { RunReport } from "./inbox/record/event.ts";

@@ -72,6 +72,8 @@ export interface ChildConfig {
   /** The process is stopped (SIGSTOP) once it has asked for due records, before it reads the answer. */
   readonly stopsInTake?: boolean;
   readonly variant?: Variant;
+  /** The secret of the webhooks about connected accounts. Left out: it takes none. */
+  readonly connectSecret?: string;
   /** Handlers book into a ledger, deposits and withdrawals. */
   readonly ledger?: LedgerConfig;
 }

@@ -1,8 +1,8 @@
 /** A process under test: Express, a receiver, and handlers that write what they do into an append-only log. */
 import { openSync, writeSync } from "node:fs";
-import { createReceiver, type HandlerContext, Reject } from "@payhooks/core";
+import { type ConnectEvent, createReceiver, type HandlerContext, Reject } from "@payhooks/core";
 import { createInbox, eachEvent } from "@payhooks/core/inbox";
-import { paymentCallbacks } from "@payhooks/express";
+import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import { silent } from "../../support/silent.ts";
 import { type ChildConfig, CONFIG_VARIABLE, type FromChild, GRACE_MS, type ToChild } from "./child-config.ts";
@@ -38,6 +38,7 @@ const ledger = config.ledger === undefined ? null : openLedger(config.ledger);
 const receiver = createReceiver({
   ...(ledger === null ? {} : { effects: ledger.effects }),
   payments: { publicKey: config.publicKey },
+  ...(config.connectSecret === undefined ? {} : { connect: { secret: config.connectSecret } }),
   inbox: variant.inbox(createInbox(store, { leaseMs, pollMs }), store),
   run: config.run,
   concurrency: config.concurrency,
@@ -81,6 +82,17 @@ async function book(
   write("completed", key, ctx.effectId, String(ctx.attempt));
 }
 
+/** What a connected account is from now on. */
+async function hear(
+  { idempotency_key: key }: ConnectEvent,
+  { effectId, attempt }: { readonly effectId: string; readonly attempt: number },
+): Promise<void> {
+  write("started", key, effectId, String(attempt));
+  await sleep(random() * config.handlerMs);
+  if (random() < config.throwRate) throw new Error("now and then it fails");
+  write("completed", key, effectId, String(attempt));
+}
+
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
@@ -95,6 +107,10 @@ if (ledger === null) receiver.onDeposit({ PENDING: handle, SUCCESS: handle, FAIL
 else receiver.onDeposit(book, options).onWithdrawal(book, options);
 if (config.twoHandlers === true) receiver.onDeposit(() => {}, { name: "last" });
 if (ledger === null) receiver.ignore("WITHDRAWAL");
+if (config.connectSecret !== undefined) {
+  receiver.onConnectedAccountApproved(hear, options).onConnectedAccountDeclined(hear, options);
+  receiver.ignore("settlement.approved").ignore("settlement.declined");
+}
 receiver.onHeld(({ id, status, reason }) => write("told", `${id} ${status}`, reason, ""));
 receiver.observe((notice) => {
   switch (notice.type) {
@@ -114,6 +130,7 @@ receiver.observe((notice) => {
 
 const app = express();
 app.use("/callbacks/pay", paymentCallbacks(receiver));
+if (config.connectSecret !== undefined) app.use("/webhooks/connect", connectWebhooks(receiver));
 const server = app.listen(config.port, "127.0.0.1", (error?: Error) => {
   if (error !== undefined) throw error;
   tellParent({ type: "listening" });

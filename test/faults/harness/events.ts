@@ -10,8 +10,9 @@ export type Manner = "calm" | "throws" | "rejects" | "poison" | "hangs" | "slow"
 
 /** One event that is sent until it is acknowledged. */
 export interface TestEvent {
-  /** `payTxnId status`, by which log, held list and sender know it. */
+  /** `payTxnId status`, or the `idempotency_key` of a webhook, by which log, held list and sender know it. */
   readonly key: string;
+  readonly path: string;
   readonly payTxnId: string;
   readonly manner: Manner;
   readonly delivery: SignedDelivery;
@@ -42,6 +43,7 @@ export function testEvent(
   });
   return {
     key: `${id} ${status}`,
+    path: "/callbacks/pay",
     payTxnId: id,
     manner,
     delivery: signPaymentCallback(fields, privateKey),

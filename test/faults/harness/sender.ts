@@ -137,7 +137,7 @@ export class Sender {
     return this.#ports[this.#turn++ % this.#ports.length] ?? 0;
   }
 
-  #post({ delivery }: TestEvent, port: number): Promise<Attempt> {
+  #post({ delivery, path }: TestEvent, port: number): Promise<Attempt> {
     const startedAt = performance.now();
     const { rawBody, headers } = delivery;
     return new Promise((resolve) => {
@@ -146,7 +146,7 @@ export class Sender {
         {
           host: "127.0.0.1",
           port,
-          path: "/callbacks/pay",
+          path,
           method: "POST",
           agent: this.#agent,
           headers: { ...headers, "content-length": rawBody.byteLength },

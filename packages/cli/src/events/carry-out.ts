@@ -87,7 +87,7 @@ async function decided(
     return action === "replay" ? "queued" : "discarded";
   } catch (error) {
     const { code } = error as { code?: unknown };
-    if (code === "ERR_HELD_NOT_FOUND") return "not-found";
+    if (code === "ERR_HELD_NOT_FOUND" || code === "ERR_NOT_DECIDABLE") return "not-found";
     if (code === "ERR_HELD_CHANGED") return "changed";
     throw error;
   }

@@ -31,6 +31,7 @@ import {
   type Verification,
   withFreshness,
 } from "./flow.ts";
+import { type KeepOptions, keepMsOf } from "./keep.ts";
 import { type Keyring, verifyBy } from "./keyring.ts";
 import { type Keys, keyringOf } from "./keys.ts";
 import type { FlowContext } from "./payments.ts";
@@ -52,6 +53,8 @@ export interface ConnectOptions {
   readonly badSignatureStatus?: 400 | 401 | undefined;
   /** Accepts webhooks without any check, for a master merchant who has no secret configured. Never use it in production. */
   readonly unsafeAllowUnsigned?: boolean | undefined;
+  /** Keeps what was signed after the end, so that events can be run again. Default: it is dropped. */
+  readonly keep?: KeepOptions | undefined;
 }
 
 /** The flow of the connected-account webhooks (specification, Authentication 3, Connected-account events). */
@@ -60,7 +63,13 @@ export function connectFlow(
   { windowMs, names = SPECIFIED_NAMES, ...limits }: FlowContext,
   keyring: Keyring<VerifyingSecret> = keyringOf(options.secret, "connect.secret", importSecrets, limits),
 ): Flow {
-  checkNames("connect", options, { secret: true, badSignatureStatus: true, unsafeAllowUnsigned: true });
+  checkNames("connect", options, {
+    secret: true,
+    badSignatureStatus: true,
+    unsafeAllowUnsigned: true,
+    keep: true,
+  });
+  const lifetimes = { windowMs, keepMs: keepMsOf("connect.keep", options.keep) };
   const unsigned = options.unsafeAllowUnsigned === true;
   if (unsigned && options.secret !== undefined) {
     throw new PayhooksError("ERR_OPTION_INVALID", "connect has both a secret and unsafeAllowUnsigned.", {
@@ -142,7 +151,7 @@ export function connectFlow(
   function readingOf(stored: StoredDelivery): Reading | null {
     if (isUnwieldy(stored.content, MAX_WEBHOOK_PARTS)) {
       const detail = "the body has more than 8 KiB and 5,000 parts";
-      return entryOf("malformed", detail, stored.content, null, stored, windowMs);
+      return entryOf("malformed", detail, stored.content, null, stored, lifetimes);
     }
     const body = parseJsonBody(stored.content);
     return body === null ? null : read(body, stored);
@@ -157,7 +166,7 @@ export function connectFlow(
         stored.content,
         parseTimestamp(body.object.occurred_at),
         stored,
-        windowMs,
+        lifetimes,
       );
     }
     const { name, data, listed } = envelope;
@@ -183,7 +192,7 @@ export function connectFlow(
         subject: { name: `${data.object}:${data.id}`, at: envelope.occurredAt },
       },
       stored,
-      windowMs,
+      lifetimes,
     );
     return new Reading(verified, listed ? () => toEvent(body.object, data, stored.keyId !== null) : null);
   }
@@ -191,7 +200,7 @@ export function connectFlow(
   function readStored(stored: StoredDelivery): Reading {
     const read = keptReading(stored, keyring) ?? readingOf(stored);
     return (
-      read ?? entryOf("malformed", "the stored body is not JSON", stored.content, null, stored, windowMs)
+      read ?? entryOf("malformed", "the stored body is not JSON", stored.content, null, stored, lifetimes)
     );
   }
 

@@ -185,8 +185,24 @@ export interface CertainReading {
   readonly subject?: { readonly name: string; readonly at: number } | undefined;
 }
 
+/** For how long the inbox remembers an event of a flow. */
+export interface Lifetimes {
+  /** How old the signed time of a new event may be. */
+  readonly windowMs: number;
+  /** How long what was signed is kept after the event's end. Undefined: it is dropped at the end. */
+  readonly keepMs: number | undefined;
+}
+
+function lifetimesOf({ windowMs, keepMs }: Lifetimes): Pick<VerifiedEvent, "retentionMs" | "keepMs"> {
+  return { retentionMs: windowMs + RETENTION_SLACK_MS, ...(keepMs === undefined ? {} : { keepMs }) };
+}
+
 /** What the inbox records for an event whose reading is certain. */
-export function eventOf(facts: CertainReading, delivery: StoredDelivery, windowMs: number): VerifiedEvent {
+export function eventOf(
+  facts: CertainReading,
+  delivery: StoredDelivery,
+  lifetimes: Lifetimes,
+): VerifiedEvent {
   const { tenant, flow } = delivery;
   const { id, name, status, amount, signedAt, hold, reference, referenceId, subject } = facts;
   const identity = labelsOf(facts.identity);
@@ -204,7 +220,7 @@ export function eventOf(facts: CertainReading, delivery: StoredDelivery, windowM
     amount,
     signedAt,
     fresh: true,
-    retentionMs: windowMs + RETENTION_SLACK_MS,
+    ...lifetimesOf(lifetimes),
     verdict: hold?.reason ?? "run",
     detail: hold?.detail ?? null,
     referenceKey: reference === null ? null : claimKeyFor(tenant, flow, name, reference),
@@ -226,7 +242,7 @@ export function entryOf(
   signed: string | Uint8Array,
   signedAt: number | null,
   delivery: StoredDelivery,
-  windowMs: number,
+  lifetimes: Lifetimes,
   foundBy: readonly string[] = [],
 ): Reading {
   const { tenant, flow } = delivery;
@@ -244,7 +260,7 @@ export function entryOf(
     amount: null,
     signedAt,
     fresh: true,
-    retentionMs: windowMs + RETENTION_SLACK_MS,
+    ...lifetimesOf(lifetimes),
     verdict: reason,
     detail,
     referenceKey: null,

@@ -9,6 +9,7 @@ import {
   type VerifyingKey,
 } from "../signature/keys.ts";
 import { type CallbackRules, wireOf } from "./callback.ts";
+import type { KeepOptions } from "./keep.ts";
 import type { Keys } from "./keys.ts";
 
 /** The values that signed fields must have. They are compared as a whole. */
@@ -28,6 +29,8 @@ export interface PaymentsOptions {
   readonly expect?: PaymentExpectations | undefined;
   /** A second SUCCESS for a reference, under another payTxnId, is held as `reference-reused`. Default false. */
   readonly oneSuccessPerReference?: boolean | undefined;
+  /** Keeps what was signed after the end, so that events can be run again. Default: it is dropped. */
+  readonly keep?: KeepOptions | undefined;
 }
 
 /** Imports keys, and reads those first that are in files. */

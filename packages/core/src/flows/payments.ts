@@ -34,6 +34,7 @@ import {
   withFreshness,
 } from "./flow.ts";
 import { judgeBy } from "./judgement.ts";
+import { keepMsOf } from "./keep.ts";
 import { type KeyHint, type Keyring, type ResolverLimits, verifyBy } from "./keyring.ts";
 import { keyringOf } from "./keys.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
@@ -66,7 +67,9 @@ export function paymentsFlow(
     publicKey: true,
     expect: true,
     oneSuccessPerReference: true,
+    keep: true,
   });
+  const lifetimes = { windowMs, keepMs: keepMsOf("payments.keep", options.keep) };
   const rules = rulesOf(options, names, keyring.resolves);
   const { warnings } = findInOrder(rules.wire.fields, { urlKnown: rules.pinnedUrls.size > 0 });
   const judge = judgeBy(rules);
@@ -133,7 +136,7 @@ export function paymentsFlow(
     }
     const { kind, detail, signedTimes, mayName } = judgement;
     const signedAt = latestTime(signedTimes, stored.receivedAt);
-    return entryOf(kind, detail, signed, signedAt, stored, windowMs, mayName);
+    return entryOf(kind, detail, signed, signedAt, stored, lifetimes, mayName);
   }
 
   /** Makes a reading of fields that are certain. The event may be unlisted or unexpected. */
@@ -163,7 +166,7 @@ export function paymentsFlow(
         referenceId: texts.get("referenceId") ?? null,
       },
       stored,
-      windowMs,
+      lifetimes,
     );
     const source = stored.source === "lookup" ? "lookup" : "callback";
     return new Reading(verified, listed ? () => toEvent(texts, status, rules, source) : null, leftOut);
@@ -189,7 +192,7 @@ export function paymentsFlow(
     const reading = read(textOf(stored.content), stored);
     if (reading !== null) return reading;
     const detail = "its keys were chosen by another merchantId than the one that was signed";
-    return entryOf("malformed", detail, stored.content, null, stored, windowMs);
+    return entryOf("malformed", detail, stored.content, null, stored, lifetimes);
   }
 
   return {

@@ -22,7 +22,7 @@ import type {
   WorkReport,
 } from "./inbox.ts";
 import { KnownRecords } from "./known-records.ts";
-import { Look } from "./look.ts";
+import { filterOf, Look } from "./look.ts";
 import { LossWatch } from "./loss-watch.ts";
 import { InboxParts } from "./parts.ts";
 import { Pruning } from "./pruning.ts";
@@ -133,6 +133,7 @@ class Engine implements Inbox {
     const decided = decisions({
       parts,
       ready: () => this.ready(),
+      filterOf,
       decided: () => {
         this.#acceptor.heldChanged();
         this.#dispatcher?.wake(0);

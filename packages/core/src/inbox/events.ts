@@ -1,42 +1,7 @@
-import type { FlowName } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
-import type { EventState } from "./record/index-of.ts";
-import type { Decision, ReplayDecision, RetryDecision, StoredEvent } from "./record/life.ts";
-
-/** Which events to list: those that match all of the fields. */
-export interface EventFilter {
-  /** `any` has the finished ones, too. Default: everything that is not `finished`. */
-  readonly state?: EventState | "any" | undefined;
-  readonly flow?: FlowName | undefined;
-  readonly tenant?: string | undefined;
-  /** The event's name, such as `DEPOSIT`. */
-  readonly event?: string | undefined;
-  /** Why it is held. */
-  readonly reason?: HeldReason | undefined;
-  readonly referenceId?: string | undefined;
-  /** `payTxnId` or `idempotency_key`. */
-  readonly id?: string | undefined;
-  /** Accepted at this time or later, in milliseconds since the epoch. */
-  readonly since?: number | undefined;
-  /** Accepted before this time. */
-  readonly until?: number | undefined;
-}
-
-/**
- * Which events to list, and which part of that list. With `id` or `referenceId`, events of every state are found unless `state`
- * says otherwise, and `tenant` belongs to it: without one, only events without a tenant are found. An event that is held because
- * it can be read in several ways is found by what any of its readings says.
- */
-export interface EventQuery extends Omit<EventFilter, "state"> {
-  /** `finished` is any end. Default: `unfinished`; with `id` or `referenceId`: any. */
-  readonly state?: EventState | "unfinished" | undefined;
-  /** How many events one page has at most, from 1 to 1,000. Default 50. */
-  readonly limit?: number | undefined;
-  /** The `next` of the previous page. Default: the first page. */
-  readonly cursor?: string | null | undefined;
-  /** Which end of the list comes first, by the time of acceptance. Default `oldest`. */
-  readonly first?: "oldest" | "newest" | undefined;
-}
+import type { BulkOptions, BulkReport, Which } from "./bulk.ts";
+import type { EventQuery } from "./event-query.ts";
+import type { Decision, EraseDecision, ReplayDecision, RetryDecision, StoredEvent } from "./record/life.ts";
 
 /** A page of a list. */
 export interface EventPage {
@@ -75,11 +40,13 @@ export interface Events {
   /** How many events are not finished, and how long the oldest has waited. */
   counts(): Promise<EventCounts>;
   /**
-   * Makes a held event wait again.
-   * @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has another
-   * `revision` than the decision names.
+   * Makes held or finished events wait again: one, several, or all that match a filter. A finished one needs what was signed, which
+   * the option `keep` of its flow keeps. Of several, what cannot run again is left alone, and the report says why.
+   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when none that is held or finished has this eventId, `ERR_HELD_CHANGED`
+   * when it has another `revision` than the decision names, `ERR_NOT_DECIDABLE` when it cannot run again. `ERR_OPTION_INVALID`,
+   * `ERR_OPTION_MISSING`.
    */
-  replay(eventId: string, decision: ReplayDecision): Promise<void>;
+  replay(which: Which, decision: ReplayDecision & BulkOptions): Promise<BulkReport>;
   /**
    * Brings the next attempt of an event forward, instead of waiting for its backoff: after an outage, the last one may be an hour
    * away. It is an attempt like any other. False if the event waits for no later attempt: it runs, is due, is held or has ended.
@@ -87,11 +54,18 @@ export interface Events {
    */
   retryNow(eventId: string, decision: RetryDecision): Promise<boolean>;
   /**
-   * Drops a held event for good. Its copies stay duplicates.
-   * @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has another
-   * `revision` than the decision names.
+   * Drops held events for good. Their copies stay duplicates.
+   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has
+   * another `revision` than the decision names. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
-  discard(eventId: string, decision: Decision): Promise<void>;
+  discard(which: Which, decision: Decision & BulkOptions): Promise<BulkReport>;
+  /**
+   * Erases what is kept of events: what was signed, references, ids, amounts, errors, histories. Their copies are still recognised.
+   * With a filter, events of every reason are erased.
+   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, or has not ended.
+   * `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
+   */
+  erase(which: Which, decision: EraseDecision & BulkOptions): Promise<BulkReport>;
 }
 
 /** Every event that matches, page by page. */

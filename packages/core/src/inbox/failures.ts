@@ -35,9 +35,10 @@ export function withOwnErrors(inbox: Inbox): Inbox {
       list: (query) => owned(() => events.list(query)),
       claimant: (eventId) => owned(() => events.claimant(eventId)),
       counts: () => owned(() => events.counts()),
-      replay: (eventId, decision) => owned(() => events.replay(eventId, decision)),
+      replay: (which, decision) => owned(() => events.replay(which, decision)),
       retryNow: (eventId, decision) => owned(() => events.retryNow(eventId, decision)),
-      discard: (eventId, decision) => owned(() => events.discard(eventId, decision)),
+      discard: (which, decision) => owned(() => events.discard(which, decision)),
+      erase: (which, decision) => owned(() => events.erase(which, decision)),
     },
     texts: {
       read: (name) => owned(() => texts.read(name)),

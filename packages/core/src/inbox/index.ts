@@ -12,7 +12,8 @@ export type { Candidates, ContentField, Contents, SignedPiece } from "../protoco
 export { HELD_BECAUSE, HELD_REASONS, type HeldReason, isAboutTruth } from "../protocol/held-reasons.ts";
 export type { Awaitable } from "../time/awaitable.ts";
 export { createInbox, type InboxOptions } from "./engine.ts";
-export { type EventFilter, eachEvent } from "./events.ts";
+export type { EventFilter } from "./event-query.ts";
+export { eachEvent } from "./events.ts";
 export { type ExplainedMoment, type Explanation, explain } from "./explain.ts";
 export type { Inbox } from "./inbox.ts";
 export { type MoveOptions, type MoveReport, moveRecords } from "./move.ts";

@@ -1,4 +1,4 @@
-import type { EventFilter } from "./events.ts";
+import type { EventFilter } from "./event-query.ts";
 import { matches } from "./matches.ts";
 import type { EventLabels } from "./record/index-of.ts";
 import type { ListCursor, Listed, ListedEvent, ListOrder, Versioned } from "./store.ts";

@@ -2,7 +2,8 @@ import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { isNotSearchable, PayhooksError } from "../protocol/errors.ts";
 import { FLOWS, isFlowName } from "../protocol/events.ts";
 import { HELD_REASONS } from "../protocol/held-reasons.ts";
-import type { EventCounts, EventFilter, EventPage, EventQuery } from "./events.ts";
+import type { EventFilter, EventQuery } from "./event-query.ts";
+import type { EventCounts, EventPage } from "./events.ts";
 import { Listing } from "./listing.ts";
 import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
@@ -48,20 +49,14 @@ export class Look {
   }
 
   async list(query: EventQuery = {}): Promise<EventPage> {
-    const { limit = DEFAULT_LIMIT, cursor, first = "oldest", state, ...wanted } = checked(query);
+    const { limit = DEFAULT_LIMIT, cursor, first = "oldest", state, id } = checked(query);
     const part: Part = { limit, cursor: cursorOf(cursor), first };
-    const isNamed = wanted.id !== undefined || wanted.referenceId !== undefined;
-    const named = isNamed ? { ...wanted, tenant: wanted.tenant ?? ONLY_TENANT } : wanted;
-    const wantedState = state ?? (isNamed ? "any" : "unfinished");
-    const filter: EventFilter = {
-      ...labelled(named),
-      ...(wantedState !== "unfinished" && { state: wantedState }),
-    };
+    const filter = filterOf(query);
     await this.#ready();
     try {
       return await this.#listed(filter, part);
     } catch (error) {
-      const { id, tenant = ONLY_TENANT } = named;
+      const { tenant = ONLY_TENANT } = query;
       if (id === undefined || state !== undefined || !isNotSearchable(error)) throw error;
       return await this.#ofRecord(filter, tenant, id, part);
     }
@@ -126,6 +121,19 @@ export class Look {
     const { events, next } = listing.page(limit);
     return pageOf(events.flatMap(storedEvent), next);
   }
+}
+
+/**
+ * What a query asks the store for.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID`
+ */
+export function filterOf(query: EventQuery): EventFilter {
+  const { limit: _limit, cursor: _cursor, first: _first, state, ...wanted } = checked(query);
+  const isNamed = wanted.id !== undefined || wanted.referenceId !== undefined;
+  const named = isNamed ? { ...wanted, tenant: wanted.tenant ?? ONLY_TENANT } : wanted;
+  const wantedState = state ?? (isNamed ? "any" : "unfinished");
+  return { ...labelled(named), ...(wantedState !== "unfinished" && { state: wantedState }) };
 }
 
 function pageOf(events: readonly StoredEvent[], next: ListCursor | null): EventPage {

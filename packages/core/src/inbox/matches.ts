@@ -1,4 +1,4 @@
-import type { EventFilter } from "./events.ts";
+import type { EventFilter } from "./event-query.ts";
 import type { EventLabels } from "./record/index-of.ts";
 
 /** Whether an event matches the filter. Finished events match only if the filter asks for `finished` or `any`. */

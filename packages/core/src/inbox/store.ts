@@ -2,7 +2,7 @@ import type { Loss } from "../notices/notice.ts";
 import type { SetupWarning } from "../notices/setup-warnings.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { Awaitable } from "../time/awaitable.ts";
-import type { EventFilter } from "./events.ts";
+import type { EventFilter } from "./event-query.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Unreadable } from "./record/codec.ts";
 import type { EventSummary, RecordIndex } from "./record/index-of.ts";

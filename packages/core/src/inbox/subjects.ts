@@ -55,9 +55,11 @@ export class SubjectTurn {
 
   async #ask(
     data: LeaseData,
-    { signedAt, retentionMs, delivery }: VerifiedEvent,
+    { signedAt, delivery, ...event }: VerifiedEvent,
     subject: Subject,
   ): Promise<SubjectAnswer> {
+    // While an earlier word can be run again, its subject has to be known.
+    const retentionMs = Math.max(event.retentionMs, event.keepMs ?? 0);
     const { records, store, leaseMs } = this.#parts;
     const { eventId, token, replays, hadTurn } = data;
     const { flow, tenant, receivedAt } = delivery;

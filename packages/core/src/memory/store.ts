@@ -73,7 +73,7 @@ export function memoryStore({
     const current = find(key, now);
     const isComputedNow = item.at <= now && item.at >= now - OUTDATED_MS;
     if (!isComputedNow || (current?.version ?? null) !== item.expected) return { kind: "conflict", current };
-    const isReference = index.events.length === 0 && index.dueAt === null;
+    const isReference = isEmpty(item.record) && index.dueAt === null;
     if (isReference && !references.hasRoomFor(key, item.record.tenant, now)) {
       return { kind: "refused", cause: fullOfReferences(maxRecords) };
     }
@@ -105,7 +105,7 @@ export function memoryStore({
     if (index.expiresAt !== null && index.expiresAt <= now) {
       open.delete(key);
       references.delete(key);
-    } else if (index.events.length === 0 && index.dueAt === null) {
+    } else if (isEmpty(record) && index.dueAt === null) {
       // The record of a subject was leased.
       open.delete(key);
       references.set(key, version, record);
@@ -191,6 +191,12 @@ export function memoryStore({
       if (!isUnreadable(record)) put(key, version, record, indexOf(key, record), environment.now());
     },
   };
+}
+
+/** True for a reference, a subject and a shared text, which have no events. */
+function isEmpty({ slots }: IdempotencyRecord): boolean {
+  for (const _ in slots) return false;
+  return true;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { EventFilter } from "../inbox/events.ts";
+import type { EventFilter } from "../inbox/event-query.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
 import type { EventSummary } from "../inbox/record/index-of.ts";
 import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/store.ts";

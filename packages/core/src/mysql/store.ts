@@ -1,4 +1,4 @@
-import type { EventFilter } from "../inbox/events.ts";
+import type { EventFilter } from "../inbox/event-query.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
 import { ServerClock } from "../inbox/server-clock.ts";
@@ -189,10 +189,8 @@ class MysqlStore implements RecordStore {
       const row = found.get(key);
       if (row === undefined) return false;
       const isOpen = index.events.some(({ state }) => state !== "finished");
-      return (
-        (Number(row.n) > 0 || index.events.length === 0) &&
-        (Number(row.open) > 0 || !isOpen || row.version !== version)
-      );
+      if (row.version !== version) return true;
+      return (Number(row.n) > 0 || index.events.length === 0) && (Number(row.open) > 0 || !isOpen);
     });
   }
 

@@ -212,6 +212,11 @@ function eventsOf(prefix: string, { key, version, expected, index, before }: Swa
   }
   if (known.size > 0) {
     statements.push([
+      `DELETE s FROM ${prefix}_records r JOIN ${prefix}_readings s ON s.record = r.place WHERE ${isWritten}`,
+      key,
+      version,
+    ]);
+    statements.push([
       `DELETE e FROM ${prefix}_records r JOIN ${prefix}_events e ON e.record = r.place
       WHERE ${isWritten} AND e.event_id IN (?)`,
       key,

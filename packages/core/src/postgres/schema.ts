@@ -145,9 +145,8 @@ export function missing(schema: string): Statement {
       LEFT JOIN LATERAL (
         SELECT place, version FROM ${quoted(schema)}.records r WHERE r.key = known.key LIMIT 1
       ) stored ON TRUE
-      WHERE stored.place IS NULL
-        OR (has_labels = 1 AND NOT ${has("labels")})
-        OR (is_open = 1 AND stored.version = known.version AND NOT ${has("unfinished")})`,
+      WHERE stored.place IS NULL OR (stored.version = known.version
+        AND ((has_labels = 1 AND NOT ${has("labels")}) OR (is_open = 1 AND NOT ${has("unfinished")})))`,
   };
 }
 

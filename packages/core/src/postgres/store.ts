@@ -1,4 +1,4 @@
-import type { EventFilter } from "../inbox/events.ts";
+import type { EventFilter } from "../inbox/event-query.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
 import { LANES, type Lanes } from "../inbox/record/lane.ts";

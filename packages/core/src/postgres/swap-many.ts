@@ -153,6 +153,10 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
     }
   }
   if (makes.gone) {
+    steps.push(`unread AS (
+      DELETE FROM ${tables}.readings s USING ${bind(gone, [KEY])} JOIN written USING (key)
+      WHERE ${ofWritten("s")} AND s.record = place
+    )`);
     steps.push(`gone AS (
       DELETE FROM ${tables}.labels l USING ${bind(gone, [KEY, EVENT_ID])} JOIN written USING (key)
       WHERE ${ofWritten("l")} AND l.record = place AND l.event_id = given.event_id

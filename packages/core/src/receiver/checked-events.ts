@@ -1,8 +1,18 @@
-import type { EventQuery, Events } from "../inbox/events.ts";
-import type { ReplayDecision } from "../inbox/record/life.ts";
+import type { BulkFilter, BulkOptions, BulkOutcome, Which } from "../inbox/bulk.ts";
+import type { EventQuery } from "../inbox/event-query.ts";
+import type { Events } from "../inbox/events.ts";
+import type { Decision, ReplayDecision } from "../inbox/record/life.ts";
 import type { NoticeBoard } from "../notices/board.ts";
-import { checkNames } from "../protocol/check-names.ts";
+import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+
+const BULK: OptionNames<BulkOptions> = {
+  dryRun: true,
+  perSecond: true,
+  name: true,
+  signal: true,
+  progress: true,
+};
 
 /** The events of an inbox, as a receiver hands them out: what is asked is checked first, and decisions are told. */
 export function checkedEvents(
@@ -10,28 +20,64 @@ export function checkedEvents(
   notices: NoticeBoard,
   checkQuery: (query: EventQuery) => void,
 ): Events {
+  /** Options with a `progress` that also tells of each decision. */
+  function told<Options extends BulkOptions>(
+    type: Told,
+    by: string,
+    note: string,
+    options: Options,
+  ): Options {
+    const progress: BulkOptions["progress"] = (one, report) => {
+      if (isDecided(one) && !report.dryRun) notices.post({ type, eventId: one.eventId, by, note });
+      options.progress?.(one, report);
+    };
+    return { ...options, progress };
+  }
+  function checkWhich(which: Which): void {
+    if (isFilter(which)) checkQuery(which);
+  }
   return {
     ...events,
     list: async (query = {}) => {
       checkQuery(query);
       return events.list(query);
     },
-    replay: async (eventId, decision) => {
+    replay: async (which, decision) => {
+      checkWhich(which);
       checkReplay(decision);
-      await events.replay(eventId, decision);
-      notices.post({ type: "replayed", eventId, by: decision.by, note: decision.note });
+      return events.replay(which, told("replayed", decision.by, decision.note, decision));
     },
     retryNow: async (eventId, decision) => {
       checkNames("retryNow", decision, { by: true, note: true, inMs: true });
       checkDelay(decision.inMs);
       return events.retryNow(eventId, decision);
     },
-    discard: async (eventId, decision) => {
-      checkNames("discard", decision, { by: true, note: true, revision: true });
-      await events.discard(eventId, decision);
-      notices.post({ type: "discarded", eventId, by: decision.by, note: decision.note });
+    discard: async (which, decision) => {
+      checkWhich(which);
+      checkNames<Decision & BulkOptions>("discard", decision, {
+        by: true,
+        note: true,
+        revision: true,
+        ...BULK,
+      });
+      return events.discard(which, told("discarded", decision.by, decision.note, decision));
+    },
+    erase: async (which, decision) => {
+      checkWhich(which);
+      checkNames("erase", decision, { by: true, unfinished: true, ...BULK });
+      return events.erase(which, decision);
     },
   };
+}
+
+type Told = "replayed" | "discarded";
+
+function isFilter(which: Which): which is BulkFilter & EventQuery {
+  return typeof which !== "string" && !Array.isArray(which);
+}
+
+function isDecided({ outcome }: BulkOutcome): boolean {
+  return outcome === "decided" || outcome === "overtaken";
 }
 
 /** An attempt is brought forward to a time within a day. */
@@ -45,14 +91,15 @@ function checkDelay(inMs = 0): void {
 }
 
 /** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */
-function checkReplay(decision: ReplayDecision): void {
-  checkNames("replay", decision, {
+function checkReplay(decision: ReplayDecision & BulkOptions): void {
+  checkNames<ReplayDecision & BulkOptions>("replay", decision, {
     by: true,
     note: true,
     revision: true,
     handlers: true,
     evenIfExpired: true,
     again: true,
+    ...BULK,
   });
   const { again, handlers } = decision;
   if (again !== true || (handlers?.length ?? 0) > 0) return;

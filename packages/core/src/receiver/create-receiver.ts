@@ -8,7 +8,8 @@ import { type FlowContext, type PaymentsFlow, paymentsFlow } from "../flows/paym
 import type { HandlerContext } from "../handlers/handler.ts";
 import { type Registration, registrationIn } from "../handlers/registration.ts";
 import { Registry } from "../handlers/registry.ts";
-import type { EventQuery, Events } from "../inbox/events.ts";
+import type { EventQuery } from "../inbox/event-query.ts";
+import type { Events } from "../inbox/events.ts";
 import { withOwnErrors } from "../inbox/failures.ts";
 import type { Health, Inbox, Runner, Running, WorkReport } from "../inbox/inbox.ts";
 import { type LeaseView, type NamedLease, takeLease, viewLease } from "../inbox/named-lease.ts";

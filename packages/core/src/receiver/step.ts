@@ -36,6 +36,8 @@ interface Which {
   readonly attempt: number;
   /** The inbox knows of no earlier one for this event. */
   readonly isFirst: boolean;
+  /** Called for each effect that it skips. */
+  readonly skipped: () => void;
 }
 
 /** A call of a handler. What it returns has no meaning. */
@@ -90,6 +92,7 @@ export function createRunStep(parts: StepParts): RunStep {
     if (outcome === null && !(await mayTake(lease, handler, progress))) return "open";
     warnOfDeath();
     const startedAt = clock.now();
+    let skipped = 0;
     if (outcome === null) {
       const isStarted = lease.data.started === name || (await start(lease, name, attempt, progress));
       const may = isStarted ? lease.mayCall() : "lost";
@@ -107,11 +110,17 @@ export function createRunStep(parts: StepParts): RunStep {
       if (instrumentation !== null) {
         observation = lease.context.run(() => instrumentation.handler(observedOf(lease, name, attempt)));
       }
-      outcome = await callInTime(lease, handler, { attempt, isFirst }, call, observation);
+      outcome = await callInTime(
+        lease,
+        handler,
+        { attempt, isFirst, skipped: () => skipped++ },
+        call,
+        observation,
+      );
     }
     if (outcome.ok) {
       observation?.end({ outcome: "done", error: undefined });
-      progress.unwritten.push({ name, kind: "done", attempt });
+      progress.unwritten.push({ name, kind: "done", attempt, ...(skipped > 0 && { skipped }) });
       if (notices.observed) {
         const durationMs = clock.now() - startedAt;
         progress.unnoticed.push({ type: "done", ...factsOf(lease.data), handler: name, attempt, durationMs });
@@ -276,10 +285,11 @@ export function createRunStep(parts: StepParts): RunStep {
   function contextOf(
     lease: Lease,
     { name }: Registered,
-    { attempt, isFirst }: Which,
+    { attempt, isFirst, skipped: count }: Which,
     cancellation: Cancellation,
   ): RunContext {
-    const skipped = (effect: string): void =>
+    const skipped = (effect: string): void => {
+      count();
       notices.post({
         type: "effect-skipped",
         ...factsOf(lease.data),
@@ -288,6 +298,7 @@ export function createRunStep(parts: StepParts): RunStep {
         effect,
         unexpected: isFirst,
       });
+    };
     const given = { effects, now: clock.now(), skipped };
     return new RunContext(lease, name, attempt, cancellation, logger, given);
   }

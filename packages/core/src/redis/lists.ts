@@ -1,4 +1,4 @@
-import type { EventFilter } from "../inbox/events.ts";
+import type { EventFilter } from "../inbox/event-query.ts";
 import { notSearchable } from "../inbox/look.ts";
 import { matches } from "../inbox/matches.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { EventFilter } from "../inbox/events.ts";
+import type { EventFilter } from "../inbox/event-query.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { canaryKey } from "../inbox/record/canary.ts";
 import type { Lanes } from "../inbox/record/lane.ts";

@@ -3,6 +3,7 @@
  * from a header that the signature does not cover.
  */
 
+import type { KeepOptions } from "../flows/keep.ts";
 import type { Keys } from "../flows/keys.ts";
 import type { SecretInput } from "../signature/keys.ts";
 import { hmac } from "./hmac.ts";
@@ -24,6 +25,8 @@ export interface ReadySourceOptions<Given> {
   readonly unhandled?: "acknowledge" | "hold" | undefined;
   /** See `source`. Default: longer than the sender sends again. */
   readonly rememberMs?: number | undefined;
+  /** See `source`. */
+  readonly keep?: KeepOptions | undefined;
 }
 
 /** Options of {@link standardWebhooks}. */

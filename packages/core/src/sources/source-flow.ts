@@ -35,8 +35,8 @@ const MAX_CHALLENGE = 1_024;
 export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits }: FlowContext): Flow {
   const verifier = made.bind(`sources.${name}`, limits);
   const rememberMs = made.rememberMs ?? windowMs + RETENTION_SLACK_MS;
-  /** What the helpers of flows add the slack to. */
-  const keptMs = rememberMs - RETENTION_SLACK_MS;
+  /** The helpers of flows add the slack. */
+  const lifetimes = { windowMs: rememberMs - RETENTION_SLACK_MS, keepMs: made.keepMs };
 
   function verify(delivery: Delivery, now: number): Outcome | Promise<Outcome> {
     const request: SourceRequest = {
@@ -112,7 +112,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
       read = readEvent(made, deliveredOf(given, made.body, looseHeader));
     } catch (error) {
       const why = error instanceof Unusable ? error.message : `read threw: ${describeError(error)}`;
-      return keep(entryOf("malformed", why, given.content, given.signedAt ?? null, given, keptMs));
+      return keep(entryOf("malformed", why, given.content, given.signedAt ?? null, given, lifetimes));
     }
     const isForeign = read.tenant !== null && given.tenant !== ONLY_TENANT && read.tenant !== given.tenant;
     const stored = read.tenant === null || isForeign ? given : { ...given, tenant: read.tenant };
@@ -141,7 +141,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
           subject === null || occurredAt === null ? undefined : { name: subject, at: occurredAt.getTime() },
       },
       stored,
-      keptMs,
+      lifetimes,
     );
     const found = { ...verified, referenceId: foundAs };
     return keep(new Reading(found, hold === null ? () => eventIn(read, stored) : null));

@@ -1,3 +1,4 @@
+import { type KeepOptions, keepMsOf } from "../flows/keep.ts";
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import type { SourceEvent } from "../protocol/events.ts";
@@ -125,6 +126,8 @@ export interface SourceOptions<Given, Status extends string> {
   readonly unhandled?: "acknowledge" | "hold" | undefined;
   /** How long an ended event is recognised. At least as long as the sender retries. Default: the receiver's window and a day. */
   readonly rememberMs?: number | undefined;
+  /** Keeps what was signed after the end, so that events can be run again. Default: it is dropped. */
+  readonly keep?: KeepOptions | undefined;
   /** Larger bodies are answered 413. Default 1 MiB. */
   readonly maxBodyBytes?: number | undefined;
   /** The sender never sends again, so that the refusal of an authentic delivery raises an alert at once. */
@@ -149,6 +152,7 @@ export interface MadeSource {
   readonly challenge: ((request: { readonly query: URLSearchParams }) => string | null) | null;
   readonly unhandled: "acknowledge" | "hold";
   readonly rememberMs: number | undefined;
+  readonly keepMs: number | undefined;
   readonly maxBodyBytes: number;
   readonly sendsOnce: boolean;
 }
@@ -180,6 +184,7 @@ export function source<
     challenge: true,
     unhandled: true,
     rememberMs: true,
+    keep: true,
     maxBodyBytes: true,
     sendsOnce: true,
   });
@@ -223,6 +228,7 @@ export function source<
     challenge,
     unhandled,
     rememberMs,
+    keepMs: keepMsOf("keep of a source", options.keep),
     maxBodyBytes,
     sendsOnce,
   });

@@ -85,6 +85,8 @@ export function prepareSchema(database: SqliteDatabase, newIdentity: string | nu
     // Every commit is on disk before it is answered.
     database.exec("PRAGMA synchronous = FULL");
     database.exec("PRAGMA cache_size = -32000");
+    // What is erased is overwritten, and not only taken out of the list of what is there.
+    database.exec("PRAGMA secure_delete = ON");
     checkPages(database);
     return makeTables(database, newIdentity);
   } catch (cause) {

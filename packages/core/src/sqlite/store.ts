@@ -1,5 +1,5 @@
 import { existsSync, rmSync } from "node:fs";
-import type { EventFilter } from "../inbox/events.ts";
+import type { EventFilter } from "../inbox/event-query.ts";
 import { decodeRecord, encodeRecord } from "../inbox/record/codec.ts";
 import { LANES, type Lanes } from "../inbox/record/lane.ts";
 import type {

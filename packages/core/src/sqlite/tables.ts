@@ -68,6 +68,7 @@ export class Tables {
   readonly #updateEvent: SqliteStatement;
   readonly #insertReading: SqliteStatement;
   readonly #removeEvent: SqliteStatement;
+  readonly #removeReadings: SqliteStatement;
   readonly #due: SqliteStatement;
   readonly #countDue: SqliteStatement;
   readonly #nextDue: SqliteStatement;
@@ -99,6 +100,7 @@ export class Tables {
     );
     this.#insertReading = database.prepare("INSERT INTO readings (text, record) VALUES (?, ?)");
     this.#removeEvent = database.prepare("DELETE FROM events WHERE record = ? AND event_id = ?");
+    this.#removeReadings = database.prepare("DELETE FROM readings WHERE record = ?");
     this.#due = database.prepare(due(`${COLUMNS}, due_at`));
     this.#countDue = database.prepare(`SELECT count(*) AS n FROM (${due("due_at")})`);
     this.#nextDue = database.prepare(
@@ -141,6 +143,7 @@ export class Tables {
       gone.delete(labels.eventId);
     }
     for (const eventId of gone.keys()) this.#removeEvent.run(place, eventId);
+    if (gone.size > 0) this.#removeReadings.run(place);
   }
 
   #addEvent(place: number, labels: EventLabels): void {
@@ -196,7 +199,7 @@ export class Tables {
     if (row === null) return false;
     const { n, open } = this.#labels.get(row.place) as { n: number; open: number };
     const isOpen = index.events.some(({ state }) => state !== "finished");
-    return (n > 0 || index.events.length === 0) && (open > 0 || !isOpen || row.version !== version);
+    return row.version !== version || ((n > 0 || index.events.length === 0) && (open > 0 || !isOpen));
   }
 
   /** Makes a record due at another time, without a new version. */

@@ -1,7 +1,7 @@
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import type { EventFilter } from "../../src/inbox/events.ts";
+import type { EventFilter } from "../../src/inbox/event-query.ts";
 import { canaryKey, endedCanary, newCanary } from "../../src/inbox/record/canary.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
 import type { SwapResult } from "../../src/inbox/store.ts";

@@ -147,7 +147,7 @@ function acceptCopy(
   const { source } = event.delivery;
   let previousAmount: string | null = null;
   const isCounted = countCopy(slot, now);
-  const isNews = event.amount !== null && slot.amounts[source] === undefined;
+  const isNews = event.amount !== null && slot.amounts[source] === undefined && slot.erasedAt === undefined;
   if (event.amount !== null && isNews) {
     previousAmount = Object.values(slot.amounts).find((amount) => amount !== event.amount) ?? null;
     slot.amounts = { ...slot.amounts, [source]: event.amount };
@@ -174,6 +174,8 @@ function claim(
   const run = ruling.verdict === "run";
   const previousAmount = run ? amountBefore(record, event) : null;
   const previousStatus = run ? (slotOfStatus(record)?.status ?? null) : null;
+  // Its other events were erased. This one comes anew.
+  if (record.id === "") record.id = event.id;
   if (run) {
     record.statusSlot = ruling.slot;
     record.terminal = event.rank === (event.lastRank ?? 1);
@@ -197,6 +199,7 @@ function claim(
     work: {
       delivery: event.delivery,
       retentionMs: event.retentionMs,
+      ...(event.keepMs === undefined ? {} : { keepMs: event.keepMs }),
       reason,
       detail,
       heldAt: run ? 0 : now,

@@ -11,6 +11,7 @@ import type { HistoryEntry, Step } from "./lease.ts";
 import {
   type IdempotencyRecord,
   isUnfinished,
+  type Kept,
   MAX_TRACE,
   type Past,
   type RecordLease,
@@ -72,6 +73,7 @@ const STEP = objectOf<Step>({
   dueInMs: time,
   error: orNull(text),
   reason: orNull(oneOf<GivenUp>({ exhausted: true, rejected: true, crashed: true })),
+  skipped: optional(count),
 });
 
 const HISTORY = listOf(
@@ -83,6 +85,7 @@ const HISTORY = listOf(
     error: optional(text),
     by: optional(text),
     note: optional(text),
+    skipped: optional(count),
   }),
 );
 
@@ -107,6 +110,7 @@ const WORK = objectOf<Work>({
   copies: optional(count),
   lastCopyAt: optional(time),
   patient: optional(yes),
+  keepMs: optional(time),
   trace: unimportant(MAX_TRACE),
 });
 
@@ -131,7 +135,17 @@ const SLOT = objectOf<Slot>({
   told: flag,
   work: orNull(WORK),
   past: optional(objectOf<Past>({ history: HISTORY, copies: count, lastCopyAt: orNull(time) })),
+  kept: optional(
+    objectOf<Kept>({
+      delivery: DELIVERY,
+      retentionMs: time,
+      previousStatus: orNull(text),
+      previousAmount: orNull(text),
+      keepMs: time,
+    }),
+  ),
   decision: optional(text),
+  erasedAt: optional(time),
   subject: optional(objectOf<NonNullable<Slot["subject"]>>({ key: text, at: time, hadTurn: optional(yes) })),
 });
 
@@ -194,6 +208,8 @@ function check({ slots, statusSlot, lease }: IdempotencyRecord): void {
 function checkState(slot: Slot): void {
   if (isUnfinished(slot) !== (slot.work !== null))
     throw new Misshapen(`work does not fit the state ${slot.state}`);
+  if (slot.kept !== undefined && slot.work !== null)
+    throw new Misshapen("kept is of an event that has ended");
   if (slot.state === "held" && slot.work?.reason === null)
     throw new Misshapen("reason of a held event is missing");
 }

@@ -1,45 +1,104 @@
+import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { overtake } from "./accept.ts";
 import { recordKeyOf, slotKeyOf } from "./event.ts";
 import { stateOf } from "./index-of.ts";
 import type { Decision, ReplayDecision, RetryDecision, StoredEvent } from "./life.ts";
 import { amountOf, othersOf, revisionOf } from "./others.ts";
-import { addHistory, end, type IdempotencyRecord, referenceOf } from "./record.ts";
+import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type Work } from "./record.ts";
+import { rankOf } from "./table.ts";
 
 /**
- * Makes a person's decision once. If it was written before, its token shows that, whatever has become of the event since.
- * `missing`: nothing is held under this id. `changed`: the person has seen another revision of the entry.
+ * What became of a decision about one event.
+ *
+ * - `decided`: it was made now. `known`: it was made before, under the same token, whatever has become of the event since.
+ * - `overtaken`: it was held, and a later status has come, so it has ended without a run.
+ * - `missing`: there is no such event. `unfinished`: it waits or runs. `running`: it runs, so it cannot be erased.
+ * - `not-held`: it has ended. `not-kept`: it has ended, and what was signed is gone.
+ * - `behind`: it has ended, and a later status, or a later word of its subject, has replaced it.
+ * - `changed`: it has another revision than the one that was seen.
  */
+export type Decided =
+  | "decided"
+  | "known"
+  | "overtaken"
+  | "missing"
+  | "unfinished"
+  | "running"
+  | "not-held"
+  | "not-kept"
+  | "behind"
+  | "changed";
+
+/** What a decision about one event names. */
+export interface DecisionName {
+  /** Identifies the decision. */
+  readonly token: string;
+  /** What the person has seen; undefined: whatever it is. */
+  readonly revision: string | undefined;
+}
+
+/** Makes a person's decision once. If it was written before, its token shows that. The record is changed if it is `decided`. */
 export function decideOnce(
   record: IdempotencyRecord | null,
   eventId: string,
-  { token, revision }: { readonly token: string; readonly revision: string | undefined },
-  decide: () => boolean,
-): "decided" | "known" | "missing" | "changed" {
-  const slot = record?.slots[slotKeyOf(eventId)];
-  if (slot?.decision === token) return "known";
-  if (record === null || slot?.state !== "held") return "missing";
-  if (revision !== undefined && revision !== revisionOf(record, recordKeyOf(eventId), slotKeyOf(eventId))) {
-    return "changed";
-  }
-  if (!decide()) return "missing";
-  slot.decision = token;
-  return "decided";
+  { token, revision }: DecisionName,
+  decide: () => Decided,
+): Decided {
+  const slotKey = slotKeyOf(eventId);
+  const slot = record?.slots[slotKey];
+  if (record === null || slot === undefined) return "missing";
+  if (slot.decision === token) return "known";
+  // What cannot be decided about has no revision, and the decision says why.
+  const now = revision === undefined ? null : revisionOf(record, recordKeyOf(eventId), slotKey);
+  if (now !== null && now !== revision) return "changed";
+  const decided = decide();
+  if (isMade(decided)) slot.decision = token;
+  return decided;
 }
 
-/** Makes a held event wait again, as its next replay. A PENDING that was overtaken ends instead. False when it is not held. */
+/** Whether a decision was made now, so that it has to be written. */
+export function isMade(decided: Decided): boolean {
+  return decided === "decided" || decided === "overtaken";
+}
+
+/** Why an event cannot be run again, whatever else is known of its transaction. Null if it can. */
+function canBeReplayed({ state, kept }: Slot): "unfinished" | "behind" | "not-kept" | null {
+  if (state === "held") return null;
+  if (state === "waiting" || state === "running") return "unfinished";
+  // A later word of its subject, or a later status, has begun.
+  if (state === "stale") return "behind";
+  return kept === undefined ? "not-kept" : null;
+}
+
+/** What a replay of an event would come to. */
+function replayable(record: IdempotencyRecord, slot: Slot): Decided {
+  const why = canBeReplayed(slot);
+  if (why !== null) return why;
+  if (slot.rank === null || slot.rank >= rankOf(record)) return "decided";
+  return slot.state === "held" ? "overtaken" : "behind";
+}
+
+/**
+ * Makes a held or finished event wait again, as its next replay. Of a held one, the handlers that have not finished run; of a finished
+ * one, all of them. A held PENDING that was overtaken ends instead.
+ */
 export function replay(
   record: IdempotencyRecord | null,
   eventId: string,
   decision: ReplayDecision,
   now: number,
-): boolean {
+): Decided {
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
-  if (record === null || slot === undefined || slot.work === null || slot.state !== "held") return false;
-  const { work } = slot;
+  if (record === null || slot === undefined) return "missing";
+  const can = replayable(record, slot);
+  if (!isMade(can)) return can;
   const only = decision.handlers ?? null;
+  const work = slot.work ?? reopened(slot);
+  if (work === null) return "not-kept";
   // A process that is calling the onHeld handlers about it loses its lease.
   if (record.lease?.slot === slotKey) record.lease = null;
+  slot.work = work;
   slot.state = "waiting";
   slot.told = false;
   slot.replays++;
@@ -58,7 +117,32 @@ export function replay(
   );
   addHistory(work, { at: now, what: `replay ${slot.replays}`, by: decision.by, note: decision.note });
   overtake(record, recordKeyOf(eventId), now);
-  return true;
+  return can;
+}
+
+/** What another run of an ended event needs; null if that was not kept. What had been kept of it is now part of that. */
+function reopened(slot: Slot): Work | null {
+  const { kept, past, verdict, acceptedAt, subject } = slot;
+  if (kept === undefined) return null;
+  delete slot.kept;
+  delete slot.past;
+  // Its turn is over: if its subject has been forgotten since, a later word may have had one.
+  if (subject !== undefined) slot.subject = { key: subject.key, at: subject.at };
+  return {
+    ...kept,
+    reason: verdict === "run" ? null : verdict,
+    detail: null,
+    heldAt: 0,
+    dueAt: 0,
+    dueInMs: 0,
+    forcedAt: null,
+    steps: {},
+    only: null,
+    evenIfExpired: false,
+    history: [...(past?.history ?? [{ at: acceptedAt, what: "accepted" }])],
+    ...(past !== undefined && past.copies > 0 ? { copies: past.copies } : {}),
+    ...(past?.lastCopyAt == null ? {} : { lastCopyAt: past.lastCopyAt }),
+  };
 }
 
 /** Brings the next attempt of an event forward. False when it waits for none, or for one that is due sooner. */
@@ -88,13 +172,25 @@ export function discard(
   eventId: string,
   { by, note }: Decision,
   now: number,
-): boolean {
-  const slotKey = slotKeyOf(eventId);
-  const slot = record?.slots[slotKey];
-  if (record === null || slot === undefined || slot.state !== "held") return false;
-  if (record.lease?.slot === slotKey) record.lease = null;
+): Decided {
+  const slot = record?.slots[slotKeyOf(eventId)];
+  if (record === null || slot === undefined) return "missing";
+  if (slot.state === "waiting" || slot.state === "running") return "unfinished";
+  if (slot.state !== "held") return "not-held";
+  if (record.lease?.slot === slotKeyOf(eventId)) record.lease = null;
   end(record, slot, { at: now, what: "discarded", by, note });
-  return true;
+  return "decided";
+}
+
+/**
+ * By what a bulk names an event: why it is held; once it has ended, `discarded`, or `done`, or the contradiction that it was accepted as,
+ * such as `mismatch`.
+ */
+export function reasonOf({ state, verdict, work }: Slot): HeldReason | "done" | "discarded" | null {
+  if (state === "held") return work?.reason ?? null;
+  if (state === "discarded") return "discarded";
+  if (state !== "done") return null;
+  return verdict === "run" ? "done" : verdict;
 }
 
 /** The event, as far as the record still has it; null when the record does not know the event. */
@@ -123,6 +219,7 @@ export function eventIn(record: IdempotencyRecord | null, eventId: string): Stor
     replays: slot.replays,
     handlers: { ...work?.steps },
     history: work?.history.slice() ?? slot.past?.history ?? [],
-    delivery: work?.delivery ?? null,
+    delivery: work?.delivery ?? slot.kept?.delivery ?? null,
+    erasedAt: slot.erasedAt ?? null,
   };
 }

@@ -76,6 +76,8 @@ export interface VerifiedEvent {
   readonly evenIfExpired?: true;
   /** How long a finished record is kept: until max(now, greatest signedAt) + this, in milliseconds. */
   readonly retentionMs: number;
+  /** How long what was signed is kept after the event's end. Left out if it is dropped then. */
+  readonly keepMs?: number;
   /** Whether to run the event, or the reason to hold it that was found before the table is asked. */
   readonly verdict: "run" | HeldReason;
   /** What is wrong with it, if the verdict is a reason to hold it. */

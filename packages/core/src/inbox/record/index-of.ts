@@ -42,6 +42,7 @@ export interface RecordIndex {
   readonly lane: Lane;
   /** When the record may be forgotten; null while any of its events is unfinished or held. */
   readonly expiresAt: number | null;
+  /** Without those that are erased: nothing finds them but their ids. */
   readonly events: readonly EventLabels[];
 }
 
@@ -51,7 +52,7 @@ export function indexOf(key: string, record: IdempotencyRecord): RecordIndex {
   const events: EventLabels[] = [];
   for (const slotKey in record.slots) {
     const slot = record.slots[slotKey];
-    if (slot !== undefined) events.push(labelsOf(key + slotKey, record, slot));
+    if (slot !== undefined && slot.erasedAt === undefined) events.push(labelsOf(key + slotKey, record, slot));
   }
   return {
     dueAt: due?.at ?? null,

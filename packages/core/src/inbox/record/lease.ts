@@ -19,6 +19,8 @@ export interface Step {
   readonly error: string | null;
   /** Why it was given up; null otherwise. */
   readonly reason: GivenUp | null;
+  /** How many effects it skipped, since an earlier run had committed them. Left out if none. */
+  readonly skipped?: number;
 }
 
 /** The names of onHeld handlers' steps begin with this. These steps start anew whenever the event is held anew. */
@@ -43,6 +45,8 @@ export interface HistoryEntry {
   readonly by?: string;
   /** The note of the decision. */
   readonly note?: string;
+  /** Of an end: how many effects its handlers skipped, since they had happened before. */
+  readonly skipped?: number;
 }
 
 /** What a run is given: the content of the slot that it has a lease on. */
@@ -122,7 +126,14 @@ export type Ending =
 
 /** A new state of one handler. Writing it twice has the same result as writing it once. */
 export type StepChange =
-  | { readonly name: string; readonly kind: "started" | "done"; readonly attempt: number }
+  | { readonly name: string; readonly kind: "started"; readonly attempt: number }
+  | {
+      readonly name: string;
+      readonly kind: "done";
+      readonly attempt: number;
+      /** How many effects it skipped. Left out if none. */
+      readonly skipped?: number;
+    }
   | {
       readonly name: string;
       readonly kind: "failed";

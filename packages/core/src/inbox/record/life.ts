@@ -26,7 +26,8 @@ export interface StoredEvent extends EventFacts {
   readonly others: readonly OtherEvent[];
   /**
    * Changes whenever something changes that a decision about the held event depends on: why it is held, how often it was
-   * replayed, its amount, and which other events of its transaction run too. Null if it is not held. A decision may name it.
+   * replayed, its amount, and which other events of its transaction run too. Null if it is neither held nor kept. A decision may
+   * name it.
    */
   readonly revision: string | null;
   /** When its first delivery was accepted (milliseconds since the epoch, on the store's clock). It never changes. */
@@ -43,8 +44,10 @@ export interface StoredEvent extends EventFacts {
    * most 50 lines, or 8 shortened ones once the event has ended. Nothing is kept of an event that was done at its first attempt.
    */
   readonly history: readonly HistoryEntry[];
-  /** The delivery as it arrived, while the event is unfinished or held; null once it is done. */
+  /** What was signed, while the event is unfinished or held. Once it is finished: null, unless its flow keeps it (`keep`). */
   readonly delivery: StoredDelivery | null;
+  /** When it was erased; null if it was not. Nothing personal is left of it. */
+  readonly erasedAt: number | null;
 }
 
 /** Who decides about a held entry, and why. Both are kept in the entry's history. */
@@ -64,9 +67,9 @@ export interface RetryDecision extends Pick<Decision, "by" | "note"> {
   readonly inMs?: number | undefined;
 }
 
-/** How to replay a held entry. */
+/** How to run a held or finished event again. */
 export interface ReplayDecision extends Decision {
-  /** The handlers to run, even if they have finished. Default: those that have not finished. */
+  /** The handlers to run, even if they have finished. Default: those that have not; of a finished event, all that there are now. */
   readonly handlers?: readonly string[] | undefined;
   /**
    * For an entry that never entered the table of deduplication (`ambiguous`, `malformed`, `unexpected`, `unrecognized`) and was
@@ -80,4 +83,11 @@ export interface ReplayDecision extends Decision {
    * that it has committed before.
    */
   readonly again?: boolean | undefined;
+}
+
+/** Who erases, and what. */
+export interface EraseDecision {
+  readonly by: string;
+  /** Also erases events that wait or are held: they are discarded first, and never run. Default false. */
+  readonly unfinished?: boolean | undefined;
 }

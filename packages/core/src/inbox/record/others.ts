@@ -37,19 +37,21 @@ function runsBeside(self: Slot, { state, status, rank }: Slot): boolean {
 }
 
 /** The amount of an event, preferably as its own delivery gave it. */
-export function amountOf({ amounts, work }: Slot): string | null {
-  const own = work === null ? undefined : amounts[work.delivery.source];
+export function amountOf({ amounts, work, kept }: Slot): string | null {
+  const source = (work ?? kept)?.delivery.source;
+  const own = source === undefined ? undefined : amounts[source];
   return own ?? Object.values(amounts)[0] ?? null;
 }
 
 /**
- * The revision of a held event; null if it is not held. Of the others, only those that run too belong to it: copies, and decisions
+ * The revision of an event that is held, or that can be run again; null for any other. Of the others, only those that run too belong to it: copies, and decisions
  * about others that never ran, do not change it.
  */
 export function revisionOf(record: IdempotencyRecord, key: string, slotKey: string): string | null {
   const slot = record.slots[slotKey];
-  if (slot?.state !== "held" || slot.work === null) return null;
-  const { reason, detail, heldAt } = slot.work;
+  const isHeld = slot?.state === "held" && slot.work !== null;
+  if (slot === undefined || (!isHeld && slot.kept === undefined)) return null;
+  const { reason = slot.state, detail = null, heldAt = null } = slot.work ?? {};
   const beside = othersOf(record, key, slotKey)
     .filter(({ runsToo }) => runsToo)
     .map(({ eventId, amount }) => [eventId, amount]);

@@ -6,7 +6,7 @@
  * without I/O. The engine calls them on a copy, and then swaps the copy for the stored record.
  */
 import type { FlowName } from "../../protocol/events.ts";
-import type { HeldReason } from "../../protocol/held-reasons.ts";
+import { type HeldReason, isEntry } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery, Subject } from "./event.ts";
 import type { HistoryEntry, Step } from "./lease.ts";
 
@@ -14,6 +14,8 @@ import type { HistoryEntry, Step } from "./lease.ts";
 export interface Slot {
   readonly name: string;
   readonly status: string;
+  /** When it was erased. Left out if it was not. See {@link eraseSlot}. */
+  readonly erasedAt?: number;
   /** A higher rank may follow a lower one. Null: the event has no place in the table. */
   readonly rank: number | null;
   /** The merchant's reference, as a label. Null: the one of the record's identity, if that has one. See {@link referenceOf}. */
@@ -34,6 +36,8 @@ export interface Slot {
   token: string | null;
   /** What a run needs. It is dropped when the event ends. */
   work: Work | null;
+  /** What another run would need, once the event has ended. Left out if it is not kept. */
+  kept?: Kept;
   /** What is kept of the event's life after its end. Left out if nothing unusual happened. */
   past?: Past;
   /** Identifies the last decision of a person, so that a repeated write of it is recognised. */
@@ -41,6 +45,11 @@ export interface Slot {
   /** What it is a word about. `hadTurn`: a run of it has been the latest word. Left out for an event without a subject. */
   subject?: Subject & { readonly hadTurn?: true };
 }
+
+/** What is kept of an ended event, so that it can be run again. */
+export type Kept = Pick<Work, "delivery" | "retentionMs" | "previousStatus" | "previousAmount"> & {
+  readonly keepMs: number;
+};
 
 /** What is kept of the life of an event that has ended. */
 export interface Past {
@@ -55,6 +64,8 @@ export interface Work {
   readonly delivery: StoredDelivery;
   /** How long the record is kept after the slot's end, in milliseconds. */
   readonly retentionMs: number;
+  /** How long what was signed is kept after the slot's end. Left out if it is dropped then. */
+  readonly keepMs?: number;
   reason: HeldReason | null;
   detail: string | null;
   heldAt: number;
@@ -101,7 +112,8 @@ export interface RecordLease {
 export interface IdempotencyRecord {
   readonly flow: FlowName;
   readonly tenant: string;
-  readonly id: string;
+  /** Empty once every event of the record is erased. */
+  id: string;
   /** The slot with the highest status of the table so far; null while no event was accepted to run. */
   statusSlot: string | null;
   /** Whether the status of that slot is final. For a record without slots, which claims a reference: whether the claim may expire. */
@@ -184,15 +196,34 @@ export function end(
   slot.state = ending.what;
   const past = work === null ? null : pastOf(work, ending);
   if (past !== null) slot.past = past;
+  const kept = work === null ? null : keptOf(slot, work, ending.what);
+  if (kept !== null) {
+    slot.kept = kept;
+    record.expiresAt = Math.max(record.expiresAt, ending.at + kept.keepMs);
+  }
   slot.work = null;
 }
 
+/** What to keep, so that the event can be run again. Of an entry that was released, the event that came of it has its own. */
+function keptOf({ verdict }: Slot, work: Work, what: SlotState): Kept | null {
+  const { keepMs, delivery, retentionMs, previousStatus, previousAmount } = work;
+  if (keepMs === undefined || (what === "done" && isEntry(verdict))) return null;
+  return { delivery, retentionMs, previousStatus, previousAmount, keepMs };
+}
+
 /** What to keep of an event's life. For nearly every event this is nothing: it was accepted and done. */
-function pastOf({ history, copies = 0, lastCopyAt }: Work, ending: HistoryEntry): Past | null {
+function pastOf({ history, steps, copies = 0, lastCopyAt }: Work, ending: HistoryEntry): Past | null {
   if (history.length <= 1 && copies === 0 && ending.by === undefined) return null;
-  const lines = [...history, ending].map((line) => shortened(line, MAX_TEXT));
+  const skipped = skippedIn(steps);
+  const last = skipped === 0 ? ending : { ...ending, skipped };
+  const lines = [...history, last].map((line) => shortened(line, MAX_TEXT));
   if (lines.length > MAX_PAST) lines.splice(1, lines.length - MAX_PAST);
   return { history: lines, copies, lastCopyAt: lastCopyAt ?? null };
+}
+
+/** How many effects the handlers of the last run skipped, since they had happened before. */
+function skippedIn(steps: Work["steps"]): number {
+  return Object.values(steps).reduce((sum, { skipped = 0 }) => sum + skipped, 0);
 }
 
 function shortened(line: HistoryEntry, max: number): HistoryEntry {

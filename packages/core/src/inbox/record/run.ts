@@ -304,6 +304,7 @@ function stepAfter(before: Step | undefined, change: StepChange, now: number): S
     error:
       kind === "failed" || kind === "given-up" ? change.error.slice(0, MAX_DETAIL) : (before?.error ?? null),
     reason: kind === "given-up" ? change.reason : null,
+    ...(kind === "done" && change.skipped !== undefined ? { skipped: change.skipped } : {}),
   };
 }
 

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { accept } from "../../inbox/record/accept.ts";
 import { copyRecord } from "../../inbox/record/codec.ts";
-import { discard, replay } from "../../inbox/record/decisions.ts";
+import { discard, isMade, replay } from "../../inbox/record/decisions.ts";
 import type { VerifiedEvent } from "../../inbox/record/event.ts";
 import { label } from "../../inbox/record/label.ts";
 import type { Lane } from "../../inbox/record/lane.ts";
@@ -159,7 +159,7 @@ export function decided(
   const [slot = ""] = Object.entries(record.slots).find(([, { state }]) => state === "held") ?? [];
   const decide = decision === "replay" ? replay : discard;
   const done = decide(record, key + slot, BY, now);
-  if (!done) throw new Error("Nothing in the record is held.");
+  if (!isMade(done)) throw new Error("Nothing in the record is held.");
   return record;
 }
 

@@ -56,7 +56,7 @@ describe("contradictions of one record", () => {
   it("make room once they are decided about, the oldest first; copies of the others are duplicates", () => {
     const ground = full();
     const by = { by: "an operator", note: "spam" };
-    expect(discard(ground.record, KEY + slotOf(3), by, ground.now)).toBe(true);
+    expect(discard(ground.record, KEY + slotOf(3), by, ground.now)).toBe("decided");
     expect(ground.accept(contradicting(3)).outcome).toBe("duplicate");
     expect(ground.accept(contradicting(100))).toMatchObject({ outcome: "held", eventId: KEY + slotOf(100) });
     expect(ground.record?.slots).not.toHaveProperty(slotOf(3));

@@ -17,13 +17,13 @@ describe("a person's decision", () => {
 
   it("to replay makes it wait again, without the steps that were not done, and counts", () => {
     const ground = held();
-    expect(replay(ground.record, KEY + SUCCESS, decision, 2_000)).toBe(true);
+    expect(replay(ground.record, KEY + SUCCESS, decision, 2_000)).toBe("decided");
     expect(ground.slot(SUCCESS)).toMatchObject({ state: "waiting", told: false, replays: 1 });
     const { work } = ground.slot(SUCCESS);
     expect(Object.keys(work?.steps ?? {})).toEqual(["first"]);
     expect(work).toMatchObject({ dueAt: 2_000, dueInMs: 0, only: null });
     expect(work?.history.at(-1)).toEqual({ at: 2_000, what: "replay 1", by: "ops", note: "fixed" });
-    expect(replay(ground.record, KEY + SUCCESS, decision, 2_000)).toBe(false);
+    expect(replay(ground.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
   });
 
   it("to replay a PENDING that was overtaken meanwhile ends it", () => {
@@ -31,7 +31,7 @@ describe("a person's decision", () => {
     ground.finish(PENDING, { kind: "held", reason: "rejected", detail: null, tell: [] });
     ground.accept(event("SUCCESS"));
     expect(ground.slot(PENDING).state).toBe("held");
-    expect(replay(ground.record, KEY + PENDING, decision, 2_000)).toBe(true);
+    expect(replay(ground.record, KEY + PENDING, decision, 2_000)).toBe("overtaken");
     expect(ground.slot(PENDING)).toMatchObject({ state: "stale", work: null });
   });
 
@@ -55,22 +55,22 @@ describe("a person's decision", () => {
 
   it("to replay or discard is refused where nothing is held", () => {
     const ground = running();
-    expect(replay(null, KEY + SUCCESS, decision, 2_000)).toBe(false);
-    expect(replay(ground.record, KEY + FAILED, decision, 2_000)).toBe(false);
-    expect(replay(ground.record, KEY + SUCCESS, decision, 2_000)).toBe(false);
-    expect(discard(null, KEY + SUCCESS, decision, 2_000)).toBe(false);
-    expect(discard(ground.record, KEY + FAILED, decision, 2_000)).toBe(false);
-    expect(discard(ground.record, KEY + SUCCESS, decision, 2_000)).toBe(false);
+    expect(replay(null, KEY + SUCCESS, decision, 2_000)).toBe("missing");
+    expect(replay(ground.record, KEY + FAILED, decision, 2_000)).toBe("missing");
+    expect(replay(ground.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
+    expect(discard(null, KEY + SUCCESS, decision, 2_000)).toBe("missing");
+    expect(discard(ground.record, KEY + FAILED, decision, 2_000)).toBe("missing");
+    expect(discard(ground.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
     const waiting = new Ground();
     waiting.accept(event("SUCCESS"));
-    expect(replay(waiting.record, KEY + SUCCESS, decision, 2_000)).toBe(false);
+    expect(replay(waiting.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
   });
 
   it("to discard leaves copies duplicates, and remembers who and why", () => {
     const ground = held();
     ground.slot(SUCCESS).told = false;
     ground.begin(SUCCESS);
-    expect(discard(ground.record, KEY + SUCCESS, decision, 2_000)).toBe(true);
+    expect(discard(ground.record, KEY + SUCCESS, decision, 2_000)).toBe("decided");
     expect(ground.record).toMatchObject({ lease: null, expiresAt: 2_000 + DAY });
     expect(ground.slot(SUCCESS)).toMatchObject({ state: "discarded", work: null });
     expect(ground.accept(event("SUCCESS"))).toMatchObject({ outcome: "duplicate", reason: null });
@@ -123,6 +123,7 @@ describe("a person's decision", () => {
       handlers: steps,
       heldAt: 1_000,
       delivery: event("SUCCESS").delivery,
+      erasedAt: null,
       history: [
         { at: 1_000, what: "accepted" },
         { at: 1_000, what: "given up: rejected", handler: "second", attempt: 1, error: "no" },

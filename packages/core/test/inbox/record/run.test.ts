@@ -282,7 +282,7 @@ describe("before its time", () => {
     const ground = failed();
     ground.begin(SUCCESS, { force: "last" });
     ground.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, tell: [] });
-    expect(replay(ground.record, KEY + SUCCESS, { by: "me", note: "" }, ground.now)).toBe(true);
+    expect(replay(ground.record, KEY + SUCCESS, { by: "me", note: "" }, ground.now)).toBe("decided");
     expect(ground.begin(SUCCESS)).toMatchObject({ kind: "leased" });
   });
 });

@@ -1,0 +1,23 @@
+import { checkNames } from "../protocol/check-names.ts";
+import { checkTime } from "../protocol/check-number.ts";
+
+/** What is kept of an event after its end. */
+export interface KeepOptions {
+  /**
+   * What was signed is kept for at least so long after the event's end, in milliseconds, so that the event can be run again. It
+   * goes with the event's record, which is recognised as a copy for `windowMs` and a day in any case.
+   */
+  readonly bodiesMs: number;
+}
+
+/**
+ * How long the option `keep` says to keep what was signed; undefined if it is dropped at the event's end.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID`
+ */
+export function keepMsOf(option: string, keep: KeepOptions | undefined): number | undefined {
+  if (keep === undefined) return undefined;
+  checkNames(option, keep, { bodiesMs: true });
+  checkTime(`${option}.bodiesMs`, keep.bodiesMs);
+  return keep.bodiesMs;
+}

@@ -1,0 +1,72 @@
+/** Decisions about many events: which ones, how fast, and what became of each. */
+import type { HeldReason } from "../protocol/held-reasons.ts";
+import type { EventQuery } from "./event-query.ts";
+import type { Decided } from "./record/decisions.ts";
+import type { StoredEvent } from "./record/life.ts";
+
+/** By what a bulk names events: see `reason` of {@link BulkFilter}. */
+export type BulkReason = HeldReason | "done" | "discarded";
+
+/** The events of a bulk: those that match all of the fields. */
+export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "cursor" | "first"> {
+  /**
+   * Why they are held; of finished ones, `done`, `discarded`, or the contradiction that they were accepted as, such as `mismatch`.
+   * Default: `done`, and the reasons for which something has to be mended (`exhausted`, `rejected`, `schema`, `unhandled`). All others
+   * are questions of what is true, and left out unless they are named.
+   */
+  readonly reason?: BulkReason | readonly BulkReason[] | undefined;
+}
+
+/** Which events a decision is about: one, several, or all that match. */
+export type Which = string | readonly string[] | BulkFilter;
+
+/** How a decision about several events is carried out. */
+export interface BulkOptions {
+  /** Only says what would become of each. */
+  readonly dryRun?: boolean | undefined;
+  /** How many events are decided about in a second. Default 50. */
+  readonly perSecond?: number | undefined;
+  /**
+   * Identifies the bulk. Give the same name again to go on with one that was interrupted: what it has decided about is left alone. A
+   * filter needs `until` then, so that both are about the same events. Default: a new one.
+   */
+  readonly name?: string | undefined;
+  /** Ends the bulk behind the event that it is at. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called for each event, with the report so far. */
+  readonly progress?: ((outcome: BulkOutcome, report: BulkReport) => void) | undefined;
+}
+
+/** What became of one event of a bulk. */
+export interface BulkOutcome {
+  readonly eventId: string;
+  /** What it was named by; null for an event that has none. */
+  readonly reason: BulkReason | null;
+  /** `left-out`: its reason was not named. With `dryRun`, `decided` is what would be. */
+  readonly outcome: Decided | "left-out";
+  /** As it was before; null if the inbox does not know it. */
+  readonly event: StoredEvent | null;
+}
+
+/** What became of a bulk. */
+export interface BulkReport {
+  /** To go on with it: see {@link BulkOptions.name}. */
+  readonly name: string;
+  /** Events that were accepted at this time or later are not part of it. Null if ids were given. */
+  readonly until: number | null;
+  readonly dryRun: boolean;
+  /** How many events were looked at. */
+  readonly found: number;
+  /** How many were decided about now, or would be. */
+  readonly decided: number;
+  /** Those by their reasons. */
+  readonly byReason: Readonly<Partial<Record<BulkReason, number>>>;
+  /** How many an earlier call of the same name had decided about. */
+  readonly known: number;
+  /** How many were left alone, by why. */
+  readonly leftAlone: Readonly<Partial<Record<Exclude<Decided, "decided" | "known">, number>>>;
+  /** How many were left out since their reason was not named, by that. */
+  readonly leftOut: Readonly<Partial<Record<BulkReason, number>>>;
+  /** False if it was ended by its signal, so that there may be more. */
+  readonly isWhole: boolean;
+}

@@ -1,0 +1,38 @@
+import type { FlowName } from "../protocol/events.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
+import type { EventState } from "./record/index-of.ts";
+
+/** Which events to list: those that match all of the fields. */
+export interface EventFilter {
+  /** `any` has the finished ones, too. Default: everything that is not `finished`. */
+  readonly state?: EventState | "any" | undefined;
+  readonly flow?: FlowName | undefined;
+  readonly tenant?: string | undefined;
+  /** The event's name, such as `DEPOSIT`. */
+  readonly event?: string | undefined;
+  /** Why it is held. */
+  readonly reason?: HeldReason | undefined;
+  readonly referenceId?: string | undefined;
+  /** `payTxnId` or `idempotency_key`. */
+  readonly id?: string | undefined;
+  /** Accepted at this time or later, in milliseconds since the epoch. */
+  readonly since?: number | undefined;
+  /** Accepted before this time. */
+  readonly until?: number | undefined;
+}
+
+/**
+ * Which events to list, and which part of that list. With `id` or `referenceId`, events of every state are found unless `state`
+ * says otherwise, and `tenant` belongs to it: without one, only events without a tenant are found. An event that is held because
+ * it can be read in several ways is found by what any of its readings says.
+ */
+export interface EventQuery extends Omit<EventFilter, "state"> {
+  /** `finished` is any end. Default: `unfinished`; with `id` or `referenceId`: any. */
+  readonly state?: EventState | "unfinished" | undefined;
+  /** How many events one page has at most, from 1 to 1,000. Default 50. */
+  readonly limit?: number | undefined;
+  /** The `next` of the previous page. Default: the first page. */
+  readonly cursor?: string | null | undefined;
+  /** Which end of the list comes first, by the time of acceptance. Default `oldest`. */
+  readonly first?: "oldest" | "newest" | undefined;
+}

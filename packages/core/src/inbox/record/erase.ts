@@ -1,0 +1,51 @@
+import type { Decided } from "./decisions.ts";
+import { slotKeyOf } from "./event.ts";
+import { end, type IdempotencyRecord, isUnfinished } from "./record.ts";
+
+/**
+ * Erases an event: what was signed, its reference, its amounts, its errors and its history. What stays recognises its copies: the
+ * record's key and the slot's, which are hashes, its state, and times. An event that waits or is held is discarded first, if
+ * `unfinished` is true.
+ */
+export function erase(
+  record: IdempotencyRecord | null,
+  eventId: string,
+  unfinished: boolean,
+  now: number,
+): Decided {
+  const slotKey = slotKeyOf(eventId);
+  const slot = record?.slots[slotKey];
+  if (record === null || slot === undefined) return "missing";
+  if (slot.erasedAt !== undefined) return "known";
+  const isLeased = record.lease?.slot === slotKey;
+  if (slot.state === "running" && isLeased && (record.lease?.until ?? 0) > now) return "running";
+  if (isUnfinished(slot)) {
+    if (!unfinished) return "unfinished";
+    if (isLeased) record.lease = null;
+    end(record, slot, { at: now, what: "discarded" });
+  }
+  const { name, status, rank, verdict, state, told, replays, acceptedAt, token, decision, subject } = slot;
+  record.slots[slotKey] = {
+    // The name and status of an event that is not listed can be any text.
+    name: rank === null ? "" : name,
+    status: rank === null ? "" : status,
+    rank,
+    referenceId: null,
+    amounts: {},
+    verdict,
+    state,
+    told,
+    replays,
+    acceptedAt,
+    token,
+    work: null,
+    ...(decision === undefined ? {} : { decision }),
+    ...(subject === undefined ? {} : { subject }),
+    erasedAt: now,
+  };
+  if (Object.values(record.slots).every(({ erasedAt }) => erasedAt !== undefined)) {
+    record.id = "";
+    record.identity = {};
+  }
+  return "decided";
+}

@@ -1,0 +1,312 @@
+/** What becomes of an event after its end (docs/concepts/after-the-end.md): it is kept, run again, and erased. */
+import type { BulkReport, Receiver } from "@payhooks/core";
+import { expect } from "vitest";
+import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
+import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
+import { heldOf } from "./sample-events.ts";
+
+const KEEP_MS = 30 * 86_400_000;
+const WHO = { by: "amina", note: "the handler had a bug" };
+const ALL = { state: "finished" } as const;
+const SOON = { ...WHO, perSecond: Number.POSITIVE_INFINITY };
+
+/** A merchant that keeps what was signed, and counts the calls of its handler. */
+function keeping(
+  rig: Rig,
+  register?: (receiver: Receiver) => unknown,
+): Merchant & { readonly calls: string[] } {
+  const calls: string[] = [];
+  const merchant = merchantOn(
+    rig.start(),
+    register ??
+      ((receiver) =>
+        receiver.onDeposit((_, { eventId, effectId }) => void calls.push(`${eventId} ${effectId}`))),
+    { payments: { publicKey: undefined, keep: { bodiesMs: KEEP_MS } } },
+  );
+  return { ...merchant, calls };
+}
+
+function deposits(rig: Rig, count: number, more: Parameters<typeof depositOf>[1] = {}) {
+  return Array.from({ length: count }, () => depositOf(rig, more));
+}
+
+async function delivered(merchant: Merchant, all: readonly Parameters<Merchant["deliver"]>[0][]) {
+  const ids: string[] = [];
+  for (const fields of all) ids.push(await merchant.deliver(fields));
+  await merchant.work();
+  return ids;
+}
+
+const summary = ({ found, decided, known, byReason, leftAlone, leftOut, isWhole }: BulkReport) => ({
+  found,
+  decided,
+  known,
+  byReason,
+  leftAlone,
+  leftOut,
+  isWhole,
+});
+
+export const againCases: readonly ContractCase[] = [
+  onFreshData("without keep, an event that has ended cannot run again, and says why", async (rig) => {
+    const merchant = merchantOn(rig.start(), (receiver) => receiver.onDeposit(() => {}));
+    const [eventId = ""] = await delivered(merchant, deposits(rig, 1));
+    expect(await merchant.life(eventId)).toMatchObject({ state: "done", delivery: null, revision: null });
+    const refused = { code: "ERR_NOT_DECIDABLE" };
+    await expect(merchant.receiver.events.replay(eventId, WHO)).rejects.toMatchObject(refused);
+    expect(summary(await merchant.receiver.events.replay(ALL, SOON))).toMatchObject({
+      found: 1,
+      decided: 0,
+      leftAlone: { "not-kept": 1 },
+    });
+  }),
+  onFreshData(
+    "with keep, a finished event runs all of its handlers again, under the same effectId",
+    async (rig) => {
+      const merchant = keeping(rig);
+      const [eventId = ""] = await delivered(merchant, deposits(rig, 1));
+      const { events } = merchant.receiver;
+      const kept = await merchant.life(eventId);
+      expect(kept).toMatchObject({ state: "done", replays: 0, delivery: { source: "callback" } });
+      expect(kept?.revision).toMatch(/^[0-9a-f]{16}$/);
+      expect(await events.replay(eventId, { ...WHO, revision: kept?.revision ?? undefined })).toMatchObject({
+        decided: 1,
+        byReason: { done: 1 },
+      });
+      expect(await merchant.life(eventId)).toMatchObject({ state: "waiting", replays: 1 });
+      await merchant.work();
+      expect(merchant.calls).toEqual(Array(2).fill(merchant.calls[0]));
+      const after = await merchant.life(eventId);
+      expect(after).toMatchObject({ state: "done", replays: 1, delivery: { source: "callback" } });
+      expect(after?.history.map(({ what }) => what)).toEqual(["accepted", "replay 1", "done"]);
+      expect(after?.history[1]).toMatchObject(WHO);
+      // The revision that was seen is that of the event before this run.
+      const again = { ...WHO, revision: kept?.revision ?? undefined };
+      await expect(events.replay(eventId, again)).rejects.toMatchObject({ code: "ERR_HELD_CHANGED" });
+      expect(await events.counts()).toMatchObject({ waiting: 0, retrying: 0, held: 0 });
+    },
+  ),
+  onFreshData(
+    "a finished event that runs again is in the lists, its copies are duplicates, and it may be held",
+    async (rig) => {
+      let fails = false;
+      const merchant = keeping(rig, (receiver) =>
+        receiver.onDeposit(
+          () => {
+            if (fails) throw new Error("still broken");
+          },
+          { maxAttempts: 1 },
+        ),
+      );
+      const fields = depositOf(rig);
+      const [eventId = ""] = await delivered(merchant, [fields]);
+      fails = true;
+      const { events } = merchant.receiver;
+      await events.replay([eventId], WHO);
+      expect((await events.list({ state: "waiting" })).events.map((one) => one.eventId)).toEqual([eventId]);
+      expect(await merchant.deliver(fields)).toBe(eventId);
+      await merchant.work();
+      expect(await heldOf({ events })).toMatchObject([{ eventId, reason: "exhausted", replays: 1 }]);
+      fails = false;
+      await events.replay(eventId, WHO);
+      await merchant.work();
+      expect(await merchant.life(eventId)).toMatchObject({ state: "done", replays: 2 });
+      expect(await heldOf({ events })).toEqual([]);
+    },
+  ),
+  onFreshData("a bulk is the events that were there, and says before it runs what would run", async (rig) => {
+    const merchant = keeping(rig);
+    const { events } = merchant.receiver;
+    const ids = await delivered(merchant, deposits(rig, 3));
+    await rig.advance(2);
+    const dry = await events.replay(ALL, { ...SOON, dryRun: true });
+    expect(summary(dry)).toEqual({
+      found: 3,
+      decided: 3,
+      known: 0,
+      byReason: { done: 3 },
+      leftAlone: {},
+      leftOut: {},
+      isWhole: true,
+    });
+    await merchant.work();
+    expect(merchant.calls).toHaveLength(3);
+    const seen: string[] = [];
+    const until = dry.until ?? 0;
+    await rig.advance(2);
+    const late = await delivered(merchant, deposits(rig, 1));
+    await events.replay(
+      { ...ALL, until },
+      { ...SOON, progress: ({ eventId, outcome }) => seen.push(`${eventId} ${outcome}`) },
+    );
+    await merchant.work();
+    expect(seen.sort()).toEqual(ids.map((id) => `${id} decided`).sort());
+    for (const id of ids) expect(await merchant.life(id)).toMatchObject({ replays: 1 });
+    expect(await merchant.life(late[0] ?? "")).toMatchObject({ replays: 0 });
+  }),
+  onFreshData("a bulk goes on where it stopped, and decides about no event twice", async (rig) => {
+    const merchant = keeping(rig);
+    const { events } = merchant.receiver;
+    await delivered(merchant, deposits(rig, 6));
+    await rig.advance(2);
+    const stop = new AbortController();
+    const first = await events.replay(ALL, {
+      ...SOON,
+      signal: stop.signal,
+      progress: (_, { decided }) => {
+        if (decided === 2) stop.abort();
+      },
+    });
+    expect(first).toMatchObject({ decided: 2, isWhole: false });
+    // What it has decided about may have run meanwhile.
+    await merchant.work();
+    const { name, until } = first;
+    const nameless = events.replay(ALL, { ...SOON, name });
+    await expect(nameless).rejects.toMatchObject({ code: "ERR_OPTION_MISSING" });
+    const filter = { ...ALL, until: until ?? undefined };
+    expect(await events.replay(filter, { ...SOON, name })).toMatchObject({
+      decided: 4,
+      known: 2,
+      isWhole: true,
+    });
+    await merchant.work();
+    expect(await events.replay(filter, { ...SOON, name })).toMatchObject({ decided: 0, known: 6 });
+    expect(merchant.calls).toHaveLength(12);
+    expect(new Set(merchant.calls).size).toBe(6);
+  }),
+  onFreshData(
+    "a contradiction, and what was discarded, is no part of a bulk that does not name it",
+    async (rig) => {
+      const merchant = keeping(rig, (receiver) =>
+        receiver.onDeposit(
+          ({ referenceId }) => {
+            if (referenceId.startsWith("bad")) throw new Error("no");
+          },
+          { maxAttempts: 1 },
+        ),
+      );
+      const { events } = merchant.receiver;
+      const fields = depositOf(rig, { referenceId: "good", amount: "10.00" });
+      await delivered(merchant, [
+        fields,
+        { ...fields, amount: "9999.00" },
+        depositOf(rig, { referenceId: "bad-1" }),
+        depositOf(rig, { referenceId: "bad-2" }),
+      ]);
+      const held = await heldOf({ events });
+      expect(held.map(({ reason }) => reason).sort()).toEqual(["exhausted", "exhausted", "mismatch"]);
+      const dry = { ...SOON, dryRun: true };
+      expect(summary(await events.replay({ state: "held" }, dry))).toMatchObject({
+        found: 3,
+        byReason: { exhausted: 2 },
+        leftOut: { mismatch: 1 },
+      });
+      const named = ["mismatch", "exhausted"] as const;
+      expect(await events.replay({ state: "held", reason: named }, dry)).toMatchObject({
+        byReason: { exhausted: 2, mismatch: 1 },
+        leftOut: {},
+      });
+      expect(await events.discard({ state: "held", reason: "exhausted" }, SOON)).toMatchObject({
+        decided: 2,
+      });
+      await events.replay({ state: "held", reason: "mismatch" }, SOON);
+      await merchant.work();
+      expect(summary(await events.replay(ALL, dry))).toMatchObject({
+        found: 4,
+        byReason: { done: 1 },
+        leftOut: { mismatch: 1, discarded: 2 },
+      });
+      expect(await events.replay({ ...ALL, reason: "discarded" }, SOON)).toMatchObject({ decided: 2 });
+      await expect(events.replay({}, WHO)).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
+    },
+  ),
+  onFreshData("a PENDING behind its final status does not run again", async (rig) => {
+    const calls: string[] = [];
+    const merchant = keeping(rig, (receiver) =>
+      receiver.onDeposit({
+        PENDING: () => void calls.push("PENDING"),
+        SUCCESS: () => void calls.push("SUCCESS"),
+      }),
+    );
+    const pending = depositOf(rig, { status: "PENDING" });
+    const [first = ""] = await delivered(merchant, [pending]);
+    const { events } = merchant.receiver;
+    expect(await events.replay(first, { ...WHO, dryRun: true })).toMatchObject({ decided: 1 });
+    await delivered(merchant, [{ ...pending, status: "SUCCESS" }]);
+    const refused = { code: "ERR_NOT_DECIDABLE" };
+    await expect(events.replay(first, WHO)).rejects.toMatchObject(refused);
+    expect(await events.replay(ALL, SOON)).toMatchObject({ decided: 1, leftAlone: { behind: 1 } });
+    const before = calls.length;
+    await merchant.work();
+    expect(calls.slice(before)).toEqual(["SUCCESS"]);
+  }),
+  onFreshData(
+    "an erased event keeps nothing of the customer, and its copies are still recognised",
+    async (rig) => {
+      const merchant = keeping(rig);
+      const { events } = merchant.receiver;
+      const fields = depositOf(rig, { referenceId: "order-of-amina", message: "for Amina" });
+      const [eventId = ""] = await delivered(merchant, [fields, ...deposits(rig, 2)]);
+      const dry = { by: "amina", dryRun: true };
+      const one = { referenceId: "order-of-amina" };
+      expect(await events.erase(one, dry)).toMatchObject({ decided: 1 });
+      expect(await merchant.life(eventId)).toMatchObject({ erasedAt: null, referenceId: "order-of-amina" });
+      const told: string[] = [];
+      const report = await events.erase(one, {
+        by: "amina",
+        progress: ({ eventId, outcome, event }) => told.push(`${eventId} ${outcome} ${event?.event}`),
+      });
+      expect(report).toMatchObject({ found: 1, decided: 1, byReason: { done: 1 } });
+      expect(told).toEqual([`${eventId} decided DEPOSIT`]);
+      const erased = await merchant.life(eventId);
+      expect(erased).toMatchObject({
+        state: "done",
+        id: "",
+        referenceId: null,
+        amount: null,
+        history: [],
+        delivery: null,
+        revision: null,
+      });
+      expect(erased?.erasedAt).toBeGreaterThan(0);
+      expect(JSON.stringify(erased)).not.toMatch(/amina/i);
+      await merchant.deliver(fields);
+      await merchant.work();
+      expect(merchant.calls).toHaveLength(3);
+      expect(await merchant.life(eventId)).toEqual(erased);
+      await expect(events.replay(eventId, WHO)).rejects.toMatchObject({ code: "ERR_NOT_DECIDABLE" });
+      expect(await events.erase(eventId, { by: "amina" })).toMatchObject({ decided: 0, known: 1 });
+      expect(await events.erase(one, { by: "amina" })).toMatchObject({ found: 0 });
+      await expect(events.erase({}, { by: "amina" })).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
+    },
+  ),
+  onFreshData("an event that waits or is held is erased on request, and never runs", async (rig) => {
+    const merchant = keeping(rig, (receiver) =>
+      receiver.onDeposit(
+        () => {
+          throw new Error("of Amina");
+        },
+        { maxAttempts: 1 },
+      ),
+    );
+    const { events } = merchant.receiver;
+    const [held = ""] = await delivered(merchant, deposits(rig, 1));
+    const waiting = await merchant.deliver(depositOf(rig));
+    for (const eventId of [held, waiting]) {
+      const refused = { code: "ERR_NOT_DECIDABLE" };
+      await expect(events.erase(eventId, { by: "amina" })).rejects.toMatchObject(refused);
+    }
+    expect(
+      await events.erase([held, waiting], {
+        by: "amina",
+        unfinished: true,
+        perSecond: Number.POSITIVE_INFINITY,
+      }),
+    ).toMatchObject({
+      decided: 2,
+    });
+    expect(await merchant.work()).toMatchObject({ ran: 0, remaining: 0, nextDueAt: null });
+    expect(await events.counts()).toMatchObject({ waiting: 0, retrying: 0, held: 0 });
+    expect(JSON.stringify([await merchant.life(held), await merchant.life(waiting)])).not.toMatch(/Amina/);
+  }),
+];
