@@ -120,7 +120,7 @@ describe("the site of the documentation", () => {
   it.each([
     ["upgrade", "operations.html#upgrading"],
     ["upgraded", "operations.html#upgrading"],
-    ["gdpr", "operations.html#what-is-stored"],
+    ["gdpr", "after-the-end.html#erase"],
     ["opentelemetry", "operating/observability"],
     ["nginx", "operating/deploying"],
     ["kubernetes", "operating/"],
