@@ -41,6 +41,14 @@ export type InboxConfig =
 /** The act of SQLite during which the process is killed. */
 export type KillDuring = "checkpoint" | "pruning";
 
+/** A bulk replay, which several processes can carry out one after the other. */
+export interface BulkConfig {
+  readonly name: string;
+  /** What was accepted before this time. */
+  readonly until: number;
+  readonly perSecond: number;
+}
+
 /** The configuration of a process under test, as JSON in its environment. */
 export interface ChildConfig {
   readonly port: number;
@@ -71,6 +79,10 @@ export interface ChildConfig {
   readonly killDuring?: { readonly what: KillDuring; readonly afterUs: number };
   /** The process is stopped (SIGSTOP) once it has asked for due records, before it reads the answer. */
   readonly stopsInTake?: boolean;
+  /** What was signed is kept for a day after the end. */
+  readonly keeps?: boolean;
+  /** At its start, the process replays what has finished. */
+  readonly bulk?: BulkConfig;
   readonly variant?: Variant;
   /** The secret of the webhooks about connected accounts. Left out: it takes none. */
   readonly connectSecret?: string;

@@ -5,7 +5,14 @@ import { createInbox, eachEvent } from "@payhooks/core/inbox";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import { silent } from "../../support/silent.ts";
-import { type ChildConfig, CONFIG_VARIABLE, type FromChild, GRACE_MS, type ToChild } from "./child-config.ts";
+import {
+  type BulkConfig,
+  type ChildConfig,
+  CONFIG_VARIABLE,
+  type FromChild,
+  GRACE_MS,
+  type ToChild,
+} from "./child-config.ts";
 import { storeOf } from "./inbox.ts";
 import { withKill } from "./kill-points.ts";
 import { watchLag } from "./lag.ts";
@@ -37,7 +44,10 @@ const store = withKill(
 const ledger = config.ledger === undefined ? null : openLedger(config.ledger);
 const receiver = createReceiver({
   ...(ledger === null ? {} : { effects: ledger.effects }),
-  payments: { publicKey: config.publicKey },
+  payments: {
+    publicKey: config.publicKey,
+    keep: config.keeps === true ? { bodiesMs: 86_400_000 } : undefined,
+  },
   ...(config.connectSecret === undefined ? {} : { connect: { secret: config.connectSecret } }),
   inbox: variant.inbox(createInbox(store, { leaseMs, pollMs }), store),
   run: config.run,
@@ -160,6 +170,22 @@ async function decideAll(what: "replay" | "discard"): Promise<void> {
     await receiver.events[what](eventId, { by: "the test", note: "it is held" });
   }
 }
+const { bulk } = config;
+if (bulk !== undefined) void replayAll(bulk);
+
+async function replayAll({ until, ...options }: BulkConfig): Promise<void> {
+  const { decided, known, isWhole } = await receiver.events.replay(
+    { state: "finished", until },
+    {
+      ...options,
+      by: "the test",
+      note: "all once more",
+      progress: ({ eventId, outcome }) => write("replays", eventId, outcome, ""),
+    },
+  );
+  if (isWhole) write("replayed", "-", String(decided), String(known));
+}
+
 // A test that died must not leave a process behind.
 const die = (): void => process.exit(1);
 process.once("disconnect", die);

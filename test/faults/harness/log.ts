@@ -2,12 +2,21 @@ import { readFileSync } from "node:fs";
 
 /** A line of the log that the processes under test append to. */
 export interface LogLine {
-  readonly what: "started" | "completed" | "notice" | "told" | "lag" | "killed" | "discards";
-  /** `payTxnId status`; `-` where it is about no event. */
+  readonly what:
+    | "started"
+    | "completed"
+    | "notice"
+    | "told"
+    | "lag"
+    | "killed"
+    | "discards"
+    | "replays"
+    | "replayed";
+  /** `payTxnId status`; of a bulk, the eventId; `-` where it is about no event. */
   readonly key: string;
-  /** Of a handler: its effectId. Of a notice: its type. Of a kill: where. Of who discards: the eventId. */
+  /** Of a handler: its effectId. Of a notice: its type. Of a kill: where. Of who discards: the eventId. Of a bulk: what became of the event, and at its end how many it has decided about. */
   readonly detail: string;
-  /** Of a handler: its attempt. Of a notice: why. Of a lag: how many milliseconds it was long. */
+  /** Of a handler: its attempt. Of a notice: why. Of a lag: how many milliseconds it was long. Of the end of a bulk: how many it had decided about before. */
   readonly more: string;
   readonly pid: number;
   /** On the clock that all processes share. */

@@ -61,7 +61,7 @@ export interface BulkReport {
   readonly decided: number;
   /** Those by their reasons. */
   readonly byReason: Readonly<Partial<Record<BulkReason, number>>>;
-  /** How many an earlier call of the same name had decided about. */
+  /** How many an earlier call of the same name had decided about. A filter does not find those that wait or run again. */
   readonly known: number;
   /** How many were left alone, by why. */
   readonly leftAlone: Readonly<Partial<Record<Exclude<Decided, "decided" | "known">, number>>>;
