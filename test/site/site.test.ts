@@ -120,14 +120,16 @@ describe("the site of the documentation", () => {
   it.each([
     ["upgrade", "operations.html#upgrading"],
     ["upgraded", "operations.html#upgrading"],
-    ["gdpr", "operations.html#what-is-stored"],
-    ["opentelemetry", "guides/handlers"],
+    ["gdpr", "after-the-end.html#erase"],
+    ["opentelemetry", "operating/observability"],
     ["nginx", "operating/deploying"],
     ["kubernetes", "operating/"],
     ["duplicates", "concepts/deduplication"],
     ["retry", "guides/handlers"],
     ["retries", "guides/handlers"],
     ["postgres", "guides/postgresql"],
+    ["mysql", "guides/mysql"],
+    ["backup", "operating/losses"],
     ["ERR_SIGNATURE_INVALID", "reference/errors"],
   ])("can be searched by the words that people use: %s", async (words, page) => {
     const found = (await search(words)).slice(0, 12);

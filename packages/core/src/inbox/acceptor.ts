@@ -106,8 +106,7 @@ export class Acceptor {
   #reserve(key: string, { handle, context, lane }: LaneOptions): Run | null {
     const runs = this.#runs;
     const runner = handle ?? this.#background.runner(lane);
-    if (runner === null || runs.has(key) || (handle === undefined && runs.places.room(lane) === 0))
-      return null;
+    if (runner === null || runs.has(key) || (handle === undefined && !runs.mayBegin(lane))) return null;
     return runs.reserve(key, {
       runner,
       lane,

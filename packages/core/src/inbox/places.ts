@@ -1,11 +1,11 @@
 import type { Clock } from "../time/clock.ts";
 import type { Lane } from "./record/lane.ts";
 
-/** About how long a begun run may wait for a place. */
+/** About how long an event that was taken may wait for a place. */
 const WAIT_MS = 50;
-/** The most runs that may wait for a place, however quick the handlers are. */
+/** The most events that may wait for a place, however quick the handlers are. */
 const MAX_WAITING = 256;
-/** A begun run that probably gets its place within this time has the start of its first handler written with its beginning. */
+/** An event is begun once it probably gets its place within this time. */
 const SOON_MS = 5;
 /** The least weight of the newest run in the average. */
 const NEWEST = 1 / 16;
@@ -13,8 +13,8 @@ const NEWEST = 1 / 16;
 const KEPT_FREE_MS = 60_000;
 
 /**
- * Counts how many events may run at one time in this process, and how many more may be begun without a long wait for a place.
- * If handlers take a millisecond, these are many. If they take a second, there are none.
+ * Counts how many events may run at one time in this process, how many more may be begun since a place is soon free, and how many more
+ * may be taken from the store. If handlers take a millisecond, these are many. If they take a second, few are begun and none is taken.
  *
  * Usual events may have all places. Patient ones have half of them while places are kept free for others, and otherwise all.
  */
@@ -24,6 +24,8 @@ export class Places {
   #concurrency: number | null = null;
   readonly #running = { usual: 0, patient: 0 };
   readonly #begun = { usual: 0, patient: 0 };
+  /** Taken from the store, and not begun yet. */
+  readonly #taken = { usual: 0, patient: 0 };
   /** How long runs take. Before any has ended: too long to begin more than the next few. */
   #averageMs = Number.POSITIVE_INFINITY;
   /** How many runs have ended, up to as many as the average remembers. */
@@ -50,16 +52,17 @@ export class Places {
     return this.#concurrency !== null && events * 4 >= this.#concurrency;
   }
 
-  /** How many events of a lane may be begun now. For usual ones, these are all that may be begun. */
+  /** How many events of a lane may be taken now. For usual ones, these are all that may be taken. */
   room(lane: Lane): number {
     if (this.#concurrency === null) return 0;
     const waiting = Math.min(MAX_WAITING, Math.floor((this.#concurrency * WAIT_MS) / this.#averageMs) - 1);
     const all = this.#concurrency + Math.max(0, waiting);
     const ofPatient = this.#shareOfPatient(all);
-    const { usual, patient } = this.#begun;
-    // A crowd that was begun while it was alone stands back behind others, but for what runs already.
-    const taken = Math.max(Math.min(patient, ofPatient), this.#running.patient);
-    const free = Math.max(0, all - usual - taken);
+    const usual = this.#begun.usual + this.#taken.usual;
+    const patient = this.#begun.patient + this.#taken.patient;
+    // A crowd that was taken while it was alone stands back behind others, but for what runs already.
+    const crowd = Math.max(Math.min(patient, ofPatient), this.#running.patient);
+    const free = Math.max(0, all - usual - crowd);
     return lane === "usual" ? free : Math.max(0, Math.min(free, ofPatient - patient));
   }
 
@@ -81,18 +84,30 @@ export class Places {
   }
 
   /**
-   * An event is being begun. False if it probably waits for its place: more than a few milliseconds, and behind more than a quarter
-   * as many as have one. If its process dies meanwhile, its handler was not called.
+   * True if an event that is begun now gets its place within a few milliseconds, or waits behind a quarter as many as have one. The start
+   * of its first handler is written as it is begun, so if its process dies before it has its place, the handler counts as called.
    */
-  reserve(lane: Lane): boolean {
-    this.#begun[lane]++;
+  isSoon(lane: Lane): boolean {
     const places = this.#concurrency ?? Number.POSITIVE_INFINITY;
     const { usual, patient } = this.#begun;
-    const ahead = Math.max(
-      usual + patient - places,
-      lane === "usual" ? 0 : patient - this.#shareOfPatient(places),
-    );
+    const ahead =
+      1 + Math.max(usual + patient - places, lane === "usual" ? -1 : patient - this.#shareOfPatient(places));
     return ahead <= places / 4 || ahead * this.#averageMs <= places * SOON_MS;
+  }
+
+  /** An event was taken from the store, and waits until it may be begun. */
+  take(lane: Lane): void {
+    this.#taken[lane]++;
+  }
+
+  /** An event that was taken waits no more. */
+  untake(lane: Lane): void {
+    this.#taken[lane]--;
+  }
+
+  /** An event is being begun. */
+  reserve(lane: Lane): void {
+    this.#begun[lane]++;
   }
 
   /** The event was not begun after all, or its run has ended. */

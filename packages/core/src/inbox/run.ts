@@ -83,8 +83,6 @@ export class Run implements Lease {
   readonly #host: RunHost;
   readonly #token: string;
   readonly #turn: SubjectTurn;
-  /** Its first handler is called as soon as the write that begins it is answered, or nearly. */
-  readonly #isCalledSoon: boolean;
   readonly #force: BeginOptions["force"];
   #context: AsyncContext;
   #tellEnd: (ended: Ended) => void = () => {};
@@ -107,7 +105,6 @@ export class Run implements Lease {
   constructor(
     key: string,
     { runner, context, inBackground, lane = "usual", force = null }: RunWish,
-    isCalledSoon: boolean,
     parts: InboxParts,
     host: RunHost,
   ) {
@@ -117,7 +114,6 @@ export class Run implements Lease {
     this.lane = lane;
     this.#context = context;
     this.#force = force;
-    this.#isCalledSoon = isCalledSoon;
     this.#parts = parts;
     this.#host = host;
     this.#token = parts.environment.token();
@@ -166,8 +162,7 @@ export class Run implements Lease {
       now,
       force: this.#force,
       mayRunSuspect: (suspicions) => this.#host.mayRunSuspect(key, widthOf(suspicions, runner)),
-      // The start of a handler that has to wait is written when it is called. Otherwise it would count as called if its process dies.
-      firstStep: (data) => (this.#isCalledSoon ? runner.firstStep(data) : null),
+      firstStep: (data) => runner.firstStep(data),
       handlersOf: (data) => runner.handlersOf(data),
     });
     this.#data = begun.kind === "leased" ? begun.lease : null;

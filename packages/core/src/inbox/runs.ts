@@ -32,12 +32,21 @@ export interface Looker {
   canary(due: DueRecord): Promise<void>;
 }
 
-/** A begun run that gets no place within this time is handed back. Handlers have become slower than when it was begun. */
+/** What gets no place within this time is handed back. Handlers have become slower than when it was taken. */
 const PATIENCE_MS = 250;
 /** The answer about a record whose flow only other processes have. */
 const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
 /** How many records are remembered that cannot be read. */
 const MAX_BROKEN = 10_000;
+
+/** An event that a look has found, and that is begun once a place is nearly free. Others do not see it until then. */
+interface Taken {
+  readonly lane: Lane;
+  readonly due: DueRecord;
+  readonly wish: RunWish;
+  /** When it was taken (monotonic clock). */
+  readonly since: number;
+}
 
 /** All runs of this process. Each waits for the write that begins it, then for a place, and runs. A record has at most one. */
 export class Runs {
@@ -49,7 +58,9 @@ export class Runs {
   /** The runs by the key of their record. */
   readonly #active = new InFlight<string, Run>();
   /** Records with a run that a look was given meanwhile, and so has hidden. */
-  readonly #taken = new Set<string>();
+  readonly #hidden = new Set<string>();
+  /** What looks have found, and is not begun yet. */
+  readonly #taken = new LaneQueues<Taken>();
   /** Begun runs that wait for a place. */
   readonly #waiting = new LaneQueues<Run>();
   /** Runs that had left their place and wait for one again. */
@@ -82,10 +93,15 @@ export class Runs {
     return this.#active.has(key);
   }
 
+  /** True if an event of this lane may be begun as it is accepted: it gets its place soon, and overtakes nothing that was taken. */
+  mayBegin(lane: Lane): boolean {
+    return this.#taken.isEmpty(lane) && this.places.isSoon(lane) && this.places.room(lane) > 0;
+  }
+
   /** Reserves the record and a place for a run, before the write that begins it. */
   reserve(key: string, wish: RunWish): Run {
-    const isSoon = this.places.reserve(wish.lane ?? "usual");
-    const run = new Run(key, wish, isSoon || !wish.inBackground, this.#parts, this.#host);
+    this.places.reserve(wish.lane ?? "usual");
+    const run = new Run(key, wish, this.#parts, this.#host);
     this.#active.set(key, run);
     this.#parts.records.hold(key);
     return run;
@@ -94,18 +110,20 @@ export class Runs {
   /** Gives the record and the place back: nothing was begun, or the run has ended. */
   giveBack({ key, lane }: Run): void {
     this.#active.delete(key);
-    this.#taken.delete(key);
+    this.#hidden.delete(key);
     this.#suspects.release(key);
     this.#parts.records.release(key);
     this.places.giveBack(lane);
+    this.#beginTaken();
     this.#tellFreed();
     if (this.#active.size === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
   }
 
   #tellFreed(): void {
-    // While begun runs wait here for a place, the store is not asked at every free place, but for many events at once.
+    // While events wait here for a place, the store is not asked at every free place, but for many events at once.
     for (const freed of LANES) {
-      if (this.#waiting.isEmpty(freed) || this.places.isHalfEmpty(freed)) this.#looker.freed(freed);
+      const isIdle = this.#waiting.isEmpty(freed) && this.#taken.isEmpty(freed);
+      if (isIdle || this.places.isHalfEmpty(freed)) this.#looker.freed(freed);
     }
   }
 
@@ -116,23 +134,21 @@ export class Runs {
   }
 
   /**
-   * Begins the next event of a record that the store handed out. That may happen after a while; `isWanted` then tells whether
-   * to begin it at all. Null if nothing was begun.
+   * Begins the next event of a record that the store handed out: in the background once a place is nearly free, and otherwise at once.
+   * If it may have killed its process, it may have to wait first; `isWanted` then tells whether to begin it at all. Null if nothing was
+   * begun, or not yet.
    */
   async beginDue(
-    { key, ...due }: DueRecord,
+    due: DueRecord,
     { runner, inBackground }: Pick<RunWish, "runner" | "inBackground">,
     isWanted: () => boolean,
   ): Promise<Run | null> {
+    const { key, record } = due;
     if (isCanary(key)) {
-      await this.#looker.canary({ key, ...due });
+      await this.#looker.canary(due);
       return null;
     }
-    if (this.has(key)) {
-      this.#taken.add(key);
-      return null;
-    }
-    const { record } = due;
+    if (this.#isRunning(key)) return null;
     if (isUnreadable(record) || this.#broken.has(key)) {
       // If it can be read again one day, somebody has repaired it.
       if (isUnreadable(record)) this.#broken.delete(key);
@@ -147,15 +163,33 @@ export class Runs {
     const wish: RunWish = { runner, inBackground, lane, context: emptyContext };
     // A look that was under way at the stop has found it.
     if (this.#parts.isClosing || (inBackground && !this.#looker.isTaking())) {
-      const run = this.reserve(key, wish);
-      await this.#unhide(run, due);
-      this.giveBack(run);
+      await this.#putBack(due, wish);
       return null;
     }
     const suspicions = suspicionsOf(record);
     if (suspicions.length > 0 && !(await this.#mayRun(key, widthOf(suspicions, runner), isWanted)))
       return null;
-    const run = this.reserve(key, wish);
+    if (!inBackground) return this.#beginNow(due, wish);
+    this.places.take(lane);
+    this.#taken.push({ lane, due, wish, since: this.#parts.environment.monotonic() });
+    this.#watch();
+    this.#beginTaken();
+    return null;
+  }
+
+  /** Begins what was taken, as far as a place is nearly free. */
+  #beginTaken(): void {
+    const isSoon = (lane: Lane): boolean => this.places.isSoon(lane);
+    for (let next = this.#taken.next(isSoon); next !== undefined; next = this.#taken.next(isSoon)) {
+      this.places.untake(next.lane);
+      void this.#beginNow(next.due, next.wish);
+    }
+  }
+
+  async #beginNow(due: DueRecord, wish: RunWish): Promise<Run | null> {
+    // A delivery may have begun it since it was taken.
+    if (this.#isRunning(due.key)) return null;
+    const run = this.reserve(due.key, wish);
     try {
       const begun = await this.#begin(run, "next", due);
       if (begun.kind === "leased") {
@@ -165,10 +199,33 @@ export class Runs {
       }
     } catch (error) {
       this.#parts.acts.failed("take", error);
-      runner.notify(inboxError("begin", error));
+      wish.runner.notify(inboxError("begin", error));
     }
     this.giveBack(run);
     return null;
+  }
+
+  /** True if a record that a look was given runs here. It is shown to others again when its run has ended. */
+  #isRunning(key: string): boolean {
+    const isRunning = this.has(key);
+    if (isRunning) this.#hidden.add(key);
+    return isRunning;
+  }
+
+  /** Shows to others what was taken and is not begun here. */
+  async #putBack(due: DueRecord, wish: RunWish): Promise<void> {
+    if (this.#isRunning(due.key)) return;
+    const run = this.reserve(due.key, wish);
+    await this.#unhide(run, due);
+    this.giveBack(run);
+  }
+
+  /** Puts back some of what was taken. */
+  #putBackAll(taken: Iterable<Taken>): void {
+    for (const { lane, due, wish } of taken) {
+      this.places.untake(lane);
+      void this.#putBack(due, wish);
+    }
   }
 
   /** Waits until a record that is suspected may run. Meanwhile the store may hand it to another process. */
@@ -259,16 +316,18 @@ export class Runs {
     });
   }
 
-  /** Starts all waiting runs, even without a place. They run to their end, or are handed back. */
+  /** Starts all begun runs, even without a place. They run to their end, or are handed back. */
   startAll(): void {
+    this.#putBackAll(this.#taken.all());
     this.places.open(null);
     for (const { enter } of this.#returning.all()) enter();
     for (const run of this.#waiting.all()) this.#startNow(run);
     if (this.#parts.store.endsWithProcess !== true) this.#endWaiting();
   }
 
-  /** Hands back the runs that have not started, or wait. Another process takes them, or the next start of this one. */
+  /** Hands back what was taken, and the runs that have not started, or wait. Another process takes them, or the next start of this one. */
   handBackWaiting(): void {
+    this.#putBackAll(this.#taken.all());
     for (const run of this.#waiting.all()) void this.#handBack(run);
     this.#endWaiting();
   }
@@ -302,6 +361,7 @@ export class Runs {
     const { lane, inBackground } = run;
     run.leave(false);
     this.places.giveBack(lane);
+    this.#beginTaken();
     this.#tellFreed();
     this.#startWaiting();
     return (waits) => {
@@ -385,23 +445,28 @@ export class Runs {
     }
   }
 
-  /** Hands back runs that have waited too long. Goes on while any run waits. */
+  /** Hands back what has waited too long. Goes on while anything waits. */
   #watch(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
-    this.#parts.environment.after(PATIENCE_MS, () => {
+    const { environment } = this.#parts;
+    environment.after(PATIENCE_MS, () => {
       this.#isWatching = false;
+      const before = environment.monotonic() - PATIENCE_MS;
+      const late = [...this.#taken.takeWhile(({ since }) => since <= before)];
+      if (late.length > 0) this.places.runsTakeAtLeast(PATIENCE_MS);
+      this.#putBackAll(late);
       for (const run of this.#waiting.takeWhile(({ elapsedMs }) => elapsedMs >= PATIENCE_MS)) {
         this.places.runsTakeAtLeast(PATIENCE_MS);
         void this.#handBack(run);
       }
-      if (LANES.some((lane) => !this.#waiting.isEmpty(lane))) this.#watch();
+      if (LANES.some((lane) => !this.#waiting.isEmpty(lane) || !this.#taken.isEmpty(lane))) this.#watch();
     });
   }
 
   /** A look may have taken the record after the end of its run was written, and before this process knew. */
   async #unhideIfTaken(run: Run): Promise<void> {
-    while (this.#taken.delete(run.key)) await this.#unhide(run);
+    while (this.#hidden.delete(run.key)) await this.#unhide(run);
   }
 
   /** Writes a record again that a look of this process has hidden, so that whoever looks next is given it. */

@@ -202,3 +202,66 @@ it("a look that ends after the grace hides what it finds for a few seconds, and 
   expect(await t.ranElsewhere()).toEqual(["tx-1"]);
   expect([runner.ran, runner.notices]).toEqual([[], []]);
 });
+
+/**
+ * A process with four places whose handlers take 10 ms. Its places are full, two more are begun, and six more are taken: in the store
+ * these still wait, and no look finds them.
+ */
+async function withTaken() {
+  const t = start();
+  const busy = new Gate();
+  const runner = runnerOf(async (lease) => {
+    await busy.pass();
+    return lease.mayCall() === "hand-back" ? { kind: "released" } : { kind: "done" };
+  });
+  const running = await t.inbox.run(runner, { concurrency: 4 });
+  busy.close();
+  await t.inbox.accept(t.event(0));
+  await settle();
+  await t.clock.advance(10);
+  await busy.open();
+  busy.close();
+  const accepted = [];
+  for (let n = 1; n <= 12; n++) accepted.push(await t.inbox.accept(t.event(n)));
+  // A look that finds nothing is followed by none for 50 ms.
+  await t.clock.advance(50);
+  await settle();
+  expect(await t.inbox.events.counts()).toMatchObject({ running: 6, waiting: 6 });
+  expect(await t.ranElsewhere()).toEqual([]);
+  return { ...t, busy, runner, running, last: accepted.at(-1)?.eventId ?? "" };
+}
+
+it("what was taken is begun when a place is nearly free, in the order in which it came", async () => {
+  const { busy, runner, inbox } = await withTaken();
+  await busy.open();
+  await settle();
+  expect(await inbox.events.counts()).toMatchObject({ running: 0, waiting: 0 });
+  expect(runner.ran).toEqual(Array.from({ length: 13 }, (_, n) => `tx-${n}`));
+  expect(runner.notices).toEqual([]);
+});
+
+it("a pause hands back what was taken, and what was begun without a place", async () => {
+  const { busy, running, ranElsewhere } = await withTaken();
+  running.pause();
+  await settle();
+  expect(await ranElsewhere()).toHaveLength(8);
+  await busy.open();
+});
+
+it("what gets no place within half a second is handed back", async () => {
+  const { busy, clock, ranElsewhere } = await withTaken();
+  for (let passed = 0; passed < 500; passed += 50) await clock.advance(50);
+  await settle();
+  expect(await ranElsewhere()).toHaveLength(8);
+  await busy.open();
+});
+
+it("an event that was taken and is run by its id runs once", async () => {
+  const { busy, inbox, runner, last } = await withTaken();
+  const asked = inbox.runEvent(runner, last);
+  await busy.open();
+  expect(await asked).toEqual({ state: "done", ran: true });
+  await settle();
+  expect(runner.ran).toHaveLength(13);
+  expect(new Set(runner.ran).size).toBe(13);
+});
