@@ -8,7 +8,7 @@ import { closeWhileConnected, ENDED_WITH_ITS_ANSWER } from "./closing.ts";
 import { CONNECT_PATH } from "./merchant.ts";
 import { buildNext, NEXT, QUIET } from "./next.ts";
 import { adapterConformance } from "./suite.ts";
-import { type Server, startServer } from "./targets.ts";
+import { NAMES, type Server, startServer } from "./targets.ts";
 import { NEXT_TRAPS } from "./traps.ts";
 
 const app = "test/conformance/next-app";
@@ -29,6 +29,8 @@ const OWN = {
   },
 } as const;
 
+const NEXT_JS = { name: "Next.js", traps: NEXT_TRAPS, runsAfterResponse: true, own: OWN, startMs: 300_000 };
+
 let first: Promise<Server> | undefined;
 /** One server for everything in this file. */
 function running(): Promise<Server> {
@@ -37,13 +39,13 @@ function running(): Promise<Server> {
 }
 afterAll(async () => (await first)?.stop());
 
-async function start(): Promise<Server> {
+async function start(env: Readonly<Record<string, string>> = {}): Promise<Server> {
   await buildNext(cwd, [app, ...MERCHANT, "packages/core/dist", "packages/next/dist"]);
   return startServer({
     command: process.execPath,
     args: [NEXT, "start", "--port", "0", "--hostname", "127.0.0.1"],
     cwd,
-    env: QUIET,
+    env: { ...QUIET, ...env },
     listening: /http:\/\/127\.0\.0\.1:(\d+)[\s\S]*Ready/,
   });
 }
@@ -51,8 +53,12 @@ async function start(): Promise<Server> {
 describe("Next.js, built and started as in production, gives the same bytes the same answer", () => {
   // The server is everybody's in this file, and ended with it.
   const shared = async () => ({ port: (await running()).port, stop: async () => {} });
-  const next = { name: "Next.js", traps: NEXT_TRAPS, runsAfterResponse: true, own: OWN };
-  adapterConformance([{ ...next, start: shared, startMs: 300_000 }]);
+  adapterConformance([{ ...NEXT_JS, start: shared }]);
+});
+
+describe("Next.js does the same under the names of a deployment", () => {
+  const named = () => start({ PAY_NAMES: JSON.stringify(NAMES) });
+  adapterConformance([{ ...NEXT_JS, start: named }], NAMES);
 });
 
 describe("a handler that is exported under other methods too", () => {

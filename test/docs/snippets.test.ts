@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { PROGRAMS } from "../package/apps.ts";
 import { root } from "../package/workspace.ts";
 import { documents, readDocument } from "./markdown.ts";
 import { toJavaScript, VirtualProgram } from "./program.ts";
@@ -26,11 +27,15 @@ declare global {
 export {};
 `;
 
+const inProjects = new Set(PROGRAMS.map(({ document }) => document));
+
 const snippets = documents().flatMap(({ path, blocks }) =>
   blocks.flatMap((block, index) => {
     const name = `${path.replace(/[^A-Za-z0-9]+/g, "-")}-${index}.ts`;
-    // What imports a file of its own project is compiled in that project (test/package/starters.ts).
-    return block.language === "ts" && !/(?:from |import\()"\.\.?\//.test(block.text)
+    // What imports a file of its own project, or a package that the workspace does not have, is compiled in a project
+    // (test/package/starters.ts and apps.ts).
+    const isInProject = inProjects.has(path) || /(?:from |import\()"\.\.?\//.test(block.text);
+    return block.language === "ts" && !isInProject
       ? [{ where: `${path}:${block.line}`, name, block, next: blocks[index + 1] }]
       : [];
   }),

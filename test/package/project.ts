@@ -20,10 +20,13 @@ export function lay(starter: Starter, folder: string, tarballs: Readonly<Record<
   const { name, document, manifest, brings, own } = starter;
   for (const [path, content] of Object.entries(own)) write(folder, path, content);
   copy(starter, folder);
-  const versions = [...installsOf(document), ...brings].map((one) => {
-    const [name = "", version] = one.split(/(?<!^)@/);
-    return [name, version ?? tarballs[name] ?? versionOf(name)];
-  });
+  const asked = new Map(
+    [...installsOf(document), ...brings].map((one) => {
+      const [name = "", version] = one.split(/(?<!^)@/);
+      return [name, version];
+    }),
+  );
+  const versions = [...asked].map(([name, version]) => [name, version ?? tarballs[name] ?? versionOf(name)]);
   const dependencies = Object.fromEntries(versions);
   write(folder, "package.json", { name, private: true, ...manifest, dependencies });
 }

@@ -1,10 +1,11 @@
 /** What the documentation shows works at the first attempt, copied into a new project and installed from the tarballs. */
-import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ADAPTERS, packageOf } from "../adapters.ts";
 import { startServer } from "../conformance/targets.ts";
+import { APPS } from "./apps.ts";
 import { bin, install, pack, run } from "./pack.ts";
 import { lay, receives } from "./project.ts";
 import { codeOf, FUNCTIONS, HANDLERS, NEXT_APP, NEXT_BACKGROUND, SERVERS } from "./starters.ts";
@@ -67,11 +68,11 @@ describe("in a new project", { timeout: 60_000 }, () => {
   });
 
   it("is everything that the pages of the adapters show", () => {
-    const tried = [...SERVERS, ...HANDLERS, ...FUNCTIONS, NEXT_APP, NEXT_BACKGROUND].flatMap(
+    const tried = [...SERVERS, ...HANDLERS, ...FUNCTIONS, NEXT_APP, NEXT_BACKGROUND, ...APPS].flatMap(
       ({ document, files }) => Object.values(files).map((at) => `${document} ${at}`),
     );
     const pages = ADAPTERS.map(({ name }) => `packages/${name}/README.md`);
-    const starts = ["frameworks", "sveltekit", "workers"].map((name) => `docs/start/${name}.md`);
+    const starts = readdirSync(join(root, "docs/start")).map((name) => `docs/start/${name}`);
     const shown = [...starts, ...pages].flatMap((page) =>
       [...codeOf(page).keys()].map((at) => `${page} ${at}`),
     );

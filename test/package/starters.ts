@@ -16,7 +16,7 @@ export interface Starter {
 }
 
 /** What `tsc --init` writes, or a framework's own, without what changes nothing here. */
-const STRICT = {
+export const STRICT: Readonly<Record<string, unknown>> = {
   target: "esnext",
   module: "nodenext",
   strict: true,
@@ -243,5 +243,5 @@ export function installsOf(document: string): readonly string[] {
   const lines = readDocument(document).blocks.flatMap(({ language, text }) =>
     language === "sh" ? text.split("\n") : [],
   );
-  return lines.flatMap((line) => /^npm install (.+)$/.exec(line)?.[1]?.split(" ") ?? []);
+  return lines.flatMap((line) => /^(?:npm install|bun add) (.+)$/.exec(line)?.[1]?.split(" ") ?? []);
 }

@@ -9,11 +9,12 @@ import { install, pack, run } from "../package/pack.ts";
 import { lay, receives } from "../package/project.ts";
 import { packagesIn } from "../package/workspace.ts";
 import { freePort } from "../support/free-port.ts";
+import { BUN } from "./install.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "payhooks-apps-")));
 
 beforeAll(async () => {
-  const used = ["@payhooks/core", "@payhooks/nestjs"];
+  const used = ["@payhooks/core", "@payhooks/express", "@payhooks/nestjs"];
   const tarballs = await pack(
     packagesIn("packages").filter(({ manifest }) => used.includes(manifest.name)),
     folder,
@@ -21,7 +22,7 @@ beforeAll(async () => {
   for (const app of APPS) lay(app, join(folder, app.name), tarballs);
   await install(folder, tarballs);
 }, 600_000);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(folder, { recursive: true, force: true }), 120_000);
 
 describe("in a new project", { timeout: 300_000 }, () => {
   it.each(APPS)("of $name, the code of $document is built and receives", async (app) => {
@@ -32,8 +33,8 @@ describe("in a new project", { timeout: 300_000 }, () => {
     // Some servers print the port that they were given, not the one that they got.
     const port = await freePort();
     const server = await startServer({
-      command: process.execPath,
-      args: [app.runs],
+      command: app.runtime === "bun" ? BUN.command : process.execPath,
+      args: app.runs,
       cwd: project,
       env: { HOST: "127.0.0.1", PORT: String(port), NODE_ENV: "production" },
       listening: app.listening,
