@@ -45,6 +45,11 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "alerts",
     type: 'keyof import("@payhooks/core").AlertOptions',
   },
+  "options of sendAlerts": {
+    page: "docs/operating/alerts.md",
+    section: "Options of sendAlerts",
+    type: 'keyof import("@payhooks/core/alerts").SendAlertsOptions',
+  },
   "options of otel": {
     page: "docs/reference/options.md",
     section: "otel",
@@ -286,6 +291,8 @@ describe("options that users can give", () => {
     SqliteEffectsOptions: "exactly-once.md has them with those of the clients",
     MysqlStoreOptions: "those of mysqlInbox, without what the engine takes",
     PostgresStoreOptions: "those of postgresInbox, without what the engine takes",
+    PagerDutyChannelOptions: "alerts.md shows each where it is needed",
+    WebhookChannelOptions: "alerts.md shows each where it is needed",
     SourceOptions: "any-sender.md shows each where it is needed",
     HmacOptions: "any-sender.md shows each where it is needed",
     PublicKeyOptions: "any-sender.md shows each where it is needed",

@@ -1,3 +1,4 @@
+import { alertsCommand } from "./alerts/command.ts";
 import type { Command } from "./command-line/command.ts";
 import { eventsCommand } from "./events/command.ts";
 import { explainCommand } from "./explain/command.ts";
@@ -14,6 +15,7 @@ export const COMMANDS: readonly Command[] = [
   verifyCommand,
   eventsCommand,
   explainCommand,
+  alertsCommand,
   migrateCommand,
   moveCommand,
 ];

@@ -83,6 +83,10 @@ const OURS = [
   "FORCE_COLOR",
   "PAYHOOKS_DEBUG",
   "PAYHOOKS_NAMES",
+  "PAYHOOKS_SLACK_URL",
+  "PAYHOOKS_PAGERDUTY_KEY",
+  "PAYHOOKS_WEBHOOK_URL",
+  "PAYHOOKS_WEBHOOK_SECRET",
 ];
 
 /** Runs `payhooks` to its end. */

@@ -1,0 +1,74 @@
+import {
+  type AlertChannel,
+  pagerDutyChannel,
+  slackChannel,
+  testAlerts,
+  webhookChannel,
+} from "@payhooks/core/alerts";
+import type { Command } from "../command-line/command.ts";
+import { EXIT, UsageError } from "../command-line/errors.ts";
+import type { Given } from "../command-line/given.ts";
+
+export const alertsCommand: Command = {
+  name: "alerts",
+  summary: "Send a test through the channels of your alerts",
+  usage: ["test [--slack URL] [--pagerduty KEY] [--webhook URL --secret SECRET] [--from TEXT]"],
+  options: {
+    slack: {
+      value: "URL",
+      help: "the address of slackChannel(); PAYHOOKS_SLACK_URL is used if it is left out",
+    },
+    pagerduty: {
+      value: "KEY",
+      help: "the routingKey of pagerDutyChannel(); PAYHOOKS_PAGERDUTY_KEY is used if it is left out",
+    },
+    "pagerduty-url": { value: "URL", help: "the url of pagerDutyChannel(), for accounts in Europe" },
+    webhook: {
+      value: "URL",
+      help: "the address of webhookChannel(); PAYHOOKS_WEBHOOK_URL is used if it is left out",
+    },
+    secret: {
+      value: "SECRET",
+      help: "the secret of webhookChannel(); PAYHOOKS_WEBHOOK_SECRET is used if it is left out",
+    },
+    from: { value: "TEXT", help: "what the message calls your application", default: "payhooks" },
+  },
+  notes: [
+    "It sends one message to each channel, and says for each whether it arrived. The exit code is 1 if one did not.",
+    "Others on this machine can see the options of a command. Put secrets into the environment.",
+    "PagerDuty opens an alert of the severity info. Somebody has to resolve it there.",
+  ],
+  examples: ['payhooks alerts test --from "shop, production"', 'payhooks alerts test --slack "$SLACK_URL"'],
+  arguments: { least: 1, most: 1 },
+  async run(given, terminal) {
+    if (given.positionals[0] !== "test")
+      throw new UsageError("The only thing that alerts can do here is: test.");
+    const results = await testAlerts(channelsOf(given), given.text("from"));
+    for (const [channel, problem] of Object.entries(results)) {
+      terminal.json({ channel, sent: problem === null, problem });
+      terminal.line(
+        problem === null
+          ? `${channel}: sent`
+          : `${channel}: ${terminal.paint("red", "not sent")}: ${problem}`,
+      );
+    }
+    return Object.values(results).every((problem) => problem === null) ? EXIT.ok : EXIT.failure;
+  },
+};
+
+function channelsOf(given: Given): readonly AlertChannel[] {
+  const url = given.text("slack") ?? process.env.PAYHOOKS_SLACK_URL ?? "";
+  const routingKey = given.text("pagerduty") ?? process.env.PAYHOOKS_PAGERDUTY_KEY ?? "";
+  const webhook = given.text("webhook") ?? process.env.PAYHOOKS_WEBHOOK_URL ?? "";
+  const secret = given.text("secret") ?? process.env.PAYHOOKS_WEBHOOK_SECRET ?? "";
+  const channels = [
+    ...(url === "" ? [] : [slackChannel({ url })]),
+    ...(routingKey === "" ? [] : [pagerDutyChannel({ routingKey, url: given.text("pagerduty-url") })]),
+    ...(webhook === "" ? [] : [webhookChannel({ url: webhook, secret })]),
+  ];
+  if (channels.length > 0) return channels;
+  throw new UsageError(
+    "There is no channel.",
+    "Give --slack, --pagerduty or --webhook, or set their variables.",
+  );
+}

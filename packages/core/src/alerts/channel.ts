@@ -1,0 +1,99 @@
+import { PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
+import type { AlertMessage } from "./message.ts";
+
+/** A way to a person. */
+export interface AlertChannel {
+  /** Tells it from the other channels, in the inbox as well: up to 32 lowercase letters, digits and `-`. */
+  readonly name: string;
+  /**
+   * Sends a message. A message that is sent again, since nobody knows whether it arrived, has the same `id`.
+   * @throws AlertNotSent if nobody got it. Any other error counts as one that may pass.
+   */
+  send(message: AlertMessage, signal: AbortSignal): Promise<void>;
+}
+
+/** What each was told is kept in the inbox, where there is room for so many. */
+const MAX_CHANNELS = 5;
+
+/** A message was not sent. */
+export class AlertNotSent extends Error {
+  override readonly name = "AlertNotSent";
+  /** Whether a later attempt may succeed. */
+  readonly mayPass: boolean;
+  /** When to try again at the earliest, in milliseconds from now; null if nobody has said. */
+  readonly retryAfterMs: number | null;
+
+  constructor(why: string, mayPass: boolean, retryAfterMs: number | null = null) {
+    super(why);
+    this.mayPass = mayPass;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Posts JSON. Neither the address nor the answer is in an error, since both may be secret. */
+export async function postJson(
+  url: URL,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<void> {
+  let response: Response;
+  try {
+    response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body,
+      redirect: "manual",
+      signal,
+    });
+  } catch (error) {
+    throw new AlertNotSent(describeError(error), true);
+  }
+  await response.body?.cancel().catch(() => {});
+  const { status } = response;
+  if (status >= 200 && status < 300) return;
+  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+  const mayPass = status >= 500 || status === 429 || status === 408;
+  throw new AlertNotSent(`HTTP ${status}`, mayPass, Number.isFinite(seconds) ? seconds * 1_000 : null);
+}
+
+/** An address of a channel. The error does not repeat it, since it may be a secret. */
+export function addressOf(option: string, given: string): URL {
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (url !== null && /^https?:$/.test(url.protocol)) return url;
+  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is not a full address.`, {
+    fix: "Give an address that begins with https://.",
+  });
+}
+
+/** A text that must be there. */
+export function textOf(option: string, given: string): string {
+  if (typeof given === "string" && given.trim() !== "") return given;
+  throw new PayhooksError("ERR_OPTION_MISSING", `${option} is missing.`, {
+    fix: "Give it as a text, such as from an environment variable that is set.",
+  });
+}
+
+/** The channels by their names. */
+export function channelsOf(to: readonly AlertChannel[]): ReadonlyMap<string, AlertChannel> {
+  if (!Array.isArray(to) || to.length === 0 || to.length > MAX_CHANNELS) {
+    throw new PayhooksError("ERR_OPTION_INVALID", "to has no channel, or too many.", {
+      fix: `Give 1 to ${MAX_CHANNELS}, such as slackChannel({ url }).`,
+    });
+  }
+  const channels = new Map<string, AlertChannel>();
+  for (const channel of to as readonly AlertChannel[]) {
+    if (!/^[a-z][a-z0-9-]{0,31}$/.test(channel.name) || channels.has(channel.name)) {
+      throw new PayhooksError(
+        "ERR_OPTION_INVALID",
+        `A channel cannot be named ${JSON.stringify(channel.name)}.`,
+        {
+          fix: "Give each channel a name of its own, of up to 32 lowercase letters, digits and -.",
+        },
+      );
+    }
+    channels.set(channel.name, channel);
+  }
+  return channels;
+}

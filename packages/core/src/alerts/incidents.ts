@@ -1,0 +1,206 @@
+import { type AlertMessage, type IncidentKind, KINDS } from "./message.ts";
+import type { Observed } from "./observed.ts";
+
+/** What one channel has been told of an incident, or will be told again. */
+interface Told {
+  /** When it was told last, as a time of the incident's life; null: never. */
+  at: number | null;
+  /** How bad it was then. */
+  level: number;
+  /** How many messages it got. */
+  count: number;
+  isEnded: boolean;
+  /** How often the next message was tried, and when it may be tried again. */
+  tries: number;
+  nextAt: number;
+}
+
+const NOT_TOLD: Told = { at: null, level: 0, count: 0, isEnded: false, tries: 0, nextAt: 0 };
+
+interface Incident {
+  readonly kind: IncidentKind;
+  readonly since: number;
+  readonly isOnce: boolean;
+  summary: string;
+  level: number;
+  /** It is over at this time, unless somebody sees it again. */
+  until: number;
+  readonly told: Record<string, Told>;
+}
+
+/** A note of another version counts as none. */
+const VERSION = 1;
+
+interface Note {
+  readonly version: number;
+  readonly by: string;
+  readonly at: number;
+  readonly all: readonly (readonly [string, Incident])[];
+}
+
+/** A message that is due. */
+export interface Due {
+  readonly channel: string;
+  readonly message: AlertMessage;
+  /** It was sent. */
+  sent(): void;
+  /** It was not. True if it is given up. */
+  failed(mayPass: boolean, retryAfterMs: number | null): boolean;
+}
+
+/** An incident that has become worse is told again after this time. */
+const WORSE_MS = 15 * 60_000;
+/** So many attempts, the last of them half an hour after the first. */
+const MAX_TRIES = 8;
+const FIRST_RETRY_MS = 15_000;
+const MAX_RETRY_MS = 10 * 60_000;
+/** More incidents at one time would say nothing more, and have no room in the note. */
+const MAX_INCIDENTS = 16;
+const MAX_SUMMARY = 200;
+
+/** The incidents of an inbox, and what each channel has been told. They are the note of a lease, so that all processes know them. */
+export class Incidents {
+  /** Which process has looked last, and when. */
+  by = "";
+  at = 0;
+  readonly #all: Map<string, Incident>;
+
+  private constructor(all: Map<string, Incident>) {
+    this.#all = all;
+  }
+
+  /** Reads a note. What cannot be read counts as no note. */
+  static in(note: string): Incidents {
+    try {
+      const { version, by, at, all } = JSON.parse(note) as Note;
+      if (version !== VERSION) return new Incidents(new Map());
+      const incidents = new Incidents(new Map(all));
+      incidents.by = by;
+      incidents.at = at;
+      return incidents;
+    } catch {
+      return new Incidents(new Map());
+    }
+  }
+
+  get note(): string {
+    return JSON.stringify({ version: VERSION, by: this.by, at: this.at, all: [...this.#all] } satisfies Note);
+  }
+
+  lookedAt(by: string, now: number): void {
+    this.by = by;
+    this.at = now;
+  }
+
+  /** Nothing is over before this time. */
+  prolong(until: number): void {
+    for (const one of this.#all.values()) one.until = Math.max(one.until, until);
+  }
+
+  /** Whether what a process sees is known here, and need not be written again. */
+  knows({ incident, level, forMs }: Observed, now: number): boolean {
+    const known = this.#all.get(incident);
+    return known !== undefined && known.level >= level && known.until >= now + forMs / 2;
+  }
+
+  see({ incident, kind, summary, level, forMs, isOnce }: Observed, now: number): void {
+    const known = this.#all.get(incident);
+    if (known === undefined && this.#all.size >= MAX_INCIDENTS) return;
+    const one = known ?? { kind, since: now, isOnce, summary, level, until: 0, told: {} };
+    one.summary = summary.slice(0, MAX_SUMMARY);
+    one.level = level;
+    one.until = Math.max(one.until, now + forMs);
+    this.#all.set(incident, one);
+  }
+
+  /** Takes over what a process has told on its own, while it could not write it. */
+  merge(own: Incidents): void {
+    for (const [incident, one] of own.#all) {
+      const known = this.#all.get(incident);
+      if (known === undefined) {
+        this.#all.set(incident, one);
+        continue;
+      }
+      known.until = Math.max(known.until, one.until);
+      for (const [channel, told] of Object.entries(one.told)) {
+        const before = known.told[channel];
+        if (before === undefined || before.count < told.count) known.told[channel] = told;
+      }
+    }
+  }
+
+  /** The messages that are due, at most one for each incident and channel. */
+  due(channels: readonly string[], from: string, now: number, repeatMs: number): readonly Due[] {
+    const due: Due[] = [];
+    for (const [incident, one] of this.#all) {
+      for (const channel of channels) {
+        const told = one.told[channel] ?? { ...NOT_TOLD };
+        one.told[channel] = told;
+        const what = wanted(one, told, now, repeatMs);
+        if (what === null || told.nextAt > now) continue;
+        const { kind, summary, since } = one;
+        const id = `${incident}:${since.toString(36)}:${what}:${told.count}`;
+        const message = { what, id, incident, kind, ...KINDS[kind], summary, from, since, at: now };
+        due.push({ channel, message, ...outcomes(one, told, what, now) });
+      }
+    }
+    return due;
+  }
+
+  /** Forgets what is over, once every channel knows. */
+  forget(channels: readonly string[], now: number): void {
+    for (const [incident, one] of this.#all) {
+      const isKnown = channels.every((channel) => one.told[channel]?.isEnded === true);
+      if (one.until <= now && isKnown) this.#all.delete(incident);
+    }
+  }
+}
+
+function wanted(
+  one: Incident,
+  told: Told,
+  now: number,
+  repeatMs: number,
+): "opened" | "going-on" | "ended" | null {
+  if (told.at === null) return "opened";
+  if (one.until <= now) {
+    if (!told.isEnded && !one.isOnce) return "ended";
+    told.isEnded = true;
+    return null;
+  }
+  if (one.isOnce) return null;
+  // It began again before it was over for everybody.
+  if (told.isEnded) return "opened";
+  const age = now - told.at;
+  return age >= repeatMs || (one.level > told.level && age >= WORSE_MS) ? "going-on" : null;
+}
+
+function outcomes(
+  one: Incident,
+  told: Told,
+  what: AlertMessage["what"],
+  now: number,
+): Pick<Due, "sent" | "failed"> {
+  const done = (): void => {
+    told.at = now;
+    told.level = one.level;
+    told.count++;
+    told.isEnded = what === "ended";
+    told.tries = 0;
+    told.nextAt = 0;
+  };
+  return {
+    sent: done,
+    failed(mayPass, retryAfterMs) {
+      told.tries++;
+      if (!mayPass || told.tries >= MAX_TRIES) {
+        // While it goes on, the next message about it is due as if this one had arrived.
+        done();
+        return true;
+      }
+      const delayMs = Math.min(FIRST_RETRY_MS * 2 ** (told.tries - 1), MAX_RETRY_MS);
+      told.nextAt = now + Math.min(Math.max(delayMs, retryAfterMs ?? 0), MAX_RETRY_MS);
+      return false;
+    },
+  };
+}

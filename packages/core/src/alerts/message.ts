@@ -1,0 +1,81 @@
+/** What an incident is about. */
+export type IncidentKind =
+  | "overdue"
+  | "held"
+  | "stalled"
+  | "all-failing"
+  | "probing"
+  | "held-full"
+  | "refused"
+  | "data-lost"
+  | "keys-unreadable"
+  | "test";
+
+/** A message about an incident, for a person. It never has a value of a delivery, a key or a secret in it. */
+export interface AlertMessage {
+  /** `going-on`: it still lasts, or has become worse. `test`: somebody asked for a message, and nothing is wrong. */
+  readonly what: "opened" | "going-on" | "ended" | "test";
+  /** The same for each attempt to send this message, and for no other message. */
+  readonly id: string;
+  /** The same for all messages about an incident, in every process. A later incident of the same kind has it again. */
+  readonly incident: string;
+  readonly kind: IncidentKind;
+  readonly severity: "critical" | "warning" | "info";
+  /** What is wrong, in one sentence. */
+  readonly summary: string;
+  /** What to do about it. */
+  readonly advice: string;
+  /** Which application says this: the option `from`. */
+  readonly from: string;
+  /** When the incident began, and when this was said, in milliseconds since the epoch. */
+  readonly since: number;
+  readonly at: number;
+}
+
+/** How bad each kind is, and what to do about it. */
+export const KINDS: Readonly<
+  Record<IncidentKind, { readonly severity: AlertMessage["severity"]; readonly advice: string }>
+> = {
+  overdue: {
+    severity: "critical",
+    advice:
+      "See whether processes run events, and whether handlers are slow: receiver.health(), payhooks events --count.",
+  },
+  held: {
+    severity: "warning",
+    advice:
+      "Look at them in the console or with payhooks events --state held. payhooks explain says what to do about each.",
+  },
+  stalled: {
+    severity: "critical",
+    advice:
+      "See whether the inbox's database works for this application: receiver.health() and the log say more.",
+  },
+  "all-failing": {
+    severity: "critical",
+    advice:
+      "Compare the key with the service's dashboard. The service repeats its deliveries, so nothing is lost yet.",
+  },
+  probing: {
+    severity: "warning",
+    advice: "Probably somebody tries forgeries. The log names the source: block it.",
+  },
+  "held-full": {
+    severity: "critical",
+    advice: "Decide about the held events. Until then, further ones are refused.",
+  },
+  refused: {
+    severity: "critical",
+    advice:
+      "Authentic events were not stored. See the code in the list of errors, and fetch them by look-ups if the service has given up.",
+  },
+  "data-lost": {
+    severity: "critical",
+    advice: "Find out what happened to the store, and look up the payments of that time at the service.",
+  },
+  "keys-unreadable": {
+    severity: "warning",
+    advice: "See why the keys cannot be read. The last ones are used meanwhile.",
+  },
+  test: { severity: "info", advice: "Nothing has to be done." },
+};

@@ -1,0 +1,99 @@
+import type { EventCounts } from "../inbox/events.ts";
+import type { Loss, Notice, StallKind } from "../notices/notice.ts";
+import type { IncidentKind } from "./message.ts";
+
+/** Something that is wrong, as one process sees it now. Nobody has to take it back: it holds for a while. */
+export interface Observed {
+  /** What it is about, in every process: incidents with the same key are one. */
+  readonly incident: string;
+  readonly kind: IncidentKind;
+  readonly summary: string;
+  /** How bad it is, where more is worse; 0 where there is nothing to count. */
+  readonly level: number;
+  /** For how long it holds. */
+  readonly forMs: number;
+  /** True for what is over when it happens: nobody says later that it is over. */
+  readonly isOnce: boolean;
+}
+
+/** What is looked at again and again holds for so long, so that it does not end while another process takes over. */
+export const LOOKED_AT_MS = 150_000;
+/** Alerts of one kind are told once in a quarter of an hour. */
+const ALERT_MS = 20 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
+
+const STALLS: Readonly<Record<StallKind, string>> = {
+  start: "a process cannot start",
+  accept: "events cannot be accepted",
+  take: "events that are due cannot be begun",
+  end: "the end of a run cannot be written",
+};
+
+const LOSSES: Readonly<Record<Loss, string>> = {
+  replaced: "The store does not have the data that it had: it was emptied, or replaced.",
+  missing: "Records that were stored are gone.",
+  "log-removed": "The write-ahead log of the SQLite file was removed or damaged.",
+  evicting: "The store drops records when it is full.",
+};
+
+/** What a notice says is wrong; null for all other notices. A `stalled` holds until its `recovered`. */
+export function observedIn(notice: Notice): Observed | null {
+  switch (notice.type) {
+    case "stalled":
+      return observed(
+        "stalled",
+        "",
+        `Nothing may get through: ${STALLS[notice.during]} (${notice.error}).`,
+        LOOKED_AT_MS,
+      );
+    case "data-lost":
+      return { ...observed("data-lost", notice.why, LOSSES[notice.why], DAY_MS), isOnce: true };
+    case "keys-unreadable":
+      return observed(
+        "keys-unreadable",
+        notice.option,
+        `The keys of ${notice.option} cannot be read again (${notice.code}).`,
+        ALERT_MS,
+      );
+    case "alert":
+      return observedInAlert(notice);
+    default:
+      return null;
+  }
+}
+
+function observedInAlert(alert: Extract<Notice, { readonly type: "alert" }>): Observed | null {
+  const { kind, flow, code, failures, windowMs } = alert;
+  // Where nothing can be stored, the notice `stalled` says why.
+  if (kind === "refused" && code === "ERR_INBOX_UNAVAILABLE") return null;
+  const within = `within ${Math.round(windowMs / 60_000)} min`;
+  const summaries = {
+    "all-failing": `${flow}: ${failures} deliveries ${within} failed with ${code}, and none was authentic.`,
+    probing: `${flow}: ${failures} deliveries ${within} failed with ${code}, while others were authentic.`,
+    "held-full": `${flow}: too many events are held, and further ones are refused.`,
+    refused: `${flow}: ${failures} authentic deliveries ${within} were refused with ${code}.`,
+  };
+  return observed(kind, kind === "refused" ? `${flow}:${code}` : flow, summaries[kind], ALERT_MS);
+}
+
+/** What the counts of the inbox say is wrong. */
+export function observedInCounts(counts: EventCounts, overdueMs: number): readonly Observed[] {
+  const { held, heldBy, oldestDueMs } = counts;
+  const found: Observed[] = [];
+  if (oldestDueMs !== null && oldestDueMs > overdueMs) {
+    const minutes = Math.floor(oldestDueMs / 60_000);
+    found.push(
+      observed("overdue", "", `The oldest event that is due has waited for ${minutes} min.`, LOOKED_AT_MS),
+    );
+  }
+  if (held > 0) {
+    const reasons = Object.entries(heldBy).map(([reason, count]) => `${count} ${reason}`);
+    const summary = `${held} ${held === 1 ? "event is" : "events are"} held for a person: ${reasons.join(", ")}.`;
+    found.push({ ...observed("held", "", summary, LOOKED_AT_MS), level: held });
+  }
+  return found;
+}
+
+function observed(kind: IncidentKind, of: string, summary: string, forMs: number): Observed {
+  return { incident: of === "" ? kind : `${kind}:${of}`, kind, summary, level: 0, forMs, isOnce: false };
+}

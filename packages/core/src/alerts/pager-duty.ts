@@ -1,0 +1,46 @@
+import { type AlertChannel, addressOf, postJson, textOf } from "./channel.ts";
+
+/** Options of {@link pagerDutyChannel}. */
+export interface PagerDutyChannelOptions {
+  /** The integration key of an integration of the type Events API v2. It is a secret. */
+  readonly routingKey: string;
+  /** Where events go. Default `https://events.pagerduty.com/v2/enqueue`; accounts in Europe have `https://events.eu.pagerduty.com/v2/enqueue`. */
+  readonly url?: string | undefined;
+  /** Needed for more than one. Default `pagerduty`. */
+  readonly name?: string | undefined;
+}
+
+/**
+ * A service of PagerDuty, by its Events API v2. An incident is one alert there: it is triggered, and resolved when it is over. A test stays
+ * open until somebody resolves it.
+ *
+ * @throws PayhooksError `ERR_OPTION_MISSING` without a key, `ERR_OPTION_INVALID` for a `url` that is no address.
+ * @example pagerDutyChannel({ routingKey: process.env.PAGERDUTY_KEY })
+ */
+export function pagerDutyChannel({
+  routingKey,
+  url = "https://events.pagerduty.com/v2/enqueue",
+  name = "pagerduty",
+}: PagerDutyChannelOptions): AlertChannel {
+  const address = addressOf("pagerDutyChannel.url", url);
+  const key = textOf("pagerDutyChannel.routingKey", routingKey);
+  return {
+    name,
+    send({ what, from, incident, severity, summary, kind, advice, since }, signal) {
+      const event = {
+        routing_key: key,
+        event_action: what === "ended" ? "resolve" : "trigger",
+        dedup_key: `payhooks/${from}/${incident}`.slice(0, 255),
+        payload: {
+          summary: `${from}: ${summary}`.slice(0, 1_024),
+          severity,
+          source: from,
+          class: kind,
+          timestamp: new Date(since).toISOString(),
+          custom_details: { advice },
+        },
+      };
+      return postJson(address, JSON.stringify(event), {}, signal);
+    },
+  };
+}

@@ -1,0 +1,266 @@
+/**
+ * Tells people of incidents. Each process notes what it sees. One of them, the one that has looked last, looks at the inbox for all, and
+ * others come to the inbox only with news. What is open and who was told is in the note of a lease. So a message is sent once, whichever
+ * process noticed it, and goes on to be tried if its process dies.
+ *
+ * If the inbox cannot be reached, nobody can write. Then the process that looked last speaks for all from what it remembers. The others
+ * keep silent, unless that lasts so long that the one may be dead.
+ */
+import { randomUUID } from "node:crypto";
+import type { Notice, StallKind } from "../notices/notice.ts";
+import { checkNames } from "../protocol/check-names.ts";
+import { checkTime } from "../protocol/check-number.ts";
+import { describeError } from "../protocol/foreign-error.ts";
+import type { AnyReceiver } from "../receiver/receiver.ts";
+import { type Clock, systemClock } from "../time/clock.ts";
+import { type AlertChannel, AlertNotSent, channelsOf } from "./channel.ts";
+import { type Due, Incidents } from "./incidents.ts";
+import { LOOKED_AT_MS, type Observed, observedIn, observedInCounts } from "./observed.ts";
+
+const LEASE = "payhooks-alerts";
+const LEASE_MS = 60_000;
+const EVERY_MS = 30_000;
+/** How soon a look follows news, and one that found another process writing. */
+const SOON_MS = 1_000;
+const BUSY_MS = 5_000;
+/** Another process looks for all once nobody has for so long. */
+const TAKE_OVER_MS = 75_000;
+/** So long after it lost the inbox, a process speaks for itself, since the one that should may be dead. */
+const SPEAK_ANYWAY_MS = 15 * 60_000;
+const SEND_MS = 5_000;
+/** In one look, a channel gets so many messages, so that the lease lasts. */
+const MAX_AT_ONCE = 6;
+
+/** Options of {@link sendAlerts}. */
+export interface SendAlertsOptions {
+  /** Who is told. Each has another `name`. */
+  readonly to: readonly AlertChannel[];
+  /** What messages call your application, such as `shop, production`. At most 60 characters. Default `payhooks`. */
+  readonly from?: string | undefined;
+  /** There is an incident if the oldest event that is due has waited for longer than this. Default 5 minutes. */
+  readonly overdueMs?: number | undefined;
+  /** How often a channel is told that an incident still goes on. Default 4 hours. */
+  readonly repeatMs?: number | undefined;
+  /** Called with a sentence if a message was given up, or the inbox cannot be asked. Default: a line on stderr. */
+  readonly onProblem?: ((problem: string) => void) | undefined;
+  /** The source of time. Default: the platform's clock. Its timers do not keep the process alive. */
+  readonly clock?: Clock | undefined;
+}
+
+/** What {@link sendAlerts} has begun. */
+export interface AlertSender {
+  /** Looks now, and sends what is due. For a cron job, where no timer runs. Never rejects. */
+  look(): Promise<void>;
+  /** Sends no further message. Call it before `receiver.close()`. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Begins to tell people of incidents. Call it in every process, once for each inbox. A delivery never waits for it.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` or `ERR_OPTION_MISSING`.
+ * @example
+ * const alerts = sendAlerts(receiver, { to: [slackChannel({ url: process.env.SLACK_URL })], from: "shop, production" });
+ */
+export function sendAlerts(
+  receiver: Pick<AnyReceiver, "observe" | "lease" | "viewLease" | "events">,
+  options: SendAlertsOptions,
+): AlertSender {
+  return new Sender(receiver, options);
+}
+
+class Sender implements AlertSender {
+  readonly #receiver: Pick<AnyReceiver, "lease" | "viewLease" | "events">;
+  readonly #channels: ReadonlyMap<string, AlertChannel>;
+  readonly #from: string;
+  readonly #overdueMs: number;
+  readonly #repeatMs: number;
+  readonly #onProblem: (problem: string) => void;
+  readonly #clock: Clock;
+  readonly #me: string = randomUUID();
+  readonly #stopping = new AbortController();
+  readonly #unobserve: () => void;
+  /** What has stalled in this process. */
+  readonly #stalls = new Map<StallKind, Observed>();
+  /** What notices have said, until it is written. */
+  readonly #news = new Map<string, Observed>();
+  /** What is open and who was told, as far as this process knows. */
+  #known: Incidents = Incidents.in("");
+  /** It has told something that it could not write. */
+  #isUnwritten = false;
+  /** Whether the inbox answers, and since when it does, or does not. */
+  #isReached = true;
+  #changedAt = 0;
+  #looking: Promise<void> | null = null;
+  #cancelTimer: () => void;
+  #dueAt: number;
+
+  constructor(
+    receiver: Pick<AnyReceiver, "observe" | "lease" | "viewLease" | "events">,
+    options: SendAlertsOptions,
+  ) {
+    checkNames("sendAlerts", options, {
+      to: true,
+      from: true,
+      overdueMs: true,
+      repeatMs: true,
+      onProblem: true,
+      clock: true,
+    });
+    const {
+      to,
+      from = "payhooks",
+      overdueMs = 5 * 60_000,
+      repeatMs = 4 * 60 * 60_000,
+      clock = systemClock,
+    } = options;
+    checkTime("overdueMs", overdueMs);
+    checkTime("repeatMs", repeatMs);
+    this.#channels = channelsOf(to);
+    this.#receiver = receiver;
+    this.#from = from.slice(0, 60);
+    this.#overdueMs = overdueMs;
+    this.#repeatMs = repeatMs;
+    this.#onProblem = options.onProblem ?? ((problem) => console.warn(`payhooks: ${problem}`));
+    this.#clock = clock;
+    this.#unobserve = receiver.observe((notice) => this.#observe(notice));
+    this.#dueAt = clock.now() + SOON_MS;
+    this.#cancelTimer = clock.after(SOON_MS, () => void this.look());
+  }
+
+  look(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#unobserve();
+    this.#cancelTimer();
+    await this.#looking;
+  }
+
+  #observe(notice: Notice): void {
+    if (notice.type === "recovered") this.#stalls.delete(notice.during);
+    const observed = observedIn(notice);
+    if (observed === null) return;
+    if (notice.type === "stalled") this.#stalls.set(notice.during, observed);
+    else this.#news.set(observed.incident, observed);
+    this.#lookIn(SOON_MS);
+  }
+
+  #lookIn(ms: number): void {
+    const at = this.#clock.now() + ms;
+    if (this.#stopping.signal.aborted || this.#dueAt <= at) return;
+    this.#cancelTimer();
+    this.#dueAt = at;
+    this.#cancelTimer = this.#clock.after(ms, () => void this.look());
+  }
+
+  async #look(): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
+    this.#cancelTimer();
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    let nextMs = EVERY_MS;
+    try {
+      if (!(await this.#lookThroughInbox())) nextMs = BUSY_MS;
+    } catch (error) {
+      await this.#lookAlone(error);
+    }
+    this.#lookIn(nextMs);
+  }
+
+  /** False if another process has the lease, and this one has something to write. */
+  async #lookThroughInbox(): Promise<boolean> {
+    const view = await this.#receiver.viewLease(LEASE);
+    const now = this.#clock.now();
+    if (!this.#isReached) this.#changedAt = now;
+    this.#isReached = true;
+    const seen = Incidents.in(view?.note ?? "");
+    if (!this.#isUnwritten) this.#known = seen;
+    const isNew = now - this.#changedAt < TAKE_OVER_MS;
+    // What has stalled here may only be the inbox, of which another process tells. By the end of this time it has recovered.
+    const hasNews = !isNew && [...this.#seen()].some((observed) => !seen.knows(observed, now));
+    if (!this.#leads(seen, now) && !hasNews && !this.#isUnwritten) return true;
+    const lease = await this.#receiver.lease(LEASE, LEASE_MS);
+    if (lease === null) return false;
+    const incidents = Incidents.in(lease.note);
+    if (this.#isUnwritten) incidents.merge(this.#known);
+    if (this.#leads(incidents, now)) {
+      incidents.lookedAt(this.#me, now);
+      // After an outage, what has waited for its end is not overdue yet.
+      if (!isNew) {
+        const counts = await this.#receiver.events.counts();
+        for (const observed of observedInCounts(counts, this.#overdueMs)) incidents.see(observed, now);
+      }
+    }
+    await this.#tell(incidents, now);
+    this.#known = incidents;
+    this.#isUnwritten = true;
+    this.#isUnwritten = !(await lease.end(incidents.note));
+    return true;
+  }
+
+  /** Whether this process looks for all: it has done so last, or nobody has for long. */
+  #leads({ by, at }: Incidents, now: number): boolean {
+    return by === this.#me || now - Math.max(at, this.#changedAt) >= TAKE_OVER_MS;
+  }
+
+  async #lookAlone(error: unknown): Promise<void> {
+    const now = this.#clock.now();
+    if (this.#isReached) {
+      this.#isReached = false;
+      this.#changedAt = now;
+      this.#onProblem(`The inbox cannot be asked for incidents: ${describeError(error)}.`);
+    }
+    if (this.#known.by !== this.#me && now - this.#changedAt < SPEAK_ANYWAY_MS) return;
+    // Nobody can see whether anything else is over.
+    this.#known.prolong(now + LOOKED_AT_MS);
+    this.#isUnwritten = true;
+    await this.#tell(this.#known, now);
+  }
+
+  /** Sends what is due, and notes in the incidents what was sent. */
+  async #tell(incidents: Incidents, now: number): Promise<void> {
+    for (const observed of this.#seen()) incidents.see(observed, now);
+    this.#news.clear();
+    const names = [...this.#channels.keys()];
+    const due = incidents.due(names, this.#from, now, this.#repeatMs);
+    await Promise.all(
+      names.map(async (name) => {
+        for (const one of due.filter(({ channel }) => channel === name).slice(0, MAX_AT_ONCE))
+          await this.#send(one);
+      }),
+    );
+    incidents.forget(names, now);
+  }
+
+  async #send({ channel, message, sent, failed }: Due): Promise<void> {
+    const to = this.#channels.get(channel);
+    if (to === undefined || this.#stopping.signal.aborted) return;
+    const late = new AbortController();
+    const cancel = this.#clock.after(SEND_MS, () => late.abort());
+    try {
+      await to.send(message, AbortSignal.any([late.signal, this.#stopping.signal]));
+      sent();
+    } catch (error) {
+      const { mayPass, retryAfterMs } =
+        error instanceof AlertNotSent ? error : { mayPass: true, retryAfterMs: null };
+      const why = error instanceof AlertNotSent ? error.message : describeError(error);
+      if (failed(mayPass, retryAfterMs)) {
+        this.#onProblem(
+          `${channel} did not take a message about ${message.incident}, which is given up: ${why}.`,
+        );
+      }
+    } finally {
+      cancel();
+    }
+  }
+
+  *#seen(): Iterable<Observed> {
+    yield* this.#stalls.values();
+    yield* this.#news.values();
+  }
+}

@@ -1,0 +1,40 @@
+import { type AlertChannel, addressOf, postJson } from "./channel.ts";
+import type { AlertMessage } from "./message.ts";
+
+const SIGNS = { opened: "🔴", "going-on": "🟠", ended: "🟢", test: "🔵" } as const;
+const WORDS = { opened: "began", "going-on": "still going on", ended: "over", test: "a test" } as const;
+
+/**
+ * A channel of Slack, by the address of an incoming webhook, which is a secret. Mattermost, Rocket.Chat and Discord (at its address that ends
+ * with `/slack`) take the same. `name` is needed for more than one.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is no address.
+ * @example slackChannel({ url: process.env.SLACK_URL })
+ */
+export function slackChannel({
+  url,
+  name = "slack",
+}: {
+  readonly url: string;
+  readonly name?: string;
+}): AlertChannel {
+  const address = addressOf("slackChannel.url", url);
+  return {
+    name,
+    send: (message, signal) => postJson(address, JSON.stringify({ text: textOf(message) }), {}, signal),
+  };
+}
+
+function textOf({ what, from, summary, advice, since }: AlertMessage): string {
+  const began = `Since ${new Date(since).toISOString()}.`;
+  const lines = [
+    `${SIGNS[what]} *${escaped(from)}*, ${WORDS[what]}: ${escaped(summary)}`,
+    what === "ended" ? began : `${began} ${escaped(advice)}`,
+  ];
+  return lines.join("\n");
+}
+
+/** Slack reads these three characters as the beginning of a link or a mention. */
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}

@@ -1,0 +1,38 @@
+import { describeError } from "../protocol/foreign-error.ts";
+import { type AlertChannel, AlertNotSent, channelsOf } from "./channel.ts";
+import { KINDS } from "./message.ts";
+
+const LIMIT_MS = 10_000;
+
+/**
+ * Sends a test through each channel, once. Resolves with what went wrong, by the channel's name; null where nothing did.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` or `ERR_OPTION_MISSING` for the channels.
+ * @example await testAlerts([slackChannel({ url: process.env.SLACK_URL })], "shop, production")
+ */
+export async function testAlerts(
+  to: readonly AlertChannel[],
+  from = "payhooks",
+): Promise<Readonly<Record<string, string | null>>> {
+  const at = Date.now();
+  const summary = "This is a test. Nothing is wrong.";
+  const message = {
+    what: "test",
+    incident: "test",
+    kind: "test",
+    ...KINDS.test,
+    summary,
+    from,
+    since: at,
+    at,
+  } as const;
+  const results = [...channelsOf(to).values()].map(async (channel) => {
+    try {
+      await channel.send({ ...message, id: `test:${at.toString(36)}` }, AbortSignal.timeout(LIMIT_MS));
+      return [channel.name, null] as const;
+    } catch (error) {
+      return [channel.name, error instanceof AlertNotSent ? error.message : describeError(error)] as const;
+    }
+  });
+  return Object.fromEntries(await Promise.all(results));
+}

@@ -1,0 +1,150 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { createReceiver, type Receiver, Reject } from "@payhooks/core";
+import { type AlertChannel, type AlertSender, sendAlerts } from "@payhooks/core/alerts";
+import { createInbox } from "@payhooks/core/inbox";
+import {
+  callbackFields,
+  createTestKeys,
+  type FakeClock,
+  signPaymentCallback,
+  type TestKeys,
+} from "@payhooks/core/testing";
+import { expect, onTestFinished } from "vitest";
+import { silent } from "../../../../test/support/silent.ts";
+import type { RecordStore } from "../../src/inbox/store.ts";
+import { type MemoryStore, memoryStore } from "../../src/memory/store.ts";
+import { settle, steppedClock } from "../../src/testing/clock.ts";
+
+export const keys: TestKeys = createTestKeys();
+
+/** A request that a server got. */
+export interface Got {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+  json(): Record<string, unknown>;
+}
+
+/** A real server of somebody who is told. `answer` is what it answers from now on. */
+export interface Told {
+  readonly url: string;
+  readonly got: Got[];
+  answer: { readonly status: number; readonly headers?: Readonly<Record<string, string>> };
+}
+
+export async function told(): Promise<Told> {
+  const got: Got[] = [];
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    got.push({ path: request.url ?? "", headers: request.headers, body, json: () => JSON.parse(body) });
+    response.writeHead(one.answer.status, one.answer.headers).end("the answer");
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  server.unref();
+  const { port } = server.address() as AddressInfo;
+  const one: Told = { url: `http://127.0.0.1:${port}/secret-path`, got, answer: { status: 200 } };
+  return one;
+}
+
+/** One process of an application. */
+export interface Process {
+  readonly receiver: Receiver;
+  readonly alerts: AlertSender;
+  readonly problems: string[];
+}
+
+/** Processes on one inbox, whose server can go away, and on one clock, which waits for messages on their way. */
+export interface Fleet {
+  readonly clock: FakeClock;
+  isAway: boolean;
+  /** Whether the handler of deposits rejects them. */
+  rejects: boolean;
+  start(channels: () => readonly AlertChannel[]): Promise<Process>;
+}
+
+export function fleet(): Fleet {
+  let underWay = 0;
+  const clock = steppedClock(Date.UTC(2026, 10, 27), async () => {
+    do await settle();
+    while (underWay > 0);
+  });
+  const store = memoryStore({ environment: clock });
+  const counted = ({ name, send }: AlertChannel): AlertChannel => ({
+    name,
+    async send(message, signal) {
+      underWay++;
+      try {
+        await send(message, signal);
+      } finally {
+        underWay--;
+      }
+    },
+  });
+  const one: Fleet = {
+    clock,
+    isAway: false,
+    rejects: false,
+    async start(channels) {
+      const problems: string[] = [];
+      const receiver = createReceiver({
+        payments: { publicKey: keys.publicKey },
+        inbox: createInbox(
+          remote(store, () => one.isAway),
+          { environment: clock },
+        ),
+        clock,
+        logger: silent,
+      });
+      receiver.onDeposit(() => {
+        if (one.rejects) throw new Reject("no such order");
+      });
+      receiver.ignore("WITHDRAWAL");
+      await receiver.start();
+      const alerts = sendAlerts(receiver, {
+        to: channels().map(counted),
+        from: "shop <test>",
+        clock,
+        onProblem: (problem) => problems.push(problem),
+      });
+      onTestFinished(async () => {
+        await alerts.stop();
+        await receiver.close({ graceMs: 0 });
+      });
+      return { receiver, alerts, problems };
+    },
+  };
+  return one;
+}
+
+/** The store as it is on a server, which may be away. */
+function remote(store: MemoryStore, isAway: () => boolean): RecordStore {
+  const asked = async <T>(ask: () => T): Promise<Awaited<T>> => {
+    if (isAway()) throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+    return await ask();
+  };
+  return {
+    ...store,
+    immediate: false,
+    endsWithProcess: false,
+    read: (given) => asked(() => store.read(given)),
+    swap: (items) => asked(() => store.swap(items)),
+    takeDue: (limit, hideMs) => asked(() => store.takeDue(limit, hideMs)),
+    counts: () => asked(() => store.counts()),
+  };
+}
+
+export async function deliver(
+  { receiver }: Process,
+  clock: FakeClock,
+  privateKey: string = keys.privateKey,
+): Promise<void> {
+  const { headers, rawBody } = signPaymentCallback(callbackFields({}, clock.now()), privateKey);
+  const delivery = { method: "POST", url: "/", headers: new Headers(headers), rawBody };
+  const reply = await receiver.payments.receive(delivery);
+  expect(reply.status).toBe(privateKey === keys.privateKey ? 200 : 401);
+}

@@ -1,0 +1,212 @@
+import { pagerDutyChannel, sendAlerts, slackChannel } from "@payhooks/core/alerts";
+import { createTestKeys } from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { deliver, fleet, type Told, told } from "./ground.ts";
+
+const texts = ({ got }: Told): readonly string[] =>
+  got.map(({ body }) => (JSON.parse(body) as { text: string }).text);
+
+describe("alerts that reach a person", () => {
+  it("are one message when an outage of ten minutes begins, and one when it is over, with three processes", async () => {
+    const [channel, pager] = [await told(), await told()];
+    const shop = fleet();
+    const to = () => [
+      slackChannel({ url: channel.url }),
+      pagerDutyChannel({ routingKey: "key-1", url: pager.url }),
+    ];
+    const processes = [await shop.start(to), await shop.start(to), await shop.start(to)];
+    await shop.clock.advance("1m");
+    expect(channel.got).toEqual([]);
+    shop.isAway = true;
+    await shop.clock.advance("1m");
+    expect(texts(channel)).toEqual([
+      expect.stringMatching(/^🔴 \*shop &lt;test&gt;\*, began: Nothing may get through: .*ECONNREFUSED/),
+    ]);
+    await shop.clock.advance("9m");
+    shop.isAway = false;
+    await shop.clock.advance("5m");
+    expect(texts(channel).map((text) => text.slice(0, 2))).toEqual(["🔴", "🟢"]);
+    expect(pager.got.map((one) => one.json())).toMatchObject([
+      { event_action: "trigger", dedup_key: "payhooks/shop <test>/stalled" },
+      { event_action: "resolve", dedup_key: "payhooks/shop <test>/stalled" },
+    ]);
+    for (const { problems } of processes) {
+      expect(problems).toEqual([expect.stringMatching(/^The inbox cannot be asked for incidents: /)]);
+    }
+  });
+
+  it("come from another process, if the one that speaks for all dies in a long outage", async () => {
+    const channel = await told();
+    const shop = fleet();
+    const to = () => [slackChannel({ url: channel.url })];
+    const first = await shop.start(to);
+    await shop.clock.advance("10s");
+    await shop.start(to);
+    await shop.clock.advance("10s");
+    shop.isAway = true;
+    await first.alerts.stop();
+    await shop.clock.advance("14m");
+    expect(channel.got).toEqual([]);
+    await shop.clock.advance("3m");
+    expect(texts(channel)).toHaveLength(1);
+    shop.isAway = false;
+    await shop.clock.advance("5m");
+    expect(texts(channel).map((text) => text.slice(0, 2))).toEqual(["🔴", "🟢"]);
+  });
+
+  it("tell of held events, again when there are more, and when there are none", async () => {
+    const channel = await told();
+    const shop = fleet();
+    const one = await shop.start(() => [slackChannel({ url: channel.url })]);
+    shop.rejects = true;
+    await deliver(one, shop.clock);
+    await shop.clock.advance("2m");
+    expect(texts(channel)).toEqual([expect.stringContaining("1 event is held for a person: 1 rejected.")]);
+    await deliver(one, shop.clock);
+    await shop.clock.advance("10m");
+    expect(channel.got).toHaveLength(1);
+    await shop.clock.advance("10m");
+    expect(texts(channel)[1]).toMatch(/still going on: 2 events are held/);
+    const { events } = await one.receiver.events.list({ state: "held" });
+    for (const { eventId } of events)
+      await one.receiver.events.discard(eventId, { by: "amina", note: "test" });
+    await shop.clock.advance("5m");
+    expect(texts(channel).map((text) => text.slice(0, 2))).toEqual(["🔴", "🟠", "🟢"]);
+    await shop.clock.advance("1h");
+    expect(channel.got).toHaveLength(3);
+  });
+
+  it("tell of an event that nobody runs, and repeat it every four hours", async () => {
+    const channel = await told();
+    const shop = fleet();
+    const one = await shop.start(() => [slackChannel({ url: channel.url })]);
+    await shop.clock.advance("1m");
+    one.receiver.pause();
+    await deliver(one, shop.clock);
+    await shop.clock.advance("4m");
+    expect(channel.got).toEqual([]);
+    await shop.clock.advance("2m");
+    expect(texts(channel)).toEqual([
+      expect.stringContaining("The oldest event that is due has waited for 5 min."),
+    ]);
+    await shop.clock.advance("4h");
+    expect(texts(channel)).toHaveLength(2);
+    one.receiver.resume();
+    await shop.clock.advance("5m");
+    expect(texts(channel).at(-1)).toMatch(/^🟢/);
+  });
+
+  it("tell once what two processes notice, whichever looks for all", async () => {
+    const channel = await told();
+    const shop = fleet();
+    const to = () => [slackChannel({ url: channel.url })];
+    const processes = [await shop.start(to), await shop.start(to)];
+    await shop.clock.advance("1m");
+    const forged = createTestKeys().privateKey;
+    for (const process of processes.toReversed()) {
+      for (let n = 0; n < 10; n++) await deliver(process, shop.clock, forged);
+      await shop.clock.advance("1m");
+    }
+    expect(texts(channel)).toEqual([
+      expect.stringContaining(
+        "payments: 10 deliveries within 5 min failed with ERR_SIGNATURE_INVALID, and none was authentic.",
+      ),
+    ]);
+    await shop.clock.advance("30m");
+    expect(texts(channel).at(-1)).toMatch(/^🟢/);
+    expect(channel.got).toHaveLength(2);
+  });
+
+  it("are not told twice, and end, when the process that looked for all is gone", async () => {
+    const channel = await told();
+    const shop = fleet();
+    const to = () => [slackChannel({ url: channel.url })];
+    const first = await shop.start(to);
+    shop.rejects = true;
+    await deliver(first, shop.clock);
+    await shop.clock.advance("1m");
+    expect(channel.got).toHaveLength(1);
+    const second = await shop.start(to);
+    await first.alerts.stop();
+    await shop.clock.advance("10m");
+    expect(channel.got).toHaveLength(1);
+    const { events } = await second.receiver.events.list({ state: "held" });
+    for (const { eventId } of events)
+      await second.receiver.events.discard(eventId, { by: "amina", note: "test" });
+    await shop.clock.advance("5m");
+    expect(texts(channel).map((text) => text.slice(0, 2))).toEqual(["🔴", "🟢"]);
+  });
+
+  it("are tried again with pauses, as the server asks for, and given up in the end", async () => {
+    const [channel, pager] = [await told(), await told()];
+    channel.answer = { status: 429, headers: { "retry-after": "120" } };
+    pager.answer = { status: 503 };
+    const shop = fleet();
+    const one = await shop.start(() => [
+      slackChannel({ url: channel.url }),
+      pagerDutyChannel({ routingKey: "key-1", url: pager.url }),
+    ]);
+    shop.rejects = true;
+    await deliver(one, shop.clock);
+    await shop.clock.advance("90s");
+    expect(channel.got).toHaveLength(1);
+    expect(pager.got.length).toBeGreaterThan(1);
+    channel.answer = { status: 200 };
+    await shop.clock.advance("1h");
+    expect(channel.got).toHaveLength(2);
+    expect(pager.got).toHaveLength(8);
+    expect(one.problems).toEqual([
+      "pagerduty did not take a message about held, which is given up: HTTP 503.",
+    ]);
+  });
+
+  it("are given up at once if the server refuses them, without a word of the address", async () => {
+    const channel = await told();
+    channel.answer = { status: 404 };
+    const shop = fleet();
+    const one = await shop.start(() => [slackChannel({ url: channel.url })]);
+    shop.rejects = true;
+    await deliver(one, shop.clock);
+    await shop.clock.advance("10m");
+    expect(channel.got).toHaveLength(1);
+    expect(one.problems).toEqual(["slack did not take a message about held, which is given up: HTTP 404."]);
+  });
+
+  it("have nothing of an event in them, and keep no delivery waiting", async () => {
+    const channel = await told();
+    const shop = fleet();
+    const one = await shop.start(() => [
+      {
+        name: "hangs",
+        send: (_, signal) =>
+          new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("late")))),
+      },
+      slackChannel({ url: channel.url }),
+    ]);
+    shop.rejects = true;
+    await deliver(one, shop.clock);
+    const { events } = await one.receiver.events.list({ state: "held" });
+    const looking = one.alerts.look();
+    await deliver(one, shop.clock);
+    await expect.poll(() => channel.got.length).toBe(1);
+    const { id, referenceId, eventId } = events[0] ?? {};
+    for (const value of [id, referenceId, eventId, "no such order"]) {
+      expect(channel.got[0]?.body).not.toContain(String(value));
+    }
+    await one.alerts.stop();
+    await looking;
+  });
+
+  it("need channels with names, and options that exist", async () => {
+    const shop = fleet();
+    const { receiver } = await shop.start(() => [slackChannel({ url: "https://hooks.example/a" })]);
+    const refused = (options: object) => expect(() => sendAlerts(receiver, options as never));
+    refused({ to: [] }).toThrow(expect.objectContaining({ code: "ERR_OPTION_INVALID" }));
+    const two = [
+      slackChannel({ url: "https://hooks.example/a" }),
+      slackChannel({ url: "https://hooks.example/b" }),
+    ];
+    refused({ to: two }).toThrow(expect.objectContaining({ code: "ERR_OPTION_INVALID" }));
+    refused({ to: two.slice(1), overdueMS: 1 }).toThrow('no option "overdueMS"');
+  });
+});
