@@ -152,6 +152,7 @@ describe.each(Object.keys(READERS))("what the command line prints for a %s", (re
       ["events", "--reference", `r-${HOSTILE}`, "--redis", redis],
       ["events", HOSTILE, "--sqlite", inbox],
       ["explain", `r-${HOSTILE}`, "--sqlite", inbox],
+      ["alerts", "test", "--slack", "http://127.0.0.1:1/", "--from", HOSTILE],
       ["events", "erase", "--all", "--state", "held", "--unfinished", "--dry-run", "--sqlite", inbox],
       ["events", "replay", "--all", "--reason", "exhausted,unrecognized", "--dry-run", "--sqlite", inbox],
       ["events", "discard", HOSTILE, ...decision, "--sqlite", inbox],
