@@ -279,12 +279,12 @@ describe("payhooks events, about what is held", () => {
 
   it.each([
     [[], /no inbox to look into.*\n.*--redis URL, --sqlite FILE, --postgres URL or --mysql URL/],
-    [["list", "--sqlite", "x.db"], /"list" is no event id, and neither replay nor discard/],
+    [["list", "--sqlite", "x.db"], /"list" is no event id, and none of replay, retry, discard and erase/],
     [["--sqlite", "no such.db"], /no such\.db does not exist/],
     [["--sqlite", "x.db", "--redis", "redis://x"], /one of --redis, --sqlite, --postgres and --mysql/],
     [["--redis", "localhost"], /redis:\/\/127\.0\.0\.1:6379/],
     [["--sqlite", "x.db", "--reason", "exhausted,ambigous"], /Did you mean ambiguous\?/],
-    [["--sqlite", "x.db", "--yes"], /--yes is for replay and discard/],
+    [["--sqlite", "x.db", "--yes"], /--yes is for decisions/],
     [["--sqlite", "x.db", "--since", "yesterday"], /--since must be a time such as/],
     [["--sqlite", "x.db", "--state", "heldd"], /Did you mean held\?/],
     [["--sqlite", "x.db", "--reference", ""], /--reference must not be empty/],

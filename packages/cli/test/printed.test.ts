@@ -151,6 +151,8 @@ describe.each(Object.keys(READERS))("what the command line prints for a %s", (re
       ["events", "--reference", `r-${HOSTILE}`, "--sqlite", inbox, "--body"],
       ["events", "--reference", `r-${HOSTILE}`, "--redis", redis],
       ["events", HOSTILE, "--sqlite", inbox],
+      ["explain", `r-${HOSTILE}`, "--sqlite", inbox],
+      ["events", "erase", "--all", "--state", "held", "--unfinished", "--dry-run", "--sqlite", inbox],
       ["events", "replay", "--all", "--reason", "exhausted,unrecognized", "--dry-run", "--sqlite", inbox],
       ["events", "discard", HOSTILE, ...decision, "--sqlite", inbox],
       ["send", "deposit", ...send],

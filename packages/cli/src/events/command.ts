@@ -1,6 +1,7 @@
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
+import { bulkIn, checkBulk, decideInBulk } from "./bulk.ts";
 import { decide, type Wanted, wantedOf } from "./decide.ts";
 import { list, printCounts, printMetrics, show } from "./list.ts";
 import { INBOX_OPTIONS, INBOX_USAGE, openInbox } from "./open-inbox.ts";
@@ -19,16 +20,20 @@ const DECIDING = [
   "handlers",
   "again",
   "even-if-expired",
+  "name",
+  "unfinished",
 ] as const;
 
 export const eventsCommand: Command = {
   name: "events",
-  summary: "Find, list and count the events of an inbox; replay, retry and discard them",
+  summary: "Find, list and count the events of an inbox; replay, retry, discard and erase them",
   usage: [
     `[EVENT_ID …] ${INBOX_USAGE} [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--newest] [--limit N] [--body]`,
     `--count [--prometheus] ${INBOX_USAGE}`,
     `replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--again] [--even-if-expired] ${INBOX_USAGE}`,
     `retry EVENT_ID … | --all --by NAME --note TEXT [--rate N] [--dry-run] ${INBOX_USAGE}`,
+    `replay --all --state finished --by NAME --note TEXT [--since TIME] [--rate N] [--dry-run] [--yes] [--handlers a,b] [--again] [--name TEXT --until TIME] ${INBOX_USAGE}`,
+    `erase EVENT_ID … | --all --state STATE | --reference TEXT | --id TEXT --by NAME [--unfinished] [--rate N] [--dry-run] [--yes] ${INBOX_USAGE}`,
     `discard EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] ${INBOX_USAGE}`,
   ],
   options: {
@@ -44,10 +49,14 @@ export const eventsCommand: Command = {
     prometheus: { help: "with --count: print the counts as metrics in Prometheus's text format" },
     body: { help: "show the fields, what was signed, and the history; they hold personal data" },
     all: {
-      help: "replay or discard every held event that matches the filters, which needs --reason; or retry every event that waits for its next attempt",
+      help: "replay or discard every held event that matches the filters, which needs --reason; or retry every event that waits for its next attempt; or replay or erase finished ones",
     },
-    rate: { value: "N", help: "retry so many events a second", default: "20" },
-    "dry-run": { help: "only show what would be replayed, retried or discarded" },
+    rate: {
+      value: "N",
+      help: "retry, erase, or replay finished ones, so many events a second",
+      default: "20",
+    },
+    "dry-run": { help: "only show what would be replayed, retried, discarded or erased" },
     yes: { help: "do not ask" },
     by: { value: "NAME", help: "who decides; kept in the event's history" },
     note: { value: "TEXT", help: "why; kept in the event's history" },
@@ -58,6 +67,11 @@ export const eventsCommand: Command = {
     "even-if-expired": {
       help: "replay an event even if it was signed longer ago than windowMs, when it may have run already and been forgotten",
     },
+    name: {
+      value: "TEXT",
+      help: "go on with a replay of finished events, or an erasure, that was interrupted; with the --until that was printed",
+    },
+    unfinished: { help: "erase events that wait or are held, too: they never run" },
     again: { help: "with --handlers: let the effects of these handlers happen once more, under new ids" },
   },
   notes: [
@@ -68,6 +82,7 @@ export const eventsCommand: Command = {
     "Only what was shown is decided. An event that somebody else has decided about meanwhile, or that has changed, is left alone and named. Ctrl-C finishes the event that is under way, and names those that were not tried.",
     "retry brings the next attempt of an event forward. After an outage it may be an hour away. It counts like any other attempt.",
     "A replayed event waits again until a process of your application runs it, with the handlers that the process has then. A discarded event is kept and never runs.",
+    "replay --state finished runs events again that have ended, if keep of their flow has kept what was signed. Without --reason it is about those that are done; what it leaves alone, and why, is printed first. erase is about events of every reason.",
     "EVENT_ID is the first thing that a list shows for an event. Its beginning is enough if the event is held, and no other held event begins with it.",
   ],
   examples: [
@@ -78,19 +93,25 @@ export const eventsCommand: Command = {
     'payhooks events replay 3f0c… --sqlite payhooks.db --by amina --note "bank was down"',
     "payhooks events replay --all --reason exhausted,unhandled --dry-run --sqlite payhooks.db",
     'payhooks events retry --all --event DEPOSIT --sqlite payhooks.db --by amina --note "bank is back"',
+    "payhooks events replay --all --state finished --event DEPOSIT --since 2d --dry-run --sqlite payhooks.db",
+    "payhooks events erase --all --reference order-17 --by amina --sqlite payhooks.db",
     'payhooks events discard --all --reason ambiguous --redis redis://127.0.0.1:6379 --by amina --note "forgeries, checked"',
   ],
   arguments: { least: 0, most: 1_000 },
-  changes: (given) => (actionIn(given) !== null || isRetry(given)) && !given.flag("dry-run"),
+  changes: (given) =>
+    (actionIn(given) !== null || isRetry(given) || bulkIn(given) !== null) && !given.flag("dry-run"),
   async run(given, terminal) {
-    const action = actionIn(given);
+    const bulk = bulkIn(given);
+    const action = bulk === null ? actionIn(given) : null;
     const selection = selectionOf(given);
     if (isRetry(given)) checkRetry(given);
+    if (bulk !== null) checkBulk(bulk, given, terminal);
     const wanted: Wanted | null = action === null ? null : wantedOf(action, given, terminal);
     const limit = given.number("limit", { min: 1 });
-    if (wanted === null && !isRetry(given)) checkLook(given);
+    if (wanted === null && bulk === null && !isRetry(given)) checkLook(given);
     const inbox = await openInbox(given);
     try {
+      if (bulk !== null) return await decideInBulk(inbox, bulk, selection, given, terminal);
       if (isRetry(given)) return await retry(inbox, selection, limit, given, terminal);
       if (wanted !== null) return await decide(inbox, wanted, selection, limit, given, terminal);
       if (given.flag("count")) {
@@ -120,11 +141,12 @@ function isRetry({ positionals: [word] }: Given): boolean {
 /** Checks the options of a command that only looks. */
 function checkLook(given: Given): void {
   const deciding = DECIDING.find((name) => given.flag(name));
-  if (deciding !== undefined) throw new UsageError(`--${deciding} is for replay and discard.`);
+  if (deciding !== undefined)
+    throw new UsageError(`--${deciding} is for decisions: replay, retry, discard, erase.`);
   const word = given.positionals.find((text) => !/^[0-9a-f]+(?:…|\.{3})?$/.test(text));
   if (word !== undefined) {
     throw new UsageError(
-      `${JSON.stringify(word)} is no event id, and neither replay nor discard.`,
+      `${JSON.stringify(word)} is no event id, and none of replay, retry, discard and erase.`,
       "An event id is what a list shows first for an event.",
     );
   }

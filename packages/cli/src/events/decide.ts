@@ -22,6 +22,7 @@ export function wantedOf(action: Action, given: Given, terminal: Terminal): Want
   const [, ...ids] = given.positionals;
   checkWhich(given, ids, terminal);
   refuse(given, ["count", "newest", "body"], "lists");
+  refuse(given, ["name", "unfinished"], "erase, and for a replay of finished events");
   if (action !== "replay") refuse(given, ["handlers", "again", "even-if-expired"], "replay");
   return { action, ids, choice: choiceOf(given) };
 }
@@ -59,7 +60,9 @@ function refuse(given: Given, options: readonly string[], place: string): void {
 function checkWhich(given: Given, ids: readonly string[], terminal: Terminal): void {
   const isAll = given.flag("all");
   if (given.flag("state") && given.text("state") !== "held")
-    throw new UsageError("Only what is held can be decided about: leave --state out.");
+    throw new UsageError(
+      "Only what is held can be decided about, or replayed once it has finished: leave --state out, or say finished.",
+    );
   if (ids.length === 0 && !isAll) {
     throw new UsageError("Name the events (payhooks events --state held shows their ids), or give --all.");
   }

@@ -22,9 +22,17 @@ export function checkRetry(given: Given): void {
       "payhooks events --state retrying shows what waits for its next attempt.",
     );
   }
-  const other = ["count", "newest", "body", "reason", "handlers", "again", "even-if-expired"].find((name) =>
-    given.flag(name),
-  );
+  const other = [
+    "count",
+    "newest",
+    "body",
+    "reason",
+    "handlers",
+    "again",
+    "even-if-expired",
+    "name",
+    "unfinished",
+  ].find((name) => given.flag(name));
   if (other !== undefined) throw new UsageError(`--${other} is not for retry.`);
   if (given.flag("state"))
     throw new UsageError("Only an event that waits for its next attempt can be retried: leave --state out.");

@@ -1,0 +1,158 @@
+import type { BulkOutcome, BulkReport, Inbox, Which } from "@payhooks/core";
+import { ask, canAsk } from "../command-line/ask.ts";
+import { EXIT, UsageError } from "../command-line/errors.ts";
+import type { Given } from "../command-line/given.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
+import { whatIs } from "./event.ts";
+import { eventIdsOf, FILTERS, type Selection } from "./selection.ts";
+
+/** A decision about events that may have ended. */
+export type Bulk = "replay" | "erase";
+
+const DEFAULT_RATE = 20;
+
+/** Which decision it is; null for another command. A replay of held events shows each of them first, and is not one of these. */
+export function bulkIn(given: Given): Bulk | null {
+  const [word] = given.positionals;
+  if (word === "erase") return word;
+  return word === "replay" && given.text("state") === "finished" ? word : null;
+}
+
+/** Checks the command before its inbox is opened. */
+export function checkBulk(bulk: Bulk, given: Given, terminal: Terminal): void {
+  const [, ...ids] = given.positionals;
+  if ((ids.length === 0) === !given.flag("all")) throw new UsageError("Name the events, or give --all.");
+  const others = ["count", "newest", "body", "limit", "even-if-expired"];
+  const replaying = bulk === "erase" ? ["handlers", "again"] : ["unfinished"];
+  const other = [...others, ...replaying].find((name) => given.flag(name));
+  if (other !== undefined) throw new UsageError(`--${other} is not for this ${bulk}.`);
+  const filter = [...FILTERS, "name"].find((name) => given.flag(name) && name !== "state");
+  if (ids.length > 0 && filter !== undefined) throw new UsageError(`--${filter} goes with --all.`);
+  if (given.flag("name") && !given.flag("until")) {
+    throw new UsageError(
+      "--name needs the --until that was printed with it, so that it is about the same events.",
+    );
+  }
+  if (
+    bulk === "erase" &&
+    ids.length === 0 &&
+    !["state", "id", "reference"].some((name) => given.flag(name))
+  ) {
+    throw new UsageError("erase --all needs --state, --id or --reference.");
+  }
+  if (given.flag("again") && !given.flag("handlers")) throw new UsageError("--again goes with --handlers.");
+  if (given.flag("dry-run")) return;
+  given.required("by", "who decides");
+  if (bulk === "replay") given.required("note", "why");
+  if (!given.flag("yes") && !canAsk(terminal)) {
+    throw new UsageError(
+      "Nothing was decided, since nobody can be asked here.",
+      "Look with --dry-run, then give --yes.",
+    );
+  }
+}
+
+/** Says what the decision would do, asks, and carries it out. Resolves with the exit code. */
+export async function decideInBulk(
+  inbox: Inbox,
+  bulk: Bulk,
+  selection: Selection,
+  given: Given,
+  terminal: Terminal,
+): Promise<number> {
+  const which = await whichOf(inbox, selection, given);
+  const carry = carrying(inbox, bulk, which, given);
+  const isDry = given.flag("dry-run");
+  const planned = await carry({ dryRun: true }, isDry ? tell(terminal) : () => {});
+  print(planned, bulk, terminal);
+  if (isDry || planned.decided === 0) {
+    terminal.line("Nothing was decided.");
+    return EXIT.ok;
+  }
+  const words = `${bulk} ${planned.decided}`;
+  if (!given.flag("yes") && (await ask(`Type ${words} to go on: `)) !== words) {
+    terminal.line("Nothing was decided.");
+    return EXIT.failure;
+  }
+  const interruption = new AbortController();
+  const stop = (): void => interruption.abort();
+  process.once("SIGINT", stop).once("SIGTERM", stop);
+  // Both looks are about the same events.
+  const until = planned.until ?? undefined;
+  const report = await carry({ dryRun: false, until, signal: interruption.signal }, tell(terminal));
+  process.off("SIGINT", stop).off("SIGTERM", stop);
+  terminal.line(
+    `\n${report.decided} ${bulk === "erase" ? "erased" : "queued for your application's worker"}.`,
+  );
+  if (report.isWhole) return EXIT.ok;
+  const end = report.until === null ? "" : ` --until ${new Date(report.until).toISOString()}`;
+  terminal.line(`It was interrupted. To go on: the same command with --name ${report.name}${end}`);
+  return EXIT.failure;
+}
+
+async function whichOf(inbox: Inbox, { query, reasons }: Selection, given: Given): Promise<Which> {
+  const [, ...ids] = given.positionals;
+  if (ids.length > 0) return eventIdsOf(inbox, ids);
+  const { limit: _limit, first: _first, ...filter } = query;
+  return { ...filter, ...(reasons.length > 0 && { reason: reasons }) };
+}
+
+interface Manner {
+  readonly dryRun: boolean;
+  readonly until?: number | undefined;
+  readonly signal?: AbortSignal;
+}
+
+type Progress = (outcome: BulkOutcome) => void;
+
+/** Carries the decision out in one manner or another. */
+function carrying(
+  { events }: Inbox,
+  bulk: Bulk,
+  which: Which,
+  given: Given,
+): (manner: Manner, progress: Progress) => Promise<BulkReport> {
+  const perSecond = given.number("rate", { min: 1, max: 10_000 }) ?? DEFAULT_RATE;
+  const name = given.text("name");
+  const [by, note] = [given.text("by") ?? "", given.text("note") ?? ""];
+  const handlers = given
+    .text("handlers")
+    ?.split(",")
+    .map((one) => one.trim())
+    .filter(Boolean);
+  return ({ dryRun, until, signal }, progress) => {
+    const options = { by, dryRun, signal, perSecond, name, progress };
+    const list =
+      typeof which === "string" || Array.isArray(which) || until === undefined ? which : { ...which, until };
+    if (bulk === "erase") return events.erase(list, { ...options, unfinished: given.flag("unfinished") });
+    return events.replay(list, { ...options, note, handlers, again: given.flag("again") });
+  };
+}
+
+function tell({ json, line }: Terminal): Progress {
+  return ({ eventId, outcome, reason, event }) => {
+    json({ eventId, outcome, reason });
+    const what = event === null || event.erasedAt !== null ? "" : `  ${shown(whatIs(event))}`;
+    line(`${shown(eventId)}${what}  ${outcome}`);
+  };
+}
+
+/** What a decision would do, by reason, and what it leaves alone. */
+function print(
+  { decided, byReason, leftAlone, leftOut, known }: BulkReport,
+  bulk: Bulk,
+  { line }: Terminal,
+): void {
+  line(`\nTo ${bulk}: ${decided}${decided === 0 ? "" : ` (${listed(byReason)})`}.`);
+  if (known > 0) line(`Decided before under this name: ${known}.`);
+  if (Object.keys(leftAlone).length > 0) line(`Left alone: ${listed(leftAlone)}.`);
+  if (Object.keys(leftOut).length > 0)
+    line(`Left out, since --reason does not name them: ${listed(leftOut)}.`);
+}
+
+function listed(counts: Readonly<Record<string, number | undefined>>): string {
+  return Object.entries(counts)
+    .map(([what, count]) => `${count} ${what}`)
+    .join(", ");
+}

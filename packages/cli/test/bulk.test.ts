@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { type Application, application, who } from "./support/application.ts";
+import { payhooks } from "./support/run.ts";
+
+/** Two deposits are done and kept, and one is held. */
+async function ended(): Promise<Application> {
+  const app = await application({ payments: { keep: { bodiesMs: 86_400_000 } } });
+  for (const referenceId of ["order-1", "order-2"]) await app.succeeds({ referenceId });
+  await app.fails({ referenceId: "order-3" });
+  app.ran.length = 0;
+  return app;
+}
+
+describe("payhooks events replay --state finished", () => {
+  const replay = ["events", "replay", "--all", "--state", "finished", "--rate", "10000"];
+
+  it("says what would run again, and lets it run", async () => {
+    const { database, receiver, ran } = await ended();
+    const dry = await payhooks([...replay, "--since", "1h", "--dry-run", "--sqlite", database]);
+    expect(dry).toMatchObject({ code: 0, stderr: "" });
+    expect(dry.stdout).toMatch(/DEPOSIT SUCCESS .* reference order-1 .*decided\n/);
+    expect(dry.stdout).toContain("To replay: 2 (2 done).\nNothing was decided.\n");
+    expect(await receiver.work()).toMatchObject({ ran: 0 });
+    const done = await payhooks([...replay, "--yes", "--sqlite", database, ...who]);
+    expect(done).toMatchObject({ code: 0, stderr: "" });
+    expect(done.stdout).toContain("2 queued for your application's worker.");
+    expect(await receiver.work()).toMatchObject({ ran: 2 });
+    expect(ran.map((line) => line.split(" ")[0]).sort()).toEqual(["order-1", "order-2"]);
+  });
+
+  it("goes on under its name, and decides about no event twice", async () => {
+    const { database, receiver } = await ended();
+    const until = new Date(Date.now() + 1_000).toISOString();
+    const named = [...replay, "--name", "bug-17", "--until", until, "--yes", "--sqlite", database, ...who];
+    expect((await payhooks(named)).stdout).toContain("2 queued");
+    expect(await receiver.work()).toMatchObject({ ran: 2 });
+    const again = await payhooks(named);
+    expect(again).toMatchObject({ code: 0, stderr: "" });
+    expect(again.stdout).toContain(
+      "To replay: 0.\nDecided before under this name: 2.\nNothing was decided.\n",
+    );
+  });
+
+  it("names what it leaves alone", async () => {
+    const app = await application();
+    await app.succeeds({ referenceId: "order-1" });
+    const dry = await payhooks([...replay, "--dry-run", "--sqlite", app.database]);
+    expect(dry.stdout).toContain("To replay: 0.\nLeft alone: 1 not-kept.\n");
+  });
+});
+
+describe("payhooks events erase", () => {
+  it("erases what has finished, and what is held only on request", async () => {
+    const { database, receiver, held } = await ended();
+    const one = ["events", "erase", "--all", "--reference", "order-1", "--by", "amina", "--sqlite", database];
+    const erased = await payhooks([...one, "--yes"]);
+    expect(erased).toMatchObject({ code: 0, stderr: "" });
+    expect(erased.stdout).toContain("1 erased.");
+    expect((await receiver.events.list({ referenceId: "order-1" })).events).toEqual([]);
+
+    const [{ eventId = "" } = {}] = await held();
+    const waits = ["events", "erase", eventId, "--by", "amina", "--sqlite", database, "--yes"];
+    expect((await payhooks(waits)).stdout).toContain("To erase: 0.\nLeft alone: 1 unfinished.\n");
+    expect((await payhooks([...waits, "--unfinished"])).stdout).toContain("1 erased.");
+    expect(await held()).toEqual([]);
+    expect(await receiver.events.get(eventId)).toMatchObject({ id: "", state: "discarded", delivery: null });
+  });
+
+  it.each([
+    [["--by", "amina"], /Name the events, or give --all/],
+    [["--all", "--by", "amina"], /needs --state, --id or --reference/],
+    [["--all", "--state", "finished"], /--by is missing/],
+    [["--all", "--state", "finished", "--by", "amina"], /nobody can be asked/],
+    [
+      ["--all", "--state", "finished", "--by", "amina", "--handlers", "a"],
+      /--handlers is not for this erase/,
+    ],
+    [["--all", "--state", "finished", "--by", "amina", "--name", "x"], /--name needs the --until/],
+  ])("refuses %j", async (args, says) => {
+    const refused = await payhooks(["events", "erase", ...args, "--sqlite", "x.db"]);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toMatch(says);
+  });
+});
