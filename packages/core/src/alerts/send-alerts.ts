@@ -213,7 +213,7 @@ class Sender implements AlertSender {
     if (this.#isReached) {
       this.#isReached = false;
       this.#changedAt = now;
-      this.#onProblem(`The inbox cannot be asked for incidents: ${describeError(error)}.`);
+      this.#onProblem(`The inbox cannot be asked for incidents: ${describeError(error)}`);
     }
     if (this.#known.by !== this.#me && now - this.#changedAt < SPEAK_ANYWAY_MS) return;
     // Nobody can see whether anything else is over.

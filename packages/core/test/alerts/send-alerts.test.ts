@@ -185,6 +185,7 @@ describe("alerts that reach a person", () => {
     ]);
     shop.rejects = true;
     await deliver(one, shop.clock);
+    await expect.poll(async () => (await one.receiver.events.counts()).held).toBe(1);
     const { events } = await one.receiver.events.list({ state: "held" });
     const looking = one.alerts.look();
     await deliver(one, shop.clock);
