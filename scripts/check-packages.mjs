@@ -33,11 +33,11 @@ const SIZE_BUDGET = {
   "@payhooks/next": 6700,
   "@payhooks/lambda": 6200,
   "@payhooks/nestjs": 9000,
-  "@payhooks/console": 34800,
-  "@payhooks/console/express": 34900,
-  "@payhooks/console/fastify": 34900,
-  "@payhooks/console/hono": 34800,
-  "@payhooks/console/next": 34800,
+  "@payhooks/console": 37000,
+  "@payhooks/console/express": 37000,
+  "@payhooks/console/fastify": 37000,
+  "@payhooks/console/hono": 37000,
+  "@payhooks/console/next": 37000,
   "@payhooks/sandbox": 36100,
 };
 
