@@ -41,11 +41,12 @@ describe("secrets are compared in constant time", () => {
     expect(leakyComparisons(textOf(path))).toEqual([]);
   });
 
-  it("wherever an HMAC or a hash of a secret is made, or by nobody: it is then only an id", () => {
+  it("wherever an HMAC or a hash of a secret is made, or by nobody: it is then only an id, or signs what we send", () => {
     const hashing = sources
       .filter(({ text }) => /createHmac\(|timingSafeEqual\(/.test(text))
       .map(({ path }) => path);
     expect(hashing.sort()).toEqual([
+      "packages/core/src/alerts/webhook.ts",
       "packages/core/src/http/work-route.ts",
       "packages/core/src/signature/hmac.ts",
       "packages/core/src/signature/keys.ts",
