@@ -2,7 +2,7 @@ import { createReceiver, memoryInbox } from "@payhooks/core";
 import { callbackFields, createTestKeys, fakeClock, signPaymentCallback } from "@payhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
-import { MOUNTS } from "./support/mounts.ts";
+import { servedTo } from "./support/mounts.ts";
 
 it("lists that keys have changed, and that they could not be read again, without a whole key", async () => {
   const clock = fakeClock();
@@ -16,9 +16,7 @@ it("lists that keys have changed, and that they could not be read again, without
     logger: silent,
   });
   onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
-  const { url, close } = await (MOUNTS.fetch as NonNullable<typeof MOUNTS.fetch>)(receiver, {
-    authorize: () => ({ by: "marta", can: ["view"] }),
-  });
+  const { url, close } = await servedTo(receiver, ["view"]);
   onTestFinished(close);
   const deliver = async (privateKey: string): Promise<void> => {
     const { headers, rawBody } = signPaymentCallback(callbackFields({}, clock.now()), privateKey);

@@ -3,7 +3,7 @@ import { callbackFields, resplitPair, signPaymentCallback } from "@payhooks/core
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
 import { heldId, keys, merchant } from "./support/merchant.ts";
-import { MOUNTS } from "./support/mounts.ts";
+import { servedTo } from "./support/mounts.ts";
 
 /** The text of a page, without its tags. */
 const wordsOf = ({ text }: { readonly text: string }): string =>
@@ -26,9 +26,7 @@ async function away() {
     logger: silent,
   });
   onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
-  const { url, close } = await (MOUNTS.fetch as NonNullable<typeof MOUNTS.fetch>)(receiver, {
-    authorize: () => ({ by: "marta", can: ["view", "replay", "discard"] }),
-  });
+  const { url, close } = await servedTo(receiver, ["view", "replay", "discard"]);
   onTestFinished(close);
   return async (query: string) => {
     const response = await fetch(url + query);
@@ -107,9 +105,7 @@ describe("what the console says", () => {
       logger: silent,
     });
     onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
-    const { url, close } = await (MOUNTS.fetch as NonNullable<typeof MOUNTS.fetch>)(receiver, {
-      authorize: () => ({ by: "marta", can: ["view"] }),
-    });
+    const { url, close } = await servedTo(receiver, ["view"]);
     onTestFinished(close);
     const asked = async (query: string) => wordsOf({ text: await (await fetch(url + query)).text() });
     expect(await asked("?search=pay-1")).toContain("name the tenant");

@@ -8,7 +8,7 @@ export function canAsk({ isJson }: Terminal): boolean {
 }
 
 /** Asks the person at the terminal. Null if the answer is Ctrl-C, or the end of the input. */
-export async function ask(question: string): Promise<string | null> {
+async function ask(question: string): Promise<string | null> {
   const reader = createInterface({ input: process.stdin, output: process.stdout });
   const given = new AbortController();
   for (const end of ["SIGINT", "close"] as const) reader.once(end, () => given.abort());
@@ -21,4 +21,9 @@ export async function ask(question: string): Promise<string | null> {
   } finally {
     reader.close();
   }
+}
+
+/** Asks somebody to type these words. False if anything else is typed. */
+export async function isTyped(words: string): Promise<boolean> {
+  return (await ask(`Type ${words} to go on: `)) === words;
 }

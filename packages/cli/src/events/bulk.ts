@@ -1,9 +1,10 @@
 import type { BulkOutcome, BulkReport, Inbox, Which } from "@payhooks/core";
-import { ask, canAsk } from "../command-line/ask.ts";
+import { canAsk, isTyped } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
+import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
 import { whatIs } from "./event.ts";
 import { eventIdsOf, FILTERS, type Selection } from "./selection.ts";
 
@@ -41,16 +42,11 @@ export function checkBulk(bulk: Bulk, given: Given, terminal: Terminal): void {
   ) {
     throw new UsageError("erase --all needs --state, --id or --reference.");
   }
-  if (given.flag("again") && !given.flag("handlers")) throw new UsageError("--again goes with --handlers.");
+  checkAgain(given);
   if (given.flag("dry-run")) return;
   given.required("by", "who decides");
   if (bulk === "replay") given.required("note", "why");
-  if (!given.flag("yes") && !canAsk(terminal)) {
-    throw new UsageError(
-      "Nothing was decided, since nobody can be asked here.",
-      "Look with --dry-run, then give --yes.",
-    );
-  }
+  if (!given.flag("yes") && !canAsk(terminal)) throw nobodyToAsk();
 }
 
 /** Says what the decision would do, asks, and carries it out. Resolves with the exit code. */
@@ -70,8 +66,7 @@ export async function decideInBulk(
     terminal.line("Nothing was decided.");
     return EXIT.ok;
   }
-  const words = `${bulk} ${planned.decided}`;
-  if (!given.flag("yes") && (await ask(`Type ${words} to go on: `)) !== words) {
+  if (!given.flag("yes") && !(await isTyped(`${bulk} ${planned.decided}`))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
@@ -116,11 +111,7 @@ function carrying(
   const perSecond = given.number("rate", { min: 1, max: 10_000 }) ?? DEFAULT_RATE;
   const name = given.text("name");
   const [by, note] = [given.text("by") ?? "", given.text("note") ?? ""];
-  const handlers = given
-    .text("handlers")
-    ?.split(",")
-    .map((one) => one.trim())
-    .filter(Boolean);
+  const handlers = handlersIn(given);
   return ({ dryRun, until, signal }, progress) => {
     const options = { by, dryRun, signal, perSecond, name, progress };
     const list =

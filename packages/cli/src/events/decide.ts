@@ -1,11 +1,12 @@
 import type { Inbox } from "@payhooks/core";
 import { isAboutTruth } from "@payhooks/core/inbox";
-import { ask, canAsk } from "../command-line/ask.ts";
+import { canAsk, isTyped } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { type Choice, carryOut } from "./carry-out.ts";
+import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
 import { type Action, countsOf, type Entry, entryOf, type Plan, planAsJson, printPlanned } from "./plan.ts";
 import { eventIdsOf, FILTERS, type Selection, select } from "./selection.ts";
 
@@ -78,24 +79,13 @@ function checkWhich(given: Given, ids: readonly string[], terminal: Terminal): v
   if (isAll && !given.flag("dry-run") && !given.flag("yes") && !canAsk(terminal)) throw nobodyToAsk();
 }
 
-function nobodyToAsk(): UsageError {
-  return new UsageError(
-    "Nothing was decided, since nobody can be asked here.",
-    "Look at the events with --dry-run, then give --yes.",
-  );
-}
-
 /** Who decides, and how. A dry run decides nothing, and needs neither a name nor a note. */
 function choiceOf(given: Given): Choice {
-  if (given.flag("again") && !given.flag("handlers")) throw new UsageError("--again goes with --handlers.");
+  checkAgain(given);
+  const handlers = handlersIn(given);
   const isDry = given.flag("dry-run");
   const by = isDry ? "" : given.required("by", "who decides");
   const note = isDry ? "" : given.required("note", "why");
-  const handlers = given
-    .text("handlers")
-    ?.split(",")
-    .map((name) => name.trim())
-    .filter(Boolean);
   return {
     by,
     note,
@@ -139,8 +129,7 @@ async function isWanted(plan: Plan, given: Given, terminal: Terminal): Promise<b
   print(plan, terminal);
   if (given.flag("yes")) return true;
   if (!canAsk(terminal)) throw nobodyToAsk();
-  const words = `${action} ${entries.length}`;
-  return (await ask(`Type ${words} to go on: `)) === words;
+  return isTyped(`${action} ${entries.length}`);
 }
 
 function print(plan: Plan, terminal: Terminal): void {

@@ -44,8 +44,8 @@ export function amountOf({ amounts, work, kept }: Slot): string | null {
 }
 
 /**
- * The revision of an event that is held, or that can be run again; null for any other. Of the others, only those that run too belong to it: copies, and decisions
- * about others that never ran, do not change it.
+ * The revision of an event that is held, or that can be run again; null for any other. Of the other events of its record, only those
+ * that run too belong to it. Copies, and decisions about those that never ran, do not change it.
  */
 export function revisionOf(record: IdempotencyRecord, key: string, slotKey: string): string | null {
   const slot = record.slots[slotKey];

@@ -1,0 +1,24 @@
+import { UsageError } from "../command-line/errors.ts";
+import type { Given } from "../command-line/given.ts";
+
+/** The handlers that a replay is for; undefined if they are not named. */
+export function handlersIn(given: Given): readonly string[] | undefined {
+  return given
+    .text("handlers")
+    ?.split(",")
+    .map((name) => name.trim())
+    .filter(Boolean);
+}
+
+/** Running again what has finished needs the handlers named. */
+export function checkAgain(given: Given): void {
+  if (given.flag("again") && !given.flag("handlers")) throw new UsageError("--again goes with --handlers.");
+}
+
+/** The error of a decision that somebody has to confirm, where nobody can. */
+export function nobodyToAsk(): UsageError {
+  return new UsageError(
+    "Nothing was decided, since nobody can be asked here.",
+    "Look at the events with --dry-run, then give --yes.",
+  );
+}
