@@ -31,6 +31,11 @@ export class AlertNotSent extends Error {
   }
 }
 
+/** Why a message was not sent, in words without a secret. */
+export function whyNotSent(error: unknown): string {
+  return error instanceof AlertNotSent ? error.message : describeError(error);
+}
+
 /** Posts JSON. Neither the address nor the answer is in an error, since both may be secret. */
 export async function postJson(
   url: URL,

@@ -13,7 +13,7 @@ import { checkTime } from "../protocol/check-number.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import type { AnyReceiver } from "../receiver/receiver.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
-import { type AlertChannel, AlertNotSent, channelsOf } from "./channel.ts";
+import { type AlertChannel, AlertNotSent, channelsOf, whyNotSent } from "./channel.ts";
 import { type Due, Incidents } from "./incidents.ts";
 import { LOOKED_AT_MS, type Observed, observedIn, observedInCounts } from "./observed.ts";
 
@@ -248,10 +248,9 @@ class Sender implements AlertSender {
     } catch (error) {
       const { mayPass, retryAfterMs } =
         error instanceof AlertNotSent ? error : { mayPass: true, retryAfterMs: null };
-      const why = error instanceof AlertNotSent ? error.message : describeError(error);
       if (failed(mayPass, retryAfterMs)) {
         this.#onProblem(
-          `${channel} did not take a message about ${message.incident}, which is given up: ${why}.`,
+          `${channel} did not take a message about ${message.incident}, which is given up: ${whyNotSent(error)}.`,
         );
       }
     } finally {

@@ -1,5 +1,4 @@
-import { describeError } from "../protocol/foreign-error.ts";
-import { type AlertChannel, AlertNotSent, channelsOf } from "./channel.ts";
+import { type AlertChannel, channelsOf, whyNotSent } from "./channel.ts";
 import { KINDS } from "./message.ts";
 
 const LIMIT_MS = 10_000;
@@ -31,7 +30,7 @@ export async function testAlerts(
       await channel.send({ ...message, id: `test:${at.toString(36)}` }, AbortSignal.timeout(LIMIT_MS));
       return [channel.name, null] as const;
     } catch (error) {
-      return [channel.name, error instanceof AlertNotSent ? error.message : describeError(error)] as const;
+      return [channel.name, whyNotSent(error)] as const;
     }
   });
   return Object.fromEntries(await Promise.all(results));
