@@ -156,7 +156,11 @@ class Sender implements AlertSender {
     if (this.#stopping.signal.aborted || this.#dueAt <= at) return;
     this.#cancelTimer();
     this.#dueAt = at;
-    this.#cancelTimer = this.#clock.after(ms, () => void this.look());
+    this.#cancelTimer = this.#clock.after(ms, () => {
+      // A look may still be under way. It sets the timer again at its end, and must not find it set.
+      this.#dueAt = Number.POSITIVE_INFINITY;
+      void this.look();
+    });
   }
 
   async #look(): Promise<void> {
