@@ -14,7 +14,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["metrics"],
   ["receiver"],
   ["effects"],
-  ["memory", "sqlite", "redis", "postgres", "mysql"],
+  ["memory", "sqlite", "redis", "postgres", "mysql", "seal"],
   ["sources"],
   ["flows", "handlers"],
   ["inbox"],

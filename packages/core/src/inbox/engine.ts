@@ -30,6 +30,7 @@ import { type Accepted, isEventId, type RunReport, type VerifiedEvent } from "./
 import { type Lane, NONE, otherThan } from "./record/lane.ts";
 import { Records } from "./records.ts";
 import { Runs } from "./runs.ts";
+import type { Seal } from "./seal.ts";
 import { sharedTexts } from "./shared-texts.ts";
 import type { DueRecord, ListCursor, RecordStore } from "./store.ts";
 import type { SharedTexts } from "./texts.ts";
@@ -40,6 +41,8 @@ export interface InboxOptions {
   readonly leaseMs?: number | undefined;
   /** How often a process that runs events looks for events of other processes. Default 500 ms. */
   readonly pollMs?: number | undefined;
+  /** Seals what is stored. Default: it is stored in the clear. */
+  readonly seal?: Seal | undefined;
   /** For tests: time and randomness. Give the store the same one. */
   readonly environment?: Environment | undefined;
 }
@@ -58,7 +61,8 @@ const PAGE = 100;
  * @throws PayhooksError `ERR_OPTION_INVALID` for a `leaseMs` or `pollMs` that is not a finite number above zero.
  */
 export function createInbox(store: RecordStore, options: InboxOptions = {}): Inbox {
-  return withOwnErrors(new Engine(store, options));
+  const { seal, environment } = options;
+  return withOwnErrors(new Engine(seal?.over(store, environmentOf(environment)) ?? store, options));
 }
 
 /** The lane that the next event is taken from. */

@@ -18,11 +18,19 @@ export { type ExplainedMoment, type Explanation, explain } from "./explain.ts";
 export type { Inbox } from "./inbox.ts";
 export { type MoveOptions, type MoveReport, moveRecords } from "./move.ts";
 export { canaryKey } from "./record/canary.ts";
-export { decodeRecord, encodeRecord, isUnreadable, type Unreadable } from "./record/codec.ts";
+export {
+  decodeRecord,
+  encodeRecord,
+  isUnreadable,
+  type SealedRecord,
+  type SealedText,
+  type Unreadable,
+} from "./record/codec.ts";
 export type { EventLabels, EventState, RecordIndex } from "./record/index-of.ts";
 export type { Lane, Lanes } from "./record/lane.ts";
 export type { IdempotencyRecord } from "./record/record.ts";
 export { successesOfReference } from "./same-reference.ts";
+export type { Seal } from "./seal.ts";
 export type {
   Counts,
   DueRecord,

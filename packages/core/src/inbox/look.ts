@@ -44,7 +44,7 @@ export class Look {
     if (!isEventId(eventId)) return null;
     const [found = null] = await this.#parts.store.read([recordKeyOf(eventId)]);
     if (found === null) return null;
-    if (isUnreadable(found.record)) throw unreadable(found.record.unreadable);
+    if (isUnreadable(found.record)) throw unreadable(found.record);
     return eventIn(found.record, eventId);
   }
 

@@ -5,7 +5,7 @@ import type { Environment } from "../time/environment.ts";
 import { BatchedStore } from "./batched-store.ts";
 import { InFlight } from "./in-flight.ts";
 import { FirstInFirstOut } from "./line.ts";
-import { copyRecord, isUnreadable } from "./record/codec.ts";
+import { copyRecord, isUnreadable, type Unreadable } from "./record/codec.ts";
 import { indexOf, type RecordIndex } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
 import type { RecordStore, Swap, SwapResult, Versioned } from "./store.ts";
@@ -199,7 +199,7 @@ export class Records {
         }
       }
       const { known, request } = entry.seen;
-      if (known !== null && isUnreadable(known.record)) throw unreadable(known.record.unreadable);
+      if (known !== null && isUnreadable(known.record)) throw unreadable(known.record);
       let now: number;
       try {
         now = this.#store.now(key);
@@ -332,11 +332,20 @@ function overtakenByOthers(): PayhooksError {
 
 const aboutRecords = new WeakSet<object>();
 
+const DEFAULT_FIX =
+  "Is a newer version of Payhooks running on the same data? Update every process to it. Otherwise restore the data from a backup.";
+const SEAL_FIXES = {
+  ERR_SEAL_KEY_MISSING: "Give the inbox `seal: aesGcm([…])` with this key. Until then, its events wait.",
+  ERR_SEAL_BROKEN:
+    "Somebody has changed the record in the database, moved it, or given another key this id. Restore the record, or the key.",
+};
+
 /** The error for a record that cannot be read. Its events wait until somebody has repaired the record or updated Payhooks. */
-export function unreadable(why: string): PayhooksError {
-  const error = new PayhooksError("ERR_INBOX_UNAVAILABLE", `A record cannot be read: ${why}.`, {
-    fix: "Is a newer version of Payhooks running on the same data? Update every process to it. Otherwise restore the data from a backup.",
-  });
+export function unreadable({ unreadable: why, code }: Unreadable): PayhooksError {
+  const what = `A record cannot be read: ${why}.`;
+  const fix = code === undefined ? DEFAULT_FIX : SEAL_FIXES[code];
+  const cause = code === undefined ? undefined : new PayhooksError(code, what, { fix });
+  const error = new PayhooksError("ERR_INBOX_UNAVAILABLE", what, { fix, cause });
   aboutRecords.add(error);
   return error;
 }
@@ -348,5 +357,7 @@ export function isAboutRecord(error: unknown): boolean {
 
 /** A step has thrown on a record whose fields are all as they must be. */
 function brokenBy(error: unknown): PayhooksError {
-  return unreadable(`it has been changed to something that no step expects (${describeError(error)})`);
+  return unreadable({
+    unreadable: `it has been changed to something that no step expects (${describeError(error)})`,
+  });
 }

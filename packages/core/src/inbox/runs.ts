@@ -36,6 +36,7 @@ export interface Looker {
 const PATIENCE_MS = 250;
 /** The answer about a record whose flow only other processes have. */
 const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
+const BROKEN = { unreadable: "the end of its last run could not be computed" };
 /** How many records are remembered that cannot be read. */
 const MAX_BROKEN = 10_000;
 
@@ -152,7 +153,7 @@ export class Runs {
     if (isUnreadable(record) || this.#broken.has(key)) {
       // If it can be read again one day, somebody has repaired it.
       if (isUnreadable(record)) this.#broken.delete(key);
-      const why = isUnreadable(record) ? record.unreadable : "the end of its last run could not be computed";
+      const why = isUnreadable(record) ? record : BROKEN;
       // The record stays hidden for a while, so the next look does not find it again.
       runner.notify(inboxError("take", unreadable(why)));
       return null;

@@ -6,6 +6,7 @@
 
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import type { Seal } from "../inbox/seal.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { MysqlTarget } from "./client.ts";
 import { checkPrefix, migration } from "./schema.ts";
@@ -20,6 +21,8 @@ export interface MysqlInboxOptions extends MysqlStoreOptions {
   readonly leaseMs?: number | undefined;
   /** How often a process that runs events looks for events of other processes. Default 500 ms. */
   readonly pollMs?: number | undefined;
+  /** Seals what is stored: `aesGcm` of `@payhooks/core/seal`. Default: it is stored in the clear. */
+  readonly seal?: Seal | undefined;
 }
 
 /**
@@ -39,12 +42,13 @@ export function mysqlInbox(target: MysqlTarget | undefined, options: MysqlInboxO
     migrate: true,
     leaseMs: true,
     pollMs: true,
+    seal: true,
     statementTimeoutMs: true,
     logger: true,
     environment: true,
   });
-  const { leaseMs, pollMs, environment } = options;
-  return createInbox(mysqlStore(target, options), { leaseMs, pollMs, environment });
+  const { leaseMs, pollMs, seal, environment } = options;
+  return createInbox(mysqlStore(target, options), { leaseMs, pollMs, seal, environment });
 }
 
 /**

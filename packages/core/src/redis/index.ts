@@ -6,6 +6,7 @@
 
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import type { Seal } from "../inbox/seal.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { type RedisStoreOptions, type RedisTarget, redisStore } from "./store.ts";
 
@@ -18,6 +19,8 @@ export interface RedisInboxOptions extends RedisStoreOptions {
   readonly leaseMs?: number | undefined;
   /** How often a process that runs events looks for events of other processes. Default 500 ms. */
   readonly pollMs?: number | undefined;
+  /** Seals what is stored: `aesGcm` of `@payhooks/core/seal`. Default: it is stored in the clear. */
+  readonly seal?: Seal | undefined;
 }
 
 /**
@@ -37,11 +40,12 @@ export function redisInbox(target: RedisTarget | undefined, options: RedisInboxO
     replicas: true,
     leaseMs: true,
     pollMs: true,
+    seal: true,
     commandTimeoutMs: true,
     existing: true,
     logger: true,
     environment: true,
   });
-  const { leaseMs, pollMs, environment } = options;
-  return createInbox(redisStore(target, options), { leaseMs, pollMs, environment });
+  const { leaseMs, pollMs, seal, environment } = options;
+  return createInbox(redisStore(target, options), { leaseMs, pollMs, seal, environment });
 }

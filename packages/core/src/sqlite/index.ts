@@ -6,6 +6,7 @@
 
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import type { Seal } from "../inbox/seal.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { environmentOf } from "../time/environment.ts";
 import type { SqliteHandle } from "./handle.ts";
@@ -19,6 +20,8 @@ export interface SqliteInboxOptions extends SqliteStoreOptions {
   readonly leaseMs?: number | undefined;
   /** How often to look for events that another process has accepted. Default 500 ms. */
   readonly pollMs?: number | undefined;
+  /** Seals what is stored: `aesGcm` of `@payhooks/core/seal`. Default: it is stored in the clear. */
+  readonly seal?: Seal | undefined;
 }
 
 /**
@@ -36,10 +39,21 @@ export function sqliteInbox(
   file: string | SqliteHandle | undefined,
   options: SqliteInboxOptions = {},
 ): Inbox {
-  checkNames("sqliteInbox", options, { leaseMs: true, pollMs: true, clock: true, existing: true });
-  const { leaseMs, pollMs, clock, existing } = options;
+  checkNames("sqliteInbox", options, {
+    leaseMs: true,
+    pollMs: true,
+    seal: true,
+    clock: true,
+    existing: true,
+  });
+  const { leaseMs, pollMs, seal, clock, existing } = options;
   const environment = environmentOf(clock);
-  return createInbox(sqliteStore(file, { clock: environment, existing }), { leaseMs, pollMs, environment });
+  return createInbox(sqliteStore(file, { clock: environment, existing }), {
+    leaseMs,
+    pollMs,
+    seal,
+    environment,
+  });
 }
 
 export type { SqliteHandle } from "./handle.ts";

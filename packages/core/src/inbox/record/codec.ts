@@ -38,6 +38,9 @@ import {
 
 /** The format in which texts are written, and the only one that is read. */
 const FORMAT = "3";
+const MAX_KEY_ID = 64;
+/** The sign of a text that is sealed. The id of its key follows, a colon, and the base64 of what is sealed. */
+export const SEALED = "S";
 
 /** A process of another version may have a flow that this one does not know. */
 const FLOW: Shape<FlowName> = {
@@ -163,9 +166,26 @@ const RECORD = objectOf<IdempotencyRecord>({
   claims: optional(mapOf(text)),
 });
 
-/** A record that this version of Payhooks cannot read, and why. Such a record is left alone. */
+/** A record that this process cannot read, and why. Such a record is left alone. */
 export interface Unreadable {
   readonly unreadable: string;
+  /** What is sealed in it, if that is why. */
+  readonly sealed?: SealedText;
+  /** What is wrong with its seal. */
+  readonly code?: "ERR_SEAL_KEY_MISSING" | "ERR_SEAL_BROKEN";
+}
+
+/** A sealed text of a store. */
+export interface SealedText {
+  readonly keyId: string;
+  readonly base64: string;
+  /** The whole text, as it is stored. */
+  readonly text: string;
+}
+
+/** A record, with the text that is written instead of it. */
+export interface SealedRecord extends IdempotencyRecord {
+  readonly sealed: string;
 }
 
 /** Whether a record could be read. */
@@ -174,13 +194,15 @@ export function isUnreadable(record: IdempotencyRecord | Unreadable): record is 
 }
 
 /** Writes a record as a text that every database takes. */
-export function encodeRecord(record: IdempotencyRecord): string {
-  return FORMAT + JSON.stringify(RECORD.write(record));
+export function encodeRecord(record: IdempotencyRecord | SealedRecord): string {
+  return "sealed" in record ? record.sealed : FORMAT + JSON.stringify(RECORD.write(record));
 }
 
 /** The reverse of {@link encodeRecord}. It takes any text, and never throws. */
 export function decodeRecord(given: string): IdempotencyRecord | Unreadable {
   if (!given.startsWith(FORMAT)) {
+    const sealed = sealedIn(given);
+    if (sealed !== null) return lockedBy(sealed, "and this inbox has no `seal`");
     const format = JSON.stringify(given.slice(0, 1));
     return { unreadable: `its format is ${format}: another version of Payhooks wrote it` };
   }
@@ -192,6 +214,24 @@ export function decodeRecord(given: string): IdempotencyRecord | Unreadable {
     const why = error instanceof Misshapen ? error.message : describeError(error);
     return { unreadable: `its text is damaged: ${why}` };
   }
+}
+
+function sealedIn(text: string): SealedText | null {
+  const end = text.indexOf(":");
+  if (end < 0 || !text.startsWith(SEALED)) return null;
+  return { keyId: text.slice(SEALED.length, end).slice(0, MAX_KEY_ID), base64: text.slice(end + 1), text };
+}
+
+/** A record whose key is missing. It waits for a process that has it. */
+export function lockedBy(sealed: SealedText, why: string): Unreadable {
+  const name = JSON.stringify(sealed.keyId);
+  return { unreadable: `it is sealed with the key ${name}, ${why}`, sealed, code: "ERR_SEAL_KEY_MISSING" };
+}
+
+/** A record whose seal is broken. */
+export function damagedSeal(sealed: SealedText): Unreadable {
+  const name = JSON.stringify(sealed.keyId);
+  return { unreadable: `its seal with the key ${name} is broken`, sealed, code: "ERR_SEAL_BROKEN" };
 }
 
 /** Fields that must fit each other. What a run needs is there as long as the event is not finished, and no longer. */

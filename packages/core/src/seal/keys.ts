@@ -1,0 +1,131 @@
+import { createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
+import { PayhooksError } from "../protocol/errors.ts";
+import { emptyContext } from "../time/async-context.ts";
+import type { Environment } from "../time/environment.ts";
+import { Labels } from "./labels.ts";
+
+/** A key that seals records. */
+export interface SealKey {
+  /** Says which key a record is sealed with. It is stored in the clear: up to 64 letters, digits, `.`, `-` and `_`. */
+  readonly id: string;
+  /** 32 random bytes. */
+  readonly key: Uint8Array;
+}
+
+/** Keys that seal records: the first one seals what is new, and every one opens. */
+export type SealKeys = readonly [SealKey, ...SealKey[]];
+
+/** The keys, or a function that reads them. It is called again about once a minute, and for a record whose key is not known. */
+export type SealKeysSource = SealKeys | (() => SealKeys | Promise<SealKeys>);
+
+/** A key as it is used. No key does two things: one is derived to encrypt, and another to find. */
+export interface DerivedKey {
+  readonly id: string;
+  readonly encryption: KeyObject;
+  readonly labels: Labels;
+}
+
+const ID = /^[A-Za-z0-9._-]{1,64}$/;
+const KEY_BYTES = 32;
+/** A function is asked again after this time. */
+const EVERY_MS = 60_000;
+/** For keys that are not known, it is asked at most this often. */
+const AT_MOST_MS = 5_000;
+
+/** The keys of one process. A key that was known once stays known until the process ends. */
+export class Keyring {
+  readonly #source: SealKeysSource;
+  readonly #known = new Map<string, DerivedKey>();
+  #current: DerivedKey | null = null;
+  #readAt = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | null = null;
+
+  constructor(source: SealKeysSource) {
+    this.#source = source;
+    if (typeof source !== "function") this.#take(source);
+  }
+
+  /** The key that seals what is new. Known once {@link ready} has resolved. */
+  get current(): DerivedKey {
+    if (this.#current === null) throw invalid("The keys of aesGcm were not read yet.", "Wait for ready().");
+    return this.#current;
+  }
+
+  /** All keys that are known. */
+  get all(): readonly DerivedKey[] {
+    return [...this.#known.values()];
+  }
+
+  find(id: string): DerivedKey | null {
+    return this.#known.get(id) ?? null;
+  }
+
+  /** Reads the keys if they were never read. Rejects if that fails. */
+  async ready(environment: Environment): Promise<void> {
+    if (this.#current === null) await this.#read(environment);
+  }
+
+  /** Reads the keys again if they are old. Nobody waits for it, and if it fails, the known keys stay. */
+  refresh(environment: Environment): void {
+    if (typeof this.#source !== "function" || environment.monotonic() - this.#readAt < EVERY_MS) return;
+    this.#read(environment).catch(() => {});
+  }
+
+  /** Reads the keys again for one that is not known, unless that was done just now. */
+  async seek(environment: Environment): Promise<void> {
+    if (typeof this.#source !== "function" || environment.monotonic() - this.#readAt < AT_MOST_MS) return;
+    await this.#read(environment).catch(() => {});
+  }
+
+  #read(environment: Environment): Promise<void> {
+    const source = this.#source;
+    if (typeof source !== "function") return Promise.resolve();
+    this.#readAt = environment.monotonic();
+    this.#reading ??= emptyContext
+      .run(async () => this.#take(await source()))
+      .finally(() => {
+        this.#reading = null;
+      });
+    return this.#reading;
+  }
+
+  #take(keys: SealKeys): void {
+    check(keys);
+    for (const given of keys) if (!this.#known.has(given.id)) this.#known.set(given.id, derived(given));
+    this.#current = this.#known.get(keys[0].id) ?? null;
+  }
+}
+
+function derived({ id, key }: SealKey): DerivedKey {
+  const derive = (use: string): KeyObject =>
+    createSecretKey(Buffer.from(hkdfSync("sha256", key, "payhooks", use, KEY_BYTES)));
+  return { id, encryption: derive("seal records"), labels: new Labels(derive("find records")) };
+}
+
+function check(keys: SealKeys): void {
+  if (!Array.isArray(keys) || keys.length === 0) {
+    throw invalid("aesGcm was given no key.", "Give a list of { id, key }, the current key first.");
+  }
+  const ids = new Set<string>();
+  for (const given of keys as readonly Partial<SealKey>[]) {
+    const { id, key } = given ?? {};
+    if (typeof id !== "string" || !ID.test(id)) {
+      throw invalid(
+        `The id of a key of aesGcm is ${JSON.stringify(String(id).slice(0, 80))}.`,
+        "Use up to 64 letters, digits, dots, - and _, such as 2026-11.",
+      );
+    }
+    if (ids.has(id)) throw invalid(`Two keys of aesGcm have the id "${id}".`, "Give each key its own id.");
+    ids.add(id);
+    if (key instanceof Uint8Array && key.byteLength === KEY_BYTES) continue;
+    const shape = key instanceof Uint8Array ? `has ${key.byteLength} bytes` : "is not a Uint8Array";
+    throw invalid(
+      `The key "${id}" of aesGcm ${shape}.`,
+      'Use 32 random bytes: Buffer.from(text, "base64") of what `openssl rand -base64 32` prints.',
+    );
+  }
+}
+
+function invalid(what: string, fix: string): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
+}
