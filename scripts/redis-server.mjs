@@ -8,7 +8,7 @@ const INSTALL = "apt-get install -y redis-server";
 export const redisSuites = [
   "test/faults/!(sqlite|postgres*).test.ts",
   "test/contract/redis*.test.ts",
-  "test/contract/{erase,postgres-move}.test.ts",
+  "test/contract/{erase,postgres-move,seal}.test.ts",
   "test/bench/by-hand/ways.test.ts",
   "test/examples/next.test.ts",
   "test/package/next.test.ts",

@@ -51,7 +51,7 @@ describe("without redis-server", () => {
     expect(status, stderr).toBe(0);
     const listed = stdout.match(/(?<=\] )test\/.*\.test\.ts$/gm) ?? [];
     const isOnRedis = (file: string) =>
-      /^(faults\/(?!sqlite|postgres)|contract\/(redis|postgres-move|erase)|bench\/by-hand\/ways|(examples|package)\/next\.|simulation\/agreement\/(agreement|mutants)|otel\/traces)/.test(
+      /^(faults\/(?!sqlite|postgres)|contract\/(redis|postgres-move|erase|seal)|bench\/by-hand\/ways|(examples|package)\/next\.|simulation\/agreement\/(agreement|mutants)|otel\/traces)/.test(
         file,
       );
     const others = readdirSync("test", { recursive: true, encoding: "utf8" })

@@ -48,6 +48,7 @@ describe("secrets are compared in constant time", () => {
     expect(hashing.sort()).toEqual([
       "packages/core/src/alerts/webhook.ts",
       "packages/core/src/http/work-route.ts",
+      "packages/core/src/seal/labels.ts",
       "packages/core/src/signature/hmac.ts",
       "packages/core/src/signature/keys.ts",
       "packages/core/src/sources/hmac.ts",

@@ -1,0 +1,19 @@
+import { afterAll, beforeAll } from "vitest";
+import { PostgresServer } from "../faults/harness/postgres-server.ts";
+import { Scope } from "../faults/harness/scope.ts";
+import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
+import { postgresGround, waysTo } from "./postgres-ground.ts";
+import { redisKind } from "./redis-ground.ts";
+import { sealed } from "./sealed.ts";
+
+const scope = new Scope();
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await PostgresServer.start(scope);
+});
+afterAll(() => scope.close());
+
+inboxContract("PostgreSQL with a seal", () => sealed(postgresGround(waysTo(server.url))), redisKind, {
+  cases: casesOfSlowStores,
+  concurrent: true,
+});

@@ -1,0 +1,19 @@
+import { Redis } from "ioredis";
+import { afterAll, beforeAll } from "vitest";
+import { RedisServer } from "../faults/harness/redis-server.ts";
+import { Scope } from "../faults/harness/scope.ts";
+import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
+import { redisGround, redisKind } from "./redis-ground.ts";
+import type { Ground } from "./rig.ts";
+import { sealed } from "./sealed.ts";
+
+const scope = new Scope();
+let server: RedisServer;
+beforeAll(async () => {
+  server = await RedisServer.start(scope);
+});
+afterAll(() => scope.close());
+
+const make = (): Ground => sealed(redisGround(() => new Redis(server.url, { lazyConnect: true })));
+
+inboxContract("Redis with a seal", make, redisKind, { cases: casesOfSlowStores, concurrent: true });
