@@ -4,6 +4,7 @@ import { eventsCommand } from "./events/command.ts";
 import { explainCommand } from "./explain/command.ts";
 import { migrateCommand } from "./migrate/command.ts";
 import { moveCommand } from "./move/command.ts";
+import { resealCommand } from "./reseal/command.ts";
 import { sandboxCommand } from "./sandbox/sandbox-command.ts";
 import { sendCommand } from "./send/command.ts";
 import { verifyCommand } from "./verify/command.ts";
@@ -18,4 +19,5 @@ export const COMMANDS: readonly Command[] = [
   alertsCommand,
   migrateCommand,
   moveCommand,
+  resealCommand,
 ];

@@ -44,6 +44,7 @@ const keys = createTestKeys();
 const secret = "whsec_0123456789abcdef";
 const publicKey = file(keys.publicKey, "public.pem");
 const privateKey = file(keys.privateKey, "private.pem");
+const sealKeys = file(`k1:${Buffer.alloc(32, 1).toString("base64")}`, "seal.keys");
 
 /** A body that was signed for other fields, with a hostile name and hostile values. */
 function hostileBody(): string {
@@ -166,6 +167,8 @@ describe.each(Object.keys(READERS))("what the command line prints for a %s", (re
       ["move", "--from", redis, "--to", inbox],
       ["move", "--from", noDatabase, "--to", inbox],
       ["move", "--from", inbox, "--to", join(folder, `moved ${reader} ${HOSTILE}`), "--dry-run"],
+      ["reseal", "--sqlite", inbox, "--seal-keys", sealKeys, "--dry-run"],
+      ["reseal", "--sqlite", inbox, "--seal-keys", join(folder, HOSTILE)],
       ["sandbox", "--port", "0", "--state", noDatabase],
       ["sandbox", "--port", "0", "--app", HOSTILE],
       ["sandbox", "--port", "0", "--", HOSTILE],

@@ -5,13 +5,14 @@ import { UsageError, unavailable, unavailableAs } from "../command-line/errors.t
 import type { OptionSpec } from "../command-line/form.ts";
 import type { Given } from "../command-line/given.ts";
 import { silentLogger } from "../silent-logger.ts";
+import { SEAL_OPTION, sealOf } from "./seal-keys.ts";
 
 /** How a usage line names an inbox. */
 export const INBOX_USAGE = "--redis URL | --sqlite FILE | --postgres URL | --mysql URL";
 
 /** Options that name an inbox. */
 export const INBOX_OPTIONS: Readonly<
-  Record<"redis" | "prefix" | "sqlite" | "postgres" | "schema" | "mysql", OptionSpec>
+  Record<"redis" | "prefix" | "sqlite" | "postgres" | "schema" | "mysql" | "seal-keys", OptionSpec>
 > = {
   redis: {
     value: "URL",
@@ -32,6 +33,7 @@ export const INBOX_OPTIONS: Readonly<
     help: "the MySQL or MariaDB of mysqlInbox; DATABASE_URL is used if no inbox is named",
   },
   schema: { value: "NAME", help: "the schema in PostgreSQL, if the inbox sets one", default: "payhooks" },
+  ...SEAL_OPTION,
 };
 
 /** Opens the inbox that the options name. It must exist: looking into an inbox never creates one. */
@@ -47,12 +49,14 @@ export async function openInbox(given: Given): Promise<Inbox> {
   }
 }
 
-interface Address {
+/** Where an inbox is. */
+export interface Address {
   readonly kind: "SQLite" | "Redis" | "PostgreSQL" | "MySQL";
   readonly text: string;
 }
 
-function addressOf(given: Given): Address {
+/** The one inbox that the options name. */
+export function addressOf(given: Given): Address {
   const named = (["sqlite", "redis", "postgres", "mysql"] as const).filter(
     (name) => given.text(name) !== undefined,
   );
@@ -98,21 +102,22 @@ function addressOfServer(kind: keyof typeof EXAMPLES, text: string, source: stri
 }
 
 async function inboxAt({ kind, text }: Address, given: Given): Promise<Inbox> {
+  const seal = sealOf(given);
   if (kind === "PostgreSQL") {
     const { postgresInbox } = await import("@payhooks/core/postgres");
-    return postgresInbox(text, { schema: given.text("schema"), migrate: false, logger: silentLogger });
+    return postgresInbox(text, { schema: given.text("schema"), migrate: false, logger: silentLogger, seal });
   }
   if (kind === "MySQL") {
     const { mysqlInbox } = await import("@payhooks/core/mysql");
-    return mysqlInbox(text, { prefix: given.text("prefix"), migrate: false, logger: silentLogger });
+    return mysqlInbox(text, { prefix: given.text("prefix"), migrate: false, logger: silentLogger, seal });
   }
   if (kind === "Redis") {
     const { redisInbox } = await import("@payhooks/core/redis");
-    return redisInbox(text, { prefix: given.text("prefix"), logger: silentLogger, existing: true });
+    return redisInbox(text, { prefix: given.text("prefix"), logger: silentLogger, existing: true, seal });
   }
   if (!existsSync(text)) throw new UsageError(`The file ${text} does not exist.`);
   const { sqliteInbox } = await import("@payhooks/core/sqlite");
-  return sqliteInbox(text, { existing: true });
+  return sqliteInbox(text, { existing: true, seal });
 }
 
 /** Says what to check if the server cannot be opened. The error of a SQLite file says it already. */

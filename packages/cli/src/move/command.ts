@@ -1,9 +1,10 @@
-import { type MoveReport, moveRecords } from "@payhooks/core/inbox";
+import { type MoveReport, moveRecords, type RecordStore } from "@payhooks/core/inbox";
 import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
+import { SEAL_OPTION, sealOf } from "../events/seal-keys.ts";
 import { nameOf, openStore, type Place } from "./open-store.ts";
 
 export const moveCommand: Command = {
@@ -25,6 +26,7 @@ export const moveCommand: Command = {
       default: "payhooks",
     },
     "to-schema": { value: "NAME", help: "PostgreSQL schema of the new inbox", default: "payhooks" },
+    ...SEAL_OPTION,
     "dry-run": { help: "say what would be moved, and move nothing" },
   },
   notes: [
@@ -46,7 +48,9 @@ export const moveCommand: Command = {
     try {
       const target = await openStore(to, false);
       try {
-        const report = await moveRecords(source, target, { dryRun });
+        const seal = sealOf(given);
+        const over = (store: RecordStore): RecordStore => seal?.over(store) ?? store;
+        const report = await moveRecords(over(source), over(target), { dryRun });
         print(report, { from: nameOf(from), to: nameOf(to), dryRun }, terminal);
         return report.left.length === 0 ? EXIT.ok : EXIT.failure;
       } finally {

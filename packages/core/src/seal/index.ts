@@ -7,6 +7,7 @@
 import type { Seal } from "../inbox/seal.ts";
 import type { RecordStore } from "../inbox/store.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+import { environmentOf } from "../time/environment.ts";
 import { Keyring, type SealKeysSource } from "./keys.ts";
 import { type ResealOptions, type ResealReport, resealRecords } from "./reseal.ts";
 import { SealedStore } from "./sealed-store.ts";
@@ -45,7 +46,7 @@ export function aesGcm(keys: SealKeysSource): AesGcmSeal {
           fix: "Nothing of it is ever stored. Leave out `seal`.",
         });
       }
-      return new SealedStore(store, keyring, environment);
+      return new SealedStore(store, keyring, environmentOf(environment));
     },
     reseal: (store, options) => resealRecords(store, keyring, options),
   };

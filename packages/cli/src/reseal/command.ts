@@ -1,0 +1,70 @@
+import type { ResealReport } from "@payhooks/core/seal";
+import type { Command } from "../command-line/command.ts";
+import { EXIT, UsageError } from "../command-line/errors.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
+import { addressOf, INBOX_OPTIONS, INBOX_USAGE } from "../events/open-inbox.ts";
+import { sealOf } from "../events/seal-keys.ts";
+import { openStore } from "../move/open-store.ts";
+
+const DEFAULT_RATE = 500;
+
+export const resealCommand: Command = {
+  name: "reseal",
+  summary: "Seal everything in an inbox anew with the current key",
+  usage: [`${INBOX_USAGE} --seal-keys FILE [--rate N] [--dry-run]`],
+  options: {
+    ...INBOX_OPTIONS,
+    rate: { value: "N", help: "how many records to seal in a second at most", default: String(DEFAULT_RATE) },
+    "dry-run": { help: "say what would be sealed anew, and write nothing" },
+  },
+  notes: [
+    "Receivers may run meanwhile, and must know the current key already. Records that lie in the clear are sealed, too.",
+    "If it is interrupted, run it again and it goes on. The exit code is 1 if a record had to stay, since its key is missing or it is damaged.",
+  ],
+  examples: [
+    "payhooks reseal --postgres postgres://localhost/shop --seal-keys /run/secrets/inbox-keys --dry-run",
+    "payhooks reseal --sqlite payhooks.db --seal-keys inbox-keys --rate 100",
+  ],
+  arguments: { least: 0, most: 0 },
+  changes: (given) => !given.flag("dry-run"),
+  async run(given, terminal) {
+    const seal = sealOf(given);
+    if (seal === undefined) throw new UsageError("--seal-keys is missing: the keys, the current one first.");
+    const perSecond = given.number("rate", { min: 1, max: 100_000 }) ?? DEFAULT_RATE;
+    const dryRun = given.flag("dry-run");
+    const { kind, text } = addressOf(given);
+    const hasPrefix = kind === "Redis" || kind === "MySQL";
+    const store = await openStore(
+      {
+        address: text,
+        prefix: hasPrefix ? given.text("prefix") : undefined,
+        schema: kind === "PostgreSQL" ? given.text("schema") : undefined,
+      },
+      true,
+    );
+    try {
+      const report = await seal.reseal(store, { perSecond, dryRun });
+      print(report, dryRun, terminal);
+      return report.unreadable + Object.keys(report.missing).length === 0 ? EXIT.ok : EXIT.failure;
+    } finally {
+      await store.close();
+    }
+  },
+};
+
+function print(report: ResealReport, dryRun: boolean, { json, line, paint }: Terminal): void {
+  const { keyId, resealed, current, missing, unreadable } = report;
+  json({ dryRun, ...report });
+  const what = `${resealed} ${resealed === 1 ? "record" : "records"}`;
+  line(
+    dryRun
+      ? `${what} would be sealed with ${shown(keyId)}.`
+      : paint("green", `${what} sealed with ${shown(keyId)}.`),
+  );
+  if (current > 0) line(`${current} had this key before.`);
+  for (const [id, count] of Object.entries(missing)) {
+    line(`${paint("red", "left")}  ${count} of the key ${shown(id)}, which is not in the file`);
+  }
+  if (unreadable > 0) line(`${paint("red", "left")}  ${unreadable} that cannot be read`);
+}

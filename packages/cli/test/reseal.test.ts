@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createReceiver } from "@payhooks/core";
+import { aesGcm, type SealKey } from "@payhooks/core/seal";
+import { sqliteInbox } from "@payhooks/core/sqlite";
+import { anyCallbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
+import { expect, it } from "vitest";
+import { silent } from "../../../test/support/silent.ts";
+import { file, folder } from "./support/files.ts";
+import { payhooks } from "./support/run.ts";
+
+const keys = createTestKeys();
+const [old, current]: readonly [SealKey, SealKey] = [
+  { id: "old", key: randomBytes(32) },
+  { id: "new", key: randomBytes(32) },
+];
+
+function keyFile(name: string, ...given: readonly SealKey[]): string {
+  const lines = given.map(({ id, key }) => `${id}:${Buffer.from(key).toString("base64")}`);
+  return file(`# of the inbox\n${lines.join("\n")}\n`, name);
+}
+
+/** An inbox with one event that waits. */
+async function sealedInbox(name: string): Promise<string> {
+  const path = join(folder, name);
+  const receiver = createReceiver({
+    payments: { publicKey: keys.publicKey },
+    inbox: sqliteInbox(path, { seal: aesGcm([old]) }),
+    run: "elsewhere",
+    logger: silent,
+  });
+  const { headers, rawBody } = signPaymentCallback(
+    anyCallbackFields({ referenceId: "order-17" }),
+    keys.privateKey,
+  );
+  const { status } = await receiver.payments.receive({
+    method: "POST",
+    url: "/callbacks",
+    headers: { get: (field) => headers[field] ?? null },
+    rawBody,
+  });
+  expect(status).toBe(200);
+  await receiver.close();
+  return path;
+}
+
+it("seals everything anew, after which the old key is not needed", async () => {
+  const path = await sealedInbox("sealed.db");
+  const both = keyFile("both.keys", current, old);
+  const only = keyFile("new.keys", current);
+  const list = (keys: string) =>
+    payhooks(["events", "--reference", "order-17", "--sqlite", path, "--seal-keys", keys]);
+  expect((await list(both)).stdout).toContain("order-17");
+  expect((await list(only)).stdout).not.toContain("order-17");
+
+  const missing = await payhooks(["reseal", "--sqlite", path, "--seal-keys", only]);
+  expect(missing).toMatchObject({ code: 1 });
+  expect(missing.stdout).toContain("1 of the key old, which is not in the file");
+  const planned = await payhooks(["reseal", "--sqlite", path, "--seal-keys", both, "--dry-run"]);
+  expect(planned).toMatchObject({ code: 0, stderr: "" });
+  expect(planned.stdout).toContain("1 record would be sealed with new.");
+  const done = await payhooks(["reseal", "--sqlite", path, "--seal-keys", both]);
+  expect(done).toMatchObject({ code: 0, stderr: "" });
+  expect(done.stdout).toContain("1 record sealed with new.");
+
+  expect((await list(only)).stdout).toContain("order-17");
+  expect(readFileSync(path, "latin1")).not.toContain("Sold:");
+  const again = await payhooks(["reseal", "--sqlite", path, "--seal-keys", both]);
+  expect(again.stdout).toContain("0 records sealed with new.");
+  expect(again.stdout).toContain("1 had this key before.");
+});
+
+it("moves a sealed inbox with its keys, and seals the new one", async () => {
+  const from = await sealedInbox("moved-from.db");
+  const to = join(folder, "moved-to.db");
+  const both = keyFile("move.keys", current, old);
+  const moved = await payhooks(["move", "--from", from, "--to", to, "--seal-keys", both]);
+  expect(moved).toMatchObject({ code: 0, stderr: "" });
+  const only = keyFile("move-new.keys", current);
+  const found = await payhooks(["events", "--id", "any", "--sqlite", to, "--seal-keys", only]);
+  expect(found.stdout).not.toContain("order-17");
+  const listed = await payhooks(["events", "--sqlite", to, "--seal-keys", only]);
+  expect(listed.stdout).toContain("order-17");
+});
+
+it("says which line of the file is not a key, and repeats nothing of it", async () => {
+  const bad = file("old:AAAA\n", "bad.keys");
+  const ended = await payhooks(["events", "--sqlite", "missing.db", "--seal-keys", bad]);
+  expect(ended.code).toBe(2);
+  expect(ended.stderr).toContain("Line 1 of");
+  expect(ended.stderr).not.toContain("AAAA");
+});
