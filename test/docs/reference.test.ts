@@ -282,6 +282,7 @@ describe("options that users can give", () => {
   const without: Readonly<Record<string, string>> = {
     InboxOptions: "experimental: the docstrings are the contract",
     MemoryStoreOptions: "experimental: the docstrings are the contract",
+    ResealOptions: "the docstrings are the contract; cli.md has those of payhooks reseal",
     MoveOptions: "experimental: the docstrings are the contract",
     SqliteStoreOptions: "experimental: the docstrings are the contract",
     RedisStoreOptions: "experimental: the docstrings are the contract",

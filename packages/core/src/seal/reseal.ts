@@ -21,7 +21,7 @@ const DEFAULT_PER_SECOND = 500;
 const PASSES = 10;
 const PAUSE_MS = 300;
 
-/** Options of {@link resealRecords}. */
+/** Options of {@link AesGcmSeal.reseal}. */
 export interface ResealOptions {
   /** How many records to seal in a second at most. Default 500. */
   readonly perSecond?: number | undefined;
