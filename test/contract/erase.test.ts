@@ -1,74 +1,11 @@
 /** What is left of a customer in the files of an inbox once the events are erased: each inbox is dumped, and searched for the texts. */
-import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { createReceiver, type Inbox, type Receiver } from "@payhooks/core";
 import { eachEvent } from "@payhooks/core/inbox";
-import { postgresInbox } from "@payhooks/core/postgres";
-import { redisInbox } from "@payhooks/core/redis";
-import { sqliteInbox } from "@payhooks/core/sqlite";
 import { anyCallbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { postgresBin } from "../../scripts/postgres-server.mjs";
-import { openHandle } from "../faults/harness/inbox.ts";
-import { PostgresServer } from "../faults/harness/postgres-server.ts";
-import { newFolder, sqliteIn } from "../faults/harness/receivers.ts";
-import { RedisServer } from "../faults/harness/redis-server.ts";
-import { type Scope, until, withScope } from "../faults/harness/scope.ts";
+import { withScope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
-
-/** An inbox, and everything that its database keeps, as text. */
-interface Dumped {
-  readonly inbox: Inbox;
-  dump(): Promise<string>;
-}
-
-const kinds: Readonly<Record<string, (scope: Scope) => Promise<Dumped>>> = {
-  "the file of SQLite and its log, after a checkpoint": async (scope) => {
-    const place = sqliteIn(newFolder(scope));
-    return {
-      inbox: sqliteInbox(place.file),
-      async dump() {
-        const handle = openHandle(place);
-        handle.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-        handle.close();
-        return [place.file, `${place.file}-wal`].map((file) => readFileSync(file, "latin1")).join("\n");
-      },
-    };
-  },
-  "a dump of PostgreSQL": async (scope) => {
-    const { url } = await PostgresServer.start(scope);
-    const dump = promisify(execFile);
-    return {
-      inbox: postgresInbox(url, { logger: silent }),
-      dump: async () => (await dump(join(postgresBin() ?? "", "pg_dump"), [url])).stdout,
-    };
-  },
-  "the append-only file of Redis, after it was written anew": async (scope) => {
-    // Compressed, a text would not be found.
-    const redis = await RedisServer.start(scope, { extra: ["--rdbcompression", "no"] });
-    const [, folder] = (await redis.tell("CONFIG", "GET", "dir")) as readonly [string, string];
-    return {
-      inbox: redisInbox(redis.url, { logger: silent }),
-      async dump() {
-        const before = await redis.info("aof_rewrites");
-        await redis.tell("BGREWRITEAOF");
-        await until(
-          "the file is written anew",
-          async () =>
-            (await redis.info("aof_rewrites")) !== before &&
-            (await redis.info("aof_rewrite_in_progress")) === "0" &&
-            (await redis.info("aof_last_bgrewrite_status")) === "ok",
-        );
-        const files = join(folder, "appendonlydir");
-        const manifest = readFileSync(join(files, "appendonly.aof.manifest"), "utf8");
-        const names = [...manifest.matchAll(/^file (\S+) seq \d+ type [bi]/gm)];
-        return names.map(([, name = ""]) => readFileSync(join(files, name), "latin1")).join("\n");
-      },
-    };
-  },
-};
+import { DUMPED } from "./dumps.ts";
 
 /** What the inbox gets to know of a customer. */
 function textsOf(
@@ -143,10 +80,10 @@ function foundIn(dump: string, customer: string): readonly string[] {
 }
 
 describe("nothing of an erased customer is in", { timeout: 120_000 }, () => {
-  it.each(Object.entries(kinds))("%s", (_, make) =>
+  it.each(Object.entries(DUMPED))("%s", (_, make) =>
     withScope(async (scope) => {
-      const { inbox, dump } = await make(scope);
-      const receiver = scope.add(receiverOn(inbox), (one) => one.close({ graceMs: 0 }));
+      const { open, dump } = await make(scope);
+      const receiver = scope.add(receiverOn(open()), (one) => one.close({ graceMs: 0 }));
       const now = Date.now();
       await deliver(receiver, [...paymentsOf("amina", now), ...paymentsOf("baraka", now)]);
       expect(await receiver.work()).toMatchObject({ ran: 4 });

@@ -2,13 +2,14 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createReceiver } from "@payhooks/core";
+import { isUnreadable, type Scanned } from "@payhooks/core/inbox";
 import { aesGcm, type SealKey } from "@payhooks/core/seal";
-import { sqliteInbox } from "@payhooks/core/sqlite";
+import { sqliteInbox, sqliteStore } from "@payhooks/core/sqlite";
 import { anyCallbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { expect, it } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
 import { file, folder } from "./support/files.ts";
-import { payhooks } from "./support/run.ts";
+import { payhooks, Running } from "./support/run.ts";
 
 const keys = createTestKeys();
 const [old, current]: readonly [SealKey, SealKey] = [
@@ -21,8 +22,8 @@ function keyFile(name: string, ...given: readonly SealKey[]): string {
   return file(`# of the inbox\n${lines.join("\n")}\n`, name);
 }
 
-/** An inbox with one event that waits. */
-async function sealedInbox(name: string): Promise<string> {
+/** An inbox with events that wait. */
+async function sealedInbox(name: string, events = 1): Promise<string> {
   const path = join(folder, name);
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
@@ -30,17 +31,17 @@ async function sealedInbox(name: string): Promise<string> {
     run: "elsewhere",
     logger: silent,
   });
-  const { headers, rawBody } = signPaymentCallback(
-    anyCallbackFields({ referenceId: "order-17" }),
-    keys.privateKey,
-  );
-  const { status } = await receiver.payments.receive({
-    method: "POST",
-    url: "/callbacks",
-    headers: { get: (field) => headers[field] ?? null },
-    rawBody,
-  });
-  expect(status).toBe(200);
+  for (let at = 0; at < events; at++) {
+    const fields = anyCallbackFields({ referenceId: `order-${17 + at}` });
+    const { headers, rawBody } = signPaymentCallback(fields, keys.privateKey);
+    const { status } = await receiver.payments.receive({
+      method: "POST",
+      url: "/callbacks",
+      headers: { get: (field) => headers[field] ?? null },
+      rawBody,
+    });
+    expect(status).toBe(200);
+  }
   await receiver.close();
   return path;
 }
@@ -90,4 +91,53 @@ it("says which line of the file is not a key, and repeats nothing of it", async 
   expect(ended.code).toBe(2);
   expect(ended.stderr).toContain("Line 1 of");
   expect(ended.stderr).not.toContain("AAAA");
+});
+
+/** How many records of a file are sealed with each key. */
+async function keysIn(path: string): Promise<Record<string, number>> {
+  const store = sqliteStore(path, { existing: true });
+  await store.open();
+  const counted: Record<string, number> = {};
+  for (let cursor: string | null = "0"; cursor !== null; ) {
+    const page: Scanned | undefined = await store.scan?.(cursor, 100);
+    for (const { record } of page?.records ?? []) {
+      const id = isUnreadable(record) ? (record.sealed?.keyId ?? "damaged") : "none";
+      counted[id] = (counted[id] ?? 0) + 1;
+    }
+    cursor = page?.next ?? null;
+  }
+  await store.close();
+  return counted;
+}
+
+it("goes on after it was killed in the middle, and every event is found and runs once", async () => {
+  const path = await sealedInbox("killed.db", 400);
+  const both = keyFile("killed.keys", current, old);
+  const command = ["reseal", "--sqlite", path, "--seal-keys", both];
+  const running = new Running([...command, "--rate", "200"]);
+  await expect.poll(async () => (await keysIn(path)).new ?? 0, { timeout: 20_000 }).toBeGreaterThan(50);
+  running.process.kill("SIGKILL");
+  await running.ended;
+  const between = await keysIn(path);
+  expect(between).toMatchObject({ old: expect.any(Number), new: expect.any(Number) });
+  expect((between.old ?? 0) + (between.new ?? 0)).toBe(400);
+
+  const done = await payhooks(command);
+  expect(done.stdout).toContain(`${between.old} records sealed with new.`);
+  expect(done.stdout).toContain(`${between.new} had this key before.`);
+  expect(await keysIn(path)).toEqual({ new: 400 });
+
+  const ran: string[] = [];
+  const receiver = createReceiver({
+    payments: { publicKey: keys.publicKey },
+    inbox: sqliteInbox(path, { seal: aesGcm([current]) }),
+    run: "elsewhere",
+    logger: silent,
+  }).ignore("WITHDRAWAL");
+  receiver.onDeposit(({ referenceId }) => void ran.push(referenceId));
+  expect(await receiver.events.counts()).toMatchObject({ waiting: 400 });
+  expect((await receiver.events.list({ referenceId: "order-200" })).events).toHaveLength(1);
+  expect(await receiver.work()).toMatchObject({ ran: 400, remaining: 0 });
+  await receiver.close();
+  expect(new Set(ran).size).toBe(400);
 });
