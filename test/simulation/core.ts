@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { createReceiver, Reject, RetryAfter } from "@payhooks/core";
 import type { createInbox } from "@payhooks/core/inbox";
+import type { aesGcm } from "@payhooks/core/seal";
 import { build, type Plugin } from "esbuild";
 import type { effectsOn } from "../../packages/core/src/effects/own-client.ts";
 
@@ -9,6 +10,7 @@ import type { effectsOn } from "../../packages/core/src/effects/own-client.ts";
 export interface Core {
   readonly createReceiver: typeof createReceiver;
   readonly createInbox: typeof createInbox;
+  readonly aesGcm: typeof aesGcm;
   readonly effectsOn: typeof effectsOn;
   readonly Reject: typeof Reject;
   readonly RetryAfter: typeof RetryAfter;
@@ -28,6 +30,7 @@ const sources: string = fileURLToPath(new URL("../../packages/core/src/", import
 const ENTRY = `
 export { createReceiver, Reject, RetryAfter } from "./index.ts";
 export { createInbox } from "./inbox/engine.ts";
+export { aesGcm } from "./seal/index.ts";
 export { effectsOn } from "./effects/own-client.ts";
 `;
 

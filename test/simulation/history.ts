@@ -1,4 +1,4 @@
-import { type IdempotencyRecord, isUnreadable } from "@payhooks/core/inbox";
+import type { IdempotencyRecord } from "@payhooks/core/inbox";
 import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import { applyBlow } from "./blows.ts";
 import { Chronicle } from "./chronicle.ts";
@@ -10,6 +10,7 @@ import { Links } from "./links.ts";
 import { HANDLER_SETS } from "./merchant.ts";
 import type { Plan } from "./plan.ts";
 import { SimulatedProcess } from "./process.ts";
+import { recordIn } from "./sealed.ts";
 import { Sender } from "./sender.ts";
 import { SimulatedStore } from "./store.ts";
 import { LATE_MS } from "./store-link.ts";
@@ -129,8 +130,8 @@ class History {
     );
     const records = new Map<string, IdempotencyRecord>();
     for (const { key } of this.world.store.rows()) {
-      const record = this.world.store.read([key])[0]?.record;
-      if (record !== undefined && !isUnreadable(record) && !isCanary(key)) records.set(key, record);
+      const record = recordIn(this.world.store, key);
+      if (record !== null && !isCanary(key)) records.set(key, record);
     }
     const { unacknowledged } = this.#sender;
     chronicle.rest = { isReached, at: timeline.now, now: storeNow(this.world), records, unacknowledged };

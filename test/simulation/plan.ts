@@ -47,6 +47,8 @@ export interface Plan {
   readonly concurrency: number;
   readonly replicated: boolean;
   readonly keepsTexts: boolean;
+  /** Records are sealed, and a change of the key is under way: every other process seals with another key, and all open both. */
+  readonly isSealed: boolean;
   readonly operation: Operation;
   /** A deploy is under way to a version that writes another format of records, which the old one cannot read. */
   readonly mixesFormats: boolean;
@@ -90,6 +92,7 @@ export function planOf(seed: number, { processes, events, faults }: Size = DEFAU
   const pausesMs = sharesReferences ? pausesOf(dice) : [];
   const mixesHandlers = dice.chance(0.15, "handlers");
   // A claim, or a subject, that a process cannot read is not simulated yet.
+  const isSealed = dice.chance(0.1, "sealed");
   const mixesFormats = !sharesReferences && dice.chance(0.15, "formats");
   const planned = withClosings(
     dice,
@@ -115,7 +118,8 @@ export function planOf(seed: number, { processes, events, faults }: Size = DEFAU
     concurrency: dice.pick([1, 2, 16], "concurrency"),
     // Only a store with replicas is waited for.
     replicated: planned.some(({ site }) => site === "settled") || dice.chance(0.4, "replicated"),
-    keepsTexts: dice.chance(0.1, "texts"),
+    keepsTexts: isSealed || dice.chance(0.1, "texts"),
+    isSealed,
     operation: dice.pick(OPERATIONS, "operation"),
     mixesFormats,
     mixesHandlers,

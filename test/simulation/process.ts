@@ -8,6 +8,7 @@ import type { PlannedFault } from "./faults.ts";
 import type { Links } from "./links.ts";
 import { type MerchantProcess, register } from "./merchant.ts";
 import type { Operation, PlannedEvent } from "./plan.ts";
+import { sealKeysOf } from "./sealed.ts";
 import { type LinkedProcess, linkTo } from "./store-link.ts";
 import type { World } from "./world.ts";
 import { isFinal, recordOf } from "./written.ts";
@@ -64,7 +65,12 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     this.receiver = core.createReceiver({
       payments: { publicKey: keys.publicKey, oneSuccessPerReference: world.plan.sharesReferences },
       connect: { secret: keys.secret },
-      inbox: core.createInbox(linkTo(world, links, this), { leaseMs, pollMs, environment }),
+      inbox: core.createInbox(linkTo(world, links, this), {
+        leaseMs,
+        pollMs,
+        environment,
+        seal: world.plan.isSealed ? core.aesGcm(sealKeysOf(number)) : undefined,
+      }),
       ...OPTIONS[operation],
       ...(world.plan.hasEffects && {
         effects: core.effectsOn(world.database.clientOf(this), {}, environment),

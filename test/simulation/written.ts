@@ -1,5 +1,6 @@
-import { type IdempotencyRecord, isUnreadable, type Swap, type SwapResult } from "@payhooks/core/inbox";
+import type { IdempotencyRecord, Swap, SwapResult } from "@payhooks/core/inbox";
 import type { Write } from "./chronicle.ts";
+import { recordIn } from "./sealed.ts";
 import type { Owner } from "./timeline.ts";
 import { type Inhabitant, storeNow, type World } from "./world.ts";
 
@@ -51,8 +52,7 @@ const NOTHING: SwapResult = { kind: "not-written", cause: new Error("nothing was
 
 /** The record as the store has it. */
 export function recordOf({ store }: Pick<World, "store">, key: string): IdempotencyRecord | null {
-  const record = store.read([key])[0]?.record;
-  return record === undefined || isUnreadable(record) ? null : record;
+  return recordIn(store, key);
 }
 
 /** Whether an event has ended, or waits for a person. */
