@@ -92,13 +92,16 @@ describe.each(CLIENTS)("through $name", { timeout: 60_000 }, (kind) => {
     async (...given) => {
       const [paid, ...statements] = given;
       let calls = 0;
+      let transaction: Promise<unknown> = Promise.resolve();
       const t = await shop.harness(client, (receiver) =>
         receiver.onDeposit(
-          (_, ctx) =>
-            ctx.transaction((tx) => {
+          (_, ctx) => {
+            transaction = ctx.transaction((tx) => {
               calls++;
               return run(tx, statements);
-            }),
+            });
+            return transaction;
+          },
           { timeoutMs: 5_000 },
         ),
       );
@@ -106,6 +109,8 @@ describe.each(CLIENTS)("through $name", { timeout: 60_000 }, (kind) => {
       if (statements.includes(HANG)) {
         await expect.poll(() => shop.timesPaid()).toBe(paid);
         await t.clock.advance(5_001);
+        // The database takes real time to answer, and two hours of this clock take none.
+        await expect(transaction).rejects.toThrow("has committed or rolled back the transaction");
       }
       await delivering;
       await t.advance("2h");
