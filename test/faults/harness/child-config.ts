@@ -49,6 +49,15 @@ export interface BulkConfig {
   readonly perSecond: number;
 }
 
+/** How a process tells of incidents. */
+export interface AlertsConfig {
+  /** A Slack-compatible webhook. */
+  readonly url: string;
+  /** The clock of alerts runs so many times as fast as real time since this moment. */
+  readonly speed: number;
+  readonly since: number;
+}
+
 /** The configuration of a process under test, as JSON in its environment. */
 export interface ChildConfig {
   readonly port: number;
@@ -86,6 +95,8 @@ export interface ChildConfig {
   readonly variant?: Variant;
   /** The secret of the webhooks about connected accounts. Left out: it takes none. */
   readonly connectSecret?: string;
+  /** The process tells of incidents, on a clock that all processes share. */
+  readonly alerts?: AlertsConfig;
   /** Handlers book into a ledger, deposits and withdrawals. */
   readonly ledger?: LedgerConfig;
 }

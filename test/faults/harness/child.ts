@@ -1,6 +1,7 @@
 /** A process under test: Express, a receiver, and handlers that write what they do into an append-only log. */
 import { openSync, writeSync } from "node:fs";
 import { type ConnectEvent, createReceiver, type HandlerContext, Reject } from "@payhooks/core";
+import { sendAlerts, slackChannel } from "@payhooks/core/alerts";
 import { createInbox, eachEvent } from "@payhooks/core/inbox";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
@@ -13,6 +14,7 @@ import {
   GRACE_MS,
   type ToChild,
 } from "./child-config.ts";
+import { fastClock } from "./fast-clock.ts";
 import { storeOf } from "./inbox.ts";
 import { withKill } from "./kill-points.ts";
 import { watchLag } from "./lag.ts";
@@ -138,6 +140,16 @@ receiver.observe((notice) => {
   }
 });
 
+const alerts =
+  config.alerts === undefined
+    ? null
+    : sendAlerts(receiver, {
+        to: [slackChannel({ url: config.alerts.url })],
+        from: "the test",
+        clock: fastClock(config.alerts),
+        onProblem: (problem) => write("notice", "-", "alerts", problem.replace(/\s+/g, " ")),
+      });
+
 const app = express();
 app.use("/callbacks/pay", paymentCallbacks(receiver));
 if (config.connectSecret !== undefined) app.use("/webhooks/connect", connectWebhooks(receiver));
@@ -192,6 +204,7 @@ process.once("disconnect", die);
 // As the README has it. Nothing ends the process: it has to end by itself.
 process.once("SIGTERM", async () => {
   server.close();
+  await alerts?.stop();
   const { unfinished } = await receiver.close({ graceMs: GRACE_MS });
   server.closeAllConnections();
   await ledger?.end();
