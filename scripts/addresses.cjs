@@ -1,5 +1,5 @@
-// Where the project lives, for the manifests that are published. The one place that says so is `repository` in the
-// package.json of the root, such as "https://github.com/example/payhooks".
+// The project's addresses, for the manifests that are published. The one place that says so is `repository` in the package.json
+// of the root, such as "https://github.com/example/payhooks".
 const { readFileSync } = require("node:fs");
 const { join, relative } = require("node:path");
 

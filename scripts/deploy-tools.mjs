@@ -1,4 +1,4 @@
-// Whether there are nginx and systemd's own check of units, for the suite of examples/deploy.
+// Looks for nginx and systemd's own check of units, for the suite of examples/deploy.
 import { spawnSync } from "node:child_process";
 import { leaveOut } from "./suites.mjs";
 

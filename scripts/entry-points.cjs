@@ -17,7 +17,7 @@ function withoutSource(target) {
   return built;
 }
 
-/** What tools read that do not know `exports`. */
+/** The fields for tools that do not know `exports`. */
 function forOlderTools([[, main], ...others]) {
   const typesOf = ([path, { require }]) => [path.slice("./".length), [require.types]];
   return {

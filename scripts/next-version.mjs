@@ -1,4 +1,4 @@
-/** What a change is, from the heaviest on, and the heading of CHANGELOG.md that it stands under. */
+/** The weights of a change, from the heaviest on, and their headings in CHANGELOG.md. */
 export const HEADINGS = { major: "Breaking changes", minor: "New", patch: "Fixed" };
 
 /** The latest of the versions that the packages have, which should be one. */

@@ -1,4 +1,4 @@
-// Whether there is a PgBouncer, for the suite that starts one.
+// Looks for a PgBouncer, for the suite that starts one.
 import { spawnSync } from "node:child_process";
 import { leaveOut, suitesThatUse } from "./suites.mjs";
 

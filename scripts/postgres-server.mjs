@@ -1,4 +1,4 @@
-// Where PostgreSQL comes from, for the suites that start one: the one place that knows.
+// Finds PostgreSQL for the suites that start one.
 import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { leaveOut, suitesThatUse } from "./suites.mjs";
@@ -6,7 +6,7 @@ import { leaveOut, suitesThatUse } from "./suites.mjs";
 /** Suites that start a PostgreSQL of their own. */
 export const postgresSuites = suitesThatUse("test/faults/harness/postgres-server.ts");
 
-/** Where Debian keeps the server, out of PATH, by version. */
+/** Debian keeps the server here, out of PATH, by version. */
 const DEBIAN = "/usr/lib/postgresql";
 
 /** The folder with `initdb` and `postgres`, or null. */

@@ -1,4 +1,4 @@
-// Where redis-server comes from, for the suites that start one: the one place that knows.
+// Finds redis-server for the suites that start one.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { leaveOut } from "./suites.mjs";

@@ -1,4 +1,4 @@
-// What keeps a release from going out, in words that say how to mend it.
+// The faults that keep a release from going out, in words that say how to mend them.
 
 const ADDRESS = /^https:\/\/github\.com\/[\w.-]+\/[\w.-]+(?<!\.git)$/;
 

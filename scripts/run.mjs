@@ -24,7 +24,7 @@ const tasks = {
   build: () => build(),
   /** In minutes: is a change right? With a file or a project named, these, wherever they belong. */
   test: (args) => test(args, "!rest*"),
-  /** What takes long. vitest.config.ts says which files these are, and why. */
+  /** The long tests. vitest.config.ts says which files these are, and why. */
   "test:rest": (args) => {
     expectMariadb();
     expectPgbouncer();

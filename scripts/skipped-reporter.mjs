@@ -6,7 +6,7 @@ export default class SkippedReporter {
   #isPart = false;
 
   onInit({ config }) {
-    // Who asks for tests by name knows that the others are skipped.
+    // With a pattern of test names, the user knows that the others are skipped.
     this.#isPart = config.testNamePattern !== undefined;
   }
 

@@ -1,10 +1,10 @@
-// Which suites need a server: those that import what starts it, by themselves or through another file.
+// Finds the suites that need a server: those that import the file that starts it, by themselves or through another file.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
-/** What is left of an import at run time: types are not. */
+/** An import at run time: types are none. */
 const IMPORT = /^(?:import|export) (?!type\b)[^;]*?from "(\.[^"]+)"|import\("(\.[^"]+)"\)/gm;
 
 function sourcesIn(folder) {

@@ -10,7 +10,7 @@ import {
   NESTJS_FASTIFY_TRAPS,
 } from "./conformance/traps.ts";
 
-/** What a merchant writes: `import <what> from <where>` lines, and a body that prints one line. */
+/** A merchant's program: `import <what> from <where>` lines, and a body that prints one line. */
 export interface Program {
   readonly imports: readonly (readonly [what: string, from: string])[];
   readonly body: string;
@@ -22,7 +22,7 @@ export interface ConformanceServer {
   readonly name: string;
   readonly server: readonly [file: string, ...args: readonly string[]];
   readonly traps: readonly string[];
-  /** Whether its platform may freeze the process after an answer. */
+  /** True if its platform may freeze the process after an answer. */
   readonly runsAfterResponse?: boolean;
   /** Cases that cannot come about there, by name, with the reason. */
   readonly unreachable?: Readonly<Record<string, string>>;
@@ -48,15 +48,15 @@ export interface Adapter {
   readonly options: string;
   /** The packages of its users that it asks for. */
   readonly peers: readonly string[];
-  /** What comes along when it is installed, with the reason. */
+  /** The packages that are installed with it, with the reason. */
   readonly dependencies: Readonly<Record<string, string>>;
   /** The files that are the TypeScript of its README, in order. */
   readonly examples: readonly string[];
-  /** Whether a mount starts the receiver. */
+  /** True if a mount starts the receiver. */
   readonly starts: boolean;
-  /** Whether a Worker can load it. */
+  /** True if a Worker can load it. */
   readonly onWorkers: boolean;
-  /** Where `test/conformance/node.test.ts` tries it. Next.js is built first, in a test of its own. */
+  /** The servers with which `test/conformance/node.test.ts` tries it. Next.js is built first, in a test of its own. */
   readonly servers: readonly ConformanceServer[];
   /** How the packed package is tried. */
   readonly program: Program;

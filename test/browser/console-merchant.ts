@@ -19,12 +19,12 @@ const keys = createTestKeys();
 export interface ConsoleMerchant {
   /** The console's address. */
   readonly url: string;
-  /** Where the service sends its callbacks, and the keys with which it signs them. */
+  /** The address for the service's callbacks, and the keys with which it signs them. */
   readonly callbacksUrl: string;
   readonly sandboxKeys: { readonly privateKey: string };
   /** References of the deposits that were credited, in order. */
   readonly credited: readonly string[];
-  /** Whether handlers fail, and with which words. */
+  /** Makes handlers fail with these words; null: they succeed. */
   fail(words: string | null): void;
   /** Sends a callback; resolves with the answer's status. */
   callback(...fields: Parameters<typeof callbackFields>): Promise<number>;
@@ -33,7 +33,7 @@ export interface ConsoleMerchant {
   forged(reference: string): SignedDelivery;
   /** A colleague discards one of the held events. */
   discardOne(): Promise<void>;
-  /** Whoever looks at the console may not see it any longer. */
+  /** Takes the right to see the console from the user. */
   lockOut(): void;
   close(): Promise<void>;
 }

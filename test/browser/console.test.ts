@@ -68,7 +68,7 @@ const overflow = (page: Page) =>
 const heldCount = (page: Page, count: number) =>
   page.locator("#tile-held .number", { hasText: new RegExp(`^${count}$`) }).waitFor();
 
-/** What axe finds that is serious, in light and in dark. */
+/** The serious problems that axe finds, in light and in dark. */
 async function seriousProblems(page: Page): Promise<readonly string[]> {
   const found: string[] = [];
   for (const colorScheme of ["light", "dark"] as const) {
@@ -179,7 +179,7 @@ describe.each([
     await mismatch.locator("input").check();
     await page.locator("#confirm", { hasText: "Replay (4)" }).waitFor();
     await mismatch.locator("input").uncheck();
-    // What comes later is not part of it.
+    // An event that comes later is not part of it.
     await merchant.callback({ payTxnId: "pay-5", referenceId: "order-5" });
     await heldCount(page, 6);
     await page.locator("#note").fill("The ledger is back.");

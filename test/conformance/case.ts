@@ -1,4 +1,4 @@
-/** What a case is, and how its answers are written down to be compared. */
+/** A case, and the form in which its answers are compared. */
 import type { Answer } from "../e2e/wire.ts";
 import { inTurn, JSON_TYPE, times } from "./sending.ts";
 
@@ -6,22 +6,25 @@ import { inTurn, JSON_TYPE, times } from "./sending.ts";
 export interface Target {
   readonly name: string;
   readonly port: number;
-  /** What its own routes do with the body before Payhooks. Those that begin with `exact` leave the bytes as they came. */
+  /** The parsers of its own routes before Payhooks. Those that begin with `exact` leave the bytes as they came. */
   readonly traps: readonly string[];
-  /** Whether its platform may freeze the process after an answer. Events run right after the response there, so no mount starts the receiver. */
+  /**
+   * True if its platform may freeze the process after an answer. Events run right after the response there, so no mount starts
+   * the receiver.
+   */
   readonly runsAfterResponse?: boolean;
   /** Cases that the framework decides, before any adapter. */
   readonly own?: Readonly<Record<string, OwnAnswer>>;
 }
 
-/** What a framework makes of a case, and why that cannot be changed. */
+/** A framework's own answers to a case, and why they cannot be changed. */
 export interface OwnAnswer extends Pick<Outcome, "answers"> {
-  /** What the receiver sees all the same. Nothing, unless given. */
+  /** The effects at the receiver all the same. Nothing, unless given. */
   readonly effects?: readonly string[];
   readonly why: string;
 }
 
-/** What is sent, and what has to come of it. */
+/** A request, and the outcome that it must have. */
 export interface Case {
   readonly name: string;
   /** Sends, and returns the answers in the order in which they were asked for. */
@@ -31,7 +34,7 @@ export interface Case {
   readonly effects: readonly string[] | ((target: Target) => readonly string[]);
 }
 
-/** What came of a case. */
+/** The outcome of a case. */
 export interface Outcome {
   readonly answers: readonly string[];
   readonly effects: readonly string[];

@@ -1,4 +1,4 @@
-/** What a sender that keeps its connection alive sees of a receiver that closes. */
+/** The view of a sender that keeps its connection alive while a receiver closes. */
 import { callbackFields, signPaymentCallback } from "@payhooks/core/testing";
 import { request, Wire } from "../e2e/wire.ts";
 import { closeReceiver } from "./control.ts";
@@ -35,7 +35,7 @@ export async function closeWhileConnected(port: number): Promise<{
   }
 }
 
-/** What is to be seen. */
+/** The expected view. */
 export const ENDED_WITH_ITS_ANSWER: Awaited<ReturnType<typeof closeWhileConnected>> = {
   answers: ['200 {"received":true}', '503 {"error":{"code":"ERR_CLOSING"}}'],
   isEnded: true,

@@ -1,4 +1,4 @@
-/** What the tests ask of a server beside its deliveries. The merchant's own `control` answers. */
+/** The questions of the tests to a server, beside its deliveries. The merchant's own `control` answers. */
 import { CONTROL_PATH } from "./merchant.ts";
 
 /** Everything that became of the deliveries so far. */

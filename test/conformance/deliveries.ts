@@ -53,7 +53,7 @@ export class Deliveries {
     return signPaymentCallback(fields, this.#keys.privateKey, { names: this.#names });
   }
 
-  /** What the service calls a field. */
+  /** The service's name for a field. */
   nameOf(field: "amount"): string {
     return this.#names?.callback.fields[field].name ?? field;
   }
@@ -144,7 +144,7 @@ export class Deliveries {
     return `${event.event} ${"payTxnId" in event ? event.status : ""} ${this.idOf(delivery)}`;
   }
 
-  /** What a handler sees of a delivery. It is verified here without any adapter. */
+  /** The event that a handler sees of a delivery. It is verified here without any adapter. */
   #seen({ rawBody, headers }: SignedDelivery): AnyEvent {
     const signature = headers[this.signatureHeader];
     return signature !== undefined

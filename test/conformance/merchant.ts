@@ -14,18 +14,18 @@ import {
 import { createInbox, type Inbox, memoryStore } from "@payhooks/core/inbox";
 import { silent } from "../support/silent.ts";
 
-/** What the environment gives. */
+/** The secrets in the environment. */
 export interface Secrets {
   readonly PAY_PUBLIC_KEY: string;
   readonly CONNECT_WEBHOOK_SECRET: string;
-  /** What the service calls things, as JSON. Empty: what the specification calls them. */
+  /** The service's names, as JSON. Empty: what the specification calls them. */
   readonly PAY_NAMES: string;
 }
 
 /** Receivers by what they are for: `bounded` has a small body and little patience, `closing` is closed on the way, and the store of `away` cannot be reached. */
 export type Kind = "plain" | "handled" | "bounded" | "closing" | "away" | "tenants";
 
-/** Where each kind is mounted. `:shop` is the tenant. */
+/** The path of each kind. `:shop` is the tenant. */
 export const PAYMENT_PATHS: Readonly<Record<Kind, string>> = {
   plain: "/callbacks/pay",
   handled: "/handled/pay",
@@ -34,7 +34,7 @@ export const PAYMENT_PATHS: Readonly<Record<Kind, string>> = {
   away: "/away/pay",
   tenants: "/shops/:shop/pay",
 };
-/** Where the probes of a receiver are mounted. */
+/** The paths of a receiver's probes. */
 export const PROBE_PATHS = {
   plain: { live: "/live", ready: "/ready" },
   closing: { live: "/closing/live", ready: "/closing/ready" },
@@ -43,7 +43,7 @@ export const PROBE_PATHS = {
 export const PROBED = ["plain", "closing", "away"] as const;
 export const CONNECT_PATH = "/webhooks/connect";
 export const TRAP_PATH = "/traps/";
-/** Where the plain receiver is mounted below what gives each request a context, named by {@link REQUEST_HEADER}. */
+/** The path of the plain receiver below the middleware that gives each request a context, named by {@link REQUEST_HEADER}. */
 export const CONTEXT_PATH = "/in-a-context/pay";
 export const REQUEST_HEADER = "x-request";
 export const APP_PATH = "/app/double";
@@ -136,7 +136,7 @@ function makeReceiver(
   return receiver;
 }
 
-/** What counts as an effect; times and addresses do not. */
+/** The effect in a notice; times and addresses do not count. */
 function tell(notice: Notice): string | null {
   switch (notice.type) {
     case "accepted":
@@ -176,7 +176,7 @@ export async function control(request: Request): Promise<Response> {
   }
 }
 
-/** What the application does with its own JSON. */
+/** The application's own work on its JSON. */
 export function double(body: unknown): { readonly doubled: number } {
   return { doubled: (body as { n: number }).n * 2 };
 }

@@ -1,4 +1,4 @@
-/** What Next.js does with a GET route while it builds with `cacheComponents`: its own code for that, without a build. */
+/** Tests a GET route while Next.js builds with `cacheComponents`: Next.js' own code for that, without a build. */
 import "next/dist/server/node-environment.js";
 import { createRequire } from "node:module";
 import { createReceiver, memoryInbox } from "@payhooks/core";

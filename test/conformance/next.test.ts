@@ -14,7 +14,7 @@ import { NEXT_TRAPS } from "./traps.ts";
 const app = "test/conformance/next-app";
 const cwd = join(root, app);
 
-/** What the application imports from outside of its folder. */
+/** The files that the application imports from outside of its folder. */
 const MERCHANT = ["test/conformance/merchant.ts", "test/conformance/servers", "test/support"];
 
 const why = "Next.js answers methods that the route does not export";

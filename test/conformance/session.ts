@@ -10,7 +10,7 @@ export class Session {
     this.target = target;
   }
 
-  /** What has to come of a case at this server. */
+  /** The expected outcome of a case at this server. */
   expected(one: Case): Outcome {
     const own = this.target.own?.[one.name];
     const pick = (list: Case["answers"]): readonly string[] =>

@@ -1,6 +1,6 @@
 import type { Case } from "./case.ts";
 
-/** What came of a case at one adapter. */
+/** The result of a case at one adapter. */
 export type Mark = "same" | "own" | "differs" | "unreachable";
 
 const SIGNS: Readonly<Record<Mark, string>> = {

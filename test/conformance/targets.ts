@@ -25,7 +25,7 @@ export const NAMES: ServiceNames = serviceNames({
   },
   connect: { signatureHeader: "X-Zebu-Signature" },
 });
-/** What every server is given. */
+/** The environment of every server. */
 export const ENVIRONMENT: Readonly<Record<string, string>> = {
   PAY_PUBLIC_KEY: KEYS.publicKey,
   CONNECT_WEBHOOK_SECRET: SECRET,

@@ -1,4 +1,4 @@
-/** What the servers do with a body before Payhooks. Names that begin with `exact` leave its bytes as they came. */
+/** The parsers of the servers before Payhooks. Names that begin with `exact` leave its bytes as they came. */
 export const EXPRESS_TRAPS: readonly string[] = [
   "json-parsed",
   "form-parsed",

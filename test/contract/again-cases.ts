@@ -1,4 +1,4 @@
-/** What becomes of an event after its end (docs/concepts/after-the-end.md): it is kept, run again, and erased. */
+/** Cases about an event after its end (docs/concepts/after-the-end.md): it is kept, run again, and erased. */
 import type { BulkReport, Receiver } from "@payhooks/core";
 import { expect } from "vitest";
 import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
@@ -158,7 +158,7 @@ export const againCases: readonly ContractCase[] = [
       },
     });
     expect(first).toMatchObject({ decided: 2, isWhole: false });
-    // What it has decided about may have run meanwhile.
+    // The events that it has decided about may have run meanwhile.
     await merchant.work();
     const { name, until } = first;
     const nameless = events.replay(ALL, { ...SOON, name });

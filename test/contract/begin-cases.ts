@@ -1,4 +1,7 @@
-/** Which process begins an event, and when: at its acceptance if a place is free, after the events that have waited, and never twice. */
+/**
+ * Cases about which process begins an event, and when: at its acceptance if a place is free, after the events that have waited,
+ * and never twice.
+ */
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";
 import { type ContractCase, type Gate, newGate, onFreshData, type Process, type Rig } from "./rig.ts";

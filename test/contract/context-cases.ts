@@ -8,7 +8,7 @@ import { expect } from "vitest";
 import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
 import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
 
-/** What a merchant's application keeps for each of its requests. */
+/** The context that a merchant's application keeps for each of its requests. */
 const requests = new AsyncLocalStorage<string>();
 const EMPTY = "none";
 const here = (): string => requests.getStore() ?? EMPTY;

@@ -1,4 +1,4 @@
-/** What is left of a customer in the files of an inbox once the events are erased: each inbox is dumped, and searched for the texts. */
+/** Dumps each inbox once a customer's events are erased, and searches the files for the customer's texts. */
 import { createReceiver, type Inbox, type Receiver } from "@payhooks/core";
 import { eachEvent } from "@payhooks/core/inbox";
 import { anyCallbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
@@ -7,7 +7,7 @@ import { withScope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
 import { DUMPED } from "./dumps.ts";
 
-/** What the inbox gets to know of a customer. */
+/** The customer's texts that the inbox gets to know. */
 function textsOf(
   customer: string,
 ): Readonly<Record<"payTxnId" | "referenceId" | "message" | "error", string>> {
@@ -74,7 +74,7 @@ async function eventIdsOf({ events }: Receiver, customer: string): Promise<reado
   return ids;
 }
 
-/** Which of a customer's texts are in a dump. */
+/** The customer's texts in a dump. */
 function foundIn(dump: string, customer: string): readonly string[] {
   return Object.values(textsOf(customer)).filter((text) => dump.includes(text));
 }

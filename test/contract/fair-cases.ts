@@ -1,4 +1,4 @@
-/** Who waits for whom (docs/concepts/inbox.md, "Who runs what"): a crowd of events does not keep all others waiting. */
+/** Cases about fairness (docs/concepts/inbox.md, "Who runs what"): a crowd of events does not keep all others waiting. */
 import { expect } from "vitest";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import { type ContractCase, onFreshData, type Process, type Rig } from "./rig.ts";
@@ -75,7 +75,8 @@ async function quietBeside(rig: Rig, loud: Kind, quiet: Kind, interval: number):
   await until(rig, () => runner.called.length >= FLOOD + QUIET && runner.running.size === 0);
   const waits = accepted.map(({ id, at, before }) => {
     const place = runner.called.findIndex((call) => call.id === id);
-    // Where time is real, a busy machine delays everything. There, a handlers' time is what it takes the crowd to have all places anew.
+    // With real time, a busy machine delays everything. There, a handlers' time is what it takes the crowd to have all places
+    // anew.
     const overtaken = runner.called.slice(before, place).filter((call) => crowd.has(call.id)).length;
     const calledAt = runner.called[place]?.at ?? Number.POSITIVE_INFINITY;
     return rig.timeTravel ? (calledAt - at) / runner.handlerMs : overtaken / PLACES;

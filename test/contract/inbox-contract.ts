@@ -2,7 +2,7 @@
  * The contract of every inbox (docs/concepts/deduplication.md and docs/concepts/inbox.md). A store's own test file gives it a `Ground`: fresh
  * data each time, on which the suite starts as many processes as it likes, each with an inbox on that store.
  *
- * What a ground has to offer:
+ * The parts of a ground:
  *
  * - `open()` gives the store of one more process on the same data. With a server behind, each has its own connections,
  *   and `cut()` breaks them at once, as the process's death would.
@@ -63,7 +63,7 @@ export const casesOfSlowStores: readonly ContractCase[] = contractCases.filter(
   ({ long }) => long === undefined,
 );
 
-/** Whether a case is meant for this kind of ground. */
+/** True if a case is meant for this kind of ground. */
 export function isFor({ timeTravel, only }: ContractCase, kind: GroundKind): boolean {
   const ends = kind.endsWithProcess ? "ends-with-process" : "outlives-process";
   if (timeTravel !== undefined && !kind.timeTravel) return false;

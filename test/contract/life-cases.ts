@@ -1,4 +1,4 @@
-/** What an inbox shows of one event afterwards, and of all events together. */
+/** Cases about an inbox's view of one event afterwards, and of all events together. */
 import { resplitPair } from "@payhooks/core/testing";
 import { expect } from "vitest";
 import { depositOf, merchantOn } from "./merchant.ts";

@@ -24,7 +24,7 @@ let keys: TestKeys | null = null;
 export interface Merchant {
   readonly receiver: Receiver;
   readonly process: Process;
-  /** What its callbacks are signed with. */
+  /** The key that signs its callbacks. */
   readonly privateKey: TestKeys["privateKey"];
   /** Everything noticed so far. */
   notices(): Promise<readonly Notice[]>;

@@ -35,7 +35,7 @@ interface Mutant {
   readonly mistake?: Ground["mistake"];
   /** Replaces a part of the engine, until the returned function is called. */
   readonly replace?: () => () => void;
-  /** Where several processes share the data. */
+  /** Several processes share the data. */
   readonly shared?: true;
 }
 

@@ -1,4 +1,4 @@
-/** What MariaDB refuses, and what becomes of the writes; and what the start says where something is missing. */
+/** Failures of MariaDB: the fate of their writes, and the words of the start about a missing part. */
 import { mysqlMigration, mysqlStore } from "@payhooks/core/mysql";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** What a sealed inbox leaves in MariaDB. */
+/** Searches MariaDB for the texts of a sealed inbox. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { mysqlInbox } from "@payhooks/core/mysql";

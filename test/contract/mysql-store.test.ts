@@ -14,7 +14,7 @@ let odd: ReturnType<typeof createPool>;
 beforeAll(async () => {
   server = await startMariadb(FAST);
   pool = mysql.createPool(server.url);
-  // What a program may have chosen for its own answers.
+  // Settings that a program may have chosen for its own answers.
   odd = createPool({
     uri: server.url,
     charset: "latin1",

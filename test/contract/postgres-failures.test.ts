@@ -1,4 +1,4 @@
-/** What PostgreSQL refuses, and what becomes of the writes; and what the start says where something is missing. */
+/** Failures of PostgreSQL: the fate of their writes, and the words of the start about a missing part. */
 import { postgresMigration, postgresStore } from "@payhooks/core/postgres";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

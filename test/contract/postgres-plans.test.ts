@@ -1,6 +1,7 @@
 /**
- * What PostgreSQL touches for each statement, while its statistics are of empty tables and somebody holds a snapshot, as a backup
- * does. The entries of everything that has ended since then stay in the indexes. A plan that walks over an index meets all of them.
+ * Counts the pages that PostgreSQL touches for each statement, while its statistics are of empty tables and somebody holds a
+ * snapshot, as a backup does. The entries of everything that has ended since then stay in the indexes. A plan that walks over an
+ * index meets all of them.
  */
 import { postgresStore } from "@payhooks/core/postgres";
 import pg from "pg";
@@ -20,7 +21,7 @@ import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
 
-/** What has come and gone since the snapshot. Its entries take hundreds of pages in each index. */
+/** The records that have come and gone since the snapshot. Its entries take hundreds of pages in each index. */
 const ENDED = 60_000;
 /** A single walk over one of those indexes touches many times more. */
 const MOST_PAGES = 400;

@@ -15,7 +15,7 @@ import { keys } from "../faults/harness/system.ts";
 import { freePort } from "../support/free-port.ts";
 import { silent } from "../support/silent.ts";
 
-/** Who may connect. The role `ciphered` needs TLS, which this server has not. */
+/** The roles that may connect. The role `ciphered` needs TLS, which this server has not. */
 const HBA = `host all locked 127.0.0.1/32 scram-sha-256
 hostssl all ciphered 127.0.0.1/32 trust
 hostnossl all ciphered 127.0.0.1/32 reject
@@ -123,7 +123,7 @@ describe("the start says in words why there is no connection", () => {
       await server.tell("CREATE DATABASE later");
       await receiver.start();
       expect(await receiver.health()).toMatchObject({ ok: true });
-      // What the inbox has to say about its set-up goes to the receiver.
+      // The inbox's warnings about its set-up go to the receiver.
       const warnings = notices.filter(({ type }) => type === "warning");
       expect(warnings).toContainEqual(
         expect.objectContaining({ what: expect.stringContaining("fsync = off") }),

@@ -30,7 +30,7 @@ describe("the store contract: a Redis Cluster of three nodes", () => {
     it.concurrent(name, run);
 });
 
-/** What an event does in its life: it is accepted and begun, and it ends. */
+/** Takes an event through its life: it is accepted and begun, and it ends. */
 async function live(store: RecordStore, keys: readonly string[]): Promise<void> {
   const records = new Map(
     keys.map((key) => {

@@ -1,4 +1,4 @@
-/** What Redis refuses, and what becomes of the writes: whether they may be made again, and what is left of them. */
+/** Failures of Redis: whether their writes may be made again, and what is left of them. */
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import type { RecordStore, Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
@@ -30,7 +30,7 @@ async function opened(scope: Scope, url: string): Promise<RecordStore> {
   return store;
 }
 
-/** Whether each of the writes was made, now or when it was sent before. */
+/** True if each of the writes was made, now or when it was sent before. */
 function areMade(swaps: readonly Swap[], results: readonly SwapResult[]): boolean {
   return swaps.every(({ version }, at) => {
     const result = results[at];

@@ -55,7 +55,7 @@ function clockAhead() {
   };
 }
 
-/** Whether these records are confirmed; how long that takes is the store's affair. */
+/** True if these records are confirmed; how long that takes is the store's affair. */
 async function isSettled(store: RecordStore, ...records: readonly Written[]): Promise<boolean> {
   if (store.settled === undefined) throw new Error("It confirms nothing.");
   return store.settled(records).then(

@@ -6,7 +6,7 @@ import { silent } from "../support/silent.ts";
 
 let grounds = 0;
 
-/** What Redis does not do by itself: finished events are in no list, and its server's clock is believed. */
+/** Redis lists no finished events, and its server's clock is believed. */
 export const redisTraits: StoreTraits = {
   oldestOfAll: true,
   listsFinished: false,

@@ -8,7 +8,7 @@ import type { ModelDelivery } from "./reference-model.ts";
 const DAY_MS = 86_400_000;
 export const RETENTION_MS: number = 8 * DAY_MS;
 
-/** What a sample event may say otherwise. */
+/** The changes to a sample event. */
 export interface Sample extends Partial<ModelDelivery> {
   readonly flow?: "payments" | "connect";
   readonly signedAt?: number | null;

@@ -1,4 +1,4 @@
-/** What a sealed inbox leaves in the files of its database: each is dumped, and searched for every field of its callbacks. */
+/** Dumps the database of each sealed inbox, and searches it for every field of its callbacks. */
 import { randomBytes } from "node:crypto";
 import { createReceiver, type Inbox, type Notice, type Receiver } from "@payhooks/core";
 import { aesGcm, type SealKey } from "@payhooks/core/seal";

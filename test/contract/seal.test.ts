@@ -1,4 +1,4 @@
-/** What a sealed inbox leaves in SQLite, Redis and PostgreSQL. */
+/** Searches SQLite, Redis and PostgreSQL for the texts of a sealed inbox. */
 import { DUMPED } from "./dumps.ts";
 import { sealCases } from "./seal-cases.ts";
 

@@ -116,7 +116,7 @@ const isDown = (decision: Decision): void => {
   if (decision === "approved") throw new Error("the ledger is down");
 };
 
-/** Where a process dies while a word fails and the next one overtakes it. */
+/** The moments at which a process dies while a word fails and the next one overtakes it. */
 const DEATHS = [
   ["before", "take subject"],
   ["after", "take subject"],

@@ -64,7 +64,7 @@ const BATCH = 500;
 interface How {
   /** When what waits is run: never, at the end, or after every delivery. */
   readonly runs: "never" | "at the end" | "in between";
-  /** Whether everything is delivered again afterwards. */
+  /** True if everything is delivered again afterwards. */
   readonly again?: boolean;
   readonly flow?: "payments" | "connect";
 }

@@ -36,7 +36,7 @@ interface Row {
 
 const versioned = ({ version, record }: Row): Versioned => ({ version, record: decodeRecord(record) });
 
-/** What an error says about its write. What it does not say is unknown: the write may have been made. */
+/** The meaning of an error for its write. Any other error leaves it unknown: the write may have been made. */
 function afterError(cause: unknown): SwapResult {
   const { code } = cause as { readonly code?: unknown };
   // SQLSTATE class 22: the database does not take this data, now or later.
@@ -44,7 +44,7 @@ function afterError(cause: unknown): SwapResult {
   return { kind: isRefused ? "refused" : "unknown", cause };
 }
 
-/** Where the records are, and the clock of the data in milliseconds since the epoch. */
+/** The records' place, and the clock of the data in milliseconds since the epoch. */
 export interface TableStoreOptions {
   readonly schema?: string;
   readonly now?: () => number;

@@ -81,7 +81,7 @@ async function comes(rig: Rig, what: () => boolean | Promise<boolean>): Promise<
 const isOk = async (rig: Rig, inbox: Process["inbox"]): Promise<boolean> =>
   (await rig.until(inbox.health())).ok;
 
-/** Whether the store still lacks the ability, an event shows it, health says it, the notices tell it once, and all is well again. */
+/** While the store lacks the ability, an event shows it, health says it, the notices tell it once, and all is well again. */
 function noticed(
   name: string,
   during: "accept" | "take" | "end",

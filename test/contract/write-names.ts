@@ -70,7 +70,7 @@ function stepsOf(record: IdempotencyRecord, was: IdempotencyRecord | null): read
   return changed;
 }
 
-/** Whether a write does this, among what else it may do. */
+/** True if a write does this, among what else it may do. */
 export function does(call: string, what: string): boolean {
   return call.split("+").includes(what);
 }

@@ -32,7 +32,7 @@ describe("the documentation of the command line", () => {
       );
       const text = section.lines.join("\n");
       for (const note of command.notes) expect(text).toContain(note);
-      // What is in the table is in the help, whose lines are wrapped.
+      // The texts of the table are in the help, whose lines are wrapped.
       const help = helpOf(command).replace(/\s+/g, " ");
       for (const [label = "", what = ""] of rows) {
         expect(help).toContain(label);

@@ -18,7 +18,7 @@ const pathOf = (text: string): string => join(root, text.startsWith("test/") ? t
 const readTest = (path: string): string =>
   readFileSync(path, "utf8").replaceAll('\\"', '"').replaceAll("\\'", "'");
 
-/** What a cell names and what is not there. */
+/** The first name in a cell that does not exist. */
 function missing(text: string): string | null {
   const [path = "", title] = text.split(" › ");
   if (!existsSync(pathOf(path))) return `${path} is not there`;

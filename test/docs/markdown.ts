@@ -6,7 +6,7 @@ import { root } from "../package/workspace.ts";
 export interface CodeBlock {
   /** The first word after the fence. */
   readonly language: string;
-  /** What follows it: `run` marks a program whose output is the next block. */
+  /** The text after the language: `run` marks a program whose output is the next block. */
   readonly mark: string;
   readonly text: string;
   /** Of its first line, counted from 1. */

@@ -13,7 +13,7 @@ const options: ts.CompilerOptions = {
   experimentalDecorators: true,
 };
 
-/** Where the files of a program are thought to be, so that they resolve packages as the tests do. */
+/** The files of a program are compiled as if they were here, so that they resolve packages as the tests do. */
 const folder = join(root, "test", "docs");
 
 /** The files of the workspace and of TypeScript, parsed once for all programs. */
@@ -40,7 +40,7 @@ export class VirtualProgram {
     this.#program = ts.createProgram(this.#names, options, host);
   }
 
-  /** What the compiler says of one file, as lines `line: message`. */
+  /** The compiler's errors about one file, as lines `line: message`. */
   errorsOf(name: string): readonly string[] {
     const source = this.#sourceOf(name);
     const found = [

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import ts from "typescript";
 import { packagesIn, root, shown } from "../package/workspace.ts";
 
-/** What users import, and the source behind it. */
+/** A specifier that users import, and its source. */
 export interface Entry {
   readonly specifier: string;
   readonly file: string;
@@ -33,7 +33,7 @@ export interface Declared {
   readonly text: string;
 }
 
-/** What an entry point exports, and the members of it, function bodies left out. */
+/** The names that an entry point exports, and the members of it, function bodies left out. */
 export function declaredIn({ file }: Entry): {
   readonly names: ReadonlySet<string>;
   readonly declared: readonly Declared[];
@@ -61,7 +61,7 @@ export function declaredIn({ file }: Entry): {
   return { names: new Set(exported.map(({ name }) => name)), declared };
 }
 
-/** What an editor shows about a member of an exported type. */
+/** An editor's text about a member of an exported type. */
 export function docsOfMember({ file }: Entry, type: string, member: string): string {
   const source = program.getSourceFile(file);
   const module = source && checker.getSymbolAtLocation(source);

@@ -8,7 +8,7 @@ import { documents, namesIn, readDocument, rowsOf, sectionOf } from "./markdown.
 import { VirtualProgram } from "./program.ts";
 import { declaredIn, entries } from "./public-names.ts";
 
-/** Where each name of a type has its row, and no other name has one. */
+/** The section in which each name of a type has its row, and no other name has one. */
 const tables: Readonly<Record<string, { page: string; section: string; type: string }>> = {
   limits: {
     page: "docs/reference/options.md",
@@ -320,7 +320,7 @@ describe("options that users can give", () => {
         kind === "type" && name.endsWith("Options") ? [{ specifier, name, where }] : [],
       ),
     );
-    // What two entry points export is one type: one table is enough.
+    // A type that two entry points export needs one table.
     const isCompared = (name: string, where: string): boolean =>
       options.some(
         (one) =>

@@ -8,7 +8,7 @@ import { root } from "../package/workspace.ts";
 import { documents, readDocument } from "./markdown.ts";
 import { toJavaScript, VirtualProgram } from "./program.ts";
 
-/** What a reader has at hand in a snippet that does not say where it comes from. */
+/** The names that a snippet may use without an import. */
 const AT_HAND = `
 import type { Receiver } from "@payhooks/core";
 import type { Express } from "express";
@@ -32,7 +32,7 @@ const inProjects = new Set(PROGRAMS.map(({ document }) => document));
 const snippets = documents().flatMap(({ path, blocks }) =>
   blocks.flatMap((block, index) => {
     const name = `${path.replace(/[^A-Za-z0-9]+/g, "-")}-${index}.ts`;
-    // What imports a file of its own project, or a package that the workspace does not have, is compiled in a project
+    // A snippet that imports a file of its own project, or a package that the workspace does not have, is compiled in a project
     // (test/package/starters.ts and apps.ts).
     const isInProject = inProjects.has(path) || /(?:from |import\()"\.\.?\//.test(block.text);
     return block.language === "ts" && !isInProject

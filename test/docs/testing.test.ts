@@ -22,7 +22,7 @@ describe("testing.md", () => {
   });
 });
 
-/** What is said of supertest is tried in packages/express/test/merchant-app.test.ts. */
+/** The page's text about supertest is tried in packages/express/test/merchant-app.test.ts. */
 describe("a signed callback", () => {
   const { publicKey, privateKey } = createTestKeys();
   const newReceiver = (): Receiver =>

@@ -39,7 +39,7 @@ const mounts = await Promise.all(
   }),
 );
 
-/** What takes the options of each section of options.md. */
+/** The function that takes the options of each section of options.md. */
 const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
   createReceiver: (options) => createReceiver({ payments: { publicKey }, ...options }),
   limits: (limits) => createReceiver({ payments: { publicKey }, limits }),
@@ -63,7 +63,7 @@ const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
   Fetch: (options) => onFetch(receiver, options),
 };
 
-/** What takes options that other pages describe, or that belong to one call. */
+/** Functions whose options are on other pages, or belong to one call. */
 const OTHERS: Readonly<Record<string, (options: Given) => unknown>> = {
   verifyPaymentCallback: (options) => verifyPaymentCallback(new Uint8Array(), { publicKey, ...options }),
   work: (options) => receiver.work(options),

@@ -440,7 +440,7 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
     });
     const first = t.send(flow, genuine(t, flow));
     first.catch(() => {});
-    // Which of the two is first does not matter: one waits for the inbox, the other is told at once.
+    // Either may be first: one waits for the inbox, the other is refused at once.
     const answer = await Promise.race([first, t.send(flow, genuine(t, flow))]);
     expectRefused(answer, 503, "ERR_OVERLOADED");
   });

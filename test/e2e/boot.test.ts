@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { testKeys } from "./merchant.ts";
 import { exchange, request } from "./wire.ts";
 
-/** What the ten lines of a merchant differ in. */
+/** The parts in which the ten lines of merchants differ. */
 interface Parts {
   readonly imports?: string;
   readonly inbox?: string;

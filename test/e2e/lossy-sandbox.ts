@@ -50,7 +50,7 @@ export function faultsIn(deliveries: readonly Delivery[]): Readonly<Record<strin
   return counts;
 }
 
-/** What handlers ran for, as `reference STATUS` or the id of a settlement, once everything has come to rest. */
+/** The events that handlers ran for, as `reference STATUS` or the id of a settlement, once everything has come to rest. */
 export async function runsOf(
   port: number,
   wanted: (run: string) => boolean,

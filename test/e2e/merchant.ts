@@ -38,7 +38,7 @@ export function testKeys(): TestKeys {
   return sharedKeys;
 }
 
-/** What tests may change about the merchant. */
+/** The parts of the merchant that tests may change. */
 export interface MerchantOptions {
   /** Over options that are there already: both flows, a memory inbox, a fake clock. */
   readonly receiver?: ((clock: FakeClock) => Partial<ReceiverOptions>) | undefined;

@@ -55,7 +55,7 @@ describe("the quick start of the README, as a process of its own", () => {
       expect(await post("/callbacks/pay", delivery)).toEqual([200, { received: true }]);
     }
     await program.until(/credit 10\.500000 for order-1 once as [0-9a-f]{48}\.deposit\n/);
-    // Whatever the copies might have run would come before this later event.
+    // A run of a copy would come before this later event.
     await post("/callbacks/pay", deposit({ event: "WITHDRAWAL", status: "FAILED", referenceId: "order-2" }));
     await program.until(/refund order-2/);
     expect(linesWith("order-1")).toHaveLength(1);

@@ -25,7 +25,7 @@ interface Paid extends CallbackFields {
 interface Shop {
   readonly t: Harness;
   readonly sandbox: Sandbox;
-  /** What the handlers of payments got. */
+  /** The statuses that the handlers of payments got. */
   readonly handled: string[];
   /** Makes a payment at the service, and returns the fields of its callback. */
   pay(outcome: "SUCCESS" | "FAILED" | "PENDING", referenceId?: string): Promise<Paid>;

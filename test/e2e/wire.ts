@@ -54,7 +54,7 @@ export class Wire {
       this.#received = Buffer.concat([this.#received, bytes]);
       wake();
     });
-    // What was received before a reset stays readable; the end shows in `closed`.
+    // The bytes received before a reset stay readable; the end shows in `closed`.
     socket.on("error", () => {});
     this.closed = new Promise((resolve) => {
       const end = (): void => {

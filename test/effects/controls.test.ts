@@ -1,4 +1,4 @@
-/** What the precautions are for: each left out, on a real PostgreSQL, and the harm that comes of it. */
+/** Leaves out each precaution in turn, on a real PostgreSQL, and shows the harm. */
 import type { EffectContext, Effects, Receiver } from "@payhooks/core";
 import { effects, type OwnClient, type Stored } from "@payhooks/core/effects";
 import { createHarness, createTestKeys, type Harness } from "@payhooks/core/testing";

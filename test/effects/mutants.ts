@@ -1,9 +1,9 @@
 /**
- * What effects must get right, line by line, each with a change of one place that gets it wrong. The tests of effects have
- * to notice every one of them: `mutants.test.ts` runs them on the changed sources.
+ * The duties of effects, line by line, each with a change of one place that breaks it. The tests of effects have to notice every
+ * one of them: `mutants.test.ts` runs them on the changed sources.
  */
 export interface EffectMutant {
-  /** What has to hold. */
+  /** The duty. */
   readonly line: string;
   /** How the name of the test begins that has to fail. */
   readonly caughtBy: string;

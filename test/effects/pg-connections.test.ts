@@ -1,4 +1,4 @@
-/** What pgEffects does with the connections of a pool: one listener while it has one, and none that stays. */
+/** Tests what pgEffects does with the connections of a pool: one listener while it has one, and none that stays. */
 import { createServer } from "node:net";
 import { pgEffects } from "@payhooks/core/effects/postgres";
 import { type Client, Pool, type PoolClient } from "pg";
@@ -84,7 +84,7 @@ describe("pgEffects", () => {
     const pool = new Pool({ connectionString: await shuttingDown(), max: 1 });
     const lost: Error[] = [];
     pool.on("error", (error) => lost.push(error));
-    // What no listener hears ends the process. A pool that knows promises alone needs one of its own.
+    // An error without a listener ends the process. A pool that knows promises alone needs one of its own.
     if (around(pool) !== pool) pool.on("connect", (client: Client) => client.on("error", () => {}));
     await expect(pgEffects(around(pool)).open()).rejects.toMatchObject({ code: "ERR_EFFECTS_UNAVAILABLE" });
     await pool.end();

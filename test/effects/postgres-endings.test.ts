@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => shop.stop());
 
-/** What the function does, and how often that has paid. */
+/** The statements of the function, and how often they have paid. */
 const ENDINGS: readonly (readonly [paid: number, ...statements: string[]])[] = [
   [0, "COMMIT"],
   [0, "ROLLBACK"],
@@ -46,7 +46,7 @@ const ENDINGS: readonly (readonly [paid: number, ...statements: string[]])[] = [
   [1, "ROLLBACK", "BEGIN", PAY, "COMMIT"],
 ];
 
-/** What the function does at its first attempt only. All of it is rolled back. */
+/** The statements of the function at its first attempt only. All of it is rolled back. */
 const FAILURES: readonly (readonly string[])[] = [
   [PAY, CAUGHT, WRONG],
   [PAY, WRONG],

@@ -1,4 +1,4 @@
-/** What is wrong with the set-up of effects is refused at the start, and said in words, whatever the client is. */
+/** The start refuses a wrong set-up of effects, and describes the fault, with every client. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { CLIENTS } from "./postgres-clients.ts";
 import { PostgresShop } from "./postgres-shop.ts";
@@ -20,7 +20,7 @@ const REMAKE = "DROP TABLE payhooks_effects; CREATE TABLE payhooks_effects";
 const TIME = "at timestamptz NOT NULL DEFAULT now()";
 const DONE = "done boolean NOT NULL DEFAULT false";
 
-/** What is done to a table that is fine, and what is said. */
+/** Changes to a table that is fine, and the words about each. */
 const TABLES: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
   ["no SELECT", "REVOKE SELECT ON payhooks_effects FROM till", /GRANT SELECT, INSERT, UPDATE, DELETE/],
   ["no INSERT", "REVOKE INSERT ON payhooks_effects FROM till", /GRANT SELECT, INSERT, UPDATE, DELETE/],
@@ -78,7 +78,7 @@ const TABLES: readonly (readonly [what: string, sql: string, said: RegExp])[] = 
   ["a role that is read-only", "ALTER ROLE till SET default_transaction_read_only = on", /set to read only/],
 ];
 
-/** What is changed in the address. */
+/** The changes to the address. */
 const ADDRESSES: readonly (readonly [what: string, (url: string) => string, said: RegExp])[] = [
   ["a wrong password", (url) => url.replace("right", "wrong"), /refused the password/],
   [

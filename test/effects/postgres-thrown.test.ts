@@ -1,4 +1,6 @@
-/** Whatever the function of ctx.transaction throws, each client gives its connection back, and the next attempt pays. */
+/**
+ * After any value thrown by the function of ctx.transaction, each client gives its connection back, and the next attempt pays.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HOSTILE } from "../support/hostile-values.ts";
 import { CLIENTS } from "./postgres-clients.ts";

@@ -1,4 +1,4 @@
-/** What exactly once must get right, on a real PostgreSQL, with each client. docs/guides/exactly-once.md has it as a table. */
+/** Tests the promises of exactly once, on a real PostgreSQL, with each client. docs/guides/exactly-once.md has it as a table. */
 import { type EffectContext, PayhooksError, type Receiver } from "@payhooks/core";
 import { createHarness, createTestKeys, type Harness } from "@payhooks/core/testing";
 import { Pool } from "pg";

@@ -57,7 +57,7 @@ it("takes an order, books its payment once, and its refund once", { timeout: 90_
   const [port, sandboxPort] = [await freePort(), await freePort()];
   const books = async (): Promise<Books> =>
     (await fetch(`http://127.0.0.1:${port}/books`)).json() as Promise<Books>;
-  /** What the shop answered to the copies of each callback. */
+  /** The shop's answers to the copies of each callback. */
   const answers = async (): Promise<readonly number[][]> => {
     const response = await fetch(`http://127.0.0.1:${sandboxPort}/sandbox/deliveries`);
     const { data } = (await response.json()) as { readonly data: readonly Sent[] };
@@ -76,7 +76,7 @@ it("takes an order, books its payment once, and its refund once", { timeout: 90_
   program.signal("SIGTERM");
   expect(await program.exitCode).toBe(0);
   expect(program.output.match(/ is (?:paid|refunded)/g)).toHaveLength(3);
-  // What came, what was done for it, and what it has come to: all of it is there to be read with SQL.
+  // SQL shows each delivery, the work done for it, and its result.
   const [events] = await server.tell(
     "SELECT count(*)::int AS count, bool_and(state = 'finished') AS done FROM payhooks.events",
   );

@@ -104,7 +104,7 @@ describe.each(shown)("the shutdown in $path", ({ text }) => {
         if (/inbox: memoryInbox\(\)/.test(code)) {
           expect(done).toEqual(references);
         } else {
-          // What had not begun was handed back.
+          // Events that had not begun were handed back.
           const next = await start(scope, code, env);
           await until("the rest", () => credited(next.program).length >= references.length - done.length);
           next.program.signal(signal);

@@ -6,7 +6,7 @@ import type { Scope } from "../faults/harness/scope.ts";
 export class SlowService {
   /** The reference of each call, answered or not. */
   readonly calls: string[] = [];
-  /** Where the handlers find it. */
+  /** The environment in which handlers find it. */
   readonly environment: { readonly SLOW_SERVICE: string };
   #waiting: ServerResponse[] | null = [];
 

@@ -60,7 +60,7 @@ describe.each(DURABLE)("a deploy on %s", (_, makeInbox) => {
           "it is done",
           async () => (await receiver.events.get(first?.eventId ?? ""))?.state === "done",
         );
-        // What had finished before does not run again.
+        // Events that had finished before do not run again.
         expect(ran).toHaveLength(EVENTS);
       },
     ));

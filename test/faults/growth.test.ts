@@ -90,7 +90,7 @@ describe("what is finished leaves nothing behind when its time is over", () => {
       const staying: string[] = [];
       for (const name of names) if (Number(await redis.tell("PTTL", name)) === -1) staying.push(name);
       expect(names.length).toBeGreaterThan(100);
-      // What names the data, the mark that replicas are waited for with, and the names of the handlers.
+      // The texts that name the data, the mark that replicas are waited for with, and the names of the handlers.
       const last = staying.map((name) => name.replace(/^.*[:}]/, ""));
       expect(last.sort()).toEqual(["handlers", "identity", "mark"]);
     }),

@@ -99,7 +99,7 @@ describe.skipIf(!(await mayMakeDisks()))("on SQLite, on a disk", { timeout: 60_0
       const { receiver } = await startReceiver(scope, sqliteInbox(join(disk, "inbox.db")), noHandler);
       await expectAccepting(receiver);
       spawnSync("dd", ["if=/dev/zero", `of=${join(disk, "other")}`, "bs=4096"], { stdio: "ignore" });
-      // What SQLite has room for in its log may still be written.
+      // A delivery for which SQLite has room in its log may still be written.
       await until("it is full", async () => (await deliver(receiver, event())) === 503);
       await expectNotAccepting(receiver, "full");
       rmSync(join(disk, "other"));

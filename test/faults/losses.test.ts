@@ -218,7 +218,7 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
       lose(file);
       if (name.includes("replaces")) renameSync(`${file}-new`, `${file}-wal`);
       expect(await deliver(one.receiver, event())).toBe(200);
-      // What a crash of the machine would leave has all four.
+      // The files that a crash of the machine would leave have all four.
       expect(unfinished(await copyOf(scope, file, ["", "-wal"]))).toBe(4);
       await expectNoticed(one, "log-removed", since);
       await accepts(one.receiver);

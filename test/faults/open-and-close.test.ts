@@ -24,7 +24,7 @@ const PROCESS_EVENTS = [
   "warning",
 ];
 
-/** What a process has open, by what the system and Node say. */
+/** The open handles of a process, from the system and from Node. */
 function open(): { readonly files: number; readonly listeners: number; readonly timers: number } {
   return {
     files: readdirSync("/proc/self/fd").length,

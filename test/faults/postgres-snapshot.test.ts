@@ -112,7 +112,7 @@ async function endMany(url: string, count: number): Promise<number> {
   return (count * 1_000) / tookMs;
 }
 
-/** What a look takes when nothing is due, and how many rows autovacuum cannot clean up. */
+/** The time of a look when nothing is due, and how many rows autovacuum cannot clean up. */
 async function costs(server: PostgresServer): Promise<{ readonly lookMs: number; readonly dead: number }> {
   const store = storeOf({ kind: "postgres", target: server.url }, {});
   await store.open();

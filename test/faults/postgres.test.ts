@@ -168,7 +168,7 @@ function failover(name: string, isSynchronous: boolean): Promise<Verdict> {
     await acknowledges(30);
     // The standby lags: what the primary is given now, it has alone.
     standby.freeze();
-    // What is on its way to it would still arrive.
+    // Data on its way to the standby would still arrive.
     await primary.tell("SELECT pg_terminate_backend(pid) FROM pg_stat_replication");
     await pause(1_000);
     await primary.kill();

@@ -15,7 +15,7 @@ import { newSeed, type Scope, until, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
 import { keys, LONG_LEASE_MS, SOUND, System } from "./harness/system.ts";
 
-/** What a process has left to do when its grace is over: connections that are being closed get 2 s by ioredis. */
+/** After its grace, a process has only connections to close: ioredis gives them 2 s. */
 const END_WITHIN_MS = GRACE_MS + 4_000;
 
 async function endsWithin(one: ProcessUnderTest): Promise<{ readonly code: number | null; tookMs: number }> {

@@ -87,7 +87,7 @@ function outOfOrder(lines: readonly LogLine[]): readonly LogLine[] {
 interface Played {
   readonly acknowledged: readonly string[];
   readonly lines: readonly LogLine[];
-  /** What became of each acknowledged word. */
+  /** The state of each acknowledged word. */
   readonly states: ReadonlyMap<string, string>;
 }
 

@@ -33,7 +33,7 @@ function sink(): { readonly stream: Writable; readonly text: () => string } {
   return { stream, text: () => text };
 }
 
-/** What is written by calls instead. */
+/** Counts the lines that are written by calls. */
 function calls(): { readonly write: (...given: readonly unknown[]) => void; readonly text: () => string } {
   const lines: string[] = [];
   return { write: (...given) => void lines.push(JSON.stringify(given)), text: () => lines.join("\n") };

@@ -82,7 +82,7 @@ export class Prometheus {
   }
 }
 
-/** What Prometheus's own tool says about a text of metrics; empty if it finds nothing to complain about. */
+/** The complaints of Prometheus's own tool about a text of metrics; empty if there are none. */
 export function lint(metrics: string): string {
   return execFileSync("promtool", ["check", "metrics"], { input: metrics, encoding: "utf8" });
 }

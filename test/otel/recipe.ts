@@ -18,7 +18,7 @@ export function dashboardExpressions(): readonly string[] {
   );
 }
 
-/** What the dashboard asks for the choices of its variables. */
+/** The queries of the dashboard for the choices of its variables. */
 export function dashboardChoices(): readonly string[] {
   const { templating } = JSON.parse(
     readFileSync(join(RECIPE, "grafana-dashboard.json"), "utf8"),

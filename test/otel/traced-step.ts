@@ -3,7 +3,7 @@ import type { Attributes } from "@opentelemetry/api";
 /** The environment variable with a {@link TracedStep}, as JSON. */
 export const TRACED_VARIABLE = "PAYHOOKS_TRACED_STEP";
 
-/** What a process does: accept an event and try it once, try it a last time, or replay it. */
+/** The step of a process: accept an event and try it once, try it a last time, or replay it. */
 export interface TracedStep {
   readonly step: "accept" | "retry" | "replay";
   readonly postgres: string;

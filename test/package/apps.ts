@@ -6,7 +6,7 @@ export interface App extends Starter {
   /** Programs of its own packages, with their arguments. */
   readonly builds: readonly (readonly [tool: string, ...args: readonly string[]])[];
   readonly runtime: "node" | "bun";
-  /** What the runtime runs, with its arguments. */
+  /** The program for the runtime, with its arguments. */
   readonly runs: readonly string[];
   /** The port in what the server prints. */
   readonly listening: RegExp;

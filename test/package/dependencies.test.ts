@@ -5,7 +5,7 @@ import { forAdapters, packageOf } from "../adapters.ts";
 import { importsIn } from "./imports.ts";
 import { packagesIn, shown, sourcesOf, type WorkspacePackage } from "./workspace.ts";
 
-/** What a package may take from its siblings. A new package is given its place here first. */
+/** The packages that each package may take from its siblings. A new package is given its place here first. */
 const mayUse: Readonly<Record<string, Readonly<Record<string, "values" | "types">> | "everything">> = {
   "@payhooks/core": {},
   ...forAdapters((adapter) => [packageOf(adapter), { "@payhooks/core": "values" }]),

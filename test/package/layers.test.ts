@@ -116,7 +116,7 @@ describe("the layers of core", () => {
 
   it("only the lowest layer sets timers and later turns, since it does so in the empty asynchronous context", () => {
     const setsTimer = /\b(?:setTimeout|setInterval|setImmediate)\(/;
-    // What users test with is no part of their processes.
+    // The testing tools of users are no part of their processes.
     const found = [...imports.keys()].filter(
       (file) =>
         !/^(?:time|testing)\//.test(file) && setsTimer.test(readFileSync(join(sources, file), "utf8")),

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
 import { root } from "./workspace.ts";
 
-/** What a file at the root exports. These are no part of any TypeScript project. */
+/** Imports the exports of a file at the root. These are no part of any TypeScript project. */
 async function setUp(file: string): Promise<unknown> {
   return ((await import(join(root, file))) as { readonly default: unknown }).default;
 }

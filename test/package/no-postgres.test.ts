@@ -1,4 +1,4 @@
-/** Where PostgreSQL is missing, the suites that start one are named, and left out. */
+/** Without PostgreSQL, the suites that start one are named, and left out. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** Where redis-server is missing and cannot be installed, as by anybody who is not root on Debian. */
+/** Runs the suites without redis-server, on a machine where it cannot be installed, as for anybody who is not root on Debian. */
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

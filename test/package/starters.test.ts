@@ -1,4 +1,4 @@
-/** What the documentation shows works at the first attempt, copied into a new project and installed from the tarballs. */
+/** Installs the documentation's code from the tarballs into a new project: it works at the first attempt. */
 import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -6,7 +6,7 @@ export interface Starter {
   readonly name: string;
   /** The document that is followed, to the letter. */
   readonly document: string;
-  /** Where the starter wants its code, by the place of the code among the document's TypeScript. */
+  /** The file for each piece of the document's code, by its place among the document's TypeScript. */
   readonly files: Readonly<Record<string, number>>;
   readonly manifest: Readonly<Record<string, unknown>>;
   /** Packages that the starter itself brings, at the workspace's version where none is named. */
@@ -15,7 +15,7 @@ export interface Starter {
   readonly own: Readonly<Record<string, unknown>>;
 }
 
-/** What `tsc --init` writes, or a framework's own, without what changes nothing here. */
+/** The options that `tsc --init` writes, or a framework's own, without those that change nothing here. */
 export const STRICT: Readonly<Record<string, unknown>> = {
   target: "esnext",
   module: "nodenext",
@@ -227,7 +227,7 @@ export const NEXT_APP: Starter = {
   },
 };
 
-/** What is added to it where handlers run in the background. */
+/** The starter's addition with handlers in the background. */
 export const NEXT_BACKGROUND: Pick<Starter, "document" | "files"> = {
   document: "docs/start/frameworks.md",
   files: { "instrumentation.ts": 0 },
@@ -238,7 +238,7 @@ export function codeOf(document: string): readonly string[] {
   return readDocument(document).blocks.flatMap(({ language, text }) => (language === "ts" ? [text] : []));
 }
 
-/** What a document tells its reader to install. */
+/** The packages that a document tells its reader to install. */
 export function installsOf(document: string): readonly string[] {
   const lines = readDocument(document).blocks.flatMap(({ language, text }) =>
     language === "sh" ? text.split("\n") : [],

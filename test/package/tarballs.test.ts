@@ -8,7 +8,7 @@ import { importsIn } from "./imports.ts";
 import { bin, install, pack, run, write } from "./pack.ts";
 import { type Manifest, packagesIn, readManifest, type WorkspacePackage } from "./workspace.ts";
 
-/** What a merchant writes with each package. */
+/** A merchant's program for each package. */
 const programs: Readonly<Record<string, Program>> = {
   ...forAdapters((adapter) => [packageOf(adapter), adapter.program]),
   "@payhooks/client": {
@@ -99,7 +99,7 @@ const env = { CONNECT_WEBHOOK_SECRET: "only-for-this-test-0123456789" };
 
 const node = (file: string): Promise<string> => run(process.execPath, [file], app, env);
 const tsc = (project: string): Promise<string> => run(bin("tsc"), ["-p", project], app);
-/** What Next.js and NestJS ask for. */
+/** The packages that Next.js and NestJS ask for. */
 const PEERS_OF_PEERS = ["react", "react-dom", "reflect-metadata", "rxjs"];
 
 /** Peers of the published packages and the types of both, at the versions that the workspace has. */
@@ -133,7 +133,7 @@ afterAll(() => rmSync(app, { recursive: true, force: true }));
 describe.each(names)("the tarball of %s", (name) => {
   const directory = join(app, "node_modules", name);
 
-  /** What the files of the build name: modules of their own, of Node, and packages. */
+  /** The names in the files of the build: modules of their own, of Node, and packages. */
   const named = (): string[] =>
     readdirSync(join(directory, "dist"))
       .filter((file) => /\.(?:c?js|d\.c?ts)$/.test(file))

@@ -1,4 +1,4 @@
-/** What cases use of vitest, for a program that runs without it, on a runtime on which it does not run. */
+/** The part of vitest that cases use, for a program without it, on a runtime on which vitest does not run. */
 import { chai, JestAsymmetricMatchers, JestChaiExpect, JestExtend } from "@vitest/expect";
 
 for (const plugin of [JestExtend, JestChaiExpect, JestAsymmetricMatchers]) chai.use(plugin);

@@ -17,7 +17,7 @@ export interface Runtime {
   readonly version: string;
 }
 
-/** What a manifest asks for, installed into a folder of its own. */
+/** A manifest's dependencies, installed into a folder of its own. */
 export interface Installation {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly folder: string;

@@ -12,7 +12,7 @@ import { onWorkerd } from "./workerd.ts";
 
 const app = mkdtempSync(join(tmpdir(), "payhooks-matrix-"));
 const LIBRARIES = ["core", "client", ...ADAPTERS.map(({ name }) => name)];
-/** What a Worker can load: frameworks on Node's own server cannot run there. */
+/** The packages that a Worker can load: frameworks on Node's own server cannot run there. */
 const ON_WORKERS = [
   "core",
   "client",

@@ -1,4 +1,4 @@
-/** What hostile senders do to a server, all at once and over sockets: afterwards it is as it was before. */
+/** Attacks a server in all ways at once and over sockets: afterwards it is as it was before. */
 import { gzipSync } from "node:zlib";
 import { createReceiver, memoryInbox, type Notice, type Receiver } from "@payhooks/core";
 import {
@@ -28,7 +28,7 @@ interface Ground {
   readonly port: number;
   readonly ran: string[];
   readonly notices: Notice[];
-  /** What the resolver of payments was asked for. */
+  /** The hints that the resolver of payments got. */
   readonly asked: string[];
   /** Lets the look-ups go that wait: those of merchants whose name begins with "gated". */
   open(): void;
@@ -123,7 +123,7 @@ const wide = Buffer.from(`{${names.map((name) => `"${name}":1`).join(",")}}`);
 const deep = Buffer.from(`{"a":${"[".repeat(30_000)}${"]".repeat(30_000)}}`);
 const numbered = Buffer.from(`{${Array.from({ length: 5_000 }, (_, n) => `"${n}":0`).join(",")}}`);
 
-/** What takes time by itself begins at all servers at once, and goes on while the rest is tried. */
+/** Slow bodies begin at all servers at once, and go on while the rest is tried. */
 const grounds = new Map<
   string,
   { readonly ground: Ground; readonly lingering: readonly Promise<string>[] }
@@ -183,7 +183,7 @@ describe.each(ON)("a server with %s", (adapter) => {
       expect(await send(forged(body))).toBe("400 ERR_SIGNATURE_INVALID");
       expect(await send(webhook(body))).toBe('200 {"received":true}');
     }
-    // Where the signature is inside the body, what would take long to parse is not parsed.
+    // If the signature is inside the body, a body that would take long to parse is not parsed.
     const unsigned = (body: Uint8Array): Buffer => request("POST", PATHS.payments, JSON_TYPE, body);
     for (const body of hostile) expect(await send(unsigned(body))).toBe("400 ERR_BODY_NOT_JSON");
     const parsed = [`{"a":${"[".repeat(4_000)}${"]".repeat(4_000)}}`, `{"a":"${"[{,".repeat(20_000)}"}`];

@@ -44,7 +44,7 @@ function asStructured(value: unknown): string | undefined {
   });
 }
 
-/** Which canaries the values show, however spelt. */
+/** The canaries that the values show, in any spelling. */
 export function canariesIn(values: readonly unknown[]): string[] {
   const texts = new Set(values.flatMap(textsOf).flatMap(readingsOf));
   return Object.entries(CANARY)
@@ -52,7 +52,7 @@ export function canariesIn(values: readonly unknown[]): string[] {
     .map(([name]) => name);
 }
 
-/** What an action throws, now or later. */
+/** The value that an action throws, now or later. */
 export async function thrownBy(action: () => unknown): Promise<unknown> {
   try {
     await action();

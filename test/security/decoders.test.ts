@@ -1,4 +1,4 @@
-/** What a store returns is input. Damaged texts are read, and whatever can be read is given to every step. */
+/** The texts that a store returns are input. Damaged texts are read, and whatever can be read is given to every step. */
 import { memoryInbox } from "@payhooks/core";
 import { decodeRecord, encodeRecord, isUnreadable } from "@payhooks/core/inbox";
 import { describe, expect, it } from "vitest";

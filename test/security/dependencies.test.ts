@@ -29,7 +29,7 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   payhooks: {},
 };
 
-/** What a merchant has already, or installs for one inbox. */
+/** The packages that a merchant has already, or installs for one inbox. */
 const PEERS: Readonly<Record<string, readonly string[]>> = {
   "@payhooks/core": ["@opentelemetry/api", "ioredis", "libsql", "mysql2", "pg"],
   ...forAdapters((adapter) => [packageOf(adapter), adapter.peers]),

@@ -1,6 +1,4 @@
-/**
- * What drivers and query builders throw, with all that they were given in it, and stores that throw it.
- */
+/** Errors that drivers and query builders throw, with all that they were given in them, and stores that throw them. */
 
 /** Makes an error out of the texts that a driver was given. */
 type Fail = (given: string) => unknown;

@@ -1,6 +1,6 @@
 /**
- * What a request may cost the others, who wait for it: everything that is done with a body of 64 KiB is counted, the
- * search for the readings of an ambiguous one apart. `npm run bench -- --abuse` shows the times.
+ * Counts the work that a request may cost the others, who wait for it: everything that is done with a body of 64 KiB, the search
+ * for the readings of an ambiguous one apart. `npm run bench -- --abuse` shows the times.
  */
 import { createReceiver, memoryInbox } from "@payhooks/core";
 import { describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ import { type Heavy, heavyDeliveries } from "./fuzz/heavy.ts";
 import { KEYS, NOW, SECRET } from "./fuzz/signed.ts";
 import { report } from "./report.ts";
 
-/** What the engine was asked for while a request was answered and its event run. */
+/** The engine's work while a request was answered and its event run. */
 interface Steps {
   jsonTexts: number;
   jsonCharacters: number;

@@ -6,7 +6,7 @@ import { formatTable, type Row } from "./table.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Where rows of the table are written. */
+    /** The file for rows of the table. */
     securityTable: string;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What is believed of a signed string is held against every body that there is for it: by brute force, each `&` either
- * separates two fields or is part of a value. What handlers are given must be what all bodies say that the service could
- * have signed, no more and no less, whichever of them arrived.
+ * Compares the reading of a signed string with all bodies that there are for it: by brute force, each `&` either separates two
+ * fields or is part of a value. What handlers are given must be what all bodies say that the service could have signed, no more
+ * and no less, whichever of them arrived.
  */
 import { isPayhooksError, type ServiceNamesOptions, serviceNames } from "@payhooks/core";
 import { CALLBACK_FIELDS } from "@payhooks/core/signature";
@@ -18,7 +18,7 @@ import type { ServiceNames } from "../../packages/core/src/names/options.ts";
 /** A body's fields but its signature, all of them text. */
 export type Body = Readonly<Record<string, string>>;
 
-/** What a receiver was told of the callbacks that it gets. */
+/** The rules of a receiver for the callbacks that it gets. */
 export interface Rules extends CallbackRules {
   readonly names: ServiceNames;
 }
@@ -121,7 +121,7 @@ const ESSENTIAL: readonly CallbackField[] = [
   "status",
   "timestamp",
 ];
-/** What customers and merchants may choose. An `&` can be in it. */
+/** The texts that customers and merchants may choose. An `&` can be in it. */
 const FREE: ReadonlySet<string> = new Set([
   "callbackUrl",
   "message",
@@ -130,7 +130,7 @@ const FREE: ReadonlySet<string> = new Set([
   "userId",
 ]);
 
-/** What the oracle knows of the fields under some names. It asks the names only, not the rules. */
+/** The oracle's knowledge of the fields under some names. It asks the names only, not the rules. */
 interface Shape {
   /** The name on the wire of each field that may be sent, by what events call it. */
   readonly wire: ReadonlyMap<string, string>;
@@ -139,7 +139,7 @@ interface Shape {
   readonly always: readonly string[];
   readonly sometimes: readonly string[];
   readonly own: ReadonlySet<string>;
-  /** What an event cannot lack, by what events call it. */
+  /** The fields that an event cannot lack, by their names in events. */
   readonly needed: readonly string[];
   readonly url: string | undefined;
   readonly urlRequired: boolean;
@@ -226,7 +226,7 @@ const textsOf = (body: Body): CallbackTexts => new Map(Object.entries(body));
 
 /**
  * The bodies that the service could have signed a string for: names are names, every field is there that always is, and
- * what the service writes itself is in order. Where the URL can be a pinned one, it is that.
+ * what the service writes itself is in order. If the URL can be a pinned one, it is that.
  *
  * @param deviating the service may also write a field in a way that is not documented, such as another form of time.
  */
@@ -254,7 +254,7 @@ export function genuineOf(canonical: string, rules: Rules, deviating = false): r
   return genuine.filter((body) => isPinned(body) || !pinned.has(start(body)));
 }
 
-/** What has to be well formed: what every callback has. */
+/** The fields that have to be well formed: those that every callback has. */
 const wellFormedPart = (body: Body, rules: Rules): CallbackTexts => {
   const { callbackUrl, ...others } = neutral(body, rules);
   return textsOf(
@@ -262,16 +262,16 @@ const wellFormedPart = (body: Body, rules: Rules): CallbackTexts => {
   );
 };
 
-/** Where a field begins in the string. */
+/** The position of a field in the string. */
 function startOf(body: Body, field: string): number {
   return canonicalOf(Object.fromEntries(Object.entries(body).filter(([name]) => name < field))).length;
 }
 
-/** What handlers are given, or that it is not run. */
+/** The fields that handlers are given, or the reason why the event is not run. */
 export type Given = Body | "ambiguous" | "malformed";
 export type Believes = (body: Body, rules: Rules) => Given;
 
-/** What handlers may be given: the fields that every genuine body agrees on, tails apart. */
+/** The fields that handlers may be given: those that every genuine body agrees on, tails apart. */
 export function agreementOf(genuine: readonly Body[], rules: Rules, looksForNames = true): Given {
   const [first, ...others] = genuine;
   if (first === undefined) return "malformed";
@@ -347,8 +347,8 @@ export function findDifference(given: Body, sent: Body): string | null {
 }
 
 /**
- * What is wrong with a way of believing bodies, on one canonical string; null when nothing is. `exact` also asks that
- * nothing is kept back that all genuine bodies agree on.
+ * Finds a fault in a way of believing bodies, on one canonical string; null when there is none. `exact` also asks that nothing is
+ * kept back that all genuine bodies agree on.
  */
 export function findFault(
   canonical: string,

@@ -110,7 +110,7 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
   };
 }
 
-/** What a receiver says while its store works, and then fails: answers, errors, notices and log lines. */
+/** Collects the words of a receiver while its store works, and then fails: answers, errors, notices and log lines. */
 export async function everythingSaid({
   inbox,
   failsInside,

@@ -186,7 +186,7 @@ describe("what a store fails with", { timeout: 60_000 }, () => {
     const inbox = sqliteInbox(breakable(database, breaker, fail), { leaseMs: 300, pollMs: 50 });
     const said = await everythingSaid({ inbox, failsInside: true, fail: breaker.fail });
     expect(canariesIn(said)).toEqual([]);
-    // What it is still says what to do.
+    // The text that is left still says what to do.
     expect(inspect(said, { depth: 9 })).toContain("ERR_INBOX_UNAVAILABLE");
   });
 });

@@ -44,7 +44,7 @@ export const SPELLINGS: readonly (readonly [how: string, write: (text: string) =
   ["in hex, in upper case", (text) => Buffer.from(text).toString("hex").toUpperCase()],
 ];
 
-/** What a text may say, read in each of these ways, however often it was escaped. */
+/** The readings of a text in each of these ways, however often it was escaped. */
 export function readingsOf(text: string): string[] {
   const plain = unescaped(text);
   const words = new Set([text, plain].flatMap((one) => one.match(/[\w+/-]{8,}/g) ?? []));

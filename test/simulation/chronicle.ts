@@ -114,7 +114,7 @@ export class Chronicle {
   readonly closings: Closing[] = [];
   /** Calls that came after the end of what they were made on. */
   readonly late: string[] = [];
-  /** Which handlers each process had. */
+  /** The handlers of each process. */
   readonly handlerSets: Map<string, number> = new Map();
   /** The write that made a begin, by its token. */
   readonly begins: Map<string, Write> = new Map();

@@ -3,7 +3,7 @@ import type { Chronicle, Fault, HandlerCall, Write } from "./chronicle.ts";
 import { BLOWS } from "./faults.ts";
 import { LATE_MS } from "./store-link.ts";
 
-/** Whether the store lost this record between two times. */
+/** True if the store lost this record between two times. */
 export function lostBetween({ losses }: Chronicle, key: string, from: number, to: number): boolean {
   return losses.some((loss) => loss.at >= from && loss.at <= to && loss.keys.has(key));
 }
@@ -27,7 +27,7 @@ export function lastWriteOf(
   return last;
 }
 
-/** Whether the store may have forgotten a record: nothing in it was unfinished, and its time was over. */
+/** True if the store may have forgotten a record: nothing in it was unfinished, and its time was over. */
 export function hasExpired({ after }: Write, now: number): boolean {
   return isFinished(after) && after.expiresAt <= now;
 }
@@ -65,7 +65,7 @@ const EVERYBODY: ReadonlySet<Fault["what"]> = new Set([
 const LONGEST_WAY_MS = 2.5;
 
 /**
- * Whether a fault explains that a handler may run twice: it happened to a process that ran this event, or to all processes, after
+ * True if a fault explains that a handler may run twice: it happened to a process that ran this event, or to all processes, after
  * one of the runs in doubt had begun.
  */
 export function isExplained(chronicle: Chronicle, eventId: string, process: string, at: number): boolean {
@@ -117,7 +117,10 @@ function hadWrongClock(chronicle: Chronicle, process: string, begunAt: number, u
   return couldNotTellTime(chronicle, process, until) || had("sleep") || had("late");
 }
 
-/** Whether a process could not notice that time had passed: its machine slept and its wall clock was set back, or the store's clock jumped. */
+/**
+ * True if a process could not notice that time had passed: its machine slept and its wall clock was set back, or the store's
+ * clock jumped.
+ */
 export function couldNotTellTime(chronicle: Chronicle, process: string, until: number): boolean {
   return (
     chronicle.faults.some(({ what, at }) => what.startsWith("store-clock") && at <= until) ||

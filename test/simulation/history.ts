@@ -191,7 +191,7 @@ class History {
     });
   }
 
-  /** Whether nothing is under way, no process is away, and no event waits. */
+  /** True if nothing is under way, no process is away, and no event waits. */
   #isAtRest(): boolean {
     const { timeline, store, storeDownUntil } = this.world;
     const { now } = timeline;

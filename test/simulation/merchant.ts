@@ -9,7 +9,7 @@ import { recordOf } from "./written.ts";
 /** The process that a merchant's handlers run in. */
 export interface MerchantProcess extends Inhabitant, Owner {
   readonly number: number;
-  /** Which of the merchant's versions is deployed in it. */
+  /** The version of the merchant that is deployed in it. */
   readonly handlerSet: number;
 }
 

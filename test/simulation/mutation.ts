@@ -5,7 +5,7 @@ import type { Mutant } from "./mutants.ts";
 
 export interface Hunt {
   readonly mutant: string;
-  /** Which invariant found it; null where none did. */
+  /** The invariant that found it; null if none did. */
   readonly foundBy: string | null;
   /** After so many histories. */
   readonly histories: number;

@@ -72,7 +72,7 @@ function isOver({ until, lengthMs }: NonNullable<Write["after"]["lease"]>, now: 
   return until <= now || until - now > lengthMs + 5_000;
 }
 
-/** Whether an event has ended because a later word of its subject has begun. */
+/** True if an event has ended because a later word of its subject has begun. */
 export function isOvertaken({ plan, writes }: Chronicle, eventId: string, until: number): boolean {
   const subjects = plan.events.flatMap((event) => {
     const { verified, eventId: usual, variantId } = deliveryOf(event);

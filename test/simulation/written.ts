@@ -55,7 +55,7 @@ export function recordOf({ store }: Pick<World, "store">, key: string): Idempote
   return recordIn(store, key);
 }
 
-/** Whether an event has ended, or waits for a person. */
+/** True if an event has ended, or waits for a person. */
 export function isFinal(state: IdempotencyRecord["slots"][string]["state"]): boolean {
   return state !== "waiting" && state !== "running";
 }

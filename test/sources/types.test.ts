@@ -1,4 +1,7 @@
-/** What compiles and what does not, with schemas of two libraries. The compiler checks this file; the test runs what it describes. */
+/**
+ * Types that compile and types that do not, with schemas of two libraries. The compiler checks this file; the test runs what it
+ * describes.
+ */
 import {
   type AnyReceiver,
   createReceiver,

@@ -16,7 +16,7 @@ export interface GuardedOptions {
   readonly cwd?: string;
   readonly uid?: number;
   readonly gid?: number;
-  /** What it gets when the process that started it has ended. Default KILL. */
+  /** The signal for it when the process that started it has ended. Default KILL. */
   readonly signal?: "KILL" | "QUIT";
 }
 

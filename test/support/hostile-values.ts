@@ -1,4 +1,4 @@
-/** What merchant's code, a driver or a runtime may throw. None of it may break what reads it. */
+/** Values that merchant's code, a driver or a runtime may throw. None of it may break what reads it. */
 
 const throws = (): never => {
   throw new Error("not to be read");

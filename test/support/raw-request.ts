@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 
-/** What a server answers to bytes that no HTTP client would send. */
+/** The answer of a server to bytes that no HTTP client would send. */
 export interface RawAnswer {
   readonly status: number;
   readonly text: string;

@@ -5,7 +5,7 @@ import { sqliteInbox } from "@payhooks/core/sqlite";
 import { paymentCallbacks } from "@payhooks/express";
 import express from "express";
 
-/** What this process says. */
+/** A message from this process to its parent. */
 export type Said =
   | { readonly what: "listens"; readonly port: number }
   | { readonly what: "begins" | "ends"; readonly effectId: string; readonly attempt: number }

@@ -29,7 +29,7 @@ const receiver = createReceiver({
   logger: { info: () => {}, warn: () => {}, error: (message, facts) => console.error(message, facts) },
 });
 
-/** What the handlers and the inbox did since the last delivery. */
+/** The work of the handlers and of the inbox since the last delivery. */
 let seen: { ran: string[]; held?: string; known?: "duplicate" | "stale" } = { ran: [] };
 const ran = (name: string): void => void seen.ran.push(name);
 
@@ -140,7 +140,7 @@ async function stop(): Promise<void> {
   const { unfinished } = await receiver.close({ graceMs: 10_000 });
   server.closeAllConnections();
   if (once) return;
-  // What is held goes with this process's memory, so close counts it too.
+  // Held events live in this process's memory and go with it, so close counts them too.
   const lost = unfinished - held;
   console.log(lost === 0 ? "Everything that was accepted is finished." : `${lost} events were not finished.`);
 }

@@ -11,7 +11,7 @@ const paint = (code: number, text: string): string => (color ? `\u001b[${code}m$
 
 const WHAT_WIDTH = 52;
 
-/** Where it listens, where the sandbox is, and how to send something by hand. */
+/** Prints the address of the receiver, the address of the sandbox, and how to send something by hand. */
 export function printFrame(base: string, sandbox: string, curl: string | null): void {
   console.log(`${paint(1, "Payhooks")} receives on`);
   console.log(`  ${base}/callbacks/pay       payment callbacks (RSA signature in the body)`);

@@ -34,7 +34,7 @@ export interface Step {
   readonly send: (service: Service) => Promise<number>;
 }
 
-/** What can be seen of a delivery from outside and from the handlers. */
+/** One delivery, as seen from outside and from the handlers. */
 export interface Outcome {
   readonly status: number;
   /** Handlers that ran because of it. */

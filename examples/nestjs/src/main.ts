@@ -10,7 +10,7 @@ import {
 } from "@payhooks/core";
 import { OnDeposit, OnSettlementApproved, OnWithdrawal, PayhooksModule } from "@payhooks/nestjs";
 
-/** Handlers are methods of any provider. Whatever its constructor asks for is injected, as everywhere in NestJS. */
+/** Handlers are methods of any provider. The arguments of its constructor are injected, as everywhere in NestJS. */
 @Injectable()
 class Payments {
   /** Runs on SUCCESS only. ctx.effectId is the same on every retry: save it with the credit, in a unique column. */

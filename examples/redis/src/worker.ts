@@ -15,7 +15,7 @@ receiver.onWithdrawal({
 await receiver.start();
 console.log("working");
 
-// What runs may end; what has not started is another worker's.
+// Begun events may end; the others are left to another worker.
 async function stop(): Promise<void> {
   const { unfinished } = await receiver.close({ graceMs: 30_000 });
   process.exitCode = unfinished === 0 ? 0 : 1;

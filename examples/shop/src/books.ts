@@ -20,7 +20,7 @@ export async function book(tx: PoolClient, from: string, to: string, amount: str
   await tx.query(sql, [from, to, amount]);
 }
 
-/** What the service has decided about a seller, and how often that was written. */
+/** Stores the service's decision about a seller, and counts how often it was written. */
 export async function decide(tx: PoolClient, account: string, state: string): Promise<void> {
   const sql = `INSERT INTO sellers VALUES ($1, $2, 1)
     ON CONFLICT (account) DO UPDATE SET state = excluded.state, decisions = sellers.decisions + 1`;

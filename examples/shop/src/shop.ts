@@ -52,7 +52,7 @@ receiver.onWithdrawal(async ({ referenceId, amount }, ctx) => {
   if (ran) console.log(`${order} is refunded: ${amount}`);
 });
 
-// Who may sell: what the service decided about an account.
+// The service's decision about an account says if the account may sell.
 receiver.onConnectedAccountApproved(({ data }, ctx) =>
   ctx.transaction((tx) => decide(tx, data.id, "approved")),
 );

@@ -1,6 +1,6 @@
 import { type Receiver, RetryAfter } from "@payhooks/core";
 
-/** Where the shop keeps its orders. In production a table with a unique index on the effect. */
+/** The shop's orders. In production a table with a unique index on the effect. */
 export interface Orders {
   /** Books a payment, unless this effect has booked it before. False where there is no such order. */
   book(reference: string, amount: string, effectId: string): Promise<boolean>;

@@ -60,7 +60,7 @@ export interface ClientErrorDetail {
  */
 export class ClientError extends Error {
   readonly code: ClientErrorCode;
-  /** What to do about it. */
+  /** The way to mend it, in words. */
   readonly fix: string;
   /** The HTTP status, if there was an answer. */
   readonly httpStatus: number | undefined;
@@ -76,7 +76,7 @@ export class ClientError extends Error {
   readonly serviceCode: string | undefined;
   /** The `request_id` of the body, if it has one. Name it when you ask the service. */
   readonly requestId: string | undefined;
-  /** What the body says of each request field, by the field's name. */
+  /** The body's remark about each request field, by the field's name. */
   readonly fields: Readonly<Record<string, string>> | undefined;
   /** The request field, header or option that is wrong. */
   readonly field: string | undefined;
@@ -110,7 +110,7 @@ export function isClientError(error: unknown): error is ClientError {
       typeof (error as { code?: unknown }).code === "string"
     );
   } catch {
-    // What throws when it is read is none of ours.
+    // An object that throws when it is read is no error of ours.
     return false;
   }
 }

@@ -17,7 +17,7 @@ export interface LookupSink {
 
 type Texts = Iterable<string> | AsyncIterable<string>;
 
-/** What {@link reconcile} looks up: either references or ids. */
+/** The transactions for {@link reconcile} to look up: either references or ids. */
 export type ToReconcile =
   | {
       readonly client: Pick<PaymentsClient, "transactionByReference">;
@@ -48,7 +48,7 @@ export type ReconcileOptions = ToReconcile & {
   readonly onResult?: ((result: ReconcileResult) => void | Promise<void>) | undefined;
 };
 
-/** What became of one reference, or of one id. */
+/** The result for one reference, or for one id. */
 export type ReconcileResult = (
   | { readonly reference: string; readonly id?: undefined }
   | { readonly id: string; readonly reference?: undefined }
@@ -66,7 +66,7 @@ export type ReconcileResult = (
     | { readonly outcome: "error"; readonly error: unknown }
   );
 
-/** What {@link reconcile} did. */
+/** The counts of one {@link reconcile}. */
 export interface ReconcileReport {
   /** In the order in which they were settled. */
   readonly results: readonly ReconcileResult[];
@@ -154,7 +154,7 @@ export async function reconcile(receiver: LookupSink, options: ReconcileOptions)
   return { results, counts, settled, remaining: [...failed, ...leftOver], aborted: isAborted() };
 }
 
-/** What is looked up, and how. */
+/** The transactions to look up, and the way to do it. */
 interface LookUps {
   readonly texts: Texts;
   readonly lookUp: PaymentsClient["transactionById"];

@@ -6,7 +6,7 @@ export type Mark = string;
 /** How many payments that were given up and are still open are known. With more, the first of them are given up once more. */
 const MAX_GIVEN_UP = 600;
 
-/** What one round leaves to the next, in whichever process. The console shows the times and the counts. */
+/** The note of one round for the next, in any process. The console shows the times and the counts. */
 export interface WatchNote {
   /** When the round began, and when it was over; null while it is not. Milliseconds since the epoch. */
   beganAt: number;
@@ -40,7 +40,7 @@ export function emptyNote(): WatchNote {
   };
 }
 
-/** Reads a note. What cannot be read counts as no note. */
+/** Reads a note. An unreadable one counts as no note. */
 export function noteIn(text: string): WatchNote {
   try {
     const note: Partial<WatchNote> | null = JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
  * Looks up open payments again and again, so that a callback that never comes is noticed. One process at a time does so: the one that has
- * a lease of the receiver's inbox. What must survive it (whose turn it is, who was given up) is in the lease's note.
+ * a lease of the receiver's inbox. The state that must survive it (whose turn it is, who was given up) is in the lease's note.
  */
 import type { LeaseView, NamedLease } from "@payhooks/core";
 import type { PaymentsClient } from "./client.ts";
@@ -68,7 +68,7 @@ export interface WatchOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** What {@link watch} has begun. */
+/** A running {@link watch}. */
 export interface Watch {
   /** Begins no further look-up, aborts the one under way, and lets another process go on. Call it before `receiver.close()`. */
   stop(): Promise<void>;
@@ -312,7 +312,7 @@ function settingsOf(options: WatchOptions): Settings {
   };
 }
 
-/** What an error may say of itself here: other words of it may name a customer. */
+/** Names an error without its message, since the message may name a customer. */
 function nameOf(error: unknown): string {
   const { name, code } = (error ?? {}) as { readonly name?: unknown; readonly code?: unknown };
   return [name, code].filter((word) => typeof word === "string" && word !== "").join(" ") || "an error";

@@ -16,7 +16,7 @@ interface Setup {
   readonly t: Harness;
   readonly service: Service;
   readonly client: PaymentsClient;
-  /** What the handlers got: `status payTxnId amount`. */
+  /** The statuses that the handlers got: `status payTxnId amount`. */
   readonly handled: string[];
 }
 

@@ -17,7 +17,7 @@ const { publicKey } = createTestKeys();
 
 interface Shop {
   readonly clock: FakeClock;
-  /** What the handlers got. */
+  /** The events that the handlers got. */
   readonly handled: string[];
   /** Each look-up: the reference, and the minute since the start. */
   readonly lookUps: string[];
@@ -27,7 +27,7 @@ interface Shop {
   readonly service: Record<string, "SUCCESS" | "FAILED" | "PENDING" | "CANCELLED" | Error>;
   readonly open: OpenPayment[];
   watch(options?: Partial<WatchOptions>): Watch;
-  /** What the watch has noted. */
+  /** The note of the watch. */
   note(): Promise<Record<string, unknown>>;
 }
 

@@ -113,7 +113,7 @@ export function codeOfReply({ body }: Reply): string | null {
   return (JSON.parse(body) as { error?: { code: string } }).error?.code ?? null;
 }
 
-/** What an action throws; fails when it does not throw, or something else. */
+/** The error of an action; fails when it throws nothing, or something else. */
 export function thrownBy(action: () => unknown): PayhooksError {
   try {
     action();
@@ -124,7 +124,7 @@ export function thrownBy(action: () => unknown): PayhooksError {
   throw new Error("nothing was thrown");
 }
 
-/** What a promise rejects with; fails when it does not, or with something else. */
+/** The error of a promise; fails when it does not reject, or rejects with something else. */
 export async function rejectedBy(action: Promise<unknown>): Promise<PayhooksError> {
   const outcome = await action.then(
     () => new Error("nothing was thrown"),

@@ -69,7 +69,7 @@ export function peerOf(event: HttpEvent): string | undefined {
   return http?.sourceIp ?? identity?.sourceIp;
 }
 
-/** What becomes of a body that cannot be used. */
+/** The fault of a body that cannot be used. */
 type Fault = { readonly code: "ERR_BODY_TOO_LARGE" | "ERR_BODY_CONSUMED"; readonly why: string };
 
 /**

@@ -93,7 +93,7 @@ export function webhooks<Mounted extends AnyReceiver>(
   const { tenant, remoteAddress = peerOf } = options;
   const mounted = mountFlow(receiver, source, checkFreezing);
   return async (event) => {
-    // What is not done when the answer is returned may be frozen with the process.
+    // Work that is not done when the answer is returned may be frozen with the process.
     const unfinished: Promise<unknown>[] = [];
     const reply = await mounted.answer({
       method: methodOf(event),

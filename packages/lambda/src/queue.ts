@@ -1,7 +1,7 @@
 import { isPayhooksError } from "@payhooks/core";
 import { type ReceiverSource, receiverOf } from "@payhooks/core/adapter";
 
-/** What a function gets from a queue of SQS: in each body the eventId that `notifyWorker` was called with. */
+/** The input of a function from a queue of SQS: in each body the eventId that `notifyWorker` was called with. */
 export interface QueueBatch {
   readonly Records: readonly { readonly messageId: string; readonly body: string }[];
 }

@@ -30,7 +30,7 @@ export type ConnectDecorator<Method extends EventMethod> = (
   options?: MethodOptions,
 ) => HandlerDecorator<EventOf<EventNamed<Method>>>;
 
-/** What a decorator leaves at a class: the method of the receiver that registers, and what it is given besides the handler. */
+/** The note of a decorator on a class: the method of the receiver that registers, and its arguments besides the handler. */
 export interface Decorated {
   readonly key: string | symbol;
   readonly registers: EventMethod | "onHeld" | "on";

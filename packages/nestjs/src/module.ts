@@ -15,7 +15,7 @@ import { PayhooksHealthIndicator } from "./health.ts";
 import { type HttpAdapter, type Mounts, mount } from "./mounting.ts";
 import { registerMethods } from "./registering.ts";
 
-/** What a factory for the module returns. */
+/** The options that a factory for the module returns. */
 export interface PayhooksFactoryOptions extends Mounts {
   /** The receiver, or a function that makes one for each application. It is started and closed with the application. */
   readonly receiver: AnyReceiver | (() => AnyReceiver | Promise<AnyReceiver>);

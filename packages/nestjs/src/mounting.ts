@@ -14,7 +14,7 @@ import getRawBody from "raw-body";
 /** Node's own request. Express, and Fastify's middleware, add the address as it was sent, and the peer's behind trusted proxies. */
 export type NodeRequest = IncomingMessage & { readonly originalUrl?: string; readonly ip?: string };
 
-/** Where a receiver is mounted. The application's global prefix and versions do not apply. */
+/** The paths at which a receiver is mounted. The application's global prefix and versions do not apply. */
 export interface Mounts {
   /** The path of each flow: of `payments`, of `connect`, and of sources by their names. */
   readonly paths?: Readonly<Record<string, string>> | undefined;
@@ -30,7 +30,7 @@ export interface ProbePaths extends ReadyOptions {
   readonly ready?: string | undefined;
 }
 
-/** What both platforms of NestJS call a function with that is mounted at a path. */
+/** The form in which both platforms of NestJS call a function that is mounted at a path. */
 type NodeHandler = (request: NodeRequest, response: ServerResponse, next: (error?: unknown) => void) => void;
 
 /** The part of NestJS's HTTP adapters that mounts functions at a path, on Express before its parsers if they are not there yet. */

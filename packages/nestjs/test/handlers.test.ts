@@ -28,7 +28,7 @@ import {
 } from "../src/index.ts";
 import { CONNECT, listening, newReceiver, PAY, PLATFORMS, payment, RECEIVED, SECRET } from "./application.ts";
 
-/** What handlers have done, in order. A provider, so that handlers get it by injection. */
+/** The handlers' work, in order. A provider, so that handlers get it by injection. */
 @Injectable()
 class Books {
   readonly entries: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * What the pages of the sandbox and of the console share.
+ * The parts that the pages of the sandbox and of the console share.
  *
  * @module
  */

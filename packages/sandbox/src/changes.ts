@@ -1,4 +1,4 @@
-/** What can change in a sandbox. */
+/** The kinds of changes in a sandbox. */
 export type ChangeTopic =
   | "transaction"
   | "delivery"

@@ -20,7 +20,7 @@ export interface ServiceNames {
   readonly api: { readonly medium: string; readonly transactionIdFields: readonly string[] };
 }
 
-/** What the sandbox asks of the names. Inside, everything has the neutral names of the specification. */
+/** The names that the sandbox uses on the wire. Inside, everything has the neutral names of the specification. */
 export interface WireNames {
   /** The header that carries the signature of a webhook. */
   readonly signatureHeader: string;

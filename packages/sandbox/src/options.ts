@@ -50,14 +50,14 @@ export interface SandboxOptions {
   readonly faults?: readonly (FaultKind | FaultRule)[] | undefined;
   /** The callback address of triggered transactions that give none. */
   readonly callbackUrl?: string | undefined;
-  /** What becomes of transactions that match no script. Default: `"SUCCESS"`. */
+  /** The outcome of transactions that match no script. Default: `"SUCCESS"`. */
   readonly outcome?: Outcome | undefined;
   /** The time from one status to the next, if a script gives none. Default: 500. */
   readonly delayMs?: number | undefined;
   readonly retry?: RetryOptions | undefined;
   /**
-   * Whether a retry repeats the bytes and the signature of the first attempt (`"same"`), or gets a new date and a new
-   * signature (`"anew"`). The specification does not say. Default: `"same"`.
+   * A retry repeats the bytes and the signature of the first attempt (`"same"`), or gets a new date and a new signature
+   * (`"anew"`). The specification does not say. Default: `"same"`.
    */
   readonly signRetries?: "same" | "anew" | undefined;
   /** How long an answer to a delivery may take. Default: 10 s. */

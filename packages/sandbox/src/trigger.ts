@@ -13,7 +13,7 @@ export interface TriggerInput {
   readonly description?: string | undefined;
   /** Default: the sandbox's `callbackUrl`. */
   readonly callback_url?: string | undefined;
-  /** What becomes of it. Default: the scripts decide. */
+  /** The outcome. Default: the scripts decide. */
   readonly outcome?: Outcome | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What a merchant keeps for each request by `AsyncLocalStorage`: a tenant, a transaction, a span. */
+/** Cases about a merchant's `AsyncLocalStorage` of each request: a tenant, a transaction, a span. */
 import { exchange } from "../../e2e/wire.ts";
 import { type Case, RECEIVED } from "../case.ts";
 import type { Deliveries } from "../deliveries.ts";

@@ -1,4 +1,4 @@
-/** Which events run, and what comes of a handler that fails or rejects. */
+/** Cases about which events run, and the result of a handler that fails or rejects. */
 import { type Case, RECEIVED, refused } from "../case.ts";
 import type { Deliveries } from "../deliveries.ts";
 import { CONNECT_PATH, PAYMENT_PATHS } from "../merchant.ts";

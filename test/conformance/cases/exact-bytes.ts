@@ -1,4 +1,4 @@
-/** Bodies that are right only to the byte. Whoever decodes one, or writes it out again, breaks it. */
+/** Bodies that are right only to the byte. An adapter that decodes one, or writes it out again, breaks it. */
 import { type Case, RECEIVED, refusedAs } from "../case.ts";
 import type { Deliveries } from "../deliveries.ts";
 import { CONNECT_PATH, PAYMENT_PATHS } from "../merchant.ts";
@@ -98,7 +98,7 @@ function paymentWithTwoAmounts(deliveries: Deliveries): Case {
     name: "duplicate names, payment",
     send: one(bytesOf(PAY, { ...genuine, rawBody })),
     answers: [RECEIVED],
-    // What was signed is the last of the two values.
+    // The signed value is the last of the two.
     effects: deliveries.ranOnce(genuine),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * What every adapter must do, over real sockets: the same bytes get the same answer, and the same handlers run. A case
- * says what is sent, and which answers and effects must come of it. It is written once and compared with every adapter.
+ * The duties of every adapter, over real sockets: the same bytes get the same answer, and the same handlers run. A case says what
+ * is sent, and which answers and effects must come of it. It is written once and compared with every adapter.
  */
 import type { ServiceNames } from "@payhooks/core";
 import type { TestKeys } from "@payhooks/core/testing";

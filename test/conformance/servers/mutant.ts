@@ -1,4 +1,4 @@
-/** What the suite exists to catch: an adapter that hands over what a parser has made of the body, written out again. */
+/** The mistake that the suite exists to catch: an adapter that serialises the parsed body again. */
 import type { AddressInfo } from "node:net";
 import express from "express";
 import {

@@ -10,7 +10,7 @@ import { newSeed, type Scope, until, withScope } from "./scope.ts";
 import { Sender } from "./sender.ts";
 import { keys, System } from "./system.ts";
 
-/** Where events run again. */
+/** The inbox and its processes. */
 export interface AgainGround {
   readonly name: string;
   inboxAt(scope: Scope): Promise<InboxConfig>;
@@ -77,7 +77,7 @@ export function runsAgain({ name, inboxAt, ledgerAt }: AgainGround): void {
       await sending;
       await atRest(system.inbox);
 
-      // What the first one had decided about when it died, it may not have told any more: one event at most. Some of these wait or run.
+      // The first process may have died before it told of its last decision: one event at most. Some of these wait or run.
       const [decided, known] = [Number(end?.detail), Number(end?.more)];
       expect([FINISHED - done, FINISHED - done - 1]).toContain(decided);
       expect(known).toBeLessThanOrEqual(FINISHED - decided);

@@ -22,7 +22,7 @@ const MINUTE_MS = 60_000;
 const SPEED = isLong ? 1 : 10;
 const minutes = (count: number): number => (count * MINUTE_MS) / SPEED;
 
-/** What came to a channel, as texts, with real times. */
+/** A channel, and the texts that came to it, with real times. */
 interface Channel {
   readonly url: string;
   readonly got: { readonly text: string; readonly at: number }[];

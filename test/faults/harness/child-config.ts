@@ -44,7 +44,7 @@ export type KillDuring = "checkpoint" | "pruning";
 /** A bulk replay, which several processes can carry out one after the other. */
 export interface BulkConfig {
   readonly name: string;
-  /** What was accepted before this time. */
+  /** Only events that were accepted before this time. */
   readonly until: number;
   readonly perSecond: number;
 }
@@ -88,7 +88,7 @@ export interface ChildConfig {
   readonly killDuring?: { readonly what: KillDuring; readonly afterUs: number };
   /** The process is stopped (SIGSTOP) once it has asked for due records, before it reads the answer. */
   readonly stopsInTake?: boolean;
-  /** What was signed is kept for a day after the end. */
+  /** The signed text is kept for a day after the end. */
   readonly keeps?: boolean;
   /** At its start, the process replays what has finished. */
   readonly bulk?: BulkConfig;

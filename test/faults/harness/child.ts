@@ -94,7 +94,7 @@ async function book(
   write("completed", key, ctx.effectId, String(ctx.attempt));
 }
 
-/** What a connected account is from now on. */
+/** Sets the state of a connected account from now on. */
 async function hear(
   { idempotency_key: key }: ConnectEvent,
   { effectId, attempt }: { readonly effectId: string; readonly attempt: number },

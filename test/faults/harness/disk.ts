@@ -45,7 +45,7 @@ function run(command: string, ...args: readonly string[]): boolean {
   return spawnSync(command, args, { stdio: "ignore" }).status === 0;
 }
 
-/** Whether tests may have disks of their own. */
+/** True if tests may have disks of their own. */
 export async function mayMakeDisks(): Promise<boolean> {
   const may = await withScope(async (scope) => Disk.make(scope, "64k") !== null);
   if (!may) console.log("the tests on disks of their own are left out: only root may mount one");

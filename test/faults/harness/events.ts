@@ -2,9 +2,9 @@ import type { PaymentStatus } from "@payhooks/core";
 import { callbackFields, type SignedDelivery, signPaymentCallback } from "@payhooks/core/testing";
 
 /**
- * What a handler of the processes under test does with an event; it stands at the start of its `referenceId`.
- * `calm`: sleeps a while and returns. `throws`: throws in its first attempt. `rejects`: is held at once. `poison`: kills
- * its process. `hangs`: never returns. `slow`: takes half a second. `long`: takes 3 s, more than a lease.
+ * The behaviour of a handler of the processes under test; it stands at the start of the event's `referenceId`. `calm`: sleeps a
+ * while and returns. `throws`: throws in its first attempt. `rejects`: is held at once. `poison`: kills its process. `hangs`:
+ * never returns. `slow`: takes half a second. `long`: takes 3 s, more than a lease.
  */
 export type Manner = "calm" | "throws" | "rejects" | "poison" | "hangs" | "slow" | "long";
 

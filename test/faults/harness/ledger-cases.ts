@@ -19,7 +19,7 @@ export interface LedgerServer {
   up(): Promise<void>;
 }
 
-/** What the cases need to know of a database. */
+/** The parts of a database that the cases need. */
 export interface LedgerCases {
   readonly database: string;
   readonly start: (scope: Scope) => Promise<LedgerServer>;

@@ -9,7 +9,7 @@ const TIMEOUTS = { lockTimeoutMs: 500, idleTimeoutMs: 1_500 } as const;
 export function postgresLedger(url: string): LedgerDatabase<pg.PoolClient> {
   const pool = new pg.Pool({ connectionString: url, max: 8 });
   pool.on("error", () => {});
-  // Without a listener, a connection that breaks would end the process. Whoever uses it is told by its query.
+  // Without a listener, a connection that breaks would end the process. Its user learns it from the query.
   pool.on("connect", (client) => client.on("error", () => {}));
   return {
     effects: pgEffects(pool, TIMEOUTS),

@@ -3,7 +3,7 @@ import type { EffectContext, Effects, HandlerContext } from "@payhooks/core";
 import { mysqlLedger } from "./ledger-mysql.ts";
 import { postgresLedger } from "./ledger-postgres.ts";
 
-/** What the processes under test are told about their ledger. */
+/** The settings of the ledger for the processes under test. */
 export interface LedgerConfig {
   /** Its protocol says which database it is. */
   readonly url: string;
@@ -11,7 +11,7 @@ export interface LedgerConfig {
   readonly isExactlyOnce: boolean;
 }
 
-/** What a handler books. */
+/** An entry that a handler books. */
 export interface Booking {
   readonly payTxnId: string;
   /** Negative for a withdrawal. */

@@ -109,7 +109,7 @@ export class PostgresServer {
   /** Starts it, or starts it again on what it has kept. Resolves once it answers. */
   async up(): Promise<void> {
     const fixed = ["-D", this.#data, "-p", String(this.port), "-h", "127.0.0.1", "-k", this.#folder];
-    // What a killed server has written stays written, since the machine goes on.
+    // Data that a killed server has written stays written, since the machine goes on.
     const options = ["fsync=off", ...this.#settings].flatMap((setting) => ["-c", setting]);
     const program = await GuardedProgram.start(join(this.#bin, "postgres"), [...fixed, ...options], {
       ...owner(),

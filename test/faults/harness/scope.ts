@@ -1,6 +1,6 @@
 export { newSeed, seededRandom } from "../../../packages/core/src/testing/store/random.ts";
 
-/** What a test has started, so that it is stopped whatever becomes of the test. */
+/** The things that a test has started, which are stopped in any case. */
 export class Scope {
   readonly #stops: (() => Promise<unknown> | unknown)[] = [];
 

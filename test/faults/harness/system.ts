@@ -59,7 +59,7 @@ export const SOUND: Pick<Verdict, "lost" | "untold" | "silentDoubles"> = {
   silentDoubles: [],
 };
 
-/** Whether the suite's own check catches an outcome. */
+/** True if the suite's own check catches an outcome. */
 export function isCaught({ lost, untold, silentDoubles }: Verdict): boolean {
   return lost.length + untold.length + silentDoubles.length > 0;
 }

@@ -123,7 +123,7 @@ function withLengths(
   return { bytes: request("POST", path, [...headers, ...lines], body), body: read };
 }
 
-/** A line is put into the head as it is. Where the parser lets it pass, the body is the one that was sent. */
+/** A line is put into the head as it is. If the parser lets it pass, the body is the one that was sent. */
 function withLine(parts: Parts, line: string): Broken {
   const { bytes, body } = whole(parts);
   const end = bytes.indexOf("\r\n") + 2;

@@ -27,7 +27,7 @@ import {
 } from "./signed.ts";
 import type { Target } from "./targets.ts";
 
-/** What came of a number of attempts. */
+/** The results of a number of attempts. */
 export interface Tally {
   readonly tried: number;
   /** Events that were run, or taken for authentic, though the service has not said that. */
@@ -63,17 +63,17 @@ function tableOf(flow: keyof typeof PATHS): ReadonlySet<string> {
 
 const TABLES = { payments: tableOf("payments"), connect: tableOf("connect") } as const;
 
-/** What a request may get whose framing is broken: the body ended before its length, or the server's parser refused it. */
+/** The answer to a request whose framing is broken: the body ended before its length, or the server's parser refused it. */
 const INCOMPLETE = '400 {"error":{"code":"ERR_BODY_INCOMPLETE"}}';
 const REFUSED_BY_PARSER: ReadonlySet<number> = new Set([400, 413, 431]);
 
 const CONNECTIONS = 8;
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
-/** What the receiver under test was told of the callbacks: nothing. */
+/** The rules of the receiver under test for callbacks: none. */
 const [, RULES] = SETTINGS[0] as (typeof SETTINGS)[number];
 
-/** What a receiver makes of a callback, with keys that are imported once: that takes longer than verifying. */
+/** A receiver's flow of callbacks, with keys that are imported once: that takes longer than verifying. */
 const CALLBACKS = paymentsFlow(
   { publicKey: undefined },
   { windowMs: NO_LIMIT, acceptTimeoutMs: NO_LIMIT, maxResolving: NO_LIMIT, clock: systemClock },
@@ -186,7 +186,7 @@ export class Fuzzer {
     return accepted > 1 ? `one delivery was acknowledged ${accepted} times` : null;
   }
 
-  /** What is wrong with a body that was answered 200, or null. */
+  /** The lie in a body that was answered 200, or null. */
   #lieIn({ of, to, body, headers }: Attempt): string | null {
     if (body === null) return "a delivery was accepted whose bytes do not say where it ends";
     if (to === "connect") {
@@ -243,7 +243,7 @@ export class Fuzzer {
     return doubtful === undefined ? null : `${doubtful} is handed on, although not every reading has it`;
   }
 
-  /** What all readings of a callback's signed string say. */
+  /** The facts on which all readings of a callback's signed string agree. */
   #agreedOf(fields: Body): Given {
     const canonical = canonicalOf(fields);
     let agreed = this.#agreed.get(canonical);

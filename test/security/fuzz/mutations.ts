@@ -22,7 +22,7 @@ export interface Attempt {
   readonly framingBroken: boolean;
   /** Nothing was changed that the service would not write so: it must be accepted. */
   readonly genuine: boolean;
-  /** What was done, in order. */
+  /** The mutations, in order. */
   readonly done: readonly string[];
 }
 
@@ -166,7 +166,7 @@ function split({ members }: Draft, random: Random): void {
     const member = { name: JSON.stringify(name), value: JSON.stringify(value.join("=")) };
     if (known < 0) members.push(member);
     else {
-      // What stood there before is swallowed by a field in front or behind, as an attacker would have it.
+      // A field in front or behind swallows the value that stood there before, as an attacker would have it.
       const before = members[known];
       members[known] = member;
       const user = members.find((one) => textOf(one.name) === "userId");

@@ -1,4 +1,4 @@
-/** What is fuzzed: the adapters on Node, each in a server of its own in this process. */
+/** The targets of the fuzzer: the adapters on Node, each in a server of its own in this process. */
 import { createHmac, timingSafeEqual, verify } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

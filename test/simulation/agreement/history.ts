@@ -5,7 +5,7 @@
 import type { EventFilter } from "../../../packages/core/src/inbox/event-query.ts";
 import type { HeldReason } from "../../../packages/core/src/protocol/held-reasons.ts";
 
-/** Which of the processes makes a call. */
+/** The process that makes a call. */
 export type By = 0 | 1;
 
 /** The change that a write makes to its record. If a record does not allow the change, it is written again as it is. */
@@ -76,7 +76,7 @@ export type Call =
   | { readonly kind: "prune"; readonly by: By }
   | { readonly kind: "canary"; readonly by: By }
   | { readonly kind: "now"; readonly by: By; readonly key: number }
-  /** Whether replicas have records at these versions or later; of some, a version that was replaced since. */
+  /** True if replicas have records at these versions or later; of some, a version that was replaced since. */
   | { readonly kind: "settled"; readonly by: By; readonly keys: readonly number[] }
   /** The process ends, and another one opens the store. */
   | { readonly kind: "reopen"; readonly by: By };

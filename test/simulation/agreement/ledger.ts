@@ -1,6 +1,6 @@
 /**
- * What the player of a history knows of the stores, which all agree so far: the versions that were written, and since when
- * each record is due. Writes are computed from it, and calls are chosen so that what the contract leaves open makes no
+ * The knowledge of the stores by which a history is played. They all agree so far: on the versions that were written, and since
+ * when each record is due. Writes are computed from it, and calls are chosen so that what the contract leaves open makes no
  * difference later.
  */
 import type { RecordIndex } from "../../../packages/core/src/inbox/record/index-of.ts";

@@ -112,7 +112,7 @@ class Player {
       case "resend":
         return this.#write(
           call.by,
-          // Whether one that is unfit was written is another question in each store.
+          // Each store has its own answer for a write that is unfit.
           (this.#ledger.calls.at(-1 - call.ago) ?? []).filter(({ isUnfit }) => !isUnfit),
         );
       case "take":
@@ -212,7 +212,7 @@ class Player {
     let taken: readonly DueRecord[] = [];
     const compared = await this.#compare(by, async (store) => {
       const looks = [await takeDue(store, limit, hideMs)];
-      // Which of them come first is open where only a part is looked at: all of them are taken.
+      // The order of a part is open: so all of them are taken.
       while (takesAll && limit > 0 && looks.at(-1)?.left !== 0 && looks.length < MOST_PAGES) {
         looks.push(await takeDue(store, limit, hideMs));
       }

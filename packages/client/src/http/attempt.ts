@@ -27,7 +27,7 @@ export type Attempt =
 
 export type BodyFailure = "too-large" | "not-text" | "lost" | "timeout" | "aborted";
 
-/** What an attempt needs besides the request. */
+/** The parts of an attempt besides the request. */
 export interface AttemptOptions {
   readonly fetch: typeof globalThis.fetch;
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 import { findMember, isObject, isText, type JsonObject, type JsonValue } from "../json.ts";
 import { bodyWithout } from "./secrets.ts";
 
-/** What the body of a failure says, without secrets. The specification shows no such body; these are the usual ones. */
+/** The useful parts of a failure's body, without secrets. The specification shows no such body; these are the usual ones. */
 export interface FailureDetail {
   readonly body?: JsonValue;
   readonly serviceCode?: string | undefined;
@@ -51,7 +51,7 @@ function first(places: readonly JsonObject[], names: readonly string[]): string 
   return undefined;
 }
 
-/** What is wrong with each field: a list of `{ field, issue }`, or an object of a text or a list of texts by name. */
+/** The fault of each field: a list of `{ field, issue }`, or an object of a text or a list of texts by name. */
 function fieldsOf(places: readonly JsonObject[]): Readonly<Record<string, string>> | undefined {
   const lists = places.flatMap(({ errors, details }) => [errors, details]);
   for (const list of lists) {

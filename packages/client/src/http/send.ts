@@ -20,7 +20,7 @@ export interface CallOptions {
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof CallOptions>(["signal", "timeoutMs", "headers"]);
 
-/** Where and how to send calls. */
+/** The address, the credentials and the limits of all calls. */
 export interface Transport {
   readonly baseUrl: string;
   /** The value of `X-API-Key`. */

@@ -47,7 +47,7 @@ const leavesOutcomeOpen = (httpStatus: number): boolean =>
 /** The redirections that only say that the request belongs elsewhere. Others may come after the work was done. */
 const MOVED: ReadonlySet<number> = new Set([301, 307, 308]);
 
-/** What the result of one attempt means for the call. */
+/** Decides from the result of one attempt how the call goes on. */
 export function judge(call: Call, attempt: Attempt, now: number): Verdict {
   const what = `${call.method} ${call.path}`;
   const movesMoney = call.reference !== undefined;

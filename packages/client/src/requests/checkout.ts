@@ -25,7 +25,7 @@ export interface Checkout<M extends string = Medium> {
   readonly description?: string | undefined;
   /** A URL with HTTPS. Without it, no callback is sent. */
   readonly callback_url?: string | undefined;
-  /** Where the customer is sent afterwards. A direct payment has other names for these members. */
+  /** The pages to which the customer is sent afterwards. A direct payment has other names for these members. */
   readonly redirects: { readonly success: string; readonly failed: string };
   /** The mediums that the hosted page offers: at least one, and none twice. */
   readonly supported_mediums: readonly M[];

@@ -34,7 +34,7 @@ export interface DirectPayment<M extends string = Medium> {
   readonly redirects?:
     | { readonly success_url?: string | undefined; readonly failure_url?: string | undefined }
     | undefined;
-  /** Whether you pay the fees. It is for payments in `USD`, and refused with another currency. */
+  /** True if you pay the fees. It is for payments in `USD`, and refused with another currency. */
   readonly merchant_pays_fee?: boolean | undefined;
   /** Further fields, which the specification does not have. They are sent beside the others. */
   readonly extra?: JsonObject | undefined;

@@ -13,13 +13,13 @@ export interface AlertChannel {
   send(message: AlertMessage, signal: AbortSignal): Promise<void>;
 }
 
-/** What each was told is kept in the inbox, where there is room for so many. */
+/** The inbox keeps a state for each channel, and has room for so many. */
 const MAX_CHANNELS = 5;
 
 /** A message was not sent. */
 export class AlertNotSent extends Error {
   override readonly name = "AlertNotSent";
-  /** Whether a later attempt may succeed. */
+  /** True if a later attempt may succeed. */
   readonly mayPass: boolean;
   /** When to try again at the earliest, in milliseconds from now; null if nobody has said. */
   readonly retryAfterMs: number | null;

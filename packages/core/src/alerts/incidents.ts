@@ -1,7 +1,7 @@
 import { type AlertMessage, type IncidentKind, KINDS } from "./message.ts";
 import type { Observed } from "./observed.ts";
 
-/** What one channel has been told of an incident, or will be told again. */
+/** The latest message about an incident to one channel, sent or to be sent again. */
 interface Told {
   /** When it was told last, as a time of the incident's life; null: never. */
   at: number | null;
@@ -60,7 +60,7 @@ const MAX_SUMMARY = 200;
 
 /** The incidents of an inbox, and what each channel has been told. They are the note of a lease, so that all processes know them. */
 export class Incidents {
-  /** Which process has looked last, and when. */
+  /** The process that looked last, and the time. */
   by = "";
   at = 0;
   readonly #all: Map<string, Incident>;
@@ -69,7 +69,7 @@ export class Incidents {
     this.#all = all;
   }
 
-  /** Reads a note. What cannot be read counts as no note. */
+  /** Reads a note. An unreadable one counts as no note. */
   static in(note: string): Incidents {
     try {
       const { version, by, at, all } = JSON.parse(note) as Note;
@@ -97,7 +97,7 @@ export class Incidents {
     for (const one of this.#all.values()) one.until = Math.max(one.until, until);
   }
 
-  /** Whether what a process sees is known here, and need not be written again. */
+  /** True if what a process sees is known here, and need not be written again. */
   knows({ incident, level, forMs }: Observed, now: number): boolean {
     const known = this.#all.get(incident);
     return known !== undefined && known.level >= level && known.until >= now + forMs / 2;

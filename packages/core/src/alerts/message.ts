@@ -1,4 +1,4 @@
-/** What an incident is about. */
+/** The kinds of incidents. */
 export type IncidentKind =
   | "overdue"
   | "held"
@@ -21,11 +21,11 @@ export interface AlertMessage {
   readonly incident: string;
   readonly kind: IncidentKind;
   readonly severity: "critical" | "warning" | "info";
-  /** What is wrong, in one sentence. */
+  /** The fault, in one sentence. */
   readonly summary: string;
-  /** What to do about it. */
+  /** The way to mend it, in words. */
   readonly advice: string;
-  /** Which application says this: the option `from`. */
+  /** The application that sends this: the option `from`. */
   readonly from: string;
   /** When the incident began, and when this was said, in milliseconds since the epoch. */
   readonly since: number;

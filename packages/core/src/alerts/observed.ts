@@ -4,7 +4,7 @@ import type { IncidentKind } from "./message.ts";
 
 /** Something that is wrong, as one process sees it now. Nobody has to take it back: it holds for a while. */
 export interface Observed {
-  /** What it is about, in every process: incidents with the same key are one. */
+  /** The subject, the same in every process: incidents with the same key are one. */
   readonly incident: string;
   readonly kind: IncidentKind;
   readonly summary: string;
@@ -16,7 +16,7 @@ export interface Observed {
   readonly isOnce: boolean;
 }
 
-/** What is looked at again and again holds for so long, so that it does not end while another process takes over. */
+/** An observation that is made again and again holds for so long, so that it does not end while another process takes over. */
 export const LOOKED_AT_MS = 150_000;
 /** Alerts of one kind are told once in a quarter of an hour. */
 const ALERT_MS = 20 * 60_000;
@@ -36,7 +36,7 @@ const LOSSES: Readonly<Record<Loss, string>> = {
   evicting: "The store drops records when it is full.",
 };
 
-/** What a notice says is wrong; null for all other notices. A `stalled` holds until its `recovered`. */
+/** The fault that a notice reports; null for all other notices. A `stalled` holds until its `recovered`. */
 export function observedIn(notice: Notice): Observed | null {
   switch (notice.type) {
     case "stalled":
@@ -64,7 +64,7 @@ export function observedIn(notice: Notice): Observed | null {
 
 function observedInAlert(alert: Extract<Notice, { readonly type: "alert" }>): Observed | null {
   const { kind, flow, code, failures, windowMs } = alert;
-  // Where nothing can be stored, the notice `stalled` says why.
+  // If nothing can be stored, the notice `stalled` says why.
   if (kind === "refused" && code === "ERR_INBOX_UNAVAILABLE") return null;
   const within = `within ${Math.round(windowMs / 60_000)} min`;
   const summaries = {
@@ -76,7 +76,7 @@ function observedInAlert(alert: Extract<Notice, { readonly type: "alert" }>): Ob
   return observed(kind, kind === "refused" ? `${flow}:${code}` : flow, summaries[kind], ALERT_MS);
 }
 
-/** What the counts of the inbox say is wrong. */
+/** The faults that the counts of the inbox show. */
 export function observedInCounts(counts: EventCounts, overdueMs: number): readonly Observed[] {
   const { held, heldBy, oldestDueMs } = counts;
   const found: Observed[] = [];

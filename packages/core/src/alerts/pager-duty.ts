@@ -4,7 +4,10 @@ import { type AlertChannel, addressOf, postJson, textOf } from "./channel.ts";
 export interface PagerDutyChannelOptions {
   /** The integration key of an integration of the type Events API v2. It is a secret. */
   readonly routingKey: string;
-  /** Where events go. Default `https://events.pagerduty.com/v2/enqueue`; accounts in Europe have `https://events.eu.pagerduty.com/v2/enqueue`. */
+  /**
+   * The address that takes the events. Default `https://events.pagerduty.com/v2/enqueue`; accounts in Europe have
+   * `https://events.eu.pagerduty.com/v2/enqueue`.
+   */
   readonly url?: string | undefined;
   /** Needed for more than one. Default `pagerduty`. */
   readonly name?: string | undefined;

@@ -1,6 +1,6 @@
 /**
  * Tells people of incidents. Each process notes what it sees. One of them, the one that has looked last, looks at the inbox for all, and
- * others come to the inbox only with news. What is open and who was told is in the note of a lease. So a message is sent once, whichever
+ * others come to the inbox only with news. The open incidents and who was told of them are in the note of a lease. So a message is sent once, whichever
  * process noticed it, and goes on to be tried if its process dies.
  *
  * If the inbox cannot be reached, nobody can write. Then the process that looked last speaks for all from what it remembers. The others
@@ -33,9 +33,9 @@ const MAX_AT_ONCE = 6;
 
 /** Options of {@link sendAlerts}. */
 export interface SendAlertsOptions {
-  /** Who is told. Each has another `name`. */
+  /** The channels that get every alert. Each has another `name`. */
   readonly to: readonly AlertChannel[];
-  /** What messages call your application, such as `shop, production`. At most 60 characters. Default `payhooks`. */
+  /** The name of your application in messages, such as `shop, production`. At most 60 characters. Default `payhooks`. */
   readonly from?: string | undefined;
   /** There is an incident if the oldest event that is due has waited for longer than this. Default 5 minutes. */
   readonly overdueMs?: number | undefined;
@@ -47,7 +47,7 @@ export interface SendAlertsOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** What {@link sendAlerts} has begun. */
+/** A running {@link sendAlerts}. */
 export interface AlertSender {
   /** Looks now, and sends what is due. For a cron job, where no timer runs. Never rejects. */
   look(): Promise<void>;
@@ -80,15 +80,15 @@ class Sender implements AlertSender {
   readonly #me: string = randomUUID();
   readonly #stopping = new AbortController();
   readonly #unobserve: () => void;
-  /** What has stalled in this process. */
+  /** The stalls of this process that have not recovered. */
   readonly #stalls = new Map<StallKind, Observed>();
-  /** What notices have said, until it is written. */
+  /** Observations from notices that are not written yet. */
   readonly #news = new Map<string, Observed>();
-  /** What is open and who was told, as far as this process knows. */
+  /** The open incidents and who was told of them, as far as this process knows. */
   #known: Incidents = Incidents.in("");
   /** It has told something that it could not write. */
   #isUnwritten = false;
-  /** Whether the inbox answers, and since when it does, or does not. */
+  /** True while the inbox answers. `#changedAt` tells since when it does, or does not. */
   #isReached = true;
   #changedAt = 0;
   #looking: Promise<void> | null = null;
@@ -185,7 +185,7 @@ class Sender implements AlertSender {
     const seen = Incidents.in(view?.note ?? "");
     if (!this.#isUnwritten) this.#known = seen;
     const isNew = now - this.#changedAt < TAKE_OVER_MS;
-    // What has stalled here may only be the inbox, of which another process tells. By the end of this time it has recovered.
+    // The stall seen here may be one of the inbox that another process reports. By the end of this time it has recovered.
     const hasNews = !isNew && [...this.#seen()].some((observed) => !seen.knows(observed, now));
     if (!this.#leads(seen, now) && !hasNews && !this.#isUnwritten) return true;
     const lease = await this.#receiver.lease(LEASE, LEASE_MS);
@@ -207,7 +207,7 @@ class Sender implements AlertSender {
     return true;
   }
 
-  /** Whether this process looks for all: it has done so last, or nobody has for long. */
+  /** True if this process looks for all: it has done so last, or nobody has for long. */
   #leads({ by, at }: Incidents, now: number): boolean {
     return by === this.#me || now - Math.max(at, this.#changedAt) >= TAKE_OVER_MS;
   }

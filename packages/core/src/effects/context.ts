@@ -1,6 +1,6 @@
 import type { HandlerContext } from "../handlers/handler.ts";
 
-/** What became of an effect. */
+/** The result of an effect. */
 export type EffectResult<T> =
   /** It is committed, and this call did it. */
   | { readonly ran: true; readonly value: T }

@@ -5,7 +5,7 @@
  */
 import type { HandlerContext } from "../handlers/handler.ts";
 
-/** What effects know about their run. */
+/** The facts about a run that its effects use. */
 export interface EffectRun {
   /** The same for every run of the handler on the event. */
   readonly effectId: string;
@@ -23,7 +23,7 @@ export interface EffectRun {
 
 /** The effects of one run of one handler. */
 export interface RunEffects<Context extends HandlerContext = HandlerContext> {
-  /** What the handler's context has besides the fields of every context. */
+  /** The members of the handler's context besides those of every context. */
   readonly methods: Pick<Context, Exclude<keyof Context, keyof HandlerContext>>;
   /** Waits for transactions that the handler did not wait for. Rejects with the error of the first that fails. */
   atRest(): Promise<void>;
@@ -32,8 +32,8 @@ export interface RunEffects<Context extends HandlerContext = HandlerContext> {
 }
 
 /**
- * Where effects are kept: the `effects` option of a receiver. Made by `effects`, or by a function for one kind of client such
- * as `pgEffects`.
+ * The storage of effects: the `effects` option of a receiver. Made by `effects`, or by a function for one kind of client such as
+ * `pgEffects`.
  */
 export interface Effects<Context extends HandlerContext = HandlerContext> {
   /** How long an effect is remembered. An event that is older than this is not run without `evenIfExpired`. */

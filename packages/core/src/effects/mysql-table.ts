@@ -26,7 +26,7 @@ export function mysqlEffectsSql(table: string = "payhooks_effects"): readonly st
   ];
 }
 
-/** What lies in the transaction while the effect is begun. It is gone when the transaction is. */
+/** The savepoint of the transaction while the effect is begun. It is gone when the transaction is. */
 const SAVEPOINT = "payhooks_effect";
 
 /** A key exists. */
@@ -94,7 +94,7 @@ export class MysqlTable {
     return changed(await query(`UPDATE ${this.name} SET done = TRUE WHERE id = ? AND NOT done`, id)) === 1;
   }
 
-  /** Whether the transaction that stored the id has ended, after a failure. A collision has ended it by itself. */
+  /** True if the transaction that stored the id has ended, after a failure. A collision has ended it by itself. */
   async hasEnded(query: Query, error: unknown): Promise<boolean> {
     if (COLLISIONS.has(numberOf(error))) return false;
     try {
@@ -198,7 +198,7 @@ export class MysqlTable {
   }
 }
 
-/** Whether the server is set to roll the whole transaction back when a lock is not free in time. */
+/** True if the server is set to roll the whole transaction back when a lock is not free in time. */
 async function endsAtTimeout(query: Query): Promise<boolean> {
   const answer = await query("SELECT 1 AS yes FROM DUAL WHERE @@innodb_rollback_on_timeout");
   return Array.isArray(answer) && answer.length > 0;

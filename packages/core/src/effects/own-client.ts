@@ -44,7 +44,7 @@ export function onceOpened(open: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Whether a claim has stored its id. Throws `ERR_EFFECT_ENDED` for an effect that has only begun. */
+/** True if a claim has stored its id. Throws `ERR_EFFECT_ENDED` for an effect that has only begun. */
 export function isClaimed({ found }: Stored): boolean {
   if (found === "begun") throw endedTransaction();
   return found === "nothing";

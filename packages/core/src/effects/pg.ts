@@ -83,7 +83,7 @@ async function connected<Client extends PgClient, T>(
 
 /**
  * Takes a connection, and listens to its errors: one without a listener would end the process. `pg` stops listening directly before
- * it calls back. Whoever waits for its promise listens a moment later, and what came in the same packet is lost on the way.
+ * it calls back. A program that waits for its promise listens a moment later, and misses an error that came in the same packet.
  */
 function taken<Client extends PgClient>(
   pool: PgPool<Client>,

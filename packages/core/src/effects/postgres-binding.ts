@@ -1,4 +1,4 @@
-/** What the effects in PostgreSQL are made of, whatever the client is: its transactions, its statements, and the table. */
+/** The transactions, the statements and the table of effects in PostgreSQL, for every client. */
 
 import type { EffectContext } from "./context.ts";
 import type { Effects } from "./effects.ts";

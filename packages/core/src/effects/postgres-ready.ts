@@ -1,6 +1,6 @@
 /**
- * Whether the table of effects can be used, found out at the start by going the way of an effect. What is refused is told in words:
- * which setting is wrong, and what to do.
+ * Checks at the start that the table of effects can be used, by going the way of an effect. A refusal says which setting is
+ * wrong, and what to do.
  */
 import { isPayhooksError, type PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
@@ -135,7 +135,7 @@ function isReadOnly(error: unknown): boolean {
   return codesOf(error).includes("25006");
 }
 
-/** Whether the role or the client was set to read only, and not the server or the database, which may be so for a while. */
+/** True if the role or the client was set to read only, and not the server or the database, which may be so for a while. */
 async function isReadOnlyByChoice(query: Query): Promise<boolean> {
   const [row] = await query(
     `SELECT (NOT pg_is_in_recovery() AND setting = 'on'

@@ -1,4 +1,4 @@
-/** What the errors of the clients for PostgreSQL mean. Some of them put the server's code elsewhere. */
+/** The meaning of the clients' errors for PostgreSQL. Some of them put the server's code elsewhere. */
 import { isAway } from "../postgres/spent.ts";
 import { isError, propertyOf, textOf } from "../protocol/reading.ts";
 

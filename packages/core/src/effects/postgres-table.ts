@@ -47,7 +47,7 @@ export function postgresEffectsSql(table: string = "payhooks_effects"): readonly
 export class PostgresTable {
   /** Its name, as it is written in statements. */
   readonly name: string;
-  /** Whether it is made at the start if it is missing. */
+  /** The table is made at the start if it is missing. */
   readonly isMade: boolean;
   readonly #lockTimeout: string;
   readonly #idleTimeout: string;
@@ -98,7 +98,7 @@ export class PostgresTable {
     return row !== undefined;
   }
 
-  /** Whether the transaction that stored the id has ended, after a failure. It may roll back. */
+  /** True if the transaction that stored the id has ended, after a failure. It may roll back. */
   async hasEnded(query: Query, id: string, { transaction }: StoredNow): Promise<boolean> {
     try {
       const [row] = await query("SELECT coalesce(pg_current_xact_id_if_assigned()::text, '') AS xid", []);

@@ -5,11 +5,11 @@ import { effectIdIn } from "./effect-ids.ts";
 import type { EffectRun, RunEffects } from "./effects.ts";
 import { isEnded } from "./errors.ts";
 
-/** What each kind of database does for one effect. */
+/** The work of each kind of database for one effect. */
 export interface EffectStorage {
   readonly scope: string;
   readonly keepMs: number;
-  /** Whether `claim` is synchronous. */
+  /** True if `claim` is synchronous. */
   readonly isSync: boolean;
   /** Runs `fn` in a transaction that also stores the id, unless the id is stored already. */
   transact(id: string, fn: (tx: unknown) => unknown, signal: AbortSignal): Promise<EffectResult<unknown>>;

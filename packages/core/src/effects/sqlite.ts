@@ -97,7 +97,7 @@ export function sqliteEffects<Handle extends SqliteHandle>(
     return value;
   }
 
-  /** Whether code inside has committed the id when the effect had only begun. */
+  /** True if code inside has committed the id when the effect had only begun. */
   function hasCommitted(id: string): boolean {
     try {
       return table.stored(id) === "begun";

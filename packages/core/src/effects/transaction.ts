@@ -3,7 +3,7 @@ import type { EffectResult } from "./context.ts";
 import { brokenTransaction, databaseAway, endedTransaction, isEnded, swallowedId } from "./errors.ts";
 import { guard } from "./guard.ts";
 
-/** What a client found when it was to store the id of an effect. */
+/** The client's answer when it was to store the id of an effect. */
 export type Stored =
   /** No such id, so it is stored now. `transaction` is passed to `finish` and `hasEnded`, such as the transaction's id. */
   | { readonly found: "nothing"; readonly transaction?: string }
@@ -15,7 +15,7 @@ export type Stored =
 /** An id that was stored by this transaction. */
 export type StoredNow = Extract<Stored, { readonly found: "nothing" }>;
 
-/** What an effect needs of a client. */
+/** The operations that effects need of a client. */
 export interface EffectsClient<Tx> {
   /**
    * Opens a transaction, calls `work` with it, and commits. Resolves to the result of `work`, once the commit is certain. If
@@ -38,13 +38,13 @@ export interface EffectsClient<Tx> {
    */
   hasEnded?(tx: Tx, id: string, stored: StoredNow, error: unknown): Promise<boolean>;
   /**
-   * Whether a transaction that failed with this error should be tried again at once, as after a deadlock or a serialization
+   * True if a transaction that failed with this error should be tried again at once, as after a deadlock or a serialization
    * failure.
    */
   isRepeatable?(error: unknown): boolean;
   /**
-   * Whether the database, before `fn` was called, could not be reached or accepted no writes. Then the event waits, and the call does
-   * not count as an attempt.
+   * True if the database, before `fn` was called, could not be reached or accepted no writes. Then the event waits, and the call
+   * does not count as an attempt.
    */
   isUnavailable?(error: unknown): boolean;
   /** Methods of a transaction that `fn` must not call, with the errors that they throw instead. */
@@ -89,7 +89,7 @@ export async function transact<Tx, T>(
   }
 }
 
-/** What a client says about an error. False if it cannot read it: a function may throw anything, even null. */
+/** Asks the client about an error. The answer is false if it cannot read it: a function may throw anything, even null. */
 export function says<Tx>(
   client: EffectsClient<Tx>,
   what: "isRepeatable" | "isUnavailable",
@@ -132,7 +132,7 @@ class Attempt<Tx, T> {
     this.#clock = clock;
   }
 
-  /** Whether `fn` was called, so that something of the merchant's may have been done. */
+  /** True if `fn` was called, so that something of the merchant's may have been done. */
   get hasCalled(): boolean {
     return this.#stored !== null;
   }

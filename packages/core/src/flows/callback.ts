@@ -11,7 +11,7 @@ export type CallbackTexts = ReadonlyMap<string, string>;
 
 /** The envelope of a payment callback: what its body says about its signature. Everything else is read from what was signed. */
 export interface CallbackBody {
-  /** What the signature covers, as its UTF-8 bytes read: an unpaired surrogate has become U+FFFD. */
+  /** The signed text, as its UTF-8 bytes read: an unpaired surrogate has become U+FFFD. */
   readonly canonical: string;
   /** The field `signature`, whatever it is. */
   readonly signature: JsonValue | undefined;
@@ -19,7 +19,7 @@ export interface CallbackBody {
   readonly merchantId: string | undefined;
 }
 
-/** What the options say about callbacks. */
+/** The options for callbacks. */
 export interface CallbackRules {
   /** The fields that a callback may have, by their names on the wire. */
   readonly wire: Wire;
@@ -38,7 +38,7 @@ const isCode = (text: string): boolean => CODE.test(text);
 const isPresent = (text: string): boolean => text !== "";
 const isAnything = (): boolean => true;
 
-/** What is known about the values of a field in the bodies that the service sends. */
+/** The known form of a field's values in the bodies that the service sends. */
 interface FieldForm {
   /** True for a well-formed value. It is not called for what follows an `&` in the value. */
   readonly fits: (text: string) => boolean;
@@ -68,7 +68,7 @@ const FIELD_FORMS: Readonly<Record<CallbackField, FieldForm>> = {
 
 /** A field that readings are searched for. */
 export interface KnownField extends WireField {
-  /** What events call it: its neutral name, or the name of an extra field. */
+  /** The key in events: its neutral name, or the name of an extra field. */
   readonly key: string;
   /** True if every body has it, so that no reading lacks it. */
   readonly required: boolean;
@@ -115,7 +115,7 @@ export function withoutWord({ fields, statusOf }: Wire): Wire {
 function knownField({ name, role, sent, free }: WireField): KnownField {
   const required = sent === "always";
   const essential = required && (role === null || sentByDefault(role) === "always");
-  // What need not be there need not be well formed either: the body that was signed has to be among the readings.
+  // Only required fields must be well formed: the body that was signed has to be among the readings.
   const fits = required && role !== null ? FIELD_FORMS[role].fits : isAnything;
   return { name, role, sent, free, key: role ?? name, required, essential, fits };
 }
@@ -203,7 +203,7 @@ function sortedNames({ object }: JsonBody, { byName, names: sorted }: Wire): rea
   return known === names.length ? sorted : names.filter((name) => name !== "signature").sort();
 }
 
-/** What is wrong with a field of the specification without which there is no event, or null. */
+/** Describes the fault of a field of the specification without which there is no event; null if there is none. */
 export function findMalformedField(texts: CallbackTexts, rules: CallbackRules): string | null {
   for (const role of CALLBACK_FIELDS) {
     const field = rules.wire.byRole.get(role);

@@ -13,8 +13,8 @@ import { rulesOf } from "./payments-options.ts";
 const MAX_FIELDS = 200;
 
 /**
- * What a person sees of a stored delivery. `rules` are those of the receiver; without them, the names are those of the
- * specification. It takes a time that grows with the delivery's length, and not faster.
+ * Shows a person a stored delivery. `rules` are those of the receiver; without them, the names are those of the specification. It
+ * takes a time that grows with the delivery's length, and not faster.
  */
 export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => Contents {
   const judge = judgeBy(rules);
@@ -55,7 +55,7 @@ function statusFields(word: string, { statusOf }: Wire): readonly ContentField[]
   ];
 }
 
-/** What a person sees of a stored delivery, for a program that does not know the receiver's options. */
+/** Shows a person a stored delivery, for a program that does not know the receiver's options. */
 export function contentsOf(delivery: StoredDelivery): Contents {
   withoutOptions ??= contentsBy(rulesOf({}, SPECIFIED_NAMES, false));
   return withoutOptions(delivery);
@@ -63,7 +63,7 @@ export function contentsOf(delivery: StoredDelivery): Contents {
 
 let withoutOptions: ReturnType<typeof contentsBy> | null = null;
 
-/** What a person sees of a stored delivery. If its flow is off, this is what a program without the receiver's options sees. */
+/** Shows a person a stored delivery. If its flow is off, this is what a program without the receiver's options sees. */
 export function contentsIn(flows: Flows, delivery: StoredDelivery): Contents {
   return (flows.get(delivery.flow)?.contents ?? contentsOf)(delivery);
 }

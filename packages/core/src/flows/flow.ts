@@ -14,7 +14,7 @@ type ReadEvent = AnyEvent | SourceEvent;
 
 /** A stored delivery, read with today's rules. */
 export class Reading {
-  /** What the inbox is asked to record. `verdict` says whether it may run. */
+  /** The event for the inbox to record. `verdict` says whether it may run. */
   readonly verified: VerifiedEvent;
   /** Documented and declared fields that the body has but the event lacks, since their reading is not certain. */
   readonly leftOut: readonly string[];
@@ -81,7 +81,7 @@ export type Verification =
       readonly ok: false;
       readonly code: DeliveryErrorCode;
       readonly why: string;
-      /** What to do, if this delivery shows it. Otherwise the most likely cause of the code is told. */
+      /** The way to mend it, if this delivery shows it. Otherwise the most likely cause of the code is told. */
       readonly fix?: string | undefined;
     };
 
@@ -102,14 +102,14 @@ export function unsetEntries(option: string, count: number): readonly SetupWarni
   return [{ what, fix }];
 }
 
-/** What only the flow of a source has. */
+/** The traits that only the flow of a source has. */
 export interface SourceTraits {
   /** The answer to a delivery that was accepted. */
   readonly received: Reply;
   readonly maxBodyBytes: number;
   /** The sender does not repeat what was refused. */
   readonly sendsOnce: boolean;
-  /** What becomes of a name that has no handler. */
+  /** The treatment of a name that has no handler. */
   readonly unhandled: "acknowledge" | "hold";
   /** The answer to a GET with this URL; null if it has none. */
   challenge(url: string): Reply | null;
@@ -117,7 +117,7 @@ export interface SourceTraits {
   check(event: SourceEvent): Promise<{ readonly event: SourceEvent } | { readonly issues: string }>;
 }
 
-/** Where deliveries come from: how they are verified and read. */
+/** A kind of deliveries: how they are verified and read. */
 export interface Flow {
   readonly name: FlowName;
   /** True if a resolver chooses the keys, so that every event belongs to a tenant that it named. */
@@ -134,7 +134,7 @@ export interface Flow {
   read(stored: StoredDelivery): Reading;
   /** Left out for the service's two flows. */
   readonly source?: SourceTraits;
-  /** What a person sees of a stored delivery. */
+  /** Shows a person a stored delivery. */
   contents(stored: StoredDelivery): Contents;
 }
 
@@ -181,7 +181,7 @@ export interface CertainReading {
   readonly reference: string | null;
   /** The merchant's reference; null if the event has none. */
   readonly referenceId: string | null;
-  /** What the event is the latest word about, and when that was said. Left out if it is no state of anything. */
+  /** The subject of which the event is a state, and the time of that state. Left out if it is no state of anything. */
   readonly subject?: { readonly name: string; readonly at: number } | undefined;
 }
 
@@ -197,7 +197,7 @@ function lifetimesOf({ windowMs, keepMs }: Lifetimes): Pick<VerifiedEvent, "rete
   return { retentionMs: windowMs + RETENTION_SLACK_MS, ...(keepMs === undefined ? {} : { keepMs }) };
 }
 
-/** What the inbox records for an event whose reading is certain. */
+/** The inbox's form of an event whose reading is certain. */
 export function eventOf(
   facts: CertainReading,
   delivery: StoredDelivery,

@@ -11,7 +11,7 @@ import {
 import { findMissing } from "./missing-field.ts";
 import { knownFields, MAX_SIGNED_PARTS, Readings } from "./readings.ts";
 
-/** What an authentic callback certainly says. */
+/** The certain content of an authentic callback. */
 export type Judgement =
   /** Every reading of the signed string says this. */
   | {

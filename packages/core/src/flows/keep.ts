@@ -1,10 +1,10 @@
 import { checkNames } from "../protocol/check-names.ts";
 import { checkTime } from "../protocol/check-number.ts";
 
-/** What is kept of an event after its end. */
+/** The parts of an event that are kept after its end. */
 export interface KeepOptions {
   /**
-   * What was signed is kept for at least so long after the event's end, in milliseconds, so that the event can be run again. It
+   * The signed text is kept for at least so long after the event's end, in milliseconds, so that the event can be run again. It
    * goes with the event's record, which is recognised as a copy for `windowMs` and a day in any case.
    */
   readonly bodiesMs: number;

@@ -8,7 +8,10 @@ import { type Awaitable, isPending } from "../time/awaitable.ts";
 import type { Clock } from "../time/clock.ts";
 import { TIME_IS_UP, withinTime } from "../time/deadline.ts";
 
-/** What a resolver may choose keys by. It comes from unverified bytes, so it may only select keys, never authorise anything. */
+/**
+ * The facts by which a resolver may choose keys. It comes from unverified bytes, so it may only select keys, never authorise
+ * anything.
+ */
 export interface KeyHint {
   /** The adapter's `tenant` option for the request. */
   readonly tenant?: string;
@@ -22,7 +25,7 @@ export interface TenantKeys<Key> {
   readonly keys: Key | readonly Key[];
 }
 
-/** What a resolver is given besides the hint, in the form of the options of `fetch`. */
+/** The resolver's options besides the hint, in the form of the options of `fetch`. */
 export interface ResolveOptions {
   /** Aborts after `acceptTimeoutMs`, when nobody waits for the answer any more. Pass it on to what you wait for. */
   readonly signal: AbortSignal;

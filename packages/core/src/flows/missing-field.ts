@@ -2,7 +2,7 @@ import { isFieldName } from "../names/fields.ts";
 import type { CallbackField } from "../signature/canonical.ts";
 import { spelt, type Wire } from "./callback.ts";
 
-/** What services call the fields without which there is no event, where they do not call them as the specification does. */
+/** Likely names for the fields without which there is no event, in services that do not use the specification's names. */
 const LIKELY: Readonly<Partial<Record<CallbackField, RegExp>>> = {
   payTxnId: /(?:tx|txn|trx|trans|transaction)_?(?:id|no|ref)$|^id$/i,
   referenceId: /^(?:.*_)?ref(?:erence)?(?:_?(?:id|no))?$/i,
@@ -16,8 +16,8 @@ const LIKELY: Readonly<Partial<Record<CallbackField, RegExp>>> = {
 const MAX_LISTED = 3;
 
 /**
- * What an unknown field could be, if a field without which there is no event begins no part of the signed string, and which option
- * says so. Null if nothing in the string looks like such a field.
+ * Guesses which unknown field is a required one under another name, if a required field begins no part of the signed string, and
+ * names the option that says so. Null if nothing in the string looks like such a field.
  */
 export function findMissing(signed: string, wire: Wire): string | null {
   const names = new Set(

@@ -50,10 +50,10 @@ export interface PaymentsFlow extends Flow {
   fromLookup(transaction: LookupTransaction, tenant: string, now: number): Promise<StoredDelivery>;
 }
 
-/** What the flow takes from the receiver. */
+/** The settings and services that the flow takes from the receiver. */
 export interface FlowContext extends ResolverLimits {
   readonly windowMs: number;
-  /** What the service calls things. Default: the names of the specification. */
+  /** The service's own names. Default: the names of the specification. */
   readonly names?: ServiceNames | undefined;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a signed string can mean.
+ * The possible readings of a signed string.
  *
  * A callback's signature covers its canonical string, `name=value` joined with `&`, in which nothing is escaped. So a
  * string may have been made from more than one body, and the body that arrived is only one way to spell it. Payhooks
@@ -33,7 +33,7 @@ import {
 /** A string of more parts is not read. A documented callback has eleven parts, and one more for each `&` in a value. */
 export const MAX_SIGNED_PARTS = 128;
 
-/** What all readings of a string say. */
+/** The facts on which all readings of a string agree. */
 export interface Agreement {
   /** The known fields on which all readings agree, by what events call them. */
   readonly texts: CallbackTexts;
@@ -96,7 +96,7 @@ function afterUrlOf(fields: readonly KnownField[]): string | null {
 export class Readings {
   /** True for a string of more than {@link MAX_SIGNED_PARTS} parts, which is not read. */
   readonly tooLong: boolean;
-  /** Where each part begins in the string. One more entry is for the end, as if there were an `&`. */
+  /** The position of each part in the string. One more entry is for the end, as if there were an `&`. */
   readonly #starts: readonly number[];
   readonly #signed: string;
   readonly #names: readonly (string | null)[];
@@ -148,15 +148,15 @@ export class Readings {
   }
 
   /**
-   * Whether some reading has each part that begins with this name. If not, the service may have written a field in an undocumented
-   * way, and the genuine value may be the one that no reading has.
+   * True if some reading has each part that begins with this name. If not, the service may have written a field in an
+   * undocumented way, and the genuine value may be the one that no reading has.
    */
   hasEach(field: CallbackField): boolean {
     const wireName = this.#known.roles.get(field);
     return this.#names.every((name, part) => name !== wireName || this.#hasStep(part));
   }
 
-  /** Whether a part of the string begins with this name. */
+  /** True if a part of the string begins with this name. */
   hasName(name: string): boolean {
     return this.#names.includes(name);
   }
@@ -169,7 +169,10 @@ export class Readings {
     );
   }
 
-  /** What all readings say. They may differ in where the value of `callbackUrl` or `message` ends: see {@link FieldValues.choose}. */
+  /**
+   * The facts on which all readings agree. They may differ in where the value of `callbackUrl` or `message` ends: see {@link
+   * FieldValues.choose}.
+   */
   agreement(): Agreement {
     const { fields } = this.#known;
     const values = fields.map(({ role }) => new FieldValues(MAY_LOSE_TAIL.has(role)));
@@ -205,7 +208,7 @@ export class Readings {
   repeated(): readonly string[] {
     const { fields, indexOf, pinnedUrls, roles, afterUrl } = this.#known;
     const urlName = roles.get("callbackUrl") ?? "";
-    // Where another free text may follow the URL, or the URL may be missing, nothing is taken for its query.
+    // If another free text may follow the URL, or the URL may be missing, nothing is taken for its query.
     const url = afterUrl === null ? -1 : this.#firstStep(urlName);
     const after = afterUrl === null ? -1 : this.#firstStep(afterUrl);
     const urlEnd = Math.max(...(this.#steps[url] ?? []));
@@ -300,7 +303,7 @@ export class Readings {
     return next;
   }
 
-  /** Whether a value is a pinned URL. Only values of the right length are compared, which few are. */
+  /** True if a value is a pinned URL. Only values of the right length are compared, which few are. */
   #isPinned(part: number, end: number): boolean {
     const value = this.#valueAt(part, end);
     for (const url of this.#known.pinnedUrls) if (value.length === url.length && value === url) return true;
@@ -316,7 +319,7 @@ export class Readings {
   }
 }
 
-/** What the readings say about one field. */
+/** The values of one field in all readings. */
 class FieldValues {
   readonly #mayLoseTail: boolean;
   #part = -1;

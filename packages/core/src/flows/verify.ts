@@ -32,7 +32,7 @@ export interface VerifiedDelivery<Event> {
 export interface VerifyPaymentOptions {
   readonly publicKey: OneOrMore<PublicKeyInput> | undefined;
   readonly expect?: PaymentExpectations | undefined;
-  /** What the service calls the fields, from `serviceNames`. */
+  /** The service's names for the fields, from `serviceNames`. */
   readonly names?: ServiceNames | undefined;
 }
 

@@ -5,7 +5,7 @@ import type { PaymentStatus } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import { propertyOf } from "../protocol/reading.ts";
 
-/** What a handler gets besides the event. */
+/** The handler's second argument, beside the event. */
 export interface HandlerContext {
   /**
    * The same for every run of this handler on this event, and different for any other. A replay with `again` has a new one. If
@@ -75,11 +75,11 @@ export interface HandlerOptions {
   readonly maxAttempts?: number | undefined;
   /** Milliseconds to wait after the given attempt (1 = the first). Default 1 s after the first, and twice as long after each, up to 1 h; ± 50 %. */
   readonly backoffMs?: ((attempt: number) => number) | undefined;
-  /** What to do if the process died while the handler ran: run it again (default), or hold the event. */
+  /** If the process died while the handler ran, run the handler again (default), or hold the event. */
   readonly onCrash?: "rerun" | "hold" | undefined;
   /**
-   * What to do if a further attempt is due while the call of an earlier one still runs in this process, past its `timeoutMs`: let
-   * the attempt fail without a call (default), or call the handler all the same.
+   * If a further attempt is due while an earlier call still runs in this process, past its `timeoutMs`, let the attempt fail
+   * without a call (default), or call the handler all the same.
    */
   readonly onTimeout?: "wait" | "rerun" | undefined;
   /**
@@ -94,7 +94,7 @@ export interface HandlerOptions {
 export interface HeldEvent extends EventFacts {
   readonly reason: HeldReason;
   readonly detail: string | null;
-  /** What its handlers get, field by field, and what was signed. */
+  /** The event's fields as its handlers get them, and the signed text. */
   readonly contents: Contents;
 }
 
@@ -132,7 +132,7 @@ export function uncounted<E extends Error>(error: E): E {
   return Object.defineProperty(error, UNCOUNTED, { value: true });
 }
 
-/** Whether a call that threw this does not count as an attempt, even if it comes from another copy of the package. */
+/** True if a call that threw this does not count as an attempt, even if it comes from another copy of the package. */
 export function isUncounted(thrown: unknown): boolean {
   return branded(thrown, UNCOUNTED) === true;
 }
@@ -149,7 +149,7 @@ export function delayOf(given: unknown): number | null {
     : null;
 }
 
-/** Whether a thrown value rejects the event, even if it comes from another copy of the package. */
+/** True if a thrown value rejects the event, even if it comes from another copy of the package. */
 export function isReject(thrown: unknown): boolean {
   return branded(thrown, REJECT) === true;
 }

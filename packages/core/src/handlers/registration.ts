@@ -8,7 +8,7 @@ import {
 import type { Handler, HandlerContext, HandlerOptions, HeldEvent, PaymentHandlers } from "./handler.ts";
 import type { Registry } from "./registry.ts";
 
-/** What a method of a receiver takes, by the name of its event. */
+/** The arguments of a receiver's method, by the name of its event. */
 type HandlersOf<Name extends EventName, Context extends HandlerContext> =
   EventOf<Name> extends PaymentEvent
     ? PaymentHandlers<EventOf<Name>, Context>

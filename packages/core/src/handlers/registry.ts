@@ -57,7 +57,7 @@ function defaultHandlerName(event: string): string {
 /** Stands for every name of a source. */
 const EVERY = "*";
 
-/** What an event's handlers are kept under. The service's own names are the same in both of its flows. */
+/** The key under which an event's handlers are kept. The service's own names are the same in both of its flows. */
 function keyOf(flow: FlowName, event: string): string {
   return Object.hasOwn(FLOWS, flow) ? event : `${flow} ${event}`;
 }
@@ -145,7 +145,7 @@ export class Registry {
       .map(({ name }) => name);
   }
 
-  /** What an event of a source is to this process. `unknown`: nothing is registered for the source at all. */
+  /** The wish of this process for an event of a source. `unknown`: nothing is registered for the source at all. */
   wishFor(source: FlowName, event: string): "handled" | "ignored" | "none" | "unknown" {
     if (this.handlersOf(source, event).length > 0) return "handled";
     if (this.isIgnored(source, event)) return "ignored";

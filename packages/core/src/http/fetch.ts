@@ -4,7 +4,7 @@ import { mountFlow, type ReceiverSource } from "./mount.ts";
 import { answerProbe, mountProbe } from "./probe-route.ts";
 import { answerRequest } from "./web.ts";
 
-/** What some platforms pass in addition to the request. */
+/** The argument that some platforms pass in addition to the request. */
 export interface FetchContext {
   /** Keeps the process alive until the promise settles. */
   waitUntil?(work: Promise<unknown>): void;
@@ -12,7 +12,7 @@ export interface FetchContext {
 
 /** Options of {@link paymentCallbacks}, {@link connectWebhooks} and {@link webhooks}. */
 export interface FetchOptions<Platform = unknown> {
-  /** Which merchant a request is for. This is a hint for the resolver. */
+  /** The merchant of a request. This is a hint for the resolver. */
   readonly tenant?: ((request: Request, platform: Platform) => string | undefined) | undefined;
   /** The sender's address, for alerts. The platform determines which header or context has it. */
   readonly remoteAddress?: ((request: Request, platform: Platform) => string | undefined) | undefined;

@@ -4,7 +4,7 @@ import { systemClock } from "../time/clock.ts";
 import { bytesOfText } from "./kept-text.ts";
 import type { BodyFault } from "./mount.ts";
 
-/** What some parsers leave behind on Node's request. */
+/** The bytes that some parsers keep on Node's request. */
 export interface KeptBody {
   readonly rawBody?: unknown;
   readonly body?: unknown;
@@ -19,9 +19,9 @@ export type ReadStream = (
 /** How an adapter reads bodies. */
 export interface ReadOptions {
   readonly read: ReadStream;
-  /** Where parsers leave the bytes, if they keep them. */
+  /** The property in which parsers keep the bytes, if they do. */
   readonly kept?: KeptBody;
-  /** What to do about a parser that keeps no bytes. */
+  /** The advice for a parser that keeps no bytes. */
   readonly fix: string;
 }
 

@@ -4,16 +4,16 @@ import { systemClock } from "../time/clock.ts";
 import { bytesOfText } from "./kept-text.ts";
 import type { BodyFault, MountedFlow } from "./mount.ts";
 
-/** What an adapter knows about a web-standard request besides the request itself. */
+/** The facts that an adapter knows about a web-standard request besides the request itself. */
 export interface RequestFacts {
   readonly remoteAddress?: string | undefined;
   readonly tenant?: string | undefined;
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /** True if something else has read the body and the request itself does not show it. */
   readonly bodyUsed?: boolean | undefined;
-  /** What the reader of the body has kept of it, by the name of the method that it was read with. */
+  /** The body that its reader has kept, by the name of the method that it was read with. */
   readonly kept?: { readonly arrayBuffer?: unknown; readonly text?: unknown } | undefined;
-  /** What to do if something else has read the body. */
+  /** The advice if something else has read the body. */
   readonly fix: string;
 }
 

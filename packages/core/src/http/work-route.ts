@@ -7,7 +7,7 @@ import { type ReceiverSource, receiverOf } from "./mount.ts";
 
 /** Options of a route that runs the events that are due. */
 export interface WorkRouteOptions {
-  /** What the caller sends as `Authorization: Bearer <secret>`. Without one, every call is refused. */
+  /** The secret that the caller sends as `Authorization: Bearer <secret>`. Without one, every call is refused. */
   readonly secret: string | undefined;
   /** Stops taking events after this time; default 10 s. Keep it below the platform's limit for a request. */
   readonly deadlineMs?: number | undefined;

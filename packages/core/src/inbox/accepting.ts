@@ -35,7 +35,7 @@ export interface Known {
 export interface AcceptPlan {
   readonly event: VerifiedEvent;
   readonly delayMs: number;
-  /** Where the event waits, if it is new. */
+  /** The lane in which the event waits, if it is new. */
   readonly lane: Lane;
   /** The kept text of an instrumentation; null if it has none. */
   readonly trace: string | null;
@@ -45,11 +45,14 @@ export interface AcceptPlan {
   readonly known: Known;
   /** The run that the same write begins, if there is something to run. Null: none. */
   readonly run: Run | null;
-  /** What is run. `next`: the event of the record that is due first. `this`: the event itself, even if it was accepted before. */
+  /**
+   * The event to run. `next`: the event of the record that is due first. `this`: the event itself, even if it was accepted
+   * before.
+   */
   readonly runs: "next" | "this";
 }
 
-/** What became of an event, or which fact is still needed to decide. */
+/** The result for an event, or the fact that is still needed to decide. */
 export type AcceptAnswer =
   | { readonly kind: "needs"; readonly need: Need }
   | {

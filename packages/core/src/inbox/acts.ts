@@ -5,7 +5,7 @@ import { describeError } from "../protocol/foreign-error.ts";
 import { Stopwatch } from "../time/clock.ts";
 import type { Environment } from "../time/environment.ts";
 
-/** What a process does with an event that needs the store: accept it, take it when it is due, and write how its run ended. */
+/** The acts on an event that need the store: accept it, take it when it is due, and write how its run ended. */
 export type Act = "accept" | "take" | "end";
 
 const ACTS: readonly Act[] = ["accept", "take", "end"];
@@ -13,7 +13,7 @@ const ACTS: readonly Act[] = ["accept", "take", "end"];
 /** How long only a real success is believed, once real events have failed although canaries pass. */
 const DOUBT_MS = 60_000;
 
-/** What one act has shown. */
+/** The evidence for one act. */
 class Evidence {
   readonly stall: Stall;
   /** Since the last success, of an event or of a canary. */
@@ -33,7 +33,7 @@ class Evidence {
 }
 
 /**
- * What this process can do with its store, as events and canaries have shown it lately.
+ * The acts that this process can do with its store, as events and canaries have shown lately.
  *
  * An event counts for more than a canary, since it also writes what it can be found by. The first canary that passes after a
  * failure ends that failure. If an event then fails again, only one that passes ends it, or a minute without another failure. The

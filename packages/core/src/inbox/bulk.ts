@@ -17,7 +17,7 @@ export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "curso
   readonly reason?: BulkReason | readonly BulkReason[] | undefined;
 }
 
-/** Which events a decision is about: one, several, or all that match. */
+/** The events of a decision: one, several, or all that match. */
 export type Which = string | readonly string[] | BulkFilter;
 
 /** How a decision about several events is carried out. */
@@ -37,10 +37,10 @@ export interface BulkOptions {
   readonly progress?: ((outcome: BulkOutcome, report: BulkReport) => void) | undefined;
 }
 
-/** What became of one event of a bulk. */
+/** The result for one event of a bulk. */
 export interface BulkOutcome {
   readonly eventId: string;
-  /** What it was named by; null for an event that has none. */
+  /** The reason by which it was named; null for an event that has none. */
   readonly reason: BulkReason | null;
   /** `left-out`: its reason was not named. With `dryRun`, `decided` is what would be. */
   readonly outcome: Decided | "left-out";
@@ -48,7 +48,7 @@ export interface BulkOutcome {
   readonly event: StoredEvent | null;
 }
 
-/** What became of a bulk. */
+/** The result of a bulk. */
 export interface BulkReport {
   /** To go on with it: see {@link BulkOptions.name}. */
   readonly name: string;

@@ -83,7 +83,7 @@ export class Canary {
     return Math.max(AGAIN_MS, SILENCE_MS - acts.silentMs(this.#shown));
   }
 
-  /** What canaries of this process can show now. */
+  /** The acts that canaries of this process can show now. */
   get #shown(): readonly Act[] {
     return this.#takers.isTaking() ? RUNNING : ACCEPTING;
   }

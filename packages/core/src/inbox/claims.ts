@@ -12,7 +12,7 @@ import type { RecordStore } from "./store.ts";
 
 const DEADLINE_MS = 2_000;
 
-/** Who has a reference. */
+/** The holder of a reference. */
 export type Holder = Pick<Claimed, "owner" | "token">;
 
 /** Is told why the store did not answer. */

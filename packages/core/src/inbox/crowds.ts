@@ -3,13 +3,13 @@ import type { Places } from "./places.ts";
 import type { StoredDelivery } from "./record/event.ts";
 import type { Lane } from "./record/lane.ts";
 
-/** What events are alike by: their tenant and their name. */
+/** The tenant and the name, by which events are alike. */
 export interface Likeness {
   readonly name: string;
   readonly delivery: Pick<StoredDelivery, "tenant">;
 }
 
-/** What was accepted here without being begun is forgotten after so long, since other processes may have run it. */
+/** An event that was accepted here and not begun is forgotten after so long, since other processes may have run it. */
 const FORGOTTEN_MS = 60_000;
 
 /**

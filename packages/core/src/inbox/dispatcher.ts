@@ -8,7 +8,7 @@ import { isUnreadable } from "./record/codec.ts";
 import { LANES, type Lane, type Lanes } from "./record/lane.ts";
 import type { DueRecord, RecordStore } from "./store.ts";
 
-/** What a dispatcher takes from its inbox. */
+/** The parts of the inbox that a dispatcher uses. */
 export interface DispatcherParts {
   readonly store: RecordStore;
   readonly environment: Environment;

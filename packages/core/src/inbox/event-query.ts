@@ -2,7 +2,7 @@ import type { FlowName } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { EventState } from "./record/index-of.ts";
 
-/** Which events to list: those that match all of the fields. */
+/** Selects the events that match all of the fields. */
 export interface EventFilter {
   /** `any` has the finished ones, too. Default: everything that is not `finished`. */
   readonly state?: EventState | "any" | undefined;
@@ -22,9 +22,9 @@ export interface EventFilter {
 }
 
 /**
- * Which events to list, and which part of that list. With `id` or `referenceId`, events of every state are found unless `state`
- * says otherwise, and `tenant` belongs to it: without one, only events without a tenant are found. An event that is held because
- * it can be read in several ways is found by what any of its readings says.
+ * Selects events, and one part of their list. With `id` or `referenceId`, events of every state are found unless `state` says
+ * otherwise, and `tenant` belongs to it: without one, only events without a tenant are found. An event that is held because it
+ * can be read in several ways is found by what any of its readings says.
  */
 export interface EventQuery extends Omit<EventFilter, "state"> {
   /** `finished` is any end. Default: `unfinished`; with `id` or `referenceId`: any. */
@@ -33,6 +33,6 @@ export interface EventQuery extends Omit<EventFilter, "state"> {
   readonly limit?: number | undefined;
   /** The `next` of the previous page. Default: the first page. */
   readonly cursor?: string | null | undefined;
-  /** Which end of the list comes first, by the time of acceptance. Default `oldest`. */
+  /** The end of the list that comes first, by the time of acceptance. Default `oldest`. */
   readonly first?: "oldest" | "newest" | undefined;
 }

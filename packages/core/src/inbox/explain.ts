@@ -10,21 +10,21 @@ export interface ExplainedMoment {
 }
 
 /**
- * What the record of an event says, in plain sentences. Those of `past` have values of the delivery, what handlers threw and what people
+ * The record of an event in plain sentences. Those of `past` have values of the delivery, what handlers threw and what people
  * noted. The others have no value of a delivery, and no text from outside but the names of handlers.
  */
 export interface Explanation {
-  /** What arrived, how it was read, and what has happened since, in the order of time. */
+  /** The arrival, the reading and all that has happened since, in the order of time. */
   readonly past: readonly ExplainedMoment[];
-  /** Where the event is now, and why. */
+  /** The state of the event, and its reason. */
   readonly now: readonly string[];
   /** How far each handler is that has been called, or is to be called again. */
   readonly handlers: readonly string[];
-  /** What happens next if nobody does anything. */
+  /** The future of the event if nobody does anything. */
   readonly next: readonly string[];
-  /** What a person can do. */
+  /** The actions that a person can take. */
   readonly advice: readonly string[];
-  /** Which decisions can be made about it now. */
+  /** The decisions that can be made about it now. */
   readonly decisions: readonly ("replay" | "discard" | "retry")[];
 }
 

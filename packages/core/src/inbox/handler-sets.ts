@@ -1,7 +1,7 @@
 /**
- * Which handlers the receivers on the same data have. An event runs in any of these processes, so a process that lacks a handler
- * is told about it at its start: once for each set of handlers, or a rolling deploy, and two applications that share an inbox,
- * would be told at every start.
+ * The names of the handlers that receivers on the same data have. An event runs in any of these processes, so a process that
+ * lacks a handler is told about it at its start: once for each set of handlers, or a rolling deploy, and two applications that
+ * share an inbox, would be told at every start.
  */
 import { isDeepStrictEqual } from "node:util";
 
@@ -40,7 +40,7 @@ function introduced(
   };
 }
 
-/** Where small texts are kept beside the data, if anywhere. */
+/** The store for small texts beside the data, if there is one. */
 interface Notes {
   readNote?(name: string): Promise<string | null>;
   writeNote?(name: string, text: string): Promise<void>;

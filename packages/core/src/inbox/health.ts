@@ -29,7 +29,7 @@ const NOT_COUNTED: CountsOfHealth = {
   oldestDueMs: null,
 };
 
-/** Says whether an event could be accepted now and would run. What events and canaries have shown is known before anybody asks. */
+/** Says whether an event could be accepted now and would run. Events and canaries have shown it before anybody asks. */
 export class HealthCheck {
   readonly #parts: InboxParts;
   readonly #ready: () => Promise<void>;
@@ -108,7 +108,7 @@ export class HealthCheck {
     return counts;
   }
 
-  /** What an action resolves to, or something else if it takes too long. The action must not reject. */
+  /** Resolves to the action's value, or to the other value if the action takes too long. The action must not reject. */
   #within<T>(limitMs: number, action: Promise<T>, otherwise: () => T): Promise<T> {
     return new Promise((resolve) => {
       const cancel = this.#parts.environment.after(limitMs, () => resolve(otherwise()));

@@ -12,7 +12,7 @@ const LOOKED_FOR_MS = 10_000;
 /** How many held events are read at once to see whose they are. */
 const PAGE = 1_000;
 
-/** Whose events are held. */
+/** The owners of held events. */
 interface Owners {
   /** How many events were held when the store was asked, and how many this process has held since. */
   held: number;
@@ -46,7 +46,7 @@ export class HeldRoom {
     }
     if (mayHaveOneMore(tenant, held, free)) return;
     const owners = await this.#ownersOf(held);
-    // Whose the others are that were held in the meantime is not known. They count for every tenant.
+    // The tenants of the others that were held in the meantime are not known. They count for every tenant.
     const own = (owners.byTenant.get(label(tenant)) ?? 0) + Math.max(0, held - owners.held);
     if (mayHaveOneMore(tenant, own, free)) return;
     throw new PayhooksError(

@@ -8,16 +8,16 @@ import type { Ending, LeaseData, StepChange } from "./record/lease.ts";
 import type { SubjectAnswer } from "./record/subject.ts";
 import type { SharedTexts } from "./texts.ts";
 
-/** What an operator wants to know. Counts are null where the inbox did not answer. */
+/** The state of an inbox for an operator. Counts are null where the inbox did not answer. */
 export interface Health {
   /**
-   * Whether an event could be accepted now, and would be run by a process that runs events. Real events have shown it within the
+   * True if an event could be accepted now, and would be run by a process that runs events. Real events have shown it within the
    * last seconds, or a synthetic record that went the same way.
    */
   readonly ok: boolean;
   /** Why not, in words; null if `ok`. They are for the people who run the program, and may name servers. */
   readonly detail: string | null;
-  /** What fails; null if `ok`. See the notice `stalled`. */
+  /** The act that fails; null if `ok`. See the notice `stalled`. */
   readonly failing: StallKind | null;
   /**
    * When this process last noticed that stored events were lost, or may have been, in milliseconds since the epoch; null if
@@ -36,15 +36,18 @@ export interface Health {
 
 /** The lease of a run. It is given to the {@link Runner}. */
 export interface Lease {
-  /** What is run. */
+  /** The content of the leased slot. */
   readonly data: LeaseData;
   /** Cancelled when the lease is lost, or when the inbox closes and the grace period is over. */
   readonly cancellation: Cancellation;
-  /** Where to call the handlers: in the context of the request that accepted the event and so began this run, or in the empty one. */
+  /**
+   * The context in which handlers are called: that of the request that accepted the event and so began this run, or the empty
+   * one.
+   */
   readonly context: AsyncContext;
   /**
-   * Whether a handler may be called now. `hand-back`: no, since the inbox is closing, or the lease is over; the event is to be released.
-   * `lost`: no, another process has the event, or may have it.
+   * Tells if a handler may be called now. `hand-back`: no, since the inbox is closing, or the lease is over; the event is to be
+   * released. `lost`: no, another process has the event, or may have it.
    */
   mayCall(): "yes" | "hand-back" | "lost";
   /**
@@ -93,7 +96,7 @@ export interface Runner {
   /** How often a step of an event may be tried; 0 if this process does not have its handler. Left out: nobody knows. Pure. */
   maxAttempts?(event: string, step: string): number;
   /**
-   * Whether this process has the flow. An event of another one is left alone, for a process that has it. Left out: it has every
+   * True if this process has the flow. An event of another one is left alone, for a process that has it. Left out: it has every
    * flow. Pure.
    */
   hasFlow?(flow: string): boolean;
@@ -127,7 +130,7 @@ export interface WorkOptions {
   readonly concurrency: number;
 }
 
-/** What {@link Inbox.work} did. */
+/** The counts of one {@link Inbox.work}. */
 export interface WorkReport {
   /** Runs that ended, however they ended. */
   readonly ran: number;
@@ -167,9 +170,11 @@ export interface RunEventOptions {
   readonly context?: AsyncContext | undefined;
 }
 
-/** Where accepted events are stored until they are handled. It is the one storage decision that a user makes. */
+/** Stores accepted events until they are handled. It is the one storage decision that a user makes. */
 export interface Inbox {
-  /** What an acknowledged event survives: a graceful end of the process, a crash of the host, or the loss of a machine. */
+  /**
+   * The loss that an acknowledged event survives: a graceful end of the process, a crash of the host, or the loss of a machine.
+   */
   readonly durability: "process" | "host" | "replicated";
   /** Sets the callback for notices that concern the whole inbox rather than one run. */
   observe(notify: (notice: Happening) => void): void;
@@ -199,7 +204,7 @@ export interface Inbox {
   readonly events: Events;
   /** Small texts beside the events, which all processes share. Leases of tasks are made of them. */
   readonly texts: SharedTexts;
-  /** Whether the inbox answers, and how much waits in it. */
+  /** Tells if the inbox answers, and how much waits in it. */
   health(): Promise<Health>;
   /** Hands back the events whose handlers were not called yet. Waits for the others until `graceMs` is over. */
   close(options: { readonly graceMs: number }): Promise<{ readonly unfinished: number }>;

@@ -22,7 +22,7 @@ const MAX_LIMIT = 1_000;
 /** How many pages of the store one call reads at most. A filter that few events match would make the call long otherwise. */
 const MAX_LOOKS = 20;
 
-/** Which part of a list to return. */
+/** One part of a list. */
 interface Part {
   readonly limit: number;
   readonly cursor: ListCursor | null;
@@ -103,7 +103,9 @@ export class Look {
     return pageOf(events, cursor);
   }
 
-  /** What the record of an id has, for a store that does not search. Entries with several readings are not among it. */
+  /**
+   * Lists the events in the record of an id, for a store that does not search. Entries with several readings are not among them.
+   */
   async #ofRecord(
     filter: EventFilter,
     tenant: string,
@@ -124,7 +126,7 @@ export class Look {
 }
 
 /**
- * What a query asks the store for.
+ * The store's filter for a query.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`
  */

@@ -58,7 +58,7 @@ export class LossWatch {
       }
       await this.#list();
     } catch {
-      // That says nothing about the data. But perhaps the store is away.
+      // An error proves nothing about the data. But perhaps the store is away.
       this.#suspect();
     }
   }

@@ -1,7 +1,7 @@
 import type { EventFilter } from "./event-query.ts";
 import type { EventLabels } from "./record/index-of.ts";
 
-/** Whether an event matches the filter. Finished events match only if the filter asks for `finished` or `any`. */
+/** True if an event matches the filter. Finished events match only if the filter asks for `finished` or `any`. */
 export function matches(event: EventLabels, filter: EventFilter): boolean {
   const { state, since, until } = filter;
   if (state === undefined ? event.state === "finished" : state !== "any" && event.state !== state)

@@ -29,7 +29,7 @@ export interface MoveOptions {
   readonly environment?: Environment | undefined;
 }
 
-/** What a move has done, or would do with `dryRun`. */
+/** The result of a move; with `dryRun`, the result that it would have. */
 export interface MoveReport {
   /** Records that have left the old store, including the references of `oneSuccessPerReference`. */
   readonly records: number;
@@ -289,7 +289,7 @@ function emptied({ key, record }: Moving): Pick<Swap, "key" | "record" | "index"
   };
 }
 
-/** Whether the new store knows at least as much: the same events, each as far or further. */
+/** True if the new store knows at least as much: the same events, each as far or further. */
 function knows({ record }: Versioned, { key, record: old, index }: Moving): boolean {
   if (isUnreadable(record)) return false;
   if (index.events.length === 0) return record.id === old.id;

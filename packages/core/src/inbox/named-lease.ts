@@ -6,7 +6,7 @@ import type { SharedTexts } from "./texts.ts";
  * note for whoever has the task next.
  */
 export interface NamedLease {
-  /** What the last holder has noted, in this process or another one; empty if nobody has. */
+  /** The last holder's note, from this process or another one; empty if there was no holder. */
   readonly note: string;
   /**
    * Lets the lease last for its full time from now on, and replaces the note, of at most 15,000 characters.
@@ -17,11 +17,11 @@ export interface NamedLease {
   end(note: string): Promise<boolean>;
 }
 
-/** What everybody may see of a task. */
+/** The public view of a task. */
 export interface LeaseView {
-  /** What the last holder has noted. */
+  /** The last holder's note. */
   readonly note: string;
-  /** Whether a process has it now. */
+  /** True if a process has it now. */
   readonly isTaken: boolean;
 }
 
@@ -55,14 +55,14 @@ export async function takeLease(
     texts.change<boolean>(text, (stored, now) => {
       const known = leaseIn(stored);
       if (known.token !== token) return { answer: lastsMs === 0 && known.token === `${token}.`, text: null };
-      // What has ended has another token, so that nobody writes under it once more.
+      // A lease that has ended gets another token, so that nobody writes under it once more.
       const next = lastsMs === 0 ? `${token}.` : token;
       return { answer: true, text: textOf({ token: next, until: now + lastsMs, forMs: lastsMs, note }) };
     });
   return { note, keep: (note) => write(note, forMs), end: (note) => write(note, 0) };
 }
 
-/** What is stored of a lease; null if nobody has ever taken it. */
+/** Reads a lease from the store; null if nobody has ever taken it. */
 export async function viewLease(texts: SharedTexts, name: string): Promise<LeaseView | null> {
   return texts.change<LeaseView | null>(textName(name), (stored, now) => {
     const known = leaseIn(stored);

@@ -12,14 +12,14 @@ const QUICK = 1 / 8;
 /** A store that takes longer than so many leases to answer counts as one that takes so long. */
 const SLOWEST = 2;
 
-/** What the parts of one inbox share. */
+/** The shared parts of one inbox. */
 export class InboxParts {
   readonly store: RecordStore;
   readonly environment: Environment;
   readonly records: Records;
   readonly claims: Claims;
   readonly leaseMs: number;
-  /** What this process can do with the store, as far as it has tried lately. */
+  /** The acts that this process can do with the store, as far as it has tried lately. */
   readonly acts: Acts;
   /** Passes notices that concern the whole inbox to its observer. */
   notify: (notice: Happening) => void = () => {};

@@ -32,7 +32,7 @@ export function lookedAt(known: Looks | null, now: number): Looks {
 /** Prunes the store of an inbox. */
 export class Pruning {
   readonly #parts: InboxParts;
-  /** What this process knows, for a store that keeps no notes. */
+  /** The looks that this process knows, for a store that keeps no notes. */
   #looks: Looks | null = null;
 
   constructor(parts: InboxParts) {

@@ -50,7 +50,7 @@ export interface Change<T> {
   readonly onFailure?: ((cause: unknown) => void) | undefined;
 }
 
-/** What became of a change. */
+/** The result of a change. */
 export interface Changed<T> {
   readonly answer: T;
   /** The version of the record that the answer is about; null if there is no record. */
@@ -62,7 +62,7 @@ interface Known extends Versioned {
   readonly index?: RecordIndex;
 }
 
-/** What was seen in the store, by the request with this number. Null: there was no such record. */
+/** A record as the request with this number has seen it. Null: there was no such record. */
 interface Seen {
   readonly known: Known | null;
   readonly request: number;
@@ -134,7 +134,7 @@ export class Records {
     const isNext = !entry.isBusy;
     entry.isBusy = true;
     if (!isNext) await new Promise<void>((go) => entry.waiting.push(go));
-    // What the change before this one has seen is newer than a guess.
+    // The change before this one has seen a newer state than a guess.
     else if (guess !== undefined) entry.seen = { known: guess, request: GUESSED };
     try {
       if (!isNext && entry.failure !== null && this.#isOver(until)) throw entry.failure;
@@ -277,7 +277,7 @@ export class Records {
         return { kind: "written", isUnclear };
       }
       if (result.kind === "unknown") isUnclear = true;
-      // That it was not made this time says nothing about an earlier sending of the same write.
+      // A write that was not made this time proves nothing about an earlier sending of the same write.
       else if (result.kind !== "not-written" || !isUnclear) return { ...result, isUnclear };
       await pause(result.cause);
     }

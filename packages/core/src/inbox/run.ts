@@ -43,13 +43,13 @@ export interface RunHost {
 /** For whom a run is begun. */
 export interface RunWish {
   readonly runner: Runner;
-  /** Where its handlers are called. */
+  /** The context in which its handlers are called. */
   readonly context: AsyncContext;
   /** True for a run in the background, which waits for a place. */
   readonly inBackground: boolean;
-  /** Where the event waited. Default: with the usual ones. */
+  /** The lane in which the event waited. Default: with the usual ones. */
   readonly lane?: Lane;
-  /** Whether it skips the backoff. Default null: it does not. */
+  /** Skips the backoff, for this reason. Default null: it does not. */
   readonly force?: BeginOptions["force"];
 }
 
@@ -124,7 +124,7 @@ export class Run implements Lease {
     });
   }
 
-  /** What is run. Only once the run has begun. */
+  /** The content of the leased slot. Only once the run has begun. */
   get data(): LeaseData {
     if (this.#data === null) throw new Error("the run has not begun");
     return this.#data;
@@ -144,7 +144,7 @@ export class Run implements Lease {
     return this.#called;
   }
 
-  /** The record could not be read when something was to be written. Whoever ran the event again would get no further. */
+  /** The record could not be read when something was to be written. Another run would get no further. */
   get isBroken(): boolean {
     return this.#broken;
   }
@@ -369,7 +369,7 @@ export class Run implements Lease {
     }
   }
 
-  /** Another process has the event, or may have it. Whatever this process still does may happen twice. */
+  /** Another process has the event, or may have it. Effects of this process from now on may happen twice. */
   #lose(): void {
     if (this.#lost) return;
     this.#lost = true;

@@ -32,7 +32,7 @@ export interface Looker {
   canary(due: DueRecord): Promise<void>;
 }
 
-/** What gets no place within this time is handed back. Handlers have become slower than when it was taken. */
+/** An event that gets no place within this time is handed back. Handlers have become slower than when it was taken. */
 const PATIENCE_MS = 250;
 /** The answer about a record whose flow only other processes have. */
 const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
@@ -60,7 +60,7 @@ export class Runs {
   readonly #active = new InFlight<string, Run>();
   /** Records with a run that a look was given meanwhile, and so has hidden. */
   readonly #hidden = new Set<string>();
-  /** What looks have found, and is not begun yet. */
+  /** Events that looks have found, and that are not begun yet. */
   readonly #taken = new LaneQueues<Taken>();
   /** Begun runs that wait for a place. */
   readonly #waiting = new LaneQueues<Run>();

@@ -1,7 +1,7 @@
 import { ONLY_TENANT } from "./record/keys.ts";
 
 /**
- * Whether a tenant that has `own` places of a bounded room may have one more. It may have as many as it leaves free: half of the
+ * True if a tenant that has `own` places of a bounded room may have one more. It may have as many as it leaves free: half of the
  * room if it is alone, a third if another one takes all that it may. So something is always left for a tenant that has little.
  * Events without a tenant may take the whole room.
  */

@@ -29,20 +29,20 @@ export interface Swap {
   readonly version: string;
   /** Neither the store nor its caller may change this object. */
   readonly record: IdempotencyRecord;
-  /** What the record can be found by after this write. */
+  /** The keys by which the record can be found after this write. */
   readonly index: RecordIndex;
-  /** What the record could be found by before this write; null if there was none. */
+  /** The keys by which the record could be found before this write; null if there was none. */
   readonly before: RecordIndex | null;
   /**
    * The store's clock when the write was computed. If that is ahead of the clock now, or over 5 s behind it, the store refuses
    * the write and answers `conflict`.
    */
   readonly at: number;
-  /** Whether to tell other processes that something is due. This is a hint, which may get lost. */
+  /** Tell other processes that something is due. This is a hint, which may get lost. */
   readonly announce: boolean;
 }
 
-/** What became of one write. */
+/** The result of one write. */
 export type SwapResult =
   | { readonly kind: "written" }
   /** Nothing was written. `current` is what the store has; null for nothing. */
@@ -59,7 +59,7 @@ export interface DueRecord extends Versioned {
   readonly key: string;
 }
 
-/** What {@link RecordStore.takeDue} found. */
+/** The records that {@link RecordStore.takeDue} found. */
 export interface DueRecords {
   /** Oldest first in each lane. */
   readonly records: readonly DueRecord[];
@@ -83,11 +83,11 @@ export interface KnownRecord {
 /** A page of a scan. */
 export interface Scanned {
   readonly records: readonly DueRecord[];
-  /** Where the next page begins; null if this is the last. A page may be empty without being the last. */
+  /** The start of the next page; null if this is the last. A page may be empty without being the last. */
   readonly next: string | null;
 }
 
-/** Where a list continues: after the event with this id, which was accepted at this time. */
+/** The position at which a list continues: after the event with this id, which was accepted at this time. */
 export interface ListCursor {
   readonly acceptedAt: number;
   readonly eventId: string;
@@ -98,17 +98,17 @@ export interface ListedEvent {
   readonly eventId: string;
   readonly acceptedAt: number;
   readonly versioned: Versioned;
-  /** What the store's own lists say about the event. If left out, the record says it. */
+  /** The event's summary in the store's own lists. If left out, the record says it. */
   readonly summary?: EventSummary | undefined;
 }
 
-/** Which end of a list comes first. Events are ordered by their time of acceptance, then by their id. */
+/** The end of a list that comes first. Events are ordered by their time of acceptance, then by their id. */
 export type ListOrder = "oldest" | "newest";
 
 /** A page of a list. */
 export interface Listed {
   readonly events: readonly ListedEvent[];
-  /** Where the next page begins; null if this is the last. A page may be empty without being the last. */
+  /** The start of the next page; null if this is the last. A page may be empty without being the last. */
   readonly next: ListCursor | null;
 }
 
@@ -124,8 +124,8 @@ export interface Counts {
 }
 
 /**
- * Where records live. A store offers a compare-and-swap of several records and an index of what is due. Everything that is
- * difficult is done by the engine above it.
+ * Stores records. A store offers a compare-and-swap of several records and an index of what is due. Everything that is difficult
+ * is done by the engine above it.
  *
  * Every method may throw or reject. That says nothing about the outcome, and the engine may call the method again. Notices and
  * logs repeat only the kind and the code of a foreign error, since its message may contain what the store was given. Throw a
@@ -137,7 +137,7 @@ export interface RecordStore {
   readonly immediate?: boolean;
   /** Only one process uses this store, and its records end with that process. */
   readonly endsWithProcess?: boolean;
-  /** What is wrong with the set-up of the store but does not stop it. Known once the store is open. */
+  /** Faults in the set-up of the store that do not stop it. Known once the store is open. */
   readonly warnings?: readonly SetupWarning[];
   /** Connects, checks the database, and creates what is missing. Idempotent. */
   open(): Promise<void>;

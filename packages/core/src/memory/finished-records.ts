@@ -27,7 +27,7 @@ function signedAtOf(folded: string): number {
 /** How many records are looked at, at each write, whose signed time may have come. */
 const LOOKED_AT = 2;
 
-/** What is kept of one tenant. It stays when no record is left in it, since it knows what was forgotten. */
+/** The records of one tenant. It stays when no record is left in it, since it knows what was forgotten. */
 interface Share extends Placed {
   /** Its records that may make room. */
   readonly folded: LRUCache<string, string>;
@@ -59,7 +59,7 @@ export class FinishedRecords {
     return this.#shares.get(tenant)?.forgottenBefore ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** Whether a further record of this tenant may be signed in the future. None of these makes room for another. */
+  /** True if a further record of this tenant may be signed in the future. None of these makes room for another. */
   hasRoomAhead(tenant: string): boolean {
     return mayHaveOneMore(tenant, this.#shares.get(tenant)?.ahead ?? 0, this.#max - this.#ahead.size);
   }
@@ -73,7 +73,7 @@ export class FinishedRecords {
     return unfold(this.#peek(key), now);
   }
 
-  /** Whether the packed text of a record fits a condition. */
+  /** True if the packed text of a record fits a condition. */
   mayFit(key: string, fits: (folded: string) => boolean): boolean {
     const folded = this.#peek(key);
     return folded !== undefined && fits(folded);

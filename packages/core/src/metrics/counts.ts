@@ -3,7 +3,7 @@ import { oldestDueSeconds, stateCounts } from "./measure.ts";
 import { GAUGES } from "./table.ts";
 import { writeMetric } from "./text.ts";
 
-/** The counts of an inbox as a text for Prometheus. What is not known is left out. */
+/** The counts of an inbox as a text for Prometheus. Unknown counts are left out. */
 export function prometheusCounts(
   health: Pick<Health, "waiting" | "retrying" | "running" | "held" | "oldestDueMs">,
 ): string {

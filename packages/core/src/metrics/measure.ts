@@ -4,7 +4,7 @@ import type { FlowName } from "../protocol/events.ts";
 import type { DeliveryEnd, HandlerEnd } from "../receiver/instrumentation.ts";
 import type { Attributes, CounterName, HistogramName } from "./table.ts";
 
-/** Where measurements go. */
+/** The receiver of measurements. */
 export interface Sink {
   count(metric: CounterName, attributes: Attributes): void;
   time(metric: HistogramName, seconds: number, attributes: Attributes): void;
@@ -26,7 +26,7 @@ export function measureDelivery(sink: Sink, flow: FlowName, end: DeliveryEnd, se
   sink.time("acceptDuration", seconds, attributes);
 }
 
-/** A call of a handler. What it has thrown is not among the attributes: a merchant's errors may have any name. */
+/** A call of a handler. Its error is not among the attributes: a merchant's errors may have any name. */
 export function measureHandler(
   sink: Sink,
   { flow, handler }: { readonly flow: FlowName; readonly handler: string },
@@ -78,7 +78,7 @@ export function measureNotice(sink: Sink, happening: Happening): void {
   }
 }
 
-/** The counts of an inbox as values of the gauge `events`, by state. What is not known is left out. */
+/** The counts of an inbox as values of the gauge `events`, by state. Unknown counts are left out. */
 export function stateCounts(health: Pick<Health, "waiting" | "retrying" | "running" | "held">): readonly {
   readonly attributes: Attributes;
   readonly count: number;

@@ -3,7 +3,7 @@
  * those have a name, and begin with `payhooks.` otherwise.
  */
 
-/** What is measured. */
+/** One metric. */
 export interface Metric {
   readonly name: string;
   readonly kind: "counter" | "histogram" | "gauge";

@@ -10,7 +10,7 @@ export interface MysqlPool {
   getConnection(...given: never[]): unknown;
 }
 
-/** Where a MySQL inbox is kept: a URL, or a pool of `mysql2`. */
+/** The place of a MySQL inbox: a URL, or a pool of `mysql2`. */
 export type MysqlTarget = string | MysqlPool;
 
 /** A value that is put into a statement. */
@@ -45,7 +45,7 @@ const ATTEMPTS = 4;
 /** How long to wait for the end of connections. */
 const CLOSE_MS = 1_000;
 
-/** Which settings of a pool lead to the same server, as the same user. All others are about the program's own answers. */
+/** The settings of a pool that lead to the same server, as the same user. All others are about the program's own answers. */
 const SHARED = [
   ...["host", "port", "socketPath", "localAddress", "stream", "ssl", "compress", "database", "user"],
   ...[
@@ -63,7 +63,7 @@ const SHARED = [
 const READING = { typeCast: true, rowsAsArray: false, nestTables: false, namedPlaceholders: false };
 
 /**
- * What each session begins with, whatever the server's and the user's defaults are. Values are escaped for this `sql_mode`. At
+ * The beginning of each session, independent of the server's and the user's defaults. Values are escaped for this `sql_mode`. At
  * level "read committed", a statement locks the rows that it finds, and no gaps between them.
  */
 function beginning(timeoutMs: number): string {

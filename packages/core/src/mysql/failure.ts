@@ -1,4 +1,4 @@
-/** What the failures of MySQL and MariaDB mean. Both have the same numbers for the errors that matter here. */
+/** The meaning of the failures of MySQL and MariaDB. Both have the same numbers for the errors that matter here. */
 import type { SwapResult } from "../inbox/store.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
@@ -48,8 +48,8 @@ const isNotMade = (error: unknown): boolean => numberOf(error) === 1205 || isNoR
 const isAtFault = is(1406, 1264, 1366, 1048, 1153, 3140);
 
 /**
- * What the failure of a transaction means for its writes. An error that is in no list counts as unknown, as the loss of the connection
- * does: the transaction may have been committed.
+ * The meaning of a transaction's failure for its writes. An error that is in no list counts as unknown, as the loss of the
+ * connection does: the transaction may have been committed.
  */
 export function fateOf(error: unknown): Extract<SwapResult, { readonly cause: unknown }> {
   if (error instanceof NotSent) return { kind: "not-written", cause: error.cause ?? error };

@@ -68,7 +68,7 @@ function takeOf(prefix: string, lane: Lane, limit: number, hideMs: number): read
   ];
 }
 
-/** What is due and was left, and when the next record falls due. */
+/** Counts the due records that were left, and finds when the next record falls due. */
 function lookAt(prefix: string, counted: number): Statement {
   const due = (lane: Lane): string =>
     `(SELECT COUNT(*) FROM (

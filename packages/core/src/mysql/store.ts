@@ -41,13 +41,13 @@ const ON_THE_PATH = 2;
 
 /** Options of {@link mysqlStore}. */
 export interface MysqlStoreOptions {
-  /** What the names of the tables begin with. Default `payhooks`. At most 40 characters of a to z, 0 to 9 and _. */
+  /** The beginning of the tables' names. Default `payhooks`. At most 40 characters of a to z, 0 to 9 and _. */
   readonly prefix?: string | undefined;
   /** Makes the tables at the start. Default true. Use false if the user may not: see {@link mysqlMigration}. */
   readonly migrate?: boolean | undefined;
   /** The time after which statements are given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
-  /** Where warnings at the start are logged. Default: they are notices of the receiver, which its logger gets. */
+  /** The logger for warnings at the start. Default: they are notices of the receiver, which its logger gets. */
   readonly logger?: GivenLogger | undefined;
   /** For tests: everything that the store takes from outside, except MySQL itself. */
   readonly environment?: Environment | undefined;
@@ -74,7 +74,7 @@ export function mysqlStoreOn(
   return new MysqlStore(load, target, options);
 }
 
-/** What a store has once it is connected. */
+/** The parts of a store that is connected. */
 interface Opened {
   /** For what a delivery or a run waits for. */
   readonly path: Connections;

@@ -12,7 +12,7 @@ export const MAX_AGE_MS = 5_000;
 const MAX_TOGETHER = 100;
 const MAX_LENGTH = 200_000;
 
-/** What a swap needs of its store. */
+/** The operations of the store that a swap uses. */
 export interface SwapWays {
   readonly prefix: string;
   readonly connections: Connections;

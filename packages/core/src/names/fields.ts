@@ -50,7 +50,7 @@ export interface WireField {
   /** Its neutral name; null for an extra field. */
   readonly role: CallbackField | null;
   readonly sent: Sent;
-  /** Whether an `&` may be in its value. */
+  /** True if an `&` may be in its value. */
   readonly free: boolean;
 }
 

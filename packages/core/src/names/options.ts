@@ -7,8 +7,8 @@ export type Sent = "always" | "sometimes";
 type NeverAbsent = "amount" | "event" | "payTxnId" | "referenceId" | "status" | "timestamp";
 
 /**
- * What a field of the specification is called on the wire, and how often it is sent. A text is its name alone. `"always"` is your
- * word that no callback lacks it: a callback that lacks it nevertheless can be read wrongly.
+ * The name of a specification's field on the wire, and how often it is sent. A text is its name alone. `"always"` is your word
+ * that no callback lacks it: a callback that lacks it nevertheless can be read wrongly.
  */
 export type FieldOption<Field extends CallbackField> =
   | string
@@ -17,7 +17,7 @@ export type FieldOption<Field extends CallbackField> =
       readonly sent?: (Field extends NeverAbsent ? "always" : Sent | "absent") | undefined;
     };
 
-/** Options of {@link serviceNames}. What is left out has the specification's names. */
+/** Options of {@link serviceNames}. Members that are left out have the specification's names. */
 export interface ServiceNamesOptions {
   readonly callback?:
     | {
@@ -49,7 +49,7 @@ export interface ServiceNamesOptions {
     | undefined;
 }
 
-/** What a field of the specification is called on the wire, and how often it is sent. */
+/** The name of a specification's field on the wire, and how often it is sent. */
 export interface FieldName {
   readonly name: string;
   readonly sent: Sent | "absent";
@@ -68,6 +68,6 @@ export interface ServiceNames {
   };
   readonly connect: { readonly signatureHeader: string; readonly pathSegment: string };
   readonly api: { readonly medium: string; readonly transactionIdFields: readonly string[] };
-  /** What works but should not stay. A receiver tells it at its start. */
+  /** Settings that work but should not stay. A receiver tells it at its start. */
   readonly warnings: readonly { readonly what: string; readonly fix: string }[];
 }

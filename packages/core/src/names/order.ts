@@ -1,7 +1,7 @@
 import type { Fault } from "./check.ts";
 import type { WireField } from "./fields.ts";
 
-/** What the order of the names makes impossible or uncertain. */
+/** The facts that the order of the names makes impossible or uncertain. */
 export interface OrderFindings {
   readonly faults: readonly Fault[];
   readonly warnings: readonly Fault[];

@@ -95,7 +95,7 @@ export class NoticeBoard {
     }
   }
 
-  /** An observer may be an async function. Whatever it throws is logged, and neither breaks a delivery nor ends the process. */
+  /** An observer may be an async function. Its errors are logged: they neither break a delivery nor end the process. */
   #tell(observer: (notice: Notice) => unknown, notice: Notice): void {
     const threw = (error: unknown): void => this.#lines.observerThrew(lineOfThrown(error));
     try {

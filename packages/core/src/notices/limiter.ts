@@ -1,6 +1,6 @@
 import type { Clock } from "../time/clock.ts";
 
-/** What came under one subject since its period began. */
+/** The items of one subject since its period began. */
 interface Period<Item> {
   readonly began: number;
   passed: number;

@@ -54,7 +54,7 @@ export const RULES: Readonly<Record<Exclude<Notice["type"], "refused">, Rule | n
 
 type WithOwnText = "refused" | "warning" | "alert";
 
-/** What the line of a notice says. The facts of the notice follow. */
+/** The text of a notice's line. The facts of the notice follow. */
 const TEXTS: Readonly<Record<Exclude<Notice["type"], WithOwnText | "started" | "finished">, string>> = {
   accepted: "the event is stored and will run",
   duplicate: "a copy of a stored event",
@@ -83,7 +83,7 @@ const TEXTS: Readonly<Record<Exclude<Notice["type"], WithOwnText | "started" | "
 const FOUND_AT_FIRST =
   "this effect is committed already, though the inbox knows of no earlier run. Do two receivers share a table of effects without a scope?";
 
-/** What the line of an alert says, by its kind. */
+/** The text of an alert's line, by its kind. */
 const ALERTS: Readonly<Record<Alert["kind"], string>> = {
   "all-failing": "no delivery is authentic. Is the key right, and was it rotated?",
   probing: "deliveries keep failing, while others are authentic",
@@ -119,7 +119,7 @@ interface Line {
   readonly rule: Rule;
   /** The subject under which it is counted. */
   readonly subject: string;
-  /** What all lines of the subject have in common. */
+  /** The common part of all lines of the subject. */
   readonly title: string;
   readonly message: string;
   readonly facts?: Readonly<Record<string, unknown>>;

@@ -3,11 +3,11 @@ import { isPending } from "../time/awaitable.ts";
 
 /** Lines that a person should see. `console`, winston and most loggers fit. */
 export interface Logger {
-  /** What goes well. */
+  /** Logs a success. */
   info(message: string, facts?: Readonly<Record<string, unknown>>): void;
-  /** What somebody should look at in time. */
+  /** Logs a problem that somebody should look at in time. */
   warn(message: string, facts?: Readonly<Record<string, unknown>>): void;
-  /** What failed. */
+  /** Logs a failure. */
   error(message: string, facts?: Readonly<Record<string, unknown>>): void;
 }
 

@@ -3,7 +3,7 @@ import type { FlowName } from "../protocol/events.ts";
 import { describeError, originOf } from "../protocol/foreign-error.ts";
 import type { GivenUp, HeldReason } from "../protocol/held-reasons.ts";
 
-/** What a notice says about one event. It never has a body, a key or a signature. */
+/** The facts of one event in a notice. It never has a body, a key or a signature. */
 export interface EventFacts {
   readonly flow: FlowName;
   readonly tenant: string;
@@ -26,7 +26,7 @@ interface AboutHandler<Type extends string> extends AboutEvent<Type> {
   readonly attempt: number;
 }
 
-/** What a handler has thrown. Only `error` is stored with the event. */
+/** The error of a handler. Only `error` is stored with the event. */
 interface ThrownByHandler {
   /** The error in one line of at most 500 characters. */
   readonly error: string;
@@ -71,7 +71,7 @@ export type Happening =
        * authentic delivery that raised an alert for its time.
        */
       readonly fix: string | null;
-      /** Where the error behind the refusal was thrown, without its message; null if there was none. */
+      /** The stack of the error behind the refusal, without its message; null if there was none. */
       readonly stack: string | null;
     }
   /** An event of a source has no handler. It was acknowledged, and not stored. `count`: how many of this name so far, in this process. */
@@ -115,7 +115,7 @@ export type Happening =
       readonly count: number;
       /** The kind and the codes of the error. Of a store's own words, which may contain data, only known texts are repeated. */
       readonly error: string;
-      /** Where it was thrown, without its message; null if this is not known. */
+      /** The stack, without the error's message; null if this is not known. */
       readonly stack: string | null;
     }
   /** Something that has to work for events to run has failed for five seconds, and goes on failing. Sent once. */
@@ -124,10 +124,10 @@ export type Happening =
       readonly during: StallKind;
       /** The kind and the codes of the last error, as in `inbox-error`. */
       readonly error: string;
-      /** Where it was thrown, without its message; null if this is not known. */
+      /** The stack, without the error's message; null if this is not known. */
       readonly stack: string | null;
     }
-  /** What had stalled works again. */
+  /** A stalled act works again. */
   | { readonly type: "recovered"; readonly during: StallKind; readonly afterMs: number }
   /**
    * The answer of `receiver.ready()` has changed. `code` is what strangers may be told. `detail` says more, and is for the log
@@ -188,8 +188,8 @@ export function inboxError(during: string, error: unknown): Happening {
 }
 
 /**
- * What can stall. `start`: the receiver should run, and could not start. `accept`: deliveries cannot be stored. `take`: events
- * that are due cannot be begun. `end`: the end of a run cannot be written.
+ * The acts that can stall. `start`: the receiver should run, and could not start. `accept`: deliveries cannot be stored. `take`:
+ * events that are due cannot be begun. `end`: the end of a run cannot be written.
  */
 export type StallKind = "start" | "accept" | "take" | "end";
 

@@ -16,7 +16,7 @@ export class SetupWarnings {
     this.#logger = logger === undefined ? undefined : loggerOf(logger);
   }
 
-  /** What the store's own logger was not told. */
+  /** The warnings that the store's own logger did not get. */
   get all(): readonly SetupWarning[] {
     return this.#all;
   }

@@ -152,7 +152,7 @@ class Otel implements Instrumentation {
   ): [Context, Span] {
     const { flow, eventId, event, status, replays } = facts;
     const accepted = spanOfKept(facts.trace);
-    // The first attempt is called in the context of its request. What the sender has put into that one is of the sender's trace.
+    // The first attempt is called in the context of its request. A span that the sender names there is of the sender's trace.
     const here = propagation.deleteBaggage(trace.deleteSpan(context.active()));
     const parent = accepted === null ? here : trace.setSpanContext(here, accepted);
     const attributes: Attributes = {

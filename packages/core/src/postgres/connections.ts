@@ -9,7 +9,7 @@ import { listenTo } from "./statements.ts";
 /** How many connections are on the path of a delivery. One more is for lists, counts, pruning and hints. */
 const ON_THE_PATH = 2;
 
-/** What connections are made of. */
+/** The settings of the store's connections. */
 export interface ConnectionSettings {
   readonly target: PostgresTarget | undefined;
   readonly schema: string;

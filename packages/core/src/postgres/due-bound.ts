@@ -6,7 +6,7 @@ const COMPLETE_EVERY_MS = 600_000;
 /** How soon a complete look that has failed is repeated. Until then, what fell due long ago may stay unseen. */
 const COMPLETE_AGAIN_MS = 20_000;
 
-/** What a look has found. */
+/** The result of a look. */
 export interface Found {
   /** The server's clock when the look began. */
   readonly now: number;
@@ -14,7 +14,7 @@ export interface Found {
   readonly oldest: number | null;
 }
 
-/** What a bound needs of its store. */
+/** The operations of the store that a bound uses. */
 export interface BoundWays {
   readonly environment: Environment;
   /** How much later than its due time a write may appear. */
@@ -25,8 +25,8 @@ export interface BoundWays {
 }
 
 /**
- * Where looks for due records begin. As long as anybody holds a snapshot of the database, such as a backup does, the index of due
- * times keeps an entry for each event that has ended. A look from the beginning would walk over all of them.
+ * The start of looks for due records. As long as anybody holds a snapshot of the database, such as a backup does, the index of
+ * due times keeps an entry for each event that has ended. A look from the beginning would walk over all of them.
  *
  * The rule: a look begins at the oldest due time that the look before has left behind, and at the latest `lateMs` before the
  * server's time. No record that appears later is due before that. A write has a due time of five seconds ago at most, since the
@@ -47,7 +47,7 @@ export class DueBound {
     this.#ways = ways;
   }
 
-  /** Where the next look begins, on the server's clock. Only the first complete look is waited for. */
+  /** The start of the next look, on the server's clock. Only the first complete look is waited for. */
   async from(): Promise<number> {
     if (this.#completed === null || this.#completed.elapsedMs >= this.#completeAgainMs) {
       this.#completing ??= this.#lookAtAll().finally(() => {

@@ -7,7 +7,7 @@ export interface Write {
   readonly text: string;
 }
 
-/** What becomes of an event's row among those that are not finished. */
+/** The change of an event's row among those that are not finished. */
 export interface StateChange {
   readonly labels: EventLabels;
   readonly change: "opened" | "moved" | "closed";

@@ -52,7 +52,7 @@ const REFUSED = /^(?:22|23|54)/;
 /** The session ended, or the server is in trouble. The commit may have happened before. */
 const UNCLEAR = /^(?:08|57P0[12]|58|XX)/;
 
-/** What the failure of a statement means for its writes. */
+/** The meaning of a statement's failure for its writes. */
 export function fateOf(error: unknown): Extract<SwapResult, { readonly cause: unknown }> {
   if (error instanceof NotSent) return { kind: "not-written", cause: error.cause ?? error };
   const code = codeOf(error);

@@ -5,7 +5,7 @@ const GATHER_MS = 5;
 /** How often to check that a session listens, as long as anybody wants hints. */
 const KEEP_MS = 2_000;
 
-/** What hints need of the session that sends and receives them. */
+/** The operations of the session that sends and receives hints. */
 export interface HintWays {
   readonly clock: Clock;
   announce(): Promise<unknown>;

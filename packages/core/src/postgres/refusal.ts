@@ -94,7 +94,7 @@ export function explained(error: unknown): unknown {
   return refusal === undefined ? error : unreachable(refusal.what, refusal.fix, error);
 }
 
-/** What the start rejects with if it had no connection, or no answer. */
+/** The error of a start that had no connection, or no answer. */
 export function explainedStart(error: unknown): unknown {
   if (error instanceof NoAnswer) {
     return unreachable(

@@ -67,7 +67,7 @@ export class SchemaCheck {
       if (found !== undefined && Number(found.version) !== SCHEMA_VERSION) {
         throw wrongVersion(schema, Number(found.version));
       }
-      // Whoever makes the tables makes this row in the same transaction, so somebody has deleted it.
+      // The transaction that makes the tables makes this row too, so somebody has deleted it.
       this.#wasEmptied ||= found === undefined;
       if (found === undefined && !this.#migrates) await path.run(refill(schema));
       if (!isUsable(found)) [found] = await this.#make(path, statement);
@@ -154,7 +154,7 @@ function dataOf({ identity, tables }: Row): Data {
   return { identity: String(identity), tables: String(tables) };
 }
 
-/** Whether all tables are there, and the row that names them. */
+/** True if all tables are there, and the row that names them. */
 function isUsable(found: Row | undefined): found is Row {
   return found !== undefined && isWhole(String(found.tables));
 }

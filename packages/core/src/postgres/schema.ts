@@ -125,7 +125,7 @@ export function look(schema: string): Statement {
   };
 }
 
-/** Whether all tables are there. */
+/** True if all tables are there. */
 export function isWhole(tables: string): boolean {
   return !tables.includes("-");
 }

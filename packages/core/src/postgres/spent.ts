@@ -1,6 +1,7 @@
 /**
- * Which failures of PostgreSQL belong to a connection, and which to the whole server. Inboxes and effects share this one rule: a
- * connection that is spent is thrown away, since the next one may lead to another server, or to this one as it is by then.
+ * Decides which failures of PostgreSQL belong to a connection, and which to the whole server. Inboxes and effects share this one
+ * rule: a connection that is spent is thrown away, since the next one may lead to another server, or to this one as it is by
+ * then.
  */
 
 import { propertyOf } from "../protocol/reading.ts";

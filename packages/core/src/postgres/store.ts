@@ -39,7 +39,7 @@ import { Writes } from "./swap.ts";
 /** Above this number, due records are not counted exactly. */
 const COUNTED_DUE = 1_000;
 
-/** What one statement has found, and taken. */
+/** The records that one statement has found and taken. */
 interface Look extends Omit<DueRecords, "records"> {
   /** Of the records that were taken, in the order of {@link DueRecords.records}. */
   readonly keys: readonly string[];
@@ -58,7 +58,7 @@ export interface PostgresStoreOptions {
   readonly pooled?: boolean | undefined;
   /** The time after which a statement is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
-  /** Where warnings at the start are logged. Default: they are notices of the receiver, which its logger gets. */
+  /** The logger for warnings at the start. Default: they are notices of the receiver, which its logger gets. */
   readonly logger?: GivenLogger | undefined;
   /** For tests: everything that the store takes from outside, except PostgreSQL itself. */
   readonly environment?: Environment | undefined;
@@ -80,7 +80,7 @@ export function postgresStore(
   return new PostgresStore(target, options);
 }
 
-/** What a store has once it is connected. */
+/** The parts of a store that is connected. */
 interface Opened extends Connections {
   readonly writes: Writes;
 }

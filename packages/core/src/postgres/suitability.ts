@@ -1,9 +1,9 @@
-/** What is checked at the start, beside the version of the tables: that the database can hold every event, and the role may work. */
+/** Checks at the start, beside the version of the tables, that the database can hold every event, and that the role may work. */
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Row, Statement } from "./client.ts";
 import { quoted } from "./schema.ts";
 
-/** What each table is used for. A view is for people only. */
+/** The privileges that each table needs. A view is for people only. */
 const NEEDED = {
   records: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   labels: ["SELECT", "INSERT", "DELETE"],

@@ -24,7 +24,7 @@ interface Answer {
   readonly others: ReadonlyMap<string, Versioned>;
 }
 
-/** What a swap needs from the store. */
+/** The operations of the store that a swap uses. */
 export interface SwapWays {
   readonly schema: string;
   readonly sessions: Sessions;

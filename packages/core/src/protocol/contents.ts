@@ -2,7 +2,7 @@
 export interface ContentField {
   /** The field's name; within a webhook its path, such as `data.status`. */
   readonly name: string;
-  /** What its handlers get. Null if they do not get it, since what was signed can be read in more than one way. */
+  /** The value that its handlers get. Null if they do not get it, since what was signed can be read in more than one way. */
   readonly value: string | null;
 }
 
@@ -21,7 +21,7 @@ export interface Candidates {
   readonly complete: boolean;
 }
 
-/** What a person sees of an event: what its handlers get, field by field, and what was signed. Never the body as it was spelt. */
+/** An event as a person sees it: the fields that its handlers get, and the signed text. Never the body as it was spelt. */
 export interface Contents {
   /** Empty if nothing of it can be read. */
   readonly fields: readonly ContentField[];

@@ -65,7 +65,7 @@ export function lastOfConnection({ status, headers, body }: Reply): Reply {
 /** One JSON type. A comma means that the header was repeated, and nobody can know which of its values is true. */
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;[^,]*)?$/i;
 
-/** What is wrong with a request, whatever its body is (docs/reference/outcomes.md), or null. */
+/** Describes the fault of a request that does not depend on its body (docs/reference/outcomes.md); null if there is none. */
 export function findHeadFault(
   { method, headers }: DeliveryHead,
   maxBodyBytes: number,

@@ -126,9 +126,9 @@ export const ANSWER_STATUS: Readonly<Record<DeliveryErrorCode, number>> = {
   ERR_MISCONFIGURED: 500,
 };
 
-/** What an error has besides its code and message. */
+/** The members of an error besides its code and message. */
 export interface ErrorDetail {
-  /** What to do about it, in words. */
+  /** The way to mend it, in words. */
   readonly fix?: string | undefined;
   /** The HTTP status, if the error is the answer to a delivery. */
   readonly status?: number | undefined;
@@ -143,7 +143,7 @@ export interface ErrorDetail {
  */
 export class PayhooksError extends Error {
   readonly code: ErrorCode;
-  /** What to do about it, in words; empty when there is nothing to do. */
+  /** The way to mend it, in words; empty when there is nothing to do. */
   readonly fix: string;
   /** The HTTP status of the answer, when the error is the answer to a delivery. */
   declare readonly status: number | undefined;
@@ -176,7 +176,7 @@ export function isPayhooksError(error: unknown): error is PayhooksError {
   );
 }
 
-/** Whether a search failed because the inbox would have to read everything that it keeps. */
+/** True if a search failed because the inbox would have to read everything that it keeps. */
 export function isNotSearchable(error: unknown): boolean {
   return isPayhooksError(error) && error.code === "ERR_NOT_SEARCHABLE";
 }

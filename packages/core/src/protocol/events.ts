@@ -94,7 +94,7 @@ export type EventName = Row["name"];
 /** The service's two independent flows (specification, Events). */
 export type ServiceFlow = Row["flow"];
 
-/** Where an event comes from: one of the service's two flows, or the name of a source. */
+/** The origin of an event: one of the service's two flows, or the name of a source. */
 export type FlowName = ServiceFlow | (string & {});
 
 /** The service's flows. */
@@ -102,7 +102,7 @@ export const FLOWS: Readonly<Record<ServiceFlow, true>> = { payments: true, conn
 
 const FLOW_NAME = /^[a-z][a-z0-9-]{0,31}$/;
 
-/** Whether a text can be the name of a flow: 32 lowercase letters, digits and `-` at most, of which the first is a letter. */
+/** True if a text can be the name of a flow: 32 lowercase letters, digits and `-` at most, of which the first is a letter. */
 export function isFlowName(text: unknown): text is FlowName {
   return typeof text === "string" && FLOW_NAME.test(text);
 }
@@ -130,7 +130,7 @@ export function objectOfEvent(name: string): keyof typeof DATA | null {
 /** Statuses of payment callbacks (specification, States and transitions). */
 export type PaymentStatus = "SUCCESS" | "FAILED" | "PENDING";
 
-/** Where a payment event came from: a signed callback, or a look-up by the merchant's own client. */
+/** The origin of a payment event: a signed callback, or a look-up by the merchant's own client. */
 export type PaymentSource = "callback" | "lookup";
 
 /** The fields of a payment callback (specification, Payment callback events), verified, frozen, without a prototype. */
@@ -205,7 +205,7 @@ export interface SourceEvent<Flow extends string = string, Name extends string =
   /** The name of the source. */
   readonly flow: Flow;
   readonly event: Name;
-  /** What copies share. */
+  /** The id that copies share. */
   readonly id: string;
   readonly data: Data;
   /** One of the source's `stages`; empty without them. */

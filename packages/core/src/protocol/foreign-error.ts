@@ -1,5 +1,5 @@
 /**
- * What Payhooks tells about an error of other code: a driver, a store, a resolver, the runtime.
+ * The facts that Payhooks tells about an error of other code: a driver, a store, a resolver, the runtime.
  *
  * Such an error may contain everything that its thrower was given. A Redis driver keeps the command with the whole body, a
  * query builder writes all parameters into its message, an invalid URL shows its password. So only those parts are passed on
@@ -17,7 +17,7 @@ export function describeError(error: unknown): string {
   return told.join(", caused by ");
 }
 
-/** Where the error was thrown, without its message: one stack frame a line. Null if the error does not say. */
+/** The stack of the error, without its message: one stack frame a line. Null if the error does not say. */
 function framesOf(error: unknown): string | null {
   if (!isError(error)) return null;
   const [stack, message] = [propertyOf(error, "stack"), propertyOf(error, "message")];
@@ -29,7 +29,10 @@ function framesOf(error: unknown): string | null {
   return frames.length === 0 ? null : frames.slice(0, MAX_FRAMES).join("\n");
 }
 
-/** Where the problem began. For an error of Payhooks, its cause tells this. Without a cause, its message tells enough. */
+/**
+ * The place in the code at which the problem began. For an error of Payhooks, its cause tells this. Without a cause, its message
+ * tells enough.
+ */
 export function originOf(error: unknown): string | null {
   return framesOf(isOurs(error) ? propertyOf(error, "cause") : error);
 }

@@ -18,9 +18,9 @@ export type HeldReason =
   | "unhandled";
 
 /**
- * What a person has to do about a held event, for each reason. For `truth`, somebody finds out which event is genuine, which amount
- * is right, or whether an effect has happened: a replay runs the event as it is, perhaps beside another one that has run. For
- * `repair`, something has to be mended, and a replay repeats what failed.
+ * The work that a held event leaves to a person, for each reason. For `truth`, somebody finds out which event is genuine, which
+ * amount is right, or whether an effect has happened: a replay runs the event as it is, perhaps beside another one that has run.
+ * For `repair`, something has to be mended, and a replay repeats what failed.
  */
 export const HELD_REASONS: Readonly<Record<HeldReason, "truth" | "repair">> = {
   ambiguous: "truth",
@@ -58,7 +58,7 @@ const ASK =
   "Ask the service which of the two is true. A replay runs the handlers for this event as well. If it is not true, discard it.";
 const AGAIN = "Then replay it: it is read again, as if it had just arrived.";
 
-/** What a person does about a held event. */
+/** The advice for a held event. */
 export const HELD_ADVICE: Readonly<Record<HeldReason, string>> = {
   ambiguous:
     "Look the transaction up at the service, pass the true result to receiver.payments.ingest, and discard this event.",
@@ -76,8 +76,8 @@ export const HELD_ADVICE: Readonly<Record<HeldReason, string>> = {
 };
 
 /**
- * Whether a decision about an event that is held for this reason is a decision about what is true. Such events are never
- * decided about together with others unless somebody names the reason.
+ * True if a decision about an event that is held for this reason is a decision about what is true. Such events are never decided
+ * about together with others unless somebody names the reason.
  */
 export function isAboutTruth(reason: HeldReason): boolean {
   return HELD_REASONS[reason] === "truth";

@@ -86,7 +86,7 @@ export function isUnwieldy(bytes: Uint8Array, maxParts: number = MAX_UNVERIFIED_
   return false;
 }
 
-/** What there is to say about valid JSON without parsing it. */
+/** The facts about valid JSON that can be told without parsing it. */
 interface Shape {
   /** How many names there are, as written. */
   readonly names: number;

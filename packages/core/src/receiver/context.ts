@@ -8,7 +8,7 @@ import type { LeaseData } from "../inbox/record/lease.ts";
 import type { Logger } from "../notices/logger.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 
-/** What a context needs for effects. */
+/** The parts that a context needs for effects. */
 export interface ContextEffects {
   /** Null if the receiver has none. */
   readonly effects: Effects | null;
@@ -27,7 +27,7 @@ class WatchedPromise<T> extends Promise<T> {
     return watched;
   }
 
-  // What is derived from it is an ordinary promise.
+  // A promise that is derived from it is an ordinary one.
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }

@@ -7,9 +7,9 @@ import type { FlowName } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 
 /**
- * What measures or traces a receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of `@payhooks/core/metrics`. Its
- * functions are called for every delivery and for every call of a handler, so they must be fast. If one throws, the receiver goes on
- * as if there were none.
+ * Measures or traces a receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of `@payhooks/core/metrics`. Its
+ * functions are called for every delivery and for every call of a handler, so they must be fast. If one throws, the receiver goes
+ * on as if there were none.
  */
 export interface Instrumentation {
   /** Called once, by `createReceiver`. */
@@ -24,7 +24,7 @@ export interface Instrumentation {
   ended(event: EndedFacts): void;
 }
 
-/** What an instrumentation may ask of its receiver. */
+/** The questions that an instrumentation may ask of its receiver. */
 export interface Watched {
   health(): Promise<Health>;
 }
@@ -50,7 +50,7 @@ export interface DeliveryFacts {
 }
 
 /**
- * What became of a delivery. `refused`: it was answered with an error. `answered`: a source has answered it without an event, such
+ * The result of a delivery. `refused`: it was answered with an error. `answered`: a source has answered it without an event, such
  * as a challenge. `unwanted`: nobody wants its event, which is not stored. The others are those of the table of deduplication.
  */
 export type DeliveryOutcome = AcceptOutcome | "refused" | "answered" | "unwanted";
@@ -75,14 +75,14 @@ export interface HandlerFacts extends EventFacts {
   readonly attempt: number;
   /** How often the event was replayed. */
   readonly replays: number;
-  /** What was kept with the event when it was accepted; null if nothing was. */
+  /** The trace that was kept with the event when it was accepted; null if there was none. */
   readonly trace: string | null;
 }
 
 /** How a call of a handler ended. */
 export interface HandlerEnd {
   readonly outcome: "done" | "retry" | "given-up";
-  /** What it threw; undefined if it is done. */
+  /** The error that it threw; undefined if it is done. */
   readonly error: unknown;
 }
 
@@ -95,7 +95,7 @@ export interface EndedFacts extends EventFacts {
   readonly trace: string | null;
 }
 
-/** What stands for the observation of an instrumentation that has failed. */
+/** Replaces the observation of an instrumentation that has failed. */
 const UNOBSERVED: Observation<unknown> = { trace: null, run: (call) => call(), end: () => {} };
 
 /**
@@ -154,7 +154,7 @@ class Guarded<End> implements Observation<End> {
         return call();
       });
     } catch (error) {
-      // What the call itself has thrown.
+      // The error is the call's own.
       if (isCalled) throw error;
       this.#failed(error);
       return call();

@@ -30,7 +30,7 @@ import type { Settings } from "./options.ts";
 import { Turns } from "./turns.ts";
 import { UnhandledNames } from "./unhandled-names.ts";
 
-/** What an adapter mounts: one flow of a receiver. */
+/** The part of a receiver that an adapter mounts: one flow. */
 export interface Endpoint {
   readonly flow: FlowName;
   readonly maxBodyBytes: number;
@@ -51,7 +51,7 @@ export interface Endpoint {
   refuse(code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply;
 }
 
-/** What the intake takes from the receiver. */
+/** The parts of the receiver that the intake uses. */
 export interface IntakeParts {
   readonly settings: Settings;
   readonly environment: Environment;
@@ -64,7 +64,7 @@ export interface IntakeParts {
   readonly instrumentation: Instrumentation | null;
   /** Runs the events that are due. */
   work(): Promise<unknown>;
-  /** What the handlers of this process want with an event of a source. `unknown`: it has no handlers of the source at all. */
+  /** The wish of this process's handlers for an event of a source. `unknown`: it has no handlers of the source at all. */
   wishFor(flow: FlowName, event: string): "handled" | "ignored" | "none" | "unknown";
 }
 
@@ -407,8 +407,8 @@ export class Intake {
   }
 
   /**
-   * Where the handlers for this delivery run. A platform that provides a `waitUntil` may freeze the process after the answer,
-   * so events run after the response there by default. If somebody has called `start()`, the process keeps running.
+   * Decides where the handlers for this delivery run. A platform that provides a `waitUntil` may freeze the process after the
+   * answer, so events run after the response there by default. If somebody has called `start()`, the process keeps running.
    */
   #runOf(delivery: Delivery): NonNullable<Settings["run"]> {
     const { settings, lifecycle } = this.#parts;

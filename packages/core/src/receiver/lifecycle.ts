@@ -23,7 +23,7 @@ import { StartAgain } from "./start-again.ts";
 /** The state of a receiver. */
 export type LifecycleState = "new" | "preparing" | "ready" | "starting" | "running" | "closing" | "closed";
 
-/** Where a start leads. If events run elsewhere, or after the response, it only prepares the receiver. */
+/** The goal of a start. If events run elsewhere, or after the response, it only prepares the receiver. */
 export type StartGoal = "ready" | "running";
 
 /** How a receiver's close ended. */
@@ -31,7 +31,7 @@ export interface Closed {
   readonly unfinished: number;
 }
 
-/** What is done between one state and the next. */
+/** The actions between one state and the next. */
 export interface LifecycleParts {
   /** It also keeps the process alive during a step. The timers of Payhooks alone do not. */
   readonly environment: Environment;

@@ -21,12 +21,12 @@ export interface ReceiverOptions<S extends Sources = Sources> {
   readonly connect?: ConnectOptions | undefined;
   /** Other senders, by names of your own: `[a-z][a-z0-9-]{0,31}`, and neither `payments` nor `connect`. */
   readonly sources?: S | undefined;
-  /** What the service calls things, from `serviceNames`. Default: the names of the specification. */
+  /** The service's own names, from `serviceNames`. Default: the names of the specification. */
   readonly names?: ServiceNames | undefined;
-  /** Where events are kept. Default: memory. With `NODE_ENV=production`, an inbox must be named. */
+  /** The storage of events. Default: memory. With `NODE_ENV=production`, an inbox must be named. */
   readonly inbox?: Inbox | undefined;
   /**
-   * Where effects are kept, so that each happens exactly once, such as `pgEffects(pool)`. With it, handlers have
+   * The storage of effects, so that each happens exactly once, such as `pgEffects(pool)`. With it, handlers have
    * `ctx.transaction` and `ctx.claimEffect`.
    */
   readonly effects?: Effects | undefined;
@@ -35,8 +35,8 @@ export interface ReceiverOptions<S extends Sources = Sources> {
   /** With `ack: "handled"`: how long the handlers may take before the answer is 503. Default 8 s. */
   readonly handledBudgetMs?: number | undefined;
   /**
-   * Where handlers run: in this process, after each response, or in another process. Default: after each response if the
-   * platform has a `waitUntil` (Workers, Next.js) and nobody has called `start()`, otherwise in this process.
+   * The place where handlers run: in this process, after each response, or in another process. Default: after each response if
+   * the platform has a `waitUntil` (Workers, Next.js) and nobody has called `start()`, otherwise in this process.
    */
   readonly run?: "background" | "after-response" | "elsewhere" | undefined;
   /**
@@ -55,13 +55,13 @@ export interface ReceiverOptions<S extends Sources = Sources> {
   readonly logger?: GivenLogger | undefined;
   /** The lowest level that is logged. `"info"` also logs what goes well. Default `"warn"`. */
   readonly logLevel?: LogLevel | undefined;
-  /** What measures or traces the receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of `@payhooks/core/metrics`. */
+  /** Measures or traces the receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of `@payhooks/core/metrics`. */
   readonly instrumentation?: Instrumentation | undefined;
   /** For tests. */
   readonly clock?: Clock | undefined;
 }
 
-/** How much one process takes on at one time. What is more is refused, so that the service sends it again. */
+/** How much one process takes on at one time. More is refused, so that the service sends it again. */
 interface Limits {
   /** How many deliveries may have arrived and not be answered at one time. Further ones are answered 503. Default 1,000. */
   readonly maxInFlight?: number | undefined;

@@ -37,8 +37,8 @@ export function newProgress(since: Stopwatch, unopened: string | null): Progress
 }
 
 /**
- * What the results mean for the event. It is held only if no handler has attempts left: one that has failed for good does not
- * stop the others.
+ * Decides from the results how the event ends. It is held only if no handler has attempts left: one that has failed for good does
+ * not stop the others.
  */
 export function endingOf({ retryInMs, givenUp, lost, released }: Progress): Ending {
   if (released) return { kind: "released" };

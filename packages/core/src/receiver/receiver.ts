@@ -1,4 +1,4 @@
-/** What a receiver offers. create-receiver.ts makes one. */
+/** The interface of a receiver. create-receiver.ts makes one. */
 import type { Effects } from "../effects/effects.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
 import type { Handler, HandlerContext, HandlerOptions } from "../handlers/handler.ts";
@@ -45,7 +45,7 @@ export interface ReadyOptions {
   readonly maxDueAgeMs?: number | undefined;
 }
 
-/** What became of an ingested look-up. */
+/** The result of an ingested look-up. */
 export interface Ingested {
   readonly outcome: AcceptOutcome;
   readonly eventId: string;
@@ -135,7 +135,7 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
   pause(): void;
   /** Begins to run events again after `pause()`. */
   resume(): void;
-  /** What a person sees of the delivery of an event, as this receiver's options read it. */
+  /** Shows a person the delivery of an event, as this receiver's options read it. */
   contents(delivery: StoredDelivery): Contents;
   /** The events of the inbox: to look at, and to decide about those that are held for a person. */
   readonly events: Events;
@@ -149,17 +149,17 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
   viewLease(name: string): Promise<LeaseView | null>;
   /** The option `effects`; null if there was none. */
   readonly effects: Effects<Context> | null;
-  /** Whether the receiver has started, if it should, whether events can be accepted and run, and how much waits. */
+  /** Tells if the receiver has started, if it should, if events can be accepted and run, and how much waits. */
   health(): Promise<Health>;
   /**
-   * Whether this process should keep running: false once `close()` was called. Does not ask the inbox, and so says nothing
-   * about it.
+   * True if this process should keep running: false once `close()` was called. Does not ask the inbox, and so says nothing about
+   * it.
    */
   live(): Probe;
   /**
-   * Whether deliveries should be sent to this process. False once `close()` was called, while a start has not succeeded, and while
-   * events cannot be accepted, or taken, or ended. With `maxDueAgeMs`, also false while an event has been due for longer than
-   * that. A notice tells when the answer changes.
+   * True if deliveries should be sent to this process. False once `close()` was called, while a start has not succeeded, and
+   * while events cannot be accepted, or taken, or ended. With `maxDueAgeMs`, also false while an event has been due for longer
+   * than that. A notice tells when the answer changes.
    * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is not a positive number.
    */
   ready(options?: ReadyOptions): Promise<Probe>;

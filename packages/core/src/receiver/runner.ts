@@ -14,7 +14,7 @@ import type { EndedFacts } from "./instrumentation.ts";
 import { endingOf, held, newProgress, type Progress } from "./progress.ts";
 import { type Call, createRunStep, type StepParts } from "./step.ts";
 
-/** What the runner takes from the receiver. */
+/** The parts of the receiver that the runner uses. */
 export interface RunnerParts extends StepParts {
   readonly registry: Registry;
   /** The flows of this process, by their names. */
@@ -309,7 +309,7 @@ export function createRunner(parts: RunnerParts): Runner {
   };
 }
 
-/** What a schema says about an event's data. */
+/** A schema's verdict on an event's data. */
 type Checked =
   | { readonly kind: "fits"; readonly event: HandledEvent }
   | { readonly kind: "unfit"; readonly detail: string }

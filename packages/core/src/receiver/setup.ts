@@ -3,11 +3,11 @@ import type { Registry } from "../handlers/registry.ts";
 import type { HandlerChange } from "../inbox/handler-sets.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 
-/** What is known about a receiver's set-up when it starts. */
+/** The facts about a receiver's set-up when it starts. */
 export interface SetupParts {
-  /** Whether an inbox was named. */
+  /** True if an inbox was named. */
   readonly hasInbox: boolean;
-  /** Whether handlers run in another process. */
+  /** True if handlers run in another process. */
   readonly runsElsewhere: boolean;
   readonly registry: Registry;
   readonly flows: readonly Flow[];

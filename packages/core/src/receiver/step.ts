@@ -21,7 +21,7 @@ import { RunContext } from "./context.ts";
 import type { HandlerEnd, HandlerFacts, Instrumentation, Observation } from "./instrumentation.ts";
 import { lose, type Progress, retryIn } from "./progress.ts";
 
-/** What a step needs besides its lease. */
+/** The parts of a step besides its lease. */
 export interface StepParts {
   readonly notices: NoticeBoard;
   readonly logger: Logger;
@@ -31,7 +31,7 @@ export interface StepParts {
   readonly instrumentation: Instrumentation | null;
 }
 
-/** Which call of a handler it is. */
+/** One call of a handler. */
 interface Which {
   readonly attempt: number;
   /** The inbox knows of no earlier one for this event. */
@@ -40,7 +40,7 @@ interface Which {
   readonly skipped: () => void;
 }
 
-/** A call of a handler. What it returns has no meaning. */
+/** A call of a handler. Its result has no meaning. */
 export type Call = (context: HandlerContext) => unknown;
 type Outcome = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
 
@@ -130,7 +130,7 @@ export function createRunStep(parts: StepParts): RunStep {
     const retryAfter = retryAfterOf(outcome.error);
     const thrown = factsOfThrown(outcome.error);
     const { error } = thrown;
-    // Where a handler asks to be tried again later, nothing went wrong.
+    // If a handler asks to be tried again later, nothing went wrong.
     const stack = retryAfter === null ? thrown.stack : null;
     const counts = !isUncounted(outcome.error);
     const isRejected = isReject(outcome.error);

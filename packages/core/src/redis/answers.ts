@@ -8,7 +8,7 @@ const TOO_LONG = /invalid bulk length|exceeds maximum allowed size|max request s
 /** ioredis had no connection to send the command on. */
 const NOT_SENT = /enableOfflineQueue options is false/;
 
-/** What an error of a script means for its writes. */
+/** The meaning of a script's error for its writes. */
 export function failureOf(error: unknown): Extract<SwapResult, { readonly cause: unknown }> {
   const message = messageOf(error);
   if (TOO_LONG.test(message)) return { kind: "refused", cause: error };

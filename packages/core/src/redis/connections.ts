@@ -2,7 +2,7 @@ import type { Cluster, Redis, RedisOptions } from "ioredis";
 import { PayhooksError } from "../protocol/errors.ts";
 import { isReadOnly } from "./answers.ts";
 
-/** What to connect to: a URL, or a connection of the program's own, which is copied. */
+/** The target of a connection: a URL, or a connection of the program's own, which is copied. */
 export type ConnectionTarget = string | Redis | Cluster;
 
 /** Connections are shared by all inboxes of a process with the same URL, in whichever bundle they were loaded. */

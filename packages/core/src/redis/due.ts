@@ -3,7 +3,7 @@ import type { DueRecord, DueRecords, Versioned } from "../inbox/store.ts";
 import { dueKeys, type Group, type Groups } from "./groups.ts";
 import { TAKE_DUE } from "./scripts.ts";
 
-/** What a look at one group, or at all groups, has found. */
+/** The result of a look at one group, or at all groups. */
 interface Look {
   readonly taken: readonly { readonly key: string; readonly since: number }[];
   readonly left: Lanes;

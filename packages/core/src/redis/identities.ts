@@ -4,7 +4,7 @@ import type { Group } from "./groups.ts";
 import { IDENTIFY } from "./scripts.ts";
 import type { Shard } from "./shards.ts";
 
-/** What a server answers when it is asked for the identity of its data. */
+/** A server's answer when it is asked for the identity of its data. */
 interface Answer {
   readonly shard: Shard;
   readonly identity: string;
@@ -32,7 +32,7 @@ export class Identities {
     for (const { shard, identity } of answers) if (identity !== "") this.#known.set(shard, identity);
   }
 
-  /** Whether data was lost since the last call. A node that does not answer is left out. */
+  /** True if data was lost since the last call. A node that does not answer is left out. */
   async findLoss(groups: readonly Group[], token: string): Promise<Loss | null> {
     const answers = await Promise.allSettled(groups.map((group) => ask(group, token)));
     const told = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));

@@ -59,7 +59,7 @@ function listsOf({ state, reason }: EventFilter): readonly ListName[] {
   });
 }
 
-/** What listing needs from the store. */
+/** The parts of the store that listing uses. */
 export interface ListParts {
   readonly groups: Groups;
   readonly read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>;
@@ -131,7 +131,7 @@ async function membersBehind(
   return { members, isLast: certain === null && members.length === all.length };
 }
 
-/** Whether an event matches the filter. Its record decides, since it may have changed after it was listed. */
+/** True if an event matches the filter. Its record decides, since it may have changed after it was listed. */
 function passes(filter: EventFilter, eventId: string, { record }: Versioned): boolean {
   if (isUnreadable(record)) return true;
   const event = indexOf(recordKeyOf(eventId), record).events.find((one) => one.eventId === eventId);

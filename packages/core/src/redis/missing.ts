@@ -5,7 +5,10 @@ import { MISSING } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
 import { beginningOf } from "./texts.ts";
 
-/** Whether one of these records is gone, or is no longer in the sets by which it is found. A node that does not answer is left out. */
+/**
+ * True if one of these records is gone, or is no longer in the sets by which it is found. A node that does not answer is left
+ * out.
+ */
 export async function isAnyMissing(
   shards: Shards,
   groups: Groups,

@@ -209,7 +209,7 @@ async function answersOf(pipeline: ReturnType<Redis["pipeline"]>): Promise<reado
 const STATES = [undefined, "changed", "as-written"] as const;
 type State = NonNullable<(typeof STATES)[number]>;
 
-/** What a round has found. */
+/** The result of a round. */
 interface Found {
   /** The states by key and version. Records that do not exist are left out. */
   readonly states: ReadonlyMap<string, State>;

@@ -2,7 +2,7 @@ import { PayhooksError } from "../protocol/errors.ts";
 import type { Group } from "./groups.ts";
 import { RIGHTS } from "./scripts.ts";
 
-/** What an ACL has to allow: the commands of the scripts, and those that run the scripts. */
+/** The commands that an ACL has to allow: those of the scripts, and those that run the scripts. */
 const FIX =
   "Allow the keys of the prefix and these commands: ACL SETUSER your_user ~payhooks:* +@read +@write +@scripting +time +info +wait +blpop. Hints and replicas need the last two.";
 

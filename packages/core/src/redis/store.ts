@@ -40,7 +40,7 @@ import { READ, WRITE } from "./scripts.ts";
 import { Shards } from "./shards.ts";
 import { swapRecords } from "./swap.ts";
 
-/** Where a Redis inbox is kept: a URL, an ioredis connection or cluster, or any client that runs scripts. */
+/** The place of a Redis inbox: a URL, an ioredis connection or cluster, or any client that runs scripts. */
 export type RedisTarget = ConnectionTarget | ScriptClient;
 
 /** Options of {@link redisStore}. */
@@ -56,7 +56,7 @@ export interface RedisStoreOptions {
    * For tools that look into an inbox. Default false.
    */
   readonly existing?: boolean | undefined;
-  /** Where warnings at the start are logged. Default: they are notices of the receiver, which its logger gets. */
+  /** The logger for warnings at the start. Default: they are notices of the receiver, which its logger gets. */
   readonly logger?: GivenLogger | undefined;
   /** For tests: everything that the store takes from outside, except Redis itself. */
   readonly environment?: Environment | undefined;
@@ -110,7 +110,7 @@ interface Settings extends RedisStoreOptions {
   readonly environment: Environment;
 }
 
-/** What a store has once it is open. */
+/** The parts of a store that is open. */
 interface Opened {
   readonly groups: Groups;
   readonly hints: Hints;

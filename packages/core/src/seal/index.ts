@@ -16,7 +16,7 @@ export type { Seal } from "../inbox/seal.ts";
 export type { SealKey, SealKeys, SealKeysSource } from "./keys.ts";
 export type { ResealOptions, ResealReport } from "./reseal.ts";
 
-/** What {@link aesGcm} makes: the option `seal` of an inbox. */
+/** The result of {@link aesGcm}: the option `seal` of an inbox. */
 export interface AesGcmSeal extends Seal {
   /**
    * Seals each record anew that has another key than the current one, or lies in the clear. Receivers may run meanwhile. If it is

@@ -11,7 +11,7 @@ const LABEL_BYTES = 16;
 /** How many hashes are remembered. Tenants, events and statuses are few, and an event's id comes several times. */
 const REMEMBERED = 4_096;
 
-/** What events are found by, as keyed hashes of one key. */
+/** The texts that events are found by, as keyed hashes of one key. */
 export class Labels {
   readonly #key: KeyObject;
   #known = new Map<string, string>();

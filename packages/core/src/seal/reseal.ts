@@ -17,7 +17,7 @@ import { openRecord, sealRecord } from "./sealed-store.ts";
 
 const TOGETHER = 50;
 const DEFAULT_PER_SECOND = 500;
-/** What others have written meanwhile is looked at again, in so many passes at most. */
+/** Records that others have written meanwhile are looked at again, in so many passes at most. */
 const PASSES = 10;
 const PAUSE_MS = 300;
 
@@ -33,7 +33,7 @@ export interface ResealOptions {
   readonly environment?: Environment | undefined;
 }
 
-/** What was sealed anew. */
+/** The counts of a sealing anew. */
 export interface ResealReport {
   /** The id of the key that seals now. */
   readonly keyId: string;
@@ -80,7 +80,7 @@ export async function resealRecords(
         onProgress?.(found.report(resealed));
         if (!dryRun && done > 0) await sleep(environment, (done / perSecond) * 1_000);
       }
-      // What an earlier pass has sealed counts once.
+      // A record that an earlier pass has sealed counts once.
       if (!isAgain) return found.report(resealed, pass === 1 ? 0 : resealed);
       if (pass === PASSES) throw notTaken();
       await sleep(environment, PAUSE_MS);
@@ -90,7 +90,7 @@ export async function resealRecords(
   }
 }
 
-/** What one pass has found. */
+/** The findings of one pass. */
 class Found {
   #current = 0;
   #unreadable = 0;

@@ -123,7 +123,7 @@ export class SealedStore implements RecordStore {
     return { ...due, records: await this.#openAll(due.records, ({ key }) => key) };
   }
 
-  /** What is named in the filter was hashed with one of the keys, or lies in the clear. So each is looked for. */
+  /** The texts of the filter were hashed with one of the keys, or lie in the clear. So each is looked for. */
   async list(
     filter: EventFilter,
     cursor: ListCursor | null,

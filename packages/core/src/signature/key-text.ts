@@ -170,7 +170,7 @@ function noKey(input: string): KeyText {
 const PLACEHOLDERS =
   /^(?:undefined|null|nil|none|nan|true|false|\[object \w+\]|\{\}|\[\]|change[-_ ]?me|todo|x{3,}|\$\{[^}]*\}|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|\{\{.*\}\}|<[^<>]*>)$/i;
 
-/** What is wrong with a text that stands for a missing value, or null. It is repeated only if it is one of those texts. */
+/** Describes a text that stands for a missing value; null for any other text. It is repeated only if it is one of those texts. */
 export function placeholderIn(input: string): { readonly what: string; readonly fix: string } | null {
   const text = input.replace(INVISIBLE, "").replace(QUOTES, "").trim();
   if (text === "" && input.trim() !== "") {

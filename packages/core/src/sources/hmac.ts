@@ -10,7 +10,7 @@ import type { Verifier } from "./verifier.ts";
 /** Options of {@link hmac}. */
 export interface HmacOptions extends SignedOptions {
   readonly secret: Keys<SecretInput>;
-  /** What the text of a secret stands for. Default `utf8`: its own bytes. With `base64`, a prefix such as `whsec_` is left out. */
+  /** The encoding of the secret's text. Default `utf8`: its own bytes. With `base64`, a prefix such as `whsec_` is left out. */
   readonly secretEncoding?: SecretEncoding | undefined;
   /** Default `sha256`. It is never taken from the request. */
   readonly algorithm?: "sha256" | "sha384" | "sha512" | "sha1" | undefined;

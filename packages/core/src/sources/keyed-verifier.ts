@@ -12,7 +12,7 @@ import {
   verifierOf,
 } from "./verifier.ts";
 
-/** What a request says of itself. It is true if one of the keys fits. */
+/** The claim of a request about itself. It is true if one of the keys fits. */
 export type Claim = Omit<Authentic, "keyId" | "tenant">;
 
 /** The keys of a verifier. */

@@ -209,7 +209,7 @@ export function ownVerifier(own: VerifyFunction): Bind {
 
 const CODES: ReadonlySet<unknown> = new Set(CLOSENESS);
 
-/** What the function said. Nothing but `ok: true` lets a delivery pass. */
+/** Checks the function's verdict. Nothing but `ok: true` lets a delivery pass. */
 function checkedVerdict(given: Verdict, option: string): Authentic | NotAuthentic {
   const verdict = given as Partial<Record<string, unknown>> | null | undefined;
   if (verdict?.ok === false && CODES.has(verdict.code)) return given as NotAuthentic;

@@ -3,7 +3,7 @@ import { parseTimestamp } from "../protocol/timestamp.ts";
 import { Unusable } from "./delivered.ts";
 import type { Delivered, MadeSource } from "./source.ts";
 
-/** What `read` said, checked. */
+/** The checked result of `read`. */
 export interface CheckedEvent {
   readonly name: string;
   readonly id: string;

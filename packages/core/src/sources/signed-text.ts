@@ -1,15 +1,18 @@
 /**
- * What a signature covers, and where it stands. The text that is signed is a template of header fields and the body. Two requests
- * must never give the same text with other parts, so a header field must not contain what separates it from the next part.
+ * Reads the signature of a request and the text that it covers. The text that is signed is a template of header fields and the
+ * body. Two requests must never give the same text with other parts, so a header field must not contain what separates it from
+ * the next part.
  */
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import type { Claim } from "./keyed-verifier.ts";
 import { invalid, type NotAuthentic, refused, type SourceRequest } from "./verifier.ts";
 
-/** What is signed: `{body}`, `{timestamp}`, `{url}` and `{any-header-name}`. What stands here is covered; other headers are not. */
+/**
+ * The signed text: `{body}`, `{timestamp}`, `{url}` and `{any-header-name}`. The signature covers these; it does not cover other headers.
+ */
 export type Over = "{body}" | (string & {});
 
-/** Where a signature stands and what it covers. */
+/** The place of a signature, and the text that it covers. */
 export interface SignedOptions {
   /** The header field with the signature. */
   readonly header: string;

@@ -105,7 +105,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
     return replyOf(answer);
   }
 
-  /** Reads a delivery as an event. What cannot be read is an entry whose key is its bytes. */
+  /** Reads a delivery as an event. An unreadable delivery is an entry whose key is its bytes. */
   function readingOf(given: StoredDelivery, looseHeader: (name: string) => string | null): Reading {
     let read: CheckedEvent;
     try {

@@ -24,11 +24,13 @@ export interface Delivered {
   readonly signedAt: Date | null;
 }
 
-/** What `read` says about a delivery. */
+/** The event in a delivery, as `read` tells it. */
 export interface ReadEvent<Status extends string = string> {
   /** The event's name. Handlers are registered for it. */
   readonly name: string;
-  /** What copies share. The signature must cover it. Default: `digest`, so that a copy under another loose name is held. */
+  /**
+   * The id that copies share. The signature must cover it. Default: `digest`, so that a copy under another loose name is held.
+   */
   readonly id?: string | undefined;
   readonly data: unknown;
   /** When it happened: a date, text in ISO 8601, or milliseconds since the epoch. */
@@ -37,15 +39,15 @@ export interface ReadEvent<Status extends string = string> {
   readonly status?: Status | undefined;
   /** Found by `events.list({ referenceId })`, beside the references of payments. */
   readonly reference?: string | undefined;
-  /** Whose event it is. It must come from what the signature covers. */
+  /** The tenant whose event it is. It must come from what the signature covers. */
   readonly tenant?: string | undefined;
   /**
-   * What the event states anew, such as `account:17` of an account's status. Of the events of one subject the latest is the last word,
-   * by `occurredAt`, which then has to be given and signed: one that happened earlier and has not ended is stale. Leave it out for an
-   * event that has to run whatever came after it.
+   * The subject whose state the event tells anew, such as `account:17` of an account's status. Of the events of one subject the
+   * latest is the last word, by `occurredAt`, which then has to be given and signed: one that happened earlier and has not ended
+   * is stale. Leave it out for an event that has to run whatever came after it.
    */
   readonly subject?: string | undefined;
-  /** What must be equal in copies. Default: the name. */
+  /** The values that must be equal in copies. Default: the name. */
   readonly identity?: Readonly<Record<string, string>> | undefined;
   /** An id that nothing covers, for people. Without a `reference`, the event is found by it as by one. */
   readonly label?: string | undefined;
@@ -110,7 +112,7 @@ export interface SourceOptions<Given, Status extends string> {
   readonly events?: Given | undefined;
   /** How the authentic bytes are parsed. Default `json`. */
   readonly body?: "json" | "form" | "text" | undefined;
-  /** What may follow what: a later stage replaces an earlier one, and the last is final. */
+  /** The order of statuses: a later stage replaces an earlier one, and the last is final. */
   readonly stages?: readonly (readonly Status[])[] | undefined;
   /** Header fields to keep besides those that are covered or that `read` asks for. */
   readonly keepHeaders?: readonly string[] | undefined;
@@ -235,7 +237,7 @@ export function source<
   return one;
 }
 
-/** What {@link source} made; null for anything else. */
+/** The parts that {@link source} made; null for anything else. */
 export function madeSource(given: unknown): MadeSource | null {
   return typeof given === "object" && given !== null ? (made.get(given) ?? null) : null;
 }

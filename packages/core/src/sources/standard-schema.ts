@@ -8,7 +8,7 @@ export interface StandardSchemaV1<Input = unknown, Output = Input> {
   };
 }
 
-/** What a schema says about a value: its output, or what is wrong. */
+/** A schema's result for a value: its output, or its issues. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | {
@@ -23,7 +23,7 @@ export type OutputOf<Schema> = Schema extends StandardSchemaV1<infer _Input, inf
 
 const MAX_PATHS = 5;
 
-/** Where a value does not fit, without any of its texts: what a sender chose is in no message. */
+/** The places at which a value does not fit, without any of its texts: a sender's text is in no message. */
 export function pathsOf(issues: readonly { readonly path?: readonly unknown[] | undefined }[]): string {
   const paths = new Set(issues.map(({ path = [] }) => path.map(nameOf).join(".") || "the whole"));
   const shown = [...paths].slice(0, MAX_PATHS).join(", ");

@@ -11,7 +11,7 @@ export interface SourceRequest {
   readonly path: string;
   readonly headers: { get(name: string): string | null };
   readonly body: Uint8Array;
-  /** What the adapter's `tenant` option said. It selects keys and authorises nothing. */
+  /** The result of the adapter's `tenant` option. It selects keys and authorises nothing. */
   readonly tenant: string | undefined;
 }
 
@@ -25,14 +25,14 @@ export interface NotAuthentic {
   readonly why: string;
 }
 
-/** What a verifier of one's own says. */
+/** The verdict of a verifier of one's own. */
 export type Verdict =
   | {
       readonly ok: true;
       /** A fingerprint of the key, which reveals nothing about it. */
       readonly keyId: string | null;
       readonly signedAt?: Date | null;
-      /** Whose event it is, if the key says so. */
+      /** The tenant whose event it is, if the key tells it. */
       readonly tenant?: string;
       /** The authentic bytes, if they are not the body: a decrypted body, a resource that was fetched, the signed part. */
       readonly content?: Uint8Array;
@@ -41,7 +41,7 @@ export type Verdict =
     }
   | NotAuthentic;
 
-/** What a verifier of one's own gets besides the request. */
+/** The options that a verifier of one's own gets besides the request. */
 export interface VerifyOptions {
   /** Aborts after `limits.acceptTimeoutMs`. */
   readonly signal: AbortSignal;

@@ -30,7 +30,7 @@ export function isDataRefused(error: unknown): boolean {
   return isKind || /SQLITE_(?:TOOBIG|CONSTRAINT|MISMATCH)|too big|constraint|datatype mismatch/i.test(words);
 }
 
-/** What is thrown when a statement or a commit fails. */
+/** The error for a statement or a commit that fails. */
 export function unavailable(cause: unknown): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", `SQLite could not commit: ${describeError(cause)}.`, {
     fix: "Is the disk full, the file damaged, or held by another program? Until it works, deliveries are answered 503.",

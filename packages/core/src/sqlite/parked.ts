@@ -60,7 +60,7 @@ export function parkAtClose(name: string, database: SqliteDatabase): void {
   collected.register(database, file.number);
 }
 
-/** Whether a handle keeps its file open after it is closed. */
+/** True if a handle keeps its file open after it is closed. */
 export function staysOpen(database: SqliteDatabase): boolean {
   return files.has(database);
 }

@@ -30,7 +30,7 @@ const WRITES_BACK_MS = 3_000;
 
 /**
  * The place of an open file and of its companions. SQLite keeps using a file that was deleted or exchanged, as if nothing had
- * happened. What it commits into a log that was removed is gone when the last process closes it.
+ * happened. Its commits into a log that was removed are gone when the last process closes it.
  */
 export class FilePlace {
   readonly #database: SqliteDatabase;
@@ -73,7 +73,7 @@ export class FilePlace {
   }
 
   /**
-   * Whether something other than SQLite has written into the file since the last call of `check`: nobody has committed, so nobody
+   * True if something other than SQLite has written into the file since the last call of `check`: nobody has committed, so nobody
    * has written a log back. What is in the file then does not fit to the log, nor to what SQLite has in memory.
    */
   get isOverwritten(): boolean {
@@ -85,7 +85,7 @@ export class FilePlace {
     return false;
   }
 
-  /** Whether the log was removed since the last call, whether or not it could be made anew. */
+  /** True if the log was removed since the last call, whether or not it could be made anew. */
   takeLogRemoved(): boolean {
     const was = this.#wasLogRemoved;
     this.#wasLogRemoved = false;
@@ -109,7 +109,7 @@ export class FilePlace {
     if (!this.#makeLogAnew()) throw new LogGone("The log of the file was removed.");
   }
 
-  /** Whether something other than SQLite has written into the log, or cut it. */
+  /** True if something other than SQLite has written into the log, or cut it. */
   get isLogDamaged(): boolean {
     const log = this.#companions.find(([path]) => path.endsWith(LOG));
     if (log === undefined) return false;

@@ -85,7 +85,7 @@ export function prepareSchema(database: SqliteDatabase, newIdentity: string | nu
     // Every commit is on disk before it is answered.
     database.exec("PRAGMA synchronous = FULL");
     database.exec("PRAGMA cache_size = -32000");
-    // What is erased is overwritten, and not only taken out of the list of what is there.
+    // Erased data is overwritten, and not only taken out of the lists.
     database.exec("PRAGMA secure_delete = ON");
     checkPages(database);
     return makeTables(database, newIdentity);

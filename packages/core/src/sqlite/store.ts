@@ -384,7 +384,7 @@ function decoded({ version, text }: RecordRow): Versioned {
   return { version, record: decodeRecord(text) };
 }
 
-/** What became of writes whose transaction failed. */
+/** The fate of writes whose transaction failed. */
 function fateOf(error: unknown): "not-written" | "refused" | "unknown" {
   if (error instanceof UnclearCommit) return "unknown";
   return isDataRefused(error) ? "refused" : "not-written";

@@ -193,7 +193,7 @@ export class Tables {
     return oldest === null ? null : Math.min(oldest, now);
   }
 
-  /** Whether a record is there, and can be found by what it was stored with. */
+  /** True if a record is there, and can be found by what it was stored with. */
   has({ key, version, index }: KnownRecord): boolean {
     const row = this.find(key);
     if (row === null) return false;

@@ -87,7 +87,7 @@ export interface WebhookBody<Name extends ConnectEvent["event"] = ConnectEvent["
   readonly data: DataOf<Name>;
 }
 
-/** What to change in a genuine webhook. Of `data`, only the given members change. */
+/** The changes to a genuine webhook. Of `data`, only the given members change. */
 export interface WebhookChanges<Name extends ConnectEvent["event"] = ConnectEvent["event"]> {
   readonly idempotency_key?: string | undefined;
   readonly occurred_at?: string | undefined;

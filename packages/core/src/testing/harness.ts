@@ -46,7 +46,7 @@ export interface HarnessOptions<
   readonly now?: number | undefined;
 }
 
-/** What became of a delivery, once everything that it started has come to rest. */
+/** The result of a delivery, once everything that it started has come to rest. */
 export interface HarnessDelivery {
   /** The HTTP status of the answer. */
   readonly status: number;
@@ -59,7 +59,7 @@ export interface HarnessDelivery {
   /** Null when it was refused. */
   readonly eventId: string | null;
   readonly flow: FlowName;
-  /** What was sent, so that you can send it again. */
+  /** The sent request, so that you can send it again. */
   readonly sent: SignedDelivery;
 }
 

@@ -34,7 +34,7 @@ export function signCanonicalString(canonical: string, privateKey: string): stri
   return sign("sha256", Buffer.from(canonical, "utf8"), privateKey).toString("base64");
 }
 
-/** What the service calls things, from `serviceNames`. Default: the names of the specification. */
+/** The service's own names, from `serviceNames`. Default: the names of the specification. */
 export interface UnderNames {
   readonly names?: ServiceNames | undefined;
 }

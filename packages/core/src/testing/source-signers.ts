@@ -8,7 +8,7 @@ export type SourceSigner = (
   options?: { readonly id?: string | undefined; readonly at?: Date | undefined },
 ) => SignedDelivery;
 
-/** What a sender makes of an event: its body, and the header fields of the signature. */
+/** Makes the body and the header fields of the signature as a sender does. */
 type Make = (event: {
   readonly name: string;
   readonly data: unknown;

@@ -41,7 +41,7 @@ export class Deadline {
     });
   }
 
-  /** What is left of the limit, in milliseconds. */
+  /** The rest of the limit, in milliseconds. */
   get leftMs(): number {
     return Math.max(0, this.#end - this.#clock.monotonic());
   }

@@ -62,7 +62,7 @@ export interface Process {
 export interface Fleet {
   readonly clock: FakeClock;
   isAway: boolean;
-  /** Whether the handler of deposits rejects them. */
+  /** True if the handler of deposits rejects them. */
   rejects: boolean;
   start(channels: () => readonly AlertChannel[]): Promise<Process>;
 }
@@ -70,7 +70,7 @@ export interface Fleet {
 export function fleet(): Fleet {
   let underWay = 0;
   const clock = steppedClock(Date.UTC(2026, 10, 27), async () => {
-    // What follows a message takes some turns as well.
+    // The work after a message takes some turns as well.
     let wasUnderWay = false;
     do {
       wasUnderWay = underWay > 0;

@@ -51,9 +51,9 @@ class Transaction implements MapTransaction {
 export class MapDatabase {
   readonly accounts: Map<string, number> = new Map();
   readonly ids: Map<string, "begun" | "done"> = new Map();
-  /** What the next transactions fail with before they begin. */
+  /** The errors of the next transactions, before they begin. */
   readonly refusals: unknown[] = [];
-  /** What the next transactions fail with at their commit. */
+  /** The errors of the next transactions, at their commit. */
   readonly failures: Error[] = [];
   begun = 0;
   rolledBack = 0;

@@ -1,4 +1,4 @@
-/** Whatever the function of ctx.transaction throws is a failed attempt like any other: nothing is committed, and the next one pays. */
+/** Any value thrown by the function of ctx.transaction is a failed attempt: nothing is committed, and the next one pays. */
 import Database from "libsql";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { HOSTILE } from "../../../../test/support/hostile-values.ts";

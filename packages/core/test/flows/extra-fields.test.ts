@@ -305,7 +305,7 @@ describe("the event", () => {
   );
 });
 
-/** What Payhooks warns about at the start. */
+/** The warnings at the start. */
 async function warningsOf(options: ReceiverOptions): Promise<readonly string[]> {
   const t = await setUp(options);
   await t.post("payments", signPaymentCallback(callbackFields(), privateKey));

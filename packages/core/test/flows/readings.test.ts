@@ -24,7 +24,7 @@ const GENUINE = {
 };
 const readOf = (signed: string, rules: CallbackRules = RULES) =>
   new Readings(signed, knownFields(rules.wire, rules));
-/** What each documented field can be. */
+/** The possible values of each documented field. */
 const valuesOf = (fields: Record<string, string>): Record<string, readonly string[]> => {
   const readings = readOf(canonicalString(fields));
   const found = CALLBACK_FIELDS.map((name) => [name, readings.valuesOf(name)] as const);

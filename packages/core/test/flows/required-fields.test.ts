@@ -19,7 +19,7 @@ const WHOLE: Readonly<Record<string, string>> = {
   timestamp: "2025-11-21T09:15:27.123456789Z",
 };
 
-/** What is wrong with a callback, changed in some fields; undefined takes one away. */
+/** The fault of a callback, changed in some fields; undefined takes one away. */
 function faultOf(changes: Readonly<Record<string, string | undefined>>, rules = RULES): string | null {
   const texts = new Map<string, string>();
   for (const [name, text] of Object.entries({ ...WHOLE, ...changes })) {

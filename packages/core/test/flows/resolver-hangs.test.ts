@@ -43,7 +43,7 @@ describe("a resolver call that never settles", () => {
     const t = await setUp({ payments: { publicKey: resolve } });
     const first = t.post("payments", callback("alpha"));
     await t.clock.advance(1_999);
-    // Who comes while it is under way waits for the same call, and no longer than that has left.
+    // A delivery that comes while the call is under way waits for the same call, and no longer than that has left.
     const second = t.post("payments", callback("alpha"));
     await t.clock.advance(1);
     expect([await first, await second].map(short)).toEqual([

@@ -55,7 +55,7 @@ const CERTAIN: readonly (readonly [text: string, at: number])[] = [
   ["9999-12-31T23:59:59.999Z", Date.parse("9999-12-31T23:59:59.999Z")],
 ];
 
-/** What is no time, or not certainly one. */
+/** Values that are no time, or not certainly one. */
 const UNKNOWN: readonly (readonly [value: string | number | boolean | null | undefined, why: string])[] = [
   ["2025-11-21T09:15:27", "no zone"],
   ["20251121T091527", "no zone"],
@@ -176,7 +176,7 @@ describe("what a receiver makes of a time", () => {
       return isPayhooksError(error) ? error.code : "another error";
     }
   };
-  /** What each flow answers, with how many events run and held; and what its verifier says. */
+  /** The answer of each flow, with how many events run and are held, and the verdict of its verifier. */
   async function outcomesOf(value: unknown, now: number) {
     const clock = fakeClock(now);
     const t = await setUp({ payments: { publicKey }, connect: { secret } }, clock);

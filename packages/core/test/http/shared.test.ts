@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 const keys = createTestKeys();
 afterEach(() => vi.unstubAllEnvs());
 
-/** What a module does each time that a bundler evaluates it: in a copy of it, or after an edit. */
+/** The top level of a module, which runs each time that a bundler evaluates it: in a copy of it, or after an edit. */
 class Evaluations {
   readonly ran: string[] = [];
   readonly made: string[] = [];

@@ -7,7 +7,7 @@ const logged = vi.spyOn(console, "error").mockImplementation(() => {});
 afterEach(() => logged.mockClear());
 afterAll(() => logged.mockRestore());
 
-/** What the route answers, and how often it asked for the receiver. */
+/** The answer of the route, and how often it asked for the receiver. */
 async function answerTo(
   authorization: string | null,
   secret: string | undefined,

@@ -143,7 +143,7 @@ describe("a decision whose answer is lost while another process writes", () => {
       state: what === "replay" ? "done" : "discarded",
     });
     expect(runs).toBe(what === "replay" ? 1 : 0);
-    // Whoever decides anew is told that there is nothing.
+    // A second decision fails: there is nothing to decide.
     const again = await failure(inbox.events[what](eventId, DECISION));
     expect(isPayhooksError(again) && again.code).toBe(
       what === "replay" ? "ERR_NOT_DECIDABLE" : "ERR_HELD_NOT_FOUND",

@@ -1,4 +1,4 @@
-/** Which events wait in the patient lane. */
+/** Tests which events wait in the patient lane. */
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { Crowds, type Likeness } from "../../src/inbox/crowds.ts";

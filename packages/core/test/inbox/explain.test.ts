@@ -21,7 +21,7 @@ const keys = createTestKeys();
 interface Shop {
   readonly receiver: Receiver;
   readonly clock: FakeClock;
-  /** What the handler throws; null: it succeeds. */
+  /** The handler's error; null: it succeeds. */
   throws: Error | null;
   deliver(fields?: Parameters<typeof callbackFields>[0]): Promise<void>;
   raw(sent: ReturnType<typeof signPaymentCallback>): Promise<void>;

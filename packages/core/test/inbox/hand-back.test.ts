@@ -13,7 +13,7 @@ const LEASE_MS = 30_000;
 /** For how long a look hides what it has found. */
 const HIDDEN_MS = 5_000;
 
-/** What waits until it is let through. */
+/** Calls that wait until the gate lets them through. */
 class Gate {
   #waiting: (() => void)[] = [];
   #isOpen = true;

@@ -1,4 +1,4 @@
-/** What it costs to be asked about one's health, and what is said while an inbox closes. */
+/** Tests what a question about health costs, and its answer while an inbox closes. */
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
 import { createInbox } from "../../src/inbox/engine.ts";

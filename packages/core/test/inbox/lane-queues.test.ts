@@ -15,7 +15,7 @@ function filled(): LaneQueues<Entry> {
   return queues;
 }
 
-/** What is taken until nothing is left for which there is a place. */
+/** Takes entries until no lane with an entry has a place left. */
 function taken(queues: LaneQueues<Entry>, isFree: (lane: Lane) => boolean = () => true): readonly number[] {
   const numbers: number[] = [];
   for (let next = queues.next(isFree); next !== undefined; next = queues.next(isFree)) numbers.push(next.n);

@@ -1,4 +1,4 @@
-/** What looks for due events cost a fleet: how many find nothing, and who looks when an event falls due. */
+/** Tests what looks for due events cost a fleet: how many find nothing, and which process looks when an event falls due. */
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { createInbox } from "../../src/inbox/engine.ts";

@@ -50,7 +50,7 @@ function setUp(options: MemoryStoreOptions = {}) {
 
 const WRITTEN = { kind: "written" };
 const FULL = { kind: "refused", cause: { code: "ERR_INBOX_FULL", status: 503 } };
-/** A look that may take so many of each lane. What it leaves in both is counted together. */
+/** A look that may take so many of each lane. The records left in both are counted together. */
 function look(store: MemoryStore, limit: number, hideMs: number) {
   const { left, ...found } = store.takeDue({ usual: limit, patient: limit }, hideMs);
   return { ...found, left: left.usual + left.patient };
@@ -223,7 +223,7 @@ describe("the memory store", () => {
     expect(turns).toBeGreaterThanOrEqual(3);
     expect(next).toBeNull();
     const ids = new Set(events.map(({ eventId }) => eventId.slice(0, 32)));
-    // What stayed all the time is there, once.
+    // A record that stayed all the time is there, once.
     for (let n = 1_000; n < 2_000; n++) expect(ids.has(keyOf(n))).toBe(true);
     expect(ids.size).toBe(events.length);
     expect((await store.list({ state: "finished", id: "tx-2500" }, null, 10)).events).toHaveLength(1);

@@ -264,7 +264,7 @@ describe("lines about one thing", () => {
 describe("the level", () => {
   afterEach(() => vi.restoreAllMocks());
 
-  /** What a receiver writes of one deposit, its copy, and one entry. */
+  /** The lines that a receiver writes about one deposit, its copy, and one entry. */
   async function written(options: Partial<ReceiverOptions>): Promise<readonly string[]> {
     const said: string[] = [];
     for (const level of ["info", "warn", "error"] as const) {

@@ -12,7 +12,7 @@ import { rejectedBy } from "../receiving.ts";
 
 const DATA = "CANARY";
 
-/** What an action throws, or a promise rejects with. */
+/** The value that an action throws, or that a promise rejects with. */
 async function thrown(action: () => unknown): Promise<unknown> {
   try {
     await action();

@@ -1,4 +1,4 @@
-/** Which context of `AsyncLocalStorage` merchant's code finds, and for how long Payhooks keeps one. */
+/** Tests in which context of `AsyncLocalStorage` merchant's code runs, and for how long Payhooks keeps one. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

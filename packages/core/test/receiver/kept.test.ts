@@ -1,4 +1,4 @@
-/** What is kept of a callback is what was signed. However a body spells it, people find and see what its handlers get. */
+/** The signed text of a callback is kept. However a body spells it, people find and see what its handlers get. */
 import { createHash } from "node:crypto";
 import {
   createReceiver,

@@ -39,7 +39,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** What every object has. */
+/** The properties of every object. */
 const INHERITED = Object.getOwnPropertyNames(Object.prototype);
 
 describe("createReceiver", () => {

@@ -51,7 +51,7 @@ async function start(options: Partial<ReceiverOptions> = {}) {
   };
 }
 
-/** What the service says of a deposit when it is asked. */
+/** The service's answer about a deposit. */
 function lookup(payTxnId: string): never {
   const fields = callbackFields({ payTxnId });
   return {
@@ -87,7 +87,7 @@ describe("pause", () => {
     await t.send("a");
     expect(t.ran).toEqual([]);
     await t.receiver.work();
-    // Whoever asks for work by name gets it.
+    // A call of `work` with the event's name runs it.
     expect(t.ran).toEqual(["a"]);
     await t.receiver.close();
   });

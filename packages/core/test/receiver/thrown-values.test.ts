@@ -1,4 +1,4 @@
-/** Whatever merchant's code throws is a failed attempt like any other. */
+/** Any value thrown by merchant's code is a failed attempt. */
 import { createReceiver, isPayhooksError, memoryInbox, type Notice } from "@payhooks/core";
 import { callbackFields, createTestKeys, fakeClock, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";

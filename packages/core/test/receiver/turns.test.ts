@@ -8,11 +8,11 @@ import { memoryStore } from "../../src/memory/store.ts";
 import { type Environment, environmentOf } from "../../src/time/environment.ts";
 
 const SECRET = "whsec_turns_0123456789abcdef";
-/** What arrives in a turn, and the first that have waited, go to the store together: two times ten milliseconds. */
+/** Deliveries of one turn, and the first that have waited, go to the store together: two times ten milliseconds. */
 const TWO_TURNS_MS = 20;
 
 interface Limits {
-  /** What it takes to verify a delivery, by the clock. */
+  /** The time of a verification, by the clock. */
   readonly verifyMs: number;
   readonly maxInFlight?: number;
   readonly acceptTimeoutMs?: number;

@@ -29,7 +29,7 @@ const certificate = (() => {
 })();
 const certificateBody = certificate.trim().split("\n").slice(1, -1).join("");
 
-/** What happens to the text of a public key on its way, and leaves all of it. */
+/** Changes that the text of a public key suffers on its way, and after which all of it is still there. */
 const READ: readonly (readonly [what: string, text: string])[] = [
   ["as it is", pem],
   ["with CRLF", pem.replaceAll("\n", "\r\n")],
@@ -84,7 +84,7 @@ const READ: readonly (readonly [what: string, text: string])[] = [
   ["as an indented JWK with more members", JSON.stringify({ ...jwk, kid: "k", use: "sig" }, null, 2)],
 ];
 
-/** What is no public key, or not certainly one. */
+/** Texts that are no public key, or not certainly one. */
 const REFUSED: readonly (readonly [what: string, text: string, code: ErrorCode, message: RegExp])[] = [
   ["an empty variable", "", "ERR_OPTION_MISSING", /is empty.*environment variable/],
   ["blanks", " \t\n", "ERR_OPTION_MISSING", /is empty/],

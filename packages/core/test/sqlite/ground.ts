@@ -36,7 +36,7 @@ export function newFile(name = "inbox.db"): string {
   return join(folder, name);
 }
 
-/** What one statement says of a file, through a handle of its own or the given one. */
+/** The result of one statement about a file, through a handle of its own or the given one. */
 export function ask(file: string | TestDatabase, sql: string): unknown {
   const database = typeof file === "string" ? openFile(file) : file;
   try {

@@ -1,4 +1,4 @@
-/** What the store of SQLite does beyond the contract of stores: its transactions, its disk, and other processes. */
+/** Tests what the store of SQLite does beyond the contract of stores: its transactions, its disk, and other processes. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";

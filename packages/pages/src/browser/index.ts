@@ -1,6 +1,6 @@
 /**
- * What the scripts of the pages share. They never build HTML: the server sends parts that are escaped already, and everything else
- * is set as text.
+ * The parts that the scripts of the pages share. They never build HTML: the server sends parts that are escaped already, and
+ * everything else is set as text.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 import { isLoopbackHost } from "@payhooks/pages";
 
-/** Which addresses the sandbox accepts. */
+/** The rules for the addresses that the sandbox accepts. */
 export interface AddressRules {
   /** Callback and webhook addresses may use plain HTTP to this machine. */
   readonly allowHttpLoopback: boolean;
@@ -10,7 +10,7 @@ export interface AddressRules {
 
 const FULL_ADDRESS = "must be a full address such as https://shop.example/paid";
 
-/** What is wrong with a callback or webhook address (specification, Payment callback events), or null. */
+/** Describes the fault of a callback or webhook address (specification, Payment callback events); null if there is none. */
 export function problemOfReceiver(text: string, rules: AddressRules): string | null {
   if (!/^https?:\/\//i.test(text)) return "must begin with https://";
   if (!URL.canParse(text)) return FULL_ADDRESS;
@@ -26,8 +26,8 @@ export function problemOfReceiver(text: string, rules: AddressRules): string | n
 const NO_PLACE = new Set(["javascript:", "data:", "vbscript:", "blob:", "file:", "about:"]);
 
 /**
- * What is wrong with an address to which the customer's browser is redirected, or null. It may be the address of an
- * app, such as `myapp://paid`.
+ * Describes the fault of an address to which the customer's browser is redirected; null if there is none. It may be the address
+ * of an app, such as `myapp://paid`.
  */
 export function problemOfRedirect(text: string, rules: AddressRules): string | null {
   if (!URL.canParse(text)) return FULL_ADDRESS;

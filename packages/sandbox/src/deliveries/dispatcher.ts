@@ -33,7 +33,7 @@ export interface DispatcherParts {
   readonly transport: Transport;
   readonly stamp: () => string;
   readonly retry: RetryPlan;
-  /** Whether retries repeat the signed bytes, or get a new date and a new signature. */
+  /** `same`: retries repeat the signed bytes. `anew`: they get a new date and a new signature. */
   readonly signRetries: "same" | "anew";
   readonly seed: string;
   readonly maxDeliveries: number;

@@ -156,7 +156,7 @@ export function createFaults(seed: string, changes: Changes): FaultTaker {
   };
 }
 
-/** What each member must be. */
+/** The check of each member. */
 const MEMBERS: Readonly<Record<keyof FaultRule, readonly [is: (value: unknown) => boolean, rule: string]>> = {
   kind: [isFaultKind, `must be one of ${Object.keys(FAULT_KINDS).join(", ")}`],
   times: [(value) => Number.isSafeInteger(value) && Number(value) > 0, "must be a whole number above 0"],

@@ -17,7 +17,7 @@ export type FaultKind =
   | "api-drop-answer"
   | "api-delay";
 
-/** What each fault does, in the words of the dashboard and the documentation. */
+/** The effect of each fault, in the words of the dashboard and the documentation. */
 export const FAULT_KINDS: Readonly<
   Record<FaultKind, { readonly scope: "delivery" | "api"; readonly does: string }>
 > = {

@@ -16,7 +16,7 @@ export interface Merchant {
 
 type Given = { readonly [Key in keyof Merchant]?: string | undefined };
 
-/** What is not given is as saved, and what is not saved is made at random. */
+/** Members that are not given are as saved, and members that are not saved are made at random. */
 export function createMerchant(given: Given = {}, saved: Given = {}): Merchant {
   const random = (prefix: string) => `${prefix}_${randomBytes(18).toString("hex")}`;
   return {

@@ -10,7 +10,7 @@ import { transactionRow } from "./transaction-row.ts";
 /** How many transactions and deliveries the dashboard shows. The search and the control API cover all of them. */
 const SHOWN = 100;
 
-/** Which transactions and deliveries somebody wants to see. */
+/** Selects transactions and deliveries. */
 export interface FeedFilter {
   /** A part of a reference or an id, in upper or lower case. Empty for all. */
   readonly search: string;

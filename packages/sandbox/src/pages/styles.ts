@@ -7,7 +7,7 @@ main { display: grid; grid-template-columns: 324px minmax(0, 1fr); gap: 1.25rem;
 .lists { display: grid; gap: 1.25rem; min-width: 0; align-items: start; }
 @media (min-width: 1180px) { .lists { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); } }
 @media (min-width: 1360px) { main { grid-template-columns: 340px minmax(0, 1fr); } .lists { grid-template-columns: minmax(0, 5fr) minmax(0, 6fr); } }
-/* Where one list stands above the other, the upper one leaves room for the lower one. */
+/* If one list is above the other, the upper one leaves room for the lower one. */
 @media (min-width: 861px) and (max-width: 1179px) { #transactions .list { max-height: 45vh; overflow: auto; } }
 .filter { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem 1rem; position: sticky; top: 3.4rem; z-index: 4; background: var(--bg); padding: .6rem 0; margin: -.6rem 0; }
 .filter input[type="search"] { flex: 1 1 14rem; max-width: 26rem; background: var(--surface); }

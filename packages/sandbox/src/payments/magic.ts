@@ -1,7 +1,7 @@
 import type { FaultKind } from "../faults/kinds.ts";
 import type { Step } from "./step.ts";
 
-/** What a magic reference or phone number does. With these, a program needs nothing but the service's own endpoints. */
+/** The outcome of a magic reference or phone number. With these, a program needs nothing but the service's own endpoints. */
 export interface MagicOutcome {
   /** It applies to references that start with `sbx-<name>`, and to phone numbers that end in `900000` and `number`. */
   readonly name: string;

@@ -19,6 +19,6 @@ export interface Order {
   readonly supportedMediums: readonly Medium[] | null;
   /** The id of the connected merchant whose payment it is, from the header of the call. Null if it is the merchant's. */
   readonly onBehalfOf: string | null;
-  /** What the service of the specification does not take, and the sandbox took all the same. */
+  /** The faults that the service of the specification refuses, and the sandbox let pass. */
   readonly warnings: readonly string[];
 }

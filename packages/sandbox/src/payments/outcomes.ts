@@ -4,12 +4,12 @@ import { magicOutcome } from "./magic.ts";
 import type { Step } from "./step.ts";
 
 /**
- * What becomes of a transaction: one final status, or all steps on its way. A transaction starts as PENDING, without a
- * callback. An empty list leaves it PENDING.
+ * The outcome of a transaction: one final status, or all steps on its way. A transaction starts as PENDING, without a callback.
+ * An empty list leaves it PENDING.
  */
 export type Outcome = TransactionStatus | readonly Step[];
 
-/** Which transactions an outcome is for. A member that is left out matches all of them. */
+/** Selects the transactions of an outcome. A member that is left out matches all of them. */
 export interface ScriptMatch {
   readonly reference?: string | undefined;
   readonly phoneNumber?: string | undefined;

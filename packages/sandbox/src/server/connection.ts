@@ -1,7 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 
-/** What comes with every request: Node's own request and response, and the limit for its body. */
+/** The parts that come with every request: Node's own request and response, and the limit for its body. */
 export interface ServerEnv {
   Bindings: Partial<HttpBindings>;
   Variables: { readonly maxBodyBytes: number };

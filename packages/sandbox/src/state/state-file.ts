@@ -6,7 +6,7 @@ import { readSigningKey } from "../keys/signing-keys.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import type { WebhookSettings } from "../wire.ts";
 
-/** What survives a restart: all that a receiver and a client are set up with. */
+/** The state that survives a restart: everything that a receiver and a client are set up with. */
 export interface SavedState {
   readonly version: 2;
   readonly merchant: Merchant;

@@ -92,7 +92,7 @@ describe.each([
     expect(await rows(page, "#deliveries")).toBe(11);
     expect(new URL(page.url()).search).toBe("?search=ORDER-7");
 
-    // What comes now is shown where it fits, and only there.
+    // A new transaction is shown in a list whose filter it matches, and only there.
     sandbox.faults.add({ kind: "duplicate", reference: "order-7-again" });
     sandbox.deposit({ reference: "other" });
     sandbox.deposit({ reference: "order-7-again", outcome: "FAILED" });

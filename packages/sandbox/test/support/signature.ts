@@ -12,7 +12,7 @@ export function canonical(callback: Callback): string {
     .join("&");
 }
 
-/** Whether the signature in the body fits its other fields. */
+/** True if the signature in the body fits its other fields. */
 export function verifies(callback: Callback, publicKey: string): boolean {
   const signature = Buffer.from(callback.signature ?? "", "base64");
   return verify("sha256", Buffer.from(canonical(callback)), publicKey, signature);

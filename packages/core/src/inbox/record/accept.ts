@@ -17,13 +17,13 @@ export function claimAtAcceptance(
   return verdict === "run" ? claimOf(event, record, slot, now) : null;
 }
 
-/** What accepting an event depends on, besides its record. */
+/** The facts besides its record on which the acceptance of an event depends. */
 export interface AcceptContext {
   /** The store's clock. */
   readonly now: number;
   /** The event falls due after this many milliseconds. */
   readonly delayMs: number;
-  /** Where the event waits, if it is new. */
+  /** The lane in which the event waits, if it is new. */
   readonly lane: Lane;
   /** The kept text of an instrumentation; null if it has none. */
   readonly trace?: string | null | undefined;
@@ -33,7 +33,7 @@ export interface AcceptContext {
   readonly admit: (outcome: AcceptOutcome) => void;
 }
 
-/** What became of an event, and whether the record was changed. */
+/** The result for an event, and whether the record was changed. */
 export interface AcceptStep {
   readonly accepted: Accepted;
   /** The slot of the event. The record does not always have it. */

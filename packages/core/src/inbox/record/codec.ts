@@ -169,9 +169,9 @@ const RECORD = objectOf<IdempotencyRecord>({
 /** A record that this process cannot read, and why. Such a record is left alone. */
 export interface Unreadable {
   readonly unreadable: string;
-  /** What is sealed in it, if that is why. */
+  /** The sealed text, if the seal is the reason. */
   readonly sealed?: SealedText;
-  /** What is wrong with its seal. */
+  /** The fault of its seal. */
   readonly code?: "ERR_SEAL_KEY_MISSING" | "ERR_SEAL_BROKEN";
 }
 
@@ -188,7 +188,7 @@ export interface SealedRecord extends IdempotencyRecord {
   readonly sealed: string;
 }
 
-/** Whether a record could be read. */
+/** True if a record could be read. */
 export function isUnreadable(record: IdempotencyRecord | Unreadable): record is Unreadable {
   return "unreadable" in record;
 }
@@ -234,7 +234,7 @@ export function damagedSeal(sealed: SealedText): Unreadable {
   return { unreadable: `its seal with the key ${name} is broken`, sealed, code: "ERR_SEAL_BROKEN" };
 }
 
-/** Fields that must fit each other. What a run needs is there as long as the event is not finished, and no longer. */
+/** Fields that must fit each other. The work is there until the event is finished, and no longer. */
 function check({ slots, statusSlot, lease }: IdempotencyRecord): void {
   if (statusSlot !== null && !Object.hasOwn(slots, statusSlot))
     throw new Misshapen("statusSlot names no slot");
@@ -254,7 +254,7 @@ function checkState(slot: Slot): void {
     throw new Misshapen("reason of a held event is missing");
 }
 
-/** A copy that can be changed without changing the original. What no step ever changes is shared. */
+/** A copy that can be changed without changing the original. Parts that no step ever changes are shared. */
 export function copyRecord(record: IdempotencyRecord): IdempotencyRecord {
   const slots: Record<string, Slot> = {};
   for (const [key, slot] of Object.entries(record.slots)) {

@@ -8,7 +8,7 @@ import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type W
 import { rankOf } from "./table.ts";
 
 /**
- * What became of a decision about one event.
+ * The result of a decision about one event.
  *
  * - `decided`: it was made now. `known`: it was made before, under the same token, whatever has become of the event since.
  * - `overtaken`: it was held, and a later status has come, so it has ended without a run.
@@ -29,11 +29,11 @@ export type Decided =
   | "behind"
   | "changed";
 
-/** What a decision about one event names. */
+/** The names in a decision about one event. */
 export interface DecisionName {
   /** Identifies the decision. */
   readonly token: string;
-  /** What the person has seen; undefined: whatever it is. */
+  /** The revision that the person has seen; undefined: any. */
   readonly revision: string | undefined;
 }
 
@@ -48,7 +48,7 @@ export function decideOnce(
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return "missing";
   if (slot.decision === token) return "known";
-  // What cannot be decided about has no revision, and the decision says why.
+  // An event that nobody can decide about has no revision, and the decision says why.
   const now = revision === undefined ? null : revisionOf(record, recordKeyOf(eventId), slotKey);
   if (now !== null && now !== revision) return "changed";
   const decided = decide();
@@ -56,7 +56,7 @@ export function decideOnce(
   return decided;
 }
 
-/** Whether a decision was made now, so that it has to be written. */
+/** True if a decision was made now, so that it has to be written. */
 export function isMade(decided: Decided): boolean {
   return decided === "decided" || decided === "overtaken";
 }
@@ -70,7 +70,7 @@ function canBeReplayed({ state, kept }: Slot): "unfinished" | "behind" | "not-ke
   return kept === undefined ? "not-kept" : null;
 }
 
-/** What a replay of an event would come to. */
+/** Decides if an event can be replayed. */
 function replayable(record: IdempotencyRecord, slot: Slot): Decided {
   const why = canBeReplayed(slot);
   if (why !== null) return why;
@@ -120,7 +120,7 @@ export function replay(
   return can;
 }
 
-/** What another run of an ended event needs; null if that was not kept. What had been kept of it is now part of that. */
+/** The work for another run of an ended event; null if it was not kept. It includes what had been kept. */
 function reopened(slot: Slot): Work | null {
   const { kept, past, verdict, acceptedAt, subject } = slot;
   if (kept === undefined) return null;

@@ -2,7 +2,7 @@ import type { EventFacts } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 
-/** What an event is a word about, and when that was signed. */
+/** The subject of an event, and the time at which the event was signed. */
 export interface Subject {
   /** The key of the subject's record. */
   readonly key: string;
@@ -14,8 +14,8 @@ export interface Subject {
 export type SlotState = "waiting" | "running" | "done" | "held" | "stale" | "discarded";
 
 /**
- * What is stored of a delivery until its event is done: what was signed, and not how a body spelt it. Today's rules read it again at
- * a run.
+ * The stored part of a delivery until its event is done: the signed text, and not how a body spelt it. Today's rules read it
+ * again at a run.
  */
 export interface StoredDelivery {
   readonly flow: FlowName;
@@ -78,9 +78,9 @@ export interface VerifiedEvent {
   readonly retentionMs: number;
   /** How long what was signed is kept after the event's end. Left out if it is dropped then. */
   readonly keepMs?: number;
-  /** Whether to run the event, or the reason to hold it that was found before the table is asked. */
+  /** `run`, or the reason to hold the event that was found before the table is asked. */
   readonly verdict: "run" | HeldReason;
-  /** What is wrong with it, if the verdict is a reason to hold it. */
+  /** The fault, if the verdict is a reason to hold the event. */
   readonly detail: string | null;
   /** With `oneSuccessPerReference`: the key of the record that claims the reference for this id. */
   readonly referenceKey: string | null;
@@ -88,14 +88,14 @@ export interface VerifiedEvent {
   readonly referenceId: string | null;
   /** If the event has several readings: the ids and references of each, by which it can be found. */
   readonly foundBy?: readonly string[];
-  /** What it is a word about, if later words about the same replace it. Left out for an event that is no state of anything. */
+  /** The subject, if later events about it replace this one. Left out for an event that is no state of anything. */
   readonly subject?: Subject;
   readonly delivery: StoredDelivery;
 }
 
 const EVENT_ID = /^[0-9a-f]{48}$/;
 
-/** Whether a text can be an eventId. */
+/** True if a text can be an eventId. */
 export function isEventId(text: unknown): text is string {
   return typeof text === "string" && EVENT_ID.test(text);
 }
@@ -110,21 +110,21 @@ export function slotKeyOf(eventId: string): string {
   return eventId.slice(32);
 }
 
-/** What became of a delivery in the table of deduplication. */
+/** The result of a delivery in the table of deduplication. */
 export type AcceptOutcome = "new" | "progress" | "duplicate" | "stale" | "held" | "expired";
 
-/** What became of an event that was offered to the inbox. */
+/** The result for an event that was offered to the inbox. */
 export interface Accepted {
   readonly outcome: AcceptOutcome;
   /** The record's key and the slot's. With the outcomes `stale` and `expired`, there may be no such event. */
   readonly eventId: string;
   /** Why the event is held. Set for the outcome `held` and for copies of a held event. */
   readonly reason: HeldReason | null;
-  /** What is wrong, in words, if there is a reason. It names fields, but not their values. */
+  /** The fault in words, if there is a reason. It names fields, but not their values. */
   readonly detail: string | null;
   /** The amount that was known before, if this delivery changed it (outcome `progress`, or another source). */
   readonly previousAmount: string | null;
-  /** Whether this process has begun to run it. */
+  /** True if this process has begun to run it. */
   readonly begun: boolean;
   /** PENDING events that waited, and will not run because this event is terminal. */
   readonly overtaken: readonly EventFacts[];
@@ -137,10 +137,10 @@ export interface Accepted {
   readonly handled?: Promise<RunReport>;
 }
 
-/** What became of an event that was to be run at once. */
+/** The result for an event that was to be run at once. */
 export interface RunReport {
   /** The event's state afterwards; `running` if another run has it; null if there is no such event. */
   readonly state: SlotState | null;
-  /** Whether this call ran it. */
+  /** True if this call ran it. */
   readonly ran: boolean;
 }

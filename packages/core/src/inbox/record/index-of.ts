@@ -26,19 +26,19 @@ export interface EventSummary extends EventFacts {
   readonly acceptedAt: number;
 }
 
-/** What a store can list and find an event by. */
+/** The labels by which a store can list and find an event. */
 export interface EventLabels extends EventSummary {
   /** For an entry that has several readings, the ids and references of each. Empty otherwise, and once it is done. */
   readonly foundBy: readonly string[];
 }
 
-/** What a store must be able to find a record by. */
+/** The keys by which a store must be able to find a record. */
 export interface RecordIndex {
   /** When the record has to be looked at next, on the store's clock; null: never. */
   readonly dueAt: number | null;
   /** How far away `dueAt` was when it was written. */
   readonly dueInMs: number;
-  /** Where the record waits until then. */
+  /** The lane in which the record waits until then. */
   readonly lane: Lane;
   /** When the record may be forgotten; null while any of its events is unfinished or held. */
   readonly expiresAt: number | null;

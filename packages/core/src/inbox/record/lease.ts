@@ -37,11 +37,11 @@ export interface HistoryEntry {
   readonly what: string;
   /** The handler that was tried. */
   readonly handler?: string;
-  /** Which attempt of this handler it was, counted from 1. */
+  /** The number of this handler's attempt, counted from 1. */
   readonly attempt?: number;
-  /** What it threw, in one line of at most 200 characters. */
+  /** The error that it threw, in one line of at most 200 characters. */
   readonly error?: string;
-  /** Who made the decision. */
+  /** The person who made the decision. */
   readonly by?: string;
   /** The note of the decision. */
   readonly note?: string;
@@ -49,7 +49,7 @@ export interface HistoryEntry {
   readonly skipped?: number;
 }
 
-/** What a run is given: the content of the slot that it has a lease on. */
+/** The input of a run: the content of the slot that it has a lease on. */
 export interface LeaseData {
   /** The record's key. */
   readonly key: string;
@@ -99,7 +99,7 @@ export interface LeaseData {
   readonly overtaken: readonly EventFacts[];
 }
 
-/** What notices say about the event that is run. */
+/** The facts that notices tell about the event that is run. */
 export function factsOf({ eventId, id, name, status, referenceId, delivery }: LeaseData): EventFacts {
   const { flow, tenant } = delivery;
   return { flow, tenant, eventId, id, event: name, status, referenceId };

@@ -16,7 +16,7 @@ export interface StoredEvent extends EventFacts {
   readonly state: SlotState | "retrying";
   /** Why it is held; null otherwise. */
   readonly reason: HeldReason | null;
-  /** What is wrong with it, in words, while it is held. */
+  /** The fault in words, while it is held. */
   readonly detail: string | null;
   /** The amount in its normal spelling. Null if the event has none, or if its reading is not certain. */
   readonly amount: string | null;
@@ -40,17 +40,17 @@ export interface StoredEvent extends EventFacts {
   /** The state of each handler. Empty once the event is finished. */
   readonly handlers: Readonly<Record<string, Step>>;
   /**
-   * What has happened, oldest first: attempts that failed, with their errors, and who replayed or discarded the event, and why. At
-   * most 50 lines, or 8 shortened ones once the event has ended. Nothing is kept of an event that was done at its first attempt.
+   * The history, oldest first: attempts that failed, with their errors, and who replayed or discarded the event, and why. At most
+   * 50 lines, or 8 shortened ones once the event has ended. Nothing is kept of an event that was done at its first attempt.
    */
   readonly history: readonly HistoryEntry[];
-  /** What was signed, while the event is unfinished or held. Once it is finished: null, unless its flow keeps it (`keep`). */
+  /** The signed text, while the event is unfinished or held. Once it is finished: null, unless its flow keeps it (`keep`). */
   readonly delivery: StoredDelivery | null;
   /** When it was erased; null if it was not. Nothing personal is left of it. */
   readonly erasedAt: number | null;
 }
 
-/** Who decides about a held entry, and why. Both are kept in the entry's history. */
+/** The person who decides about a held entry, and the reason. Both are kept in the entry's history. */
 export interface Decision {
   readonly by: string;
   readonly note: string;
@@ -61,7 +61,7 @@ export interface Decision {
   readonly revision?: string | undefined;
 }
 
-/** Who brings an attempt forward, and why. */
+/** The person who brings an attempt forward, and the reason. */
 export interface RetryDecision extends Pick<Decision, "by" | "note"> {
   /** In how many milliseconds the attempt is due: 0, the default, to 86,400,000. Spread many events, so that they do not come at once. */
   readonly inMs?: number | undefined;
@@ -85,7 +85,7 @@ export interface ReplayDecision extends Decision {
   readonly again?: boolean | undefined;
 }
 
-/** Who erases, and what. */
+/** The person who erases, and the events to erase. */
 export interface EraseDecision {
   readonly by: string;
   /** Also erases events that wait or are held: they are discarded first, and never run. Default false. */

@@ -30,7 +30,7 @@ export function othersOf(record: IdempotencyRecord, key: string, slotKey: string
     .slice(0, MAX_OTHERS);
 }
 
-/** Whether two events of a transaction both count as its outcome. An event of rank 0 comes before the outcome, and is none. */
+/** True if two events of a transaction both count as its outcome. An event of rank 0 comes before the outcome, and is none. */
 function runsBeside(self: Slot, { state, status, rank }: Slot): boolean {
   if (state !== "done" && state !== "waiting" && state !== "running") return false;
   return status === self.status || (rank !== 0 && self.rank !== 0);

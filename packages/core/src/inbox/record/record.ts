@@ -34,24 +34,24 @@ export interface Slot {
    * write.
    */
   token: string | null;
-  /** What a run needs. It is dropped when the event ends. */
+  /** The work of the next run. It is dropped when the event ends. */
   work: Work | null;
-  /** What another run would need, once the event has ended. Left out if it is not kept. */
+  /** The work for another run, once the event has ended. Left out if it is not kept. */
   kept?: Kept;
-  /** What is kept of the event's life after its end. Left out if nothing unusual happened. */
+  /** The part of the event's life that is kept after its end. Left out if nothing unusual happened. */
   past?: Past;
   /** Identifies the last decision of a person, so that a repeated write of it is recognised. */
   decision?: string;
-  /** What it is a word about. `hadTurn`: a run of it has been the latest word. Left out for an event without a subject. */
+  /** The subject. `hadTurn`: a run of it has been the latest word. Left out for an event without a subject. */
   subject?: Subject & { readonly hadTurn?: true };
 }
 
-/** What is kept of an ended event, so that it can be run again. */
+/** The kept part of an ended event, with which it can be run again. */
 export type Kept = Pick<Work, "delivery" | "retentionMs" | "previousStatus" | "previousAmount"> & {
   readonly keepMs: number;
 };
 
-/** What is kept of the life of an event that has ended. */
+/** The kept part of the life of an event that has ended. */
 export interface Past {
   /** The first line and the last ones, including the end. */
   readonly history: readonly HistoryEntry[];
@@ -116,7 +116,9 @@ export interface IdempotencyRecord {
   id: string;
   /** The slot with the highest status of the table so far; null while no event was accepted to run. */
   statusSlot: string | null;
-  /** Whether the status of that slot is final. For a record without slots, which claims a reference: whether the claim may expire. */
+  /**
+   * True if the status of that slot is final. For a record without slots, which claims a reference: whether the claim may expire.
+   */
   terminal: boolean;
   identity: Readonly<Record<string, string>>;
   lease: RecordLease | null;
@@ -134,7 +136,7 @@ export function referenceOf({ identity }: IdempotencyRecord, { referenceId }: Sl
   return referenceId ?? identity.referenceId ?? null;
 }
 
-/** Whether an event in this state is finished. */
+/** True if an event in this state is finished. */
 export function isEnd(state: string): state is "done" | "stale" | "discarded" {
   return state === "done" || state === "stale" || state === "discarded";
 }
@@ -163,7 +165,7 @@ const MAX_HISTORY = 50;
 /** A history keeps this many characters of each text. */
 const MAX_LINE = 500;
 
-/** What is kept of an ended event is below 3 KB: this many lines, and this many characters of each text. */
+/** The kept part of an ended event is below 3 KB: this many lines, and this many characters of each text. */
 const MAX_PAST = 8;
 const MAX_TEXT = 120;
 
@@ -204,14 +206,14 @@ export function end(
   slot.work = null;
 }
 
-/** What to keep, so that the event can be run again. Of an entry that was released, the event that came of it has its own. */
+/** The part to keep, so that the event can be run again. Of an entry that was released, the event that came of it has its own. */
 function keptOf({ verdict }: Slot, work: Work, what: SlotState): Kept | null {
   const { keepMs, delivery, retentionMs, previousStatus, previousAmount } = work;
   if (keepMs === undefined || (what === "done" && isEntry(verdict))) return null;
   return { delivery, retentionMs, previousStatus, previousAmount, keepMs };
 }
 
-/** What to keep of an event's life. For nearly every event this is nothing: it was accepted and done. */
+/** The part of an event's life to keep. For nearly every event this is nothing: it was accepted and done. */
 function pastOf({ history, steps, copies = 0, lastCopyAt }: Work, ending: HistoryEntry): Past | null {
   if (history.length <= 1 && copies === 0 && ending.by === undefined) return null;
   const skipped = skippedIn(steps);

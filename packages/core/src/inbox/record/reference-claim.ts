@@ -7,9 +7,9 @@ const LONGER_MS = 60_000;
 const NO_CLAIMS: readonly ReferenceClaim[] = [];
 
 /**
- * Which transaction has a reference (`oneSuccessPerReference`). A claim is a record without slots, whose `id` is the key of the
- * transaction's own record, its owner. It is written before that one. If the process dies in between, the next copy of the event
- * finds its own claim and passes.
+ * The transaction that has a reference (`oneSuccessPerReference`). A claim is a record without slots, whose `id` is the key of
+ * the transaction's own record, its owner. It is written before that one. If the process dies in between, the next copy of the
+ * event finds its own claim and passes.
  *
  * **No claim ends before its owner.** As long as anything in the owner is unfinished, its claims are open (`terminal` is false), and
  * an open claim never expires. Once nothing is, one more write for each claim lets it expire with the owner. Before a finished
@@ -35,13 +35,13 @@ export interface ReferenceClaim {
   readonly spent: string | null;
 }
 
-/** Who has a reference now. */
+/** The holder of a reference. */
 export interface Claimed {
   /** The key of a record. */
   readonly owner: string;
   /** The token of the claim. */
   readonly token: string;
-  /** Whether the claim is so old that its owner may have been forgotten. */
+  /** True if the claim is so old that its owner may have been forgotten. */
   readonly isOld: boolean;
   /** The claim to write; null if the stored one stays as it is. */
   readonly record: IdempotencyRecord | null;
@@ -116,7 +116,7 @@ function keptUntil(
   return Math.max(now, signedAt ?? 0) + retentionMs;
 }
 
-/** What else decides about a claim. */
+/** The other facts that decide about a claim. */
 export interface ClaimContext {
   /** The store's clock. */
   readonly now: number;

@@ -157,7 +157,7 @@ export interface Suspicion {
 }
 
 /**
- * What an event is suspected for. After a first attempt, all that a dead process was running may begin elsewhere at once, so that
+ * The suspicions about an event. After a first attempt, all that a dead process was running may begin elsewhere at once, so that
  * nothing waits for long. Only for an event that does not run now.
  */
 function suspicionsIn({ name: event }: Slot, { steps }: Work): readonly Suspicion[] {
@@ -177,7 +177,7 @@ function mayRun(slot: Slot, work: Work, { mayRunSuspect }: BeginOptions): boolea
   return suspicions.length === 0 || mayRunSuspect(suspicions);
 }
 
-/** What the events of a record are suspected for. */
+/** The suspicions about the events of a record. */
 export function suspicionsOf({ slots }: IdempotencyRecord): readonly Suspicion[] {
   return Object.values(slots).flatMap((slot) => (slot.work === null ? [] : suspicionsIn(slot, slot.work)));
 }
@@ -270,7 +270,7 @@ function apply(work: Work, changes: readonly StepChange[], now: number): void {
 }
 
 const MAX_ERROR = 200;
-/** What a handler has thrown, or rejected with, may have any length. */
+/** A handler's error may have any length. */
 const MAX_DETAIL = 2_000;
 
 /**

@@ -8,7 +8,7 @@ export interface Due {
   readonly at: number;
   /** How far away that time was when it was written. */
   readonly inMs: number;
-  /** Where the event waits that is due then, or whose lease ends then. */
+  /** The lane of the event that is due then, or whose lease ends then. */
   readonly lane: Lane;
 }
 

@@ -16,9 +16,9 @@ import { end, type IdempotencyRecord, referenceOf } from "./record.ts";
 import { pullBackTimes } from "./schedule.ts";
 
 /**
- * What the subject says to an event that is about to run. `mine`: it is the latest word. `busy`: another event of the subject runs.
- * `overtaken`: a later word has begun. `equal`: another word was signed at the same time. `forgotten`: a later word may have run, so
- * long ago that nobody knows.
+ * The subject's answer to an event that is about to run. `mine`: it is the latest word. `busy`: another event of the subject
+ * runs. `overtaken`: a later word has begun. `equal`: another word was signed at the same time. `forgotten`: a later word may
+ * have run, so long ago that nobody knows.
  */
 export type SubjectAnswer = "mine" | "busy" | "overtaken" | "equal" | "forgotten";
 
@@ -115,11 +115,11 @@ function keptUntil(stored: IdempotencyRecord | null, at: number, retentionMs: nu
   return Math.max(stored?.expiresAt ?? 0, Math.max(now, at) + retentionMs);
 }
 
-/** What became of an event that a later word of its subject overtakes. */
+/** The result for an event that a later word of its subject overtakes. */
 export interface Overtaken {
   /** False while a run has it: one that will find that it is overtaken, or one that calls the onHeld handlers about it. */
   readonly hasEnded: boolean;
-  /** What is noticed of it, if it has ended only now. */
+  /** The facts for its notice, if it has ended only now. */
   readonly facts: EventFacts | null;
 }
 

@@ -8,7 +8,7 @@ export interface Ruling {
   readonly outcome: Exclude<AcceptOutcome, "expired">;
   readonly slot: string;
   readonly verdict: "run" | HeldReason;
-  /** Which fields contradict the record, without their values. Left out if none does. */
+  /** The fields that contradict the record, without their values. Left out if none does. */
   readonly detail?: string;
 }
 

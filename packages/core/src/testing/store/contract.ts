@@ -17,7 +17,7 @@ const cases: readonly StoreCase[] = [
 
 /** One test of the contract. */
 export interface StoreTest {
-  /** What the store has to do, in words. */
+  /** The duty of the store, in words. */
   readonly name: string;
   /** Resolves if the store does it, and rejects with an `AssertionError` if it does not. */
   readonly run: () => Promise<void>;

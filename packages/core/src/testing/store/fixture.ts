@@ -1,4 +1,4 @@
-/** What the contract of stores needs of a store under test. */
+/** The parts that the contract of stores needs of a store under test. */
 import type { RecordStore } from "../../inbox/store.ts";
 
 /** Fresh data for one test, with the stores of any number of processes. */

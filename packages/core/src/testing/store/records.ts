@@ -46,7 +46,7 @@ export interface Sample {
   readonly held?: HeldReason;
   /** By how much it is due later than it is accepted. */
   readonly delayMs?: number;
-  /** Where it waits. Default `usual`. */
+  /** The lane in which it waits. Default `usual`. */
   readonly lane?: Lane;
 }
 

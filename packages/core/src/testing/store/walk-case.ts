@@ -1,4 +1,4 @@
-/** A random walk over a few records. Whatever is written, the indexes must agree with the records. */
+/** A random walk over a few records. After every write, the indexes must agree with the records. */
 import assert from "node:assert/strict";
 import { type EventState, indexOf, type RecordIndex } from "../../inbox/record/index-of.ts";
 import { LANES, type Lane } from "../../inbox/record/lane.ts";
@@ -80,7 +80,7 @@ export const walkCase: StoreCase = {
   },
 };
 
-/** What may be written next; null if the record has to wait. */
+/** The next write; null if the record has to wait. */
 function nextOf(
   key: string,
   now: number,
@@ -135,7 +135,7 @@ async function expectInStep(
   const count = (state: EventState): number => events.filter((event) => event.state === state).length;
   const heldBy: Record<string, number> = {};
   for (const { reason } of events) if (reason !== null) heldBy[reason] = (heldBy[reason] ?? 0) + 1;
-  // A store may have several clocks, which are known only roughly. Whatever is not due yet is due in an hour.
+  // A store may have several clocks, which are known only roughly. In an hour every record is due.
   const now = store.now(keyOf(0)) + CLOCKS_APART_MS;
   const times = indexes.flatMap(({ dueAt }) => (dueAt === null ? [] : [dueAt])).toSorted((a, b) => a - b);
   assert.deepEqual(

@@ -76,7 +76,7 @@ export async function readOne(store: RecordStore, key: string): Promise<Versione
   return versioned;
 }
 
-/** A look that may take so many of each lane. What it leaves in both is counted together. */
+/** A look that may take so many of each lane. The records left in both are counted together. */
 export async function takeDue(
   store: Pick<RecordStore, "takeDue">,
   limit: number,

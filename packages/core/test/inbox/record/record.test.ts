@@ -317,7 +317,7 @@ function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** What a database refuses in a text: a NUL, and half of a character. */
+/** The characters that a database refuses in a text: a NUL, and half of a surrogate pair. */
 const UNFIT = /\0|\p{Surrogate}/u;
 
 /** The slots of a payment that waits, with this reference. */

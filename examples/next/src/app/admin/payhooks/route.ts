@@ -2,7 +2,7 @@ import { payhooksConsole } from "@payhooks/console/next";
 import { receiver } from "../../../lib/receiver";
 
 const handler = payhooksConsole(receiver, {
-  // Whatever your sign-in knows. Here a proxy signs people in, and overwrites this header: no one else may reach the server.
+  // Ask your own sign-in here. Here a proxy signs people in, and overwrites this header: no one else may reach the server.
   authorize: ({ headers }) => {
     const by = headers.get("x-authenticated-user");
     return by === null ? null : { by, can: ["view", "replay", "discard"] };
