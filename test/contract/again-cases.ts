@@ -280,6 +280,39 @@ export const againCases: readonly ContractCase[] = [
       await expect(events.erase({}, { by: "amina" })).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
     },
   ),
+  onFreshData("an erasure by reason takes neither a stale event nor an unfinished one", async (rig) => {
+    const merchant = keeping(rig, (receiver) =>
+      receiver.onDeposit({ PENDING: () => {}, SUCCESS: () => {} }, { maxAttempts: 1 }),
+    );
+    const { events } = merchant.receiver;
+    const done = depositOf(rig);
+    const [first = ""] = await delivered(merchant, [done]);
+    const stale = await merchant.deliver({ ...done, status: "PENDING" });
+    const overtaken = depositOf(rig, { status: "PENDING" });
+    const late = await merchant.deliver(overtaken);
+    await delivered(merchant, [{ ...overtaken, status: "SUCCESS" }]);
+    const waits = await merchant.deliver(depositOf(rig));
+    await rig.advance(2);
+    const now = { by: "amina", perSecond: Number.POSITIVE_INFINITY, unfinished: true };
+    expect(await events.erase({ state: "waiting", reason: "done" }, now)).toMatchObject({
+      decided: 0,
+      leftOut: { unfinished: 1 },
+    });
+    expect(await events.erase({ ...ALL, reason: "done" }, now)).toMatchObject({
+      decided: 2,
+      byReason: { done: 2 },
+      leftOut: { stale: 1 },
+    });
+    expect(await merchant.life(first)).toMatchObject({ erasedAt: expect.any(Number) });
+    expect(await merchant.life(stale)).toBeNull();
+    expect(await merchant.life(late)).toMatchObject({ state: "stale", erasedAt: null });
+    expect(await merchant.life(waits)).toMatchObject({ state: "waiting" });
+    expect(await events.erase({ ...ALL, reason: "stale" }, now)).toMatchObject({ byReason: { stale: 1 } });
+    expect(await events.erase({ state: "waiting", reason: "unfinished" }, now)).toMatchObject({
+      byReason: { unfinished: 1 },
+    });
+    expect(await merchant.work()).toMatchObject({ ran: 0, remaining: 0 });
+  }),
   onFreshData("an event that waits or is held is erased on request, and never runs", async (rig) => {
     const merchant = keeping(rig, (receiver) =>
       receiver.onDeposit(

@@ -25,6 +25,7 @@ import { leaseCases } from "./lease-cases.ts";
 import { lifeCases } from "./life-cases.ts";
 import { referenceCases } from "./reference-cases.ts";
 import { retryCases } from "./retry-cases.ts";
+import { retryNowCases } from "./retry-now-cases.ts";
 import type { ContractCase, GroundKind, MakeGround } from "./rig.ts";
 import { sharedCases } from "./shared-cases.ts";
 import { subjectCases } from "./subject-cases.ts";
@@ -43,6 +44,7 @@ export const contractCases: readonly ContractCase[] = [
   ...beginCases,
   ...writeCases,
   ...retryCases,
+  ...retryNowCases,
   ...heldCases,
   ...againCases,
   ...deployCases,

@@ -102,6 +102,11 @@ function withInbox(change: (inbox: Inbox, store: RecordStore) => Partial<Inbox>)
   return { inbox: (inbox, store) => withOverrides<Inbox>(inbox, change(inbox, store)) };
 }
 
+/** An inbox some of whose decisions are changed. */
+function withEvents(change: (events: Inbox["events"]) => Partial<Inbox["events"]>): Mutant["mistake"] {
+  return withInbox(({ events }) => ({ events: { ...events, ...change(events) } }));
+}
+
 /** An inbox that is given other events, or other options, than were offered. */
 function accepting(change: (event: VerifiedEvent) => VerifiedEvent): Mutant["mistake"];
 function accepting(
@@ -974,6 +979,48 @@ const mutants: readonly Mutant[] = [
         },
       };
     }),
+  },
+  {
+    name: "an erasure takes events of every reason, whatever was named",
+    caughtBy: "an erasure by reason takes",
+    mistake: withEvents(({ erase }) => ({
+      erase: (which, decision) =>
+        erase(
+          typeof which === "string" || Array.isArray(which) ? which : { ...which, reason: undefined },
+          decision,
+        ),
+    })),
+  },
+  {
+    name: "a bulk of attempts does not know what it has made due",
+    caughtBy: "a retry that was interrupted goes on",
+    mistake: withEvents(({ retryNow }) => ({
+      retryNow: (which, { name: _, ...decision }) => retryNow(which, decision),
+    })),
+  },
+  {
+    name: "attempts are made due all at once",
+    caughtBy: "attempts come due at the rate",
+    mistake: withEvents(({ retryNow }) => ({
+      retryNow: (which, decision) => retryNow(which, { ...decision, perSecond: Number.POSITIVE_INFINITY }),
+    })),
+  },
+  {
+    name: "an attempt that comes sooner is replayed from the start",
+    caughtBy: "a person makes the next attempt due",
+    mistake: withStore((store) => ({
+      swap: (items) =>
+        store.swap(
+          items.map((item) => ({
+            ...item,
+            ...recordChanged(item, ({ slots }) => {
+              for (const { work } of Object.values(slots)) {
+                if (work?.history.at(-1)?.what === "attempt brought forward") work.steps = {};
+              }
+            }),
+          })),
+        ),
+    })),
   },
   {
     name: "what cannot be read is run as if it could",

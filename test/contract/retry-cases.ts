@@ -41,35 +41,6 @@ export const retryCases: readonly ContractCase[] = [
     expect(effects.size).toBe(3);
     expect([...effects].every((line) => line.includes(eventId))).toBe(true);
   }),
-  onFreshData("a person brings the next attempt forward, and it counts like any other", async (rig) => {
-    const attempts: number[] = [];
-    const merchant = merchantOn(rig.start(), (receiver) =>
-      receiver.onDeposit(
-        (_, { attempt }) => {
-          attempts.push(attempt);
-          throw new Error("the bank is away");
-        },
-        { backoffMs: () => rig.leaseMs * 100 },
-      ),
-    );
-    const { events } = merchant.receiver;
-    const who = { by: "amina", note: "the bank is back" };
-    const eventId = await merchant.deliver(depositOf(rig));
-    await merchant.work();
-    expect(await merchant.work()).toMatchObject({ ran: 0 });
-    expect(await events.retryNow(eventId, who)).toBe(true);
-    expect(await events.retryNow(eventId, who)).toBe(false);
-    expect(await merchant.work()).toMatchObject({ ran: 1, failed: 1 });
-    // Spread over time: not before it is due.
-    expect(await events.retryNow(eventId, { ...who, inMs: rig.leaseMs })).toBe(true);
-    expect(await merchant.work()).toMatchObject({ ran: 0 });
-    await rig.advance(rig.leaseMs * 1.25);
-    expect(await merchant.work()).toMatchObject({ ran: 1 });
-    expect(attempts).toEqual([1, 2, 3]);
-    const history = (await events.get(eventId))?.history ?? [];
-    expect(history.filter(({ what }) => what === "attempt brought forward")).toMatchObject([who, who]);
-    expect(await events.retryNow("0".repeat(48), who)).toBe(false);
-  }),
   onFreshData("RetryAfter sets the delay, which is not over before its time", async (rig) => {
     let attempts = 0;
     const merchant = merchantOn(rig.start(), (receiver) =>

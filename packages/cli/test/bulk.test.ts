@@ -50,6 +50,23 @@ describe("payhooks events replay --state finished", () => {
 });
 
 describe("payhooks events erase", () => {
+  it("takes only what ended in the way that --reason names", async () => {
+    const { database, receiver, held } = await ended();
+    const [{ eventId = "" } = {}] = await held();
+    await receiver.events.discard(eventId, { by: "amina", note: "forged" });
+    const of = ["events", "erase", "--all", "--state", "finished", "--by", "amina", "--sqlite", database];
+    const erased = await payhooks([...of, "--reason", "discarded,stale", "--yes"]);
+    expect(erased).toMatchObject({ code: 0, stderr: "" });
+    expect(erased.stdout).toContain(
+      "To erase: 1 (1 discarded).\nLeft out, since --reason does not name them: 2 done.\n",
+    );
+    const list = await payhooks(["events", "--reason", "stale", "--sqlite", database]);
+    expect(list).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("No event is held for the reason stale"),
+    });
+  });
+
   it("erases what has finished, and what is held only on request", async () => {
     const { database, receiver, held } = await ended();
     const one = ["events", "erase", "--all", "--reference", "order-1", "--by", "amina", "--sqlite", database];

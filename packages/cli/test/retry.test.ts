@@ -16,22 +16,24 @@ describe("payhooks events retry", () => {
     const retry = ["events", "retry", "--all", "--rate", "10000", "--sqlite", database];
     const dry = await payhooks([...retry, "--dry-run"]);
     expect(dry).toMatchObject({ code: 0, stderr: "" });
-    expect(dry.stdout.match(/would be due/g)).toHaveLength(2);
+    expect(dry.stdout).toContain("To retry: 2 (2 unfinished).\nNothing was decided.\n");
     expect(await receiver.work()).toMatchObject({ ran: 0 });
     const done = await payhooks([...retry, ...who]);
     expect(done).toMatchObject({ code: 0, stderr: "" });
-    expect(done.stdout).toMatch(/DEPOSIT SUCCESS .* reference order-1 .* is due\n/);
-    expect(done.stdout).toContain("2 attempts are due now, or one after the other: 10000 a second.");
+    expect(done.stdout).toMatch(/DEPOSIT SUCCESS .* reference order-1 .* decided\n/);
+    expect(done.stdout).toContain("\n2 due now.\n");
     expect(await receiver.work()).toMatchObject({ ran: 2, failed: 0 });
     expect(ran.map((line) => line.split(" ")[0]).sort()).toEqual(["order-1", "order-2"]);
   });
 
-  it("spreads them, so that they do not come at once", async () => {
+  it("goes on under its name, and brings no attempt forward twice", async () => {
     const { database, receiver } = await waiting();
-    const args = ["--all", "--rate", "1", "--json", "--sqlite", database, ...who];
-    const told = (await payhooks(["events", "retry", ...args])).json<{ inMs: number }>();
-    expect(told.map(({ inMs }) => inMs)).toEqual([0, 1_000]);
-    expect((await receiver.work()).ran).toBeLessThan(2);
+    const until = new Date(Date.now() + 1_000).toISOString();
+    const named = ["events", "retry", "--all", "--name", "bank", "--until", until, "--sqlite", database];
+    expect((await payhooks([...named, ...who])).stdout).toContain("2 due now.");
+    const again = await payhooks([...named, ...who]);
+    expect(again.stdout).toBe("\nTo retry: 0.\nDecided before under this name: 2.\nNothing was decided.\n");
+    expect(await receiver.work()).toMatchObject({ ran: 2 });
   });
 
   it("takes only what matches, and says so of what does not wait", async () => {
@@ -41,18 +43,33 @@ describe("payhooks events retry", () => {
     await receiver.work();
     expect(ran).toEqual([expect.stringContaining("order-2")]);
     const again = await payhooks(["events", "retry", ...one]);
-    expect(again.stdout).toBe("Nothing that matches waits for its next attempt.\n");
-    const unknown = ["f".repeat(48), "--sqlite", database, ...who];
-    const missing = await payhooks(["events", "retry", ...unknown]);
-    expect(missing).toMatchObject({ code: 1, stdout: expect.stringContaining("waits for no later attempt") });
+    expect(again).toMatchObject({ code: 0, stdout: "\nTo retry: 0.\nNothing was decided.\n" });
+  });
+
+  it("fails for an event that is not known, or waits for no attempt, as replay and erase do", async () => {
+    const { database, receiver } = await waiting();
+    await receiver.events.retryNow({}, { by: "amina", note: "the bank is back" });
+    expect(await receiver.work()).toMatchObject({ ran: 2 });
+    const [done = { eventId: "" }] = (await receiver.events.list({ state: "finished" })).events;
+    const ended = ["events", "retry", done.eventId, "--sqlite", database, ...who];
+    expect(await payhooks(ended)).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining("Left alone: 1 not-waiting."),
+    });
+    const decisions = [["retry"], ["replay"], ["replay", "--state", "finished", "--yes"], ["erase", "--yes"]];
+    for (const decision of decisions) {
+      const who = decision[0] === "erase" ? ["--by", "amina"] : ["--by", "amina", "--note", "a typing error"];
+      const args = ["events", ...decision, "f".repeat(48), "--sqlite", database, ...who];
+      expect({ decision, code: (await payhooks(args)).code }).toEqual({ decision, code: 1 });
+    }
   });
 
   it.each([
     [["--sqlite", "x.db", ...who], /Name the events, or give --all/],
     [["--all", "--sqlite", "x.db", "--by", "amina"], /--note is missing/],
     [["--all", "--state", "held", "--sqlite", "x.db", ...who], /leave --state out/],
-    [["--all", "--handlers", "a", "--sqlite", "x.db", ...who], /--handlers is not for retry/],
-    [["abcd", "--rate", "3", "--sqlite", "x.db", ...who], /--rate goes with --all/],
+    [["--all", "--handlers", "a", "--sqlite", "x.db", ...who], /--handlers is not for this retry/],
+    [["abcd", "--tenant", "3", "--sqlite", "x.db", ...who], /--tenant goes with --all/],
   ])("refuses %j", async (args, says) => {
     const ended = await payhooks(["events", "retry", ...args]);
     expect(ended).toMatchObject({ code: 2, stdout: "" });

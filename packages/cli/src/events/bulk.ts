@@ -1,4 +1,4 @@
-import type { BulkOutcome, BulkReport, Inbox, Which } from "@payhooks/core";
+import type { BulkFilter, BulkOutcome, BulkReport, Inbox, Which } from "@payhooks/core";
 import { canAsk, isTyped } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
@@ -8,26 +8,27 @@ import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
 import { whatIs } from "./event.ts";
 import { eventIdsOf, FILTERS, type Selection } from "./selection.ts";
 
-/** A decision about events that may have ended. */
-export type Bulk = "replay" | "erase";
-
-const DEFAULT_RATE = 20;
+/** A decision that is carried out event by event, by a filter of the inbox. */
+export type Bulk = "replay" | "retry" | "erase";
 
 /** Which decision it is; null for another command. A replay of held events shows each of them first, and is not one of these. */
 export function bulkIn(given: Given): Bulk | null {
   const [word] = given.positionals;
-  if (word === "erase") return word;
+  if (word === "erase" || word === "retry") return word;
   return word === "replay" && given.text("state") === "finished" ? word : null;
 }
 
 /** Checks the command before its inbox is opened. */
 export function checkBulk(bulk: Bulk, given: Given, terminal: Terminal): void {
   const [, ...ids] = given.positionals;
-  if ((ids.length === 0) === !given.flag("all")) throw new UsageError("Name the events, or give --all.");
-  const others = ["count", "newest", "body", "limit", "even-if-expired"];
-  const replaying = bulk === "erase" ? ["handlers", "again"] : ["unfinished"];
-  const other = [...others, ...replaying].find((name) => given.flag(name));
+  if ((ids.length === 0) === !given.flag("all")) {
+    throw new UsageError("Name the events, or give --all.", HINTS[bulk]);
+  }
+  const other = [...NOT_FOR_ANY, ...NOT_FOR[bulk]].find((name) => given.flag(name));
   if (other !== undefined) throw new UsageError(`--${other} is not for this ${bulk}.`);
+  if (bulk === "retry" && given.flag("state")) {
+    throw new UsageError("Only an event that waits for its next attempt can be retried: leave --state out.");
+  }
   const filter = [...FILTERS, "name"].find((name) => given.flag(name) && name !== "state");
   if (ids.length > 0 && filter !== undefined) throw new UsageError(`--${filter} goes with --all.`);
   if (given.flag("name") && !given.flag("until")) {
@@ -45,8 +46,25 @@ export function checkBulk(bulk: Bulk, given: Given, terminal: Terminal): void {
   checkAgain(given);
   if (given.flag("dry-run")) return;
   given.required("by", "who decides");
-  if (bulk === "replay") given.required("note", "why");
-  if (!given.flag("yes") && !canAsk(terminal)) throw nobodyToAsk();
+  if (bulk !== "erase") given.required("note", "why");
+  if (isAsked(bulk, given) && !canAsk(terminal)) throw nobodyToAsk();
+}
+
+const NOT_FOR_ANY = ["count", "newest", "body", "limit", "even-if-expired"] as const;
+const NOT_FOR: Readonly<Record<Bulk, readonly string[]>> = {
+  replay: ["unfinished"],
+  retry: ["handlers", "again", "unfinished", "reason"],
+  erase: ["handlers", "again"],
+};
+const HINTS: Readonly<Record<Bulk, string>> = {
+  replay: "payhooks events --state finished shows what has ended.",
+  retry: "payhooks events --state retrying shows what waits for its next attempt.",
+  erase: "payhooks events --reference TEXT shows what is known of a payment.",
+};
+
+/** An attempt that comes sooner needs no second thought: it would come anyway. */
+function isAsked(bulk: Bulk, given: Given): boolean {
+  return bulk !== "retry" && !given.flag("yes");
 }
 
 /** Says what the decision would do, asks, and carries it out. Resolves with the exit code. */
@@ -64,9 +82,9 @@ export async function decideInBulk(
   print(planned, bulk, terminal);
   if (isDry || planned.decided === 0) {
     terminal.line("Nothing was decided.");
-    return EXIT.ok;
+    return codeOf(planned, which);
   }
-  if (!given.flag("yes") && !(await isTyped(`${bulk} ${planned.decided}`))) {
+  if (isAsked(bulk, given) && !(await isTyped(`${bulk} ${planned.decided}`))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
@@ -77,20 +95,32 @@ export async function decideInBulk(
   const until = planned.until ?? undefined;
   const report = await carry({ dryRun: false, until, signal: interruption.signal }, tell(terminal));
   process.off("SIGINT", stop).off("SIGTERM", stop);
-  terminal.line(
-    `\n${report.decided} ${bulk === "erase" ? "erased" : "queued for your application's worker"}.`,
-  );
-  if (report.isWhole) return EXIT.ok;
+  terminal.line(`\n${report.decided} ${DONE[bulk]}.`);
+  if (report.isWhole) return codeOf(report, which);
   const end = report.until === null ? "" : ` --until ${new Date(report.until).toISOString()}`;
   terminal.line(`It was interrupted. To go on: the same command with --name ${report.name}${end}`);
   return EXIT.failure;
 }
 
+const DONE: Readonly<Record<Bulk, string>> = {
+  replay: "queued for your application's worker",
+  retry: "due now",
+  erase: "erased",
+};
+
+/** An event that was named, and that is not known or not to be decided about, makes the command fail. */
+function codeOf({ leftAlone }: BulkReport, which: Which): number {
+  return isFilter(which) || Object.keys(leftAlone).length === 0 ? EXIT.ok : EXIT.failure;
+}
+
+function isFilter(which: Which): which is BulkFilter {
+  return typeof which !== "string" && !Array.isArray(which);
+}
+
 async function whichOf(inbox: Inbox, { query, reasons }: Selection, given: Given): Promise<Which> {
   const [, ...ids] = given.positionals;
   if (ids.length > 0) return eventIdsOf(inbox, ids);
-  const { limit: _limit, first: _first, ...filter } = query;
-  return { ...filter, ...(reasons.length > 0 && { reason: reasons }) };
+  return { ...query, ...(reasons.length > 0 && { reason: reasons }) };
 }
 
 interface Manner {
@@ -108,15 +138,15 @@ function carrying(
   which: Which,
   given: Given,
 ): (manner: Manner, progress: Progress) => Promise<BulkReport> {
-  const perSecond = given.number("rate", { min: 1, max: 10_000 }) ?? DEFAULT_RATE;
+  const perSecond = given.number("rate", { min: 1, max: 10_000 });
   const name = given.text("name");
   const [by, note] = [given.text("by") ?? "", given.text("note") ?? ""];
   const handlers = handlersIn(given);
   return ({ dryRun, until, signal }, progress) => {
     const options = { by, dryRun, signal, perSecond, name, progress };
-    const list =
-      typeof which === "string" || Array.isArray(which) || until === undefined ? which : { ...which, until };
+    const list = isFilter(which) && until !== undefined ? { ...which, until } : which;
     if (bulk === "erase") return events.erase(list, { ...options, unfinished: given.flag("unfinished") });
+    if (bulk === "retry") return events.retryNow(list, { ...options, note });
     return events.replay(list, { ...options, note, handlers, again: given.flag("again") });
   };
 }

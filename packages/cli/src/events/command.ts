@@ -6,8 +6,7 @@ import { decide, type Wanted, wantedOf } from "./decide.ts";
 import { list, printCounts, printMetrics, show } from "./list.ts";
 import { INBOX_OPTIONS, INBOX_USAGE, openInbox } from "./open-inbox.ts";
 import type { Action } from "./plan.ts";
-import { checkRetry, retry } from "./retry.ts";
-import { FILTER_OPTIONS, FILTERS, selectionOf } from "./selection.ts";
+import { checkHeld, FILTER_OPTIONS, FILTERS, selectionOf } from "./selection.ts";
 
 const DEFAULT_LIMIT = 50;
 const DECIDING = [
@@ -31,7 +30,7 @@ export const eventsCommand: Command = {
     `[EVENT_ID …] ${INBOX_USAGE} [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--newest] [--limit N] [--body]`,
     `--count [--prometheus] ${INBOX_USAGE}`,
     `replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--again] [--even-if-expired] ${INBOX_USAGE}`,
-    `retry EVENT_ID … | --all --by NAME --note TEXT [--rate N] [--dry-run] ${INBOX_USAGE}`,
+    `retry EVENT_ID … | --all --by NAME --note TEXT [--rate N] [--dry-run] [--name TEXT --until TIME] ${INBOX_USAGE}`,
     `replay --all --state finished --by NAME --note TEXT [--since TIME] [--rate N] [--dry-run] [--yes] [--handlers a,b] [--again] [--name TEXT --until TIME] ${INBOX_USAGE}`,
     `erase EVENT_ID … | --all --state STATE | --reference TEXT | --id TEXT --by NAME [--unfinished] [--rate N] [--dry-run] [--yes] ${INBOX_USAGE}`,
     `discard EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] ${INBOX_USAGE}`,
@@ -54,7 +53,7 @@ export const eventsCommand: Command = {
     rate: {
       value: "N",
       help: "retry, erase, or replay finished ones, so many events a second",
-      default: "20",
+      default: "50",
     },
     "dry-run": { help: "only show what would be replayed, retried, discarded or erased" },
     yes: { help: "do not ask" },
@@ -69,7 +68,7 @@ export const eventsCommand: Command = {
     },
     name: {
       value: "TEXT",
-      help: "go on with a replay of finished events, or an erasure, that was interrupted; with the --until that was printed",
+      help: "go on with a retry, a replay of finished events, or an erasure, that was interrupted; with the --until that was printed",
     },
     unfinished: { help: "erase events that wait or are held, too: they never run" },
     again: { help: "with --handlers: let the effects of these handlers happen once more, under new ids" },
@@ -80,9 +79,9 @@ export const eventsCommand: Command = {
     "Redis keeps no list of finished events, and finds them only by their id. --reference then searches the unfinished and held events, and says so.",
     "A decision about all events, or about one whose reason is a question of what is true (ambiguous, malformed, unexpected, unrecognized, conflict, mismatch, reference-reused, crashed), first shows each of them: its amount, what else is known of its transaction, and what will run. Then it asks. Where nobody can be asked, it needs --yes.",
     "Only what was shown is decided. An event that somebody else has decided about meanwhile, or that has changed, is left alone and named. Ctrl-C finishes the event that is under way, and names those that were not tried.",
-    "retry brings the next attempt of an event forward. After an outage it may be an hour away. It counts like any other attempt.",
+    "retry brings the next attempt of an event forward. After an outage it may be an hour away. It counts like any other attempt. --rate says how many a second are brought forward.",
     "A replayed event waits again until a process of your application runs it, with the handlers that the process has then. A discarded event is kept and never runs.",
-    "replay --state finished runs events again that have ended, if keep of their flow has kept what was signed. Without --reason it is about those that are done; what it leaves alone, and why, is printed first. erase is about events of every reason.",
+    "replay --state finished runs events again that have ended, if keep of their flow has kept what was signed. Without --reason it is about those that are done; what it leaves alone, and why, is printed first. erase is about events of every reason, unless --reason names some.",
     "EVENT_ID is the first thing that a list shows for an event. Its beginning is enough if the event is held, and no other held event begins with it.",
   ],
   examples: [
@@ -98,21 +97,19 @@ export const eventsCommand: Command = {
     'payhooks events discard --all --reason ambiguous --redis redis://127.0.0.1:6379 --by amina --note "forgeries, checked"',
   ],
   arguments: { least: 0, most: 1_000 },
-  changes: (given) =>
-    (actionIn(given) !== null || isRetry(given) || bulkIn(given) !== null) && !given.flag("dry-run"),
+  changes: (given) => (actionIn(given) !== null || bulkIn(given) !== null) && !given.flag("dry-run"),
   async run(given, terminal) {
     const bulk = bulkIn(given);
     const action = bulk === null ? actionIn(given) : null;
     const selection = selectionOf(given);
-    if (isRetry(given)) checkRetry(given);
     if (bulk !== null) checkBulk(bulk, given, terminal);
+    else checkHeld(selection);
     const wanted: Wanted | null = action === null ? null : wantedOf(action, given, terminal);
     const limit = given.number("limit", { min: 1 });
-    if (wanted === null && bulk === null && !isRetry(given)) checkLook(given);
+    if (wanted === null && bulk === null) checkLook(given);
     const inbox = await openInbox(given);
     try {
       if (bulk !== null) return await decideInBulk(inbox, bulk, selection, given, terminal);
-      if (isRetry(given)) return await retry(inbox, selection, limit, given, terminal);
       if (wanted !== null) return await decide(inbox, wanted, selection, limit, given, terminal);
       if (given.flag("count")) {
         const counts = await inbox.events.counts();
@@ -122,8 +119,8 @@ export const eventsCommand: Command = {
       }
       const shown = { history: given.flag("body"), body: given.flag("body") };
       if (given.positionals.length > 0) return await show(inbox, given.positionals, shown, terminal);
-      const query = { ...selection.query, first: given.flag("newest") ? "newest" : "oldest" } as const;
-      return await list(inbox, { ...selection, query }, limit ?? DEFAULT_LIMIT, shown, terminal);
+      const first = given.flag("newest") ? "newest" : "oldest";
+      return await list(inbox, { ...selection, first }, limit ?? DEFAULT_LIMIT, shown, terminal);
     } finally {
       await inbox.close({ graceMs: 0 });
     }
@@ -132,10 +129,6 @@ export const eventsCommand: Command = {
 
 function actionIn({ positionals: [word] }: Given): Action | null {
   return word === "replay" || word === "discard" ? word : null;
-}
-
-function isRetry({ positionals: [word] }: Given): boolean {
-  return word === "retry";
 }
 
 /** Checks the options of a command that only looks. */

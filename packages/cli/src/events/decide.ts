@@ -23,7 +23,7 @@ export function wantedOf(action: Action, given: Given, terminal: Terminal): Want
   const [, ...ids] = given.positionals;
   checkWhich(given, ids, terminal);
   refuse(given, ["count", "newest", "body"], "lists");
-  refuse(given, ["name", "unfinished"], "erase, and for a replay of finished events");
+  refuse(given, ["name", "unfinished"], "retry, erase, and a replay of finished events");
   if (action !== "replay") refuse(given, ["handlers", "again", "even-if-expired"], "replay");
   return { action, ids, choice: choiceOf(given) };
 }

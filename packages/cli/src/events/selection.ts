@@ -1,11 +1,13 @@
-import type { EventQuery, HeldReason, Inbox, StoredEvent } from "@payhooks/core";
-import { eachEvent, HELD_REASONS } from "@payhooks/core/inbox";
+import type { BulkReason, EventQuery, HeldReason, Inbox, StoredEvent } from "@payhooks/core";
+import { BULK_REASONS, eachEvent, HELD_REASONS } from "@payhooks/core/inbox";
 import { UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
 import { chosen, type Given } from "../command-line/given.ts";
 
 const STATES = ["waiting", "retrying", "running", "held", "finished", "unfinished"] as const;
-const REASONS = Object.keys(HELD_REASONS) as HeldReason[];
+const REASONS = Object.keys(BULK_REASONS) as BulkReason[];
+/** The reasons that only a bulk knows: events of the others are held. */
+const NOT_HELD = REASONS.filter((reason) => !isHeld(reason));
 
 /** Options that say which events a command is about. */
 export const FILTER_OPTIONS: Readonly<Record<(typeof FILTERS)[number], OptionSpec>> = {
@@ -17,7 +19,7 @@ export const FILTER_OPTIONS: Readonly<Record<(typeof FILTERS)[number], OptionSpe
   reason: {
     value: "REASONS",
     multiple: true,
-    help: `only events that are held for one of these reasons, with commas between them: ${REASONS.join(", ")}`,
+    help: `only events that are held for one of these reasons, with commas between them: ${Object.keys(HELD_REASONS).join(", ")}; for erase, and a replay of finished events, also ${NOT_HELD.join(", ")}`,
   },
   flow: { value: "FLOW", help: "only events of payments, connect or a source" },
   tenant: {
@@ -48,9 +50,11 @@ export const FILTERS = [
 
 /** Which events a command is about. */
 export interface Selection {
-  readonly query: Omit<EventQuery, "reason" | "cursor">;
-  /** Why the events are held. Empty: for any reason, or not at all. */
-  readonly reasons: readonly HeldReason[];
+  readonly query: Omit<EventQuery, "reason" | "cursor" | "limit" | "first">;
+  /** Which end of a list comes first. */
+  readonly first?: EventQuery["first"];
+  /** Why the events are held, or how they have ended. Empty: whatever that is. */
+  readonly reasons: readonly BulkReason[];
 }
 
 /** Any flow, since only the receiver knows its sources. */
@@ -98,10 +102,26 @@ function timeIn(given: Given, name: "since" | "until"): number | undefined {
 const MS_OF = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 
 /** The events that match: reason by reason, and the oldest of each reason first if the query does not say otherwise. */
-export async function* select({ events }: Inbox, { query, reasons }: Selection): AsyncGenerator<StoredEvent> {
-  for (const reason of reasons.length === 0 ? [undefined] : reasons) {
-    yield* eachEvent(events, { ...query, reason });
+export async function* select(
+  { events }: Inbox,
+  { query, first, reasons }: Selection,
+): AsyncGenerator<StoredEvent> {
+  for (const reason of reasons.length === 0 ? [undefined] : reasons.filter(isHeld)) {
+    yield* eachEvent(events, { ...query, first, reason });
   }
+}
+
+/** Refuses reasons that events are not held for. */
+export function checkHeld({ reasons }: Selection): void {
+  const other = reasons.find((reason) => !isHeld(reason));
+  if (other === undefined) return;
+  throw new UsageError(
+    `No event is held for the reason ${other}: --reason ${other} is for erase, and for a replay of finished events.`,
+  );
+}
+
+function isHeld(reason: BulkReason): reason is HeldReason {
+  return Object.hasOwn(HELD_REASONS, reason);
 }
 
 const WHOLE_ID = /^[0-9a-f]{48}$/;

@@ -1,18 +1,27 @@
 /** Decisions about many events: which ones, how fast, and what became of each. */
-import type { HeldReason } from "../protocol/held-reasons.ts";
+import { HELD_REASONS, type HeldReason } from "../protocol/held-reasons.ts";
 import type { EventQuery } from "./event-query.ts";
 import type { Decided } from "./record/decisions.ts";
 import type { StoredEvent } from "./record/life.ts";
 
 /** By what a bulk names events: see `reason` of {@link BulkFilter}. */
-export type BulkReason = HeldReason | "done" | "discarded";
+export type BulkReason = HeldReason | "done" | "discarded" | "stale" | "unfinished";
+
+/** Every reason that a bulk can name. */
+export const BULK_REASONS: Readonly<Record<BulkReason, unknown>> = {
+  ...HELD_REASONS,
+  done: true,
+  discarded: true,
+  stale: true,
+  unfinished: true,
+};
 
 /** The events of a bulk: those that match all of the fields. */
 export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "cursor" | "first"> {
   /**
-   * Why they are held; of finished ones, `done`, `discarded`, or the contradiction that they were accepted as, such as `mismatch`.
-   * Default: `done`, and the reasons for which something has to be mended (`exhausted`, `rejected`, `schema`, `unhandled`). All others
-   * are questions of what is true, and left out unless they are named.
+   * Why they are held; of finished ones, `done`, `discarded`, `stale`, or the contradiction that they were accepted as, such as
+   * `mismatch`; `unfinished` of those that wait or run. By default, a replay and a discard leave out `discarded`, and the reasons that
+   * are questions of what is true, such as `mismatch`. The other decisions are about events of every reason.
    */
   readonly reason?: BulkReason | readonly BulkReason[] | undefined;
 }
@@ -40,7 +49,7 @@ export interface BulkOptions {
 /** The result for one event of a bulk. */
 export interface BulkOutcome {
   readonly eventId: string;
-  /** The reason by which it was named; null for an event that has none. */
+  /** The reason by which it was named; null if the inbox does not know it. */
   readonly reason: BulkReason | null;
   /** `left-out`: its reason was not named. With `dryRun`, `decided` is what would be. */
   readonly outcome: Decided | "left-out";

@@ -5,9 +5,16 @@
  * alone when it comes up again. So a bulk that was killed is resumed by asking for it once more, and no event is decided about twice.
  */
 import { isNotSearchable, PayhooksError } from "../protocol/errors.ts";
-import { HELD_REASONS, isAboutTruth } from "../protocol/held-reasons.ts";
+import { HELD_REASONS } from "../protocol/held-reasons.ts";
 import { Stopwatch, sleep } from "../time/clock.ts";
-import type { BulkFilter, BulkOptions, BulkOutcome, BulkReason, BulkReport } from "./bulk.ts";
+import {
+  BULK_REASONS,
+  type BulkFilter,
+  type BulkOptions,
+  type BulkOutcome,
+  type BulkReason,
+  type BulkReport,
+} from "./bulk.ts";
 import type { EventFilter, EventQuery } from "./event-query.ts";
 import { matches } from "./matches.ts";
 import type { InboxParts } from "./parts.ts";
@@ -31,7 +38,7 @@ const PAGE = 500;
 const DEFAULT_PER_SECOND = 50;
 
 /** The kinds of decisions. */
-export type Verb = "replay" | "discard" | "erase";
+export type Verb = "replay" | "discard" | "retry" | "erase";
 
 /** What a bulk needs from its inbox. */
 export interface BulkParts {
@@ -87,12 +94,12 @@ export async function decideAll(
       const isOut = reason !== null && !isNamed(reason);
       const outcome = isOut ? "left-out" : await decide(found, token, dryRun);
       counts.found++;
-      if (outcome === "left-out") addOne(leftOut, reason ?? "done");
+      if (outcome === "left-out") addOne(leftOut, reason);
       else if (outcome === "known") counts.known++;
       else if (outcome !== "decided") addOne(leftAlone, outcome);
       else {
         counts.decided++;
-        addOne(byReason, reason ?? "done");
+        addOne(byReason, reason);
       }
       progress?.({ eventId: found.eventId, reason, outcome, event }, report());
     }
@@ -107,8 +114,8 @@ export function isIds(which: readonly string[] | BulkFilter): which is readonly 
   return Array.isArray(which);
 }
 
-function addOne<Name extends string>(counts: Partial<Record<Name, number>>, name: Name): void {
-  counts[name] = (counts[name] ?? 0) + 1;
+function addOne<Name extends string>(counts: Partial<Record<Name, number>>, name: Name | null): void {
+  if (name !== null) counts[name] = (counts[name] ?? 0) + 1;
 }
 
 function read({ eventId, versioned }: Found): Pick<BulkOutcome, "reason" | "event"> {
@@ -117,15 +124,17 @@ function read({ eventId, versioned }: Found): Pick<BulkOutcome, "reason" | "even
   return { reason: slot === undefined ? null : reasonOf(slot), event: eventIn(record, eventId) };
 }
 
-/** Whether a bulk is about events with a reason. A list of ids names its events itself, and erasing is about those of every reason. */
+/** Whether a bulk is about events with a reason. A list of ids names its events itself. */
 function namesOf(filter: BulkFilter | null, verb: Verb): (reason: BulkReason) => boolean {
-  if (filter === null || (filter.reason === undefined && verb === "erase")) return () => true;
+  if (filter === null) return () => true;
   const { reason } = filter;
   if (reason !== undefined) {
     const named = new Set(typeof reason === "string" ? [reason] : reason);
     return (one) => named.has(one);
   }
-  return (one) => one === "done" || (one !== "discarded" && !isAboutTruth(one));
+  if (verb === "erase" || verb === "retry") return () => true;
+  const truths: Readonly<Partial<Record<BulkReason, string>>> = HELD_REASONS;
+  return (one) => one !== "discarded" && truths[one] !== "truth";
 }
 
 async function* named({ parts }: BulkParts, ids: readonly string[]): AsyncGenerator<Found> {
@@ -173,13 +182,11 @@ async function* scanned(
   } while (cursor !== null);
 }
 
-const REASONS: Readonly<Record<BulkReason, unknown>> = { ...HELD_REASONS, done: true, discarded: true };
-
 function checkFilter(filter: BulkFilter, name: string | undefined): BulkFilter {
   for (const reason of [filter.reason ?? []].flat() as readonly string[]) {
-    if (Object.hasOwn(REASONS, reason)) continue;
+    if (Object.hasOwn(BULK_REASONS, reason)) continue;
     throw new PayhooksError("ERR_OPTION_INVALID", `A reason is ${JSON.stringify(reason)}.`, {
-      fix: `It can be ${Object.keys(REASONS).join(", ")}.`,
+      fix: `It can be ${Object.keys(BULK_REASONS).join(", ")}.`,
     });
   }
   if (name !== undefined && filter.until === undefined) {

@@ -17,7 +17,7 @@ import {
 } from "./record/decisions.ts";
 import { erase } from "./record/erase.ts";
 import { recordKeyOf, slotKeyOf } from "./record/event.ts";
-import type { RetryDecision } from "./record/life.ts";
+import type { EventState } from "./record/index-of.ts";
 import { type IdempotencyRecord, isFinished } from "./record/record.ts";
 import { dropClaim, type FinishedClaims, finishedClaims, noteClaim } from "./record/reference-claim.ts";
 
@@ -138,27 +138,15 @@ export function decisions({
     },
     discard: async (which, decision) => {
       const rule: Rule = (record, eventId, now) => discard(record, eventId, decision, now);
-      return decide("discard", stated(which, ["held"]), decision, rule);
+      return decide("discard", stated(which, ["held"], "held"), decision, rule);
     },
     erase: async (which, { unfinished = false, ...options }) => {
       const rule: Rule = (record, eventId, now) => erase(record, eventId, unfinished, now);
       return decide("erase", stated(which, null), options, rule);
     },
-    async retryNow(eventId: string, decision: RetryDecision) {
-      await ready();
-      let isForward = false;
-      await records.change({
-        key: recordKeyOf(eventId),
-        deadlineMs,
-        step: (record, now) => {
-          // Computed again after its write was made, it finds nothing to bring forward. Then the first computation counts.
-          const isNew = retryNow(record, eventId, decision, now);
-          isForward ||= isNew;
-          return { answer: isNew, record: isNew ? record : null, announce: isNew };
-        },
-      });
-      onDecided();
-      return isForward;
+    retryNow: async (which, decision) => {
+      const rule: Rule = (record, eventId, now) => retryNow(record, eventId, decision, now);
+      return decide("retry", stated(which, ["retrying", "waiting"], "retrying"), decision, rule);
     },
   };
 }
@@ -175,7 +163,7 @@ function noteClaims(record: IdempotencyRecord, key: string, holders: Holders): v
 }
 
 /** What was asked for, if a filter says in which state its events are. Nobody decides about events of every state by a slip. */
-function stated(which: Which, states: readonly string[] | null): Which {
+function stated(which: Which, states: readonly string[] | null, byDefault?: EventState): Which {
   if (typeof which === "string" || isIds(which)) return which;
   const { state } = which;
   if (states === null) {
@@ -183,7 +171,7 @@ function stated(which: Which, states: readonly string[] | null): Which {
     if (state !== undefined || isNamed) return which;
     throw unstated("finished, held, waiting, retrying or running, or give an id or a referenceId");
   }
-  if (state === undefined && states.length === 1) return { ...which, state: "held" };
+  if (state === undefined && byDefault !== undefined) return { ...which, state: byDefault };
   if (state === undefined || !states.includes(state)) throw unstated(states.join(" or "));
   return which;
 }
@@ -202,6 +190,8 @@ function refusal(verb: Verb, eventId: string, why: Decided): PayhooksError {
     case "behind":
     case "not-kept":
     case "running":
+    case "due":
+    case "not-waiting":
       return new PayhooksError("ERR_NOT_DECIDABLE", `The event ${eventId} ${WORDS[why].what}.`, {
         fix: WORDS[why].fix,
       });
@@ -212,7 +202,7 @@ function refusal(verb: Verb, eventId: string, why: Decided): PayhooksError {
         });
       }
   }
-  return notHeld(eventId);
+  return verb === "replay" || verb === "discard" ? notHeld(eventId) : notFound(eventId);
 }
 
 const WORDS = {
@@ -224,7 +214,12 @@ const WORDS = {
     what: "has ended, and what was signed was not kept",
     fix: "Set keep of its flow, so that events which end from then on can run again.",
   },
-  running: { what: "runs", fix: "Erase it once it has ended." },
+  running: { what: "runs", fix: "Wait until it has ended, or until its attempt has failed." },
+  due: { what: "is due already", fix: "Your application runs it as soon as it has a free place." },
+  "not-waiting": {
+    what: "waits for no attempt, since it is held or has ended",
+    fix: "Look at it: a held event is replayed instead.",
+  },
 } as const;
 
 function notHeld(eventId: string): PayhooksError {
@@ -233,6 +228,16 @@ function notHeld(eventId: string): PayhooksError {
     `No held entry has the eventId ${JSON.stringify(String(eventId).slice(0, 64))}.`,
     {
       fix: 'List them with receiver.events.list({ state: "held" }); it may have been replayed or discarded already.',
+    },
+  );
+}
+
+function notFound(eventId: string): PayhooksError {
+  return new PayhooksError(
+    "ERR_HELD_NOT_FOUND",
+    `No event has the eventId ${JSON.stringify(String(eventId).slice(0, 64))}.`,
+    {
+      fix: "List them with receiver.events.list(); a record is forgotten some time after its events have ended.",
     },
   );
 }

@@ -48,11 +48,12 @@ export interface Events {
    */
   replay(which: Which, decision: ReplayDecision & BulkOptions): Promise<BulkReport>;
   /**
-   * Brings the next attempt of an event forward, instead of waiting for its backoff: after an outage, the last one may be an hour
-   * away. It is an attempt like any other. False if the event waits for no later attempt: it runs, is due, is held or has ended.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for an `inMs` that is not possible.
+   * Makes the next attempts of events due now, instead of after their backoff: after an outage, the last one may be an hour away. They
+   * are attempts like any other. A filter is about events that are `retrying`, or about those that are `waiting` if it says so.
+   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, is due, is held or
+   * has ended. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
-  retryNow(eventId: string, decision: RetryDecision): Promise<boolean>;
+  retryNow(which: Which, decision: RetryDecision & BulkOptions): Promise<BulkReport>;
   /**
    * Drops held events for good. Their copies stay duplicates.
    * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has
@@ -61,7 +62,7 @@ export interface Events {
   discard(which: Which, decision: Decision & BulkOptions): Promise<BulkReport>;
   /**
    * Erases what is kept of events: what was signed, references, ids, amounts, errors, histories. Their copies are still recognised.
-   * With a filter, events of every reason are erased.
+   * A filter takes events of every reason, unless it names some.
    * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, or has not ended.
    * `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */

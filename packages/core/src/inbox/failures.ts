@@ -36,7 +36,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
       claimant: (eventId) => owned(() => events.claimant(eventId)),
       counts: () => owned(() => events.counts()),
       replay: (which, decision) => owned(() => events.replay(which, decision)),
-      retryNow: (eventId, decision) => owned(() => events.retryNow(eventId, decision)),
+      retryNow: (which, decision) => owned(() => events.retryNow(which, decision)),
       discard: (which, decision) => owned(() => events.discard(which, decision)),
       erase: (which, decision) => owned(() => events.erase(which, decision)),
     },

@@ -11,6 +11,7 @@ export type { Loss } from "../notices/notice.ts";
 export type { Candidates, ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
 export { HELD_BECAUSE, HELD_REASONS, type HeldReason, isAboutTruth } from "../protocol/held-reasons.ts";
 export type { Awaitable } from "../time/awaitable.ts";
+export { BULK_REASONS } from "./bulk.ts";
 export { createInbox, type InboxOptions } from "./engine.ts";
 export type { EventFilter } from "./event-query.ts";
 export { eachEvent } from "./events.ts";

@@ -47,10 +47,10 @@ export function checkedEvents(
       checkReplay(decision);
       return events.replay(which, told("replayed", decision.by, decision.note, decision));
     },
-    retryNow: async (eventId, decision) => {
-      checkNames("retryNow", decision, { by: true, note: true, inMs: true });
-      checkDelay(decision.inMs);
-      return events.retryNow(eventId, decision);
+    retryNow: async (which, decision) => {
+      checkWhich(which);
+      checkNames("retryNow", decision, { by: true, note: true, ...BULK });
+      return events.retryNow(which, decision);
     },
     discard: async (which, decision) => {
       checkWhich(which);
@@ -78,16 +78,6 @@ function isFilter(which: Which): which is BulkFilter & EventQuery {
 
 function isDecided({ outcome }: BulkOutcome): boolean {
   return outcome === "decided" || outcome === "overtaken";
-}
-
-/** An attempt is brought forward to a time within a day. */
-const MAX_DELAY_MS = 86_400_000;
-
-function checkDelay(inMs = 0): void {
-  if (Number.isSafeInteger(inMs) && inMs >= 0 && inMs <= MAX_DELAY_MS) return;
-  throw new PayhooksError("ERR_OPTION_INVALID", `inMs of retryNow is ${String(inMs)}.`, {
-    fix: `Give whole milliseconds from 0 to ${MAX_DELAY_MS}.`,
-  });
 }
 
 /** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */

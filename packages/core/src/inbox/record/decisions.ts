@@ -1,4 +1,4 @@
-import type { HeldReason } from "../../protocol/held-reasons.ts";
+import type { BulkReason } from "../bulk.ts";
 import { overtake } from "./accept.ts";
 import { recordKeyOf, slotKeyOf } from "./event.ts";
 import { stateOf } from "./index-of.ts";
@@ -12,7 +12,8 @@ import { rankOf } from "./table.ts";
  *
  * - `decided`: it was made now. `known`: it was made before, under the same token, whatever has become of the event since.
  * - `overtaken`: it was held, and a later status has come, so it has ended without a run.
- * - `missing`: there is no such event. `unfinished`: it waits or runs. `running`: it runs, so it cannot be erased.
+ * - `missing`: there is no such event. `unfinished`: it waits or runs. `running`: it runs.
+ * - `due`: it waits for no later attempt, since it is due. `not-waiting`: it is held or has ended, so it waits for no attempt.
  * - `not-held`: it has ended. `not-kept`: it has ended, and what was signed is gone.
  * - `behind`: it has ended, and a later status, or a later word of its subject, has replaced it.
  * - `changed`: it has another revision than the one that was seen.
@@ -24,6 +25,8 @@ export type Decided =
   | "missing"
   | "unfinished"
   | "running"
+  | "due"
+  | "not-waiting"
   | "not-held"
   | "not-kept"
   | "behind"
@@ -145,25 +148,26 @@ function reopened(slot: Slot): Work | null {
   };
 }
 
-/** Brings the next attempt of an event forward. False when it waits for none, or for one that is due sooner. */
+/** Makes the next attempt of an event due. */
 export function retryNow(
   record: IdempotencyRecord | null,
   eventId: string,
-  { by, note, inMs = 0 }: RetryDecision,
+  { by, note }: RetryDecision,
   now: number,
-): boolean {
+): Decided {
   const slotKey = slotKeyOf(eventId);
-  const work = record?.slots[slotKey]?.work ?? null;
-  if (record === null || work === null || record.slots[slotKey]?.state !== "waiting") return false;
-  if (record.lease?.slot === slotKey) return false;
-  const at = now + inMs;
-  const later = Object.entries(work.steps).filter(([, step]) => step.dueAt > at);
-  if (work.dueAt <= at && later.length === 0) return false;
-  work.dueAt = Math.min(work.dueAt, at);
+  const slot = record?.slots[slotKey];
+  if (record === null || slot === undefined) return "missing";
+  const { state, work } = slot;
+  if (state === "running" || (state === "waiting" && record.lease?.slot === slotKey)) return "running";
+  if (state !== "waiting" || work === null) return "not-waiting";
+  const later = Object.entries(work.steps).filter(([, step]) => step.dueAt > now);
+  if (work.dueAt <= now && later.length === 0) return "due";
+  work.dueAt = Math.min(work.dueAt, now);
   work.dueInMs = work.dueAt - now;
-  for (const [name, step] of later) work.steps[name] = { ...step, dueAt: at, dueInMs: inMs };
+  for (const [name, step] of later) work.steps[name] = { ...step, dueAt: now, dueInMs: 0 };
   addHistory(work, { at: now, what: "attempt brought forward", by, note });
-  return true;
+  return "decided";
 }
 
 /** Drops a held event for good. Its copies stay duplicates. */
@@ -183,13 +187,13 @@ export function discard(
 }
 
 /**
- * By what a bulk names an event: why it is held; once it has ended, `discarded`, or `done`, or the contradiction that it was accepted as,
- * such as `mismatch`.
+ * By what a bulk names an event: why it is held; once it has ended, `stale`, `discarded`, or `done`, or the contradiction that it was
+ * accepted as, such as `mismatch`; `unfinished` while it waits or runs.
  */
-export function reasonOf({ state, verdict, work }: Slot): HeldReason | "done" | "discarded" | null {
-  if (state === "held") return work?.reason ?? null;
-  if (state === "discarded") return "discarded";
-  if (state !== "done") return null;
+export function reasonOf({ state, verdict, work }: Slot): BulkReason {
+  if (state === "held") return work?.reason ?? "unfinished";
+  if (state === "waiting" || state === "running") return "unfinished";
+  if (state !== "done") return state;
   return verdict === "run" ? "done" : verdict;
 }
 

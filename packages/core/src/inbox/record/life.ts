@@ -61,11 +61,8 @@ export interface Decision {
   readonly revision?: string | undefined;
 }
 
-/** The person who brings an attempt forward, and the reason. */
-export interface RetryDecision extends Pick<Decision, "by" | "note"> {
-  /** In how many milliseconds the attempt is due: 0, the default, to 86,400,000. Spread many events, so that they do not come at once. */
-  readonly inMs?: number | undefined;
-}
+/** The person who brings attempts forward, and the reason. */
+export type RetryDecision = Omit<Decision, "revision">;
 
 /** How to run a held or finished event again. */
 export interface ReplayDecision extends Decision {
