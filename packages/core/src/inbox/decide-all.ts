@@ -124,7 +124,7 @@ function read({ eventId, versioned }: Found): Pick<BulkOutcome, "reason" | "even
   return { reason: slot === undefined ? null : reasonOf(slot), event: eventIn(record, eventId) };
 }
 
-/** Whether a bulk is about events with a reason. A list of ids names its events itself. */
+/** True for the reasons of the events that a bulk is about. A list of ids names its events itself. */
 function namesOf(filter: BulkFilter | null, verb: Verb): (reason: BulkReason) => boolean {
   if (filter === null) return () => true;
   const { reason } = filter;
