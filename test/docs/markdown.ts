@@ -125,11 +125,18 @@ export function rowsOf({ lines }: Pick<Section, "lines">): readonly (readonly st
     );
 }
 
-/** The names in backticks of the first column. */
+/** The names in backticks of the first column, and those in bold that begin an item of a list. */
 export function namesIn(section: Pick<Section, "lines">): readonly string[] {
-  return rowsOf(section).flatMap(([first = ""]) =>
+  const inRows = rowsOf(section).flatMap(([first = ""]) =>
     [...first.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name),
   );
+  return [...inRows, ...itemsOf(section).keys()];
+}
+
+/** The items of lists that begin with a name in bold and backticks, each with the word in brackets behind it. */
+export function itemsOf({ lines }: Pick<Section, "lines">): ReadonlyMap<string, string> {
+  const items = lines.map((line) => /^- \*\*`([^`]+)`\*\*(?: \(([^)]+)\))?/.exec(line));
+  return new Map(items.flatMap((item) => (item === null ? [] : [[item[1] ?? "", item[2] ?? ""]])));
 }
 
 /** Targets of links, in prose and outside of inline code. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { root } from "../package/workspace.ts";
 import { readDocument, rowsOf, sectionOf } from "./markdown.ts";
 
-const rows = rowsOf(sectionOf(readDocument("docs/concepts/security.md"), "Attacks, and what stops them"));
+const rows = rowsOf(sectionOf(readDocument("test/security/README.md"), "Attacks, and what stops them"));
 
 describe("the table of attacks", () => {
   it("names a test for each, and the test is there", () => {
