@@ -1,5 +1,6 @@
 /** The order of the events of one subject (docs/concepts/order.md): the last word stands, whatever fails and however it arrives. */
 import { Reject } from "@payhooks/core";
+import { explainOrder } from "@payhooks/core/inbox";
 import { signConnectWebhook } from "@payhooks/core/testing";
 import { expect } from "vitest";
 import { type Merchant, merchantOn, noticed } from "./merchant.ts";
@@ -339,6 +340,41 @@ export const subjectCases: readonly ContractCase[] = [
       ]);
     },
     { timeTravel: true },
+  ),
+  onFreshData(
+    "the order of a subject has its events by the time they were signed, with what each waits for and which overtook it",
+    async (rig) => {
+      const log: string[] = [];
+      const merchant = merchantOf(rig.start(), { log, on: isDown });
+      const { events } = merchant.receiver;
+      const start = started(rig);
+      const approved = await say(merchant, start, APPROVED);
+      await merchant.work();
+      const told = async (eventId: string): Promise<readonly string[]> => {
+        const order = await events.order(eventId);
+        return explainOrder(order ?? expect.fail("it has no order")).map(
+          ({ event, state, text }) => `${event.split(".")[1]} ${state}: ${text}`,
+        );
+      };
+      const at = (ms: number): string => new Date(start.at + ms).toISOString();
+      const tried = "It has begun, so no earlier event runs any more, and it is tried again.";
+      expect(await told(approved)).toEqual([`approved retrying: ${tried}`]);
+      const other = await say(merchant, start, { ...APPROVED, account: "cm_2" });
+      const declined = await say(merchant, start, DECLINED);
+      const waits = "It waits for its run, and a later event that begins before overtakes it.";
+      expect(await told(declined)).toEqual([`approved retrying: ${tried}`, `declined waiting: ${waits}`]);
+      await settle(rig, merchant);
+      const overtaken = `approved stale: The event signed at ${at(1_000)} has overtaken it.`;
+      const last = "declined done: It has run, and is the last word.";
+      expect((await told(approved)).at(-1)).toBe(last);
+      expect(await told(approved)).toEqual([overtaken, last]);
+      // A store that lists no finished events knows the latest word all the same, and says that it may not know the others.
+      const { words = [], isWhole } = (await events.order(declined)) ?? {};
+      if (isWhole === true) expect(await told(declined)).toEqual([overtaken, last]);
+      expect(words.at(-1)).toMatchObject({ eventId: declined, isLatest: true, signedAt: start.at + 1_000 });
+      expect((await events.order(other))?.words.map(({ eventId }) => eventId)).toEqual([other]);
+      expect(await events.order("0".repeat(48))).toBeNull();
+    },
   ),
   onFreshData(
     "an event without a subject costs no more than before; one with a subject two writes",

@@ -80,6 +80,7 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
       return events.map((event) => ({ ...event, delivery: null }));
     },
     claimant: () => receiver.events.claimant(eventId),
+    order: () => receiver.events.order(eventId),
     counts: () => receiver.events.counts(),
     replay: () => receiver.events.replay(eventId, decision),
     retryNow: () => receiver.events.retryNow(eventId, decision),

@@ -51,6 +51,7 @@ export async function regionsOf(request: PageRequest): Promise<{
     const life = await problemsOfRead.orElse(receiver.events.get(query.eventId), null);
     problems.add(problemsOfRead);
     const successes = life && (await problems.orElse(successesOfReference(receiver.events, life), null));
+    const order = life && (await problems.orElse(receiver.events.order(life.eventId), null));
     const cards =
       life === null
         ? noLife(query, problemsOfRead.text === null)
@@ -58,6 +59,7 @@ export async function regionsOf(request: PageRequest): Promise<{
             query,
             life,
             successes,
+            order,
             redact,
             contents: (delivery) => receiver.contents(delivery),
             rights,

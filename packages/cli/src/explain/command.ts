@@ -1,5 +1,11 @@
 import type { Inbox, StoredEvent } from "@payhooks/core";
-import { eachEvent, explain } from "@payhooks/core/inbox";
+import {
+  type ExplainedWord,
+  eachEvent,
+  explain,
+  explainOrder,
+  type SubjectOrder,
+} from "@payhooks/core/inbox";
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import { shown } from "../command-line/printer.ts";
@@ -42,7 +48,9 @@ export const explainCommand: Command = {
     const inbox = await openInbox(given);
     try {
       const events = await eventsOf(inbox, text, selectionOf(given).query, terminal);
-      for (const event of events) printExplained(event, terminal);
+      for (const event of events) {
+        printExplained(event, await inbox.events.order(event.eventId), terminal);
+      }
       if (events.length > 0) return EXIT.ok;
       terminal.line(
         "The inbox has no event with this event id, reference or id. Either no delivery of it was accepted, or it ended so long ago that its record was deleted.",
@@ -95,10 +103,11 @@ async function* searched(
   }
 }
 
-function printExplained(event: StoredEvent, terminal: Terminal): void {
+function printExplained(event: StoredEvent, order: SubjectOrder | null, terminal: Terminal): void {
   const { eventId, detail } = event;
   const { past, now, handlers, next, advice, decisions } = explain(event, Date.now());
   const { line, json, paint } = terminal;
+  const words = order === null ? null : explainOrder(order);
   const told = past.map(({ at, text }) => ({ at: timeOf(at), text }));
   json({
     eventId,
@@ -111,6 +120,11 @@ function printExplained(event: StoredEvent, terminal: Terminal): void {
     next,
     advice,
     decisions,
+    order: words?.map(({ signedAt, acceptedAt, ...word }) => ({
+      ...word,
+      signedAt: timeOf(signedAt),
+      acceptedAt: timeOf(acceptedAt),
+    })),
   });
   line(`${paint("bold", eventId)}  ${stateIn(event)}`);
   for (const { at, text } of told) line(`  ${at}  ${shown(text, 1_000)}`);
@@ -119,10 +133,17 @@ function printExplained(event: StoredEvent, terminal: Terminal): void {
     for (const sentence of sentences) line(`  ${shown(sentence, 1_000)}`);
   };
   part("Now", [...now, ...(detail === null ? [] : [`Detail: ${detail}`]), ...handlers]);
+  if (words !== null) part("Order of its subject, by signed time", words.map(orderLine(eventId)));
   part("Next", next);
   part("What you can do", advice);
   for (const decision of decisions) {
     line(`  payhooks events ${decision} ${eventId} --by NAME --note TEXT`);
   }
   line();
+}
+
+/** One event of a subject. The one that is explained has a mark. */
+function orderLine(explained: string): (word: ExplainedWord) => string {
+  return ({ eventId, event, signedAt, text, ...word }) =>
+    `${eventId === explained ? ">" : " "} ${timeOf(signedAt)}  ${eventId.slice(0, 8)}…  ${event || "?"}  ${stateIn(word)}. ${text}`;
 }

@@ -27,7 +27,8 @@ export interface Redaction {
 /** The labels of an event that come from its fields, and the names of these. */
 const LABELS = {
   id: ["payTxnId", "idempotency_key"],
-  referenceId: ["referenceId"],
+  // Of a connect event it is the `id` in its data.
+  referenceId: ["referenceId", "id"],
   event: ["event"],
   status: ["status"],
   amount: ["amount", "base_amount"],

@@ -1,5 +1,5 @@
 import type { AnyReceiver, StoredEvent } from "@payhooks/core";
-import { explain } from "@payhooks/core/inbox";
+import { explain, explainOrder, type SubjectOrder } from "@payhooks/core/inbox";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
 import { addressOf, type ConsoleQuery } from "../query.ts";
 import { type Redaction, redactedLabel, redactionOf } from "../redaction/redaction.ts";
@@ -14,6 +14,8 @@ export interface LifeView {
   readonly life: StoredEvent;
   /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
   readonly successes: readonly StoredEvent[] | null;
+  /** The events of the same subject; null if it has none, or if the inbox did not answer. */
+  readonly order: SubjectOrder | null;
   readonly redact: readonly string[];
   readonly contents: AnyReceiver["contents"];
   /** What the user may do with the event while it is held. */
@@ -35,6 +37,7 @@ export function lifeCards(view: LifeView): Html {
   </div>
 </section>
 ${others(view)}
+${orderOfSubject(view)}
 <div class="pair-of-cards">
   <section class="card" aria-labelledby="timeline-title"><header><h2 id="timeline-title">What happened</h2></header><div class="inner">${timeline(life, redaction)}</div></section>
   <section class="card" aria-labelledby="body-title"><header><h2 id="body-title">What its handlers get</h2></header><div class="inner">${body(life, redaction)}</div></section>
@@ -72,6 +75,20 @@ function others({ life, query, redact }: LifeView): Html {
     (other) =>
       html`<li class="row"><a class="event" href="${addressOf(query, { eventId: other.eventId })}"><span class="line"><span>${factsOf(other, redact)}</span><span class="end sub">${moment(other.acceptedAt)}</span></span><span class="sub">${otherStateOf(other)}</span></a></li>`,
   )}</ul></section>`;
+}
+
+/** The events of the same subject in the order in which they were signed, with what each waits for and which has overtaken it. */
+function orderOfSubject({ life, order, query, redact }: LifeView): Html {
+  if (order === null) return html``;
+  const { words, isWhole } = order;
+  return html`<section class="card" aria-labelledby="order-title"><header><h2 id="order-title">The same subject</h2><span class="end sub">by signed time</span></header>
+<ol class="list order">${explainOrder(order).map((word) => {
+    const facts = html`<span class="line"><span>${factsOf(word, redact)}</span><span class="end">${statePill(word)}</span></span><span class="sub">signed ${moment(word.signedAt)}</span><span class="sub">${shown(word.text)}</span>`;
+    return word.eventId === life.eventId
+      ? html`<li class="row this" aria-current="true"><div class="event">${facts}</div></li>`
+      : html`<li class="row"><a class="event" href="${addressOf(query, { eventId: word.eventId })}">${facts}</a></li>`;
+  })}</ol>
+${words.length === 1 && html`<p class="hint inner">No other event of it is known.</p>`}${!isWhole && html`<p class="hint inner">There may be earlier ones that are not listed here.</p>`}</section>`;
 }
 
 /** What the id of an event is called. A source calls it as it likes. */

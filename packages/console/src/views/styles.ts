@@ -42,7 +42,7 @@ textarea { font: inherit; font-size: .92rem; font-weight: 400; color: var(--ink)
 .chips a:hover, .ranges a:hover { border-color: var(--accent); }
 .chips a[aria-current], .ranges a[aria-current] { background: var(--accent-soft); border-color: var(--accent); }
 .ranges { display: flex; gap: .3rem; }
-ul.list, ol.log, ol.timeline { list-style: none; margin: 0; padding: 0; }
+ul.list, ol.list, ol.log, ol.timeline { list-style: none; margin: 0; padding: 0; }
 .empty { padding: 2rem 1.25rem; text-align: center; color: var(--muted); }
 .events .row { display: grid; grid-template-columns: max-content minmax(0, 1fr); align-items: center; }
 .events .row:hover { background: var(--sunken); }
@@ -92,6 +92,8 @@ thead th { color: var(--muted); font-weight: 600; }
 .timeline time, .timeline .when { font-size: .8rem; color: var(--muted); font-variant-numeric: tabular-nums; }
 .said { display: block; color: var(--muted); }
 .body { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.55; font-size: .8rem; max-height: 32rem; overflow: auto; background: var(--sunken); border-radius: 10px; padding: .8rem; }
+.order .this { background: var(--sunken); }
+.order .sub { white-space: normal; overflow-wrap: anywhere; }
 .step { padding: .7rem 1rem; display: grid; gap: .25rem; overflow-wrap: anywhere; }
 .shapeless { font-family: var(--mono); font-size: .72em; background: var(--wait-soft); color: var(--wait); border-radius: 4px; padding: 0 .2em; margin: 0 .1em; }
 #health:empty { display: none; }

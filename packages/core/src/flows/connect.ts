@@ -188,7 +188,7 @@ export function connectFlow(
           ? null
           : { reason: "unrecognized", detail: "the event is not one that the specification lists" },
         reference: null,
-        referenceId: null,
+        referenceId: typeof data.id === "string" ? data.id : null,
         subject: { name: `${data.object}:${data.id}`, at: envelope.occurredAt },
       },
       stored,

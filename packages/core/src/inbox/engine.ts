@@ -147,6 +147,7 @@ class Engine implements Inbox {
       get: (eventId) => look.get(eventId),
       list: (query) => look.list(query),
       claimant: (eventId) => look.claimant(eventId),
+      order: (eventId) => look.order(eventId),
       counts: () => look.counts(),
       ...decided,
     };

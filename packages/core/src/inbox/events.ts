@@ -1,6 +1,7 @@
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { BulkOptions, BulkReport, Which } from "./bulk.ts";
 import type { EventQuery } from "./event-query.ts";
+import type { SubjectOrder } from "./order.ts";
 import type { Decision, EraseDecision, ReplayDecision, RetryDecision, StoredEvent } from "./record/life.ts";
 
 /** A page of a list. */
@@ -37,6 +38,11 @@ export interface Events {
   list(query?: EventQuery): Promise<EventPage>;
   /** The SUCCESS that has the reference of an event that is held as `reference-reused`. Null for others, or if nobody has it any more. */
   claimant(eventId: string): Promise<StoredEvent | null>;
+  /**
+   * The events of the same subject, such as those about one connected account, in the order of their signed times. Null if there is
+   * no such event, or if it has no subject.
+   */
+  order(eventId: string): Promise<SubjectOrder | null>;
   /** How many events are not finished, and how long the oldest has waited. */
   counts(): Promise<EventCounts>;
   /**

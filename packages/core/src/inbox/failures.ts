@@ -34,6 +34,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
       get: (eventId) => owned(() => events.get(eventId)),
       list: (query) => owned(() => events.list(query)),
       claimant: (eventId) => owned(() => events.claimant(eventId)),
+      order: (eventId) => owned(() => events.order(eventId)),
       counts: () => owned(() => events.counts()),
       replay: (which, decision) => owned(() => events.replay(which, decision)),
       retryNow: (which, decision) => owned(() => events.retryNow(which, decision)),

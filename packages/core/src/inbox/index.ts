@@ -18,6 +18,7 @@ export { eachEvent } from "./events.ts";
 export { type ExplainedMoment, type Explanation, explain } from "./explain.ts";
 export type { Inbox } from "./inbox.ts";
 export { type MoveOptions, type MoveReport, moveRecords } from "./move.ts";
+export { type ExplainedWord, explainOrder, type SubjectOrder, type SubjectWord } from "./order.ts";
 export { canaryKey } from "./record/canary.ts";
 export {
   decodeRecord,

@@ -5,6 +5,7 @@ import { HELD_REASONS } from "../protocol/held-reasons.ts";
 import type { EventFilter, EventQuery } from "./event-query.ts";
 import type { EventCounts, EventPage } from "./events.ts";
 import { Listing } from "./listing.ts";
+import { orderOf, type SubjectOrder } from "./order.ts";
 import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { eventIn } from "./record/decisions.ts";
@@ -74,6 +75,16 @@ export class Look {
       (one) => one.event === event && one.status === "SUCCESS",
     );
     return claiming === undefined ? null : eventIn(owner, claiming.eventId);
+  }
+
+  async order(eventId: string): Promise<SubjectOrder | null> {
+    await this.#ready();
+    const { store } = this.#parts;
+    const read = async (keys: readonly string[]): Promise<readonly (IdempotencyRecord | null)[]> =>
+      (await store.read(keys)).map((found) =>
+        found !== null && !isUnreadable(found.record) ? found.record : null,
+      );
+    return orderOf(store, read, eventId);
   }
 
   async counts(): Promise<EventCounts> {

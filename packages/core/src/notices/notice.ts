@@ -13,7 +13,10 @@ export interface EventFacts {
   readonly event: string;
   /** The payment's status; empty in the connect flow. */
   readonly status: string;
-  /** The merchant's reference of a payment. Null in the connect flow, and if the reading is not certain. */
+  /**
+   * The merchant's reference of a payment, the account or the settlement of a connect event, or what the `read` of a source names. Null
+   * if there is none, and if the reading is not certain.
+   */
   readonly referenceId: string | null;
 }
 

@@ -346,9 +346,7 @@ class MountedReceiver
   /** Ids and references belong to a tenant. Without one, nothing would be found, and that would look like an answer. */
   #checkTenantOf({ id, referenceId, tenant, flow }: EventQuery): void {
     if ((id === undefined && referenceId === undefined) || tenant) return;
-    const asked = [...this.#flows.values()].filter(({ name }) =>
-      flow === undefined ? referenceId === undefined || name !== "connect" : name === flow,
-    );
+    const asked = [...this.#flows.values()].filter(({ name }) => flow === undefined || name === flow);
     if (!asked.some(({ hasTenants }) => hasTenants)) return;
     throw new PayhooksError(
       "ERR_OPTION_MISSING",

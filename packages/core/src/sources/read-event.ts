@@ -44,8 +44,8 @@ export function readEvent({ read, stageOf }: MadeSource, delivered: Delivered): 
   if (typeof identity !== "object" || identity === null || Object.values(identity).some(isNoText)) {
     throw new Unusable("read returned an identity whose members are not all texts");
   }
-  const found = reference ?? label;
   const subject = textIn(event, "subject", MAX_ID);
+  const found = reference ?? label ?? subject;
   const occurredAt = timeIn(event.occurredAt);
   if (subject !== null && occurredAt === null)
     throw new Unusable("read returned a subject, but no occurredAt by which its events are ordered");

@@ -49,7 +49,7 @@ export interface ReadEvent<Status extends string = string> {
   readonly subject?: string | undefined;
   /** The values that must be equal in copies. Default: the name. */
   readonly identity?: Readonly<Record<string, string>> | undefined;
-  /** An id that nothing covers, for people. Without a `reference`, the event is found by it as by one. */
+  /** An id that nothing covers, for people. Without a `reference`, the event is found by it as by one; without both, by its `subject`. */
   readonly label?: string | undefined;
 }
 
