@@ -7,13 +7,15 @@ import {
   createTestKeys,
   resplitPair,
   type SignedDelivery,
+  signConnectWebhook,
   signPaymentCallback,
 } from "@payhooks/core/testing";
-import { paymentCallbacks } from "@payhooks/express";
+import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import { silent } from "../support/silent.ts";
 
 const keys = createTestKeys();
+const WEBHOOK_SECRET = "whsec_8f14e45fceea167a5a36dedd4bea2543";
 
 /** A merchant's server with a console, and what it receives. */
 export interface ConsoleMerchant {
@@ -29,6 +31,8 @@ export interface ConsoleMerchant {
   /** Sends a callback; resolves with the answer's status. */
   callback(...fields: Parameters<typeof callbackFields>): Promise<number>;
   post(delivery: SignedDelivery): Promise<number>;
+  /** Sends what the service says about an account, and when that was signed. */
+  webhook(decision: "approved" | "declined", signedAt: number): Promise<number>;
   /** A signature that fits more than one event. */
   forged(reference: string): SignedDelivery;
   /** A colleague discards one of the held events. */
@@ -52,6 +56,7 @@ export async function startConsoleMerchant({
   const credited: string[] = [];
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
+    connect: { secret: WEBHOOK_SECRET },
     logger: silent,
     ...options,
   });
@@ -62,9 +67,15 @@ export async function startConsoleMerchant({
     },
     { maxAttempts: 2, backoffMs: () => 50 },
   );
-  receiver.ignore("WITHDRAWAL");
+  const decided = (): void => {
+    if (words !== null) throw new Error(words);
+  };
+  const patient = { maxAttempts: 2, backoffMs: () => 600_000 };
+  receiver.onConnectedAccountApproved(decided, patient).onConnectedAccountDeclined(decided, patient);
+  receiver.ignore("WITHDRAWAL").ignore("settlement.approved").ignore("settlement.declined");
   const app = express();
   app.use("/callbacks/pay", paymentCallbacks(receiver));
+  app.use("/webhooks/connect", connectWebhooks(receiver));
   app.use(
     "/payhooks",
     payhooksConsole(receiver, {
@@ -75,8 +86,8 @@ export async function startConsoleMerchant({
   const server = app.listen(0, "127.0.0.1");
   await once(server, "listening");
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const post = async ({ headers, rawBody }: SignedDelivery): Promise<number> => {
-    const response = await fetch(`${base}/callbacks/pay`, { method: "POST", headers, body: rawBody });
+  const post = async ({ headers, rawBody }: SignedDelivery, path = "/callbacks/pay"): Promise<number> => {
+    const response = await fetch(base + path, { method: "POST", headers, body: rawBody });
     await response.arrayBuffer();
     return response.status;
   };
@@ -91,6 +102,20 @@ export async function startConsoleMerchant({
     callback: (...fields) => post(signPaymentCallback(callbackFields(...fields), keys.privateKey)),
     forged: (reference) => resplitPair(reference, keys.privateKey).forged,
     post,
+    webhook(decision, signedAt) {
+      const event = {
+        event: `connected_account.${decision}`,
+        idempotency_key: `evt_${decision}_${signedAt}`,
+        occurred_at: new Date(signedAt).toISOString(),
+        data: {
+          object: "connected_account",
+          id: "cm_4f1e",
+          master_merchant_id: "mm_1",
+          kyc_status: decision,
+        },
+      };
+      return post(signConnectWebhook(event, WEBHOOK_SECRET), "/webhooks/connect");
+    },
     async discardOne() {
       for await (const { eventId } of (await receiver.events.list({ state: "held", limit: 1 })).events) {
         await receiver.events.discard(eventId, { by: "a colleague", note: "Paid by hand." });

@@ -148,6 +148,36 @@ describe.each([
     expect(await seriousProblems(page)).toEqual([]);
   });
 
+  it("shows the order of an account's events, which one overtook which, and leads from one to the next", async () => {
+    const merchant = await merchantOn();
+    const from = Date.now() - 3_600_000;
+    merchant.fail("the ledger is away");
+    expect(await merchant.webhook("approved", from)).toBe(200);
+    await expect.poll(() => merchant.webhook("declined", from + 61_000)).toBe(200);
+    await merchant.webhook("approved", from + 90_000);
+    merchant.fail(null);
+    await merchant.webhook("declined", from + 30_000);
+    const page = await browser.open(`${merchant.url}?search=cm_4f1e`, size);
+    await live(page);
+    expect(await page.locator(".event").count()).toBe(4);
+    await page.locator(".event", { hasText: "retrying" }).click();
+    await page.locator("#order-title", { hasText: "The same subject" }).waitFor();
+    await live(page);
+    const rows = page.locator(".order li");
+    const states = () => rows.locator(".pill").allTextContents();
+    expect(await states()).toEqual(["stale", "stale", "stale", "retrying"]);
+    expect(await rows.last().getAttribute("aria-current")).toBe("true");
+    expect(await overflow(page)).toBe(0);
+    expect(await seriousProblems(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: "light" });
+    await picture(page, `console-order-${name}`);
+    await page.emulateMedia({ colorScheme: "dark" });
+    await picture(page, `console-order-dark-${name}`);
+    await rows.first().locator("a").click();
+    await expect.poll(() => rows.first().getAttribute("aria-current")).toBe("true");
+    expect(await rows.first().textContent()).toContain("has overtaken it.");
+  });
+
   it("shows amounts old and new before a bulk, replays no contradiction by itself, and says what was held again", async () => {
     const merchant = await merchantOn();
     await merchant.callback({ payTxnId: "pay-1", referenceId: "order-1", amount: "10.500000" });

@@ -1,5 +1,8 @@
-import { resplitPair } from "@payhooks/core/testing";
-import { describe, expect, it } from "vitest";
+import { createReceiver } from "@payhooks/core";
+import { sqliteInbox } from "@payhooks/core/sqlite";
+import { resplitPair, signConnectWebhook } from "@payhooks/core/testing";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { silent } from "../../../test/support/silent.ts";
 import { application, keys } from "./support/application.ts";
 import { payhooks } from "./support/run.ts";
 
@@ -58,6 +61,64 @@ describe("payhooks explain", () => {
     await app.fails({ referenceId: "a\u202eb\nc" });
     const strange = await payhooks(["explain", "a\u202eb\nc", "--sqlite", app.database]);
     expect(strange.stdout).toContain("reference a\\u202eb\\u000ac,");
+  });
+
+  it("shows the order of the events of one account, found by the account's id", async () => {
+    const { database } = await application();
+    const secret = "whsec_of_the_master_merchant";
+    const receiver = createReceiver({
+      connect: { secret },
+      inbox: sqliteInbox(database),
+      run: "after-response",
+      logger: silent,
+    });
+    onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
+    receiver
+      .onConnectedAccountApproved(() => {})
+      .onConnectedAccountDeclined(() => {})
+      .ignore("settlement.approved")
+      .ignore("settlement.declined");
+    await receiver.start();
+    const from = Date.now() - 60_000;
+    const say = async (decision: "approved" | "declined", at: number): Promise<void> => {
+      const { headers, rawBody } = signConnectWebhook(
+        {
+          event: `connected_account.${decision}`,
+          idempotency_key: `evt_${decision}`,
+          occurred_at: new Date(from + at).toISOString(),
+          data: { object: "connected_account", id: "cm_1", master_merchant_id: "mm_1", kyc_status: decision },
+        },
+        secret,
+      );
+      const work: Promise<unknown>[] = [];
+      const delivery = { method: "POST", url: "/", headers: new Headers(headers), rawBody };
+      await receiver.connect.receive({ ...delivery, waitUntil: (promise) => work.push(promise) });
+      await Promise.all(work);
+    };
+    await say("declined", 5_000);
+    await say("approved", 0);
+    const told = await payhooks(["explain", "cm_1", "--sqlite", database]);
+    const [first, last] = [0, 5_000].map((at) => new Date(from + at).toISOString());
+    expect(told.stdout).toMatch(
+      new RegExp(
+        [
+          "Order of its subject, by signed time",
+          `  > ${first}  [0-9a-f]{8}…  connected_account\\.approved  stale\\. The event signed at ${last} has overtaken it\\.`,
+          `    ${last}  [0-9a-f]{8}…  connected_account\\.declined  done\\. It has run, and is the last word\\.`,
+        ].join("\n"),
+      ),
+    );
+    const json = await payhooks(["explain", "cm_1", "--json", "--sqlite", database]);
+    expect(json.json()).toMatchObject([
+      {
+        state: "done",
+        order: [
+          { signedAt: first, state: "stale" },
+          { signedAt: last, isLatest: true },
+        ],
+      },
+      { state: "stale" },
+    ]);
   });
 
   it("says when there is no such event, and what that may mean", async () => {

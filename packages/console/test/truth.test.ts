@@ -1,5 +1,5 @@
 import { createReceiver, type Inbox, memoryInbox } from "@payhooks/core";
-import { callbackFields, resplitPair, signPaymentCallback } from "@payhooks/core/testing";
+import { callbackFields, resplitPair, signConnectWebhook, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
 import { heldId, keys, merchant } from "./support/merchant.ts";
@@ -112,6 +112,40 @@ describe("what the console says", () => {
     expect(await asked("?search=pay-1&tenant=shop-7")).toContain(
       "Nothing is known under this reference or id.",
     );
+  });
+
+  it("shows the events of a subject in the order in which they were signed, and which one stands", async () => {
+    const shop = await merchant();
+    const from = Date.now() - 60_000;
+    const say = (decision: "approved" | "declined", at: number) =>
+      shop.webhook(
+        signConnectWebhook(
+          {
+            event: `connected_account.${decision}`,
+            idempotency_key: `evt_${decision}`,
+            occurred_at: new Date(from + at).toISOString(),
+            data: {
+              object: "connected_account",
+              id: "cm_1",
+              master_merchant_id: "mm_1",
+              kyc_status: decision,
+            },
+          },
+          keys.webhookSecret,
+        ),
+      );
+    expect([await say("declined", 5_000), await say("approved", 0)]).toEqual([200, 200]);
+    const { events } = await shop.receiver.events.list({ referenceId: "cm_1" });
+    expect(events.map(({ state }) => state).toSorted()).toEqual(["done", "stale"]);
+    const stale = events.find(({ state }) => state === "stale");
+    const page = await shop.open();
+    const words = wordsOf(await page.get(`?event=${stale?.eventId}`));
+    const later = new Date(from + 5_000).toISOString();
+    expect(words).toMatch(/The same subject.*connected_account\.approved.*connected_account\.declined/);
+    expect(words).toContain(`The event signed at ${later} has overtaken it.`);
+    expect(words).toContain("It has run, and is the last word.");
+    const hidden = await shop.open({ redact: ["id"] });
+    expect((await hidden.get(`?event=${stale?.eventId}`)).text).not.toContain("cm_1");
   });
 
   it("says that the receiver is closed", async () => {
