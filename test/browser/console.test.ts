@@ -175,7 +175,7 @@ describe.each([
     await picture(page, `console-order-dark-${name}`);
     await rows.first().locator("a").click();
     await expect.poll(() => rows.first().getAttribute("aria-current")).toBe("true");
-    expect(await rows.first().textContent()).toContain("has overtaken it.");
+    expect(await rows.first().textContent()).toContain("It was overtaken");
   });
 
   it("shows amounts old and new before a bulk, replays no contradiction by itself, and says what was held again", async () => {

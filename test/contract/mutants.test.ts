@@ -12,6 +12,7 @@ import { describe, expect, it } from "vitest";
 import { Crowds } from "../../packages/core/src/inbox/crowds.ts";
 import { Dispatcher } from "../../packages/core/src/inbox/dispatcher.ts";
 import type { AcceptOptions, Lease, RunEnd, Runner } from "../../packages/core/src/inbox/inbox.ts";
+import { Look } from "../../packages/core/src/inbox/look.ts";
 import { Places } from "../../packages/core/src/inbox/places.ts";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
@@ -852,6 +853,19 @@ const mutants: readonly Mutant[] = [
     name: "a subject is not given back",
     caughtBy: "an event without a subject costs",
     replace: () => replaced(SubjectTurn.prototype, "leave", { value: async () => {} }),
+  },
+  {
+    name: "the order of a subject is that in which its events arrived",
+    caughtBy: "the order of a subject",
+    replace() {
+      const own = Look.prototype.order;
+      return replaced(Look.prototype, "order", {
+        async value(this: Look, eventId: string) {
+          const order = await own.call(this, eventId);
+          return order && { ...order, words: order.words.toSorted((a, b) => a.acceptedAt - b.acceptedAt) };
+        },
+      });
+    },
   },
   {
     name: "a process runs what it runs already",
