@@ -372,6 +372,7 @@ export const subjectCases: readonly ContractCase[] = [
       const overtaken = `stale: It was overtaken: the event signed at ${at(1_000)} stands in its place.`;
       const last = "declined done: It has run, and is the last word.";
       expect(await told(approved)).toEqual([`approved ${overtaken}`, last]);
+      await rig.advance(5);
       const late = await say(merchant, start, { ...APPROVED, at: -1_000 });
       await settle(rig, merchant);
       // A store that lists no finished events knows the latest word all the same, and says that it may not know the others.
