@@ -1,6 +1,6 @@
 /** Good deliveries, one after the other, from a process of its own: `{ port, seconds }` in, `{ p99, refused }` out. */
 import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
-import { PATHS } from "../e2e/merchant.ts";
+import { PATHS } from "../e2e/merchant-server.ts";
 import { request, Wire } from "../e2e/wire.ts";
 import { percentile } from "./statistics.ts";
 

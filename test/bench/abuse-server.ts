@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { createReceiver, memoryInbox } from "@payhooks/core";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express, { type ErrorRequestHandler, type Express } from "express";
-import { PATHS } from "../e2e/merchant.ts";
+import { PATHS } from "../e2e/merchant-server.ts";
 import { silent } from "../support/silent.ts";
 
 const app = express();

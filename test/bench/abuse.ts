@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { connectEvent, createTestKeys, signConnectWebhook } from "@payhooks/core/testing";
-import { PATHS } from "../e2e/merchant.ts";
+import { PATHS } from "../e2e/merchant-server.ts";
 import { exchange, type HeaderLines, request, Wire } from "../e2e/wire.ts";
 import { pause } from "../faults/harness/scope.ts";
 import { table } from "./table.ts";

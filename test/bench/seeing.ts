@@ -160,7 +160,7 @@ function keyOfTransaction(id: string): string {
     .slice(0, 32);
 }
 
-function sqliteGround(folder: string): Ground {
+function sqliteInboxFixture(folder: string): Ground {
   const file = join(folder, "seeing.db");
   return {
     name: "SQLite",
@@ -186,7 +186,7 @@ function sqliteGround(folder: string): Ground {
   };
 }
 
-function postgresGround(url: string): Ground {
+function postgresInboxFixture(url: string): Ground {
   return {
     name: "PostgreSQL",
     store: postgresStore(url),
@@ -211,7 +211,7 @@ await withScope(async (scope) => {
   const folder = mkdtempSync(join(tmpdir(), "payhooks-seeing-"));
   const server = await PostgresServer.start(scope);
   try {
-    const grounds = [sqliteGround(folder), postgresGround(server.url)];
+    const grounds = [sqliteInboxFixture(folder), postgresInboxFixture(server.url)];
     const stores: SeeingFigures[] = [];
     for (const ground of grounds) stores.push(await measure(ground));
     const results: SeeingResults = {

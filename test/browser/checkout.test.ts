@@ -1,7 +1,7 @@
 import { createClient } from "@payhooks/client";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { picture, startChromium, type TestBrowser } from "../../packages/sandbox/test/browser/chromium.ts";
-import { PAYMENT_PATHS } from "../conformance/merchant.ts";
+import { PAYMENT_PATHS } from "../conformance/application.ts";
 import { onNode, startServer } from "../conformance/targets.ts";
 import { allDelivered, FAULTS, faultsIn, runsOf, startLossySandbox } from "../e2e/lossy-sandbox.ts";
 

@@ -1,8 +1,8 @@
 /** The view of a sender that keeps its connection alive while a receiver closes. */
 import { callbackFields, signPaymentCallback } from "@payhooks/core/testing";
 import { request, Wire } from "../e2e/wire.ts";
+import { PAYMENT_PATHS } from "./application.ts";
 import { closeReceiver } from "./control.ts";
-import { PAYMENT_PATHS } from "./merchant.ts";
 import { KEYS } from "./targets.ts";
 
 /** The answers before and after the close, and whether the server ended the connection with the second. */

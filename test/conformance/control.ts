@@ -1,5 +1,5 @@
 /** The questions of the tests to a server, beside its deliveries. The merchant's own `control` answers. */
-import { CONTROL_PATH } from "./merchant.ts";
+import { CONTROL_PATH } from "./application.ts";
 
 /** Everything that became of the deliveries so far. */
 export async function effectsAt(port: number): Promise<string[]> {

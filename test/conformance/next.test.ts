@@ -3,9 +3,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import { handledOnce } from "../e2e/lossy-sandbox.ts";
 import { exchange, request } from "../e2e/wire.ts";
 import { root } from "../package/workspace.ts";
+import { CONNECT_PATH } from "./application.ts";
 import { shown } from "./case.ts";
 import { closeWhileConnected, ENDED_WITH_ITS_ANSWER } from "./closing.ts";
-import { CONNECT_PATH } from "./merchant.ts";
 import { buildNext, NEXT, QUIET } from "./next.ts";
 import { adapterConformance } from "./suite.ts";
 import { NAMES, type Server, startServer } from "./targets.ts";
@@ -15,7 +15,7 @@ const app = "test/conformance/next-app";
 const cwd = join(root, app);
 
 /** The files that the application imports from outside of its folder. */
-const MERCHANT = ["test/conformance/merchant.ts", "test/conformance/servers", "test/support"];
+const MERCHANT = ["test/conformance/application.ts", "test/conformance/servers", "test/support"];
 
 const why = "Next.js answers methods that the route does not export";
 const OWN = {

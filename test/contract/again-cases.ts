@@ -1,7 +1,7 @@
 /** Cases about an event after its end (docs/concepts/after-the-end.md): it is kept, run again, and erased. */
 import type { BulkReport, Receiver } from "@payhooks/core";
 import { expect } from "vitest";
-import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
+import { depositOf, type Merchant, merchantOn } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
 import { heldOf } from "./sample-events.ts";
 

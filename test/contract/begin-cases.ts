@@ -3,7 +3,7 @@
  * and never twice.
  */
 import { expect } from "vitest";
-import { depositOf, merchantOn, noticed } from "./merchant.ts";
+import { depositOf, merchantOn, noticed } from "./merchant-receiver.ts";
 import { type ContractCase, type Gate, newGate, onFreshData, type Process, type Rig } from "./rig.ts";
 import { newId, type SampleRunner, sampleEvent, sampleRunner, startStep, workAll } from "./sample-events.ts";
 import { does } from "./write-names.ts";

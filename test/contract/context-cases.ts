@@ -5,7 +5,7 @@ import { Reject } from "@payhooks/core";
 import { eachEvent } from "@payhooks/core/inbox";
 import { signPaymentCallback } from "@payhooks/core/testing";
 import { expect } from "vitest";
-import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
+import { depositOf, type Merchant, merchantOn } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
 
 /** The context that a merchant's application keeps for each of its requests. */

@@ -5,7 +5,7 @@
 import { type Receiver, Reject } from "@payhooks/core";
 import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
 import { expect } from "vitest";
-import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
+import { depositOf, type Merchant, merchantOn } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData, type Rig, withOverrides } from "./rig.ts";
 import { does } from "./write-names.ts";
 

@@ -2,7 +2,7 @@
 import { Reject, serviceNames } from "@payhooks/core";
 import { eachEvent, type Inbox } from "@payhooks/core/inbox";
 import { expect } from "vitest";
-import { depositOf, merchantOn, noticed } from "./merchant.ts";
+import { depositOf, merchantOn, noticed } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData } from "./rig.ts";
 import { heldOf, newId, outcomes, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
 

@@ -1,8 +1,9 @@
 /**
- * The contract of every inbox (docs/concepts/deduplication.md and docs/concepts/inbox.md). A store's own test file gives it a `Ground`: fresh
- * data each time, on which the suite starts as many processes as it likes, each with an inbox on that store.
+ * The contract of every inbox (docs/concepts/deduplication.md and docs/concepts/inbox.md). A store's own test file gives it an
+ * `InboxFixture`: fresh data each time, on which the suite starts as many processes as it likes, each with an inbox on that
+ * store.
  *
- * The parts of a ground:
+ * The parts of a fixture:
  *
  * - `open()` gives the store of one more process on the same data. With a server behind, each has its own connections,
  *   and `cut()` breaks them at once, as the process's death would.
@@ -26,7 +27,7 @@ import { lifeCases } from "./life-cases.ts";
 import { referenceCases } from "./reference-cases.ts";
 import { retryCases } from "./retry-cases.ts";
 import { retryNowCases } from "./retry-now-cases.ts";
-import type { ContractCase, GroundKind, MakeGround } from "./rig.ts";
+import type { ContractCase, FixtureKind, MakeFixture } from "./rig.ts";
 import { sharedCases } from "./shared-cases.ts";
 import { subjectCases } from "./subject-cases.ts";
 import { tableCases } from "./table-cases.ts";
@@ -65,21 +66,21 @@ export const casesOfSlowStores: readonly ContractCase[] = contractCases.filter(
   ({ long }) => long === undefined,
 );
 
-/** True if a case is meant for this kind of ground. */
-export function isFor({ timeTravel, only }: ContractCase, kind: GroundKind): boolean {
+/** True if a case is meant for this kind of fixture. */
+export function isFor({ timeTravel, only }: ContractCase, kind: FixtureKind): boolean {
   const ends = kind.endsWithProcess ? "ends-with-process" : "outlives-process";
   if (timeTravel !== undefined && !kind.timeTravel) return false;
   return (only ?? ends) === ends;
 }
 
 /**
- * Declares a test for each case that is meant for the ground; `concurrent` where time is real, and the cases wait for
+ * Declares a test for each case that is meant for the fixture; `concurrent` where time is real, and the cases wait for
  * most of it.
  */
 export function inboxContract(
   name: string,
-  make: MakeGround,
-  kind: GroundKind,
+  make: MakeFixture,
+  kind: FixtureKind,
   {
     cases = contractCases,
     concurrent = false,

@@ -1,7 +1,7 @@
 /** Cases about an inbox's view of one event afterwards, and of all events together. */
 import { resplitPair } from "@payhooks/core/testing";
 import { expect } from "vitest";
-import { depositOf, merchantOn } from "./merchant.ts";
+import { depositOf, merchantOn } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData } from "./rig.ts";
 import { does } from "./write-names.ts";
 

@@ -1,8 +1,13 @@
 import { contractCases, inboxContract } from "./inbox-contract.ts";
-import { memoryGround, memoryKind, sharedMemoryGround, sharedMemoryKind } from "./memory-ground.ts";
+import {
+  memoryInboxFixture,
+  memoryKind,
+  sharedMemoryInboxFixture,
+  sharedMemoryKind,
+} from "./memory-inbox-fixture.ts";
 import { tableCases } from "./table-cases.ts";
 
-inboxContract("memory", memoryGround, memoryKind);
-inboxContract("memory that outlives its processes", sharedMemoryGround, sharedMemoryKind, {
+inboxContract("memory", memoryInboxFixture, memoryKind);
+inboxContract("memory that outlives its processes", sharedMemoryInboxFixture, sharedMemoryKind, {
   cases: contractCases.filter((one) => !tableCases.includes(one)),
 });

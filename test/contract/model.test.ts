@@ -1,16 +1,16 @@
 import type { RecordStore } from "@payhooks/core/inbox";
 import { expect, it } from "vitest";
 import { newSeed } from "../faults/harness/scope.ts";
-import { memoryGround, sharedMemoryGround } from "./memory-ground.ts";
+import { memoryInboxFixture, sharedMemoryInboxFixture } from "./memory-inbox-fixture.ts";
 import { playModel } from "./model.ts";
-import { type Ground, withOverrides } from "./rig.ts";
+import { type InboxFixture, withOverrides } from "./rig.ts";
 
 it("random deliveries by parallel clients on memory are answered as by the model", {
   timeout: 60_000,
 }, async () => {
-  for (const ground of [memoryGround(), sharedMemoryGround()]) {
+  for (const fixture of [memoryInboxFixture(), sharedMemoryInboxFixture()]) {
     const seed = newSeed("model, memory");
-    const { commands, orders } = await playModel(ground, { seed, transactions: 200, rounds: 8 });
+    const { commands, orders } = await playModel(fixture, { seed, transactions: 200, rounds: 8 });
     expect(commands).toBeGreaterThan(2_000);
     expect(orders).toBeGreaterThanOrEqual(1_600);
   }
@@ -19,11 +19,11 @@ it("random deliveries by parallel clients on memory are answered as by the model
 it("and a store that writes over what another has written meanwhile is found out", {
   timeout: 60_000,
 }, async () => {
-  const ground = sharedMemoryGround();
-  const mistaken: Ground = {
-    ...ground,
+  const fixture = sharedMemoryInboxFixture();
+  const mistaken: InboxFixture = {
+    ...fixture,
     open() {
-      const { store } = ground.open();
+      const { store } = fixture.open();
       return {
         store: withOverrides<RecordStore>(store, {
           async swap(items) {

@@ -6,7 +6,7 @@
 import { createInbox } from "@payhooks/core/inbox";
 import { seededRandom } from "../faults/harness/scope.ts";
 import { type ModelAnswer, type ModelDelivery, ReferenceModel } from "./reference-model.ts";
-import type { Ground } from "./rig.ts";
+import type { InboxFixture } from "./rig.ts";
 import { newId, sampleEvent, sampleRunner, slotNameOf, workAll } from "./sample-events.ts";
 
 const CLIENTS = 3;
@@ -19,7 +19,7 @@ type History = readonly (ModelDelivery | null)[];
 
 /** Plays so many transactions of so many rounds. Throws when no order explains what was answered. */
 export async function playModel(
-  ground: Ground,
+  fixture: InboxFixture,
   {
     seed,
     transactions,
@@ -29,8 +29,8 @@ export async function playModel(
   const random = seededRandom(seed);
   const pick = <T>(...choices: readonly [T, ...T[]]): T =>
     choices[Math.floor(random() * choices.length)] ?? choices[0];
-  const { leaseMs, clock } = ground;
-  const newClient = () => createInbox(ground.open().store, { leaseMs, environment: clock });
+  const { leaseMs, clock } = fixture;
+  const newClient = () => createInbox(fixture.open().store, { leaseMs, environment: clock });
   const clients = [newClient(), ...Array.from({ length: CLIENTS - 1 }, newClient)] as const;
   const runner = sampleRunner();
   let commands = 0;

@@ -26,14 +26,19 @@ import { type AsyncContext, emptyContext } from "../../packages/core/src/time/as
 import { isPending } from "../../packages/core/src/time/awaitable.ts";
 import { Stopwatch } from "../../packages/core/src/time/clock.ts";
 import { contractCases, isFor } from "./inbox-contract.ts";
-import { memoryGround, memoryKind, sharedMemoryGround, sharedMemoryKind } from "./memory-ground.ts";
-import { type Ground, type GroundKind, withOverrides } from "./rig.ts";
+import {
+  memoryInboxFixture,
+  memoryKind,
+  sharedMemoryInboxFixture,
+  sharedMemoryKind,
+} from "./memory-inbox-fixture.ts";
+import { type FixtureKind, type InboxFixture, withOverrides } from "./rig.ts";
 
 interface Mutant {
   readonly name: string;
   /** Begins the name of a case that must catch it. */
   readonly caughtBy: string;
-  readonly mistake?: Ground["mistake"];
+  readonly mistake?: InboxFixture["mistake"];
   /** Replaces a part of the engine, until the returned function is called. */
   readonly replace?: () => () => void;
   /** Several processes share the data. */
@@ -1082,12 +1087,12 @@ async function rewrite(
   ]);
 }
 
-function groundOf({ shared, mistake }: Pick<Mutant, "shared" | "mistake">): Ground {
-  const ground = shared === true ? sharedMemoryGround() : memoryGround();
-  return mistake === undefined ? ground : { ...ground, mistake };
+function fixtureOf({ shared, mistake }: Pick<Mutant, "shared" | "mistake">): InboxFixture {
+  const fixture = shared === true ? sharedMemoryInboxFixture() : memoryInboxFixture();
+  return mistake === undefined ? fixture : { ...fixture, mistake };
 }
 
-function kindOf({ shared }: Pick<Mutant, "shared">): GroundKind {
+function kindOf({ shared }: Pick<Mutant, "shared">): FixtureKind {
   return shared === true ? sharedMemoryKind : memoryKind;
 }
 
@@ -1099,7 +1104,7 @@ describe("the inbox contract fails an inbox where", () => {
       const failures: unknown[] = [];
       const putBack = replace();
       for (const one of cases) {
-        await one.run(() => groundOf(kind)).catch((error: unknown) => failures.push(error));
+        await one.run(() => fixtureOf(kind)).catch((error: unknown) => failures.push(error));
       }
       putBack();
       expect(failures).not.toEqual([]);

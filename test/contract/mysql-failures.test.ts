@@ -38,9 +38,9 @@ const works = (store: ReturnType<typeof mysqlStore>): Promise<boolean> =>
 
 /** A store as impatient as a receiver's, unless the test is not about time. */
 function open(own: Scope, url: string, statementTimeoutMs = 1_500) {
-  const ground = mysqlStoreFixture(() => url, { statementTimeoutMs });
-  const store = own.add(ground.connect(), (one) => one.close());
-  return { ...ground, store, newOnes: (count: number) => newOnes(store, count) };
+  const fixture = mysqlStoreFixture(() => url, { statementTimeoutMs });
+  const store = own.add(fixture.connect(), (one) => one.close());
+  return { ...fixture, store, newOnes: (count: number) => newOnes(store, count) };
 }
 
 describe("tables that are lost", () => {

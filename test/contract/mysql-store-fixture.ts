@@ -3,7 +3,7 @@ import type { StoreFixture, StoreTraits } from "@payhooks/core/testing/store";
 import { pause } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
 
-let grounds = 0;
+let fixtures = 0;
 
 /** Finished events are listed too; the server's clock is believed; nobody is told of a write. */
 export const mysqlTraits: StoreTraits = {
@@ -19,7 +19,7 @@ export function mysqlStoreFixture(
   connect: () => MysqlTarget,
   options: MysqlStoreOptions = {},
 ): StoreFixture & { readonly prefix: string } {
-  const prefix = `store_${process.pid}_${++grounds}`;
+  const prefix = `store_${process.pid}_${++fixtures}`;
   return {
     prefix,
     // Patient: the contract says nothing about time, and the machine may be busy.

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll } from "vitest";
 import { type MariadbServer, startMariadb } from "../effects/mariadb-server.ts";
 import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
-import { mysqlGround } from "./mysql-ground.ts";
-import { redisKind } from "./redis-ground.ts";
+import { mysqlInboxFixture } from "./mysql-inbox-fixture.ts";
+import { redisKind } from "./redis-inbox-fixture.ts";
 
 let server: MariadbServer;
 beforeAll(async () => {
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 // The cases of every server on which time is real.
-inboxContract("MariaDB", () => mysqlGround(server.url), redisKind, {
+inboxContract("MariaDB", () => mysqlInboxFixture(server.url), redisKind, {
   cases: casesOfSlowStores,
   concurrent: true,
 });

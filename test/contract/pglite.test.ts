@@ -1,9 +1,9 @@
 import type { PGlite } from "@electric-sql/pglite";
 import { afterAll, beforeAll } from "vitest";
 import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
-import { postgresGround, waysToPglite } from "./postgres-ground.ts";
+import { postgresInboxFixture, waysToPglite } from "./postgres-inbox-fixture.ts";
 import { startPglite } from "./postgres-store-fixture.ts";
-import { redisKind } from "./redis-ground.ts";
+import { redisKind } from "./redis-inbox-fixture.ts";
 
 let database: PGlite;
 beforeAll(async () => {
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-inboxContract("PGlite", () => postgresGround(waysToPglite(database)), redisKind, {
+inboxContract("PGlite", () => postgresInboxFixture(waysToPglite(database)), redisKind, {
   cases: casesOfSlowStores,
   concurrent: true,
 });

@@ -19,8 +19,8 @@ beforeAll(async () => {
 afterAll(() => scope.close());
 
 async function open(own: Scope) {
-  const { schema, ...ground } = postgresStoreFixture(() => server.url);
-  const store = own.add(ground.connect(), (one) => one.close());
+  const { schema, ...fixture } = postgresStoreFixture(() => server.url);
+  const store = own.add(fixture.connect(), (one) => one.close());
   await store.open();
   const connect = () => own.add(postgresStore(server.url, { schema, logger: silent }), (one) => one.close());
   return { schema, store, connect };

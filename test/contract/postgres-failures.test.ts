@@ -21,9 +21,9 @@ afterAll(() => scope.close());
 
 /** A store as impatient as a receiver's. */
 function open(own: Scope, url: string) {
-  const ground = postgresStoreFixture(() => url, { statementTimeoutMs: 1_500 });
-  const store = own.add(ground.connect(), (one) => one.close());
-  return { ...ground, store, newOnes: (count: number) => newOnes(store, count) };
+  const fixture = postgresStoreFixture(() => url, { statementTimeoutMs: 1_500 });
+  const store = own.add(fixture.connect(), (one) => one.close());
+  return { ...fixture, store, newOnes: (count: number) => newOnes(store, count) };
 }
 
 describe("a PostgreSQL that has lost its tables", () => {
@@ -83,8 +83,8 @@ it("a client of the program's own that never answers is given up, and nobody kno
     query: (text: string, values: unknown[]) =>
       isSilent ? new Promise<never>(() => {}) : database.query(text, values),
   };
-  const ground = postgresStoreFixture(() => client, { statementTimeoutMs: 300 });
-  const store = ground.connect();
+  const fixture = postgresStoreFixture(() => client, { statementTimeoutMs: 300 });
+  const store = fixture.connect();
   await store.open();
   const key = keyOf(1);
   const swap = swapOf(store, key, null, accepted(key, store.now(key)));

@@ -17,8 +17,8 @@ afterAll(() => scope.close());
 
 /** Two processes: one sends hints, the other counts those that it gets. */
 async function start(own: Scope) {
-  const ground = postgresStoreFixture(() => server.url);
-  const [sender, listener] = [ground.connect(), ground.connect()].map((store) =>
+  const fixture = postgresStoreFixture(() => server.url);
+  const [sender, listener] = [fixture.connect(), fixture.connect()].map((store) =>
     own.add(store, (one) => one.close()),
   );
   if (sender === undefined || listener === undefined) throw new Error("no stores");
@@ -35,7 +35,7 @@ async function start(own: Scope) {
     const key = keyOf(++n);
     await put(sender, key, null, accepted(key, sender.now(key)), { announce: true });
   };
-  return { ...ground, sender, listener, announce, heard: () => heard };
+  return { ...fixture, sender, listener, announce, heard: () => heard };
 }
 
 it("a hint arrives", () =>

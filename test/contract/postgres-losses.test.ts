@@ -30,10 +30,10 @@ async function fill(store: RecordStore): Promise<readonly Swap[]> {
 }
 
 async function open(own: Scope, options: { readonly migrate?: boolean } = {}) {
-  const ground = postgresStoreFixture(() => server.url, { statementTimeoutMs: 1_500 });
-  const maker = own.add(ground.connect(), (one) => one.close());
+  const fixture = postgresStoreFixture(() => server.url, { statementTimeoutMs: 1_500 });
+  const maker = own.add(fixture.connect(), (one) => one.close());
   await maker.open();
-  const { schema } = ground;
+  const { schema } = fixture;
   const connect = () =>
     own.add(postgresStore(server.url, { schema, logger: silent, ...options }), (one) => one.close());
   const store = connect();

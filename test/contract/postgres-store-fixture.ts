@@ -4,7 +4,7 @@ import type { StoreFixture, StoreTraits } from "@payhooks/core/testing/store";
 import { pause } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
 
-let grounds = 0;
+let fixtures = 0;
 
 /** Finished events are listed too; the server's clock is believed. */
 export const postgresTraits: StoreTraits = {
@@ -20,7 +20,7 @@ export function postgresStoreFixture(
   connect: () => PostgresTarget,
   options: PostgresStoreOptions = {},
 ): StoreFixture & { readonly schema: string } {
-  const schema = `store_${process.pid}_${++grounds}`;
+  const schema = `store_${process.pid}_${++fixtures}`;
   return {
     schema,
     // Patient: the contract says nothing about time, and the machine may be busy.

@@ -2,8 +2,8 @@ import { afterAll, beforeAll } from "vitest";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
 import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
-import { postgresGround, waysTo } from "./postgres-ground.ts";
-import { redisKind } from "./redis-ground.ts";
+import { postgresInboxFixture, waysTo } from "./postgres-inbox-fixture.ts";
+import { redisKind } from "./redis-inbox-fixture.ts";
 
 const scope = new Scope();
 let server: PostgresServer;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => scope.close());
 
 // The cases of every server on which time is real.
-inboxContract("PostgreSQL", () => postgresGround(waysTo(server.url)), redisKind, {
+inboxContract("PostgreSQL", () => postgresInboxFixture(waysTo(server.url)), redisKind, {
   cases: casesOfSlowStores,
   concurrent: true,
 });

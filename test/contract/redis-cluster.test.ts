@@ -144,7 +144,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
     withScope(async (own) => {
       const three = await startCluster(own);
       for (const node of three) await node.tell("CONFIG", "SET", "cluster-require-full-coverage", "no");
-      const ground = redisStoreFixture(
+      const fixture = redisStoreFixture(
         () =>
           new Cluster(
             three.map(({ port }) => ({ host: "127.0.0.1", port })),
@@ -152,7 +152,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
           ),
         { commandTimeoutMs: 500 },
       );
-      const store = own.add(ground.connect(), (one) => one.close());
+      const store = own.add(fixture.connect(), (one) => one.close());
       await store.open();
       const keys = Array.from({ length: 300 }, (_, n) => keyOf(n));
       await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key))] as const)));
@@ -187,8 +187,8 @@ describe("a cluster", { timeout: 60_000 }, () => {
       await until("it serves", async () =>
         String(await node.tell("CLUSTER", "INFO")).includes("cluster_state:ok"),
       );
-      const ground = redisStoreFixture(() => new Redis(node.url, { lazyConnect: true }));
-      const store = own.add(ground.connect(), (one) => one.close());
+      const fixture = redisStoreFixture(() => new Redis(node.url, { lazyConnect: true }));
+      const store = own.add(fixture.connect(), (one) => one.close());
       await store.open();
       const keys = Array.from({ length: 200 }, (_, n) => keyOf(n));
       await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key))])));

@@ -14,8 +14,8 @@ it("connections that a primary refuses again and again gather no listeners", { t
   withScope(async (scope) => {
     const server = await RedisServer.start(scope);
     const connections: Redis[] = [];
-    const ground = redisStoreFixture(() => noted(new Redis(server.url, { lazyConnect: true }), connections));
-    const store = scope.add(ground.connect(), (one) => one.close());
+    const fixture = redisStoreFixture(() => noted(new Redis(server.url, { lazyConnect: true }), connections));
+    const store = scope.add(fixture.connect(), (one) => one.close());
     await store.open();
     const warnings: Error[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning);

@@ -24,8 +24,8 @@ import { redisStoreFixture } from "./redis-store-fixture.ts";
 const COMMAND_TIMEOUT_MS = 500;
 
 async function opened(scope: Scope, url: string): Promise<RecordStore> {
-  const ground = redisStoreFixture(() => url, { commandTimeoutMs: COMMAND_TIMEOUT_MS });
-  const store = scope.add(ground.connect(), (one) => one.close());
+  const fixture = redisStoreFixture(() => url, { commandTimeoutMs: COMMAND_TIMEOUT_MS });
+  const store = scope.add(fixture.connect(), (one) => one.close());
   await store.open();
   return store;
 }
@@ -121,8 +121,8 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
   it("goes on with what it has, until all of it has ended", () =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
-      const ground = redisStoreFixture(() => server.url);
-      const connect = () => scope.add(ground.connect(), (one) => one.close());
+      const fixture = redisStoreFixture(() => server.url);
+      const connect = () => scope.add(fixture.connect(), (one) => one.close());
       const store = connect();
       await store.open();
       await backlog(store);
@@ -163,8 +163,8 @@ describe("data that vanishes from Redis", { timeout: 60_000 }, () => {
   ] as const)("%s is told once", (_, command, why) =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
-      const ground = redisStoreFixture(() => server.url);
-      const store = scope.add(ground.connect(), (one) => one.close());
+      const fixture = redisStoreFixture(() => server.url);
+      const store = scope.add(fixture.connect(), (one) => one.close());
       await store.open();
       const swaps = [1, 2, 3].map((n) =>
         swapOf(store, keyOf(n), null, accepted(keyOf(n), store.now(keyOf(n)))),
@@ -172,7 +172,7 @@ describe("data that vanishes from Redis", { timeout: 60_000 }, () => {
       await swapAll(store, swaps);
       await takeDue(store, 2, 60_000);
       expect(await store.findLoss?.(swaps)).toBeNull();
-      const [name = "", ...args] = command(ground.prefix);
+      const [name = "", ...args] = command(fixture.prefix);
       await server.tell(name, ...args);
       expect(await store.findLoss?.(swaps)).toBe(why);
       expect(await store.findLoss?.([])).toBeNull();
@@ -243,13 +243,13 @@ describe("a write that Redis cannot take", { timeout: 60_000 }, () => {
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const admin = scope.add(new Redis(server.url), (one) => one.disconnect());
-      const ground = redisStoreFixture(() => server.url);
-      const store = scope.add(ground.connect(), (one) => one.close());
+      const fixture = redisStoreFixture(() => server.url);
+      const store = scope.add(fixture.connect(), (one) => one.close());
       await store.open();
-      const shards = new Shards(ground.prefix);
+      const shards = new Shards(fixture.prefix);
       const swaps = newOnes(store, 200);
       await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
-      const [due = ""] = await admin.keys(`${ground.prefix}:*:due`);
+      const [due = ""] = await admin.keys(`${fixture.prefix}:*:due`);
       await admin.set(due, "not ours");
       const results = await swapAll(store, swaps);
       for (const [at, swap] of swaps.entries()) {

@@ -23,12 +23,12 @@ async function listening(store: RecordStore, wake: () => void): Promise<() => vo
 
 async function start(scope: Scope, processes: number) {
   const server = await RedisServer.start(scope);
-  const ground = redisStoreFixture(() => server.url);
-  const stores = Array.from({ length: processes }, () => scope.add(ground.connect(), (one) => one.close()));
+  const fixture = redisStoreFixture(() => server.url);
+  const stores = Array.from({ length: processes }, () => scope.add(fixture.connect(), (one) => one.close()));
   for (const store of stores) await store.open();
   const waiters = (count: number) =>
     until("they listen", async () => Number(await server.info("blocked_clients")) === count);
-  return { server, prefix: ground.prefix, stores, waiters };
+  return { server, prefix: fixture.prefix, stores, waiters };
 }
 
 it("an idle process has another's event by a hint alone, without looking for it", () =>

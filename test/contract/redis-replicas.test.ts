@@ -37,8 +37,8 @@ async function openStore(
   environment: Environment = environmentOf(),
 ): Promise<RecordStore> {
   const options = { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS, environment };
-  const ground = redisStoreFixture(() => url, options);
-  const store = scope.add(ground.connect(), (it) => it.close());
+  const fixture = redisStoreFixture(() => url, options);
+  const store = scope.add(fixture.connect(), (it) => it.close());
   await store.open();
   return store;
 }
@@ -177,8 +177,8 @@ it(
           primaries.map(({ port }) => ({ host: "127.0.0.1", port })),
           { lazyConnect: true },
         );
-      const ground = redisStoreFixture(connect, { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS });
-      const store = scope.add(ground.connect(), (it) => it.close());
+      const fixture = redisStoreFixture(connect, { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS });
+      const store = scope.add(fixture.connect(), (it) => it.close());
       await store.open();
       const keys = Array.from({ length: 100 }, (_, n) => keyOf(n));
       const records = new Map(keys.map((key) => [key, accepted(key, store.now(key))] as const));

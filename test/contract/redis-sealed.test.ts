@@ -3,8 +3,8 @@ import { afterAll, beforeAll } from "vitest";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
 import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
-import { redisGround, redisKind } from "./redis-ground.ts";
-import type { Ground } from "./rig.ts";
+import { redisInboxFixture, redisKind } from "./redis-inbox-fixture.ts";
+import type { InboxFixture } from "./rig.ts";
 import { sealed } from "./sealed.ts";
 
 const scope = new Scope();
@@ -14,6 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => scope.close());
 
-const make = (): Ground => sealed(redisGround(() => new Redis(server.url, { lazyConnect: true })));
+const make = (): InboxFixture =>
+  sealed(redisInboxFixture(() => new Redis(server.url, { lazyConnect: true })));
 
 inboxContract("Redis with a seal", make, redisKind, { cases: casesOfSlowStores, concurrent: true });

@@ -68,8 +68,8 @@ it(
   },
   () =>
     withScope(async (own) => {
-      const ground = redisStoreFixture(connect, { replicas: 1 });
-      const store = own.add(ground.connect(), (one) => one.close());
+      const fixture = redisStoreFixture(connect, { replicas: 1 });
+      const store = own.add(fixture.connect(), (one) => one.close());
       await store.open();
       const known = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
       await store.settled?.([known]);
@@ -113,8 +113,8 @@ it(
   () =>
     withScope(async (own) => {
       const full = await watched(own);
-      const ground = redisStoreFixture(full.connect, { replicas: 1 });
-      const store = own.add(ground.connect(), (one) => one.close());
+      const fixture = redisStoreFixture(full.connect, { replicas: 1 });
+      const store = own.add(fixture.connect(), (one) => one.close());
       await store.open();
       await backlog(store);
       for (const server of [full.primary, full.replica]) await fill(server);
@@ -136,7 +136,7 @@ it(
       });
       await expectBegun(store);
       // A process that starts now opens it too.
-      const next = own.add(ground.connect(), (one) => one.close());
+      const next = own.add(fixture.connect(), (one) => one.close());
       await next.open();
       await expectBegun(next);
       await expectEnded(store);

@@ -4,7 +4,7 @@ import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
 import { pause } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
 
-let grounds = 0;
+let fixtures = 0;
 
 /** Redis lists no finished events, and its server's clock is believed. */
 export const redisTraits: StoreTraits = {
@@ -20,7 +20,7 @@ export function redisStoreFixture(
   connect: () => RedisTarget,
   options: RedisStoreOptions = {},
 ): StoreFixture & { readonly prefix: string } {
-  const prefix = `store-${process.pid}-${++grounds}`;
+  const prefix = `store-${process.pid}-${++fixtures}`;
   return {
     prefix,
     connect: (): RecordStore => redisStore(connect(), { prefix, logger: silent, ...options }),

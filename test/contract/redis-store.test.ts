@@ -33,8 +33,8 @@ describe("the store contract: Redis by a client that can do no more than run scr
 
 it("a finished record takes at most 430 bytes, its key included, and goes by itself", () =>
   withScope(async (own) => {
-    const ground = redisStoreFixture(() => server.url, { prefix: "payhooks" });
-    const store = own.add(ground.connect(), (one) => one.close());
+    const fixture = redisStoreFixture(() => server.url, { prefix: "payhooks" });
+    const store = own.add(fixture.connect(), (one) => one.close());
     await store.open();
     const key = keyOf(1);
     const now = store.now(key);

@@ -3,8 +3,8 @@ import { afterAll, beforeAll } from "vitest";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
 import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
-import { redisGround, redisKind } from "./redis-ground.ts";
-import type { Ground } from "./rig.ts";
+import { redisInboxFixture, redisKind } from "./redis-inbox-fixture.ts";
+import type { InboxFixture } from "./rig.ts";
 
 const scope = new Scope();
 let server: RedisServer;
@@ -13,6 +13,6 @@ beforeAll(async () => {
 });
 afterAll(() => scope.close());
 
-const make = (): Ground => redisGround(() => new Redis(server.url, { lazyConnect: true }));
+const make = (): InboxFixture => redisInboxFixture(() => new Redis(server.url, { lazyConnect: true }));
 
 inboxContract("Redis", make, redisKind, { cases: casesOfSlowStores, concurrent: true });

@@ -2,7 +2,7 @@
 import { Reject } from "@payhooks/core";
 import { successesOfReference } from "@payhooks/core/inbox";
 import { expect } from "vitest";
-import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
+import { depositOf, type Merchant, merchantOn } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData, type Process, type Rig } from "./rig.ts";
 import {
   heldOf,

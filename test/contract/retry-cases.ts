@@ -2,7 +2,7 @@
 import { Reject, RetryAfter, type RunReport } from "@payhooks/core";
 import { expect } from "vitest";
 import type { StepChange } from "../../packages/core/src/inbox/record/lease.ts";
-import { depositOf, merchantOn, noticed } from "./merchant.ts";
+import { depositOf, merchantOn, noticed } from "./merchant-receiver.ts";
 import { type ContractCase, newGate, onFreshData } from "./rig.ts";
 import { endOf, newId, sampleEvent, sampleRunner } from "./sample-events.ts";
 

@@ -1,7 +1,7 @@
 /** A person makes the next attempts of events due now, after an outage (docs/concepts/after-the-end.md, Try now). */
 import { type BulkReport, Reject } from "@payhooks/core";
 import { expect } from "vitest";
-import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
+import { depositOf, type Merchant, merchantOn } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
 
 const WHO = { by: "amina", note: "the bank is back" };

@@ -24,8 +24,8 @@ export interface Parts {
   cut?(): void;
 }
 
-/** The traits of a ground, which decide which cases are meant for it. */
-export interface GroundKind {
+/** The traits of a fixture, which decide which cases are meant for it. */
+export interface FixtureKind {
   /** True where `advance` can pass days: otherwise the cases about windows and expiry are left out. */
   readonly timeTravel: boolean;
   /** Only one process has the data, which ends with it. The cases start several on it all the same. */
@@ -33,7 +33,7 @@ export interface GroundKind {
 }
 
 /** Fresh data, and the time in which it lives. */
-export interface Ground extends GroundKind {
+export interface InboxFixture extends FixtureKind {
   /** Time and randomness of the processes. The store's own clock must show the same time. */
   readonly clock: Environment;
   /** Moves both clocks on: at once where time is injected, by waiting where it is real. */
@@ -88,25 +88,25 @@ export interface ProcessOptions {
 }
 
 /** Fresh data with as many processes as a case wants. */
-export interface Rig extends Omit<Ground, "open" | "clock" | "mistake"> {
+export interface Rig extends Omit<InboxFixture, "open" | "clock" | "mistake"> {
   now(): number;
   /** Moves time on until there is an outcome. */
   until<T>(outcome: Promise<T> | T): Promise<T>;
   start(fates?: Fates, options?: ProcessOptions): Process;
 }
 
-export type MakeGround = () => Ground | Promise<Ground>;
+export type MakeFixture = () => InboxFixture | Promise<InboxFixture>;
 
 /** One behaviour that every inbox must have. Each takes fresh data, as often as it likes. */
 export interface ContractCase {
   readonly name: string;
-  /** Days pass in it: not for a ground whose time is real. */
+  /** Days pass in it: not for a fixture whose time is real. */
   readonly timeTravel?: true;
   /** Only for a store that ends with its process, or only for one that does not. */
   readonly only?: "ends-with-process" | "outlives-process";
   /** Tens of thousands of calls: for memory only. */
   readonly long?: true;
-  run(make: MakeGround): Promise<void>;
+  run(make: MakeFixture): Promise<void>;
 }
 
 /** A case that needs fresh data once. */
@@ -131,9 +131,9 @@ export function onFreshData(
 
 const MOST_STEPS = 200;
 
-/** Starts processes on a ground. */
-export function rigOn(ground: Ground): Rig {
-  const { advance, timeTravel, leaseMs, endsWithProcess } = ground;
+/** Starts processes on a fixture. */
+export function rigOn(fixture: InboxFixture): Rig {
+  const { advance, timeTravel, leaseMs, endsWithProcess } = fixture;
   /** Every record that was written, by its version: what a write changes is seen beside the one before it. */
   const written = new Map<string, IdempotencyRecord>();
   const started: Process[] = [];
@@ -142,7 +142,7 @@ export function rigOn(ground: Ground): Rig {
     timeTravel,
     leaseMs,
     endsWithProcess,
-    now: () => ground.clock.now(),
+    now: () => fixture.clock.now(),
     async until(outcome) {
       let isThere = false;
       const settled = Promise.resolve(outcome).finally(() => {
@@ -153,25 +153,25 @@ export function rigOn(ground: Ground): Rig {
       return isThere ? settled : expect.fail("there is no outcome, however long one waits");
     },
     start(fates = () => undefined, options = {}) {
-      const process = startProcess(ground, written, fates, options);
+      const process = startProcess(fixture, written, fates, options);
       started.push(process);
       return process;
     },
     close() {
       // Stop every process that the case started.
       for (const process of started) process.kill();
-      return ground.close();
+      return fixture.close();
     },
   };
 }
 
 function startProcess(
-  ground: Ground,
+  fixture: InboxFixture,
   written: Map<string, IdempotencyRecord>,
   fates: Fates,
   { store: change = (store) => store, aheadMs = () => 0, withCanaries = false }: ProcessOptions,
 ): Process {
-  const parts = ground.open();
+  const parts = fixture.open();
   const store = change(parts.store);
   const calls: string[] = [];
   const dead = newGate();
@@ -181,11 +181,11 @@ function startProcess(
   const timers = new Set<() => void>();
 
   const clock: Environment = {
-    ...ground.clock,
-    now: () => ground.clock.now() + aheadMs(),
+    ...fixture.clock,
+    now: () => fixture.clock.now() + aheadMs(),
     after(ms, callback) {
       if (!alive) return () => {};
-      const cancel = ground.clock.after(ms, () => {
+      const cancel = fixture.clock.after(ms, () => {
         timers.delete(cancel);
         callback();
       });
@@ -310,7 +310,7 @@ function startProcess(
         }),
     close: async () => (alive ? store.close() : undefined),
   });
-  const { leaseMs, mistake } = ground;
+  const { leaseMs, mistake } = fixture;
   const seen = mistake?.store?.(tapped) ?? tapped;
   const inbox = createInbox(seen, { leaseMs, pollMs: leaseMs / 6, environment: clock });
   return {

@@ -2,7 +2,7 @@ import type { SqliteHandle } from "@payhooks/core/sqlite";
 import { type StoreTest, storeContract } from "@payhooks/core/testing/store";
 import { casesOfSlowStores, isFor } from "./inbox-contract.ts";
 import { effectsHappenOnce } from "./sqlite-effects.ts";
-import { sqliteGround, sqliteKind } from "./sqlite-ground.ts";
+import { sqliteInboxFixture, sqliteKind } from "./sqlite-inbox-fixture.ts";
 import { sqliteStoreFixture, sqliteTraits } from "./sqlite-store-fixture.ts";
 
 /** Every test of the contracts of stores and of inboxes on SQLite, for a runtime without a test runner. */
@@ -11,6 +11,6 @@ export function sqliteCases(open: (file: string) => SqliteHandle): readonly Stor
   return [
     ...storeContract(() => sqliteStoreFixture(open), sqliteTraits),
     { name: "effects happen once", run: () => effectsHappenOnce(open) },
-    ...ofInboxes.map((one) => ({ name: one.name, run: () => one.run(() => sqliteGround(open)) })),
+    ...ofInboxes.map((one) => ({ name: one.name, run: () => one.run(() => sqliteInboxFixture(open)) })),
   ];
 }

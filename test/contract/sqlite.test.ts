@@ -1,8 +1,8 @@
 import type { SqliteHandle } from "@payhooks/core/sqlite";
 import Database from "libsql";
 import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
-import { sqliteGround, sqliteKind } from "./sqlite-ground.ts";
+import { sqliteInboxFixture, sqliteKind } from "./sqlite-inbox-fixture.ts";
 
 const open = (file: string): SqliteHandle => new Database(file) as SqliteHandle;
 
-inboxContract("SQLite with libsql", () => sqliteGround(open), sqliteKind, { cases: casesOfSlowStores });
+inboxContract("SQLite with libsql", () => sqliteInboxFixture(open), sqliteKind, { cases: casesOfSlowStores });

@@ -3,7 +3,7 @@ import { Reject } from "@payhooks/core";
 import { explainOrder } from "@payhooks/core/inbox";
 import { signConnectWebhook } from "@payhooks/core/testing";
 import { expect } from "vitest";
-import { type Merchant, merchantOn, noticed } from "./merchant.ts";
+import { type Merchant, merchantOn, noticed } from "./merchant-receiver.ts";
 import { type ContractCase, dyingAt, newGate, onFreshData, type Process, type Rig, rigOn } from "./rig.ts";
 import { RETENTION_MS } from "./sample-events.ts";
 

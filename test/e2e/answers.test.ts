@@ -17,7 +17,7 @@ import {
   SECRET,
   startMerchant,
   testKeys,
-} from "./merchant.ts";
+} from "./merchant-server.ts";
 import { type Answer, chunked, exchange, type HeaderLines, request, Wire } from "./wire.ts";
 
 const FLOWS = ["payments", "connect"] as const;

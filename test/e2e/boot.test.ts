@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
-import { testKeys } from "./merchant.ts";
+import { testKeys } from "./merchant-server.ts";
 import { exchange, request } from "./wire.ts";
 
 /** The parts in which the ten lines of merchants differ. */

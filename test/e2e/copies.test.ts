@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from "vitest";
-import { closeMerchants, PATHS, requestOf, startMerchant } from "./merchant.ts";
+import { closeMerchants, PATHS, requestOf, startMerchant } from "./merchant-server.ts";
 import { Wire } from "./wire.ts";
 
 afterEach(closeMerchants);

@@ -1,7 +1,7 @@
 import { createInbox, type Inbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
 import type { CallbackFields, FakeClock, SignedDelivery } from "@payhooks/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { closeMerchants, type Merchant, startMerchant } from "./merchant.ts";
+import { closeMerchants, type Merchant, startMerchant } from "./merchant-server.ts";
 
 afterEach(closeMerchants);
 

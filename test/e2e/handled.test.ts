@@ -2,7 +2,7 @@ import { type Handler, type PaymentEvent, Reject, RetryAfter } from "@payhooks/c
 import { createInbox, memoryStore } from "@payhooks/core/inbox";
 import type { FakeClock } from "@payhooks/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { closeMerchants, type Merchant, startMerchant } from "./merchant.ts";
+import { closeMerchants, type Merchant, startMerchant } from "./merchant-server.ts";
 import type { Answer } from "./wire.ts";
 
 afterEach(closeMerchants);

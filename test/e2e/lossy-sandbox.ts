@@ -1,10 +1,10 @@
 /**
  * A merchant's server against a service whose world is bad: 30 % of the answers are lost, and of the rest deliveries are
- * doubled and come out of order. What the handlers did is asked of the server (`test/conformance/merchant.ts`).
+ * doubled and come out of order. What the handlers did is asked of the server (`test/conformance/application.ts`).
  */
 import { createSandbox, type Delivery, type FaultKind, type Sandbox } from "@payhooks/sandbox";
 import { expect } from "vitest";
-import { CONNECT_PATH, CONTROL_PATH, PAYMENT_PATHS } from "../conformance/merchant.ts";
+import { CONNECT_PATH, CONTROL_PATH, PAYMENT_PATHS } from "../conformance/application.ts";
 import { KEYS, SECRET } from "../conformance/targets.ts";
 
 /** Decides which deliveries are hit; each of the three faults hits some of them. */

@@ -1,6 +1,6 @@
 /** kill -9 of the process that receives and runs: under load, and right before and after each write to the store. */
 import { describe } from "vitest";
-import { type KillGround, killAtPoints, killUnderLoad } from "./harness/kill-cases.ts";
+import { type KillFixture, killAtPoints, killUnderLoad } from "./harness/kill-cases.ts";
 import { KILL_POINTS, REPLICA_POINTS } from "./harness/kill-points.ts";
 import { RedisServer } from "./harness/redis-server.ts";
 import { isLong, lengthOf } from "./harness/report.ts";
@@ -8,13 +8,13 @@ import { isLong, lengthOf } from "./harness/report.ts";
 /** At full length the machine has nothing else to do; in the short form other tests run beside these. */
 const doublesPerKill = isLong ? 0.05 : 2;
 
-const onRedis: KillGround = {
+const onRedis: KillFixture = {
   name: "Redis",
   doublesPerKill,
   inboxAt: async (scope) => ({ kind: "redis", target: (await RedisServer.start(scope)).url }),
 };
 
-const onReplicas: KillGround = {
+const onReplicas: KillFixture = {
   name: "Redis, replicas: 1",
   doublesPerKill,
   inboxAt: async (scope) => {

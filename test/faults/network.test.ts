@@ -17,14 +17,14 @@ import { BACK_WITHIN_MS } from "./harness/system.ts";
 const LASTING_MS = 2 * FAULT_MS;
 
 /** The server, and the proxy by which the process reaches it. */
-interface Ground {
+interface RedisBehindProxy {
   readonly redis: RedisServer;
   readonly proxy: NetworkProxy;
 }
 
 function play(
   name: string,
-  fault: Fault<Ground>,
+  fault: Fault<RedisBehindProxy>,
   options: { readonly leaseMs?: number; readonly faultMs?: number } = {},
 ): Promise<Played> {
   return withScope(async (scope) => {
@@ -70,7 +70,7 @@ describe("a network", () => {
   it("that is slow: 200 at 50 and 200 ms, an answer in time at 1,000 ms, 503 at 3,000 ms", {
     timeout: 120_000,
   }, async () => {
-    const slow = (ms: number): Fault<Ground> => ({
+    const slow = (ms: number): Fault<RedisBehindProxy> => ({
       begin: ({ proxy }) => {
         proxy.latencyMs = ms;
       },

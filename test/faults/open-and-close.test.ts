@@ -55,7 +55,7 @@ async function liveAndDie(inbox: Inbox): Promise<void> {
   expect(await receiver.close()).toEqual({ unfinished: 0 });
 }
 
-interface Ground {
+interface InboxUnderTest {
   readonly name: string;
   /** Makes an inbox each time, and tells how many connections the other end has. */
   readonly on: (scope: Scope) => Promise<{ make(): Inbox; connections(): Promise<number> }>;
@@ -65,7 +65,7 @@ const NONE = async (): Promise<number> => 0;
 const clientsOf = (redis: RedisServer) => async (): Promise<number> =>
   Number(await redis.info("connected_clients"));
 
-const GROUNDS: readonly Ground[] = [
+const INBOXES: readonly InboxUnderTest[] = [
   { name: "memory", on: async () => ({ make: () => memoryInbox(), connections: NONE }) },
   {
     name: "SQLite",
@@ -99,7 +99,7 @@ const GROUNDS: readonly Ground[] = [
 ];
 
 describe(`opened and closed ${TIMES} times`, () => {
-  it.each(GROUNDS)("$name: nothing stays open", { timeout: 120_000 }, ({ on }) =>
+  it.each(INBOXES)("$name: nothing stays open", { timeout: 120_000 }, ({ on }) =>
     withScope(async (scope) => {
       const { make, connections } = await on(scope);
       // The first ones load drivers, and warm up what stays.

@@ -3,7 +3,7 @@ import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { testEvent } from "./harness/events.ts";
 import { refused } from "./harness/fault-under-load.ts";
-import { type KillGround, killAtPoints, killUnderLoad } from "./harness/kill-cases.ts";
+import { type KillFixture, killAtPoints, killUnderLoad } from "./harness/kill-cases.ts";
 import { KILL_POINTS } from "./harness/kill-points.ts";
 import { expectSound, play } from "./harness/postgres-faults.ts";
 import { PostgresServer } from "./harness/postgres-server.ts";
@@ -197,7 +197,7 @@ it("a failover to a synchronous standby loses nothing, to an asynchronous one wh
   expect(doesNot.lost.length).toBeGreaterThan(0);
 });
 
-const onPostgres: KillGround = {
+const onPostgres: KillFixture = {
   name: "PostgreSQL",
   // At full length the machine has nothing else to do; in the short form other tests run beside these.
   doublesPerKill: isLong ? 0.05 : 2,

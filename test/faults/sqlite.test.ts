@@ -6,7 +6,7 @@ import type { KillDuring } from "./harness/child-config.ts";
 import { testEvent } from "./harness/events.ts";
 import { stopInTake } from "./harness/frozen-take.ts";
 import { newSqliteInbox, openHandle } from "./harness/inbox.ts";
-import { type KillGround, killAtPoints, killUnderLoad } from "./harness/kill-cases.ts";
+import { type KillFixture, killAtPoints, killUnderLoad } from "./harness/kill-cases.ts";
 import { KILL_POINTS } from "./harness/kill-points.ts";
 import { ProcessUnderTest } from "./harness/processes.ts";
 import { isLong, lengthOf, report } from "./harness/report.ts";
@@ -14,7 +14,7 @@ import { newSeed, seededRandom, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
 import { keys, SOUND, System } from "./harness/system.ts";
 
-const onSqlite: KillGround = {
+const onSqlite: KillFixture = {
   name: "SQLite",
   // 16 at one time, handlers of 200 ms, and a commit of about one; up to 20 on a disk that others use too.
   doublesPerKill: isLong ? 0.1 : 2,

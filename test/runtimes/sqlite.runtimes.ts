@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { casesOfSlowStores, inboxContract } from "../contract/inbox-contract.ts";
 import { sqliteCases } from "../contract/sqlite-cases.ts";
 import { effectsHappenOnce } from "../contract/sqlite-effects.ts";
-import { sqliteGround, sqliteKind } from "../contract/sqlite-ground.ts";
+import { sqliteInboxFixture, sqliteKind } from "../contract/sqlite-inbox-fixture.ts";
 import { sqliteStoreFixture, sqliteTraits } from "../contract/sqlite-store-fixture.ts";
 import { root } from "../package/workspace.ts";
 import { BUN, NODES, type Runtime, requireDriver } from "./install.ts";
@@ -70,7 +70,7 @@ if (whyNoDrivers === null) {
   describe("the store contract: SQLite with better-sqlite3", () => {
     for (const { name, run } of storeContract(() => sqliteStoreFixture(open), sqliteTraits)) it(name, run);
   });
-  inboxContract("SQLite with better-sqlite3", () => sqliteGround(open), sqliteKind, {
+  inboxContract("SQLite with better-sqlite3", () => sqliteInboxFixture(open), sqliteKind, {
     cases: casesOfSlowStores,
   });
   it("effects with better-sqlite3 happen once", () => effectsHappenOnce(open));

@@ -23,7 +23,7 @@ const JSON_TYPE: HeaderLines = [["Content-Type", "application/json"]];
 const FORGED: HeaderLines = [...JSON_TYPE, ["X-Connect-Signature", `sha256=${"0".repeat(64)}`]];
 
 /** A server, and what was seen of it. */
-interface Ground {
+interface AttackedServer {
   readonly receiver: Receiver;
   readonly port: number;
   readonly ran: string[];
@@ -35,7 +35,7 @@ interface Ground {
   stop(): Promise<void>;
 }
 
-async function startGround(adapter: string): Promise<Ground> {
+async function startServer(adapter: string): Promise<AttackedServer> {
   const start = ADAPTERS[adapter];
   if (start === undefined) throw new Error(`no adapter is called ${adapter}`);
   const [ran, notices, asked]: [string[], Notice[], string[]] = [[], [], []];
@@ -124,31 +124,31 @@ const deep = Buffer.from(`{"a":${"[".repeat(30_000)}${"]".repeat(30_000)}}`);
 const numbered = Buffer.from(`{${Array.from({ length: 5_000 }, (_, n) => `"${n}":0`).join(",")}}`);
 
 /** Slow bodies begin at all servers at once, and go on while the rest is tried. */
-const grounds = new Map<
+const servers = new Map<
   string,
-  { readonly ground: Ground; readonly lingering: readonly Promise<string>[] }
+  { readonly server: AttackedServer; readonly lingering: readonly Promise<string>[] }
 >();
 beforeAll(async () => {
   for (const adapter of ON) {
-    const ground = await startGround(adapter);
-    const lingering = Array.from({ length: 10 }, () => slowBodies(ground.port)).flat();
-    grounds.set(adapter, { ground, lingering: [...lingering, untilClosed(ground.port, ANNOUNCED)] });
+    const server = await startServer(adapter);
+    const lingering = Array.from({ length: 10 }, () => slowBodies(server.port)).flat();
+    servers.set(adapter, { server, lingering: [...lingering, untilClosed(server.port, ANNOUNCED)] });
   }
 });
 afterAll(async () => {
-  for (const { ground } of grounds.values()) await ground.stop();
+  for (const { server } of servers.values()) await server.stop();
 });
 
 describe.each(ON)("a server with %s", (adapter) => {
-  let ground: Ground;
+  let server: AttackedServer;
   let lingering: readonly Promise<string>[] = [];
   let idle: readonly Wire[] = [];
   let cases = 0;
   beforeAll(async () => {
-    const begun = grounds.get(adapter);
+    const begun = servers.get(adapter);
     if (begun === undefined) throw new Error(`${adapter} was not started`);
-    ({ ground, lingering } = begun);
-    idle = await Promise.all(Array.from({ length: 500 }, () => Wire.open(ground.port)));
+    ({ server, lingering } = begun);
+    idle = await Promise.all(Array.from({ length: 500 }, () => Wire.open(server.port)));
   });
   afterAll(() => {
     for (const wire of idle) wire.destroy();
@@ -156,7 +156,7 @@ describe.each(ON)("a server with %s", (adapter) => {
   });
   const send = async (bytes: Uint8Array): Promise<string> => {
     cases++;
-    return codeOf(await exchange(ground.port, bytes));
+    return codeOf(await exchange(server.port, bytes));
   };
   /** How often each was answered. */
   const counted = (codes: readonly string[]): Record<string, number> =>
@@ -171,7 +171,7 @@ describe.each(ON)("a server with %s", (adapter) => {
       chunked([large]),
     );
     const bomb = forged(gzipSync(Buffer.alloc(10_000_000)), [...FORGED, ["Content-Encoding", "gzip"]]);
-    const refused = [forged(large), streamed].map((bytes) => untilClosed(ground.port, bytes));
+    const refused = [forged(large), streamed].map((bytes) => untilClosed(server.port, bytes));
     cases += refused.length;
     expect(counted(await Promise.all(refused))).toEqual({ "413 ERR_BODY_TOO_LARGE": 2 });
     expect(await send(bomb)).toBe("415 ERR_CONTENT_ENCODING");
@@ -197,14 +197,14 @@ describe.each(ON)("a server with %s", (adapter) => {
     expect(await send(forged(wide, [...FORGED, ...lines(400, 8)]))).toBe("400 ERR_SIGNATURE_INVALID");
     for (const flood of [lines(10, 4_000), lines(3_000, 8)]) {
       cases++;
-      expect(await untilClosed(ground.port, forged(wide, [...FORGED, ...flood]))).toMatch(/^431/);
+      expect(await untilClosed(server.port, forged(wide, [...FORGED, ...flood]))).toMatch(/^431/);
     }
   });
 
   it("raises one alert, not one per failure", async () => {
     const forgeries = await Promise.all(Array.from({ length: 100 }, () => send(forged(Buffer.from("{}")))));
     expect(counted(forgeries)).toEqual({ "400 ERR_SIGNATURE_INVALID": 100 });
-    const alerts = ground.notices.filter((notice) => notice.type === "alert" && notice.flow === "connect");
+    const alerts = server.notices.filter((notice) => notice.type === "alert" && notice.flow === "connect");
     expect(alerts.length).toBeGreaterThan(0);
     expect(alerts.length).toBeLessThanOrEqual(2); // "all-failing" and "probing"
   });
@@ -214,7 +214,7 @@ describe.each(ON)("a server with %s", (adapter) => {
     const unknown = Array.from({ length: 200 }, (_, n) => callback(`unknown-${n % 50}`));
     expect(counted(await Promise.all(unknown.map(send)))).toEqual({ "401 ERR_SIGNATURE_INVALID": 200 });
     expect(await send(callback("good"))).toBe('200 {"received":true}');
-    expect(ground.asked).toHaveLength(51);
+    expect(server.asked).toHaveLength(51);
   });
 
   it("holds no more than it may, and goes on with what is good", async () => {
@@ -226,7 +226,7 @@ describe.each(ON)("a server with %s", (adapter) => {
     for (const body of bodies) codes.push(await send(webhook(body)));
     const { "503 ERR_HELD_FULL": refused = 0 } = counted(codes);
     expect(refused).toBeGreaterThanOrEqual(BOUND.held);
-    expect((await ground.receiver.health()).held).toBe(BOUND.held);
+    expect((await server.receiver.health()).held).toBe(BOUND.held);
     expect(await send(webhook(connectEvent()))).toBe('200 {"received":true}');
   });
 
@@ -239,24 +239,24 @@ describe.each(ON)("a server with %s", (adapter) => {
   });
 
   it("is as it was before: as many deliveries wait for the resolver as may, in nobody's way, every good one runs, and nothing is left", async () => {
-    const before = ground.ran.length;
+    const before = server.ran.length;
     const gated = Array.from({ length: BOUND.resolving }, (_, n) => send(callback(`gated-${n}`)));
-    const waiting = (): number => ground.asked.filter((name) => name.startsWith("gated")).length;
+    const waiting = (): number => server.asked.filter((name) => name.startsWith("gated")).length;
     await expect.poll(waiting).toBe(BOUND.resolving);
     expect(await send(callback("gated-too"))).toBe("503 ERR_OVERLOADED");
     expect(await send(callback("good"))).toBe('200 {"received":true}');
     expect(await send(webhook(connectEvent()))).toBe('200 {"received":true}');
-    ground.open();
+    server.open();
     // All of them go on at once, and no more than may be in flight. The service sends the others again.
     const answers = gated.map(async (answer, n) =>
       (await answer) === "503 ERR_OVERLOADED" ? send(callback(`gated-${n}`)) : answer,
     );
     expect(counted(await Promise.all(answers))).toEqual({ '200 {"received":true}': BOUND.resolving });
     expect(await send(callback("gated-too"))).toBe('200 {"received":true}');
-    await expect.poll(() => ground.ran.length).toBe(before + BOUND.resolving + 3);
+    await expect.poll(() => server.ran.length).toBe(before + BOUND.resolving + 3);
     await expect
-      .poll(() => ground.receiver.health())
+      .poll(() => server.receiver.health())
       .toMatchObject({ waiting: 0, running: 0, held: BOUND.held });
-    expect(new Set(ground.ran).size).toBe(ground.ran.length);
+    expect(new Set(server.ran).size).toBe(server.ran.length);
   });
 });

@@ -11,7 +11,7 @@ import { expect } from "vitest";
 import { CANARY, keys } from "./canaries.ts";
 
 /** An inbox whose store can be made to fail. */
-export interface FailingGround {
+export interface FailingFixture {
   readonly inbox: Inbox;
   /** True where what runs in the background fails too. */
   readonly failsInside: boolean;
@@ -116,7 +116,7 @@ export async function everythingSaid({
   inbox,
   failsInside,
   fail,
-}: FailingGround): Promise<readonly unknown[]> {
+}: FailingFixture): Promise<readonly unknown[]> {
   const said: unknown[] = [];
   const failed = new Set<string>();
   const write = (...parts: unknown[]): void => void said.push(...parts);

@@ -7,7 +7,7 @@ import { SimulatedDatabase } from "./database.ts";
 import { Dice } from "./dice.ts";
 import { isSlip, nameOf, type PlannedFault, type Site, type Slip } from "./faults.ts";
 import { Links } from "./links.ts";
-import { HANDLER_SETS } from "./merchant.ts";
+import { HANDLER_SETS } from "./merchant-process.ts";
 import type { Plan } from "./plan.ts";
 import { SimulatedProcess } from "./process.ts";
 import { recordIn } from "./sealed.ts";

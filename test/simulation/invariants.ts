@@ -11,7 +11,7 @@ import {
   lastWriteOf,
   lostBetween,
 } from "./explanations.ts";
-import { handlersFor, isBooking, isHeldOnCrash, MAX_ATTEMPTS } from "./merchant.ts";
+import { handlersFor, isBooking, isHeldOnCrash, MAX_ATTEMPTS } from "./merchant-process.ts";
 import { WINDOW_MS } from "./reference-plan.ts";
 import { secondSuccess } from "./references.ts";
 import { isOvertaken, olderAfterLatest } from "./subjects.ts";

@@ -6,7 +6,7 @@ import type { Core } from "./core.ts";
 import { deliveryOf, EPOCH, keyObjects as keys } from "./deliveries.ts";
 import type { PlannedFault } from "./faults.ts";
 import type { Links } from "./links.ts";
-import { type MerchantProcess, register } from "./merchant.ts";
+import { type MerchantProcess, register } from "./merchant-process.ts";
 import type { Operation, PlannedEvent } from "./plan.ts";
 import { sealKeysOf } from "./sealed.ts";
 import { type LinkedProcess, linkTo } from "./store-link.ts";

@@ -11,7 +11,7 @@ import {
   PATHS,
   requestOf,
   startMerchant,
-} from "../../../test/e2e/merchant.ts";
+} from "../../../test/e2e/merchant-server.ts";
 import { exchange, type HeaderLines, request, Wire } from "../../../test/e2e/wire.ts";
 
 afterEach(closeMerchants);

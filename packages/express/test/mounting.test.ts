@@ -13,7 +13,7 @@ import {
   SECRET,
   startMerchant,
   testKeys,
-} from "../../../test/e2e/merchant.ts";
+} from "../../../test/e2e/merchant-server.ts";
 import { exchange, request } from "../../../test/e2e/wire.ts";
 
 afterEach(closeMerchants);

@@ -3,7 +3,13 @@ import { captureRawBody, connectWebhooks, paymentCallbacks } from "@payhooks/exp
 import express5, { type RequestHandler } from "express";
 import express4 from "express4";
 import { afterEach, describe, expect, it } from "vitest";
-import { closeMerchants, type Merchant, PATHS, SECRET, startMerchant } from "../../../test/e2e/merchant.ts";
+import {
+  closeMerchants,
+  type Merchant,
+  PATHS,
+  SECRET,
+  startMerchant,
+} from "../../../test/e2e/merchant-server.ts";
 import { chunked, exchange, request } from "../../../test/e2e/wire.ts";
 
 afterEach(closeMerchants);

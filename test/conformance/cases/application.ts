@@ -1,8 +1,8 @@
 /** Payhooks beside the merchant's own application, which reads bodies too. */
 import { type Answer, exchange, request } from "../../e2e/wire.ts";
+import { APP_PATH, TRAP_PATH } from "../application.ts";
 import { type Case, RECEIVED, refused, type Target } from "../case.ts";
 import type { Deliveries } from "../deliveries.ts";
-import { APP_PATH, TRAP_PATH } from "../merchant.ts";
 import { AS_JSON, bytesOf, times } from "../sending.ts";
 
 export function applicationCases(deliveries: Deliveries): readonly Case[] {

@@ -1,8 +1,8 @@
 /** How a body comes over the wire, what it must be, and how large it may be. */
 import { chunked, request, Wire } from "../../e2e/wire.ts";
+import { BOUNDED, CONNECT_PATH, PAYMENT_PATHS } from "../application.ts";
 import { type Case, RECEIVED, refused, refusedAs } from "../case.ts";
 import type { Deliveries } from "../deliveries.ts";
-import { BOUNDED, CONNECT_PATH, PAYMENT_PATHS } from "../merchant.ts";
 import { AS_JSON, bytesOf, IN_CHUNKS, JSON_TYPE, one } from "../sending.ts";
 
 const { plain: PAY, bounded: BOUNDED_PAY } = PAYMENT_PATHS;

@@ -1,9 +1,9 @@
 /** A receiver that closes, and what the probes say before and after. */
 import { exchange, request } from "../../e2e/wire.ts";
+import { PAYMENT_PATHS, PROBE_PATHS } from "../application.ts";
 import { type Case, RECEIVED, refused } from "../case.ts";
 import { closeReceiver } from "../control.ts";
 import type { Deliveries } from "../deliveries.ts";
-import { PAYMENT_PATHS, PROBE_PATHS } from "../merchant.ts";
 import { bytesOf, inTurn, JSON_TYPE, times } from "../sending.ts";
 
 export function closingCases(deliveries: Deliveries): readonly Case[] {

@@ -1,8 +1,8 @@
 /** A connection that is kept for further requests. */
 import { type Answer, request, Wire } from "../../e2e/wire.ts";
+import { CONNECT_PATH } from "../application.ts";
 import { type Case, RECEIVED, refused } from "../case.ts";
 import type { Deliveries } from "../deliveries.ts";
-import { CONNECT_PATH } from "../merchant.ts";
 import { bytesOf } from "../sending.ts";
 
 export function connectionCases(deliveries: Deliveries): readonly Case[] {

@@ -1,9 +1,9 @@
 /** Content types and content encodings. */
 import { gzipSync } from "node:zlib";
 import { request } from "../../e2e/wire.ts";
+import { CONNECT_PATH } from "../application.ts";
 import { type Case, RECEIVED, refusedAs } from "../case.ts";
 import type { Deliveries } from "../deliveries.ts";
-import { CONNECT_PATH } from "../merchant.ts";
 import { bytesOf, inTurn, JSON_TYPE, times, without } from "../sending.ts";
 
 const OTHER_TYPES = [

@@ -1,8 +1,8 @@
 /** Cases about a merchant's `AsyncLocalStorage` of each request: a tenant, a transaction, a span. */
 import { exchange } from "../../e2e/wire.ts";
+import { CONTEXT_PATH, REQUEST_HEADER } from "../application.ts";
 import { type Case, RECEIVED } from "../case.ts";
 import type { Deliveries } from "../deliveries.ts";
-import { CONTEXT_PATH, REQUEST_HEADER } from "../merchant.ts";
 import { bytesOf, times } from "../sending.ts";
 
 const REQUESTS = 12;

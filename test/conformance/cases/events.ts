@@ -1,7 +1,8 @@
 /** Cases about which events run, and the result of a handler that fails or rejects. */
+
+import { CONNECT_PATH, PAYMENT_PATHS } from "../application.ts";
 import { type Case, RECEIVED, refused } from "../case.ts";
 import type { Deliveries } from "../deliveries.ts";
-import { CONNECT_PATH, PAYMENT_PATHS } from "../merchant.ts";
 import { atOnce, bytesOf, inTurn, one, times } from "../sending.ts";
 
 const { plain: PAY, handled: HANDLED_PAY } = PAYMENT_PATHS;

@@ -1,7 +1,8 @@
 /** Bodies that are right only to the byte. An adapter that decodes one, or writes it out again, breaks it. */
+
+import { CONNECT_PATH, PAYMENT_PATHS } from "../application.ts";
 import { type Case, RECEIVED, refusedAs } from "../case.ts";
 import type { Deliveries } from "../deliveries.ts";
-import { CONNECT_PATH, PAYMENT_PATHS } from "../merchant.ts";
 import { atOnce, bytesOf, JSON_TYPE, one, times } from "../sending.ts";
 
 const PAY = PAYMENT_PATHS.plain;

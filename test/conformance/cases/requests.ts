@@ -1,8 +1,8 @@
 /** Methods, queries, and parameters of the path. */
 import { request, Wire } from "../../e2e/wire.ts";
+import { PAYMENT_PATHS } from "../application.ts";
 import { type Case, refused, refusedAs } from "../case.ts";
 import type { Deliveries } from "../deliveries.ts";
-import { PAYMENT_PATHS } from "../merchant.ts";
 import { AS_JSON, bytesOf, JSON_TYPE, one } from "../sending.ts";
 
 const PAY = PAYMENT_PATHS.plain;

@@ -1,9 +1,9 @@
 /** Senders that do not wait for their answer. */
 import { Wire } from "../../e2e/wire.ts";
+import { CONNECT_PATH, PAYMENT_PATHS } from "../application.ts";
 import type { Case } from "../case.ts";
 import { effectsAt } from "../control.ts";
 import type { Deliveries } from "../deliveries.ts";
-import { CONNECT_PATH, PAYMENT_PATHS } from "../merchant.ts";
 import { bytesOf } from "../sending.ts";
 
 export function senderCases(deliveries: Deliveries): readonly Case[] {

@@ -1,9 +1,9 @@
 /** Signatures that do not fit, and the ways in which a signature is given or missing. */
 import type { SignedDelivery } from "@payhooks/core/testing";
 import { request } from "../../e2e/wire.ts";
+import { CONNECT_PATH, PAYMENT_PATHS } from "../application.ts";
 import { type Case, RECEIVED, refused, refusedAs } from "../case.ts";
 import type { Deliveries } from "../deliveries.ts";
-import { CONNECT_PATH, PAYMENT_PATHS } from "../merchant.ts";
 import { AS_JSON, bytesOf, inTurn, one, without } from "../sending.ts";
 
 const NO_SIGNATURE = `sha256=${"0".repeat(64)}`;

@@ -1,4 +1,4 @@
-import { type Kind, receiverOf } from "../merchant.ts";
+import { type Kind, receiverOf } from "../application.ts";
 import { secrets } from "../servers/environment.ts";
 
 /** Asked at the first request: `next build` has no secrets. */

@@ -1,4 +1,4 @@
-import type { Secrets } from "../merchant.ts";
+import type { Secrets } from "../application.ts";
 
 /** The secrets, where the runtime has `process.env`. */
 export function secrets(): Secrets {

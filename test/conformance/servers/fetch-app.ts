@@ -15,7 +15,7 @@ import {
   receiverOf,
   type Secrets,
   TRAP_PATH,
-} from "../merchant.ts";
+} from "../application.ts";
 
 type App = (request: Request, env: Secrets, context?: FetchContext) => Promise<Response>;
 

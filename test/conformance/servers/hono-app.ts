@@ -17,7 +17,7 @@ import {
   receiverOf,
   type Secrets,
   TRAP_PATH,
-} from "../merchant.ts";
+} from "../application.ts";
 
 export function honoApp(env: Secrets): Hono {
   const app = new Hono();

@@ -22,7 +22,7 @@ import {
   PROBED,
   REQUEST_HEADER,
   receiverOf,
-} from "../merchant.ts";
+} from "../application.ts";
 import { announce, secrets } from "./environment.ts";
 import { viaFetch } from "./node-bridge.ts";
 

@@ -10,7 +10,7 @@ import {
   type Kind,
   PAYMENT_PATHS,
   receiverOf,
-} from "../merchant.ts";
+} from "../application.ts";
 import { announce, secrets } from "./environment.ts";
 import { viaFetch } from "./node-bridge.ts";
 

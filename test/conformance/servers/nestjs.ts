@@ -23,7 +23,7 @@ import {
   REQUEST_HEADER,
   receiverOf,
   TRAP_PATH,
-} from "../merchant.ts";
+} from "../application.ts";
 import { announce, secrets } from "./environment.ts";
 import { viaFetch } from "./node-bridge.ts";
 

@@ -1,7 +1,7 @@
 /** A Cloudflare Worker: with Hono, or with `@payhooks/core/fetch`, by the variable APP. */
 import type { FetchContext } from "@payhooks/core/fetch";
 import type { ExecutionContext, Hono } from "hono";
-import type { Secrets } from "../merchant.ts";
+import type { Secrets } from "../application.ts";
 import { fetchApp } from "./fetch-app.ts";
 import { honoApp } from "./hono-app.ts";
 

@@ -11,7 +11,7 @@ import { Sender } from "./sender.ts";
 import { keys, System } from "./system.ts";
 
 /** The inbox and its processes. */
-export interface AgainGround {
+export interface AgainFixture {
   readonly name: string;
   inboxAt(scope: Scope): Promise<InboxConfig>;
   /** An empty database for the merchant's ledger. Without one, the books are what each effectId says once. */
@@ -24,7 +24,7 @@ const PER_SECOND = isLong ? 500 : 150;
 const WITHIN_MS = isLong ? 1_200_000 : 90_000;
 
 /** A bulk replay whose process is killed in the middle, and that another one goes on with, while new events come. */
-export function runsAgain({ name, inboxAt, ledgerAt }: AgainGround): void {
+export function runsAgain({ name, inboxAt, ledgerAt }: AgainFixture): void {
   const title = `${FINISHED} finished events on ${name} run exactly once more, though the process that replays them is killed in the middle and new ones come`;
   it(title, { timeout: 2 * WITHIN_MS }, () =>
     withScope(async (scope) => {

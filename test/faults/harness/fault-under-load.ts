@@ -12,9 +12,9 @@ import { keys, SOUND, System, type Verdict, WORST_ANSWER_MS } from "./system.ts"
 export const FAULT_MS: number = isLong ? 10_000 : 4_000;
 
 /** How a fault of something begins and ends. */
-export interface Fault<Ground> {
-  begin(ground: Ground): Promise<unknown> | unknown;
-  end(ground: Ground): Promise<unknown> | unknown;
+export interface Fault<Target> {
+  begin(target: Target): Promise<unknown> | unknown;
+  end(target: Target): Promise<unknown> | unknown;
 }
 
 /** The outcome of a fault. */
@@ -33,13 +33,13 @@ export interface Played {
   readonly refusedInQuiet: readonly Answer[];
 }
 
-/** Plays a fault. The process reaches its inbox, the fault's ground, as `inbox` says. */
-export async function playFault<Ground>(
+/** Plays a fault. The process reaches its inbox, the fault's target, as `inbox` says. */
+export async function playFault<Target>(
   scope: Scope,
   name: string,
   inbox: InboxConfig,
-  ground: Ground,
-  { begin, end }: Fault<Ground>,
+  target: Target,
+  { begin, end }: Fault<Target>,
   { leaseMs = 1_000, faultMs = FAULT_MS }: { readonly leaseMs?: number; readonly faultMs?: number } = {},
 ): Promise<Played> {
   const system = System.create(scope, inbox, newSeed(name));
@@ -58,10 +58,10 @@ export async function playFault<Ground>(
   };
   await acknowledges(30);
   const before = sender.answered.length;
-  await begin(ground);
+  await begin(target);
   await pause(faultMs);
   const during = sender.answered.slice(before);
-  await end(ground);
+  await end(target);
   const endedAt = sharedNow();
   await acknowledges(30);
   over = true;

@@ -10,7 +10,7 @@ import { Sender } from "./sender.ts";
 import { keys, SOUND, System } from "./system.ts";
 
 /** The inbox of the processes that are killed. */
-export interface KillGround {
+export interface KillFixture {
   readonly name: string;
   /**
    * Events that may run twice, per kill under load: those whose handler had ended, but whose end was not stored yet. The
@@ -30,7 +30,7 @@ function doublesAllowed(kills: number, perKill: number): number {
 const FALSE_NOTICES = isLong ? 1 / 4 : 1 / 2;
 
 /** kill -9 of the process that receives and runs, under load. */
-export function killUnderLoad({ name, inboxAt, doublesPerKill }: KillGround, kills: number): void {
+export function killUnderLoad({ name, inboxAt, doublesPerKill }: KillFixture, kills: number): void {
   it(`loses nothing in ${kills} kills`, { timeout: 150_000 + kills * 6_000 }, () =>
     withScope(async (scope) => {
       const seed = newSeed("kill under load");
@@ -108,7 +108,7 @@ function configFor(point: KillPoint): Partial<ChildConfig> {
 
 /** kill -9 right before and right after each write of docs/concepts/durability.md. */
 export function killAtPoints(
-  { name, inboxAt, doublesPerKill }: KillGround,
+  { name, inboxAt, doublesPerKill }: KillFixture,
   points: readonly KillPoint[],
   times: number,
 ): void {

@@ -7,14 +7,14 @@ import { withScope } from "./scope.ts";
 import { BACK_WITHIN_MS } from "./system.ts";
 
 /** The server, and the proxy by which the process reaches it. */
-interface Ground {
+interface PostgresBehindProxy {
   readonly server: PostgresServer;
   readonly proxy: NetworkProxy;
 }
 
 export function play(
   name: string,
-  fault: Fault<Ground>,
+  fault: Fault<PostgresBehindProxy>,
   {
     faultMs,
     prepare = async () => {},

@@ -1,7 +1,7 @@
 import { pagerDutyChannel, sendAlerts, slackChannel } from "@payhooks/core/alerts";
 import { createTestKeys } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { deliver, fleet, type Told, told } from "./ground.ts";
+import { deliver, fleet, type Told, told } from "./fleet.ts";
 
 const texts = ({ got }: Told): readonly string[] =>
   got.map(({ body }) => (JSON.parse(body) as { text: string }).text);

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { EffectContext } from "../../src/effects/index.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createHarness, createTestKeys, type Harness } from "../../src/testing/index.ts";
-import { MapDatabase, type MapTransaction } from "./ground.ts";
+import { MapDatabase, type MapTransaction } from "./map-database.ts";
 
 const keys = createTestKeys();
 const DAY_MS = 86_400_000;

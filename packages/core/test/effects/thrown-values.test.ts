@@ -5,7 +5,7 @@ import { HOSTILE } from "../../../../test/support/hostile-values.ts";
 import { sqliteEffects } from "../../src/effects/sqlite.ts";
 import { lineOfThrown } from "../../src/notices/thrown.ts";
 import { createHarness, createTestKeys, type Harness } from "../../src/testing/index.ts";
-import { MapDatabase } from "./ground.ts";
+import { MapDatabase } from "./map-database.ts";
 
 const keys = createTestKeys();
 

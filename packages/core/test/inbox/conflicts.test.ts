@@ -9,7 +9,7 @@ import type { RecordStore, SwapResult } from "../../src/inbox/store.ts";
 import { type MemoryStore, memoryStore } from "../../src/memory/store.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { verifiedEvent } from "../verified-event.ts";
-import { held } from "./ground.ts";
+import { held } from "./held-event.ts";
 
 const KEY = "7".repeat(32);
 const DECISION = { by: "ops", note: "asked the service" };

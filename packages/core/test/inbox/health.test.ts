@@ -9,7 +9,7 @@ import type { Loss } from "../../src/notices/notice.ts";
 import { sqliteInbox, sqliteStore } from "../../src/sqlite/index.ts";
 import { sleep } from "../../src/time/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
-import { newFile, openFile, watched } from "../sqlite/ground.ts";
+import { newFile, openFile, watched } from "../sqlite/database-files.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
 const idle: Runner = {

@@ -6,7 +6,7 @@ import { sqliteStore } from "../../src/sqlite/store.ts";
 import { sendCanary } from "../../src/testing/store/canaries.ts";
 import { accepted, keyOf } from "../../src/testing/store/records.ts";
 import { expectSame, put, readOne, swapOf, takeDue } from "../../src/testing/store/writes.ts";
-import { ask, byKey, fates, newFile, openFile, openStore, waiting } from "./ground.ts";
+import { ask, byKey, fates, newFile, openFile, openStore, waiting } from "./database-files.ts";
 
 const unsuitable = (text: string | RegExp) =>
   expect.objectContaining({

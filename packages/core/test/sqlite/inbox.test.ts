@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Inbox, Runner } from "../../src/inbox/inbox.ts";
 import { sqliteInbox } from "../../src/sqlite/index.ts";
 import { verifiedEvent } from "../verified-event.ts";
-import { newFile, openFile, watched } from "./ground.ts";
+import { newFile, openFile, watched } from "./database-files.ts";
 
 // A thousand events, on a machine that does other things too.
 vi.setConfig({ testTimeout: 30_000 });

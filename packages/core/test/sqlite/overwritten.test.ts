@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { RecordStore } from "../../src/inbox/store.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
-import { fates, newFile, openFile, waiting } from "./ground.ts";
+import { fates, newFile, openFile, waiting } from "./database-files.ts";
 
 /** A store that has been open for a while, whose log has been written back once. */
 async function openFor(seconds: number, isHandle = false) {

@@ -21,7 +21,7 @@ import {
   type TestDatabase,
   waiting,
   watched,
-} from "./ground.ts";
+} from "./database-files.ts";
 
 // Child processes, on a machine that does other things too.
 vi.setConfig({ testTimeout: 30_000 });

@@ -1,12 +1,23 @@
 import { describe, expect, it } from "vitest";
 import { claimAtAcceptance } from "../../../src/inbox/record/accept.ts";
-import { DAY, event, FAILED, Ground, KEY, lookedUp, OTHER, PENDING, running, SUCCESS } from "./ground.ts";
+import {
+  DAY,
+  event,
+  FAILED,
+  KEY,
+  lookedUp,
+  OTHER,
+  PENDING,
+  RecordUnderTest,
+  running,
+  SUCCESS,
+} from "./record-under-test.ts";
 
 describe("what is accepted", () => {
   it("makes a record with one waiting slot that knows all it takes to run it", () => {
-    const ground = new Ground();
+    const tested = new RecordUnderTest();
     const given = event("SUCCESS");
-    expect(ground.accept(given)).toEqual({
+    expect(tested.accept(given)).toEqual({
       outcome: "new",
       eventId: KEY + SUCCESS,
       begun: false,
@@ -15,7 +26,7 @@ describe("what is accepted", () => {
       detail: null,
       previousAmount: null,
     });
-    expect(ground.record).toEqual({
+    expect(tested.record).toEqual({
       flow: "payments",
       tenant: "t",
       id: "tx-1",
@@ -60,24 +71,24 @@ describe("what is accepted", () => {
   });
 
   it("is kept from the later of its signed time and now, and one that was signed later prolongs that, none shortens it", () => {
-    const ground = new Ground();
-    ground.accept(event("SUCCESS", { signedAt: 5_000 }));
-    expect(ground.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
-    ground.now = 2_000;
-    ground.accept(event("SUCCESS", { signedAt: 400 }));
-    expect(ground.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
-    ground.now = 9_000;
-    ground.accept(event("SUCCESS", { signedAt: 400, retentionMs: 10 }));
-    expect(ground.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
-    ground.accept(event("SUCCESS", { signedAt: 5_001 }));
-    expect(ground.record).toMatchObject({ signedAt: 5_001, expiresAt: 9_000 + DAY });
+    const tested = new RecordUnderTest();
+    tested.accept(event("SUCCESS", { signedAt: 5_000 }));
+    expect(tested.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
+    tested.now = 2_000;
+    tested.accept(event("SUCCESS", { signedAt: 400 }));
+    expect(tested.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
+    tested.now = 9_000;
+    tested.accept(event("SUCCESS", { signedAt: 400, retentionMs: 10 }));
+    expect(tested.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
+    tested.accept(event("SUCCESS", { signedAt: 5_001 }));
+    expect(tested.record).toMatchObject({ signedAt: 5_001, expiresAt: 9_000 + DAY });
   });
 
   it("is a duplicate from then on, and its slot stays as it is", () => {
-    const ground = new Ground();
-    ground.accept(event("SUCCESS"));
-    const before = structuredClone(ground.slot(SUCCESS));
-    expect(ground.accept(event("SUCCESS"))).toEqual({
+    const tested = new RecordUnderTest();
+    tested.accept(event("SUCCESS"));
+    const before = structuredClone(tested.slot(SUCCESS));
+    expect(tested.accept(event("SUCCESS"))).toEqual({
       outcome: "duplicate",
       eventId: KEY + SUCCESS,
       reason: null,
@@ -86,27 +97,27 @@ describe("what is accepted", () => {
       begun: false,
       overtaken: [],
     });
-    expect(ground.slot(SUCCESS)).toEqual(before);
+    expect(tested.slot(SUCCESS)).toEqual(before);
   });
 
   it("for somebody who will run it is due later", () => {
-    const ground = new Ground();
-    ground.accept(event("SUCCESS"), { delayMs: 500 });
-    expect(ground.slot(SUCCESS).work).toMatchObject({ dueAt: 1_500, dueInMs: 500 });
+    const tested = new RecordUnderTest();
+    tested.accept(event("SUCCESS"), { delayMs: 500 });
+    expect(tested.slot(SUCCESS).work).toMatchObject({ dueAt: 1_500, dueInMs: 500 });
   });
 
   it("changes nothing where there is no room for it", () => {
-    const ground = new Ground();
-    ground.accept(event("SUCCESS"));
-    const before = structuredClone(ground.record);
+    const tested = new RecordUnderTest();
+    tested.accept(event("SUCCESS"));
+    const before = structuredClone(tested.record);
     const full = {
       admit: (outcome: string) => {
         if (outcome === "held") throw new Error("full");
       },
     };
-    expect(() => ground.accept(event("FAILED"), full)).toThrow("full");
-    expect(ground.record).toEqual(before);
-    expect(ground.accept(event("SUCCESS"), full).outcome).toBe("duplicate");
+    expect(() => tested.accept(event("FAILED"), full)).toThrow("full");
+    expect(tested.record).toEqual(before);
+    expect(tested.accept(event("SUCCESS"), full).outcome).toBe("duplicate");
   });
 
   it("claims its reference if it is a SUCCESS that runs, or ran, and is recent enough", () => {
@@ -114,22 +125,22 @@ describe("what is accepted", () => {
     expect(claimAtAcceptance(null, claiming, 1_000)).toMatchObject({ key: "r", owner: KEY, until: null });
     expect(claimAtAcceptance(null, event("SUCCESS"), 1_000)).toBeNull();
     expect(claimAtAcceptance(null, { ...claiming, fresh: false }, 1_000)).toBeNull();
-    const ground = running(claiming);
-    expect(claimAtAcceptance(ground.record, claiming, 1_000)).toMatchObject({ key: "r", until: null });
-    ground.finish(SUCCESS, { kind: "done" });
-    expect(claimAtAcceptance(ground.record, claiming, 1_000)).toMatchObject({
+    const tested = running(claiming);
+    expect(claimAtAcceptance(tested.record, claiming, 1_000)).toMatchObject({ key: "r", until: null });
+    tested.finish(SUCCESS, { kind: "done" });
+    expect(claimAtAcceptance(tested.record, claiming, 1_000)).toMatchObject({
       key: "r",
       until: expect.any(Number),
     });
-    const failed = new Ground();
+    const failed = new RecordUnderTest();
     failed.accept(event("FAILED"));
     expect(claimAtAcceptance(failed.record, claiming, 1_000)).toBeNull();
   });
 
   it("outside of the window is expired and leaves nothing, unless it is recorded already", () => {
     const late = event("SUCCESS", { fresh: false });
-    const ground = new Ground();
-    expect(ground.accept(late)).toEqual({
+    const tested = new RecordUnderTest();
+    expect(tested.accept(late)).toEqual({
       outcome: "expired",
       eventId: KEY + SUCCESS,
       begun: false,
@@ -138,20 +149,20 @@ describe("what is accepted", () => {
       detail: null,
       previousAmount: null,
     });
-    expect(ground.record).toBeNull();
-    ground.accept(event("SUCCESS"));
-    expect(ground.accept(late).outcome).toBe("duplicate");
-    expect(ground.accept(event("FAILED", { fresh: false })).outcome).toBe("expired");
-    expect(Object.keys(ground.record?.slots ?? {})).toEqual([SUCCESS]);
+    expect(tested.record).toBeNull();
+    tested.accept(event("SUCCESS"));
+    expect(tested.accept(late).outcome).toBe("duplicate");
+    expect(tested.accept(event("FAILED", { fresh: false })).outcome).toBe("expired");
+    expect(Object.keys(tested.record?.slots ?? {})).toEqual([SUCCESS]);
   });
 
   it("after PENDING says which status and amount were before it", () => {
-    const ground = new Ground();
-    ground.accept(event("PENDING", { amount: "9" }));
-    expect(ground.record).toMatchObject({ statusSlot: PENDING, terminal: false });
-    const accepted = ground.accept(event("SUCCESS"));
+    const tested = new RecordUnderTest();
+    tested.accept(event("PENDING", { amount: "9" }));
+    expect(tested.record).toMatchObject({ statusSlot: PENDING, terminal: false });
+    const accepted = tested.accept(event("SUCCESS"));
     expect(accepted).toMatchObject({ outcome: "progress", previousAmount: "9" });
-    expect(ground.slot(SUCCESS).work).toMatchObject({ previousStatus: "PENDING", previousAmount: "9" });
+    expect(tested.slot(SUCCESS).work).toMatchObject({ previousStatus: "PENDING", previousAmount: "9" });
   });
 
   it.each([
@@ -159,16 +170,16 @@ describe("what is accepted", () => {
     ["no amount before", null, "10", null],
     ["no amount now", "9", null, null],
   ])("after PENDING with %s names no other amount", (_, before, now, previousAmount) => {
-    const ground = new Ground();
-    ground.accept(event("PENDING", { amount: before }));
-    expect(ground.accept(event("SUCCESS", { amount: now })).previousAmount).toBe(previousAmount);
-    expect(ground.slot(SUCCESS).amounts).toEqual(now === null ? {} : { callback: now });
+    const tested = new RecordUnderTest();
+    tested.accept(event("PENDING", { amount: before }));
+    expect(tested.accept(event("SUCCESS", { amount: now })).previousAmount).toBe(previousAmount);
+    expect(tested.slot(SUCCESS).amounts).toEqual(now === null ? {} : { callback: now });
   });
 
   it("as a terminal status ends the PENDING that waits, and says which one", () => {
-    const ground = new Ground();
-    ground.accept(event("PENDING"));
-    expect(ground.accept(event("SUCCESS")).overtaken).toEqual([
+    const tested = new RecordUnderTest();
+    tested.accept(event("PENDING"));
+    expect(tested.accept(event("SUCCESS")).overtaken).toEqual([
       {
         flow: "payments",
         tenant: "t",
@@ -179,26 +190,26 @@ describe("what is accepted", () => {
         referenceId: "o-1",
       },
     ]);
-    expect(ground.slot(PENDING)).toMatchObject({ state: "stale", work: null });
-    expect(ground.accept(event("PENDING")).outcome).toBe("duplicate");
+    expect(tested.slot(PENDING)).toMatchObject({ state: "stale", work: null });
+    expect(tested.accept(event("PENDING")).outcome).toBe("duplicate");
   });
 
   it("as a PENDING under a terminal status is stale, and leaves nothing", () => {
-    const ground = new Ground();
-    ground.accept(event("SUCCESS"));
+    const tested = new RecordUnderTest();
+    tested.accept(event("SUCCESS"));
     const stale = { outcome: "stale", eventId: KEY + PENDING, reason: null, overtaken: [] };
-    expect(ground.accept(event("PENDING"))).toMatchObject(stale);
-    expect(ground.accept(event("PENDING", { fresh: false }))).toMatchObject(stale);
-    expect(Object.keys(ground.record?.slots ?? {})).toEqual([SUCCESS]);
+    expect(tested.accept(event("PENDING"))).toMatchObject(stale);
+    expect(tested.accept(event("PENDING", { fresh: false }))).toMatchObject(stale);
+    expect(Object.keys(tested.record?.slots ?? {})).toEqual([SUCCESS]);
   });
 
   it("does not end a PENDING that runs", () => {
-    const ground = new Ground();
-    ground.accept(event("PENDING"));
-    ground.begin(PENDING);
-    expect(ground.accept(event("SUCCESS")).overtaken).toEqual([]);
-    expect(ground.accept(event("PENDING")).outcome).toBe("duplicate");
-    expect(ground.slot(PENDING).state).toBe("running");
+    const tested = new RecordUnderTest();
+    tested.accept(event("PENDING"));
+    tested.begin(PENDING);
+    expect(tested.accept(event("SUCCESS")).overtaken).toEqual([]);
+    expect(tested.accept(event("PENDING")).outcome).toBe("duplicate");
+    expect(tested.slot(PENDING).state).toBe("running");
   });
 });
 
@@ -214,13 +225,13 @@ describe("what is held at once", () => {
   });
 
   it("is the other terminal status: a conflict", () => {
-    const ground = new Ground();
-    ground.accept(event("SUCCESS"));
+    const tested = new RecordUnderTest();
+    tested.accept(event("SUCCESS"));
     const detail = "status differs from the final one that is recorded";
-    expect(ground.accept(event("FAILED"))).toEqual(held("held", "conflict", FAILED, detail));
-    expect(ground.record).toMatchObject({ statusSlot: SUCCESS });
-    expect(ground.slot(FAILED)).toMatchObject({ state: "held", verdict: "conflict", told: false });
-    expect(ground.slot(FAILED).work).toMatchObject({
+    expect(tested.accept(event("FAILED"))).toEqual(held("held", "conflict", FAILED, detail));
+    expect(tested.record).toMatchObject({ statusSlot: SUCCESS });
+    expect(tested.slot(FAILED)).toMatchObject({ state: "held", verdict: "conflict", told: false });
+    expect(tested.slot(FAILED).work).toMatchObject({
       reason: "conflict",
       detail,
       heldAt: 1_000,
@@ -228,7 +239,7 @@ describe("what is held at once", () => {
       previousAmount: null,
       history: [{ at: 1_000, what: "held: conflict" }],
     });
-    expect(ground.accept(event("FAILED"))).toEqual(held("duplicate", "conflict", FAILED, detail));
+    expect(tested.accept(event("FAILED"))).toEqual(held("duplicate", "conflict", FAILED, detail));
   });
 
   it.each([
@@ -246,89 +257,91 @@ describe("what is held at once", () => {
   ])(
     "is %s under the same id: a mismatch, in a slot of its own, which says what differs",
     (_, changes, detail) => {
-      const ground = new Ground();
-      ground.accept(event("SUCCESS"));
-      expect(ground.accept(event("SUCCESS", changes))).toEqual(held("held", "mismatch", OTHER, detail));
-      expect(ground.accept(event("SUCCESS", changes))).toEqual(held("duplicate", "mismatch", OTHER, detail));
-      expect(ground.slot(OTHER).work?.detail).toBe(detail);
-      expect(ground.record?.identity).toEqual({ event: "DEPOSIT", referenceId: "o-1" });
+      const tested = new RecordUnderTest();
+      tested.accept(event("SUCCESS"));
+      expect(tested.accept(event("SUCCESS", changes))).toEqual(held("held", "mismatch", OTHER, detail));
+      expect(tested.accept(event("SUCCESS", changes))).toEqual(held("duplicate", "mismatch", OTHER, detail));
+      expect(tested.slot(OTHER).work?.detail).toBe(detail);
+      expect(tested.record?.identity).toEqual({ event: "DEPOSIT", referenceId: "o-1" });
     },
   );
 
   it("has no words of another reason", () => {
-    const ground = new Ground();
-    ground.accept(event("SUCCESS"));
+    const tested = new RecordUnderTest();
+    tested.accept(event("SUCCESS"));
     const changes = { amount: "11", verdict: "unexpected", detail: "of another merchant" } as const;
-    expect(ground.accept(event("SUCCESS", changes)).reason).toBe("mismatch");
-    expect(ground.slot(OTHER).work?.detail).toMatch(/^amount differs/);
+    expect(tested.accept(event("SUCCESS", changes)).reason).toBe("mismatch");
+    expect(tested.slot(OTHER).work?.detail).toMatch(/^amount differs/);
   });
 
   it("is not what lacks an amount or a field of its identity, or has one more", () => {
-    const ground = new Ground();
-    ground.accept(event("SUCCESS"));
-    expect(ground.accept(event("SUCCESS", { amount: null })).outcome).toBe("duplicate");
-    expect(ground.accept(event("SUCCESS", { identity: { event: "DEPOSIT" } })).outcome).toBe("duplicate");
+    const tested = new RecordUnderTest();
+    tested.accept(event("SUCCESS"));
+    expect(tested.accept(event("SUCCESS", { amount: null })).outcome).toBe("duplicate");
+    expect(tested.accept(event("SUCCESS", { identity: { event: "DEPOSIT" } })).outcome).toBe("duplicate");
     const more = { event: "DEPOSIT", referenceId: "o-1", merchantId: "m" };
-    expect(ground.accept(event("SUCCESS", { identity: more })).outcome).toBe("duplicate");
+    expect(tested.accept(event("SUCCESS", { identity: more })).outcome).toBe("duplicate");
   });
 
   it("is what the rules found wrong, with their words, and a status of it sets no rank", () => {
-    const ground = new Ground();
+    const tested = new RecordUnderTest();
     const broken = event("SUCCESS", { verdict: "unexpected", detail: "of another merchant" });
-    expect(ground.accept(broken)).toEqual(held("held", "unexpected", SUCCESS, "of another merchant"));
-    expect(ground.record).toMatchObject({ statusSlot: null, terminal: false, identity: {} });
-    expect(ground.slot(SUCCESS).work?.detail).toBe("of another merchant");
-    expect(ground.accept(event("FAILED"))).toMatchObject({ outcome: "new", reason: null });
+    expect(tested.accept(broken)).toEqual(held("held", "unexpected", SUCCESS, "of another merchant"));
+    expect(tested.record).toMatchObject({ statusSlot: null, terminal: false, identity: {} });
+    expect(tested.slot(SUCCESS).work?.detail).toBe("of another merchant");
+    expect(tested.accept(event("FAILED"))).toMatchObject({ outcome: "new", reason: null });
   });
 
   it("is an event that the specification does not list, in a slot of its own", () => {
-    const ground = new Ground();
+    const tested = new RecordUnderTest();
     const unlisted = event("REVERSED", { rank: null, verdict: "unrecognized" });
-    expect(ground.accept(unlisted)).toEqual(held("held", "unrecognized", OTHER));
-    expect(ground.accept(unlisted)).toEqual(held("duplicate", "unrecognized", OTHER));
+    expect(tested.accept(unlisted)).toEqual(held("held", "unrecognized", OTHER));
+    expect(tested.accept(unlisted)).toEqual(held("duplicate", "unrecognized", OTHER));
   });
 
   it("is a progress that the rules hold", () => {
-    const ground = new Ground();
-    ground.accept(event("PENDING"));
+    const tested = new RecordUnderTest();
+    tested.accept(event("PENDING"));
     const broken = event("SUCCESS", { verdict: "unexpected" });
-    expect(ground.accept(broken)).toEqual(held("held", "unexpected", SUCCESS));
-    expect(ground.record).toMatchObject({ statusSlot: PENDING, terminal: false });
+    expect(tested.accept(broken)).toEqual(held("held", "unexpected", SUCCESS));
+    expect(tested.record).toMatchObject({ statusSlot: PENDING, terminal: false });
   });
 
   it("is a SUCCESS whose reference another id has; what is held anyway keeps its own reason", () => {
-    expect(new Ground().accept(event("SUCCESS"), { referenceReused: true })).toMatchObject({
+    expect(new RecordUnderTest().accept(event("SUCCESS"), { referenceReused: true })).toMatchObject({
       reason: "reference-reused",
       detail: "another payTxnId has a SUCCESS for this reference",
     });
     const broken = event("SUCCESS", { verdict: "unexpected" });
-    expect(new Ground().accept(broken, { referenceReused: true })).toMatchObject({ reason: "unexpected" });
+    expect(new RecordUnderTest().accept(broken, { referenceReused: true })).toMatchObject({
+      reason: "unexpected",
+    });
   });
 });
 
 describe("amounts of different sources", () => {
   it("are not compared: the other one is a change, told once", () => {
-    const ground = new Ground();
-    ground.accept(event("SUCCESS"));
-    expect(ground.accept(lookedUp("SUCCESS", "9.5"))).toMatchObject({
+    const tested = new RecordUnderTest();
+    tested.accept(event("SUCCESS"));
+    expect(tested.accept(lookedUp("SUCCESS", "9.5"))).toMatchObject({
       outcome: "duplicate",
       previousAmount: "10",
     });
-    expect(ground.slot(SUCCESS).amounts).toEqual({ callback: "10", lookup: "9.5" });
-    expect(ground.accept(lookedUp("SUCCESS", "9.5")).previousAmount).toBeNull();
-    expect(ground.accept(lookedUp("SUCCESS", "9")).reason).toBe("mismatch");
+    expect(tested.slot(SUCCESS).amounts).toEqual({ callback: "10", lookup: "9.5" });
+    expect(tested.accept(lookedUp("SUCCESS", "9.5")).previousAmount).toBeNull();
+    expect(tested.accept(lookedUp("SUCCESS", "9")).reason).toBe("mismatch");
   });
 
   it("that are the same are no change", () => {
-    const ground = new Ground();
-    ground.accept(event("SUCCESS"));
-    expect(ground.accept(lookedUp("SUCCESS", "10")).previousAmount).toBeNull();
-    expect(ground.slot(SUCCESS).amounts).toEqual({ callback: "10", lookup: "10" });
+    const tested = new RecordUnderTest();
+    tested.accept(event("SUCCESS"));
+    expect(tested.accept(lookedUp("SUCCESS", "10")).previousAmount).toBeNull();
+    expect(tested.slot(SUCCESS).amounts).toEqual({ callback: "10", lookup: "10" });
   });
 
   it("before and after PENDING are told where only the other source's is known", () => {
-    const ground = new Ground();
-    ground.accept(lookedUp("PENDING", "9"));
-    expect(ground.accept(event("SUCCESS"))).toMatchObject({ outcome: "progress", previousAmount: "9" });
+    const tested = new RecordUnderTest();
+    tested.accept(lookedUp("PENDING", "9"));
+    expect(tested.accept(event("SUCCESS"))).toMatchObject({ outcome: "progress", previousAmount: "9" });
   });
 });

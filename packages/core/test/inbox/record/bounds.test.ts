@@ -4,7 +4,7 @@ import { decodeRecord, encodeRecord, isUnreadable } from "../../../src/inbox/rec
 import { MAX_CONTRADICTIONS } from "../../../src/inbox/record/contradictions.ts";
 import { discard, replay } from "../../../src/inbox/record/decisions.ts";
 import type { VerifiedEvent } from "../../../src/inbox/record/event.ts";
-import { event, Ground, KEY, SUCCESS } from "./ground.ts";
+import { event, KEY, RecordUnderTest, SUCCESS } from "./record-under-test.ts";
 
 /** A callback that contradicts the others by its reference. */
 function contradicting(n: number, filling = ""): VerifiedEvent {
@@ -17,51 +17,51 @@ const slotOf = (n: number): string => n.toString(16).padStart(16, "0");
 
 describe("contradictions of one record", () => {
   /** A SUCCESS with as many contradictions as are kept. */
-  function full(): Ground {
-    const ground = new Ground();
-    ground.accept(event("SUCCESS"));
+  function full(): RecordUnderTest {
+    const tested = new RecordUnderTest();
+    tested.accept(event("SUCCESS"));
     for (let n = 1; n <= MAX_CONTRADICTIONS; n++) {
-      ground.now++;
-      expect(ground.accept(contradicting(n))).toMatchObject({ outcome: "held", eventId: KEY + slotOf(n) });
+      tested.now++;
+      expect(tested.accept(contradicting(n))).toMatchObject({ outcome: "held", eventId: KEY + slotOf(n) });
     }
-    return ground;
+    return tested;
   }
 
   it("are kept up to a number; further ones are answered alike, and counted in the history of the last one", () => {
-    const ground = full();
+    const tested = full();
     for (let n = 100; n < 340; n++) {
-      ground.now += 500;
-      expect(ground.accept(contradicting(n))).toMatchObject({
+      tested.now += 500;
+      expect(tested.accept(contradicting(n))).toMatchObject({
         outcome: "held",
         eventId: KEY + slotOf(MAX_CONTRADICTIONS),
         reason: "mismatch",
         detail: "referenceId differs from what is recorded",
       });
     }
-    expect(Object.keys(ground.record?.slots ?? {})).toHaveLength(MAX_CONTRADICTIONS + 1);
-    const { history } = ground.life(slotOf(MAX_CONTRADICTIONS));
+    expect(Object.keys(tested.record?.slots ?? {})).toHaveLength(MAX_CONTRADICTIONS + 1);
+    const { history } = tested.life(slotOf(MAX_CONTRADICTIONS));
     // Those within a second count as one.
     expect(history.map(({ what }) => what)).toEqual(["held: mismatch", "and more: 120"]);
   });
 
   it("that are counted take no room among the held ones", () => {
-    const ground = full();
+    const tested = full();
     const admit = (): void => {
       throw new Error("no room");
     };
-    expect(ground.accept(contradicting(100), { admit }).outcome).toBe("held");
-    expect(() => ground.accept(event("FAILED"), { admit })).not.toThrow();
+    expect(tested.accept(contradicting(100), { admit }).outcome).toBe("held");
+    expect(() => tested.accept(event("FAILED"), { admit })).not.toThrow();
   });
 
   it("make room once they are decided about, the oldest first; copies of the others are duplicates", () => {
-    const ground = full();
+    const tested = full();
     const by = { by: "an operator", note: "spam" };
-    expect(discard(ground.record, KEY + slotOf(3), by, ground.now)).toBe("decided");
-    expect(ground.accept(contradicting(3)).outcome).toBe("duplicate");
-    expect(ground.accept(contradicting(100))).toMatchObject({ outcome: "held", eventId: KEY + slotOf(100) });
-    expect(ground.record?.slots).not.toHaveProperty(slotOf(3));
-    expect(ground.accept(contradicting(4)).outcome).toBe("duplicate");
-    expect(ground.accept(event("SUCCESS")).outcome).toBe("duplicate");
+    expect(discard(tested.record, KEY + slotOf(3), by, tested.now)).toBe("decided");
+    expect(tested.accept(contradicting(3)).outcome).toBe("duplicate");
+    expect(tested.accept(contradicting(100))).toMatchObject({ outcome: "held", eventId: KEY + slotOf(100) });
+    expect(tested.record?.slots).not.toHaveProperty(slotOf(3));
+    expect(tested.accept(contradicting(4)).outcome).toBe("duplicate");
+    expect(tested.accept(event("SUCCESS")).outcome).toBe("duplicate");
   });
 });
 
@@ -82,39 +82,39 @@ describe("the size of a record", () => {
     let greatest = 0;
     fc.assert(
       fc.property(fc.array(act, { minLength: 200, maxLength: 400 }), (acts) => {
-        const ground = new Ground();
-        ground.accept(event("SUCCESS"));
+        const tested = new RecordUnderTest();
+        tested.accept(event("SUCCESS"));
         for (const [what, n, later] of acts) {
-          ground.now += later;
+          tested.now += later;
           const eventId = KEY + slotOf(n);
-          if (what === "contradict") ground.accept(contradicting(n, filling));
-          else if (what === "copy") ground.accept(event("SUCCESS"));
-          else if (what === "pending") ground.accept(event("PENDING"));
-          else if (what === "failed") ground.accept(event("FAILED", { variantSlot: () => slotOf(n) }));
-          else if (what === "replay") replay(ground.record, eventId, by, ground.now);
-          else if (what === "discard") discard(ground.record, eventId, by, ground.now);
+          if (what === "contradict") tested.accept(contradicting(n, filling));
+          else if (what === "copy") tested.accept(event("SUCCESS"));
+          else if (what === "pending") tested.accept(event("PENDING"));
+          else if (what === "failed") tested.accept(event("FAILED", { variantSlot: () => slotOf(n) }));
+          else if (what === "replay") replay(tested.record, eventId, by, tested.now);
+          else if (what === "discard") discard(tested.record, eventId, by, tested.now);
           else {
-            const lease = ground.next();
+            const lease = tested.next();
             if (lease === null || what === "die") continue;
             const attempt = (lease.steps.main?.attempts ?? 0) + 1;
             const failed = { name: "main", attempt, error: long };
-            if (n % 3 === 0) ground.finish(lease.slot, { kind: "done" });
+            if (n % 3 === 0) tested.finish(lease.slot, { kind: "done" });
             else if (n % 3 === 1)
-              ground.finish(lease.slot, { kind: "retry", delayMs: 10 }, [
+              tested.finish(lease.slot, { kind: "retry", delayMs: 10 }, [
                 { ...failed, kind: "failed", delayMs: 10 },
               ]);
             else
-              ground.finish(lease.slot, { kind: "held", reason: "exhausted", detail: long, tell: [] }, [
+              tested.finish(lease.slot, { kind: "held", reason: "exhausted", detail: long, tell: [] }, [
                 { ...failed, kind: "given-up", reason: "exhausted" },
               ]);
           }
         }
-        if (ground.record === null) throw new Error("no record");
-        const text = encodeRecord(ground.record);
+        if (tested.record === null) throw new Error("no record");
+        const text = encodeRecord(tested.record);
         greatest = Math.max(greatest, text.length);
         expect(text.length).toBeLessThan(GREATEST);
         expect(isUnreadable(decodeRecord(text))).toBe(false);
-        expect(ground.record.slots).toHaveProperty(SUCCESS);
+        expect(tested.record.slots).toHaveProperty(SUCCESS);
       }),
       { numRuns: 60 },
     );

@@ -1,80 +1,80 @@
 import { describe, expect, it } from "vitest";
 import { discard, replay } from "../../../src/inbox/record/decisions.ts";
 import { isFinished } from "../../../src/inbox/record/record.ts";
-import { DAY, event, FAILED, Ground, KEY, PENDING, running, SUCCESS } from "./ground.ts";
+import { DAY, event, FAILED, KEY, PENDING, RecordUnderTest, running, SUCCESS } from "./record-under-test.ts";
 
 describe("a person's decision", () => {
   /** Held after its handlers, of which one was done. */
-  function held(): Ground {
-    const ground = running();
-    ground.finish(SUCCESS, { kind: "held", reason: "rejected", detail: "no", tell: [] }, [
+  function held(): RecordUnderTest {
+    const tested = running();
+    tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: "no", tell: [] }, [
       { name: "first", kind: "done", attempt: 1 },
       { name: "second", kind: "given-up", attempt: 1, error: "no", reason: "rejected" },
     ]);
-    return ground;
+    return tested;
   }
   const decision = { by: "ops", note: "fixed" };
 
   it("to replay makes it wait again, without the steps that were not done, and counts", () => {
-    const ground = held();
-    expect(replay(ground.record, KEY + SUCCESS, decision, 2_000)).toBe("decided");
-    expect(ground.slot(SUCCESS)).toMatchObject({ state: "waiting", told: false, replays: 1 });
-    const { work } = ground.slot(SUCCESS);
+    const tested = held();
+    expect(replay(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("decided");
+    expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", told: false, replays: 1 });
+    const { work } = tested.slot(SUCCESS);
     expect(Object.keys(work?.steps ?? {})).toEqual(["first"]);
     expect(work).toMatchObject({ dueAt: 2_000, dueInMs: 0, only: null });
     expect(work?.history.at(-1)).toEqual({ at: 2_000, what: "replay 1", by: "ops", note: "fixed" });
-    expect(replay(ground.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
+    expect(replay(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
   });
 
   it("to replay a PENDING that was overtaken meanwhile ends it", () => {
-    const ground = running(event("PENDING"));
-    ground.finish(PENDING, { kind: "held", reason: "rejected", detail: null, tell: [] });
-    ground.accept(event("SUCCESS"));
-    expect(ground.slot(PENDING).state).toBe("held");
-    expect(replay(ground.record, KEY + PENDING, decision, 2_000)).toBe("overtaken");
-    expect(ground.slot(PENDING)).toMatchObject({ state: "stale", work: null });
+    const tested = running(event("PENDING"));
+    tested.finish(PENDING, { kind: "held", reason: "rejected", detail: null, tell: [] });
+    tested.accept(event("SUCCESS"));
+    expect(tested.slot(PENDING).state).toBe("held");
+    expect(replay(tested.record, KEY + PENDING, decision, 2_000)).toBe("overtaken");
+    expect(tested.slot(PENDING)).toMatchObject({ state: "stale", work: null });
   });
 
   it("to replay some handlers forgets that those were done", () => {
-    const ground = held();
-    replay(ground.record, KEY + SUCCESS, { ...decision, handlers: ["first"] }, 2_000);
-    expect(ground.slot(SUCCESS).work?.steps).toEqual({});
-    expect(ground.slot(SUCCESS).work?.only).toEqual(["first"]);
-    const begun = ground.begin(SUCCESS, { now: 2_000 });
+    const tested = held();
+    replay(tested.record, KEY + SUCCESS, { ...decision, handlers: ["first"] }, 2_000);
+    expect(tested.slot(SUCCESS).work?.steps).toEqual({});
+    expect(tested.slot(SUCCESS).work?.only).toEqual(["first"]);
+    const begun = tested.begin(SUCCESS, { now: 2_000 });
     expect(begun).toMatchObject({ kind: "leased", lease: { only: ["first"], mode: "run" } });
   });
 
   it("to replay takes the lease from whoever is being told", () => {
-    const ground = held();
-    ground.slot(SUCCESS).told = false;
-    const begun = ground.begin(SUCCESS);
+    const tested = held();
+    tested.slot(SUCCESS).told = false;
+    const begun = tested.begin(SUCCESS);
     if (begun.kind !== "leased") throw new Error(begun.kind);
-    replay(ground.record, KEY + SUCCESS, decision, 2_000);
-    expect(ground.finish(SUCCESS, { kind: "told" })).toEqual({ kind: "lost" });
+    replay(tested.record, KEY + SUCCESS, decision, 2_000);
+    expect(tested.finish(SUCCESS, { kind: "told" })).toEqual({ kind: "lost" });
   });
 
   it("to replay or discard is refused where nothing is held", () => {
-    const ground = running();
+    const tested = running();
     expect(replay(null, KEY + SUCCESS, decision, 2_000)).toBe("missing");
-    expect(replay(ground.record, KEY + FAILED, decision, 2_000)).toBe("missing");
-    expect(replay(ground.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
+    expect(replay(tested.record, KEY + FAILED, decision, 2_000)).toBe("missing");
+    expect(replay(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
     expect(discard(null, KEY + SUCCESS, decision, 2_000)).toBe("missing");
-    expect(discard(ground.record, KEY + FAILED, decision, 2_000)).toBe("missing");
-    expect(discard(ground.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
-    const waiting = new Ground();
+    expect(discard(tested.record, KEY + FAILED, decision, 2_000)).toBe("missing");
+    expect(discard(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
+    const waiting = new RecordUnderTest();
     waiting.accept(event("SUCCESS"));
     expect(replay(waiting.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
   });
 
   it("to discard leaves copies duplicates, and remembers who and why", () => {
-    const ground = held();
-    ground.slot(SUCCESS).told = false;
-    ground.begin(SUCCESS);
-    expect(discard(ground.record, KEY + SUCCESS, decision, 2_000)).toBe("decided");
-    expect(ground.record).toMatchObject({ lease: null, expiresAt: 2_000 + DAY });
-    expect(ground.slot(SUCCESS)).toMatchObject({ state: "discarded", work: null });
-    expect(ground.accept(event("SUCCESS"))).toMatchObject({ outcome: "duplicate", reason: null });
-    expect(ground.life(SUCCESS)).toMatchObject({
+    const tested = held();
+    tested.slot(SUCCESS).told = false;
+    tested.begin(SUCCESS);
+    expect(discard(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("decided");
+    expect(tested.record).toMatchObject({ lease: null, expiresAt: 2_000 + DAY });
+    expect(tested.slot(SUCCESS)).toMatchObject({ state: "discarded", work: null });
+    expect(tested.accept(event("SUCCESS"))).toMatchObject({ outcome: "duplicate", reason: null });
+    expect(tested.life(SUCCESS)).toMatchObject({
       state: "discarded",
       history: [
         { at: 1_000, what: "accepted" },
@@ -86,10 +86,10 @@ describe("a person's decision", () => {
   });
 
   it("about one slot leaves the lease of another alone", () => {
-    const ground = running(event("SUCCESS"));
-    ground.accept(event("FAILED"));
-    discard(ground.record, KEY + FAILED, decision, 1_010);
-    expect(ground.record?.lease?.slot).toBe(SUCCESS);
+    const tested = running(event("SUCCESS"));
+    tested.accept(event("FAILED"));
+    discard(tested.record, KEY + FAILED, decision, 1_010);
+    expect(tested.record?.lease?.slot).toBe(SUCCESS);
     const other = running(event("SUCCESS"));
     other.accept(event("FAILED"));
     replay(other.record, KEY + FAILED, decision, 1_010);
@@ -97,7 +97,7 @@ describe("a person's decision", () => {
   });
 
   it("can be made on its whole life", () => {
-    const ground = held();
+    const tested = held();
     const steps = {
       first: { attempts: 1, state: "done", dueAt: 0, dueInMs: 0, error: null, reason: null },
       second: { attempts: 1, state: "given-up", dueAt: 0, dueInMs: 0, error: "no", reason: "rejected" },
@@ -130,16 +130,16 @@ describe("a person's decision", () => {
         { at: 1_000, what: "held: rejected" },
       ],
     };
-    expect(ground.life(SUCCESS)).toEqual(life);
+    expect(tested.life(SUCCESS)).toEqual(life);
   });
 
   it("is not asked for where nothing is held", () => {
-    const ground = running();
-    if (ground.record === null) throw new Error("no record");
-    expect(ground.life(SUCCESS)).toMatchObject({ heldAt: null, revision: null });
-    expect(isFinished(ground.record)).toBe(false);
-    ground.finish(SUCCESS, { kind: "done" });
-    expect(ground.life(SUCCESS)).toMatchObject({
+    const tested = running();
+    if (tested.record === null) throw new Error("no record");
+    expect(tested.life(SUCCESS)).toMatchObject({ heldAt: null, revision: null });
+    expect(isFinished(tested.record)).toBe(false);
+    tested.finish(SUCCESS, { kind: "done" });
+    expect(tested.life(SUCCESS)).toMatchObject({
       state: "done",
       reason: null,
       detail: null,

@@ -10,7 +10,7 @@ import {
   finishedClaims,
   type ReferenceClaim,
 } from "../../../src/inbox/record/reference-claim.ts";
-import { DAY, event, FAILED, type Ground, KEY, running, SUCCESS } from "./ground.ts";
+import { DAY, event, FAILED, KEY, type RecordUnderTest, running, SUCCESS } from "./record-under-test.ts";
 
 const NOW = 1_000;
 const claiming = event("SUCCESS", { referenceKey: "r" });
@@ -85,35 +85,35 @@ describe("a claim of a reference", () => {
 
 describe("the claims of a record", () => {
   /** A SUCCESS that is done, whose reference was claimed. */
-  function done(): Ground {
-    const ground = running(claiming);
-    if (ground.record !== null) ground.record.claims = { r: "t1" };
-    expect(ground.finish(SUCCESS, { kind: "done" })).toMatchObject({
+  function done(): RecordUnderTest {
+    const tested = running(claiming);
+    if (tested.record !== null) tested.record.claims = { r: "t1" };
+    expect(tested.finish(SUCCESS, { kind: "done" })).toMatchObject({
       closing: { claims: { r: "t1" }, expiresAt: NOW + DAY },
     });
-    return ground;
+    return tested;
   }
 
   it("may expire once nothing in it is unfinished", () => {
-    const ground = running(claiming);
-    if (ground.record !== null) ground.record.claims = { r: "t1" };
-    ground.accept(event("FAILED"));
-    expect(ground.finish(SUCCESS, { kind: "done" })).toMatchObject({ kind: "ended", closing: null });
-    expect(ground.slot(FAILED)).toMatchObject({ state: "held" });
+    const tested = running(claiming);
+    if (tested.record !== null) tested.record.claims = { r: "t1" };
+    tested.accept(event("FAILED"));
+    expect(tested.finish(SUCCESS, { kind: "done" })).toMatchObject({ kind: "ended", closing: null });
+    expect(tested.slot(FAILED)).toMatchObject({ state: "held" });
   });
 
   it("are prolonged before a finished record lives longer: for good by what is held, else as long as the record", () => {
-    const ground = done();
-    const before = finishedClaims(ground.record as IdempotencyRecord);
+    const tested = done();
+    const before = finishedClaims(tested.record as IdempotencyRecord);
     const prolong = (): readonly ReferenceClaim[] =>
-      claimsToProlong(before, ground.record as IdempotencyRecord, event("FAILED"));
+      claimsToProlong(before, tested.record as IdempotencyRecord, event("FAILED"));
     expect(prolong()).toEqual([]);
-    ground.accept(event("PENDING", { signedAt: NOW + DAY }));
+    tested.accept(event("PENDING", { signedAt: NOW + DAY }));
     const [longer] = prolong();
     expect(longer).toMatchObject({ key: "r", owner: KEY, spent: "t1" });
-    expect(longer?.until).toBeGreaterThanOrEqual(ground.record?.expiresAt ?? Number.POSITIVE_INFINITY);
-    ground.accept(event("FAILED"));
+    expect(longer?.until).toBeGreaterThanOrEqual(tested.record?.expiresAt ?? Number.POSITIVE_INFINITY);
+    tested.accept(event("FAILED"));
     expect(prolong()).toMatchObject([{ key: "r", until: null, spent: "t1" }]);
-    expect(claimsToProlong(null, ground.record as IdempotencyRecord, event("FAILED"))).toEqual([]);
+    expect(claimsToProlong(null, tested.record as IdempotencyRecord, event("FAILED"))).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { control } from "../../../../merchant.ts";
+import { control } from "../../../../application.ts";
 
 export const GET = control;
 export const POST = control;

@@ -1,5 +1,5 @@
 import { paymentCallbacks } from "@payhooks/next";
-import { inContextOf, REQUEST_HEADER } from "../../../../merchant.ts";
+import { inContextOf, REQUEST_HEADER } from "../../../../application.ts";
 import { receiver } from "../../../receivers.ts";
 
 const handler = paymentCallbacks(receiver("plain"));

@@ -1,21 +1,21 @@
 import type { RecordStore } from "@payhooks/core/inbox";
 import { memoryStore } from "@payhooks/core/inbox";
 import { fakeClock } from "@payhooks/core/testing";
-import { type Ground, type GroundKind, withOverrides } from "./rig.ts";
+import { type FixtureKind, type InboxFixture, withOverrides } from "./rig.ts";
 import { skippingClock } from "./skipping-clock.ts";
 
 const BOUNDS = { maxRecords: 5_000, maxUnfinished: 5_000 };
 
-export const memoryKind: GroundKind = { timeTravel: true, endsWithProcess: true };
-export const sharedMemoryKind: GroundKind = { timeTravel: true, endsWithProcess: false };
+export const memoryKind: FixtureKind = { timeTravel: true, endsWithProcess: true };
+export const sharedMemoryKind: FixtureKind = { timeTravel: true, endsWithProcess: false };
 
 /** Two processes on one memory are an impossible thing, but they hold the suite against the simplest inbox. */
-export function memoryGround(): Ground {
+export function memoryInboxFixture(): InboxFixture {
   const clock = fakeClock();
-  return groundOn(clock, (ms) => clock.advance(ms));
+  return fixtureOn(clock, (ms) => clock.advance(ms));
 }
 
-function groundOn(clock: Ground["clock"], advance: Ground["advance"]): Ground {
+function fixtureOn(clock: InboxFixture["clock"], advance: InboxFixture["advance"]): InboxFixture {
   // Closed with its last process only.
   const store = withOverrides<RecordStore>(memoryStore({ environment: clock, ...BOUNDS }), {
     close: async () => {},
@@ -31,10 +31,10 @@ function groundOn(clock: Ground["clock"], advance: Ground["advance"]): Ground {
 }
 
 /** The same as if it outlived its processes, and as if it were out of reach by a way: answers come a turn later. */
-export function sharedMemoryGround(): Ground {
+export function sharedMemoryInboxFixture(): InboxFixture {
   const { clock, advance } = skippingClock();
-  const ground = groundOn(clock, advance);
-  const { store } = ground.open();
+  const fixture = fixtureOn(clock, advance);
+  const { store } = fixture.open();
   const notes = new Map<string, string>();
   const distant = withOverrides<RecordStore>(store, {
     durability: "host",
@@ -47,7 +47,7 @@ export function sharedMemoryGround(): Ground {
     writeNote: async (name, text) => void notes.set(name, text),
   });
   return {
-    ...ground,
+    ...fixture,
     ...sharedMemoryKind,
     open: () => ({ store: distant }),
     async advance(ms) {

@@ -61,7 +61,7 @@ export const lookedUp = (status: string, amount: string): VerifiedEvent => {
 };
 
 /** One record, and what is done to it at a time that goes on by itself. */
-export class Ground {
+export class RecordUnderTest {
   record: IdempotencyRecord | null = null;
   now = 1_000;
 
@@ -131,10 +131,10 @@ export class Ground {
 }
 
 /** An event that was taken, by the owner `w`. */
-export function running(given: VerifiedEvent = event("SUCCESS")): Ground {
-  const ground = new Ground();
-  ground.accept(given);
-  const begun = ground.begin(given.slot);
+export function running(given: VerifiedEvent = event("SUCCESS")): RecordUnderTest {
+  const tested = new RecordUnderTest();
+  tested.accept(given);
+  const begun = tested.begin(given.slot);
   if (begun.kind !== "leased") throw new Error(begun.kind);
-  return ground;
+  return tested;
 }

@@ -4,7 +4,7 @@ import { createPool } from "mysql2";
 import { environmentOf } from "../../packages/core/src/time/environment.ts";
 import { pause } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
-import type { Ground } from "./rig.ts";
+import type { InboxFixture } from "./rig.ts";
 
 /** Short, since here time is real; long enough for a process that gets little of a busy machine. */
 const LEASE_MS = 1_500;
@@ -12,11 +12,11 @@ const LEASE_MS = 1_500;
 /** Well below a lease. */
 const REST_MS = 120;
 
-let grounds = 0;
+let fixtures = 0;
 
 /** Fresh data: tables of its own. A process that is cut off loses its connections, and gets no new ones. */
-export function mysqlGround(url: string): Ground {
-  const prefix = `contract_${process.pid}_${++grounds}`;
+export function mysqlInboxFixture(url: string): InboxFixture {
+  const prefix = `contract_${process.pid}_${++fixtures}`;
   const cuts: (() => void)[] = [];
   return {
     clock: environmentOf(),

@@ -3,7 +3,7 @@ import type { Cluster, Redis } from "ioredis";
 import { environmentOf } from "../../packages/core/src/time/environment.ts";
 import { pause } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
-import type { Ground, GroundKind } from "./rig.ts";
+import type { FixtureKind, InboxFixture } from "./rig.ts";
 
 /** Short, since here time is real; long enough for a process that gets little of a busy machine. */
 const LEASE_MS = 1_500;
@@ -12,13 +12,13 @@ const LEASE_MS = 1_500;
 const REST_MS = 120;
 
 /** No days pass: here time is real. */
-export const redisKind: GroundKind = { timeTravel: false, endsWithProcess: false };
+export const redisKind: FixtureKind = { timeTravel: false, endsWithProcess: false };
 
-let grounds = 0;
+let fixtures = 0;
 
 /** Fresh data on a running Redis: keys of its own. Every process has connections of its own, which `cut` breaks. */
-export function redisGround(connect: () => Redis | Cluster): Ground {
-  const prefix = `contract-${process.pid}-${++grounds}`;
+export function redisInboxFixture(connect: () => Redis | Cluster): InboxFixture {
+  const prefix = `contract-${process.pid}-${++fixtures}`;
   const closes: (() => void)[] = [];
   return {
     ...redisKind,

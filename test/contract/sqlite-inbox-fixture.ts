@@ -3,16 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RecordStore } from "@payhooks/core/inbox";
 import { type SqliteHandle, sqliteStore } from "@payhooks/core/sqlite";
-import { type Ground, type GroundKind, withOverrides } from "./rig.ts";
+import { type FixtureKind, type InboxFixture, withOverrides } from "./rig.ts";
 import { skippingClock } from "./skipping-clock.ts";
 
 /** The contract does not test the death of a machine. So the file can be on a disk in memory, which saves a thousand fsyncs. */
 const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
-export const sqliteKind: GroundKind = { timeTravel: true, endsWithProcess: false };
+export const sqliteKind: FixtureKind = { timeTravel: true, endsWithProcess: false };
 
 /** Every process opens the file anew. Commits come at the end of a turn, so that time moves on only after some. */
-export function sqliteGround(open: (file: string) => SqliteHandle): Ground {
+export function sqliteInboxFixture(open: (file: string) => SqliteHandle): InboxFixture {
   const { clock, advance } = skippingClock();
   const folder = mkdtempSync(join(MEMORY_DISK, "payhooks-contract-"));
   const handles = new Set<SqliteHandle>();

@@ -4,7 +4,7 @@ import pg from "pg";
 import { environmentOf } from "../../packages/core/src/time/environment.ts";
 import { pause } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
-import type { Ground } from "./rig.ts";
+import type { InboxFixture } from "./rig.ts";
 
 /** Short, since here time is real; long enough for a process that gets little of a busy machine. */
 const LEASE_MS = 1_500;
@@ -12,7 +12,7 @@ const LEASE_MS = 1_500;
 /** Well below a lease. */
 const REST_MS = 120;
 
-let grounds = 0;
+let fixtures = 0;
 
 /** One process's way to the data, and what breaks it. */
 interface Way {
@@ -59,8 +59,8 @@ export function waysToPglite(database: PGlite): () => Way {
 }
 
 /** Fresh data: a schema of its own. */
-export function postgresGround(connect: () => Way): Ground {
-  const schema = `contract_${process.pid}_${++grounds}`;
+export function postgresInboxFixture(connect: () => Way): InboxFixture {
+  const schema = `contract_${process.pid}_${++fixtures}`;
   const cuts: (() => void)[] = [];
   return {
     clock: environmentOf(),
