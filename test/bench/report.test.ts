@@ -60,10 +60,10 @@ describe("the table of a framework", () => {
 
 describe("the page of details", () => {
   it("has a section, its date and its chart for each version of Node", () => {
-    const page = pages(null, [results, { ...results, node: "24.21.0" }]).get("performance-details.md");
+    const page = pages(null, [results, { ...results, node: "24.21.0" }]).get("../test/bench/results.md");
     expect(page?.match(/^## Node \d+$/gm)).toEqual(["## Node 20", "## Node 24"]);
     expect(page).toContain("Node 24.21.0, 2 cores, 2026-11-21, at a load of 2.0.");
-    expect(page).toContain("(performance/node-24.svg)");
+    expect(page).toContain("(../../docs/performance/node-24.svg)");
   });
 });
 

@@ -58,7 +58,8 @@ export function groupTable(group: GroupFigures): string {
 }
 
 const PAGE = "performance.md";
-const DETAILS = "performance-details.md";
+/** The details lie beside the bench. As the page, it is named from the documentation's folder. */
+const DETAILS = "../test/bench/results.md";
 const DOCS = fileURLToPath(new URL("../../docs", import.meta.url));
 const CHARTS = `${DOCS}/performance`;
 const README = fileURLToPath(new URL("../../README.md", import.meta.url));
@@ -117,7 +118,7 @@ function renderVersion(results: Results): string {
     `## Node ${majorOf(results)}`,
     `Node ${node}, ${cores} cores, ${measuredOn}, at a load of ${load.toFixed(1)}.`,
     goalTable(goals),
-    `![Processor time per request on Node ${majorOf(results)}](performance/${chartName(results)})`,
+    `![Processor time per request on Node ${majorOf(results)}](../../docs/performance/${chartName(results)})`,
     ...groups.map(groupTable),
     table(["a finished record", "bytes"], bytes),
     ...(parts === undefined ? [] : [partTable(parts)]),
@@ -189,7 +190,7 @@ const MEANING = `## What it means for you
 
 const DETAILS_INTRODUCTION = `# Performance in detail
 
-This page has what [performance](${PAGE}) leaves out: the goals beside code written by hand, and what Payhooks costs on top
+This page has what [performance](../../docs/${PAGE}) leaves out: the goals beside code written by hand, and what Payhooks costs on top
 of a framework and the signature check. \`npm run bench\` measures it and writes both pages. [How to read it](#how-to-read-it)
 explains the words in the tables.`;
 

@@ -99,7 +99,7 @@ describe("the two pages", () => {
     [...(pages(found, [], null).get(name) ?? "").matchAll(/^## (.*)$/gm)].map(([, title]) => title);
 
   it("open with the comparison, once there is one", () => {
-    for (const name of ["performance.md", "performance-details.md"]) {
+    for (const name of ["performance.md", "../test/bench/results.md"]) {
       expect(sections(results, name)[0]).toBe("Compared with code written by hand");
       expect(sections(null, name)[0]).not.toBe("Compared with code written by hand");
     }
@@ -109,7 +109,7 @@ describe("the two pages", () => {
     const written = pages(results, [], null);
     expect(written.get("performance.md")).toMatch(/^\| ours, memory /m);
     expect(written.get("performance.md")).not.toContain("verdict");
-    expect(written.get("performance-details.md")).toMatch(/^\| ours, SQLite ÷ by hand/m);
+    expect(written.get("../test/bench/results.md")).toMatch(/^\| ours, SQLite ÷ by hand/m);
   });
 });
 

@@ -75,7 +75,7 @@ export function byHandSection({ node, cores, load, measuredOn, handlers }: ByHan
 function verdicts(handlers: readonly HandlerFigures[]): string {
   const goals = handlers.flatMap((figures) => figures.goals);
   const met = goals.filter(({ verdict }) => verdict === "met");
-  return `We have set goals for how ours compares with each of these ways: ${met.length} of ${goals.length} are met. [The\ndetails](performance-details.md#compared-with-code-written-by-hand) show each goal with its figure.`;
+  return `We have set goals for how ours compares with each of these ways: ${met.length} of ${goals.length} are met. [The\ndetails](../test/bench/results.md#compared-with-code-written-by-hand) show each goal with its figure.`;
 }
 
 /** The goals of the comparison, and how it was made. */
