@@ -222,7 +222,7 @@ describe("POST /api/v2/payment/direct", () => {
       status: "ERROR",
       message: expect.stringContaining(field),
       error_code: "INVALID_REQUEST",
-      errors: { [field]: expect.stringContaining(message) },
+      errors: { [field]: [expect.stringContaining(message)] },
       data: {
         message: expect.stringContaining(field),
         errors: [{ field, message: expect.stringContaining(message) }],

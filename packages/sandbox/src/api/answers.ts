@@ -23,7 +23,8 @@ export function failure(
   message: string,
   problems: readonly Problem[] = [],
 ): Response {
-  const errors = Object.fromEntries(problems.map((problem) => [problem.field, problem.message]));
+  const errors: Record<string, string[]> = {};
+  for (const { field, message: what } of problems) errors[field] = [...(errors[field] ?? []), what];
   const hasErrors = problems.length > 0;
   return c.json(
     {
