@@ -66,7 +66,8 @@ export async function check(context) {
 beforeAll(async () => {
   const tarballs = await pack(packages, app);
   const ofPeers = ["react", "react-dom", "reflect-metadata", "rxjs"];
-  const peers = [...ADAPTERS.flatMap((adapter) => adapter.peers), ...ofPeers].map((name) => [
+  const ofCore = ["@opentelemetry/api"];
+  const peers = [...ADAPTERS.flatMap((adapter) => adapter.peers), ...ofPeers, ...ofCore].map((name) => [
     name,
     readManifest(join(root, "test/node_modules", name)).version,
   ]);
@@ -87,7 +88,7 @@ beforeAll(async () => {
   );
 }, 600_000);
 
-afterAll(() => rmSync(app, { recursive: true, force: true }));
+afterAll(() => rmSync(app, { recursive: true, force: true }), 60_000);
 
 const GOOD = {
   empty: [],
