@@ -10,7 +10,7 @@ import { packagesIn, readManifest, root } from "./workspace.ts";
  */
 const LAYERS: readonly (readonly string[])[] = [
   ["entry"],
-  ["testing", "http", "otel", "alerts"],
+  ["testing", "http", "otel", "alerts", "shadow"],
   ["metrics"],
   ["receiver"],
   ["effects"],

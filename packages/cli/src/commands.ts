@@ -7,6 +7,7 @@ import { moveCommand } from "./move/command.ts";
 import { resealCommand } from "./reseal/command.ts";
 import { sandboxCommand } from "./sandbox/sandbox-command.ts";
 import { sendCommand } from "./send/command.ts";
+import { shadowCommand } from "./shadow/command.ts";
 import { verifyCommand } from "./verify/command.ts";
 
 /** In the order of the help. */
@@ -20,4 +21,5 @@ export const COMMANDS: readonly Command[] = [
   migrateCommand,
   moveCommand,
   resealCommand,
+  shadowCommand,
 ];

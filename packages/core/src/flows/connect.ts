@@ -3,7 +3,7 @@ import { SPECIFIED_NAMES } from "../names/service-names.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { type ConnectEvent, DATA, objectOfEvent } from "../protocol/events.ts";
+import { type ConnectEvent, DATA, flowOfEvent, objectOfEvent } from "../protocol/events.ts";
 import {
   frozen,
   isUnwieldy,
@@ -20,6 +20,7 @@ import { isPending } from "../time/awaitable.ts";
 import { contentsOf } from "./contents.ts";
 import {
   entryOf,
+  eventNamed,
   eventOf,
   type Flow,
   keepReading,
@@ -217,6 +218,11 @@ export function connectFlow(
     },
     verify,
     read: readStored,
+    named(event, tenant, now) {
+      if (flowOfEvent(event.event) !== "connect" || (event.status ?? "") !== "") return null;
+      const origin = { flow: "connect", tenant, source: "webhook", receivedAt: now } as const;
+      return eventNamed(event, { status: "", rank: 1 }, origin, lifetimes);
+    },
     contents: contentsOf,
   };
 }

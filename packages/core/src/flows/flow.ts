@@ -117,6 +117,16 @@ export interface SourceTraits {
   check(event: SourceEvent): Promise<{ readonly event: SourceEvent } | { readonly issues: string }>;
 }
 
+/** An event of which nothing more is known than what tells it from others: another receiver has its delivery. */
+export interface NamedEvent {
+  /** `payTxnId`, `idempotency_key`, or the id that `read` of a source gives. */
+  readonly id: string;
+  /** The event's name, such as `DEPOSIT`. */
+  readonly event: string;
+  /** The payment's status, in the service's word or in ours; of a source, one of its `stages`. Left out if it has none. */
+  readonly status?: string | undefined;
+}
+
 /** A kind of deliveries: how they are verified and read. */
 export interface Flow {
   readonly name: FlowName;
@@ -132,6 +142,8 @@ export interface Flow {
   verify(delivery: Delivery, now: number): Verification | Answered | Promise<Verification | Answered>;
   /** Reads a stored delivery again, for a run. It was verified when it arrived. */
   read(stored: StoredDelivery): Reading;
+  /** An event that another receiver names, for the inbox. Null if the flow has no event of this name and status. */
+  named(event: NamedEvent, tenant: string, now: number): VerifiedEvent | null;
   /** Left out for the service's two flows. */
   readonly source?: SourceTraits;
   /** Shows a person a stored delivery. */
@@ -230,6 +242,18 @@ export function eventOf(
       : { subject: { key: subjectKeyFor(tenant, flow, subject.name), at: subject.at } }),
     delivery,
   };
+}
+
+/** What the inbox records for an event that another receiver names. It contradicts no delivery of the same event. */
+export function eventNamed(
+  { id, event: name }: NamedEvent,
+  { status, ...ranks }: Pick<CertainReading, "status" | "rank" | "lastRank">,
+  origin: Pick<StoredDelivery, "flow" | "tenant" | "source" | "receivedAt">,
+  lifetimes: Lifetimes,
+): VerifiedEvent {
+  const facts = { id, name, status, ...ranks, identity: {}, amount: null, signedAt: null, hold: null };
+  const delivery = { ...origin, content: new Uint8Array(0), signature: null, keyId: null };
+  return eventOf({ ...facts, reference: null, referenceId: null }, delivery, lifetimes);
 }
 
 /**

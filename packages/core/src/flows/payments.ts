@@ -6,7 +6,7 @@ import { normalizeAmount } from "../protocol/amount.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { flowOfEvent, type PaymentEvent, STATUS_RANK } from "../protocol/events.ts";
+import { flowOfEvent, type PaymentEvent, type PaymentStatus, STATUS_RANK } from "../protocol/events.ts";
 import { isUnwieldy, textOf, withoutPrototype } from "../protocol/json.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
@@ -22,6 +22,7 @@ import {
 import { contentsBy } from "./contents.ts";
 import {
   entryOf,
+  eventNamed,
   eventOf,
   type Flow,
   keepReading,
@@ -207,6 +208,13 @@ export function paymentsFlow(
     },
     verify,
     read: readStored,
+    named(event, tenant, now) {
+      const { status, listed } = listing(event.event, event.status ?? "", rules);
+      if (!listed) return null;
+      const rank = STATUS_RANK[status as PaymentStatus];
+      const origin = { flow: "payments", tenant, source: "callback", receivedAt: now } as const;
+      return eventNamed(event, { status, rank }, origin, lifetimes);
+    },
     contents: contentsBy(rules),
     async fromLookup(transaction, tenant, now) {
       const texts = textsOfLookup(transaction);

@@ -1,4 +1,4 @@
-import type { Accepted } from "../inbox/record/event.ts";
+import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { DeliveryEnd, DeliveryOutcome } from "./instrumentation.ts";
 
@@ -10,10 +10,12 @@ export interface Course {
   outcome: DeliveryOutcome;
   code: DeliveryErrorCode | null;
   accepted: Accepted | null;
+  /** Null until it is verified. */
+  event: VerifiedEvent | null;
 }
 
 export function newCourse(trace: string | null): Course {
-  return { trace, outcome: "answered", code: null, accepted: null };
+  return { trace, outcome: "answered", code: null, accepted: null, event: null };
 }
 
 /** The end of a delivery that was answered with this status. */

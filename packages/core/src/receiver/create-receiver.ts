@@ -32,6 +32,7 @@ import { sourceFlowsOf } from "../sources/known-sources.ts";
 import type { Sources } from "../sources/source.ts";
 import { Stopwatch } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
+import { checkTenant } from "./check-tenant.ts";
 import { checkedEvents } from "./checked-events.ts";
 import { guarded, type Instrumentation } from "./instrumentation.ts";
 import { type Endpoint, Intake } from "./intake.ts";
@@ -273,7 +274,7 @@ class MountedReceiver
     transaction: LookupTransaction,
     tenant: string | undefined,
   ): Promise<Ingested> {
-    checkTenant(flow, tenant);
+    checkTenant(flow, tenant, "ingest");
     await this.#lifecycle.prepare();
     const now = this.#clock.now();
     const { maxHeld } = this.#settings;
@@ -434,31 +435,6 @@ function notStarted(cause: unknown): string {
   return cause === null
     ? "the receiver is starting"
     : `the receiver has not started: ${describeError(cause)}`;
-}
-
-/**
- * Checks the tenant of a look-up. If a look-up were recorded under another tenant than its callback, its event would run a
- * second time.
- */
-function checkTenant({ hasTenants }: PaymentsFlow, tenant: string | undefined): void {
-  if (hasTenants && !tenant) {
-    throw new PayhooksError(
-      "ERR_OPTION_MISSING",
-      "ingest was given no tenant, but a resolver chooses the keys.",
-      {
-        fix: "Pass { tenant } as the resolver names it for this merchant, so that the look-up meets its callback.",
-      },
-    );
-  }
-  if (!hasTenants && tenant) {
-    throw new PayhooksError(
-      "ERR_OPTION_INVALID",
-      "ingest was given a tenant, but the receiver has fixed keys.",
-      {
-        fix: "Leave { tenant } out: with fixed keys, no event belongs to a tenant.",
-      },
-    );
-  }
 }
 
 function flowOff(flow: FlowName, option: string): never {

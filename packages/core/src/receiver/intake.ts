@@ -4,7 +4,8 @@ import type { Inbox, Runner } from "../inbox/inbox.ts";
 import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
 import type { Alerts } from "../notices/alerts.ts";
 import type { NoticeBoard } from "../notices/board.ts";
-import { type EventFacts, inboxError } from "../notices/notice.ts";
+import { type EventFacts, type Happening, inboxError } from "../notices/notice.ts";
+import { checkNames } from "../protocol/check-names.ts";
 import {
   type Delivery,
   type DeliveryHead,
@@ -22,8 +23,10 @@ import { isPending } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
 import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
 import { type Environment, ON_WORKERS } from "../time/environment.ts";
+import { checkTenant } from "./check-tenant.ts";
 import { type Course, endOf, newCourse } from "./course.ts";
-import type { Instrumentation } from "./instrumentation.ts";
+import { type ElsewhereEvent, type Marked, type MarkOptions, markHandled } from "./handled-elsewhere.ts";
+import type { DeliveryEnd, Instrumentation } from "./instrumentation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { ABOUT_TIME, likelyCauseOf } from "./likely-cause.ts";
 import type { Settings } from "./options.ts";
@@ -46,9 +49,23 @@ export interface Endpoint {
    * With it, a background receiver that does not run yet is started, within the deadline. Without it, such a receiver answers
    * 503 `ERR_NOT_STARTED`.
    */
-  receive(delivery: Delivery, options?: { readonly mounted?: boolean | undefined }): Promise<Reply>;
+  receive(delivery: Delivery, options?: ReceiveOptions): Promise<Reply>;
   /** The answer if the adapter could not get the bytes. `why` goes to the log only. */
   refuse(code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply;
+  /**
+   * Ends an event that another receiver has handled, without a call of its handlers here: copies of it are duplicates from then on. It
+   * need not have been delivered to this receiver. For a move from one receiver to another.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for an event that the flow does not have; `ERR_OPTION_MISSING` without a tenant if
+   * a resolver chooses the keys; `ERR_CLOSING` after `close()`; or what the inbox throws. After that, nobody knows whether it is marked.
+   */
+  markHandled(event: ElsewhereEvent, options?: MarkOptions): Promise<Marked>;
+}
+
+/** Options of {@link Endpoint.receive}. */
+export interface ReceiveOptions {
+  readonly mounted?: boolean | undefined;
+  /** Called once, before the answer, with what became of the delivery. `event`: null if it is not authentic. */
+  readonly onEnd?: ((end: DeliveryEnd, event: VerifiedEvent | null) => void) | undefined;
 }
 
 /** The parts of the receiver that the intake uses. */
@@ -123,8 +140,18 @@ export class Intake {
         const reason = this.#findObstacle();
         return reason === null ? null : refuse(...reason, remoteAddress);
       },
-      receive: (delivery, options) => this.#answer(flow, delivery, options?.mounted === true),
+      receive: (delivery, options = {}) => this.#answer(flow, delivery, options),
       refuse,
+      markHandled: async (event, options = {}) => {
+        const { lifecycle, inbox, environment, notices, settings } = this.#parts;
+        checkNames("markHandled", options, { certain: true });
+        checkTenant(flow, event.tenant, "markHandled");
+        const notify = (notice: Happening): void => notices.post(notice);
+        const timeoutMs = settings.acceptTimeoutMs;
+        return lifecycle.during(() =>
+          markHandled({ flow, inbox, environment, timeoutMs, notify }, event, options),
+        );
+      },
     };
   }
 
@@ -142,14 +169,14 @@ export class Intake {
     await new Promise<void>((resolve) => environment.soon(resolve));
   }
 
-  async #answer(flow: Flow, delivery: Delivery, mounted: boolean): Promise<Reply> {
+  async #answer(flow: Flow, delivery: Delivery, options: ReceiveOptions): Promise<Reply> {
     this.#unanswered++;
     const { instrumentation } = this.#parts;
     try {
       const receiving =
         instrumentation === null
-          ? this.#receive(flow, delivery, mounted, null)
-          : this.#receiveObserved(instrumentation, flow, delivery, mounted);
+          ? this.#receiveTold(flow, delivery, options)
+          : this.#receiveObserved(instrumentation, flow, delivery, options);
       return this.#last(await receiving);
     } finally {
       this.#unanswered--;
@@ -161,7 +188,7 @@ export class Intake {
     instrumentation: Instrumentation,
     flow: Flow,
     delivery: Delivery,
-    mounted: boolean,
+    options: ReceiveOptions,
   ): Promise<Reply> {
     const observation = instrumentation.delivery({
       flow: flow.name,
@@ -169,7 +196,7 @@ export class Intake {
     });
     const course = newCourse(observation.trace);
     try {
-      const reply = await observation.run(() => this.#receive(flow, delivery, mounted, course));
+      const reply = await observation.run(() => this.#receiveTold(flow, delivery, options, course));
       observation.end(endOf(course, reply.status));
       return reply;
     } catch (error) {
@@ -177,6 +204,20 @@ export class Intake {
       observation.end(endOf(course, ANSWER_STATUS[course.code]));
       throw error;
     }
+  }
+
+  /** Receives a delivery, and tells the caller what became of it if it asks. */
+  async #receiveTold(
+    flow: Flow,
+    delivery: Delivery,
+    { mounted = false, onEnd }: ReceiveOptions,
+    observed: Course | null = null,
+  ): Promise<Reply> {
+    if (onEnd === undefined) return this.#receive(flow, delivery, mounted, observed);
+    const course = observed ?? newCourse(null);
+    const reply = await this.#receive(flow, delivery, mounted, course);
+    onEnd(endOf(course, reply.status), course.event);
+    return reply;
   }
 
   /** Observes a request that is answered before its body is read. */
@@ -309,6 +350,7 @@ export class Intake {
       alerts.succeeded(flow.name);
       if (verification.ok === null) return verification.reply;
       isAuthentic = true;
+      if (course !== null) course.event = verification.reading.verified;
       const run = this.#runOf(delivery);
       const received = flow.source?.received ?? RECEIVED;
       const wanted = this.#wanted(flow, verification.reading, run);

@@ -2,6 +2,7 @@ import { contentsOf } from "../flows/contents.ts";
 import {
   type Answered,
   entryOf,
+  eventNamed,
   eventOf,
   type Flow,
   keepReading,
@@ -176,6 +177,14 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
     verify,
     read: (stored) =>
       keptReading(stored, made) ?? readingOf(stored, (header) => stored.headers?.[header] ?? null),
+    named(event, tenant, now) {
+      const { stageOf, lastStage } = made;
+      const { status = "" } = event;
+      const rank = stageOf === null ? 1 : stageOf.get(status);
+      if (rank === undefined || (stageOf === null && status !== "")) return null;
+      const ranks = stageOf === null ? { status, rank } : { status, rank, lastRank: lastStage };
+      return eventNamed(event, ranks, { flow: name, tenant, source: "webhook", receivedAt: now }, lifetimes);
+    },
     contents: contentsOf,
     source: {
       received: made.accepted === null ? RECEIVED : replyOf(made.accepted),

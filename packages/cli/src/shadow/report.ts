@@ -1,0 +1,217 @@
+/**
+ * What the journal of a shadow says, event by event. Each event is in one row, the gravest that it fits. A delivery without a certain
+ * event is in a row of its own, by the beginning of its body's hash.
+ */
+import type { ShadowLine } from "@payhooks/core/shadow";
+
+/** The rows of the report, in its order. */
+export const ROWS = {
+  both: {
+    title: "verified by both, and handled once by the old receiver",
+    advice: null,
+  },
+  pending: {
+    title: "a PENDING that the old receiver has accepted",
+    advice: null,
+  },
+  "refused-by-both": {
+    title: "deliveries that both refuse",
+    advice: null,
+  },
+  forged: {
+    title: "not authentic for Payhooks, but accepted by the old receiver",
+    advice:
+      "The old receiver may act on forgeries. If these are genuine, Payhooks has the wrong key, or not the exact bytes: save one, and try payhooks verify.",
+  },
+  twice: {
+    title: "handled more than once by the old receiver",
+    advice: "Look into your books. Payhooks would have run each of them once.",
+  },
+  "refused-by-old": {
+    title: "authentic, but refused by the old receiver",
+    advice: "They wait in the inbox, and run after the switch.",
+  },
+  unanswered: {
+    title: "authentic, and the old receiver gave no answer",
+    advice: "They wait in the inbox, and run after the switch.",
+  },
+  open: {
+    title: "accepted by the old receiver, which has not said that it handled them",
+    advice:
+      "They wait in the inbox, and run after the switch. Let the old queue run empty first. If your books have one all the same, erase it: payhooks events erase EVENT_ID --unfinished.",
+  },
+  copy: {
+    title: "taken for a copy by the old receiver, but new to Payhooks",
+    advice:
+      "They are held, and do not run. If your books have the event, discard it. If not, the old receiver has lost it: replay it after the switch.",
+  },
+  "only-old": {
+    title: "handled by the old receiver, and never delivered to Payhooks",
+    advice:
+      "That is usual for what it accepted before the shadow began: no copy of these runs after the switch. Any other is a delivery that Payhooks did not get, or a forgery.",
+  },
+  held: {
+    title: "authentic, but held by Payhooks",
+    advice: "They do not run before a person decides. The reason says why.",
+  },
+  "refused-by-payhooks": {
+    title: "accepted by the old receiver, but refused by Payhooks for another reason than its signature",
+    advice: "After the switch the service gets this answer. The code is in docs/reference/errors.md.",
+  },
+  "not-recorded": {
+    title: "not recorded, since Payhooks could not take them at that time",
+    advice: "Look at the inbox and at the load. After the switch the service sends such deliveries again.",
+  },
+  "not-marked": {
+    title: "not marked: the inbox did not learn what the old receiver did with them",
+    advice:
+      "Do not switch yet. Call handled for each of them again. Otherwise copies of them may run after the switch.",
+  },
+} as const;
+
+export type Row = keyof typeof ROWS;
+
+/** An event, or a delivery without one, in a row. */
+export interface Entry {
+  readonly flow: string;
+  readonly tenant: string | null;
+  /** Null if the delivery has no event that is certain. */
+  readonly id: string | null;
+  readonly event: string | null;
+  readonly status: string | null;
+  readonly eventId: string | null;
+  /** The beginning of the SHA-256 of a body. */
+  readonly body: string | null;
+  /** The reason for which it is held, the code of a refusal, or how often it was handled. */
+  readonly why: string | null;
+  /** When the journal first has it, in milliseconds since the epoch. */
+  readonly at: number;
+}
+
+export interface Report {
+  readonly from: number | null;
+  readonly until: number | null;
+  readonly deliveries: number;
+  readonly rows: Readonly<Record<Row, readonly Entry[]>>;
+}
+
+type DeliveryLine = Extract<ShadowLine, { type: "delivery" }>;
+type EventNames = NonNullable<DeliveryLine["event"]>;
+
+/** What the journal has of one event. */
+interface Seen {
+  readonly names: EventNames;
+  at: number;
+  eventId: string | null;
+  readonly deliveries: DeliveryLine[];
+  handled: number;
+  /** The last line about each mark says whether it was made. */
+  readonly unmarked: Set<string>;
+}
+
+export function reportOf(lines: readonly ShadowLine[]): Report {
+  const inOrder = [...lines].sort((a, b) => a.at - b.at);
+  const rows = Object.fromEntries(Object.keys(ROWS).map((row) => [row, [] as Entry[]])) as Record<
+    Row,
+    Entry[]
+  >;
+  const events = new Map<string, Seen>();
+  const bodies = new Map<string, DeliveryLine[]>();
+  let deliveries = 0;
+  for (const line of inOrder) {
+    if (line.type === "delivery") {
+      // A challenge of a source, or an event that nobody wants, is no difference.
+      if (line.outcome === "answered" || line.outcome === "unwanted") continue;
+      deliveries++;
+    }
+    if (line.type === "delivery" && (line.event === null || isHeld(line))) {
+      const key = JSON.stringify([line.flow, line.eventId ?? line.body]);
+      bodies.set(key, [...(bodies.get(key) ?? []), line]);
+      continue;
+    }
+    const { event } = line;
+    if (event === null) continue;
+    const key = JSON.stringify([event.flow, event.tenant, event.id, event.event, event.status]);
+    let seen = events.get(key);
+    if (seen === undefined) {
+      seen = { names: event, at: line.at, eventId: null, deliveries: [], handled: 0, unmarked: new Set() };
+      events.set(key, seen);
+    }
+    add(seen, line);
+  }
+  for (const seen of events.values()) rows[rowOf(seen)].push(entryOf(seen));
+  for (const same of bodies.values()) {
+    const row = rowOfBody(same);
+    const [first] = same;
+    if (row !== null && first !== undefined) rows[row].push(entryOfBody(same, first));
+  }
+  return { from: inOrder[0]?.at ?? null, until: inOrder.at(-1)?.at ?? null, deliveries, rows };
+}
+
+/** The rows that a person should look at, and that have something. */
+export function differencesIn({ rows }: Report): readonly Row[] {
+  return (Object.keys(ROWS) as Row[]).filter((row) => ROWS[row].advice !== null && rows[row].length > 0);
+}
+
+function add(seen: Seen, line: ShadowLine): void {
+  switch (line.type) {
+    case "delivery":
+      seen.deliveries.push(line);
+      break;
+    case "handled":
+      seen.handled++;
+      break;
+    case "marked":
+      if (line.state === null) seen.unmarked.add(line.as);
+      else seen.unmarked.delete(line.as);
+  }
+  if (line.type !== "handled") seen.eventId ??= line.eventId;
+}
+
+function isHeld({ outcome, reason }: DeliveryLine): boolean {
+  return outcome === "held" || (outcome === "duplicate" && reason !== null && reason !== "rejected");
+}
+
+function rowOf({ names, deliveries, handled, unmarked }: Seen): Row {
+  const recorded = deliveries.filter(({ code }) => code === null);
+  const did = (answer: DeliveryLine["old"]): boolean => deliveries.some(({ old }) => old === answer);
+  if (unmarked.size > 0) return "not-marked";
+  if (handled > 1) return "twice";
+  if (handled === 1) return recorded.length === 0 ? "only-old" : "both";
+  if (recorded.length === 0) return deliveries.some(isForAWhile) ? "not-recorded" : "refused-by-payhooks";
+  const [first] = recorded;
+  const isNew = first?.outcome === "new" || first?.outcome === "progress";
+  if (isNew && first.old === "duplicate") return "copy";
+  if (did("accepted") || did("duplicate")) return names.status === "PENDING" ? "pending" : "open";
+  return did(null) ? "unanswered" : "refused-by-old";
+}
+
+/** Payhooks could not take it, and would have asked the service to send it again. */
+function isForAWhile({ status }: DeliveryLine): boolean {
+  return status >= 500;
+}
+
+/** The row of deliveries with the same body, or with the same event that is held. Null if another delivery of it was recorded. */
+function rowOfBody(same: readonly DeliveryLine[]): Row | null {
+  const [first] = same;
+  if (first === undefined) return null;
+  if (same.some(isHeld)) return "held";
+  const wanted = same.some(({ old }) => old === "accepted" || old === "duplicate");
+  const { code } = same.at(-1) ?? first;
+  if (same.every(isForAWhile)) return "not-recorded";
+  if (!wanted) return "refused-by-both";
+  return code?.startsWith("ERR_SIGNATURE_") === true ? "forged" : "refused-by-payhooks";
+}
+
+function entryOf({ names, at, eventId, deliveries, handled }: Seen): Entry {
+  const code = deliveries.every((line) => line.code !== null) ? (deliveries.at(-1)?.code ?? null) : null;
+  const why = handled > 1 ? `${handled} times` : handled === 0 ? code : null;
+  return { ...names, eventId, body: null, why, at };
+}
+
+function entryOfBody(same: readonly DeliveryLine[], first: DeliveryLine): Entry {
+  const { flow, event, eventId, body, at } = first;
+  const last = same.at(-1) ?? first;
+  const { tenant = null, id = null, event: name = null, status = null } = event ?? {};
+  return { flow, tenant, id, event: name, status, eventId, body, why: last.reason ?? last.code, at };
+}

@@ -1,0 +1,31 @@
+import type { Flow } from "../flows/flow.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+
+/**
+ * Checks the tenant of an event that comes without a signature: from a look-up, or from another receiver. If it were recorded under
+ * another tenant than its delivery, it would run a second time.
+ *
+ * @param method the method of the receiver that was given it.
+ * @throws PayhooksError `ERR_OPTION_MISSING` or `ERR_OPTION_INVALID`.
+ */
+export function checkTenant({ hasTenants, source }: Flow, tenant: string | undefined, method: string): void {
+  if (hasTenants && !tenant) {
+    throw new PayhooksError(
+      "ERR_OPTION_MISSING",
+      `${method} was given no tenant, but a resolver chooses the keys.`,
+      {
+        fix: "Pass { tenant } as the resolver names it for this merchant, so that the event meets its delivery.",
+      },
+    );
+  }
+  // What `read` of a source returns may name the tenant.
+  if (!hasTenants && tenant && source === undefined) {
+    throw new PayhooksError(
+      "ERR_OPTION_INVALID",
+      `${method} was given a tenant, but the receiver has fixed keys.`,
+      {
+        fix: "Leave { tenant } out: with fixed keys, no event belongs to a tenant.",
+      },
+    );
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Events that another receiver has handled. While a merchant moves from one receiver to another, both see the same deliveries. Here an
+ * event ends without a call of its handlers, so that its copies are recognised once the other receiver is gone.
+ */
+import type { Flow, NamedEvent } from "../flows/flow.ts";
+import type { Inbox, Lease, RunEnd, Runner } from "../inbox/inbox.ts";
+import type { SlotState } from "../inbox/record/event.ts";
+import { ONLY_TENANT } from "../inbox/record/keys.ts";
+import { type Ending, factsOf } from "../inbox/record/lease.ts";
+import type { Happening } from "../notices/notice.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import { isEntry } from "../protocol/held-reasons.ts";
+import { Stopwatch, sleep } from "../time/clock.ts";
+import type { Environment } from "../time/environment.ts";
+
+/** An event that another receiver has handled, or may have handled. */
+export interface ElsewhereEvent extends NamedEvent {
+  /** As the resolver names it, or as `read` of a source does. Left out if the event belongs to no tenant. */
+  readonly tenant?: string | undefined;
+}
+
+/** Options of `markHandled`. */
+export interface MarkOptions {
+  /**
+   * False: the other receiver has taken a delivery of the event for a copy, and nobody knows whether it has handled the first one. An
+   * event that waits is then held for a person, as `rejected`. A later call without this option discards it. Default true.
+   */
+  readonly certain?: boolean | undefined;
+}
+
+/** What became of an event that another receiver has handled. */
+export interface Marked {
+  readonly eventId: string;
+  /** `done`, unless the event had ended otherwise, or is held. */
+  readonly state: SlotState | null;
+}
+
+/** What this takes from the receiver. */
+export interface ElsewhereParts {
+  readonly flow: Flow;
+  readonly inbox: Inbox;
+  readonly environment: Environment;
+  /** For how long an event is tried that another call is ending. */
+  readonly timeoutMs: number;
+  notify(notice: Happening): void;
+}
+
+const DOUBT =
+  "another receiver took a delivery of it for a copy, and has not said that it handled it: look into its books, then discard or replay it";
+
+const AGAIN_MS = 20;
+
+/**
+ * Ends an event without a call of its handlers. If the inbox does not know it, it is recorded first.
+ *
+ * @throws PayhooksError as `markHandled` of an endpoint.
+ */
+export async function markHandled(
+  parts: ElsewhereParts,
+  given: ElsewhereEvent,
+  { certain = true }: MarkOptions,
+): Promise<Marked> {
+  const { flow, inbox, environment, timeoutMs } = parts;
+  const event = flow.named(given, given.tenant ?? ONLY_TENANT, environment.now());
+  if (event === null || given.id === "") throw unknownEvent(flow, given);
+  const runner = runnerFor(parts, certain);
+  const time = new Stopwatch(environment);
+  for (;;) {
+    const { handled, eventId } = await inbox.accept(event, { handle: runner });
+    const state = (await handled)?.state ?? null;
+    if (state === "held" && certain && (await isDoubted(inbox, eventId))) {
+      await inbox.events.discard(eventId, { by: "the other receiver", note: "it has handled the event" });
+      return { eventId, state: "discarded" };
+    }
+    const isBusy = state === "waiting" || state === "running";
+    if (!isBusy || time.elapsedMs >= timeoutMs) return { eventId, state };
+    await sleep(environment, AGAIN_MS);
+  }
+}
+
+async function isDoubted({ events }: Inbox, eventId: string): Promise<boolean> {
+  const event = await events.get(eventId);
+  return event?.reason === "rejected" && event.detail === DOUBT;
+}
+
+/** A runner that calls no handler. */
+function runnerFor({ flow, notify }: ElsewhereParts, certain: boolean): Runner {
+  async function endingOf(lease: Lease): Promise<Ending> {
+    const { mode, verdict, delivery } = lease.data;
+    // The onHeld handlers of an event that is held are for the receiver that will run events.
+    if (mode === "tell" || isEntry(verdict)) return { kind: "released" };
+    if (!certain) return { kind: "held", reason: "rejected", detail: DOUBT, tell: [] };
+    const { verified } = flow.read(delivery);
+    const place = verified.subject === undefined ? "mine" : await lease.takeSubject(verified);
+    if (place === "busy") return { kind: "released" };
+    return { kind: place === "overtaken" ? "stale" : "done" };
+  }
+  return {
+    async run(lease): Promise<RunEnd> {
+      const ending = await endingOf(lease);
+      const written = (): void => {
+        if (ending.kind !== "held") return;
+        const { reason, detail } = ending;
+        notify({ type: "held", ...factsOf(lease.data), reason, detail });
+      };
+      return { ending, changes: [], written };
+    },
+    firstStep: () => null,
+    handlersOf: () => [],
+    notify,
+  };
+}
+
+function unknownEvent({ name }: Flow, { event, status }: ElsewhereEvent): PayhooksError {
+  const given = [event, status]
+    .map((text) => JSON.stringify(String(text).slice(0, 40)))
+    .join(" with the status ");
+  return new PayhooksError(
+    "ERR_OPTION_INVALID",
+    `The flow ${name} has no event ${given}, or the id is empty.`,
+    {
+      fix: 'Give markHandled { id, event, status } as the delivery has them: { id: payTxnId, event: "DEPOSIT", status: "SUCCESS" }. Only events with statuses have one.',
+    },
+  );
+}

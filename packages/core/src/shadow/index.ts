@@ -1,0 +1,8 @@
+/**
+ * A receiver that runs in the shadow of another one: it verifies and records what the other one handles.
+ *
+ * @module
+ */
+
+export type { OldAnswer, ShadowLine } from "./line.ts";
+export { type Shadow, type ShadowDelivery, type ShadowEvent, type ShadowOptions, shadow } from "./shadow.ts";

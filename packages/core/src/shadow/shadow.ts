@@ -1,0 +1,244 @@
+/**
+ * Payhooks beside an old receiver, which still answers and acts. Each delivery goes to both. Payhooks verifies and records it, and its
+ * answer goes nowhere. The old one says what it did. If it has handled an event, the event ends here too, so that no copy of it runs after
+ * the switch. If it has not, the event waits, and the handlers run it then. Nothing here may break the old receiver: what fails is
+ * written to the journal.
+ */
+import type { VerifiedEvent } from "../inbox/record/event.ts";
+import { ONLY_TENANT } from "../inbox/record/keys.ts";
+import { consoleLogger } from "../notices/logger.ts";
+import { factsOfThrown } from "../notices/thrown.ts";
+import { checkNames } from "../protocol/check-names.ts";
+import type { DeliveryHead } from "../protocol/delivery.ts";
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import type { FlowName } from "../protocol/events.ts";
+import type { ElsewhereEvent } from "../receiver/handled-elsewhere.ts";
+import type { DeliveryEnd } from "../receiver/instrumentation.ts";
+import type { Endpoint } from "../receiver/intake.ts";
+import { type AnyReceiver, endpointOf, type SourceNameOf } from "../receiver/receiver.ts";
+import { sha256 } from "../signature/sha256.ts";
+import { sleep, systemClock } from "../time/clock.ts";
+import type { EventNames, OldAnswer, ShadowLine } from "./line.ts";
+
+/** Options of {@link shadow}. */
+export interface ShadowOptions {
+  /**
+   * Gets each line of the journal, with its line end: append it to a file. It names events by their ids, and holds nothing else of
+   * them. `payhooks shadow` makes the report of it.
+   */
+  readonly journal: (line: string) => void;
+}
+
+/** A delivery, as the old receiver got it. */
+export interface ShadowDelivery {
+  /** The headers of the request, such as Node's `request.headers`. */
+  readonly headers:
+    | DeliveryHead["headers"]
+    | Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The bytes of the body, exactly as they arrived. */
+  readonly rawBody: Uint8Array;
+  /** Path and query, if the verifier of a source needs them. */
+  readonly url?: string | undefined;
+  /** A hint for the resolver, like the option `tenant` of an adapter. */
+  readonly tenant?: string | undefined;
+}
+
+/** An event that the old receiver has handled. */
+export interface ShadowEvent extends ElsewhereEvent {
+  /** Default `payments`. */
+  readonly flow?: FlowName | undefined;
+}
+
+/** What the old receiver calls. Nothing of it throws or rejects. */
+export interface Shadow<Mounted extends AnyReceiver = AnyReceiver> {
+  /**
+   * Gives Payhooks a delivery, beside the old receiver or before it. Its answer is not needed. Resolves once Payhooks has recorded the
+   * event and the old receiver has answered.
+   *
+   * @param old what the old receiver did with it. A promise that rejects means that it gave no answer.
+   */
+  delivered(
+    source: SourceNameOf<Mounted> | "payments" | "connect",
+    delivery: ShadowDelivery,
+    old: OldAnswer | PromiseLike<OldAnswer>,
+  ): Promise<void>;
+  /**
+   * Says that the old receiver has handled an event: call it after its effect. Resolves to true once Payhooks knows, so that no copy runs
+   * after the switch. Otherwise it resolves to false after at most some seconds, and Payhooks tries again until the receiver closes.
+   */
+  handled(event: ShadowEvent): Promise<boolean>;
+}
+
+const AGAIN_MIN_MS = 200;
+const AGAIN_MAX_MS = 10_000;
+
+/**
+ * Runs a receiver in the shadow of an old one. The receiver needs `run: "elsewhere"`, and a durable inbox. For the switch, take the shadow
+ * and `run` out: the same inbox then knows what the old receiver has handled.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` if the receiver could run its handlers, or for a `journal` that is no function.
+ * @example const beside = shadow(receiver, { journal: (line) => appendFileSync("shadow.jsonl", line) });
+ */
+export function shadow<Mounted extends AnyReceiver>(
+  receiver: Mounted,
+  options: ShadowOptions,
+): Shadow<Mounted> {
+  checkNames("shadow", options, { journal: true });
+  if (typeof options.journal !== "function") {
+    throw new PayhooksError("ERR_OPTION_INVALID", "The journal of a shadow is not a function.", {
+      fix: 'Give journal: (line) => appendFileSync("shadow.jsonl", line).',
+    });
+  }
+  if (runOf(receiver) !== "elsewhere") {
+    throw new PayhooksError("ERR_OPTION_INVALID", "A receiver in the shadow must not run its handlers.", {
+      fix: 'Give its createReceiver run: "elsewhere" until the switch.',
+    });
+  }
+  let isTold = false;
+  /** A failure of the shadow itself, such as a disk that is full, is told once: it would come with each delivery. */
+  const tell = (error: unknown): void => {
+    if (!isTold)
+      consoleLogger.error("the shadow has failed, and its report is incomplete", factsOfThrown(error));
+    isTold = true;
+  };
+  const write = (line: ShadowLine): void => {
+    try {
+      options.journal(`${JSON.stringify(line)}\n`);
+    } catch (error) {
+      tell(error);
+    }
+  };
+
+  /** Marks an event, and tries again in the background if that fails. True if it is marked. */
+  async function mark(
+    endpoint: Endpoint,
+    event: ElsewhereEvent,
+    as: "handled" | "doubtful",
+    failures = 0,
+  ): Promise<boolean> {
+    const names = namesOf(endpoint.flow, event);
+    try {
+      const { eventId, state } = await endpoint.markHandled(event, { certain: as === "handled" });
+      const isOpen = state === "waiting" || state === "running";
+      write({
+        type: "marked",
+        at: systemClock.now(),
+        as,
+        event: names,
+        eventId,
+        state: isOpen ? null : state,
+      });
+      if (!isOpen) return true;
+    } catch (error) {
+      write({ type: "marked", at: systemClock.now(), as, event: names, eventId: null, state: null });
+      if (isPayhooksError(error) && FINAL.has(error.code)) return false;
+    }
+    const pauseMs = Math.min(AGAIN_MIN_MS * 2 ** failures, AGAIN_MAX_MS);
+    void sleep(systemClock, pauseMs).then(() => mark(endpoint, event, as, failures + 1));
+    return false;
+  }
+
+  async function delivered(flow: FlowName, given: ShadowDelivery, old: unknown): Promise<void> {
+    const endpoint = endpointOf(receiver, flow);
+    const [{ end, verified }, answer] = await Promise.all([received(endpoint, given), answerOf(old)]);
+    // An event that is held for what was signed is found by its eventId alone.
+    const event = verified === null || verified.rank === null ? null : eventIn(verified);
+    const { outcome, status, code, reason, eventId } = end;
+    write({
+      type: "delivery",
+      at: systemClock.now(),
+      flow,
+      body: digestOf(given.rawBody),
+      old: answer,
+      status,
+      outcome,
+      code,
+      reason,
+      eventId,
+      event: event === null ? null : namesOf(flow, event),
+    });
+    const isNew = outcome === "new" || outcome === "progress";
+    if (event !== null && answer === "duplicate" && isNew) await mark(endpoint, event, "doubtful");
+  }
+
+  return {
+    delivered: (source, delivery, old) => delivered(source, delivery, old).catch(tell),
+    async handled(given) {
+      try {
+        const { flow = "payments", ...event } = given;
+        const endpoint = endpointOf(receiver, flow);
+        write({ type: "handled", at: systemClock.now(), event: namesOf(flow, event) });
+        return await mark(endpoint, event, "handled");
+      } catch (error) {
+        tell(error);
+        return false;
+      }
+    },
+  };
+}
+
+/** To try again is no use. */
+const FINAL: ReadonlySet<string> = new Set(["ERR_CLOSING", "ERR_OPTION_INVALID", "ERR_OPTION_MISSING"]);
+
+/** The option `run` of a receiver. All of its endpoints have the same. */
+function runOf(receiver: AnyReceiver): Endpoint["run"] {
+  const [source] = Object.keys(receiver.sources);
+  if (source !== undefined) return endpointOf(receiver, source).run;
+  try {
+    return receiver.payments.run;
+  } catch {
+    return receiver.connect.run;
+  }
+}
+
+/** What became of a delivery here. */
+interface Received {
+  readonly end: DeliveryEnd;
+  /** Null if it is not authentic. */
+  readonly verified: VerifiedEvent | null;
+}
+
+async function received(endpoint: Endpoint, given: ShadowDelivery): Promise<Received> {
+  const { headers, rawBody, url = "", tenant } = given;
+  if (!(rawBody instanceof Uint8Array)) {
+    const code = "ERR_BODY_CONSUMED";
+    const { status } = endpoint.refuse(code, "the old receiver gave a body that is not bytes");
+    return { end: { outcome: "refused", status, code, eventId: null, reason: null }, verified: null };
+  }
+  const delivery = { method: "POST", url, headers: headersOf(headers), rawBody, tenant };
+  return new Promise((resolve, reject) => {
+    endpoint.receive(delivery, { onEnd: (end, verified) => resolve({ end, verified }) }).catch(reject);
+  });
+}
+
+function headersOf(given: ShadowDelivery["headers"]): DeliveryHead["headers"] {
+  if (typeof given.get === "function") return given as DeliveryHead["headers"];
+  const fields = new Map<string, string>();
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== undefined)
+      fields.set(name.toLowerCase(), typeof value === "string" ? value : value.join(", "));
+  }
+  return fields;
+}
+
+/** Null: the old receiver gave no answer, or one that is not known. */
+async function answerOf(old: unknown): Promise<OldAnswer | null> {
+  try {
+    const answer = await old;
+    return answer === "accepted" || answer === "duplicate" || answer === "refused" ? answer : null;
+  } catch {
+    return null;
+  }
+}
+
+function eventIn({ id, name, status, delivery: { tenant } }: VerifiedEvent): ElsewhereEvent {
+  return { id, event: name, status, ...(tenant === ONLY_TENANT ? {} : { tenant }) };
+}
+
+function namesOf(flow: FlowName, { id, event, status = "", tenant }: ElsewhereEvent): EventNames {
+  return { flow, tenant: tenant ?? null, id, event, status };
+}
+
+function digestOf(body: unknown): string {
+  return body instanceof Uint8Array ? sha256(body, "hex").slice(0, 16) : "";
+}
