@@ -61,6 +61,7 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
     check: () => receiver.payments.check(head),
     receive: () => delivered("payments", callback()),
     refuse: () => receiver.payments.refuse("ERR_BODY_INCOMPLETE", "a test"),
+    markHandled: () => receiver.payments.markHandled({ id: "pay-1", event: "DEPOSIT", status: "SUCCESS" }),
     ingest: () => receiver.payments.ingest(lookUp()),
   };
   const connect: Record<keyof Receiver["connect"], () => unknown> = {
@@ -72,6 +73,7 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
     check: () => receiver.connect.check(head),
     receive: () => delivered("connect", webhook()),
     refuse: () => receiver.connect.refuse("ERR_BODY_INCOMPLETE", "a test"),
+    markHandled: () => receiver.connect.markHandled({ id: "evt_1", event: "settlement.approved" }),
   };
   const events: Record<keyof Receiver["events"], () => unknown> = {
     get: async () => ({ ...(await receiver.events.get(eventId)), delivery: null }),

@@ -137,6 +137,8 @@ describe.each(Object.keys(READERS))("what the command line prints for a %s", (re
     const other = file("{}", `other ${reader} ${HOSTILE}`);
     const ofOther = `sha256=${createHmac("sha256", secret).update("{}").digest("hex")}`;
     const noDatabase = file("this is no database", `no database ${reader} ${HOSTILE}`);
+    const names = { flow: HOSTILE, tenant: HOSTILE, id: HOSTILE, event: HOSTILE, status: HOSTILE };
+    const journal = file(`${JSON.stringify({ type: "handled", at: 1, event: names })}\n`);
     const send = ["--private-key", privateKey, "--to", `${app}/${HOSTILE}`, "--reference", HOSTILE, "--body"];
     const decision = ["--by", HOSTILE, "--note", HOSTILE];
     const commands: readonly (readonly string[])[] = [
@@ -169,6 +171,8 @@ describe.each(Object.keys(READERS))("what the command line prints for a %s", (re
       ["move", "--from", inbox, "--to", join(folder, `moved ${reader} ${HOSTILE}`), "--dry-run"],
       ["reseal", "--sqlite", inbox, "--seal-keys", sealKeys, "--dry-run"],
       ["reseal", "--sqlite", inbox, "--seal-keys", join(folder, HOSTILE)],
+      ["shadow", journal],
+      ["shadow", noDatabase],
       ["sandbox", "--port", "0", "--state", noDatabase],
       ["sandbox", "--port", "0", "--app", HOSTILE],
       ["sandbox", "--port", "0", "--", HOSTILE],

@@ -4,6 +4,7 @@ import { CliError, EXIT } from "../command-line/errors.ts";
 import { readText } from "../command-line/input.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
+import { timeOf } from "../events/event.ts";
 import { differencesIn, type Entry, type Report, ROWS, type Row, reportOf } from "./report.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -63,8 +64,8 @@ function readLine(text: string): ShadowLine | null {
 function print(report: Report, limit: number, { line, json, paint }: Terminal): void {
   const { from, until, deliveries, rows } = report;
   const differences = differencesIn(report);
-  json({ from: timeOf(from), until: timeOf(until), deliveries, differences });
-  line(`${deliveries} deliveries${from === null ? "" : `, ${timeOf(from)} to ${timeOf(until)}`}`);
+  json({ from: timeIn(from), until: timeIn(until), deliveries, differences });
+  line(`${deliveries} deliveries${from === null ? "" : `, ${timeIn(from)} to ${timeIn(until)}`}`);
   for (const row of Object.keys(ROWS) as Row[]) {
     const entries = rows[row];
     const { title, advice } = ROWS[row];
@@ -85,6 +86,10 @@ function print(report: Report, limit: number, { line, json, paint }: Terminal): 
   line(`\n${said}`);
 }
 
+function timeIn(at: number | null): string | null {
+  return at === null ? null : timeOf(at);
+}
+
 function describe({ flow, tenant, id, event, status, eventId, body, why, at }: Entry): string {
   const name = [id, event, status, tenant].filter((text) => text !== null && text !== "").join(" ");
   const place = id === null ? `${flow} body ${body === "" ? "not given as bytes" : body}` : name;
@@ -93,8 +98,4 @@ function describe({ flow, tenant, id, event, status, eventId, body, why, at }: E
     .filter((text) => text !== null)
     .map((text) => shown(String(text)))
     .join("  ");
-}
-
-function timeOf(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }

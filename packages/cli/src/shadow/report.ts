@@ -117,6 +117,10 @@ export function reportOf(lines: readonly ShadowLine[]): Report {
   >;
   const events = new Map<string, Seen>();
   const bodies = new Map<string, DeliveryLine[]>();
+  /** Bodies that Payhooks has recorded, perhaps not at the first delivery. */
+  const recorded = new Set(
+    inOrder.flatMap((line) => (line.type === "delivery" && line.code === null ? [line.body] : [])),
+  );
   let deliveries = 0;
   for (const line of inOrder) {
     if (line.type === "delivery") {
@@ -141,9 +145,9 @@ export function reportOf(lines: readonly ShadowLine[]): Report {
   }
   for (const seen of events.values()) rows[rowOf(seen)].push(entryOf(seen));
   for (const same of bodies.values()) {
-    const row = rowOfBody(same);
     const [first] = same;
-    if (row !== null && first !== undefined) rows[row].push(entryOfBody(same, first));
+    if (first === undefined || (first.eventId === null && recorded.has(first.body))) continue;
+    rows[rowOfBody(same)].push(entryOfBody(same, first));
   }
   return { from: inOrder[0]?.at ?? null, until: inOrder.at(-1)?.at ?? null, deliveries, rows };
 }
@@ -191,16 +195,14 @@ function isForAWhile({ status }: DeliveryLine): boolean {
   return status >= 500;
 }
 
-/** The row of deliveries with the same body, or with the same event that is held. Null if another delivery of it was recorded. */
-function rowOfBody(same: readonly DeliveryLine[]): Row | null {
-  const [first] = same;
-  if (first === undefined) return null;
+/** The row of deliveries with the same body, or with the same event that is held. */
+function rowOfBody(same: readonly DeliveryLine[]): Row {
   if (same.some(isHeld)) return "held";
   const wanted = same.some(({ old }) => old === "accepted" || old === "duplicate");
-  const { code } = same.at(-1) ?? first;
+  const code = same.at(-1)?.code;
   if (same.every(isForAWhile)) return "not-recorded";
   if (!wanted) return "refused-by-both";
-  return code?.startsWith("ERR_SIGNATURE_") === true ? "forged" : "refused-by-payhooks";
+  return code?.startsWith("ERR_SIGNATURE_") ? "forged" : "refused-by-payhooks";
 }
 
 function entryOf({ names, at, eventId, deliveries, handled }: Seen): Entry {
