@@ -288,6 +288,7 @@ describe("options that users can give", () => {
     MysqlStoreOptions: "those of mysqlInbox, without what the engine takes",
     PostgresStoreOptions: "those of postgresInbox, without what the engine takes",
     PagerDutyChannelOptions: "alerts.md shows each where it is needed",
+    ShadowOptions: "moving.md shows its one option where it is needed",
     WebhookChannelOptions: "alerts.md shows each where it is needed",
     SourceOptions: "any-sender.md shows each where it is needed",
     HmacOptions: "any-sender.md shows each where it is needed",

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { createReceiver } from "@payhooks/core";
 import { type OldAnswer, type Shadow, type ShadowLine, shadow } from "@payhooks/core/shadow";
 import { sqliteInbox } from "@payhooks/core/sqlite";
@@ -11,7 +12,7 @@ import {
 } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
-import { type Row, reportOf } from "../src/shadow/report.ts";
+import { ROWS, type Row, reportOf } from "../src/shadow/report.ts";
 import { file, folder } from "./support/files.ts";
 import { payhooks } from "./support/run.ts";
 
@@ -151,6 +152,13 @@ describe("payhooks shadow", () => {
 });
 
 describe("the report", () => {
+  it("has the rows that the guide explains, in the same order", () => {
+    const guide = readFileSync(new URL("../../../docs/guides/moving.md", import.meta.url), "utf8");
+    const [, table = ""] = guide.split("## The report");
+    const explained = [...table.matchAll(/^\| `([a-z-]+)`/gm)].map(([, row]) => row);
+    expect(explained).toEqual(Object.keys(ROWS));
+  });
+
   const linesOf = (texts: readonly string[]): ShadowLine[] => texts.map((text) => JSON.parse(text));
 
   it("forgets what was not recorded or not marked at first, and was later", async () => {

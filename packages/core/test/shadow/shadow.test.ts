@@ -185,6 +185,20 @@ describe("the switch", () => {
   });
 });
 
+describe("an event that the old receiver has handled without a word", () => {
+  it("is erased by a person who has seen it in the books, and does not run after the switch", async () => {
+    const { beside, lines, receiver, switched } = inTheShadow();
+    await beside.delivered("payments", callback("paid"), "accepted");
+    const [line] = lines;
+    const eventId = line?.type === "delivery" ? (line.eventId ?? "") : "";
+    await receiver.events.erase(eventId, { by: "amina", unfinished: true });
+    const { receiver: next, ran } = await switched();
+    expect(await send(next, callback("paid"))).toBe(200);
+    await expect.poll(async () => (await next.health()).waiting).toBe(0);
+    expect(ran).toEqual([]);
+  });
+});
+
 describe("a delivery that the old receiver takes for a copy, and that is new here", () => {
   it("is held for a person, who finds out whether it was handled", async () => {
     const { beside, receiver, switched } = inTheShadow();
