@@ -124,13 +124,13 @@ class Address {
 }
 
 interface Move {
-  /** Whether the old queue runs empty before the switch. */
+  /** The old queue runs empty before the switch. */
   readonly drains: boolean;
-  /** Whether the workers say what they have handled. */
+  /** The workers say what they have handled. */
   readonly marks: boolean;
-  /** Whether the service repeats what it knows to be acknowledged. It need not. */
+  /** The service repeats what it knows to be acknowledged. It need not. */
   readonly repeats?: boolean;
-  /** Whether Payhooks' Redis is away for a while. */
+  /** Payhooks' Redis is away for a while. */
   readonly outage?: boolean;
 }
 

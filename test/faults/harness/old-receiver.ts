@@ -15,7 +15,7 @@ export interface Job {
 const KEPT_SECONDS = 8 * 86_400;
 
 /**
- * What teams write by hand: a signature check, `SET NX` against copies, and a BullMQ queue whose worker handles the events after they
+ * A receiver as teams write it by hand: a signature check, `SET NX` against copies, and a BullMQ queue whose worker handles the events after they
  * were acknowledged. Each of its mistakes is one that such receivers have.
  */
 export class OldReceiver {

@@ -1,5 +1,5 @@
 /**
- * What the journal of a shadow says, event by event. Each event is in one row, the gravest that it fits. A delivery without a certain
+ * The journal of a shadow, event by event. Each event is in one row, the gravest that it fits. A delivery without a certain
  * event is in a row of its own, by the beginning of its body's hash.
  */
 import type { ShadowLine } from "@payhooks/core/shadow";
@@ -84,7 +84,7 @@ export interface Entry {
   readonly body: string | null;
   /** The reason for which it is held, the code of a refusal, or how often it was handled. */
   readonly why: string | null;
-  /** When the journal first has it, in milliseconds since the epoch. */
+  /** The first time that the journal has it, in milliseconds since the epoch. */
   readonly at: number;
 }
 
@@ -98,7 +98,7 @@ export interface Report {
 type DeliveryLine = Extract<ShadowLine, { type: "delivery" }>;
 type EventNames = NonNullable<DeliveryLine["event"]>;
 
-/** What the journal has of one event. */
+/** The lines of the journal about one event. */
 interface Seen {
   readonly names: EventNames;
   at: number;

@@ -244,7 +244,7 @@ export function eventOf(
   };
 }
 
-/** What the inbox records for an event that another receiver names. It contradicts no delivery of the same event. */
+/** The event that the inbox records if another receiver names it. It contradicts no delivery of the same event. */
 export function eventNamed(
   { id, event: name }: NamedEvent,
   { status, ...ranks }: Pick<CertainReading, "status" | "rank" | "lastRank">,

@@ -18,7 +18,7 @@ export function checkTenant({ hasTenants, source }: Flow, tenant: string | undef
       },
     );
   }
-  // What `read` of a source returns may name the tenant.
+  // The tenant of a source may come from its `read`.
   if (!hasTenants && tenant && source === undefined) {
     throw new PayhooksError(
       "ERR_OPTION_INVALID",

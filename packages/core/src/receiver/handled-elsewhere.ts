@@ -28,14 +28,14 @@ export interface MarkOptions {
   readonly certain?: boolean | undefined;
 }
 
-/** What became of an event that another receiver has handled. */
+/** The result of marking an event that another receiver has handled. */
 export interface Marked {
   readonly eventId: string;
   /** `done`, unless the event had ended otherwise, or is held. */
   readonly state: SlotState | null;
 }
 
-/** What this takes from the receiver. */
+/** The parts of the receiver that marking needs. */
 export interface ElsewhereParts {
   readonly flow: Flow;
   readonly inbox: Inbox;

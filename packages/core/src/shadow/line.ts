@@ -1,7 +1,7 @@
 import type { FlowName } from "../protocol/events.ts";
 
 /**
- * What the old receiver has done with a delivery. `accepted`: it took the event for new, and handles it. `duplicate`: it took the delivery
+ * How the old receiver has treated a delivery. `accepted`: it took the event for new, and handles it. `duplicate`: it took the delivery
  * for a copy, and does nothing. `refused`: it does not want it.
  */
 export type OldAnswer = "accepted" | "duplicate" | "refused";
@@ -27,7 +27,7 @@ export type ShadowLine =
       readonly body: string;
       /** Null: it gave no answer. */
       readonly old: OldAnswer | null;
-      /** What Payhooks would have answered. */
+      /** The answer that Payhooks would have given. */
       readonly status: number;
       readonly outcome: string;
       /** The code of a refusal; null if Payhooks accepted it. */

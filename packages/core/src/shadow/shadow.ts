@@ -49,7 +49,7 @@ export interface ShadowEvent extends ElsewhereEvent {
   readonly flow?: FlowName | undefined;
 }
 
-/** What the old receiver calls. Nothing of it throws or rejects. */
+/** The two calls that the old receiver makes. Neither throws or rejects. */
 export interface Shadow<Mounted extends AnyReceiver = AnyReceiver> {
   /**
    * Gives Payhooks a delivery, beside the old receiver or before it. Its answer is not needed. Resolves once Payhooks has recorded the
@@ -191,7 +191,7 @@ function runOf(receiver: AnyReceiver): Endpoint["run"] {
   }
 }
 
-/** What became of a delivery here. */
+/** The result of a delivery here. */
 interface Received {
   readonly end: DeliveryEnd;
   /** Null if it is not authentic. */
