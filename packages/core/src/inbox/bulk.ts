@@ -1,11 +1,10 @@
 /** Decisions about many events: which ones, how fast, and what became of each. */
-import { HELD_REASONS, type HeldReason } from "../protocol/held-reasons.ts";
+import { HELD_REASONS } from "../protocol/held-reasons.ts";
 import type { EventQuery } from "./event-query.ts";
-import type { Decided } from "./record/decisions.ts";
+import type { BulkReason, Decided } from "./record/decisions.ts";
 import type { StoredEvent } from "./record/life.ts";
 
-/** By what a bulk names events: see `reason` of {@link BulkFilter}. */
-export type BulkReason = HeldReason | "done" | "discarded" | "stale" | "unfinished";
+export type { BulkReason };
 
 /** Every reason that a bulk can name. */
 export const BULK_REASONS: Readonly<Record<BulkReason, unknown>> = {

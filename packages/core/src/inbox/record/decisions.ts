@@ -1,4 +1,4 @@
-import type { BulkReason } from "../bulk.ts";
+import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { overtake } from "./accept.ts";
 import { recordKeyOf, slotKeyOf } from "./event.ts";
 import { stateOf } from "./index-of.ts";
@@ -185,6 +185,9 @@ export function discard(
   end(record, slot, { at: now, what: "discarded", by, note });
   return "decided";
 }
+
+/** The names of reasons in a bulk: see `reason` of a `BulkFilter`. */
+export type BulkReason = HeldReason | "done" | "discarded" | "stale" | "unfinished";
 
 /**
  * By what a bulk names an event: why it is held; once it has ended, `stale`, `discarded`, or `done`, or the contradiction that it was
