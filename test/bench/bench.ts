@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: what Payhooks costs on top of a framework and the signature check, held against the goals of
  * goals.ts. `--quick` measures less and writes nothing, `--all` measures more, and on Node 24 too. `--node 24` runs the
- * server on that version alone. `--by-hand`, `--abuse`, `--redis`, `--sqlite`, `--effects`, `--backlog`, `--merchants`, `--burst`, `--seeing`, `--otel`, `--seal` and `--soak` are
+ * server on that version alone. `--by-hand`, `--abuse`, `--redis`, `--sqlite`, `--effects`, `--backlog`, `--merchants`, `--burst`, `--seeing`, `--otel`, `--seal`, `--sources` and `--soak` are
  * benches of their own.
  */
 import { availableParallelism, loadavg } from "node:os";
@@ -45,6 +45,7 @@ const { values: flags } = parseArgs({
     seeing: { type: "boolean", default: false },
     otel: { type: "boolean", default: false },
     seal: { type: "boolean", default: false },
+    sources: { type: "boolean", default: false },
     soak: { type: "boolean", default: false },
     postgres: { type: "boolean", default: false },
     events: { type: "string" },
@@ -77,6 +78,7 @@ if (flags.burst) await import("./burst.ts");
 if (flags.seeing) await import("./seeing.ts");
 if (flags.otel) await import("./otel.ts");
 if (flags.seal) await import("./seal.ts");
+if (flags.sources) await import("./sources.ts");
 if (flags.soak) await import("./soak.ts");
 const benchesOfTheirOwn = [
   flags["by-hand"],
@@ -90,6 +92,7 @@ const benchesOfTheirOwn = [
   flags.seeing,
   flags.otel,
   flags.seal,
+  flags.sources,
   flags.soak,
 ];
 if (!benchesOfTheirOwn.includes(true)) await withScope(main);

@@ -12,7 +12,8 @@ export type Scheme = "rsa" | "hmac";
 /**
  * What a server does with a delivery. `bare`: read the bytes and answer. `inline`: what a good developer writes by
  * hand, with a key that is read once. `pem`: what people write today, with the PEM text in every call. `least`: a bound
- * for ours, see least.ts. The others are ours, by inbox; `-accept` leaves the handlers to another process, so that only the accepting is measured.
+ * for ours, see least.ts. `source`: a ready source of ours, in memory, for the deliveries of a peer's sender. `peer`: that sender's
+ * own library. The others are ours, by inbox; `-accept` leaves the handlers to another process, so that only the accepting is measured.
  */
 export type Mode =
   | "bare"
@@ -25,6 +26,7 @@ export type Mode =
   | "sqlite-accept"
   | "redis"
   | "redis-accept"
+  | "source"
   | "peer";
 
 export interface Variant {

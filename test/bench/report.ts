@@ -16,6 +16,7 @@ import {
   VERSIONS,
 } from "./results.ts";
 import { readSeeing, type SeeingResults, seeingSection } from "./seeing-results.ts";
+import { readSources, type SourcesResults, sourcesSection } from "./sources-results.ts";
 import { figureOf, intervalOf, MODES, table } from "./table.ts";
 
 const FRAMEWORKS: Readonly<Record<FrameworkName, string>> = {
@@ -100,14 +101,27 @@ export function pages(
   byHand: ByHandResults | null,
   all: readonly Results[],
   seeing: SeeingResults | null = readSeeing(),
+  sources: SourcesResults | null = readSources(),
 ): ReadonlyMap<string, string> {
   const compared = byHand === null ? [] : [byHandSection(byHand)];
   const details = byHand === null ? [] : [byHandDetails(byHand)];
   const inside = seeing === null ? [] : [seeingSection(seeing)];
+  const senders = sources === null ? [] : [sourcesSection(sources)];
   const page = (...sections: readonly string[]): string => `${sections.join("\n\n")}\n`;
   return new Map([
     [PAGE, page(INTRODUCTION, ...compared, MEANING)],
-    [DETAILS, page(DETAILS_INTRODUCTION, ...details, ...all.map(renderVersion), ...inside, READING, REPEAT)],
+    [
+      DETAILS,
+      page(
+        DETAILS_INTRODUCTION,
+        ...details,
+        ...all.map(renderVersion),
+        ...senders,
+        ...inside,
+        READING,
+        REPEAT,
+      ),
+    ],
   ]);
 }
 
@@ -257,6 +271,10 @@ ${table(
     [
       "`npm run bench -- --sqlite`",
       "SQLite against memory; `--records 1000000` fills the file, `--folder` says on which disk",
+    ],
+    [
+      "`npm run bench -- --sources`",
+      "ready sources compared with their senders' own libraries and with the connect flow, in under 5 minutes",
     ],
   ],
 )}`;

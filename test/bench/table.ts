@@ -13,6 +13,7 @@ export const MODES: Readonly<Record<Mode, string>> = {
   "sqlite-accept": "ours, SQLite, accepting only",
   redis: "ours, Redis",
   "redis-accept": "ours, Redis, accepting only",
+  source: "our source, memory",
   peer: "another library",
 };
 

@@ -21,6 +21,7 @@ import { bareOnNode } from "./node.ts";
 import { mountPeer } from "./peers.ts";
 import { SamplingProfiler } from "./profile.ts";
 import { type Fresh, freshReceiver } from "./receiver.ts";
+import { sourceOnExpress } from "./source.ts";
 
 const surroundings = JSON.parse(process.argv[2] ?? "") as Surroundings;
 
@@ -86,6 +87,10 @@ async function serve({ framework, scheme, mode, peer, maxRecords }: Variant, pat
   if (mode === "least") return alone(on.byHand(path, leastCheck(scheme, surroundings, handle)));
   if (mode === "inline" || mode === "pem") {
     return alone(on.byHand(path, inlineCheck(mode, scheme, surroundings, handle)));
+  }
+  if (mode === "source") {
+    if (peer === undefined) throw new Error("a source is that of a sender");
+    return sourceOnExpress(path, peer, surroundings.secret, handle);
   }
   const fresh = await freshReceiver(mode, surroundings, handle, maxRecords);
   return { server: await on.ours(path, scheme, fresh.receiver), fresh };

@@ -17,7 +17,7 @@ export interface Fresh {
   end(): Promise<void>;
 }
 
-export type OurMode = Exclude<Mode, "bare" | "inline" | "pem" | "least" | "peer">;
+export type OurMode = Exclude<Mode, "bare" | "inline" | "pem" | "least" | "source" | "peer">;
 
 export async function freshReceiver(
   mode: OurMode,
