@@ -15,7 +15,13 @@ const BODIES: Readonly<Record<PeerName, () => object>> = {
     event: { type: "app_mention", user: "U7" },
     event_id: randomUUID(),
   }),
-  stripe: () => ({ id: `evt_${randomUUID()}`, object: "event", type: "payout.paid", data: { object: {} } }),
+  stripe: () => ({
+    id: `evt_${randomUUID()}`,
+    object: "event",
+    created: Math.floor(Date.now() / 1_000),
+    type: "payout.paid",
+    data: { object: {} },
+  }),
   standardwebhooks: () => ({ type: "settlement.approved", id: randomUUID() }),
   svix: () => ({ type: "settlement.approved", id: randomUUID() }),
 };
