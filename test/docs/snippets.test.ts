@@ -65,6 +65,14 @@ describe("the code in the documentation", () => {
     expect(program.errorsOf("wrong.ts")).toEqual([expect.stringContaining("'number' is not assignable")]);
   });
 
+  it("in any-sender.md has a source of one's own in at most 15 lines", () => {
+    const { blocks } = readDocument("docs/guides/any-sender.md");
+    const own = blocks.find(({ text }) => text.includes("const bank = source({"))?.text ?? "";
+    const [definition = ""] = /^const bank = source\(\{\n[\s\S]*?^\}\);$/m.exec(own) ?? [];
+    expect(definition).toContain("read: ");
+    expect(definition.split("\n").length).toBeLessThanOrEqual(15);
+  });
+
   it("in exactly-once.md begins with the example for PostgreSQL, to the letter", () => {
     const [shown] = readDocument("docs/guides/exactly-once.md").blocks;
     expect(shown?.text).toBe(readFileSync(join(root, "examples/postgres/src/exactly-once.ts"), "utf8"));
