@@ -274,7 +274,7 @@ ${table(
     ],
     [
       "`npm run bench -- --sources`",
-      "ready sources compared with their senders' own libraries and with the connect flow, in under 5 minutes",
+      "ready sources compared with their senders' own libraries and with the connect flow, in about 5 minutes",
     ],
   ],
 )}`;
