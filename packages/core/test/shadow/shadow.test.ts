@@ -108,6 +108,8 @@ describe("the switch", () => {
     const [paid, open, refused] = [callback("paid"), callback("open"), callback("refused")];
     await beside.delivered("payments", paid, "accepted");
     await beside.delivered("payments", open, "accepted");
+    // A copy of what both know is no doubt.
+    await beside.delivered("payments", open, "duplicate");
     await beside.delivered("payments", refused, "refused");
     expect(await beside.handled(handled("paid"))).toBe(true);
     const { receiver, ran } = await switched();
