@@ -50,6 +50,18 @@ describe("what the console says", () => {
     expect(wordsOf(await page.get("?state=running"))).toContain("No event is running.");
   });
 
+  it("says who has erased how many events, and names none of them", async () => {
+    const shop = await merchant();
+    await shop.callback({ referenceId: "order-of-amina" });
+    await shop.callback({ referenceId: "order-2" });
+    const page = await shop.open();
+    await page.get();
+    await shop.receiver.events.erase({ state: "finished" }, { by: "marta" });
+    const words = async () => wordsOf(await page.get());
+    await expect.poll(words).toMatch(/erased .*marta ?: 2 events, of which only the ids are left/);
+    expect(await words()).not.toContain("order-of-amina");
+  });
+
   it("does not take a store that is away for an empty one", async () => {
     const get = await away();
     const list = await get("");

@@ -31,6 +31,7 @@ export interface Entry {
 const LOGGED = [
   "replayed",
   "discarded",
+  "erased",
   "alert",
   "data-lost",
   "inbox-error",

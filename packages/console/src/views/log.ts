@@ -3,11 +3,12 @@ import { type Html, html, pill, type Tone } from "@payhooks/pages";
 import type { Activity, Entry } from "../activity/activity.ts";
 import { addressOf, type ConsoleQuery } from "../query.ts";
 import { redactionOf } from "../redaction/redaction.ts";
-import { moment, shown } from "./shown.ts";
+import { count, moment, shown } from "./shown.ts";
 
 const TONES: Readonly<Record<Entry["notice"]["type"], Tone>> = {
   replayed: "good",
   discarded: "",
+  erased: "",
   alert: "bad",
   "data-lost": "bad",
   "inbox-error": "bad",
@@ -38,6 +39,8 @@ function textOf(notice: Entry["notice"], query: ConsoleQuery, redact: readonly s
     case "replayed":
     case "discarded":
       return decision(notice, query, redact);
+    case "erased":
+      return html`${shown(notice.by)}: ${count(notice.count)} ${notice.count === 1 ? "event" : "events"}, of which only the ids are left${notice.count === 1 && html`: <a href="${addressOf(query, { eventId: notice.eventIds[0] ?? null })}">the event</a>`}`;
     case "alert":
       return notice.kind === "held-full"
         ? html`${notice.flow}: too many events are held, and further ones are refused.`

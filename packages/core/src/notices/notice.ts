@@ -60,6 +60,17 @@ export type Happening =
       readonly by: string;
       readonly note: string;
     }
+  /**
+   * A person erased events, at most 50 of them; a larger erasure has several of these notices. `eventIds` are digests, by which the
+   * events are still found. `name` is that of the erasure's report.
+   */
+  | {
+      readonly type: "erased";
+      readonly by: string;
+      readonly name: string;
+      readonly count: number;
+      readonly eventIds: readonly string[];
+    }
   /** A delivery was not accepted. `code` is that of the answer. `why` says more than the sender is told. */
   | {
       readonly type: "refused";

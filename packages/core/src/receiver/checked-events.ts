@@ -65,12 +65,29 @@ export function checkedEvents(
     erase: async (which, decision) => {
       checkWhich(which);
       checkNames("erase", decision, { by: true, unfinished: true, ...BULK });
-      return events.erase(which, decision);
+      const erased: string[] = [];
+      const tell = (name: string): void => {
+        const eventIds = erased.splice(0);
+        if (eventIds.length === 0) return;
+        notices.post({ type: "erased", by: decision.by, name, count: eventIds.length, eventIds });
+      };
+      let name = "";
+      const progress: BulkOptions["progress"] = (one, report) => {
+        name = report.name;
+        if (isDecided(one) && !report.dryRun) erased.push(one.eventId);
+        if (erased.length === ERASED_PER_NOTICE) tell(name);
+        decision.progress?.(one, report);
+      };
+      // If it fails on its way, what it has erased is told all the same.
+      return await events.erase(which, { ...decision, progress }).finally(() => tell(name));
     },
   };
 }
 
 type Told = "replayed" | "discarded";
+
+/** A notice is also a line of the log. */
+const ERASED_PER_NOTICE = 50;
 
 function isFilter(which: Which): which is BulkFilter & EventQuery {
   return typeof which !== "string" && !Array.isArray(which);

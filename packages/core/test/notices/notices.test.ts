@@ -80,6 +80,40 @@ describe("the observer", () => {
     });
   });
 
+  it("is told who has erased how many events, and which, even if the erasure failed on its way", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    for (let n = 0; n < 52; n++)
+      await t.post("payments", sign({ payTxnId: `tx-${n}`, referenceId: `order-${n}` }));
+    const { events } = t.receiver;
+    const now = { by: "ada", perSecond: Number.POSITIVE_INFINITY };
+    const erased = () => t.notices.filter((notice) => notice.type === "erased");
+    t.clock.advance(2);
+    const which = { state: "finished" } as const;
+    await events.erase(which, { ...now, dryRun: true });
+    await noticed();
+    expect(erased()).toEqual([]);
+    const gone: string[] = [];
+    const failing = events.erase(which, {
+      ...now,
+      progress: ({ eventId }) => {
+        if (gone.push(eventId) === 51) throw new Error("the audit log is full");
+      },
+    });
+    await expect(failing).rejects.toMatchObject({ code: "ERR_INBOX_UNAVAILABLE" });
+    const { name } = await events.erase(which, now);
+    await noticed();
+    expect(erased().map(({ by, count }) => ({ by, count }))).toEqual(
+      [50, 1, 1].map((count) => ({ by: "ada", count })),
+    );
+    expect(
+      erased()
+        .flatMap(({ eventIds }) => eventIds)
+        .slice(0, 51),
+    ).toEqual(gone);
+    expect(erased().at(-1)).toMatchObject({ name });
+    expect(JSON.stringify(erased())).not.toMatch(/order-|tx-/);
+  });
+
   it("that throws changes no answer and no run, and is written to the log", async () => {
     const t = await setUp({ payments: { publicKey } });
     t.receiver.observe(() => {

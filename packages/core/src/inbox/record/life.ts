@@ -84,6 +84,7 @@ export interface ReplayDecision extends Decision {
 
 /** The person who erases, and the events to erase. */
 export interface EraseDecision {
+  /** The person who erases. Nothing is kept of it but the `erased` notice. */
   readonly by: string;
   /** Also erases events that wait or are held: they are discarded first, and never run. Default false. */
   readonly unfinished?: boolean | undefined;
