@@ -1,4 +1,6 @@
 /** Cases about an inbox's view of one event afterwards, and of all events together. */
+import type { EventQuery } from "@payhooks/core";
+import { eachEvent } from "@payhooks/core/inbox";
 import { resplitPair } from "@payhooks/core/testing";
 import { expect } from "vitest";
 import { depositOf, merchantOn } from "./merchant-receiver.ts";
@@ -173,5 +175,65 @@ export const lifeCases: readonly ContractCase[] = [
       code: "ERR_OPTION_INVALID",
     });
     await expect(events.list({ limit: 0 })).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
+  }),
+  onFreshData("lists and decisions are narrowed by amount and by handler", async (rig) => {
+    const merchant = merchantOn(rig.start(), (receiver) =>
+      receiver
+        .onDeposit(
+          () => {
+            throw new Error("no");
+          },
+          { name: "credit", maxAttempts: 1 },
+        )
+        .onWithdrawal(
+          () => {
+            throw new Error("no");
+          },
+          { name: "ship", maxAttempts: 1 },
+        ),
+    );
+    const { events } = merchant.receiver;
+    // As numbers, the first two would be equal, and the third would be less than the fourth.
+    const amounts = ["9007199254740992.400001", "9007199254740992.40", "9.5", "10", "10.000001"];
+    const deposits: string[] = [];
+    for (const amount of amounts) deposits.push(await merchant.deliver(depositOf(rig, { amount })));
+    const withdrawal = await merchant.deliver(depositOf(rig, { event: "WITHDRAWAL", amount: "10.00" }));
+    await merchant.work();
+    await rig.advance(2);
+    const [huge, almost, small, ten] = deposits;
+    const found = async (query: EventQuery): Promise<readonly (string | undefined)[]> => {
+      const ids: string[] = [];
+      for await (const { eventId } of eachEvent(events, query)) ids.push(eventId);
+      return ids.sort();
+    };
+    const these = (...ids: readonly (string | undefined)[]) => [...ids].sort();
+    for (const limit of [1, 2, 50]) {
+      expect(await found({ limit, amount: { min: "9007199254740992.400001" } })).toEqual(these(huge));
+      expect(await found({ limit, amount: { min: "010.000001" } })).toEqual(these(huge, almost, deposits[4]));
+      expect(await found({ limit, amount: { min: "9.5", max: "10" } })).toEqual(
+        these(small, ten, withdrawal),
+      );
+      expect(await found({ limit, handler: "credit", first: "newest" })).toEqual(these(...deposits));
+      expect(await found({ limit, handler: "ship", amount: { max: "10" } })).toEqual(these(withdrawal));
+      expect(await found({ limit, handler: "other" })).toEqual([]);
+    }
+    const soon = { by: "amina", note: "small ones", perSecond: Number.POSITIVE_INFINITY };
+    const some = { state: "held", amount: { max: "10" } } as const;
+    expect(await events.replay({ ...some, handler: "credit" }, { ...soon, dryRun: true })).toMatchObject({
+      found: 2,
+      decided: 2,
+    });
+    expect(await events.discard(some, soon)).toMatchObject({ found: 3, decided: 3 });
+    expect(await found({ state: "held" })).toEqual(these(huge, almost, deposits[4]));
+    // What has ended keeps the handlers whose attempts failed.
+    const ended = { state: "finished", handler: "ship" } as const;
+    expect(await events.erase(ended, { by: "amina", dryRun: true })).toMatchObject({ found: 1, decided: 1 });
+    const wrong = [{ min: "1e3" }, { min: "-1" }, { min: "2", max: "1" }, {}, { least: "1" }, "10", null];
+    for (const amount of wrong as never[]) {
+      await expect(events.list({ amount })).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
+      const decision = events.discard({ amount }, soon);
+      await expect(decision).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
+    }
+    await expect(events.list({ handler: "" })).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
   }),
 ];

@@ -1000,6 +1000,32 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
+    name: "amounts are compared as numbers",
+    caughtBy: "lists and decisions are narrowed",
+    mistake: withEvents(({ list }) => ({
+      list: async ({ amount, ...query } = {}) => {
+        const page = await list(query);
+        const { min, max } = amount ?? {};
+        const isIn = (text: string | null): boolean =>
+          text !== null && Number(text) >= Number(min ?? 0) && Number(text) <= Number(max ?? Infinity);
+        return amount === undefined
+          ? page
+          : { ...page, events: page.events.filter((one) => isIn(one.amount)) };
+      },
+    })),
+  },
+  {
+    name: "a decision by amount is about all amounts",
+    caughtBy: "lists and decisions are narrowed",
+    mistake: withEvents(({ discard }) => ({
+      discard: (which, decision) =>
+        discard(
+          typeof which === "string" || Array.isArray(which) ? which : { ...which, amount: undefined },
+          decision,
+        ),
+    })),
+  },
+  {
     name: "an erasure takes events of every reason, whatever was named",
     caughtBy: "an erasure by reason takes",
     mistake: withEvents(({ erase }) => ({

@@ -49,6 +49,30 @@ describe("payhooks events replay --state finished", () => {
   });
 });
 
+describe("payhooks events --min-amount, --max-amount and --handler", () => {
+  it("narrow a list, and a decision", async () => {
+    const app = await application();
+    for (const [at, amount] of ["5", "10.50", "1000"].entries()) {
+      await app.fails({ referenceId: `order-${at}`, amount });
+    }
+    const range = ["--min-amount", "5.000001", "--max-amount", "10.5", "--sqlite", app.database];
+    const list = await payhooks(["events", "--handler", "deposit", ...range]);
+    expect(list).toMatchObject({ code: 0, stdout: expect.stringContaining("reference order-1 ") });
+    expect(list.stdout).toContain("\n1 event.\n");
+    expect((await payhooks(["events", "--handler", "other", ...range])).stdout).toBe(
+      "There are no such events.\n",
+    );
+    const discard = ["events", "discard", "--all", "--reason", "exhausted", ...range, ...who, "--yes"];
+    expect(await payhooks(discard)).toMatchObject({ code: 0 });
+    expect((await app.held()).map(({ referenceId }) => referenceId)).toEqual(["order-0", "order-2"]);
+    const wrong = await payhooks(["events", "--min-amount", "1e3", "--sqlite", app.database]);
+    expect(wrong).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("must be an amount such as 10.50"),
+    });
+  });
+});
+
 describe("payhooks events erase", () => {
   it("takes only what ended in the way that --reason names", async () => {
     const { database, receiver, held } = await ended();

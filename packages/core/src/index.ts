@@ -30,7 +30,7 @@ export type {
   BulkReport,
   Which,
 } from "./inbox/bulk.ts";
-export type { EventQuery } from "./inbox/event-query.ts";
+export type { AmountRange, EventQuery } from "./inbox/event-query.ts";
 export type { EventCounts, EventPage, Events } from "./inbox/events.ts";
 export type { Health, Inbox, WorkReport } from "./inbox/inbox.ts";
 export type { LeaseView, NamedLease } from "./inbox/named-lease.ts";

@@ -27,7 +27,7 @@ export const eventsCommand: Command = {
   name: "events",
   summary: "Find, list and count the events of an inbox; replay, retry, discard and erase them",
   usage: [
-    `[EVENT_ID …] ${INBOX_USAGE} [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--newest] [--limit N] [--body]`,
+    `[EVENT_ID …] ${INBOX_USAGE} [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--min-amount AMOUNT] [--max-amount AMOUNT] [--handler NAME] [--newest] [--limit N] [--body]`,
     `--count [--prometheus] ${INBOX_USAGE}`,
     `replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--again] [--even-if-expired] ${INBOX_USAGE}`,
     `retry EVENT_ID … | --all --by NAME --note TEXT [--rate N] [--dry-run] [--name TEXT --until TIME] ${INBOX_USAGE}`,
@@ -88,6 +88,7 @@ export const eventsCommand: Command = {
     "payhooks events --reference order-17 --postgres postgres://localhost/shop",
     "payhooks events --sqlite payhooks.db --state held --reason exhausted",
     "payhooks events --postgres postgres://localhost/shop --state finished --newest --limit 20",
+    "payhooks events --sqlite payhooks.db --state held --handler ship --min-amount 1000",
     "payhooks events --count --redis redis://127.0.0.1:6379",
     'payhooks events replay 3f0c… --sqlite payhooks.db --by amina --note "bank was down"',
     "payhooks events replay --all --reason exhausted,unhandled --dry-run --sqlite payhooks.db",

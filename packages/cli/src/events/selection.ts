@@ -34,6 +34,15 @@ export const FILTER_OPTIONS: Readonly<Record<(typeof FILTERS)[number], OptionSpe
     help: "only events that were accepted at this time or later, such as 2026-03-01T12:00:00Z, or 2d for two days ago",
   },
   until: { value: "TIME", help: "only events that were accepted before this time" },
+  "min-amount": {
+    value: "AMOUNT",
+    help: "only events of this amount or more, such as 10.50; each event is read",
+  },
+  "max-amount": { value: "AMOUNT", help: "only events of this amount or less" },
+  handler: {
+    value: "NAME",
+    help: "only events that this handler was tried for; of events that have ended, only those where an attempt of it failed",
+  },
 };
 
 export const FILTERS = [
@@ -46,6 +55,9 @@ export const FILTERS = [
   "id",
   "since",
   "until",
+  "min-amount",
+  "max-amount",
+  "handler",
 ] as const;
 
 /** Which events a command is about. */
@@ -67,7 +79,7 @@ function flowIn(given: Given): string | undefined {
 /** What the options ask for. */
 export function selectionOf(given: Given): Selection {
   // A shell variable that is not set must not discard everything.
-  for (const name of ["id", "reference"] as const) {
+  for (const name of ["id", "reference", "handler"] as const) {
     if (given.text(name) === "") throw new UsageError(`--${name} must not be empty.`);
   }
   const reasons = given.texts("reason").flatMap((text) => text.split(","));
@@ -81,9 +93,23 @@ export function selectionOf(given: Given): Selection {
       id: given.text("id"),
       since: timeIn(given, "since"),
       until: timeIn(given, "until"),
+      amount: amountsIn(given),
+      handler: given.text("handler"),
     },
     reasons: [...new Set(reasons.map((reason) => chosen("--reason", reason.trim(), REASONS)))],
   };
+}
+
+/** The range of amounts; undefined if none is given. */
+function amountsIn(given: Given): EventQuery["amount"] {
+  const [min, max] = [amountIn(given, "min-amount"), amountIn(given, "max-amount")];
+  return min === undefined && max === undefined ? undefined : { min, max };
+}
+
+function amountIn(given: Given, name: "min-amount" | "max-amount"): string | undefined {
+  const text = given.text(name);
+  if (text === undefined || /^\d{1,30}(?:\.\d{1,6})?$/.test(text)) return text;
+  throw new UsageError(`--${name} must be an amount such as 10.50; it is ${JSON.stringify(text)}.`);
 }
 
 /** A point in time, or how long ago it was: `90s`, `30m`, `1h`, `2d` or `1w`. */

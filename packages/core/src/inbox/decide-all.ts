@@ -15,6 +15,7 @@ import {
   type BulkReason,
   type BulkReport,
 } from "./bulk.ts";
+import { choiceOf } from "./choice.ts";
 import type { EventFilter, EventQuery } from "./event-query.ts";
 import { matches } from "./matches.ts";
 import type { InboxParts } from "./parts.ts";
@@ -63,6 +64,7 @@ export async function decideAll(
   const name = options.name ?? environment.token();
   const token = hashOf(["bulk", bulk.verb, name], 32);
   const isNamed = namesOf(filter, bulk.verb);
+  const isChosen = choiceOf(filter ?? {}) ?? (() => true);
   const counts = { found: 0, decided: 0, known: 0, isWhole: true };
   const byReason: Partial<Record<BulkReason, number>> = {};
   const leftAlone: Partial<Record<Exclude<Decided, "decided" | "known">, number>> = {};
@@ -88,9 +90,10 @@ export async function decideAll(
         counts.isWhole = false;
         break;
       }
+      const { reason, event } = read(found);
+      if (filter !== null && event !== null && !isChosen(event)) continue;
       const aheadMs = dryRun ? 0 : (counts.decided * 1_000) / perSecond - time.elapsedMs;
       if (aheadMs > 0) await sleep(environment, aheadMs);
-      const { reason, event } = read(found);
       const isOut = reason !== null && !isNamed(reason);
       const outcome = isOut ? "left-out" : await decide(found, token, dryRun);
       counts.found++;

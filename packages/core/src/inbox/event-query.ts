@@ -21,6 +21,12 @@ export interface EventFilter {
   readonly until?: number | undefined;
 }
 
+/** A range of amounts, which are compared exactly, digit by digit: `{ min: "100", max: "999.99" }`. Both ends belong to it. */
+export interface AmountRange {
+  readonly min?: string | undefined;
+  readonly max?: string | undefined;
+}
+
 /**
  * Selects events, and one part of their list. With `id` or `referenceId`, events of every state are found unless `state` says
  * otherwise, and `tenant` belongs to it: without one, only events without a tenant are found. An event that is held because it
@@ -29,6 +35,16 @@ export interface EventFilter {
 export interface EventQuery extends Omit<EventFilter, "state"> {
   /** `finished` is any end. Default: `unfinished`; with `id` or `referenceId`: any. */
   readonly state?: EventState | "unfinished" | undefined;
+  /**
+   * Only events with an amount in this range. An event without a certain amount is in no range, and none has a currency. No store has
+   * an index of it: each event that matches otherwise is read.
+   */
+  readonly amount?: AmountRange | undefined;
+  /**
+   * Only events that this handler was tried for, as far as the inbox knows: an event that has ended keeps the names of those handlers
+   * alone whose attempts failed. It is read in the same way as `amount`.
+   */
+  readonly handler?: string | undefined;
   /** How many events one page has at most, from 1 to 1,000. Default 50. */
   readonly limit?: number | undefined;
   /** The `next` of the previous page. Default: the first page. */

@@ -2,6 +2,7 @@ import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { isNotSearchable, PayhooksError } from "../protocol/errors.ts";
 import { FLOWS, isFlowName } from "../protocol/events.ts";
 import { HELD_REASONS } from "../protocol/held-reasons.ts";
+import { type Choice, choiceOf } from "./choice.ts";
 import type { EventFilter, EventQuery } from "./event-query.ts";
 import type { EventCounts, EventPage } from "./events.ts";
 import { Listing } from "./listing.ts";
@@ -23,12 +24,15 @@ const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
 /** How many pages of the store one call reads at most. A filter that few events match would make the call long otherwise. */
 const MAX_LOOKS = 20;
+/** How many events of the store are read at one time to choose among them. */
+const CHOSEN_FROM = 200;
 
 /** One part of a list. */
 interface Part {
   readonly limit: number;
   readonly cursor: ListCursor | null;
   readonly first: ListOrder;
+  readonly choice: Choice | null;
 }
 
 /** Looks at the events of a store. */
@@ -52,7 +56,7 @@ export class Look {
 
   async list(query: EventQuery = {}): Promise<EventPage> {
     const { limit = DEFAULT_LIMIT, cursor, first = "oldest", state, id } = checked(query);
-    const part: Part = { limit, cursor: cursorOf(cursor), first };
+    const part: Part = { limit, cursor: cursorOf(cursor), first, choice: choiceOf(query) };
     const filter = filterOf(query);
     await this.#ready();
     try {
@@ -103,12 +107,17 @@ export class Look {
     return found === null || isUnreadable(found.record) ? null : found.record;
   }
 
-  async #listed(filter: EventFilter, { limit, first, ...part }: Part): Promise<EventPage> {
+  async #listed(filter: EventFilter, { limit, first, choice, ...part }: Part): Promise<EventPage> {
     let { cursor } = part;
     const events: StoredEvent[] = [];
     for (let looks = 0; looks < MAX_LOOKS && events.length < limit; looks++) {
-      const page = await this.#parts.store.list(filter, cursor, limit - events.length, first);
-      events.push(...page.events.flatMap(storedEvent));
+      const most = choice === null ? limit - events.length : CHOSEN_FROM;
+      const page = await this.#parts.store.list(filter, cursor, most, first);
+      const rest = page.events.slice();
+      for (let one = rest.shift(); one !== undefined; one = rest.shift()) {
+        events.push(...storedEvent(one).filter(choice ?? all));
+        if (events.length === limit && rest.length > 0) return pageOf(events, one);
+      }
       cursor = page.next;
       if (cursor === null) break;
     }
@@ -122,7 +131,7 @@ export class Look {
     filter: EventFilter,
     tenant: string,
     id: string,
-    { limit, cursor, first }: Part,
+    { limit, cursor, first, choice }: Part,
   ): Promise<EventPage> {
     const keys = flowsOf(filter).map((flow) => recordKeyFor(tenant, flow, id));
     const records = await this.#parts.store.read(keys);
@@ -133,7 +142,7 @@ export class Look {
         listing.add(found, indexOf(key, found.record).events);
     }
     const { events, next } = listing.page(limit);
-    return pageOf(events.flatMap(storedEvent), next);
+    return pageOf(events.flatMap(storedEvent).filter(choice ?? all), next);
   }
 }
 
@@ -143,11 +152,23 @@ export class Look {
  * @throws PayhooksError `ERR_OPTION_INVALID`
  */
 export function filterOf(query: EventQuery): EventFilter {
-  const { limit: _limit, cursor: _cursor, first: _first, state, ...wanted } = checked(query);
+  const {
+    limit: _limit,
+    cursor: _cursor,
+    first: _first,
+    amount: _amount,
+    handler: _handler,
+    state,
+    ...wanted
+  } = checked(query);
   const isNamed = wanted.id !== undefined || wanted.referenceId !== undefined;
   const named = isNamed ? { ...wanted, tenant: wanted.tenant ?? ONLY_TENANT } : wanted;
   const wantedState = state ?? (isNamed ? "any" : "unfinished");
   return { ...labelled(named), ...(wantedState !== "unfinished" && { state: wantedState }) };
+}
+
+function all(): boolean {
+  return true;
 }
 
 function pageOf(events: readonly StoredEvent[], next: ListCursor | null): EventPage {
@@ -178,6 +199,8 @@ function checked(query: EventQuery): EventQuery {
     id: true,
     since: true,
     until: true,
+    amount: true,
+    handler: true,
     limit: true,
     cursor: true,
     first: true,
