@@ -35,7 +35,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 
 /** A receiver in the shadow, and after the switch, on the same file. */
-interface Ground {
+interface InShadow {
   readonly receiver: Receiver;
   readonly beside: Shadow;
   readonly lines: ShadowLine[];
@@ -44,7 +44,7 @@ interface Ground {
   switched(): Promise<{ readonly receiver: Receiver; readonly ran: string[] }>;
 }
 
-function inTheShadow(options: Partial<ReceiverOptions> = {}): Ground {
+function inTheShadow(options: Partial<ReceiverOptions> = {}): InShadow {
   const file = join(folder, `${++files}.db`);
   const open = (more: Partial<ReceiverOptions>): Receiver =>
     createReceiver({
