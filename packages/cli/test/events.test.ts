@@ -20,6 +20,28 @@ async function holding(): Promise<Omit<Application, "held"> & { readonly held: r
 const idOf = (held: readonly StoredEvent[], reason: string): string =>
   held.find((entry) => entry.reason === reason)?.eventId ?? "";
 
+describe("payhooks events --csv", () => {
+  it("prints one row an event, and no cell is a formula", async () => {
+    const app = await application();
+    await app.fails({ referenceId: '=cmd("calc"),A1', amount: "10.5" });
+    await app.fails({ referenceId: "+49 30 1234", amount: "11" });
+    await app.succeeds({ referenceId: "order-3" });
+    const table = await payhooks(["events", "--state", "held", "--csv", "--sqlite", app.database]);
+    expect(table).toMatchObject({ code: 0, stderr: "\n2 events.\n" });
+    const [columns, first, second, end] = table.stdout.split("\n");
+    expect(columns).toBe(
+      "eventId,state,reason,flow,tenant,event,status,amount,referenceId,id,acceptedAt,heldAt,attempts,replays,copies,lastError",
+    );
+    expect(first).toMatch(/^[0-9a-f]{48},held,exhausted,payments,,DEPOSIT,SUCCESS,10.500000,/);
+    expect(first).toContain(`,"'=cmd(""calc""),A1",`);
+    expect(first).toMatch(/,1,0,0,Error: the bank is down$/);
+    expect(second).toContain(",'+49 30 1234,");
+    expect(end).toBe("");
+    const both = await payhooks(["events", "--csv", "--json", "--sqlite", app.database]);
+    expect(both).toMatchObject({ code: 2, stdout: expect.stringContaining("--csv or --json") });
+  });
+});
+
 describe("payhooks events, about what is held", () => {
   it("lists what is held, by reason as well, and what arrived only when asked", async () => {
     const { database } = await holding();

@@ -50,7 +50,7 @@ export function checkBulk(bulk: Bulk, given: Given, terminal: Terminal): void {
   if (isAsked(bulk, given) && !canAsk(terminal)) throw nobodyToAsk();
 }
 
-const NOT_FOR_ANY = ["count", "newest", "body", "limit", "even-if-expired"] as const;
+const NOT_FOR_ANY = ["count", "newest", "body", "csv", "limit", "even-if-expired"] as const;
 const NOT_FOR: Readonly<Record<Bulk, readonly string[]>> = {
   replay: ["unfinished"],
   retry: ["handlers", "again", "unfinished", "reason"],
@@ -159,7 +159,7 @@ function tell({ json, line }: Terminal): Progress {
   };
 }
 
-/** What a decision would do, by reason, and what it leaves alone. */
+/** Prints the counts of a decision that may follow, by reason, and of the events that it leaves alone. */
 function print(
   { decided, byReason, leftAlone, leftOut, known }: BulkReport,
   bulk: Bulk,

@@ -27,7 +27,7 @@ export const eventsCommand: Command = {
   name: "events",
   summary: "Find, list and count the events of an inbox; replay, retry, discard and erase them",
   usage: [
-    `[EVENT_ID …] ${INBOX_USAGE} [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--min-amount AMOUNT] [--max-amount AMOUNT] [--handler NAME] [--newest] [--limit N] [--body]`,
+    `[EVENT_ID …] ${INBOX_USAGE} [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--min-amount AMOUNT] [--max-amount AMOUNT] [--handler NAME] [--newest] [--limit N] [--body] [--csv]`,
     `--count [--prometheus] ${INBOX_USAGE}`,
     `replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--again] [--even-if-expired] ${INBOX_USAGE}`,
     `retry EVENT_ID … | --all --by NAME --note TEXT [--rate N] [--dry-run] [--name TEXT --until TIME] ${INBOX_USAGE}`,
@@ -45,6 +45,7 @@ export const eventsCommand: Command = {
       default: String(DEFAULT_LIMIT),
     },
     count: { help: "count the events that are not finished, by state and reason, instead of listing them" },
+    csv: { help: "print a list as CSV, for a spreadsheet; --json prints it as JSON Lines" },
     prometheus: { help: "with --count: print the counts as metrics in Prometheus's text format" },
     body: { help: "show the fields, what was signed, and the history; they hold personal data" },
     all: {
@@ -76,6 +77,7 @@ export const eventsCommand: Command = {
   notes: [
     "With --id, --reference or an EVENT_ID, it shows each event with its copies, its attempts and the decisions about it. The exit code is then 1 if nothing is found.",
     "A date alone means midnight in UTC. A time without a zone is in the time zone of this machine.",
+    "--csv prints a table with one row an event: its state, amount, reference, attempts and last error. A text that a spreadsheet would run as a formula begins with an apostrophe. What is said about the whole list goes to stderr.",
     "Redis keeps no list of finished events, and finds them only by their id. --reference then searches the unfinished and held events, and says so.",
     "A decision about all events, or about one whose reason is a question of what is true (ambiguous, malformed, unexpected, unrecognized, conflict, mismatch, reference-reused, crashed), first shows each of them: its amount, what else is known of its transaction, and what will run. Then it asks. Where nobody can be asked, it needs --yes.",
     "Only what was shown is decided. An event that somebody else has decided about meanwhile, or that has changed, is left alone and named. Ctrl-C finishes the event that is under way, and names those that were not tried.",
@@ -89,6 +91,7 @@ export const eventsCommand: Command = {
     "payhooks events --sqlite payhooks.db --state held --reason exhausted",
     "payhooks events --postgres postgres://localhost/shop --state finished --newest --limit 20",
     "payhooks events --sqlite payhooks.db --state held --handler ship --min-amount 1000",
+    "payhooks events --sqlite payhooks.db --state held --limit 10000 --csv > held.csv",
     "payhooks events --count --redis redis://127.0.0.1:6379",
     'payhooks events replay 3f0c… --sqlite payhooks.db --by amina --note "bank was down"',
     "payhooks events replay --all --reason exhausted,unhandled --dry-run --sqlite payhooks.db",
@@ -118,7 +121,7 @@ export const eventsCommand: Command = {
         else printCounts(counts, terminal);
         return EXIT.ok;
       }
-      const shown = { history: given.flag("body"), body: given.flag("body") };
+      const shown = { history: given.flag("body"), body: given.flag("body"), csv: given.flag("csv") };
       if (given.positionals.length > 0) return await show(inbox, given.positionals, shown, terminal);
       const first = given.flag("newest") ? "newest" : "oldest";
       return await list(inbox, { ...selection, first }, limit ?? DEFAULT_LIMIT, shown, terminal);
@@ -144,9 +147,11 @@ function checkLook(given: Given): void {
       "An event id is what a list shows first for an event.",
     );
   }
+  const other = ["json", "body", "count"].find((name) => given.flag(name));
+  if (given.flag("csv") && other !== undefined) throw new UsageError(`Give --csv or --${other}, not both.`);
   if (given.flag("prometheus") && !given.flag("count")) throw new UsageError("--prometheus is for --count.");
-  const other = [...FILTERS, "newest", "limit"].find((name) => given.flag(name));
-  if (other === undefined) return;
-  if (given.flag("count")) throw new UsageError(`--count counts everything: leave --${other} out.`);
-  if (given.positionals.length > 0) throw new UsageError(`Give event ids or --${other}, not both.`);
+  const filter = [...FILTERS, "newest", "limit"].find((name) => given.flag(name));
+  if (filter === undefined) return;
+  if (given.flag("count")) throw new UsageError(`--count counts everything: leave --${filter} out.`);
+  if (given.positionals.length > 0) throw new UsageError(`Give event ids or --${filter}, not both.`);
 }

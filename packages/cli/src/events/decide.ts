@@ -22,7 +22,7 @@ export interface Wanted {
 export function wantedOf(action: Action, given: Given, terminal: Terminal): Wanted {
   const [, ...ids] = given.positionals;
   checkWhich(given, ids, terminal);
-  refuse(given, ["count", "newest", "body"], "lists");
+  refuse(given, ["count", "newest", "body", "csv"], "lists");
   refuse(given, ["name", "unfinished"], "retry, erase, and a replay of finished events");
   if (action !== "replay") refuse(given, ["handlers", "again", "even-if-expired"], "replay");
   return { action, ids, choice: choiceOf(given) };

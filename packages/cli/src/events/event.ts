@@ -9,6 +9,8 @@ export interface Shown {
   readonly history: boolean;
   /** The fields of its delivery, and what was signed: personal data. */
   readonly body: boolean;
+  /** One row of a table for each event, instead of its lines. */
+  readonly csv: boolean;
 }
 
 const TIMES = ["acceptedAt", "heldAt", "lastDeliveryAt"] as const;

@@ -2,6 +2,7 @@ import type { EventCounts, Inbox, StoredEvent } from "@payhooks/core";
 import { prometheusCounts } from "@payhooks/core/metrics";
 import { EXIT } from "../command-line/errors.ts";
 import type { Terminal } from "../command-line/terminal.ts";
+import { besideTable, printColumns, printRow } from "./csv.ts";
 import { eventAsJson, printEvent, type Shown } from "./event.ts";
 import { eventIdsOf, type Selection, select } from "./selection.ts";
 
@@ -27,7 +28,8 @@ export async function list(
     const { code } = error as { code?: unknown };
     if (code !== "ERR_NOT_SEARCHABLE" || state !== undefined) throw error;
     terminal.json({ notSearched: "finished" });
-    terminal.line("Redis does not find finished events by their reference: they were not searched.");
+    const beside = shown.csv ? besideTable(terminal) : terminal;
+    beside.line("Redis does not find finished events by their reference: they were not searched.");
     const query = { ...selection.query, state: "unfinished" } as const;
     return list(inbox, { ...selection, query }, limit, shown, terminal);
   }
@@ -52,8 +54,10 @@ async function printed(
   limit: number,
   isNamed: boolean,
   shown: Shown,
-  terminal: Terminal,
+  of: Terminal,
 ): Promise<number> {
+  const terminal = shown.csv ? besideTable(of) : of;
+  if (shown.csv) printColumns();
   let count = 0;
   let isWhole = true;
   for await (const event of events) {
@@ -63,7 +67,8 @@ async function printed(
     }
     count++;
     terminal.json(eventAsJson(event, shown.body));
-    printEvent(event, shown, terminal);
+    if (shown.csv) printRow(event);
+    else printEvent(event, shown, terminal);
   }
   const more = isWhole ? "" : ", and there are more: --limit shows them";
   if (count > 0) terminal.line(`\n${count} ${count === 1 ? "event" : "events"}${more}.`);
