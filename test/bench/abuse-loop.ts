@@ -16,7 +16,7 @@ import { table } from "./table.ts";
 const GOAL_MS = 20;
 const MAX_BYTES = 64 * 1024;
 const ATTEMPTS = 2_000;
-/** What takes longer than this is measured again: other processes and the compiler take their time as well. */
+/** A measurement above this is repeated: other processes and the compiler take their time as well. */
 const AGAIN_FROM_MS = 0.5;
 const TIMES = 5;
 
@@ -93,7 +93,7 @@ async function stopOf(request: Request): Promise<number> {
   return ms;
 }
 
-/** What the fuzzer sends over sockets, without the sockets. */
+/** The fuzzer's deliveries, without the sockets. */
 function fuzzed(): readonly Request[] {
   const fuzzer = new Fuzzer(1);
   return Array.from({ length: ATTEMPTS }, (_, number) => fuzzer.attempt(number)).flatMap((tried) => {

@@ -12,7 +12,7 @@ import express from "express";
 import { silent } from "../support/silent.ts";
 import { type InboxName, openInbox } from "./inboxes.ts";
 
-/** What became of the turns of the event loop since it was asked for the last time. */
+/** The turns of the event loop since it was asked for the last time. */
 export interface Turns {
   readonly turns: number;
   readonly longestMs: number;

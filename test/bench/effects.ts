@@ -18,7 +18,7 @@ interface Way {
   readonly book: (event: string) => Promise<unknown>;
 }
 
-/** What one event has cost. */
+/** The cost of one event. */
 interface Cost {
   readonly processUs: number;
   readonly postgresUs: number;

@@ -23,7 +23,7 @@ const compared = (framework: FrameworkName, scheme: Scheme): Group => ({
   modes: [...byHand, "least", ...ours],
 });
 
-/** What the goals need. */
+/** The measurements that the goals need. */
 export const QUICK_GROUPS: readonly Group[] = [
   compared("express", "rsa"),
   { framework: "express", scheme: "rsa", reference: "pem", modes: ["pem", ...ours] },

@@ -1,4 +1,4 @@
-/** What only the bench needs, installed on demand into folders that git does not see, in exact versions. */
+/** Packages that only the bench needs, installed on demand into folders that git does not see, in exact versions. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -19,7 +19,7 @@ import { silent } from "../support/silent.ts";
 /** `none`: no instrumentation. `api`: `otel()` without an SDK. `sdk`: every span is sampled, and its exporter drops it. */
 export type Instrumented = "none" | "api" | "sdk";
 
-/** What the process is asked: its processor time, once so many events were handled. */
+/** The question to the process: its processor time, once so many events were handled. */
 export interface Question {
   readonly handled: number;
 }

@@ -1,4 +1,4 @@
-/** What the bench and the server process say to each other. */
+/** The messages between the bench and the server process. */
 
 /** `fetch` is node:http behind the bridge of `@hono/node-server`; `node` is node:http alone, for peers. */
 export type FrameworkName = "express" | "fastify" | "hono" | "next" | "fetch" | "node";
@@ -33,7 +33,7 @@ export interface Variant {
   readonly framework: FrameworkName;
   readonly scheme: Scheme;
   readonly mode: Mode;
-  /** Whose deliveries these are, if not the service's. */
+  /** The sender of the deliveries, if it is not the service. */
   readonly peer?: PeerName;
   /** How long each handler takes. Default: no time at all. */
   readonly handlerMs?: number;

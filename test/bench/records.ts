@@ -43,7 +43,7 @@ async function growth(
   return ((after.keptBytes ?? Number.NaN) - (before.keptBytes ?? Number.NaN)) / (deliveries.length - FIRST);
 }
 
-/** What Redis itself says that a record takes, with its key. */
+/** The memory of a record with its key, as Redis itself tells it. */
 async function bytesOfKeys(redis: RedisServer): Promise<number> {
   const all = (await redis.tell("KEYS", "payhooks:*")) as readonly string[];
   const keys = all.filter((key) => /:[0-9a-f]{32}$/.test(key));

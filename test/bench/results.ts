@@ -1,4 +1,4 @@
-/** What a run has found, as it is kept in a file for each version of Node. */
+/** The results of a run, as they are kept in a file for each version of Node. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { FrameworkName, Mode, PeerName, Scheme } from "./protocol.ts";
@@ -16,7 +16,7 @@ export interface ModeFigures {
 export interface GroupFigures {
   readonly framework: FrameworkName;
   readonly scheme: Scheme;
-  /** What the others of the group are compared with. */
+  /** The one that the others of the group are compared with. */
   readonly reference: Mode;
   readonly modes: readonly ModeFigures[];
 }
@@ -102,7 +102,7 @@ export interface ProfileFigures {
   readonly cpuUs: Readonly<Record<string, number>>;
 }
 
-/** What only `--all` measures. A run without it leaves these as an earlier one has found them. */
+/** The results of `--all` alone. A run without it leaves these as an earlier one has found them. */
 export interface MoreResults {
   readonly peers?: readonly PeerFigures[];
   readonly latency?: readonly LatencyFigures[];
@@ -134,7 +134,7 @@ export const writeResults = (major: number, results: Results): void => writeFoun
 
 const fileOf = (name: string): string => fileURLToPath(new URL(`results/${name}.json`, import.meta.url));
 
-/** What a bench has found and written under this name, or null. */
+/** The results that a bench has written under this name, or null. */
 export function readFound<Found>(name: string): Found | null {
   const file = fileOf(name);
   return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Found) : null;

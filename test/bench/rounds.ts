@@ -61,7 +61,7 @@ export async function measureRounds(server: ServerProcess, plan: Plan): Promise<
   return samples;
 }
 
-/** Who goes when: another one begins every two rounds, and every other round goes the other way round. */
+/** The order of a round: another one begins every two rounds, and every other round goes the other way round. */
 export function orderOf(round: number, count: number): readonly number[] {
   const order = Array.from({ length: count }, (_, turn) => (turn + (round >> 1)) % count);
   return round % 2 === 0 ? order : order.reverse();
@@ -79,7 +79,7 @@ async function measureTurn(
   const handled = handles(variant) ? before.handled + deliveries.length : 0;
   const after = await server.tell({ do: "read", handled, of: id });
   const profile = profiled ? await server.tell({ do: "profiled" }) : null;
-  // What nobody else works off would fill the memory, and be paid for by the collector.
+  // Events that nobody else works off would fill the memory, and be paid for by the collector.
   if (variant.mode === "memory-accept") await server.tell({ do: "work-off", of: id });
   return {
     cpuUs: (after.cpuUs - before.cpuUs) / deliveries.length,
@@ -92,7 +92,7 @@ function perRequest(profile: Readonly<Record<string, number>>, requests: number)
   return Object.fromEntries(Object.entries(profile).map(([place, us]) => [place, us / requests]));
 }
 
-/** Whether a handler runs in the server: its work is part of the cost then. */
+/** True if a handler runs in the server: its work is part of the cost then. */
 function handles({ mode }: Variant): boolean {
   return mode !== "bare" && !mode.endsWith("-accept");
 }

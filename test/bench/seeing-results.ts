@@ -1,4 +1,4 @@
-/** What `npm run bench -- --seeing` has measured, and the section that shows it. */
+/** The results of `npm run bench -- --seeing`, and the section that shows them. */
 import { readFound, writeFound } from "./results.ts";
 import { table } from "./table.ts";
 

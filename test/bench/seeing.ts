@@ -25,7 +25,7 @@ const FINISHED = 1_000_000;
 const HELD = 10_000;
 const ROUNDS = 15;
 const DAY_MS = 86_400_000;
-/** What the database copies for the rest, which is faster than a million writes. */
+/** Statements with which the database copies the rest, which is faster than a million writes. */
 const WRITTEN = 1_000;
 
 interface Ground {
@@ -35,7 +35,7 @@ interface Ground {
   copy(times: number): Promise<void>;
 }
 
-/** What is asked: an inbox, and the console over it. */
+/** The subjects of the questions: an inbox, and the console over it. */
 interface Asked {
   readonly inbox: Inbox;
   readonly page: ConsoleHandler<unknown>;

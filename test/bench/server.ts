@@ -7,7 +7,7 @@ import { build } from "tsup";
 import type { Answers, Order, Reply, Surroundings } from "./protocol.ts";
 
 export interface ServerProcess {
-  /** What it says that it runs on. */
+  /** The runtime, as it says itself. */
   readonly node: string;
   tell<Name extends Order["do"]>(order: Extract<Order, { do: Name }>): Promise<Answers[Name]>;
   end(): Promise<void>;

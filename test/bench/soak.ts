@@ -20,7 +20,7 @@ import type { InboxName } from "./inboxes.ts";
 import { median } from "./statistics.ts";
 import { table } from "./table.ts";
 
-/** What one inbox is asked to bear. */
+/** The load on one inbox. */
 export interface SoakSettings {
   readonly redisUrl: string | null;
   readonly postgresUrl: string | null;
@@ -28,11 +28,11 @@ export interface SoakSettings {
   readonly rate: number;
   /** How long a finished record is kept. */
   readonly retentionMs: number;
-  /** Where SQLite keeps its file. */
+  /** The file of SQLite. */
   readonly folder: string;
 }
 
-/** What one inbox holds at a moment. */
+/** The contents of one inbox at a moment. */
 export interface SoakSample {
   readonly accepted: number;
   readonly handled: number;
@@ -59,7 +59,7 @@ const RETENTION_MS = Math.min(60_000, RUN_MS / 9);
 const WARM_UP_MS = Math.max(RETENTION_MS + 120_000, RUN_MS / 4);
 if (MINUTES < 3) throw new Error("in less than 3 minutes nothing comes to rest");
 
-/** What is sampled, and by how much it may grow in the whole run: a share of what it is, and no less than the other. */
+/** The samples, and by how much each may grow in the whole run: by a share of itself, and in any case by the other number. */
 const MEASURES = {
   rss: { unit: "MB", per: 1_048_576, share: 0.1, floor: 8 },
   heap: { unit: "MB", per: 1_048_576, share: 0.1, floor: 2 },

@@ -1,4 +1,4 @@
-/** What `npm run bench -- --sources` has measured, and the section that shows it. */
+/** The results of `npm run bench -- --sources`, and the section that shows them. */
 import type { PeerName } from "./protocol.ts";
 import { readFound, writeFound } from "./results.ts";
 import { type Estimate, verdictOf } from "./statistics.ts";

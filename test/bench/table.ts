@@ -1,4 +1,4 @@
-/** What all tables of the report have in common. */
+/** The form that all tables of the report have in common. */
 import type { Mode } from "./protocol.ts";
 import type { Estimate } from "./statistics.ts";
 

@@ -225,7 +225,7 @@ export const lifeCases: readonly ContractCase[] = [
     });
     expect(await events.discard(some, soon)).toMatchObject({ found: 3, decided: 3 });
     expect(await found({ state: "held" })).toEqual(these(huge, almost, deposits[4]));
-    // What has ended keeps the handlers whose attempts failed.
+    // An event that has ended keeps the handlers whose attempts failed.
     const ended = { state: "finished", handler: "ship" } as const;
     expect(await events.erase(ended, { by: "amina", dryRun: true })).toMatchObject({ found: 1, decided: 1 });
     const wrong = [{ min: "1e3" }, { min: "-1" }, { min: "2", max: "1" }, {}, { least: "1" }, "10", null];

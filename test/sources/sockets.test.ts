@@ -187,7 +187,7 @@ describe.each(Object.entries(adapters))("%s", (name, start) => {
 
   it("holds what does not fit its schema, and what is no JSON", async () => {
     const { ran, post, receiver } = await set();
-    // Who answers only once handlers have run says that none has.
+    // A receiver that answers only once handlers have run says that none has.
     const held = name === "Lambda" ? [503, "ERR_HELD"] : RECEIVED;
     expect(await post(body.replace("5", '"five"'))).toEqual(held);
     expect(await post("amount=5")).toEqual(held);

@@ -36,7 +36,7 @@ describe("payhooks send --forge, against a receiver that only checks the signatu
     await expect.poll(victim.lines).toEqual(["credited 250.500000 for order-7"]);
     expect(forged.stdout).toMatch(/"userId":"u&status=FAILED&timestamp=[^"]+&userId=user-17"/);
 
-    // What is not authentic at all is refused even there.
+    // A body that is not authentic at all is refused even there.
     for (const kind of ["amount", "signature"]) {
       expect(await send("--forge", kind)).toMatchObject({
         code: 0,

@@ -47,7 +47,7 @@ async function target(): Promise<Target> {
   return { url, bodies, headers };
 }
 
-/** Whether the signature fits the fields, sorted by code unit. */
+/** True if the signature fits the fields, sorted by code unit. */
 function isGenuine({ signature = "", ...fields }: Fields): boolean {
   const text = Object.keys(fields)
     .sort((a, b) => (a < b ? -1 : 1))

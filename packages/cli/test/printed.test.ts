@@ -25,13 +25,13 @@ const UNSAFE = /[^\n\t\P{Cc}]|[\p{Cf}\p{Zl}\p{Zp}]/u;
 /** The colours of the command line. */
 const OURS = new RegExp(`${ESCAPE}\\[(?:0|1|2|31|32|33|36)m(?!PAINTED)`, "g");
 
-/** What of a text acts on the terminal, paints what is not ours, or begins a line that looks like ours. */
+/** The parts of a text that act on the terminal, paint lines of others, or begin a line that looks like ours. */
 function harmIn(text: string): string | undefined {
   const plain = text.replace(OURS, "");
   return (UNSAFE.exec(plain) ?? /^FORGED/m.exec(plain))?.[0];
 }
 
-/** Whoever reads it: a program, or a person at a terminal. */
+/** The reader: a program, or a person at a terminal. */
 const READERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   program: {},
   terminal: {
@@ -234,7 +234,7 @@ describe("what the command line prints", () => {
           readFileSync(join(source, name), "utf8"),
         ),
       );
-    // What `ask` asks is its own text.
+    // The question of `ask` is its own text.
     expect(writers.sort()).toEqual(["command-line/ask.ts", "command-line/printer.ts"]);
   });
 });

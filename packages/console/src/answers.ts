@@ -5,7 +5,7 @@ export interface Decidable {
   readonly revision: string;
 }
 
-/** What a decision would be about. */
+/** The events that a decision would be about. */
 export interface Preview {
   /** The events, by reason, with what they contradict and what would run. */
   readonly html: string;

@@ -14,12 +14,12 @@ export interface Decided {
   readonly body: Answer;
 }
 
-/** What the page's script may ask for. */
+/** The requests that the page's script may send. */
 type Wanted =
   | {
       readonly action: "replay" | "discard";
       readonly eventId: string;
-      /** What the user has seen of the event. */
+      /** The revision of the event that the user has seen. */
       readonly revision: string;
       readonly note: string;
       readonly evenIfExpired: boolean;
@@ -77,7 +77,7 @@ function refused(status: Exclude<Decided["status"], 200>, message: string): Deci
   return { status, body: { ok: false, message } };
 }
 
-/** What a body asks for, or what is wrong with it. */
+/** The request in a body, or its fault. */
 function wantedIn(text: string): Wanted | string {
   let sent: Readonly<Record<string, unknown>>;
   try {

@@ -64,7 +64,7 @@ export function hostProblem(
   return null;
 }
 
-/** Whether a user has a right. */
+/** Tells if a user has a right. */
 export function may({ can }: ConsoleUser, right: ConsoleRight): boolean {
   return can.includes("view") && can.includes(right);
 }

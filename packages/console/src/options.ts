@@ -73,7 +73,7 @@ export function checkOptions<Given>(options: ConsoleOptions<Given>): void {
   }
 }
 
-/** Whether a text is a host name or address, perhaps with a port. A wildcard is none: it may hold more than its writer thinks. */
+/** True if a text is a host name or address, perhaps with a port. A wildcard is none: it may hold more than its writer thinks. */
 function isHostName(text: unknown): boolean {
   return typeof text === "string" && !text.includes("*") && hostName(text) !== null;
 }

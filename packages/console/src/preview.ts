@@ -67,7 +67,7 @@ async function listed(
   return { entries, more: false };
 }
 
-/** What has become of events. An event that is held after a replay was held again. */
+/** The outcome for each event. An event that is held after a replay was held again. */
 export async function outcomesOf(receiver: AnyReceiver, ids: readonly string[]): Promise<Outcomes> {
   const lives = await livesOf(receiver, ids);
   return { states: Object.fromEntries(lives.map(({ eventId, state }) => [eventId, state])) };

@@ -6,7 +6,7 @@ export type EventState = Extract<keyof EventCounts, "held" | "retrying" | "waiti
 /** The flow of an event. */
 export type FlowName = NonNullable<EventQuery["flow"]>;
 
-/** What the query of the page's address asks for. Everything is optional, and invalid values are ignored. */
+/** The query of the page's address. Everything is optional, and invalid values are ignored. */
 export interface ConsoleQuery {
   readonly state: EventState;
   readonly flow: FlowName | null;

@@ -85,7 +85,7 @@ interface Listed {
   /** Null if the inbox did not answer. */
   readonly events: readonly StoredEvent[] | null;
   readonly next: string | null;
-  /** Which events a search has not looked through, in words; null if it has looked through all. */
+  /** The events that a search has not looked through, in words; null if it has looked through all. */
   readonly unsearched: string | null;
 }
 

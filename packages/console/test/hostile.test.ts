@@ -15,10 +15,10 @@ const HOSTILE: readonly (readonly [string, string])[] = [
   ["NUL", "a\0b"],
 ];
 
-/** What may be nowhere on a page, since it cannot be seen there. */
+/** Characters that may be nowhere on a page, since they cannot be seen there. */
 const UNSEEN: ReadonlySet<string> = new Set("\u202e\u2066\u200f\u061c\u200b\ufeff\u00ad\u2060\u0007\u001b\0");
 
-/** What stands on a page beside what others wrote: tags that are not the page's own would be new ones. */
+/** The tags of a page without the texts of others: tags that are not the page's own would be new ones. */
 const tagsIn = (text: string): ReadonlySet<string> =>
   new Set([...text.matchAll(/<(script|img|iframe|object)\b[^>]*>/g)].map(([tag]) => tag));
 

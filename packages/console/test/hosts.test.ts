@@ -10,7 +10,7 @@ import { MOUNTS } from "./support/mounts.ts";
 
 const PATH = "/admin/payhooks";
 
-/** What is no host at all is refused by the server below the console, some of them with 500. */
+/** A text that is no host at all is refused by the server below the console, sometimes with 500. */
 const REFUSED: number[] = [400, 421, 500];
 
 /** A merchant with one held event, and a console that lets everybody in. */

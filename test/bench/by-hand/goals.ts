@@ -1,4 +1,4 @@
-/** What ours may cost of what is written by hand. */
+/** The goals: the share that ours may cost of a receiver that is written by hand. */
 import { estimate, verdictAtMost, verdictOf } from "../statistics.ts";
 import type { Sample } from "./merchant-process.ts";
 import type { RatioFigures } from "./results.ts";

@@ -8,7 +8,7 @@ import type { Scope } from "../../faults/harness/scope.ts";
 import { senderTo } from "../load.ts";
 import type { Message, Setup, Told, Turn } from "./ways.ts";
 
-/** What one event of a turn has cost. */
+/** The cost of one event of a turn. */
 export interface Sample {
   /** Processor time of the merchant's process, microseconds. */
   readonly cpuUs: number;
@@ -42,7 +42,7 @@ export async function startMerchant(
   scope.add(child, () => child.kill("SIGKILL"));
   const messages = on(child, "message", { close: ["exit"] });
 
-  /** What it tells next, which must be this. */
+  /** Its next message, which must be this one. */
   async function told<Name extends keyof Told>(name: Name): Promise<Told[Name]> {
     const { value, done } = await messages.next();
     if (done) throw new Error(`${setup.way}: the process has ended`);
@@ -76,7 +76,7 @@ export async function startMerchant(
   };
 }
 
-/** What a server has used up so far, with all its threads. */
+/** The processor time of a server so far, with all its threads. */
 async function cpuUsOf(server: RedisServer | PostgresServer | null): Promise<number> {
   if (server === null) return 0;
   if (server instanceof PostgresServer) return server.cpuUs();

@@ -1,4 +1,4 @@
-/** What the comparison has found, as Markdown: the tables that a run prints, and its section on each of the two pages. */
+/** The results of the comparison, as Markdown: the tables that a run prints, and its section on each of the two pages. */
 import { barChart } from "../bars.ts";
 import { figureOf, intervalOf, table } from "../table.ts";
 import type { ByHandResults, HandlerFigures } from "./results.ts";
@@ -30,7 +30,7 @@ const goalTable = (figures: HandlerFigures): string =>
     ]),
   );
 
-/** What each way costs, and what ours may cost of what is written by hand. */
+/** The cost of each way, and the goals for ours. */
 export const handlerTables = (figures: HandlerFigures): string =>
   `${costTable(figures)}\n\n${goalTable(figures)}`;
 
@@ -59,7 +59,7 @@ function unmeasured(handlers: readonly HandlerFigures[]): readonly string[] {
   return missing.length === 0 ? [] : [`Not measured in this run: ${missing.join("; ")}.`];
 }
 
-/** What a reader wants to know: what each way costs, and what it does for that. */
+/** The table for readers: the cost of each way, and what it does for that. */
 export function byHandSection({ node, cores, load, measuredOn, handlers }: ByHandResults): string {
   return [
     "## Compared with code written by hand",

@@ -22,7 +22,7 @@ export const ON_POSTGRES: ReadonlySet<Way> = new Set(["graphile", "boss", "postg
 /** Handlers that run at one time, where a way has such a bound. */
 export const CONCURRENCY = 16;
 
-/** What a merchant's process is started with. */
+/** The argument of a merchant's process. */
 export interface Setup {
   readonly way: Way;
   readonly publicKey: string;
@@ -40,7 +40,7 @@ export interface Turn {
   readonly handlerMs: number;
 }
 
-/** What a merchant's process tells, in this order: the first once, the others in every turn. */
+/** The messages of a merchant's process, in this order: the first once, the others in every turn. */
 export interface Told {
   readonly listening: { readonly port: number; readonly path: string; readonly node: string };
   readonly begun: null;

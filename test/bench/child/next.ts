@@ -11,7 +11,7 @@ type NextVariant =
   | { readonly check: Check | null }
   | { readonly receiver: Receiver; readonly scheme: Scheme };
 
-/** What the application's route does, by the first part of the path. */
+/** The actions of the application's route, by the first part of the path. */
 export type NextVariants = ReadonlyMap<string, NextVariant>;
 
 interface Application {

@@ -1,4 +1,4 @@
-/** What a delivery costs in a loop, by part: everything is in the caches, and nothing but this runs. Prints JSON. */
+/** The cost of a delivery in a loop, by part: everything is in the caches, and nothing but this runs. Prints JSON. */
 import { createHmac, createPublicKey, createSecretKey, verify } from "node:crypto";
 import { createReceiver, memoryInbox, type ReceiverOptions } from "@payhooks/core";
 import { canonicalString } from "@payhooks/core/signature";

@@ -5,7 +5,7 @@ import express, { type Express, type RequestHandler } from "express";
 import type { PeerName } from "../protocol.ts";
 import { HOST, listening } from "./framework.ts";
 
-/** What is used of them; they are not there when types are checked. */
+/** The parts of them that are used; they are not there when types are checked. */
 interface Peers {
   readonly OctokitWebhooks: new (options: {
     secret: string;

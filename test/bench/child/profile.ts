@@ -1,4 +1,4 @@
-/** Where the time of the server process goes, by the file whose code runs: what the engine's sampling profiler sees. */
+/** The time of the server process, by the file whose code runs, as the engine's sampling profiler sees it. */
 import { existsSync, readFileSync } from "node:fs";
 import { type Profiler, Session } from "node:inspector/promises";
 import { SourceMap } from "node:module";

@@ -26,7 +26,7 @@ export async function freshReceiver(
   maxRecords?: number,
 ): Promise<Fresh> {
   const [kind, accepting] = mode.split("-") as [InboxKind, string | undefined];
-  // What is accepted for others must not be run by the one beside it.
+  // An event that is accepted for others must not be run by the one beside it.
   const prefix = accepting === undefined ? "payhooks" : "payhooks-accepting";
   const { inbox, file = null, end } = freshInbox({ kind, prefix, maxRecords }, surroundings);
   const receiver = createReceiver({

@@ -1,4 +1,4 @@
-/** What an entry point costs to import, and a receiver to start: programs of their own, in turns. */
+/** The cost of importing an entry point and of starting a receiver: programs of their own, in turns. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";

@@ -1,4 +1,4 @@
-/** What `--all` measures beside the goals. */
+/** The measurements of `--all` beside the goals. */
 import type { SignedDelivery } from "@payhooks/core/testing";
 import type { RedisServer } from "../../faults/harness/redis-server.ts";
 import { comparePeers } from "../peers/compare.ts";

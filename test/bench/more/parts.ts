@@ -1,4 +1,4 @@
-/** What a delivery costs in a loop, by part: a program of its own. */
+/** The cost of a delivery in a loop, by part: a program of its own. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { PartFigures } from "../results.ts";

@@ -1,4 +1,4 @@
-/** Where the time goes in the cheapest framework, in which ours weighs the most. */
+/** A profile of the cheapest framework, in which ours weighs the most. */
 import type { SignedDelivery } from "@payhooks/core/testing";
 import type { Mode } from "../protocol.ts";
 import type { ProfileFigures } from "../results.ts";

@@ -1,4 +1,4 @@
-/** What a delivery costs while there are many finished records. */
+/** The cost of a delivery while there are many finished records. */
 import type { RecordStore } from "@payhooks/core/inbox";
 import { redisStore } from "@payhooks/core/redis";
 import { sqliteStore } from "@payhooks/core/sqlite";

@@ -6,7 +6,7 @@ import type { PeerName } from "../protocol.ts";
 
 const TYPE = { "content-type": "application/json" };
 
-/** What each library calls a delivery. */
+/** The form of a delivery for each library. */
 const BODIES: Readonly<Record<PeerName, () => object>> = {
   octokit: () => ({ action: "opened", number: 7, repository: { id: 17, name: "shop" }, id: randomUUID() }),
   bolt: () => ({

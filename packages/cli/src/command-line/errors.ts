@@ -7,7 +7,7 @@ export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
 /** An error that the user sees as a line or two, without a stack trace. */
 export class CliError extends Error {
   readonly code: string;
-  /** What to do about it. Empty if the message says it already. */
+  /** The way to mend it. Empty if the message says it already. */
   readonly fix: string;
   readonly exitCode: number;
 
@@ -52,7 +52,7 @@ export function unavailableAs(code: string, server: string, error: unknown): Cli
   );
 }
 
-/** What the user is told about a value that was thrown. It may be any value, even one that throws when it is read. */
+/** Tells the user about a value that was thrown. It may be any value, even one that throws when it is read. */
 export function cliErrorOf(error: unknown): CliError {
   try {
     return tellable(error) ?? unexpected(error);

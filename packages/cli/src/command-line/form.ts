@@ -13,7 +13,7 @@ export interface CommandForm {
   readonly name: string;
   /** One line, for the list of commands. */
   readonly summary: string;
-  /** What follows `payhooks <name>`, one line for each form. */
+  /** The text after `payhooks <name>`, one line for each form. */
   readonly usage: readonly string[];
   readonly options: Readonly<Record<string, OptionSpec>>;
   /** Everything that the options do not say, in paragraphs. */

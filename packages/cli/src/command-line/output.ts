@@ -3,7 +3,7 @@ import { EXIT } from "./errors.ts";
 import type { Given } from "./given.ts";
 import { printText } from "./printer.ts";
 
-/** What becomes of a command whose standard output or standard error cannot be written. There is one per process. */
+/** Ends a command whose standard output or standard error cannot be written. There is one per process. */
 export class Output {
   /** True once something could not be written although somebody may want to read it, as on a full disk. */
   isBroken = false;

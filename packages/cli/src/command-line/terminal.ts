@@ -1,6 +1,6 @@
 import { type Colour, paint, printJson, printText } from "./printer.ts";
 
-/** Where a command prints. */
+/** The streams that a command prints to. */
 export interface Terminal {
   /** `--json` was given. */
   readonly isJson: boolean;

@@ -55,7 +55,7 @@ async function excerptOf(response: IncomingMessage): Promise<string> {
       if (length >= EXCERPT_BYTES) break;
     }
   } catch {
-    // What has come is shown.
+    // The part that has come is shown.
   }
   return Buffer.concat(chunks).subarray(0, EXCERPT_BYTES).toString("utf8");
 }

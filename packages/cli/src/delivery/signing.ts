@@ -21,7 +21,7 @@ export const SIGNING_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   },
 };
 
-/** What deliveries are signed with, and the merchant that they are for. A member that was not given is null. */
+/** The keys that deliveries are signed with, and the merchant that they are for. A member that was not given is null. */
 export interface Credentials {
   readonly privateKey: string | null;
   readonly secret: string | null;

@@ -11,7 +11,7 @@ import { eventIdsOf, FILTERS, type Selection } from "./selection.ts";
 /** A decision that is carried out event by event, by a filter of the inbox. */
 export type Bulk = "replay" | "retry" | "erase";
 
-/** Which decision it is; null for another command. A replay of held events shows each of them first, and is not one of these. */
+/** The decision of a command; null for another command. A replay of held events shows each of them first, and is not one of these. */
 export function bulkIn(given: Given): Bulk | null {
   const [word] = given.positionals;
   if (word === "erase" || word === "retry") return word;

@@ -4,7 +4,7 @@ import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import type { Action, Plan } from "./plan.ts";
 
-/** Who decides, why, and how to replay. */
+/** The person who decides, the reason, and the way to replay. */
 export interface Choice {
   readonly by: string;
   readonly note: string;
@@ -13,7 +13,7 @@ export interface Choice {
   readonly again?: boolean;
 }
 
-/** What became of the decision about one event. */
+/** The outcome of the decision about one event. */
 type Outcome = "queued" | "discarded" | "not-found" | "changed" | "unknown" | "not-tried";
 
 const WORDS: Readonly<Record<Outcome, string>> = {

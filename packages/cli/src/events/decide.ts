@@ -10,7 +10,7 @@ import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
 import { type Action, countsOf, type Entry, entryOf, type Plan, planAsJson, printPlanned } from "./plan.ts";
 import { eventIdsOf, FILTERS, type Selection, select } from "./selection.ts";
 
-/** What somebody has decided, and about which events. */
+/** A decision, and the events that it is about. */
 export interface Wanted {
   readonly action: Action;
   /** Empty: about all that match. */
@@ -79,7 +79,7 @@ function checkWhich(given: Given, ids: readonly string[], terminal: Terminal): v
   if (isAll && !given.flag("dry-run") && !given.flag("yes") && !canAsk(terminal)) throw nobodyToAsk();
 }
 
-/** Who decides, and how. A dry run decides nothing, and needs neither a name nor a note. */
+/** The person who decides, and how. A dry run decides nothing, and needs neither a name nor a note. */
 function choiceOf(given: Given): Choice {
   checkAgain(given);
   const handlers = handlersIn(given);

@@ -3,7 +3,7 @@ import { contentsOf } from "@payhooks/core/inbox";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
-/** What of an event is printed beside its line. */
+/** The facts of an event that are printed beside its line. */
 export interface Shown {
   /** Its copies, and what has happened to it. */
   readonly history: boolean;

@@ -49,7 +49,7 @@ export async function openInbox(given: Given): Promise<Inbox> {
   }
 }
 
-/** Where an inbox is. */
+/** The place of an inbox. */
 export interface Address {
   readonly kind: "SQLite" | "Redis" | "PostgreSQL" | "MySQL";
   readonly text: string;

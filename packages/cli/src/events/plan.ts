@@ -4,7 +4,7 @@ import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { amountIn, eventAsJson, stateIn, timeOf, whatIs } from "./event.ts";
 
-/** What can be decided about a held event. */
+/** The decisions that are possible about a held event. */
 export type Action = "replay" | "discard";
 
 /** A held event that a decision is about, as it was when it was read. */
@@ -95,7 +95,7 @@ export function printPlanned(entry: Entry, plan: Plan, now: number, { line, pain
   line(`  ${runsOf(entry, plan)}`);
 }
 
-/** Which handlers a replay runs, as far as the inbox knows. Their names are in the application. */
+/** The handlers that a replay runs, as far as the inbox knows. Their names are in the application. */
 function runsOf({ event, handlers: steps }: Entry, { only }: Plan): string {
   if (event === "") return "it is read again, as if it had just arrived, and may be held again";
   if (only !== null) return `runs only: ${shown(only.join(", "))}`;

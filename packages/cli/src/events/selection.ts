@@ -60,10 +60,10 @@ export const FILTERS = [
   "handler",
 ] as const;
 
-/** Which events a command is about. */
+/** The events that a command is about. */
 export interface Selection {
   readonly query: Omit<EventQuery, "reason" | "cursor" | "limit" | "first">;
-  /** Which end of a list comes first. */
+  /** The end of a list that comes first. */
   readonly first?: EventQuery["first"];
   /** Why the events are held, or how they have ended. Empty: whatever that is. */
   readonly reasons: readonly BulkReason[];
@@ -76,7 +76,7 @@ function flowIn(given: Given): string | undefined {
   throw new UsageError("--flow is payments, connect, or the name of a source.");
 }
 
-/** What the options ask for. */
+/** The selection that the options ask for. */
 export function selectionOf(given: Given): Selection {
   // A shell variable that is not set must not discard everything.
   for (const name of ["id", "reference", "handler"] as const) {

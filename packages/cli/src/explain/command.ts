@@ -87,7 +87,7 @@ async function eventsOf(
   return event === null ? [] : [event];
 }
 
-/** What a query finds. An inbox that does not search among finished events searches the others. */
+/** Finds the events of a query. An inbox that does not search among finished events searches the others. */
 async function* searched(
   { events }: Inbox,
   query: Selection["query"],

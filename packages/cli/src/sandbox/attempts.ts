@@ -17,7 +17,7 @@ export function printAttempts(sandbox: Sandbox, terminal: Terminal): void {
   });
 }
 
-/** What to look at if deliveries do not reach the receiver at all. */
+/** Advice for the case that deliveries do not reach the receiver at all. */
 function hintFor({ flow, url }: Delivery, { answer, error }: Attempt): string | null {
   const address = shown(url);
   if (error?.includes("ECONNREFUSED")) {

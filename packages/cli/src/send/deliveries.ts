@@ -20,7 +20,7 @@ export type Kind = (typeof KINDS)[number];
 export const FORGERIES = ["amount", "signature", "resplit"] as const;
 export type ForgeryKind = (typeof FORGERIES)[number];
 
-/** What the user wants to send. */
+/** The deliveries that the user wants to send. */
 export interface Wanted {
   readonly kind: Kind;
   /** The statuses to send, in this order. Empty for the usual one. */

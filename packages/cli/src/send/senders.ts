@@ -19,7 +19,7 @@ export const SENDER_NAMES: readonly string[] = Object.keys(SENDERS);
 /** Those whose signatures cover no time. */
 const TIMELESS: ReadonlySet<string> = new Set(["github", "shopify", "paystack"]);
 
-/** What to send for a sender. */
+/** The delivery to send for a sender. */
 export interface SenderWish {
   readonly sender: string;
   readonly name: string;

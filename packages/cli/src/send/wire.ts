@@ -1,7 +1,7 @@
 import type { ServiceNames } from "@payhooks/core";
 import type { CallbackFields } from "@payhooks/core/testing";
 
-/** What the extra fields of a callback hold. Others hold "sandbox". */
+/** The values of the extra fields of a callback. Others hold "sandbox". */
 const EXTRA: Readonly<Record<string, string>> = { currency: "ETB", medium: "TELEBIRR" };
 
 /** The fields of a callback under the names of a deployment, with its extra fields and without those it does not send. */

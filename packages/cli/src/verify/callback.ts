@@ -13,7 +13,7 @@ import { type JsonMember, membersOf } from "./json-text.ts";
 import { causeOfNotJson } from "./not-json.ts";
 import { isDigestOf, recoverDigest } from "./recovered-digest.ts";
 
-/** What the user says about the deliveries. */
+/** The user's options for the deliveries. */
 export interface CallbackSettings {
   readonly names: ServiceNames;
   readonly pinnedUrls: readonly string[];

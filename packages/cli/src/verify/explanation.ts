@@ -1,10 +1,10 @@
-/** Whether a delivery verifies and, if not, the likely causes. */
+/** Explains whether a delivery verifies and, if not, the likely causes. */
 export interface Explanation {
   readonly ok: boolean;
   readonly flow: "payments" | "connect";
   /** The code with which a receiver would refuse or hold it. Null if it verifies. */
   readonly code: string | null;
-  /** What is wrong, in one sentence. If nothing is wrong, the name and the id of the event. */
+  /** The fault in one sentence. If there is none, the name and the id of the event. */
   readonly summary: string;
   /** The text that the signature of a payment callback covers. Null for webhooks, whose signature covers the bytes. */
   readonly canonicalString: string | null;

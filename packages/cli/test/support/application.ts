@@ -16,7 +16,7 @@ import { silent } from "../../../../test/support/silent.ts";
 import { folder } from "./files.ts";
 
 export const keys: TestKeys = createTestKeys();
-/** Who decides, and why. */
+/** The person who decides, and the reason. */
 export const who: readonly string[] = ["--by", "amina", "--note", "bank was down"];
 let databases = 0;
 
@@ -41,7 +41,7 @@ export interface ApplicationOptions {
   readonly maxAttempts?: number | undefined;
   /** How long a failed attempt waits for the next one. Default 1. */
   readonly backoffMs?: number | undefined;
-  /** Whether an attempt fails, besides those of `fails`. */
+  /** True if an attempt fails, besides those of `fails`. */
   readonly breaks?: ((referenceId: string, attempt: number) => boolean) | undefined;
   readonly clock?: FakeClock | undefined;
   /** The file of the inbox. Default: a new one. */

@@ -30,7 +30,7 @@ export async function setup(project: TestProject): Promise<() => void> {
     splitting: true,
     esbuildPlugins: [browserScripts],
     silent: true,
-    // What is bundled of CommonJS asks for Node's own modules.
+    // Bundled CommonJS asks for Node's own modules.
     banner: {
       js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);`,
     },

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { inject, onTestFinished } from "vitest";
 
-/** What a command printed, and how it ended. */
+/** The output of a command, and how it ended. */
 export interface Ended {
   readonly code: number | null;
   readonly stdout: string;

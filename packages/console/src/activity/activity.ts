@@ -59,7 +59,7 @@ const HELD_ON_ARRIVAL: ReadonlySet<HeldReason> = new Set<HeldReason>([
 
 const NOTHING: MinuteCounts = { deliveries: 0, finished: 0, retried: 0, held: 0, refused: 0 };
 
-/** What this process has seen during the last day, minute by minute. It learns this from the receiver's notices. */
+/** The events of the last day in this process, minute by minute. It learns of them from the receiver's notices. */
 export class Activity {
   /** When this process began to count, in milliseconds since the epoch. */
   readonly since: number;

@@ -39,9 +39,9 @@ const cancel = inPage("cancel", HTMLButtonElement);
 /** The decision that the dialog asks for. */
 interface Decision {
   readonly action: Action;
-  /** What the preview has shown. Only this is decided. */
+  /** The events that the preview has shown. Only these are decided about. */
   events: readonly Decidable[];
-  /** What else the preview has said. */
+  /** The other facts that the preview has shown. */
   remark: string;
   isRunning: boolean;
   isStopped: boolean;

@@ -1,7 +1,7 @@
 import { inPage, setLive } from "@payhooks/pages/browser";
 import { show } from "./show.ts";
 
-/** What the server answers about the page. Everything may be missing: something else than the console may have answered. */
+/** The server's answer about the page. Everything may be missing: something else than the console may have answered. */
 interface Answer {
   readonly regions?: Readonly<Record<string, string>>;
   readonly problem?: string | null;

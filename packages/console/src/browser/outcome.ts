@@ -7,7 +7,7 @@ const READ_AGAIN: ReadonlySet<string> = new Set(["ambiguous", "malformed", "unex
 const LOOKS = 10;
 const EVERY_MS = 500;
 
-/** What has become of replayed events, as far as it is known after a short while, or when somebody stops waiting. */
+/** The outcome of replayed events, as far as it is known after a short while, or when somebody stops waiting. */
 export async function outcomeOf(
   replayed: readonly Decidable[],
   isStopped: () => boolean,

@@ -7,7 +7,7 @@ export function picked(): readonly string[] {
   return boxes("input.pick:checked").map(({ value }) => value);
 }
 
-/** Whether everything that matches is selected, on every page. */
+/** True if everything that matches is selected, on every page. */
 export function wantsAll(): boolean {
   return boxes("#select-all:checked").length > 0;
 }

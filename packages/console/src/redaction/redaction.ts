@@ -1,6 +1,6 @@
 import { hideFields } from "@payhooks/core/inbox";
 
-/** What a page shows of an event. */
+/** The part of an event that a page shows. */
 type ShownContents = ReturnType<typeof hideFields>;
 
 /** The text that is shown instead of a redacted value. */
@@ -105,7 +105,7 @@ function valuesOf({ fields, signed }: ShownContents, names: readonly string[]): 
   return [...found].sort((a, b) => b.length - a.length);
 }
 
-/** Whether an object within a list has one of these members. Bodies are nested at most 16 deep. */
+/** True if an object within a list has one of these members. Bodies are nested at most 16 deep. */
 function hasMember(value: unknown, names: readonly string[]): boolean {
   if (typeof value !== "object" || value === null) return false;
   return Object.entries(value).some(([name, inner]) => names.includes(name) || hasMember(inner, names));

@@ -2,7 +2,7 @@ import type { Health } from "@payhooks/core";
 import { type Html, html } from "@payhooks/pages";
 import { moment, shown } from "./shown.ts";
 
-/** What is wrong with the receiver or its inbox as a whole. Empty if nothing is known to be. */
+/** The faults of the receiver or its inbox as a whole. Empty if none is known. */
 export function healthNotes(health: Health | null, isOpen: boolean): Html {
   const notes: Html[] = [];
   if (!isOpen)

@@ -1,7 +1,7 @@
 import type { StoredEvent } from "@payhooks/core";
 import { redactedLabel } from "../redaction/redaction.ts";
 
-/** What names an event on a page. */
+/** The names of an event on a page. */
 type Named = Pick<StoredEvent, "id" | "event" | "referenceId">;
 
 /**

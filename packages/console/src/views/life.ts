@@ -8,7 +8,7 @@ import { type Decision, decideButtons, statePill } from "./list.ts";
 import { factsOf, stateOf as otherStateOf, sameReference } from "./planned.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
-/** What the page of one event shows. */
+/** The contents of the page of one event. */
 export interface LifeView {
   readonly query: ConsoleQuery;
   readonly life: StoredEvent;
@@ -18,7 +18,7 @@ export interface LifeView {
   readonly order: SubjectOrder | null;
   readonly redact: readonly string[];
   readonly contents: AnyReceiver["contents"];
-  /** What the user may do with the event while it is held. */
+  /** The rights of the user over the event while it is held. */
   readonly rights: readonly Decision[];
 }
 
@@ -57,7 +57,7 @@ export function noLife(query: ConsoleQuery, isKnown: boolean): Html {
 <p class="empty">${text}</p></section>`;
 }
 
-/** Where the event is and why, what happens next, and what a person can do. */
+/** Tells where the event is and why, what happens next, and what a person can do. */
 function explained(life: StoredEvent, redaction: Redaction): Html {
   const { now, next, advice } = explain(life, Date.now());
   const sentences = (all: readonly string[]): Html => html`${all.map((text) => html`${shown(text)} `)}`;
@@ -91,7 +91,7 @@ function orderOfSubject({ life, order, query, redact }: LifeView): Html {
 ${words.length === 1 && html`<p class="hint inner">No other event of it is known.</p>`}${!isWhole && html`<p class="hint inner">There may be earlier ones that are not listed here.</p>`}</section>`;
 }
 
-/** What the id of an event is called. A source calls it as it likes. */
+/** The name of an event's id. A source calls it as it likes. */
 const ID_NAMES: Readonly<Record<string, string>> = { payments: "payTxnId", connect: "idempotency_key" };
 
 function facts({ life, redact }: LifeView): Html {
@@ -120,7 +120,7 @@ function facts({ life, redact }: LifeView): Html {
 
 type HistoryEntry = StoredEvent["history"][number];
 
-/** What happened, in the order of time. */
+/** The event's history, in the order of time. */
 function timeline(life: StoredEvent, redaction: Redaction): Html {
   const { history, acceptedAt, copies, lastDeliveryAt, state } = life;
   const has = (what: string): boolean => history.some((entry) => entry.what === what);

@@ -8,17 +8,17 @@ import { moment, shown, shownAsText } from "./shown.ts";
 /** A decision about a held event. */
 export type Decision = "replay" | "discard";
 
-/** What a list of events shows. */
+/** The contents of a list of events. */
 export interface ListView {
   readonly query: ConsoleQuery;
   /** Null if the inbox did not answer. */
   readonly events: readonly StoredEvent[] | null;
-  /** Which events a search has not looked through, in words; null if it has looked through all. */
+  /** The events that a search has not looked through, in words; null if it has looked through all. */
   readonly unsearched: string | null;
   /** The cursor of the next page. */
   readonly next: string | null;
   readonly redact: readonly string[];
-  /** What the user may do with the held events in the list. */
+  /** The rights of the user over the held events in the list. */
   readonly rights: readonly Decision[];
 }
 

@@ -85,7 +85,7 @@ function runs(entry: Planned, first: Planned | undefined): Html {
   <span class="sub">${handlersOf(entry)}</span>`;
 }
 
-/** Which handlers a replay runs, as far as the inbox knows them. */
+/** The handlers that a replay runs, as far as the inbox knows them. */
 function handlersOf({ event, handlers: steps }: StoredEvent): Html {
   if (event === "") return html`It is read again, as if it had just arrived, and may be held again.`;
   const names = (isDone: boolean): readonly string[] =>

@@ -31,13 +31,13 @@ export interface Merchant {
   ): Promise<Page>;
 }
 
-/** What a browser would do with a console. */
+/** The requests that a browser would send to a console. */
 export interface Page {
   readonly url: string;
   get(query?: string): Promise<Answer>;
   /** As the page's script sends something. */
   decide(body: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
-  /** What a decision about these events, or about a whole list, would be about. */
+  /** Asks which events a decision about these, or about a whole list, would be about. */
   preview(
     of: { readonly eventIds: readonly string[] } | { readonly query: string },
     decision?: string,

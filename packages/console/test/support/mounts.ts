@@ -13,7 +13,7 @@ import { payhooksConsole as onHono } from "../../src/hono.ts";
 import { type ConsoleUser, payhooksConsole as onFetch } from "../../src/index.ts";
 import { payhooksConsole as onNext } from "../../src/next.ts";
 
-/** What a test decides about a mount. */
+/** The settings of a mount in a test. */
 export interface MountOptions {
   /** Gets the headers that the framework's own request has. */
   readonly authorize: (header: (name: string) => string | null | undefined) => ConsoleUser | null;

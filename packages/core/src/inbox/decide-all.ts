@@ -41,7 +41,7 @@ const DEFAULT_PER_SECOND = 50;
 /** The kinds of decisions. */
 export type Verb = "replay" | "discard" | "retry" | "erase";
 
-/** What a bulk needs from its inbox. */
+/** The parts of an inbox that a bulk needs. */
 export interface BulkParts {
   readonly parts: InboxParts;
   readonly verb: Verb;
@@ -112,7 +112,7 @@ export async function decideAll(
   return report();
 }
 
-/** Whether events are named by their ids. */
+/** True if events are named by their ids. */
 export function isIds(which: readonly string[] | BulkFilter): which is readonly string[] {
   return Array.isArray(which);
 }

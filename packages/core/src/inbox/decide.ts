@@ -21,7 +21,7 @@ import type { EventState } from "./record/index-of.ts";
 import { type IdempotencyRecord, isFinished } from "./record/record.ts";
 import { dropClaim, type FinishedClaims, finishedClaims, noteClaim } from "./record/reference-claim.ts";
 
-/** What decisions take from their inbox. */
+/** The parts of an inbox that decisions need. */
 export interface DecideParts extends Pick<BulkParts, "filterOf"> {
   readonly parts: InboxParts;
   ready(): Promise<void>;
@@ -32,7 +32,7 @@ export interface DecideParts extends Pick<BulkParts, "filterOf"> {
 /** Decides about an event, in a record that it may change. */
 type Rule = (record: IdempotencyRecord | null, eventId: string, now: number) => Decided;
 
-/** Who has the references that a record had claimed. */
+/** The events that have the references which a record had claimed. */
 type Holders = ReadonlyMap<string, Holder>;
 
 const NO_CLAIMS: Holders = new Map();
@@ -75,7 +75,7 @@ export function decisions({
     return answer;
   }
 
-  /** What the decision would come to, for the event as it was read. */
+  /** The outcome that the decision would have, for the event as it was read. */
   function tried({ eventId, versioned }: Found, name: DecisionName, rule: Rule): Decided {
     const record = readable(versioned);
     const copy = record === null ? null : copyRecord(record);
@@ -107,7 +107,7 @@ export function decisions({
     });
   }
 
-  /** Whether a later word of its subject has run since an event has ended. If that is forgotten by now, its run finds out. */
+  /** True if a later word of its subject has run since an event has ended. If that is forgotten by now, its run finds out. */
   async function isOvertaken({ eventId, versioned }: Found): Promise<boolean> {
     const slot = readable(versioned)?.slots[slotKeyOf(eventId)];
     if (slot?.kept === undefined || slot.subject === undefined) return false;
@@ -115,7 +115,7 @@ export function decisions({
     return (readable(subject)?.signedAt ?? 0) > slot.subject.at;
   }
 
-  /** Who has the references of a finished record. Its claims live no longer than it does, and now it lives on. */
+  /** Finds who has the references of a finished record. Its claims live no longer than it does, and now it lives on. */
   async function prolonged({ eventId, versioned }: Found): Promise<Holders> {
     const record = readable(versioned);
     const slot = record?.slots[slotKeyOf(eventId)];
@@ -162,7 +162,7 @@ function noteClaims(record: IdempotencyRecord, key: string, holders: Holders): v
   }
 }
 
-/** What was asked for, if a filter says in which state its events are. Nobody decides about events of every state by a slip. */
+/** Checks that a filter says in which state its events are. Nobody decides about events of every state by a slip. */
 function stated(which: Which, states: readonly string[] | null, byDefault?: EventState): Which {
   if (typeof which === "string" || isIds(which)) return which;
   const { state } = which;
