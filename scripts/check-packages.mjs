@@ -35,11 +35,11 @@ const SIZE_BUDGET = {
   "@payhooks/next": 6700,
   "@payhooks/lambda": 6200,
   "@payhooks/nestjs": 9000,
-  "@payhooks/console": 37_500,
-  "@payhooks/console/express": 37_500,
-  "@payhooks/console/fastify": 37_500,
-  "@payhooks/console/hono": 37_500,
-  "@payhooks/console/next": 37_500,
+  "@payhooks/console": 37_800,
+  "@payhooks/console/express": 37_800,
+  "@payhooks/console/fastify": 37_800,
+  "@payhooks/console/hono": 37_800,
+  "@payhooks/console/next": 37_800,
   "@payhooks/sandbox": 36100,
 };
 

@@ -14,6 +14,11 @@ export interface ConsoleQuery {
   /** The event's name. */
   readonly name: string | null;
   readonly tenant: string | null;
+  /** The ends of a range of amounts. They are as somebody has written them: a list refuses what is no amount. */
+  readonly min: string | null;
+  readonly max: string | null;
+  /** The name of a handler that was tried. */
+  readonly handler: string | null;
   /** A text to search for: a reference, the id of a transaction, the key of a webhook or an eventId. */
   readonly search: string | null;
   readonly cursor: string | null;
@@ -56,6 +61,9 @@ export function readQuery(given: URLSearchParams): ConsoleQuery {
     reason: isReason(reason) ? reason : null,
     name: text("name"),
     tenant: text("tenant"),
+    min: text("min"),
+    max: text("max"),
+    handler: text("handler"),
     search: text("search"),
     cursor: text("cursor"),
     hours: given.get("hours") === "24" ? 24 : 1,
@@ -65,24 +73,32 @@ export function readQuery(given: URLSearchParams): ConsoleQuery {
 
 /** The address of the page for a query, relative to the console's own address. */
 export function addressOf(query: ConsoleQuery, changes: Partial<ConsoleQuery> = {}): string {
-  const { state, flow, reason, name, tenant, search, cursor, hours, eventId } = { ...query, ...changes };
+  const { state, hours, eventId, ...texts } = { ...query, ...changes };
   const address = new URLSearchParams();
   if (eventId !== null) address.set("event", eventId);
   address.set("state", state);
-  for (const [key, value] of Object.entries({ flow, reason, name, tenant, search, cursor })) {
+  for (const [key, value] of Object.entries(texts)) {
     if (value !== null) address.set(key, value);
   }
   if (hours !== 1) address.set("hours", String(hours));
   return `?${address}`;
 }
 
+/** True if a list leaves out events of its state. */
+export function isNarrowed({ flow, reason, name, tenant, min, max, handler }: ConsoleQuery): boolean {
+  return [flow, reason, name, tenant, min, max, handler].some((one) => one !== null);
+}
+
 /** The filter for the list of events. */
-export function filterOf({ state, flow, reason, name, tenant }: ConsoleQuery): EventQuery {
+export function filterOf(query: ConsoleQuery): EventQuery {
+  const { state, flow, reason, name, tenant, min, max, handler } = query;
   return {
     state,
     flow: flow ?? undefined,
     reason: state === "held" ? (reason ?? undefined) : undefined,
     event: name ?? undefined,
     tenant: tenant ?? undefined,
+    amount: min === null && max === null ? undefined : { min: min ?? undefined, max: max ?? undefined },
+    handler: handler ?? undefined,
   };
 }

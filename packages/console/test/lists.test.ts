@@ -42,6 +42,43 @@ describe("lists", () => {
     expect(namesIn(await page.get("?state=finished"))).toHaveLength(2);
   });
 
+  it("are narrowed by amount and by handler, and refuse what is no amount", async () => {
+    const shop = await merchant();
+    shop.words = "the bank is away";
+    for (const [referenceId, amount] of [
+      ["order-1", "9.99"],
+      ["order-2", "10.00"],
+      ["order-3", "2000.00"],
+    ]) {
+      await shop.callback({ referenceId, amount });
+    }
+    const page = await shop.open();
+    expect(namesIn(await page.get("?state=held&min=10&max=1999.99"))).toEqual(["order-2"]);
+    expect(namesIn(await page.get("?state=held&max=10"))).toEqual(["order-2", "order-1"]);
+    expect(namesIn(await page.get("?state=held&handler=deposit"))).toHaveLength(3);
+    const none = await page.get("?state=held&handler=ledger");
+    expect([namesIn(none), none.text]).toEqual([
+      [],
+      expect.stringContaining("No event that matches is held."),
+    ]);
+    const wrong = await page.get("?state=held&min=ten");
+    expect([wrong.status, namesIn(wrong)]).toEqual([400, []]);
+    expect(wrong.text).toMatch(/role="alert"\s*>[^<]*The min of an amount/);
+  });
+
+  it("show the amount of an event, how often it was tried and its last error, unless they are redacted", async () => {
+    const shop = await merchant();
+    shop.words = "the bank is away";
+    await shop.callback({ referenceId: "order-1", amount: "17.50" });
+    const { text } = await (await shop.open()).get("?state=held");
+    expect(text).toContain("17.50");
+    expect(text).toMatch(/tried (?:once|\d+ times): [^<]*the bank is away/);
+    const hidden = await (await shop.open({ redact: ["amount"] })).get("?state=held");
+    expect(hidden.text).not.toContain("17.50");
+    expect(hidden.text).not.toContain("the bank is away");
+    expect(hidden.text).toMatch(/tried (?:once|\d+ times)</);
+  });
+
   it("find an event by its reference, its transaction and its eventId", async () => {
     const shop = await merchant();
     shop.words = "the bank is away";

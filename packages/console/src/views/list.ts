@@ -1,7 +1,7 @@
 import type { StoredEvent } from "@payhooks/core";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
-import { addressOf, type ConsoleQuery, STATES } from "../query.ts";
-import { redactedLabel } from "../redaction/redaction.ts";
+import { addressOf, type ConsoleQuery, isNarrowed, STATES } from "../query.ts";
+import { redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
 import { moment, shown, shownAsText } from "./shown.ts";
 
@@ -41,15 +41,18 @@ export function statePill({ state, reason }: Pick<StoredEvent, "state" | "reason
 export function filterForm(query: ConsoleQuery, flows: readonly string[]): Html {
   const choice = (value: string, selected: boolean, label = value) =>
     html`<option value="${value}" ${selected && html`selected`}>${label}</option>`;
-  const isNarrowed = query.flow !== null || query.name !== null || query.tenant !== null;
+  const words = (name: "name" | "tenant" | "handler", label: string) =>
+    html`<label>${label}<input name="${name}" value="${query[name]}" placeholder="any" autocomplete="off" spellcheck="false" maxlength="256"></label>`;
+  const amount = (name: "min" | "max", label: string) =>
+    html`<label>${label}<input name="${name}" value="${query[name]}" placeholder="any" inputmode="decimal" pattern="[0-9]+([.][0-9]+)?" title="Digits, such as 17 or 9999.50" autocomplete="off" maxlength="64"></label>`;
   return html`<form class="filter" id="filter" role="search" method="get">
   <label class="wide">Search<input type="search" id="search" name="search" value="${query.search}" placeholder="reference, transaction, webhook key or event id" autocomplete="off" spellcheck="false" maxlength="256"></label>
   <label>State<select name="state">${STATES.map((state) => choice(state, state === query.state))}</select></label>
   <button>Show</button>
-  <details class="more" id="more-filters" ${isNarrowed && html`open`}><summary>More filters</summary><div class="fields">
+  <details class="more" id="more-filters" ${isNarrowed({ ...query, reason: null }) && html`open`}><summary>More filters</summary><div class="fields">
   <label>Flow<select name="flow">${choice("", query.flow === null, "all")}${flows.map((flow) => choice(flow, flow === query.flow))}</select></label>
-  <label>Event<input name="name" value="${query.name}" placeholder="any" autocomplete="off" spellcheck="false" maxlength="256"></label>
-  <label>Tenant<input name="tenant" value="${query.tenant}" placeholder="any" autocomplete="off" spellcheck="false" maxlength="256"></label>
+  ${words("name", "Event")}${words("tenant", "Tenant")}${words("handler", "Handler")}
+  ${amount("min", "Amount from")}${amount("max", "Amount up to")}
   </div></details>
   <p class="hint" id="zones">Times: UTC</p>
 </form>`;
@@ -73,7 +76,7 @@ function titleOf({ state, reason }: ConsoleQuery): Html {
 }
 
 function emptyText({ query, events, next, unsearched }: ListView): string {
-  const { search, state, cursor, flow, reason, name, tenant } = query;
+  const { search, state, cursor } = query;
   if (events === null) return "The inbox did not answer, so nobody knows which events it has.";
   if (search !== null) {
     return unsearched === null
@@ -82,8 +85,7 @@ function emptyText({ query, events, next, unsearched }: ListView): string {
   }
   if (next !== null) return "Nothing on this page matches. There is more to look through on the next page.";
   if (cursor !== null) return "There is no more.";
-  const isNarrowed = [flow, reason, name, tenant].some((one) => one !== null);
-  if (isNarrowed) return `No event that matches is ${state}.`;
+  if (isNarrowed(query)) return `No event that matches is ${state}.`;
   return state === "held" ? "Nothing is held." : `No event is ${state}.`;
 }
 
@@ -110,12 +112,30 @@ function row(summary: StoredEvent, { query, redact, rights }: ListView): Html {
   const reference = redactedLabel(redact, "referenceId", summary.referenceId);
   const event = redactedLabel(redact, "event", summary.event) || "unknown event";
   const status = redactedLabel(redact, "status", summary.status) ?? "";
+  const amount = redactedLabel(redact, "amount", summary.amount);
   const name = nameOf(summary, redact);
+  const failure = failureOf(summary, redact);
   return html`<li class="row">
   ${rights.length > 0 && state === "held" ? html`<input type="checkbox" class="pick" id="pick-${eventId}" value="${eventId}" aria-label="Select ${shownAsText(name)}">` : html`<span class="pick"></span>`}
   <a class="event" id="open-${eventId}" href="${addressOf(query, { eventId })}">
     <span class="line"><span class="name">${shown(name)}</span><span class="end">${statePill(summary)}</span></span>
-    <span class="line"><span class="sub">${shown(event)}${status !== "" && html` · ${shown(status)}`}${reference !== null && isCertain(summary) && html` · <span class="mono">${shown(id)}</span>`}${tenant !== "" && html` · ${shown(tenant)}`}${flow !== "payments" && ` · ${flow}`}</span><span class="end sub">${moment(acceptedAt)}</span></span>
+    <span class="line"><span class="sub">${shown(event)}${status !== "" && html` · ${shown(status)}`}${amount !== null && html` · <b>${shown(amount)}</b>`}${reference !== null && isCertain(summary) && html` · <span class="mono">${shown(id)}</span>`}${tenant !== "" && html` · ${shown(tenant)}`}${flow !== "payments" && ` · ${flow}`}</span><span class="end sub">${moment(acceptedAt)}</span></span>
+    ${failure !== null && html`<span class="line"><span class="sub failure">${shown(failure)}</span></span>`}
   </a>
 </li>`;
+}
+
+const MAX_FAILURE = 160;
+
+/** How often an event that has not ended was tried, and its last error. Null if nothing has failed, or the error may not be shown. */
+function failureOf({ state, handlers, detail }: StoredEvent, redact: readonly string[]): string | null {
+  if (state !== "held" && state !== "retrying") return null;
+  const tried = Object.values(handlers);
+  const attempts = Math.max(0, ...tried.map((handler) => handler.attempts));
+  const error = tried.findLast((handler) => handler.error !== null)?.error ?? detail;
+  const text = error === null ? null : redactionOf(redact, null).text(error);
+  const said = text?.replace(/\s+/g, " ").slice(0, MAX_FAILURE) ?? null;
+  if (attempts === 0) return said;
+  const times = attempts === 1 ? "tried once" : `tried ${attempts} times`;
+  return said === null ? times : `${times}: ${said}`;
 }
