@@ -2,6 +2,7 @@
 export interface Decidable {
   readonly eventId: string;
   readonly reason: string;
+  /** Empty for an event that is not held. */
   readonly revision: string;
 }
 
@@ -11,7 +12,7 @@ export interface Preview {
   readonly html: string;
   /** In the order in which the decisions are to be made. */
   readonly events: readonly Decidable[];
-  /** How many of the events that were asked for are no longer held. */
+  /** How many of the events that were asked for are no longer in a state for this decision. */
   readonly gone: number;
   /** True if more events match than one decision can be about. */
   readonly more: boolean;

@@ -5,6 +5,7 @@ import { type Context, Hono } from "hono";
 import { activityOf } from "./activity/activity.ts";
 import { changeStream } from "./activity/stream.ts";
 import { decide } from "./decide.ts";
+import { download, isDownload } from "./download.ts";
 import { crossSiteProblem, hostProblem, may } from "./guard.ts";
 import { type ConsoleOptions, type ConsoleUser, checkOptions, userOf } from "./options.ts";
 import { flowsOf, readQuery } from "./query.ts";
@@ -103,10 +104,11 @@ function createApp(redact: readonly string[]): Hono<Env> {
   });
 
   app.get("*", async (c) => {
-    const { asset, stream, part } = c.req.query();
+    const { asset, stream, part, download: kind } = c.req.query();
     if (asset !== undefined) return file(c, asset);
     if (stream !== undefined) return changeStream(c, c.env.receiver, activityOf(c.env.receiver));
     const request = pageRequestOf(c);
+    if (isDownload(kind)) return download(request.receiver, request.query, kind, redact);
     const { regions, problem, status } = await regionsOf(request);
     if (part === "regions") {
       const html = Object.entries(regions).map(([id, region]) => [id, String(region)]);
@@ -179,7 +181,8 @@ function messagePage(status: number, title: string, text: string): Response {
 }
 
 function failed(error: unknown): Response {
-  return Response.json({ ok: false, message: messageOf(error) }, { status: 500, headers: HEADERS });
+  const status = isPayhooksError(error) ? (error.status === 503 ? 503 : 400) : 500;
+  return Response.json({ ok: false, message: messageOf(error) }, { status, headers: HEADERS });
 }
 
 /** Only Payhooks' own messages are shown. The messages of other errors may contain anything. */

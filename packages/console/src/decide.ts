@@ -4,6 +4,7 @@ import { may } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
 import { MAX_EVENTS, outcomesOf, previewOf } from "./preview.ts";
 import { isEventId, readQuery } from "./query.ts";
+import type { Decision } from "./views/list.ts";
 
 const MAX_NOTE_LENGTH = 500;
 const REVISION = /^[0-9a-f]{16}$/;
@@ -24,9 +25,10 @@ type Wanted =
       readonly note: string;
       readonly evenIfExpired: boolean;
     }
+  | { readonly action: "retry"; readonly eventId: string; readonly note: string }
   | {
       readonly action: "preview";
-      readonly decision: "replay" | "discard";
+      readonly decision: Decision;
       /** The events, or the query of a list that is to be decided about as a whole. */
       readonly of: readonly string[] | string;
     }
@@ -46,10 +48,16 @@ export async function decide(
       return { status: 200, body: { ok: true, ...(await outcomesOf(receiver, wanted.eventIds)) } };
     }
     const decision = wanted.action === "preview" ? wanted.decision : wanted.action;
-    if (!may(user, decision)) return refused(403, `You may not ${decision} events.`);
+    if (!may(user, decision === "retry" ? "replay" : decision)) {
+      return refused(403, `You may not ${decision} events.`);
+    }
     if (wanted.action === "preview") {
       const of = typeof wanted.of === "string" ? readQuery(new URLSearchParams(wanted.of)) : wanted.of;
       return { status: 200, body: { ok: true, ...(await previewOf(receiver, decision, of, redact)) } };
+    }
+    if (wanted.action === "retry") {
+      await receiver.events.retryNow(wanted.eventId, { by: user.by, note: wanted.note });
+      return { status: 200, body: { ok: true } };
     }
     const { eventId, revision, note, evenIfExpired } = wanted;
     if (decision === "discard") await receiver.events.discard(eventId, { by: user.by, note, revision });
@@ -58,10 +66,7 @@ export async function decide(
   } catch (error) {
     if (!isPayhooksError(error)) throw error;
     if (error.code === "ERR_HELD_NOT_FOUND" || error.code === "ERR_NOT_DECIDABLE") {
-      return refused(
-        404,
-        "This event is no longer held. Somebody may have replayed or discarded it already.",
-      );
+      return refused(404, wanted.action === "retry" ? NOT_WAITING : NOT_HELD);
     }
     if (error.code === "ERR_HELD_CHANGED") {
       return refused(
@@ -72,6 +77,9 @@ export async function decide(
     return refused(503, error.message);
   }
 }
+
+const NOT_HELD = "This event is no longer held. Somebody may have replayed or discarded it already.";
+const NOT_WAITING = "This event waits for no later attempt any more: it runs, is due, is held or has ended.";
 
 function refused(status: Exclude<Decided["status"], 200>, message: string): Decided {
   return { status, body: { ok: false, message } };
@@ -88,21 +96,26 @@ function wantedIn(text: string): Wanted | string {
   const { action, decision, eventId, eventIds, query, revision, note, evenIfExpired } = sent;
   if (action === "outcomes") return areEventIds(eventIds) ? { action, eventIds } : NO_IDS;
   if (action === "preview") {
-    if (decision !== "replay" && decision !== "discard") return "The decision must be replay or discard.";
+    if (!isDecision(decision)) return "The decision must be replay, discard or retry.";
     if (typeof query === "string") return { action, decision, of: query };
     return areEventIds(eventIds) ? { action, decision, of: eventIds } : NO_IDS;
   }
-  if (action !== "replay" && action !== "discard") return "The action must be replay or discard.";
+  if (!isDecision(action)) return "The action must be replay, discard or retry.";
   if (typeof eventId !== "string" || !isEventId(eventId)) return "The eventId must be 48 hex digits.";
+  if (typeof note !== "string" || note.trim() === "") return "Write a note that says why.";
+  if (note.length > MAX_NOTE_LENGTH) return `The note must have at most ${MAX_NOTE_LENGTH} characters.`;
+  if (action === "retry") return { action, eventId, note: note.trim() };
   if (typeof revision !== "string" || !REVISION.test(revision)) {
     return "The revision of the event is missing: a decision is about what a preview has shown.";
   }
-  if (typeof note !== "string" || note.trim() === "") return "Write a note that says why.";
-  if (note.length > MAX_NOTE_LENGTH) return `The note must have at most ${MAX_NOTE_LENGTH} characters.`;
   return { action, eventId, revision, note: note.trim(), evenIfExpired: evenIfExpired === true };
 }
 
 const NO_IDS = `The eventIds must be a list of at most ${MAX_EVENTS} ids of 48 hex digits.`;
+
+function isDecision(value: unknown): value is Decision {
+  return value === "replay" || value === "discard" || value === "retry";
+}
 
 function areEventIds(value: unknown): value is readonly string[] {
   return (

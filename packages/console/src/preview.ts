@@ -19,8 +19,8 @@ export async function previewOf(
   redact: readonly string[],
 ): Promise<Preview> {
   const { entries, more } = isIds(of)
-    ? { entries: await named(receiver, of), more: false }
-    : await listed(receiver, of);
+    ? { entries: await named(receiver, decision, of), more: false }
+    : await listed(receiver, decision, of);
   return {
     html: String(planned(entries, decision, redact, (delivery) => receiver.contents(delivery))),
     events: entries.map(({ eventId, reason, revision }) => ({ eventId, reason, revision })),
@@ -33,36 +33,47 @@ function isIds(of: readonly string[] | ConsoleQuery): of is readonly string[] {
   return Array.isArray(of);
 }
 
-async function named(receiver: AnyReceiver, ids: readonly string[]): Promise<readonly Planned[]> {
+async function named(
+  receiver: AnyReceiver,
+  decision: Decision,
+  ids: readonly string[],
+): Promise<readonly Planned[]> {
   const entries: Planned[] = [];
   for (const life of await livesOf(receiver, ids)) {
-    const { reason, revision } = life;
-    if (reason === null || revision === null) continue;
-    entries.push({
-      ...life,
-      reason,
-      revision,
-      sameReference: await successesOfReference(receiver.events, life),
-    });
+    const entry = await plannedOf(receiver, decision, life);
+    if (entry !== null) entries.push(entry);
   }
   return entries;
 }
 
+/** The event as a decision shows it; null if it is in no state for it. */
+async function plannedOf(
+  receiver: AnyReceiver,
+  decision: Decision,
+  event: StoredEvent,
+): Promise<Planned | null> {
+  if (decision === "retry") {
+    return event.state === "retrying"
+      ? { ...event, reason: "retrying", revision: "", sameReference: [] }
+      : null;
+  }
+  const { reason, revision } = event;
+  if (reason === null || revision === null) return null;
+  return { ...event, reason, revision, sameReference: await successesOfReference(receiver.events, event) };
+}
+
 async function listed(
   receiver: AnyReceiver,
+  decision: Decision,
   query: ConsoleQuery,
 ): Promise<{ readonly entries: readonly Planned[]; readonly more: boolean }> {
   const entries: Planned[] = [];
-  for await (const entry of eachEvent(receiver.events, filterOf({ ...query, state: "held" }))) {
-    const { reason, revision } = entry;
-    if (reason === null || revision === null) continue;
+  const state = decision === "retry" ? "retrying" : "held";
+  for await (const event of eachEvent(receiver.events, filterOf({ ...query, state }))) {
+    const entry = await plannedOf(receiver, decision, event);
+    if (entry === null) continue;
     if (entries.length === MAX_EVENTS) return { entries, more: true };
-    entries.push({
-      ...entry,
-      reason,
-      revision,
-      sameReference: await successesOfReference(receiver.events, entry),
-    });
+    entries.push(entry);
   }
   return { entries, more: false };
 }

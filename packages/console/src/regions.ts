@@ -14,7 +14,7 @@ import { activityCard } from "./views/chart.ts";
 import { countTiles, reasonLinks } from "./views/counts.ts";
 import { healthNotes } from "./views/health.ts";
 import { lifeCards, noLife } from "./views/life.ts";
-import { type Decision, eventsCard } from "./views/list.ts";
+import { eventsCard } from "./views/list.ts";
 import { logCard } from "./views/log.ts";
 import type { Regions } from "./views/page.ts";
 import { WATCH_LEASE, watchLine } from "./views/watch.ts";
@@ -40,7 +40,7 @@ export async function regionsOf(request: PageRequest): Promise<{
 }> {
   const { receiver, activity, user, query, redact } = request;
   const problems = new Problems();
-  const rights = (["replay", "discard"] as const).filter((right): right is Decision => may(user, right));
+  const rights = (["replay", "discard"] as const).filter((right) => may(user, right));
   const [counts, health] = await Promise.all([
     problems.orElse(receiver.events.counts(), null),
     problems.orElse(receiver.health(), null),

@@ -60,6 +60,52 @@ describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
   });
 });
 
+describe("an attempt that is due in an hour", () => {
+  const retrying = async () => {
+    const shop = await merchant({}, 5);
+    shop.words = "the bank is away";
+    await shop.callback({ referenceId: "order-7", amount: "17.50" });
+    shop.words = null;
+    const { events } = await shop.receiver.events.list({ state: "retrying" });
+    return { ...shop, eventId: events[0]?.eventId ?? "" };
+  };
+
+  it("is made now, in the name of who asks, once the page has shown which events it is about", async () => {
+    const { receiver, open, eventId, credited } = await retrying();
+    const page = await open();
+    for (const query of ["?state=retrying", `?event=${eventId}`]) {
+      const { text } = await page.get(query);
+      expect(text).toContain('data-decide="retry"');
+      expect(text).not.toContain('data-decide="replay"');
+    }
+    const { html, events } = await page.preview({ query: "?state=retrying&max=17.50" }, "retry");
+    expect(events).toEqual([{ eventId, reason: "retrying", revision: "" }]);
+    expect(html).toContain("17.50");
+    expect((await page.preview({ query: "?state=retrying&min=17.51" }, "retry")).events).toEqual([]);
+    const decision = { action: "retry", eventId, note: "the bank is back" };
+    expect((await page.decide({ ...decision, note: " " })).status).toBe(400);
+    expect((await page.decide(decision)).status).toBe(200);
+    await expect.poll(() => credited).toEqual(["order-7"]);
+    expect((await receiver.events.get(eventId))?.history).toContainEqual(
+      expect.objectContaining({ by: "marta", note: "the bank is back" }),
+    );
+    const second = await page.decide(decision);
+    expect([second.status, second.text]).toEqual([
+      404,
+      expect.stringContaining("waits for no later attempt"),
+    ]);
+    expect(await page.preview({ eventIds: [eventId] }, "retry")).toMatchObject({ events: [], gone: 1 });
+  });
+
+  it("is not made for a user who may not replay", async () => {
+    const { open, eventId, credited } = await retrying();
+    const page = await open({ can: ["view", "discard"] });
+    expect((await page.get("?state=retrying")).text).not.toContain('data-decide="retry"');
+    expect((await page.decide({ action: "retry", eventId, note: "n" })).status).toBe(403);
+    expect(credited).toEqual([]);
+  });
+});
+
 describe("a request that comes from another site", () => {
   it.each([
     ["has no header of the console's script", { "x-payhooks-console": "" }],

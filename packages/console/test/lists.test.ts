@@ -79,6 +79,35 @@ describe("lists", () => {
     expect(hidden.text).toMatch(/tried (?:once|\d+ times)</);
   });
 
+  it("are downloaded whole, as CSV and as JSON Lines, without redacted fields", async () => {
+    const shop = await merchant();
+    shop.words = '=the bank, "ours", is away';
+    for (let n = 100; n < 220; n++) await shop.callback({ referenceId: `order-${n}`, amount: `${n}.50` });
+    const page = await shop.open();
+    expect((await page.get("?state=held&min=218")).text).toContain("&amp;min=218&amp;download=csv");
+    const csv = await page.get("?state=held&min=218&download=csv");
+    expect(csv.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(csv.headers.get("content-disposition")).toMatch(
+      /^attachment; filename="payhooks-held-\d{4}-\d\d-\d\d\.csv"$/,
+    );
+    expect(csv.headers.get("cache-control")).toContain("no-store");
+    const lines = csv.text.split("\r\n");
+    expect(lines).toHaveLength(4);
+    expect(lines[0]).toMatch(/^eventId,state,reason,flow,/);
+    expect(lines[1]).toMatch(/,DEPOSIT,SUCCESS,218\.500000,order-218,[^,]+,\d{4}-/);
+    expect(lines[1]).toContain(`the bank, ""ours"", is away`);
+    const rows = (await page.get("?state=held&download=jsonl")).text.trim().split("\n");
+    expect(rows.map((row) => (JSON.parse(row) as { referenceId: string }).referenceId)).toEqual(
+      Array.from({ length: 120 }, (_, n) => `order-${n + 100}`),
+    );
+    const hidden = await (await shop.open({ redact: ["amount"] })).get("?state=held&download=jsonl");
+    expect(JSON.parse(hidden.text.split("\n")[0] ?? "")).toMatchObject({ amount: "•••", lastError: null });
+    const wrong = await page.get("?state=held&min=ten&download=csv");
+    expect([wrong.status, wrong.text]).toEqual([400, expect.stringContaining("The min of an amount")]);
+    const refused = await (await shop.open({ can: [] })).get("?state=held&download=csv");
+    expect(refused.status).toBe(403);
+  });
+
   it("find an event by its reference, its transaction and its eventId", async () => {
     const shop = await merchant();
     shop.words = "the bank is away";

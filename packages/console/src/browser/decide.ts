@@ -5,7 +5,7 @@ import { outcomeOf } from "./outcome.ts";
 import { post } from "./post.ts";
 import { picked, selectNothing, wantsAll } from "./selection.ts";
 
-type Action = "replay" | "discard";
+type Action = "replay" | "discard" | "retry";
 
 const WORDS = {
   replay: {
@@ -13,12 +13,21 @@ const WORDS = {
     button: "Replay",
     done: "replayed",
     explain: "What is replayed waits again until its handlers run. Handlers that have finished are skipped.",
+    needs: "held",
   },
   discard: {
     title: "Discard",
     button: "Discard for good",
     done: "discarded",
     explain: "No handler will ever run for what is discarded. It cannot be undone.",
+    needs: "held",
+  },
+  retry: {
+    title: "Try now",
+    button: "Try now",
+    done: "made due",
+    explain: "The next attempt is made now. It is an attempt like any other.",
+    needs: "waiting for a later attempt",
   },
 } as const;
 
@@ -53,7 +62,7 @@ export function listenToButtons(): void {
   document.addEventListener("click", ({ target }) => {
     const button = target instanceof Element ? target.closest<HTMLElement>("[data-decide]") : null;
     const action = button?.dataset.decide;
-    if (action !== "replay" && action !== "discard") return;
+    if (action !== "replay" && action !== "discard" && action !== "retry") return;
     const named = button?.dataset.events?.split(" ").filter(Boolean) ?? [];
     if (named.length > 0) ask(action, { eventIds: named });
     else ask(action, wantsAll() ? { query: location.search } : { eventIds: picked() });
@@ -119,7 +128,7 @@ async function ask(
     return;
   }
   asked.events = events;
-  if (gone) asked.remark += ` ${gone} of them are no longer held.`;
+  if (gone) asked.remark += ` ${gone} of them are no longer ${WORDS[action].needs}.`;
   if (more) {
     asked.remark += ` These are the oldest ${events.length}: decide about them first, then about the rest.`;
   }
@@ -144,7 +153,9 @@ function countChosen(asked: Decision): void {
       ? "One event."
       : `${count} of ${events.length} events, by the reasons that are ticked.`;
   const text =
-    events.length === 0 ? "Nothing of this is held any longer." : `${many} ${WORDS[action].explain}`;
+    events.length === 0
+      ? `Nothing of this is ${WORDS[action].needs} any longer.`
+      : `${many} ${WORDS[action].explain}`;
   what.textContent = text + remark;
 }
 

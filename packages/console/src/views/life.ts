@@ -1,10 +1,11 @@
 import type { AnyReceiver, StoredEvent } from "@payhooks/core";
 import { explain, explainOrder, type SubjectOrder } from "@payhooks/core/inbox";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
+import type { ConsoleRight } from "../options.ts";
 import { addressOf, type ConsoleQuery } from "../query.ts";
 import { type Redaction, redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
-import { type Decision, decideButtons, statePill } from "./list.ts";
+import { decideButtons, decisionsOn, statePill } from "./list.ts";
 import { factsOf, stateOf as otherStateOf, sameReference } from "./planned.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
@@ -18,8 +19,7 @@ export interface LifeView {
   readonly order: SubjectOrder | null;
   readonly redact: readonly string[];
   readonly contents: AnyReceiver["contents"];
-  /** The rights of the user over the event while it is held. */
-  readonly rights: readonly Decision[];
+  readonly rights: readonly ConsoleRight[];
 }
 
 /** The cards about one event: its facts, its history, its body and its handlers. */
@@ -27,11 +27,12 @@ export function lifeCards(view: LifeView): Html {
   const { life, query, redact, contents, rights } = view;
   const redaction = redactionOf(redact, life.delivery === null ? null : contents(life.delivery));
   const isHeld = life.state === "held";
+  const decisions = decisionsOn(life.state, rights);
   return html`<section class="card" aria-labelledby="life-title">
   <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(nameOf(life, redact))}</h2><span class="end">${statePill(life)}</span></header>
   <div class="inner">
     ${explained(life, redaction)}
-    ${isHeld && rights.length > 0 && html`<div class="actions" role="group" aria-label="Decide about this event">${decideButtons([life.eventId], rights)}</div>`}
+    ${decisions.length > 0 && html`<div class="actions" role="group" aria-label="Decide about this event">${decideButtons([life.eventId], decisions)}</div>`}
     ${isHeld && sameReference(view.successes, redact)}
     ${facts(view)}
   </div>

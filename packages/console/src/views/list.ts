@@ -1,12 +1,19 @@
 import type { StoredEvent } from "@payhooks/core";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
+import type { ConsoleRight } from "../options.ts";
 import { addressOf, type ConsoleQuery, isNarrowed, STATES } from "../query.ts";
 import { redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
 import { moment, shown, shownAsText } from "./shown.ts";
 
-/** A decision about a held event. */
-export type Decision = "replay" | "discard";
+/** A decision about an event that is held, or that waits for another attempt. */
+export type Decision = "replay" | "discard" | "retry";
+
+/** The decisions that a user with these rights can make about events in a state. A retry runs handlers, as a replay does. */
+export function decisionsOn(state: string, rights: readonly ConsoleRight[]): readonly Decision[] {
+  if (state === "retrying") return rights.includes("replay") ? ["retry"] : [];
+  return state === "held" ? (["replay", "discard"] as const).filter((one) => rights.includes(one)) : [];
+}
 
 /** The contents of a list of events. */
 export interface ListView {
@@ -18,8 +25,7 @@ export interface ListView {
   /** The cursor of the next page. */
   readonly next: string | null;
   readonly redact: readonly string[];
-  /** The rights of the user over the held events in the list. */
-  readonly rights: readonly Decision[];
+  readonly rights: readonly ConsoleRight[];
 }
 
 const TONES: Readonly<Record<StoredEvent["state"], Tone>> = {
@@ -60,15 +66,27 @@ export function filterForm(query: ConsoleQuery, flows: readonly string[]): Html 
 
 /** One page of the list, or the results of a search. */
 export function eventsCard(view: ListView): Html {
-  const { query, next, rights } = view;
+  const { query, next } = view;
   const events = view.events ?? [];
-  const canSelect = rights.length > 0 && events.some(({ state }) => state === "held");
+  const decisions = decisionsOn(decidedState(query), view.rights);
+  const canSelect = decisions.length > 0 && events.some(({ state }) => state === decidedState(query));
   const title = query.search === null ? titleOf(query) : html`Found for ${shown(query.search)}`;
   return html`<header><h2 id="events-title">${title}</h2><span class="end hint">newest first</span></header>
-${canSelect && selection(query, rights)}
+${canSelect && selection(query, decisions)}
 <ul class="list events" aria-labelledby="events-title">${events.map((event) => row(event, view))}</ul>
 ${events.length === 0 && html`<p class="empty">${emptyText(view)}</p>`}
-<nav class="pages" aria-label="Pages">${query.cursor !== null && html`<a class="button" href="${addressOf(query, { cursor: null })}">First page</a>`}${next !== null && html`<a class="button" id="next-page" href="${addressOf(query, { cursor: next })}">Next page</a>`}</nav>`;
+<nav class="pages" aria-label="Pages">${query.cursor !== null && html`<a class="button" href="${addressOf(query, { cursor: null })}">First page</a>`}${next !== null && html`<a class="button" id="next-page" href="${addressOf(query, { cursor: next })}">Next page</a>`}${query.search === null && events.length > 0 && downloads(query)}</nav>`;
+}
+
+/** Links to the whole list as a file. */
+function downloads(query: ConsoleQuery): Html {
+  const address = addressOf(query, { cursor: null });
+  return html`<span class="end actions">Download all: <a href="${address}&amp;download=csv" download>CSV</a> <a href="${address}&amp;download=jsonl" download>JSON Lines</a></span>`;
+}
+
+/** The state of the events that a list is decided about. A search finds events in any state, and is about those that are held. */
+function decidedState({ search, state }: ConsoleQuery): string {
+  return search === null && state === "retrying" ? "retrying" : "held";
 }
 
 function titleOf({ state, reason }: ConsoleQuery): Html {
@@ -90,20 +108,20 @@ function emptyText({ query, events, next, unsearched }: ListView): string {
 }
 
 /** The bar that selects events and decides about them. */
-function selection(query: ConsoleQuery, rights: readonly Decision[]): Html {
+function selection(query: ConsoleQuery, decisions: readonly Decision[]): Html {
   return html`<div class="selection" id="selection" role="group" aria-label="Decide about several events">
   <label class="check"><input type="checkbox" id="select-page" data-select="page">All on this page</label>
   ${query.search === null && html`<label class="check"><input type="checkbox" id="select-all" data-select="all">All that match, on every page</label>`}
-  <span class="end actions"><span class="count" id="selected">0 selected</span>${decideButtons([], rights)}</span>
+  <span class="end actions"><span class="count" id="selected">0 selected</span>${decideButtons([], decisions)}</span>
 </div>`;
 }
 
 /** The buttons that open the dialog, for the events with these ids. Without ids, for the selected events. */
-export function decideButtons(eventIds: readonly string[], rights: readonly Decision[]): Html {
+export function decideButtons(eventIds: readonly string[], decisions: readonly Decision[]): Html {
   const button = (action: Decision, label: string) =>
-    rights.includes(action) &&
+    decisions.includes(action) &&
     html`<button type="button" data-decide="${action}" data-events="${eventIds.join(" ")}" ${eventIds.length === 0 && html`disabled`}>${label}</button>`;
-  return html`${button("replay", "Replay…")}${button("discard", "Discard…")}`;
+  return html`${button("retry", "Try now…")}${button("replay", "Replay…")}${button("discard", "Discard…")}`;
 }
 
 function row(summary: StoredEvent, { query, redact, rights }: ListView): Html {
@@ -115,8 +133,9 @@ function row(summary: StoredEvent, { query, redact, rights }: ListView): Html {
   const amount = redactedLabel(redact, "amount", summary.amount);
   const name = nameOf(summary, redact);
   const failure = failureOf(summary, redact);
+  const canPick = state === decidedState(query) && decisionsOn(state, rights).length > 0;
   return html`<li class="row">
-  ${rights.length > 0 && state === "held" ? html`<input type="checkbox" class="pick" id="pick-${eventId}" value="${eventId}" aria-label="Select ${shownAsText(name)}">` : html`<span class="pick"></span>`}
+  ${canPick ? html`<input type="checkbox" class="pick" id="pick-${eventId}" value="${eventId}" aria-label="Select ${shownAsText(name)}">` : html`<span class="pick"></span>`}
   <a class="event" id="open-${eventId}" href="${addressOf(query, { eventId })}">
     <span class="line"><span class="name">${shown(name)}</span><span class="end">${statePill(summary)}</span></span>
     <span class="line"><span class="sub">${shown(event)}${status !== "" && html` · ${shown(status)}`}${amount !== null && html` · <b>${shown(amount)}</b>`}${reference !== null && isCertain(summary) && html` · <span class="mono">${shown(id)}</span>`}${tenant !== "" && html` · ${shown(tenant)}`}${flow !== "payments" && ` · ${flow}`}</span><span class="end sub">${moment(acceptedAt)}</span></span>

@@ -6,9 +6,13 @@ import { nameOf } from "./labels.ts";
 import type { Decision } from "./list.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
-/** A held event that somebody is about to decide about. */
-export type Planned = StoredEvent & {
-  readonly reason: HeldReason;
+/** The reason by which a decision names an event: why it is held, or that it waits for another attempt. */
+type PlannedReason = HeldReason | "retrying";
+
+/** An event that somebody is about to decide about. */
+export type Planned = Omit<StoredEvent, "reason" | "revision"> & {
+  readonly reason: PlannedReason;
+  /** Empty for an event that is not held. */
   readonly revision: string;
   /** The SUCCESS events of other transactions with the same reference; null if none of them is known. */
   readonly sameReference: readonly StoredEvent[] | null;
@@ -24,13 +28,14 @@ export function planned(
   redact: readonly string[],
   contents: AnyReceiver["contents"],
 ): Html {
-  const groups = new Map<HeldReason, Planned[]>();
+  const groups = new Map<PlannedReason, Planned[]>();
   for (const entry of entries) groups.set(entry.reason, [...(groups.get(entry.reason) ?? []), entry]);
   return html`${[...groups].map(([reason, group]) => {
-    const isTicked = entries.length === 1 || !isAboutTruth(reason);
+    const isRetrying = reason === "retrying";
+    const isTicked = isRetrying || entries.length === 1 || !isAboutTruth(reason);
     return html`<fieldset class="planned" data-reason="${reason}">
   <legend><label class="check"><input type="checkbox" name="reason" value="${reason}" data-count="${group.length}" ${isTicked && html`checked`}>${reason} <span class="count">${count(group.length)}</span></label></legend>
-  <p class="hint">${HELD_BECAUSE[reason]}</p>
+  <p class="hint">${isRetrying ? "An attempt has failed, and the next one is due later." : HELD_BECAUSE[reason]}</p>
   <ul>${group.map((entry) => row(entry, entries, decision, redact, contents))}</ul>
 </fieldset>`;
   })}`;
@@ -47,7 +52,10 @@ function row(
   const redaction = redactionOf(redact, delivery === null ? null : contents(delivery));
   const first = decision === "replay" ? firstOfTransaction(entry, entries) : undefined;
   const others = entry.others.filter(
-    (other) => isAboutTruth(entry.reason) || other.runsToo || other.eventId === first?.eventId,
+    (other) =>
+      (entry.reason !== "retrying" && isAboutTruth(entry.reason)) ||
+      other.runsToo ||
+      other.eventId === first?.eventId,
   );
   return html`<li><span class="line"><span class="name">${shown(nameOf(entry, redact))}</span><span class="end sub">${moment(acceptedAt)}</span></span>
   <span class="sub">${factsOf(entry, redact)}${tenant !== "" && html` · ${shown(tenant)}`}</span>
@@ -86,7 +94,7 @@ function runs(entry: Planned, first: Planned | undefined): Html {
 }
 
 /** The handlers that a replay runs, as far as the inbox knows them. */
-function handlersOf({ event, handlers: steps }: StoredEvent): Html {
+function handlersOf({ event, handlers: steps }: Planned): Html {
   if (event === "") return html`It is read again, as if it had just arrived, and may be held again.`;
   const names = (isDone: boolean): readonly string[] =>
     Object.entries(steps)

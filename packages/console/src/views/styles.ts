@@ -114,6 +114,7 @@ dialog h2 { font-size: 1.05rem; }
 dialog p { font-size: .9rem; overflow-wrap: anywhere; }
 dialog form { gap: .9rem; }
 dialog .actions { justify-content: flex-end; }
+button[data-decide="discard"] { color: var(--bad); border-color: var(--bad); }
 button.danger { background: var(--bad); border-color: var(--bad); color: var(--surface); }
 progress { width: 100%; accent-color: var(--accent); }
 .failures { margin: 0; padding-left: 1.1rem; font-size: .82rem; color: var(--bad); max-height: 9rem; overflow: auto; }

@@ -65,6 +65,7 @@ const EVERYTHING: ConsoleUser["can"] = ["view", "replay", "discard"];
 
 export async function merchant(
   payments: { readonly oneSuccessPerReference?: boolean } = {},
+  maxAttempts = 1,
 ): Promise<Merchant> {
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey, ...payments },
@@ -104,7 +105,7 @@ export async function merchant(
       if (one.words !== null) throw new Error(one.words);
       one.credited.push(referenceId);
     },
-    { maxAttempts: 1 },
+    { maxAttempts, backoffMs: () => 3_600_000 },
   );
   receiver.ignore("WITHDRAWAL").ignore("settlement.approved").ignore("settlement.declined");
   receiver.ignore("connected_account.approved").ignore("connected_account.declined");

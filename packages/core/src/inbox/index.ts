@@ -14,6 +14,7 @@ export type { Awaitable } from "../time/awaitable.ts";
 export { BULK_REASONS } from "./bulk.ts";
 export { createInbox, type InboxOptions } from "./engine.ts";
 export type { EventFilter } from "./event-query.ts";
+export { csvLine, EVENT_COLUMNS, type EventRow, eventRow } from "./event-row.ts";
 export { eachEvent } from "./events.ts";
 export { type ExplainedMoment, type Explanation, explain } from "./explain.ts";
 export type { Inbox } from "./inbox.ts";
