@@ -221,6 +221,31 @@ describe.each([
     expect(merchant.credited).toEqual(["order-1"]);
   });
 
+  it("makes attempts due now that would come in ten minutes, and downloads the list", async () => {
+    const merchant = await merchantOn();
+    merchant.fail("the bank is away");
+    await merchant.webhook("approved", Date.now());
+    const page = await browser.open(`${merchant.url}?state=retrying&name=connected_account.approved`, size);
+    await live(page);
+    await page.locator(".event", { hasText: "tried once: Error: the bank is away" }).waitFor();
+    expect(await overflow(page)).toBe(0);
+    expect(await seriousProblems(page)).toEqual([]);
+    const downloading = page.waitForEvent("download");
+    await page.locator("a", { hasText: "JSON Lines" }).click();
+    const file = readFileSync(await (await downloading).path(), "utf8");
+    expect(JSON.parse(file)).toMatchObject({ state: "retrying", event: "connected_account.approved" });
+    merchant.fail(null);
+    await page.locator("#select-page").check();
+    await page.locator("#selection button", { hasText: "Try now…" }).click();
+    await page.locator("#decide-what", { hasText: "The next attempt is made now." }).waitFor();
+    expect(await seriousProblems(page)).toEqual([]);
+    await picture(page, `console-retry-${name}`);
+    await page.locator("#note").fill("The bank is back.");
+    await page.locator("#confirm", { hasText: "Try now" }).click();
+    await page.locator("#toast", { hasText: "1 made due" }).waitFor();
+    await page.locator(".empty", { hasText: "No event that matches is retrying." }).waitFor();
+  });
+
   it("decides about many at once, shows how far it has come, and what failed", async () => {
     const merchant = await merchantOn();
     merchant.fail("the ledger is away");
