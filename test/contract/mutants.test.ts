@@ -1,4 +1,5 @@
 /** Proves the contract: each of these inboxes has one plausible mistake, and must fail the case that is named. */
+import type { Which } from "@payhooks/core";
 import {
   type IdempotencyRecord,
   type Inbox,
@@ -111,6 +112,11 @@ function withInbox(change: (inbox: Inbox, store: RecordStore) => Partial<Inbox>)
 /** An inbox some of whose decisions are changed. */
 function withEvents(change: (events: Inbox["events"]) => Partial<Inbox["events"]>): Mutant["mistake"] {
   return withInbox(({ events }) => ({ events: { ...events, ...change(events) } }));
+}
+
+/** The events of a decision, by a filter that has lost one of its fields. */
+function without(field: "amount" | "reason", which: Which): Which {
+  return typeof which === "string" || Array.isArray(which) ? which : { ...which, [field]: undefined };
 }
 
 /** An inbox that is given other events, or other options, than were offered. */
@@ -1018,22 +1024,14 @@ const mutants: readonly Mutant[] = [
     name: "a decision by amount is about all amounts",
     caughtBy: "lists and decisions are narrowed",
     mistake: withEvents(({ discard }) => ({
-      discard: (which, decision) =>
-        discard(
-          typeof which === "string" || Array.isArray(which) ? which : { ...which, amount: undefined },
-          decision,
-        ),
+      discard: (which, decision) => discard(without("amount", which), decision),
     })),
   },
   {
     name: "an erasure takes events of every reason, whatever was named",
     caughtBy: "an erasure by reason takes",
     mistake: withEvents(({ erase }) => ({
-      erase: (which, decision) =>
-        erase(
-          typeof which === "string" || Array.isArray(which) ? which : { ...which, reason: undefined },
-          decision,
-        ),
+      erase: (which, decision) => erase(without("reason", which), decision),
     })),
   },
   {

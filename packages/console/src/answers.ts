@@ -1,3 +1,6 @@
+/** A decision about an event that is held, or that waits for another attempt. */
+export type Decision = "replay" | "discard" | "retry";
+
 /** An event that a preview has shown: what a decision about it has to name. */
 export interface Decidable {
   readonly eventId: string;

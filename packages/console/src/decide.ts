@@ -1,10 +1,9 @@
 import { type AnyReceiver, isPayhooksError } from "@payhooks/core";
-import type { Answer } from "./answers.ts";
-import { may } from "./guard.ts";
+import type { Answer, Decision } from "./answers.ts";
+import { may, rightFor } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
 import { MAX_EVENTS, outcomesOf, previewOf } from "./preview.ts";
 import { isEventId, readQuery } from "./query.ts";
-import type { Decision } from "./views/list.ts";
 
 const MAX_NOTE_LENGTH = 500;
 const REVISION = /^[0-9a-f]{16}$/;
@@ -48,9 +47,7 @@ export async function decide(
       return { status: 200, body: { ok: true, ...(await outcomesOf(receiver, wanted.eventIds)) } };
     }
     const decision = wanted.action === "preview" ? wanted.decision : wanted.action;
-    if (!may(user, decision === "retry" ? "replay" : decision)) {
-      return refused(403, `You may not ${decision} events.`);
-    }
+    if (!may(user, rightFor(decision))) return refused(403, `You may not ${decision} events.`);
     if (wanted.action === "preview") {
       const of = typeof wanted.of === "string" ? readQuery(new URLSearchParams(wanted.of)) : wanted.of;
       return { status: 200, body: { ok: true, ...(await previewOf(receiver, decision, of, redact)) } };

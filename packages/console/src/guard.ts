@@ -1,4 +1,5 @@
 import { hostName, isLoopbackHost } from "@payhooks/pages";
+import type { Decision } from "./answers.ts";
 import type { ConsoleRight, ConsoleUser } from "./options.ts";
 
 /**
@@ -62,6 +63,11 @@ export function hostProblem(
     return `The console does not answer under the host name ${name.slice(0, 255)}. If this is the console's own name, allow it: allowedHosts: [${JSON.stringify(name.slice(0, 255))}]. If it is a name inside of your network, let your proxy pass the Host header on, and allow the public name.`;
   }
   return null;
+}
+
+/** The right that a decision needs. A retry runs handlers, as a replay does. */
+export function rightFor(decision: Decision): ConsoleRight {
+  return decision === "retry" ? "replay" : decision;
 }
 
 /** Tells if a user has a right. */

@@ -1,8 +1,7 @@
 import type { AnyReceiver, StoredEvent } from "@payhooks/core";
 import { eachEvent, successesOfReference } from "@payhooks/core/inbox";
-import type { Outcomes, Preview } from "./answers.ts";
+import type { Decision, Outcomes, Preview } from "./answers.ts";
 import { type ConsoleQuery, filterOf } from "./query.ts";
-import type { Decision } from "./views/list.ts";
 import { type Planned, planned } from "./views/planned.ts";
 
 /** How many events one decision can be about. */

@@ -50,8 +50,13 @@ export async function regionsOf(request: PageRequest): Promise<{
     const problemsOfRead = new Problems();
     const life = await problemsOfRead.orElse(receiver.events.get(query.eventId), null);
     problems.add(problemsOfRead);
-    const successes = life && (await problems.orElse(successesOfReference(receiver.events, life), null));
-    const order = life && (await problems.orElse(receiver.events.order(life.eventId), null));
+    const [successes, order] =
+      life === null
+        ? [null, null]
+        : await Promise.all([
+            problems.orElse(successesOfReference(receiver.events, life), null),
+            problems.orElse(receiver.events.order(life.eventId), null),
+          ]);
     const cards =
       life === null
         ? noLife(query, problemsOfRead.text === null)

@@ -1,13 +1,21 @@
 import { elementsOf, inPage, say } from "@payhooks/pages/browser";
-import type { Decidable } from "../answers.ts";
+import type { Decision as Action, Decidable } from "../answers.ts";
 import { refresh } from "./live.ts";
 import { outcomeOf } from "./outcome.ts";
 import { post } from "./post.ts";
 import { picked, selectNothing, wantsAll } from "./selection.ts";
 
-type Action = "replay" | "discard" | "retry";
+/** The texts of the dialog. */
+interface Words {
+  readonly title: string;
+  readonly button: string;
+  readonly done: string;
+  readonly explain: string;
+  /** The state that an event must be in, as the end of "no longer …". */
+  readonly needs: string;
+}
 
-const WORDS = {
+const WORDS: Readonly<Record<Action, Words>> = {
   replay: {
     title: "Replay",
     button: "Replay",
@@ -29,7 +37,11 @@ const WORDS = {
     explain: "The next attempt is made now. It is an attempt like any other.",
     needs: "waiting for a later attempt",
   },
-} as const;
+};
+
+function isAction(text: string | undefined): text is Action {
+  return text !== undefined && Object.hasOwn(WORDS, text);
+}
 
 const dialog = inPage("decide", HTMLDialogElement);
 const form = inPage("decide-form", HTMLFormElement);
@@ -62,7 +74,7 @@ export function listenToButtons(): void {
   document.addEventListener("click", ({ target }) => {
     const button = target instanceof Element ? target.closest<HTMLElement>("[data-decide]") : null;
     const action = button?.dataset.decide;
-    if (action !== "replay" && action !== "discard" && action !== "retry") return;
+    if (!isAction(action)) return;
     const named = button?.dataset.events?.split(" ").filter(Boolean) ?? [];
     if (named.length > 0) ask(action, { eventIds: named });
     else ask(action, wantsAll() ? { query: location.search } : { eventIds: picked() });

@@ -1,18 +1,22 @@
 import type { StoredEvent } from "@payhooks/core";
+import { eventRow } from "@payhooks/core/inbox";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
+import type { Decision } from "../answers.ts";
+import { rightFor } from "../guard.ts";
 import type { ConsoleRight } from "../options.ts";
 import { addressOf, type ConsoleQuery, isNarrowed, STATES } from "../query.ts";
 import { redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
 import { moment, shown, shownAsText } from "./shown.ts";
 
-/** A decision about an event that is held, or that waits for another attempt. */
-export type Decision = "replay" | "discard" | "retry";
+const DECISIONS: Readonly<Partial<Record<string, readonly Decision[]>>> = {
+  held: ["replay", "discard"],
+  retrying: ["retry"],
+};
 
-/** The decisions that a user with these rights can make about events in a state. A retry runs handlers, as a replay does. */
+/** The decisions that a user with these rights can make about events in a state. */
 export function decisionsOn(state: string, rights: readonly ConsoleRight[]): readonly Decision[] {
-  if (state === "retrying") return rights.includes("replay") ? ["retry"] : [];
-  return state === "held" ? (["replay", "discard"] as const).filter((one) => rights.includes(one)) : [];
+  return (DECISIONS[state] ?? []).filter((decision) => rights.includes(rightFor(decision)));
 }
 
 /** The contents of a list of events. */
@@ -147,12 +151,10 @@ function row(summary: StoredEvent, { query, redact, rights }: ListView): Html {
 const MAX_FAILURE = 160;
 
 /** How often an event that has not ended was tried, and its last error. Null if nothing has failed, or the error may not be shown. */
-function failureOf({ state, handlers, detail }: StoredEvent, redact: readonly string[]): string | null {
-  if (state !== "held" && state !== "retrying") return null;
-  const tried = Object.values(handlers);
-  const attempts = Math.max(0, ...tried.map((handler) => handler.attempts));
-  const error = tried.findLast((handler) => handler.error !== null)?.error ?? detail;
-  const text = error === null ? null : redactionOf(redact, null).text(error);
+function failureOf(event: StoredEvent, redact: readonly string[]): string | null {
+  if (event.state !== "held" && event.state !== "retrying") return null;
+  const { attempts, lastError } = eventRow(event);
+  const text = lastError === null ? null : redactionOf(redact, null).text(lastError);
   const said = text?.replace(/\s+/g, " ").slice(0, MAX_FAILURE) ?? null;
   if (attempts === 0) return said;
   const times = attempts === 1 ? "tried once" : `tried ${attempts} times`;

@@ -1,9 +1,9 @@
 import type { AnyReceiver, HeldReason, OtherEvent, StoredEvent } from "@payhooks/core";
 import { HELD_BECAUSE, isAboutTruth } from "@payhooks/core/inbox";
 import { type Html, html } from "@payhooks/pages";
+import type { Decision } from "../answers.ts";
 import { redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { nameOf } from "./labels.ts";
-import type { Decision } from "./list.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
 /** The reason by which a decision names an event: why it is held, or that it waits for another attempt. */
