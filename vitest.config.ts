@@ -159,7 +159,7 @@ function project(
       maxWorkers: WORKERS,
       // One module graph for all files of a worker: to load it for each of them takes as long as to run it.
       isolate: false,
-      setupFiles: options.isolate === true ? [] : ["./test/support/loaded-first.ts"],
+      setupFiles: options.isolate === true ? [] : ["./test/support/links-are-followed.ts"],
       testTimeout: PATIENCE_MS,
       hookTimeout: PATIENCE_MS,
       expect: { poll: { timeout: PATIENCE_MS / 3 } },
