@@ -45,7 +45,7 @@ const tasks = {
     process.env.PAYHOOKS_SECURITY = "long";
     await run("vitest", ["run", "--project", "*security", ...args]);
   },
-  /** Simulated histories: docs/simulation.md. test/simulation/main.ts has the options. */
+  /** Simulated histories: test/simulation/README.md. test/simulation/main.ts has the options. */
   "test:simulation": (args) =>
     run(process.execPath, [
       // Histories make much garbage that lives for a short time, so its space is large. Each processor plays histories, so the

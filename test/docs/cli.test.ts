@@ -3,13 +3,16 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { helpOf, labelOf, textOf } from "../../packages/cli/src/command-line/help.ts";
 import { COMMANDS } from "../../packages/cli/src/commands.ts";
+import { INBOX_OPTIONS } from "../../packages/cli/src/events/open-inbox.ts";
 import { VARIABLES } from "../../packages/cli/src/sandbox/environment.ts";
 import { root } from "../package/workspace.ts";
-import { namesIn, readDocument, rowsOf, sectionOf } from "./markdown.ts";
+import { namesIn, readDocument, rowsOf, type Section, sectionOf } from "./markdown.ts";
 
 const page = readDocument("docs/reference/cli.md");
 const plain = (cell: string | undefined): string =>
   (cell ?? "").replaceAll("\\|", "|").replace(/^`(.*)`$/, "$1");
+const optionsIn = (section: Section): readonly (readonly string[])[] =>
+  rowsOf(section).map(([label, text]) => [plain(label), plain(text)]);
 
 describe("the documentation of the command line", () => {
   it("has a section for each command, in the order of the help, and for nothing else", () => {
@@ -26,7 +29,11 @@ describe("the documentation of the command line", () => {
     "has the options of %s as --help shows them",
     (name, command) => {
       const section = sectionOf(page, `payhooks ${name}`);
-      const rows = rowsOf(section).map(([label, text]) => [plain(label), plain(text)]);
+      // What names an inbox has a table of its own, for all commands that take all of it.
+      const naming = Object.keys(INBOX_OPTIONS).every((option) => option in command.options)
+        ? optionsIn(sectionOf(page, "Naming an inbox"))
+        : [];
+      const rows = [...naming, ...optionsIn(section)];
       expect(rows).toEqual(
         Object.entries(command.options).map(([option, spec]) => [labelOf(option, spec), textOf(spec)]),
       );

@@ -6,7 +6,7 @@ import { root } from "../package/workspace.ts";
 import { readDocument, rowsOf, sectionOf } from "./markdown.ts";
 import { VirtualProgram } from "./program.ts";
 
-const page = readDocument("docs/reference/coverage.md");
+const page = readDocument("test/coverage.md");
 const rows = page.sections.filter(({ level }) => level === 2).flatMap(rowsOf);
 
 const inBackticks = (cell: string): readonly string[] =>

@@ -24,7 +24,9 @@ function deadLinks(document: Document): string[] {
 /** Pages that lie beside the tests which they describe. */
 const besideTests = [
   "contract/README.md",
+  "coverage.md",
   "security/README.md",
+  "simulation/README.md",
   "simulation/found.md",
   "simulation/results.md",
 ];

@@ -213,11 +213,6 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "The life of a slot",
     type: 'import("../../packages/core/src/inbox/record/event.ts").SlotState',
   },
-  "members of a store": {
-    page: "docs/guides/adding-a-store.md",
-    section: "The interface",
-    type: 'keyof import("@payhooks/core/inbox").RecordStore',
-  },
   "error codes of the sandbox": {
     page: "docs/guides/sandbox.md",
     section: "Errors",

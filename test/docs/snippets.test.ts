@@ -78,15 +78,6 @@ describe("the code in the documentation", () => {
     expect(shown?.text).toBe(readFileSync(join(root, "examples/postgres/src/exactly-once.ts"), "utf8"));
   });
 
-  it("in exactly-once.md is the recipe that is tested on PostgreSQL, to the letter", () => {
-    const shown = readDocument("docs/guides/exactly-once.md").blocks.filter(({ text }) =>
-      text.includes("payOrders"),
-    );
-    expect(shown.map(({ text }) => text)).toEqual([
-      readFileSync(join(root, "examples/postgres/src/pay-orders.ts"), "utf8"),
-    ]);
-  });
-
   it("in exactly-once.md is the client that is tested on MariaDB, to the letter", () => {
     const shown = readDocument("docs/guides/exactly-once.md").blocks.filter(({ text }) =>
       text.includes("mysql2"),

@@ -1,4 +1,4 @@
-/** Simulated histories, which `docs/simulation.md` explains. `PAYHOOKS_SEED` chooses the first one. */
+/** Simulated histories, which `README.md` explains. `PAYHOOKS_SEED` chooses the first one. */
 import { describe, expect, it } from "vitest";
 import { loadCore } from "./core.ts";
 import { exploreInThreads } from "./crew.ts";
