@@ -25,6 +25,7 @@ function deadLinks(document: Document): string[] {
 const besideTests = [
   "contract/README.md",
   "coverage.md",
+  "faults/README.md",
   "security/README.md",
   "simulation/README.md",
   "simulation/found.md",

@@ -261,7 +261,7 @@ export const MUTANTS: readonly Mutant[] = [
         find: 'const work = slot.state === "held" ? slot.work : null;',
         put: 'const work = slot.state === "held" ? slot.work : null; if (work !== null) { slot.state = "waiting"; work.dueAt = 0; }',
       },
-      { file: ACCEPT, find: "record: isLater || isNews ? changed : null };", put: "record: changed };" },
+      { file: ACCEPT, find: "record: isLater || isChanged ? changed : null };", put: "record: changed };" },
     ],
   },
   mutant(

@@ -112,7 +112,7 @@ export function acceptStep(
       answer: made,
       record: begins || isNoted ? changed : step.record,
       begins,
-      announce: !begins && isNews(accepted) && plan.delayMs === 0,
+      announce: !begins && leavesWork(accepted) && plan.delayMs === 0,
     };
   };
 }
@@ -132,7 +132,7 @@ function noteClaims(record: IdempotencyRecord, { event, known }: AcceptPlan): bo
 }
 
 /** True if something of the event is left to run: the event itself, or its onHeld handlers. */
-export function isNews({ outcome }: Accepted): boolean {
+export function leavesWork({ outcome }: Accepted): boolean {
   return outcome === "new" || outcome === "progress" || outcome === "held";
 }
 

@@ -1,6 +1,6 @@
 import { isPayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
-import { type AcceptAnswer, acceptStep, isNews, type Known, type Need } from "./accepting.ts";
+import { type AcceptAnswer, acceptStep, leavesWork, type Known, type Need } from "./accepting.ts";
 import { HeldRoom } from "./held-room.ts";
 import type { AcceptOptions, Runner } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
@@ -54,7 +54,7 @@ export class Acceptor {
     let isToRun = false;
     try {
       const accepted = await this.#accept(event, { ...options, lane });
-      isToRun = isNews(accepted);
+      isToRun = leavesWork(accepted);
       return accepted;
     } finally {
       if (!isToRun) waitsNoMore();
@@ -158,15 +158,15 @@ export class Acceptor {
       throw error;
     } finally {
       if (run !== null) this.#start(run, accepted);
-      else if (isNews(accepted)) this.#background.added(delayMs, lane);
+      else if (leavesWork(accepted)) this.#background.added(delayMs, lane);
     }
-    if (isNews(accepted)) this.#parts.acts.passed("accept");
+    if (leavesWork(accepted)) this.#parts.acts.passed("accept");
     return handle === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };
   }
 
   /** The run may be one of an event that another request accepted. */
   #start(run: Run, accepted: Accepted): void {
-    if (!isNews(accepted) || run.data.eventId !== accepted.eventId) run.leaveContext();
+    if (!leavesWork(accepted) || run.data.eventId !== accepted.eventId) run.leaveContext();
     this.#runs.start(run);
   }
 

@@ -17,7 +17,7 @@ const COUNTED_FOR_MS = 30_000;
 const GOOD_FOR_MS = 1_000;
 
 /** Everything about an inbox's health but `lostAt`, which is known without asking the store. */
-type Finding = Omit<Health, "lostAt">;
+type HealthNow = Omit<Health, "lostAt">;
 
 type CountsOfHealth = Pick<Health, "waiting" | "retrying" | "running" | "held" | "oldestDueMs">;
 
@@ -62,7 +62,7 @@ export class HealthCheck {
     return { ...finding, lostAt: this.#losses.lostAt };
   }
 
-  async #find(): Promise<Finding> {
+  async #find(): Promise<HealthNow> {
     if (this.#parts.isClosing) return notOk("the inbox is closing or closed");
     await this.#ready();
     const [counts] = await Promise.all([this.#counts(), this.#canary.known(), this.#look()]);
@@ -120,6 +120,6 @@ export class HealthCheck {
   }
 }
 
-function notOk(detail: string): Finding {
+function notOk(detail: string): HealthNow {
   return { ok: false, detail, failing: "accept", ...NOT_COUNTED };
 }

@@ -1,4 +1,4 @@
-import { FirstInFirstOut } from "./line.ts";
+import { FirstInFirstOut } from "./first-in-first-out.ts";
 import { LANES, type Lane, type Lanes, otherThan } from "./record/lane.ts";
 
 /** A queue for each lane. */

@@ -4,7 +4,7 @@ import { sleep } from "../time/clock.ts";
 import type { Environment } from "../time/environment.ts";
 import { BatchedStore } from "./batched-store.ts";
 import { InFlight } from "./in-flight.ts";
-import { FirstInFirstOut } from "./line.ts";
+import { FirstInFirstOut } from "./first-in-first-out.ts";
 import { copyRecord, isUnreadable, type Unreadable } from "./record/codec.ts";
 import { indexOf, type RecordIndex } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";

@@ -21,7 +21,7 @@ import type { DueRecord, Versioned } from "./store.ts";
 import { Suspects, widthOf } from "./suspects.ts";
 
 /** The dispatcher, as the runs see it. */
-export interface Looker {
+export interface RunsDispatcher {
   /** False while this process must not begin anything by itself. */
   isTaking(): boolean;
   /** An event falls due in `inMs` milliseconds. */
@@ -55,7 +55,7 @@ export class Runs {
   readonly crowds: Crowds;
   readonly #parts: InboxParts;
   readonly #host: RunHost;
-  readonly #looker: Looker;
+  readonly #dispatcher: RunsDispatcher;
   /** The runs by the key of their record. */
   readonly #active = new InFlight<string, Run>();
   /** Records with a run that a look was given meanwhile, and so has hidden. */
@@ -77,14 +77,14 @@ export class Runs {
   #isRenewing = false;
   #whenAtRest: (() => void)[] = [];
 
-  constructor(parts: InboxParts, looker: Looker, accept: Inbox["accept"]) {
+  constructor(parts: InboxParts, dispatcher: RunsDispatcher, accept: Inbox["accept"]) {
     this.#parts = parts;
-    this.#looker = looker;
+    this.#dispatcher = dispatcher;
     this.places = new Places(parts.environment);
     this.crowds = new Crowds(this.places, parts.environment);
     this.#host = {
       accept,
-      hasRoom: (lane) => looker.isTaking() && this.places.room(lane) > 0,
+      hasRoom: (lane) => dispatcher.isTaking() && this.places.room(lane) > 0,
       mayRunSuspect: (key, width) => this.#suspects.take(key, width),
       leavePlace: (run) => this.#leavePlace(run),
     };
@@ -124,7 +124,7 @@ export class Runs {
     // While events wait here for a place, the store is not asked at every free place, but for many events at once.
     for (const freed of LANES) {
       const isIdle = this.#waiting.isEmpty(freed) && this.#taken.isEmpty(freed);
-      if (isIdle || this.places.isHalfEmpty(freed)) this.#looker.freed(freed);
+      if (isIdle || this.places.isHalfEmpty(freed)) this.#dispatcher.freed(freed);
     }
   }
 
@@ -146,7 +146,7 @@ export class Runs {
   ): Promise<Run | null> {
     const { key, record } = due;
     if (isCanary(key)) {
-      await this.#looker.canary(due);
+      await this.#dispatcher.canary(due);
       return null;
     }
     if (this.#isRunning(key)) return null;
@@ -163,7 +163,7 @@ export class Runs {
     const lane = dueOf(record)?.lane ?? "usual";
     const wish: RunWish = { runner, inBackground, lane, context: emptyContext };
     // A look that was under way at the stop has found it.
-    if (this.#parts.isClosing || (inBackground && !this.#looker.isTaking())) {
+    if (this.#parts.isClosing || (inBackground && !this.#dispatcher.isTaking())) {
       await this.#putBack(due, wish);
       return null;
     }
@@ -294,7 +294,7 @@ export class Runs {
     for (const facts of run.data.overtaken) run.runner.notify({ type: "stale", ...facts });
     if (!run.inBackground) this.#startNow(run);
     // A look that was under way at the stop may still begin something.
-    else if (!this.#looker.isTaking() && !this.#parts.isClosing) void this.#handBack(run);
+    else if (!this.#dispatcher.isTaking() && !this.#parts.isClosing) void this.#handBack(run);
     else {
       this.#waiting.push(run);
       this.#watch();
@@ -403,7 +403,7 @@ export class Runs {
     this.crowds.ended(run.data, run.lane);
     run.over(finished !== null, end.ending);
     this.giveBack(run);
-    if (finished?.dueInMs != null) this.#looker.due(finished.dueInMs);
+    if (finished?.dueInMs != null) this.#dispatcher.due(finished.dueInMs);
   }
 
   #tellTooLate({ runner }: Run): void {

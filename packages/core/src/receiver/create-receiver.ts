@@ -68,7 +68,7 @@ export function createReceiver<const S extends Sources = NoSources>(
 export function createReceiver(options: ReceiverOptions): Receiver {
   const registry = new Registry();
   const receiver: Receiver = Object.assign(
-    new MountedReceiver(options, registry),
+    new ReceiverCore(options, registry),
     registrationIn(registry, () => receiver),
     sourceRegistrationIn(registry, options.sources ?? {}, () => receiver),
   );
@@ -82,7 +82,7 @@ const CLOSING: Probe = notReady("closing", "the receiver is closing or closed");
 const MAX_TOLD = 10;
 
 /** A receiver without the methods that register handlers. */
-class MountedReceiver
+class ReceiverCore
   implements Omit<Receiver, keyof Registration<Receiver, HandlerContext> | "on" | "ignore">
 {
   readonly sources: SourceEndpoints<Sources>;
@@ -252,9 +252,9 @@ class MountedReceiver
       return await action();
     } catch (error) {
       const setup = isSetupError(error) ? describeError(error) : null;
-      const isNews = setup === null || setup !== this.#toldSetup;
+      const isNewError = setup === null || setup !== this.#toldSetup;
       this.#toldSetup = setup;
-      if (isNews && !this.#lifecycle.isClosing) this.#notices.post(inboxError("start", error));
+      if (isNewError && !this.#lifecycle.isClosing) this.#notices.post(inboxError("start", error));
       throw error;
     }
   }

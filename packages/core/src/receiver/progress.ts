@@ -10,7 +10,7 @@ export interface Progress {
   /** Notices to send once those states are written. */
   readonly unnoticed: Happening[];
   /** The step whose start was written together with the lease; null once the run has reached it. */
-  unopened: string | null;
+  startedAhead: string | null;
   /** Measures the time since the run began. */
   readonly since: Stopwatch;
   /** When the next attempt is due, in ms from now; null when none is. */
@@ -22,12 +22,12 @@ export interface Progress {
   released: boolean;
 }
 
-/** `unopened`: the step whose start was written together with the lease. */
-export function newProgress(since: Stopwatch, unopened: string | null): Progress {
+/** `startedAhead`: the step whose start was written together with the lease. */
+export function newProgress(since: Stopwatch, startedAhead: string | null): Progress {
   return {
     unwritten: [],
     unnoticed: [],
-    unopened,
+    startedAhead,
     since,
     retryInMs: null,
     givenUp: null,

@@ -219,9 +219,9 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   function endOf(lease: Lease, ending: Ending, progress: Progress): RunEnd {
-    const { unwritten, unnoticed, unopened } = progress;
-    if (unopened !== null) {
-      unwritten.push({ name: unopened, kind: "undone", before: lease.data.steps[unopened] ?? null });
+    const { unwritten, unnoticed, startedAhead } = progress;
+    if (startedAhead !== null) {
+      unwritten.push({ name: startedAhead, kind: "undone", before: lease.data.steps[startedAhead] ?? null });
     }
     const written = (): void => {
       for (const notice of unnoticed) notices.post(notice);

@@ -31,8 +31,8 @@ export interface StepParts {
   readonly instrumentation: Instrumentation | null;
 }
 
-/** One call of a handler. */
-interface Which {
+/** The facts of one call of a handler, as its context has them. */
+interface CallFacts {
   readonly attempt: number;
   /** The inbox knows of no earlier one for this event. */
   readonly isFirst: boolean;
@@ -86,7 +86,7 @@ export function createRunStep(parts: StepParts): RunStep {
       return "open";
     }
     const attempt = attempts + 1;
-    if (progress.unopened === name) progress.unopened = null;
+    if (progress.startedAhead === name) progress.startedAhead = null;
     let outcome = overdueOf(lease, handler);
     let observation: Observation<HandlerEnd> | null = null;
     if (outcome === null && !(await mayTake(lease, handler, progress))) return "open";
@@ -231,7 +231,7 @@ export function createRunStep(parts: StepParts): RunStep {
   function callInTime(
     lease: Lease,
     handler: Registered,
-    which: Which,
+    which: CallFacts,
     call: Call,
     observation: Observation<HandlerEnd> | null,
   ): Promise<Outcome> {
@@ -285,7 +285,7 @@ export function createRunStep(parts: StepParts): RunStep {
   function contextOf(
     lease: Lease,
     { name }: Registered,
-    { attempt, isFirst, skipped: count }: Which,
+    { attempt, isFirst, skipped: count }: CallFacts,
     cancellation: Cancellation,
   ): RunContext {
     const skipped = (effect: string): void => {

@@ -4,5 +4,5 @@
  * @module
  */
 
-export type { OldAnswer, ShadowLine } from "./line.ts";
+export type { OldAnswer, ShadowLine } from "./journal-line.ts";
 export { type Shadow, type ShadowDelivery, type ShadowEvent, type ShadowOptions, shadow } from "./shadow.ts";

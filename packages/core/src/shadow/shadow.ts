@@ -18,7 +18,7 @@ import type { Endpoint } from "../receiver/intake.ts";
 import { type AnyReceiver, endpointOf, type SourceNameOf } from "../receiver/receiver.ts";
 import { sha256 } from "../signature/sha256.ts";
 import { sleep, systemClock } from "../time/clock.ts";
-import type { EventNames, OldAnswer, ShadowLine } from "./line.ts";
+import type { EventNames, OldAnswer, ShadowLine } from "./journal-line.ts";
 
 /** Options of {@link shadow}. */
 export interface ShadowOptions {

@@ -80,8 +80,8 @@ export function accept(
     };
   }
   if (slot !== undefined && record !== null) {
-    const { accepted, isNews } = acceptCopy(slot, event, ruling, now);
-    return { accepted, slot: ruling.slot, record: isLater || isNews ? changed : null };
+    const { accepted, isChanged } = acceptCopy(slot, event, ruling, now);
+    return { accepted, slot: ruling.slot, record: isLater || isChanged ? changed : null };
   }
   // If an event of the record runs now, its process will be the first that can run this one too.
   const waitMs = changed.lease === null ? delayMs : 0;
@@ -143,12 +143,12 @@ function acceptCopy(
   event: VerifiedEvent,
   { outcome, slot: slotKey }: Ruling,
   now: number,
-): { readonly accepted: Accepted; readonly isNews: boolean } {
+): { readonly accepted: Accepted; readonly isChanged: boolean } {
   const { source } = event.delivery;
   let previousAmount: string | null = null;
   const isCounted = countCopy(slot, now);
-  const isNews = event.amount !== null && slot.amounts[source] === undefined && slot.erasedAt === undefined;
-  if (event.amount !== null && isNews) {
+  const isNewAmount = event.amount !== null && slot.amounts[source] === undefined && slot.erasedAt === undefined;
+  if (event.amount !== null && isNewAmount) {
     previousAmount = Object.values(slot.amounts).find((amount) => amount !== event.amount) ?? null;
     slot.amounts = { ...slot.amounts, [source]: event.amount };
   }
@@ -162,7 +162,7 @@ function acceptCopy(
     begun: false,
     overtaken: NONE,
   };
-  return { accepted, isNews: isNews || isCounted };
+  return { accepted, isChanged: isNewAmount || isCounted };
 }
 
 function claim(

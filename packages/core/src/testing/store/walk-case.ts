@@ -101,8 +101,8 @@ function nextOf(
   const next = choose(["run", "run", "decide", "accept"]);
   if (next === "accept") {
     const status = choose(["SUCCESS", "FAILED", "CANCELLED"]);
-    const isNews = slots.every((slot) => slot.status !== status);
-    if (record.lease === null && isNews) return plain(accepted(key, now, { status }, unleased));
+    const isNewStatus = slots.every((slot) => slot.status !== status);
+    if (record.lease === null && isNewStatus) return plain(accepted(key, now, { status }, unleased));
   }
   if (next === "decide" && record.lease === null && slots.some(({ state }) => state === "held")) {
     return plain(decided(key, now, unleased, choose(["replay", "discard"])));
