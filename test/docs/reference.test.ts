@@ -8,6 +8,16 @@ import { documents, itemsOf, namesIn, readDocument, rowsOf, sectionOf } from "./
 import { VirtualProgram } from "./program.ts";
 import { declaredIn, entries } from "./public-names.ts";
 
+/** The options that every durable inbox has, as a type. They have a table of their own. */
+const ofEveryInbox = [
+  'import("@payhooks/core/sqlite").SqliteInboxOptions',
+  'import("@payhooks/core/postgres").PostgresInboxOptions',
+  'import("@payhooks/core/mysql").MysqlInboxOptions',
+  'import("@payhooks/core/redis").RedisInboxOptions',
+]
+  .map((options) => `keyof ${options}`)
+  .join(" & ");
+
 /** The section in which each name of a type has its row, and no other name has one. */
 const tables: Readonly<Record<string, { page: string; section: string; type: string }>> = {
   limits: {
@@ -65,25 +75,30 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "memoryInbox",
     type: 'keyof import("@payhooks/core").MemoryInboxOptions',
   },
+  "options of every durable inbox": {
+    page: "docs/reference/options.md",
+    section: "Every durable inbox",
+    type: ofEveryInbox,
+  },
   "options of sqliteInbox": {
     page: "docs/reference/options.md",
     section: "sqliteInbox",
-    type: 'keyof import("@payhooks/core/sqlite").SqliteInboxOptions',
+    type: `Exclude<keyof import("@payhooks/core/sqlite").SqliteInboxOptions, ${ofEveryInbox}>`,
   },
   "options of postgresInbox": {
     page: "docs/reference/options.md",
     section: "postgresInbox",
-    type: 'keyof import("@payhooks/core/postgres").PostgresInboxOptions',
+    type: `Exclude<keyof import("@payhooks/core/postgres").PostgresInboxOptions, ${ofEveryInbox}>`,
   },
   "options of mysqlInbox": {
     page: "docs/reference/options.md",
     section: "mysqlInbox",
-    type: 'keyof import("@payhooks/core/mysql").MysqlInboxOptions',
+    type: `Exclude<keyof import("@payhooks/core/mysql").MysqlInboxOptions, ${ofEveryInbox}>`,
   },
   "options of redisInbox": {
     page: "docs/reference/options.md",
     section: "redisInbox",
-    type: 'keyof import("@payhooks/core/redis").RedisInboxOptions',
+    type: `Exclude<keyof import("@payhooks/core/redis").RedisInboxOptions, ${ofEveryInbox}>`,
   },
   ...forAdapters(({ name, title, options }) => [
     `options of the ${title} adapter`,

@@ -52,6 +52,7 @@ const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
   alerts: (alerts) => createReceiver({ payments: { publicKey }, alerts }),
   Handlers: (options) => createReceiver({ payments: { publicKey } }).onDeposit(() => {}, options),
   memoryInbox: (options) => memoryInbox(options),
+  "Every durable inbox": (options) => sqliteInbox("never-opened.db", options),
   sqliteInbox: (options) => sqliteInbox("never-opened.db", options),
   postgresInbox: (options) => postgresInbox("postgres://localhost/never", options),
   mysqlInbox: (options) => mysqlInbox("mysql://localhost/never", options),
