@@ -1,4 +1,4 @@
-import { type LeaseData, TELL_PREFIX } from "../inbox/record/lease.ts";
+import { type LeaseData, ON_HELD_PREFIX } from "../inbox/record/lease.ts";
 import type { GivenUp } from "../protocol/held-reasons.ts";
 
 /** Handlers of an event that this process does not call. */
@@ -31,7 +31,7 @@ export function missingHandlers(
 }
 
 function isHandler(name: string): boolean {
-  return !name.startsWith(TELL_PREFIX);
+  return !name.startsWith(ON_HELD_PREFIX);
 }
 
 /** The steps that an entry still needs before its onHeld handlers are done, except those that this process calls. */
@@ -43,6 +43,6 @@ export function missingTells(
     steps[name]?.state === "done" || steps[name]?.state === "given-up";
   const known = new Set([...Object.keys(steps), ...handlers]);
   return [...known].filter(
-    (name) => name.startsWith(TELL_PREFIX) && !called.includes(name) && !isThrough(name),
+    (name) => name.startsWith(ON_HELD_PREFIX) && !called.includes(name) && !isThrough(name),
   );
 }

@@ -7,7 +7,7 @@ import {
   type FinishedClaims,
   type ReferenceClaim,
 } from "./record/reference-claim.ts";
-import type { Records, Step } from "./records.ts";
+import type { Records, RecordStep } from "./records.ts";
 import type { RecordStore } from "./store.ts";
 
 const DEADLINE_MS = 2_000;
@@ -89,7 +89,7 @@ export class Claims {
 
   /** Reads a record. Once the inbox is closed, this fails as a write would. */
   async #read(key: string): Promise<IdempotencyRecord | null> {
-    const step: Step<IdempotencyRecord | null> = (record) => ({ answer: record, record: null });
+    const step: RecordStep<IdempotencyRecord | null> = (record) => ({ answer: record, record: null });
     const { answer } = await this.#records.change({ key, deadlineMs: DEADLINE_MS, step });
     return answer;
   }

@@ -1,5 +1,5 @@
 import { HELD_ADVICE, HELD_BECAUSE, type HeldReason } from "../protocol/held-reasons.ts";
-import { type HistoryEntry, type Step, TELL_PREFIX } from "./record/lease.ts";
+import { type HistoryEntry, type Step, ON_HELD_PREFIX } from "./record/lease.ts";
 import type { StoredEvent } from "./record/life.ts";
 
 /** Something that happened to an event. */
@@ -118,7 +118,7 @@ function held({ reason, heldAt, handlers, others }: StoredEvent, now: number): P
   const because = reason === null ? "" : ` ${HELD_BECAUSE[reason]}`;
   const since = heldAt === null ? "" : ` since ${timeText(heldAt, now)}`;
   const isTold = ([name, { state }]: readonly [string, Step]): boolean =>
-    name.startsWith(TELL_PREFIX) && (state === "failed" || state === "started");
+    name.startsWith(ON_HELD_PREFIX) && (state === "failed" || state === "started");
   return {
     now: [`It is held for a person${since}.${because}`],
     next: [
@@ -147,8 +147,8 @@ function ended(now: string): Present {
 }
 
 function stepText([name, { state, attempts, dueAt }]: readonly [string, Step], now: number): string {
-  const isTelling = name.startsWith(TELL_PREFIX);
-  const who = `${isTelling ? "The onHeld handler" : "The handler"} ${isTelling ? name.slice(TELL_PREFIX.length) : name}`;
+  const isTelling = name.startsWith(ON_HELD_PREFIX);
+  const who = `${isTelling ? "The onHeld handler" : "The handler"} ${isTelling ? name.slice(ON_HELD_PREFIX.length) : name}`;
   const tries = `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;
   switch (state) {
     case "done":

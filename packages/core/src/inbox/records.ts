@@ -29,7 +29,7 @@ export interface StepResult<T> {
  * which it may change. If it throws, nothing is written. Unless it throws a `PayhooksError`, the record counts as unreadable.
  * `mayHaveBeenMade` is true if a write of this step was sent before and its outcome is unknown.
  */
-export type Step<T> = (
+export type RecordStep<T> = (
   record: IdempotencyRecord | null,
   now: number,
   mayHaveBeenMade: boolean,
@@ -38,7 +38,7 @@ export type Step<T> = (
 /** A change of one record. */
 export interface Change<T> {
   readonly key: string;
-  readonly step: Step<T>;
+  readonly step: RecordStep<T>;
   /** How long the caller waits. After that, a write that has not been made is not tried again. */
   readonly deadlineMs: number;
   /**
@@ -295,7 +295,7 @@ interface Computed<T> extends Required<Pick<StepResult<T>, "record" | "begins" |
 }
 
 function compute<T>(
-  step: Step<T>,
+  step: RecordStep<T>,
   known: Versioned | null,
   now: number,
   mayHaveBeenMade: boolean,

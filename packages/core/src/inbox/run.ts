@@ -24,7 +24,7 @@ import {
   writeSteps,
 } from "./record/run.ts";
 import { dueOf } from "./record/schedule.ts";
-import { type Changed, isAboutRecord, type Step } from "./records.ts";
+import { type Changed, isAboutRecord, type RecordStep } from "./records.ts";
 import { SubjectTurn } from "./subjects.ts";
 import { widthOf } from "./suspects.ts";
 
@@ -316,7 +316,7 @@ export class Run implements Lease {
    * While the store is down, the write is repeated. The handler is not: its result is kept until then. If the record has become
    * unreadable, there is nothing to wait for.
    */
-  async #persist<T>(during: string, step: Step<T>): Promise<Changed<T> | null> {
+  async #persist<T>(during: string, step: RecordStep<T>): Promise<Changed<T> | null> {
     const { acts, records, environment, leaseMs: deadlineMs } = this.#parts;
     const onFailure = (cause: unknown): void => acts.failed("end", cause);
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {

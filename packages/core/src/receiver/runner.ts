@@ -5,7 +5,7 @@ import { missingHandlers, missingTells } from "../handlers/missing-handlers.ts";
 import type { HandledEvent, Registered, Registry } from "../handlers/registry.ts";
 import type { Lease, RunEnd, Runner } from "../inbox/inbox.ts";
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
-import { type Ending, factsOf, type LeaseData, type Step, TELL_PREFIX } from "../inbox/record/lease.ts";
+import { type Ending, factsOf, type LeaseData, type Step, ON_HELD_PREFIX } from "../inbox/record/lease.ts";
 import { inboxError } from "../notices/notice.ts";
 import type { SourceEvent } from "../protocol/events.ts";
 import { type HeldReason, isEntry } from "../protocol/held-reasons.ts";
@@ -202,7 +202,7 @@ export function createRunner(parts: RunnerParts): Runner {
   async function tell(lease: Lease, progress: Progress): Promise<Ending> {
     const entry = heldEventOf(lease, flows);
     for (const handler of registry.heldHandlers) {
-      const step = { ...handler, name: TELL_PREFIX + handler.name };
+      const step = { ...handler, name: ON_HELD_PREFIX + handler.name };
       await runStep(lease, step, progress, (context) => handler.handle(entry, context));
       if (progress.lost || progress.released) break;
     }
@@ -243,7 +243,7 @@ export function createRunner(parts: RunnerParts): Runner {
 
   /** The steps that call the onHeld handlers. */
   function tellSteps(): readonly string[] {
-    return registry.heldHandlers.map(({ name }) => TELL_PREFIX + name);
+    return registry.heldHandlers.map(({ name }) => ON_HELD_PREFIX + name);
   }
 
   /**
@@ -259,8 +259,8 @@ export function createRunner(parts: RunnerParts): Runner {
   function firstOf(data: LeaseData): Registered | undefined {
     const { delivery, verdict, only } = data;
     if (data.mode === "tell") {
-      const first = registry.heldHandlers.find(({ name }) => !isThrough(data.steps[TELL_PREFIX + name]));
-      return first === undefined ? undefined : { ...first, name: TELL_PREFIX + first.name };
+      const first = registry.heldHandlers.find(({ name }) => !isThrough(data.steps[ON_HELD_PREFIX + name]));
+      return first === undefined ? undefined : { ...first, name: ON_HELD_PREFIX + first.name };
     }
     if (isEntry(verdict)) return undefined;
     const { event } = flowOf(delivery).read(delivery);
@@ -300,8 +300,8 @@ export function createRunner(parts: RunnerParts): Runner {
       return only === null ? names : names.filter((handler) => only.includes(handler));
     },
     maxAttempts(event, step) {
-      if (!step.startsWith(TELL_PREFIX)) return registry.maxAttemptsOf(event, step);
-      const name = step.slice(TELL_PREFIX.length);
+      if (!step.startsWith(ON_HELD_PREFIX)) return registry.maxAttemptsOf(event, step);
+      const name = step.slice(ON_HELD_PREFIX.length);
       return registry.heldHandlers.find((handler) => handler.name === name)?.maxAttempts ?? 0;
     },
     hasFlow: (flow) => flows.has(flow),

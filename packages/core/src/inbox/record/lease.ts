@@ -24,7 +24,7 @@ export interface Step {
 }
 
 /** The names of onHeld handlers' steps begin with this. These steps start anew whenever the event is held anew. */
-export const TELL_PREFIX = "held:";
+export const ON_HELD_PREFIX = "held:";
 
 /** One line of an event's history. */
 export interface HistoryEntry {

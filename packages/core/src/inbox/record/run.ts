@@ -1,7 +1,7 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import { overtake } from "./accept.ts";
 import type { SlotState } from "./event.ts";
-import { type Ending, type LeaseData, type Step, type StepChange, TELL_PREFIX } from "./lease.ts";
+import { type Ending, type LeaseData, type Step, type StepChange, ON_HELD_PREFIX } from "./lease.ts";
 import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type Work } from "./record.ts";
 import { type FinishedClaims, finishedClaims, noteClaim } from "./reference-claim.ts";
 import { nextSlot, pullBackTimes } from "./schedule.ts";
@@ -369,7 +369,7 @@ export function finish(
       work.dueAt = now;
       work.dueInMs = 0;
       work.steps = Object.fromEntries(
-        Object.entries(work.steps).filter(([name]) => !name.startsWith(TELL_PREFIX)),
+        Object.entries(work.steps).filter(([name]) => !name.startsWith(ON_HELD_PREFIX)),
       );
       waitFor(work, ending.tell);
       addHistory(work, { at: now, what: `held: ${ending.reason}` });
