@@ -25,6 +25,13 @@ export default defineConfig({
     html: false,
     anchor: { slugify },
     config(md) {
+      // The one tag that pages have: the end of a line in a cell of a table.
+      md.inline.ruler.before("link", "line-end", (state, isSilent) => {
+        if (!state.src.startsWith("<br>", state.pos)) return false;
+        if (!isSilent) state.push("hardbreak", "br", 0);
+        state.pos += "<br>".length;
+        return true;
+      });
       const fence = md.renderer.rules.fence;
       md.renderer.rules.fence = (tokens, at, ...rest) => {
         const token = tokens[at];
@@ -39,6 +46,7 @@ export default defineConfig({
     outline: [2, 3],
     nav: [
       { text: "Contents", link: "/contents" },
+      { text: "Questions", link: "/questions" },
       { text: "Options", link: "/reference/options" },
       { text: "Errors", link: "/reference/errors" },
     ],

@@ -1,20 +1,22 @@
-import type { Theme } from "vitepress";
+import { type Theme, useData } from "vitepress";
 import DefaultTheme from "vitepress/theme";
-import { defineComponent, h, onMounted, ref } from "vue";
+import { defineComponent, h, onMounted, ref, watch } from "vue";
 
-/** A picture that mermaid draws in the browser. Without JavaScript its text is shown. */
+/** A picture that mermaid draws in the browser, anew if the reader turns the page dark or light. Without JavaScript its text is shown. */
 const Mermaid = defineComponent({
   props: { code: { type: String, required: true } },
   setup({ code }) {
     const text = decodeURIComponent(code);
     const picture = ref<string | null>(null);
-    onMounted(async () => {
+    const { isDark } = useData();
+    const draw = async (): Promise<void> => {
       const { default: mermaid } = await import("mermaid");
-      const theme = document.documentElement.classList.contains("dark") ? "dark" : "default";
-      mermaid.initialize({ startOnLoad: false, theme });
+      mermaid.initialize({ startOnLoad: false, theme: isDark.value ? "dark" : "default" });
       const id = `mermaid-${Math.random().toString(36).slice(2)}`;
       picture.value = (await mermaid.render(id, text)).svg;
-    });
+    };
+    onMounted(draw);
+    watch(isDark, draw);
     return () => (picture.value === null ? h("pre", text) : h("div", { innerHTML: picture.value }));
   },
 });
