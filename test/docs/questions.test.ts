@@ -69,7 +69,9 @@ describe("the questions", () => {
   });
 
   it("show commands that are such, with everything that they need", () => {
-    const lines = page.blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => text.split("\n"));
+    const lines = page.blocks
+      .filter(({ language }) => language === "sh")
+      .flatMap(({ text }) => text.split("\n"));
     const commands = lines.filter((line) => line.startsWith("payhooks "));
     expect(commands.length).toBeGreaterThan(2);
     for (const line of commands) {
@@ -77,7 +79,8 @@ describe("the questions", () => {
       const command = COMMANDS.find((one) => one.name === name);
       expect(command, line).toBeDefined();
       if (command !== undefined) expect(() => readArguments(command, given), line).not.toThrow();
-      if (given[0] === "replay") expect(given).toEqual(expect.arrayContaining(["--reason", "--by", "--note"]));
+      if (given[0] === "replay")
+        expect(given).toEqual(expect.arrayContaining(["--reason", "--by", "--note"]));
     }
   });
 

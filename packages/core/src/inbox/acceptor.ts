@@ -1,6 +1,6 @@
 import { isPayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
-import { type AcceptAnswer, acceptStep, leavesWork, type Known, type Need } from "./accepting.ts";
+import { type AcceptAnswer, acceptStep, type Known, leavesWork, type Need } from "./accepting.ts";
 import { HeldRoom } from "./held-room.ts";
 import type { AcceptOptions, Runner } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";

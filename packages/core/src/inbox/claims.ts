@@ -7,7 +7,7 @@ import {
   type FinishedClaims,
   type ReferenceClaim,
 } from "./record/reference-claim.ts";
-import type { Records, RecordStep } from "./records.ts";
+import type { RecordStep, Records } from "./records.ts";
 import type { RecordStore } from "./store.ts";
 
 const DEADLINE_MS = 2_000;

@@ -1,5 +1,5 @@
 import { HELD_ADVICE, HELD_BECAUSE, type HeldReason } from "../protocol/held-reasons.ts";
-import { type HistoryEntry, type Step, ON_HELD_PREFIX } from "./record/lease.ts";
+import { type HistoryEntry, ON_HELD_PREFIX, type Step } from "./record/lease.ts";
 import type { StoredEvent } from "./record/life.ts";
 
 /** Something that happened to an event. */

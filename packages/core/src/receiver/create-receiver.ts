@@ -82,9 +82,7 @@ const CLOSING: Probe = notReady("closing", "the receiver is closing or closed");
 const MAX_TOLD = 10;
 
 /** A receiver without the methods that register handlers. */
-class ReceiverCore
-  implements Omit<Receiver, keyof Registration<Receiver, HandlerContext> | "on" | "ignore">
-{
+class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, HandlerContext> | "on" | "ignore"> {
   readonly sources: SourceEndpoints<Sources>;
   readonly events: Events;
   readonly effects: Effects | null;

@@ -5,7 +5,7 @@ import { missingHandlers, missingTells } from "../handlers/missing-handlers.ts";
 import type { HandledEvent, Registered, Registry } from "../handlers/registry.ts";
 import type { Lease, RunEnd, Runner } from "../inbox/inbox.ts";
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
-import { type Ending, factsOf, type LeaseData, type Step, ON_HELD_PREFIX } from "../inbox/record/lease.ts";
+import { type Ending, factsOf, type LeaseData, ON_HELD_PREFIX, type Step } from "../inbox/record/lease.ts";
 import { inboxError } from "../notices/notice.ts";
 import type { SourceEvent } from "../protocol/events.ts";
 import { type HeldReason, isEntry } from "../protocol/held-reasons.ts";

@@ -147,7 +147,8 @@ function acceptCopy(
   const { source } = event.delivery;
   let previousAmount: string | null = null;
   const isCounted = countCopy(slot, now);
-  const isNewAmount = event.amount !== null && slot.amounts[source] === undefined && slot.erasedAt === undefined;
+  const isNewAmount =
+    event.amount !== null && slot.amounts[source] === undefined && slot.erasedAt === undefined;
   if (event.amount !== null && isNewAmount) {
     previousAmount = Object.values(slot.amounts).find((amount) => amount !== event.amount) ?? null;
     slot.amounts = { ...slot.amounts, [source]: event.amount };

@@ -1,7 +1,7 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import { overtake } from "./accept.ts";
 import type { SlotState } from "./event.ts";
-import { type Ending, type LeaseData, type Step, type StepChange, ON_HELD_PREFIX } from "./lease.ts";
+import { type Ending, type LeaseData, ON_HELD_PREFIX, type Step, type StepChange } from "./lease.ts";
 import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type Work } from "./record.ts";
 import { type FinishedClaims, finishedClaims, noteClaim } from "./reference-claim.ts";
 import { nextSlot, pullBackTimes } from "./schedule.ts";
