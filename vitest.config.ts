@@ -9,7 +9,7 @@
  */
 import { existsSync, readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import type { TestProjectInlineConfiguration, ViteUserConfig } from "vitest/config";
 import { deploySuites, hasDeployTools } from "./scripts/deploy-tools.mjs";
 import { hasMariadb, mariadbSuites } from "./scripts/mariadb-server.mjs";
 import { hasPgbouncer, pgbouncerSuites } from "./scripts/pgbouncer.mjs";
@@ -35,6 +35,7 @@ const slow: Readonly<Record<string, readonly string[]>> = {
   ],
   "runs the whole contract on a PostgreSQL in this process, which is slow": ["test/contract/pglite.test.ts"],
   "runs the whole contract on MariaDB, which waits for its disk": ["test/contract/mysql.test.ts"],
+  "runs the whole contract once more, with a seal": ["test/contract/{redis,postgres}-sealed.test.ts"],
   "starts PostgreSQL": [
     "test/examples/deploy.test.ts",
     "test/examples/postgres.test.ts",
@@ -52,7 +53,7 @@ const slow: Readonly<Record<string, readonly string[]>> = {
 const longProofs = ["test/security/{fuzz,fuzz-web,mutants,oracle}.test.ts"];
 
 /** Histories by the ten thousand, on all processors. */
-const manyHistories = ["test/simulation/many.test.ts"];
+const manyHistories = ["test/simulation/{many,mistakes}.test.ts"];
 
 /** Processes, servers and networks that die, on a real clock; and hints between processes, which are measured. */
 const faultsOnSqlite = ["test/faults/sqlite.test.ts"];
@@ -85,7 +86,7 @@ const FAULTS: TestProjectInlineConfiguration["test"] = {
 const conditions = ["payhooks-source", "module", "node", "development|production"];
 
 /** What needs a server that is not installed here: `npm test` and `npm run test:rest` name it in red. */
-const withoutServer = [
+export const withoutServer: readonly string[] = [
   ...(hasRedis() ? [] : redisSuites),
   ...(postgresBin() === null ? postgresSuites : []),
   ...(hasMariadb() ? [] : mariadbSuites),
@@ -100,7 +101,7 @@ const changesGlobals = ["test/conformance/next-prerender.test.ts"];
 const withTests = (folder: string): string[] =>
   readdirSync(folder).filter((name) => existsSync(`${folder}/${name}/test`));
 
-export default defineConfig({
+const config: ViteUserConfig = {
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
@@ -143,7 +144,8 @@ export default defineConfig({
       project("rest-faults-mysql", faultsOnMysql, FAULTS),
     ],
   },
-});
+};
+export default config;
 
 function project(
   name: string,

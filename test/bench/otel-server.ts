@@ -69,6 +69,8 @@ app.post("/callbacks/pay", paymentCallbacks(receiver));
 const server = createServer(app).listen(0, "127.0.0.1", () => {
   process.send?.((server.address() as AddressInfo).port);
 });
+// Longer than the turns of the other processes, between which its connections rest.
+server.keepAliveTimeout = 120_000;
 process.on("message", ({ handled: until }: Question) => {
   const answer = (): void => {
     const { user, system } = process.cpuUsage();

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
+import { globSync } from "tinyglobby";
 import { describe, expect, it } from "vitest";
 import { root, shown } from "../package/workspace.ts";
 import { type Document, documents, linksIn, parse, readDocument } from "./markdown.ts";
@@ -83,16 +84,11 @@ describe("commands in the documentation", () => {
 });
 
 describe("documents that the sources cite", () => {
-  const folders = ["packages", "examples", "test", "scripts"];
-  const left = /(^|[\\/])(node_modules|dist|\.next)([\\/]|$)/;
-  const sources = folders
-    .flatMap((folder) =>
-      readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((file) =>
-        join(folder, file),
-      ),
-    )
-    .filter((file) => /\.(?:[cm]?tsx?|[cm]?js|sh)$/.test(file) && !left.test(file))
-    .map((file) => join(root, file));
+  const sources = globSync("{packages,examples,test,scripts}/**/*.{ts,tsx,cts,mts,ctsx,mtsx,js,cjs,mjs,sh}", {
+    cwd: root,
+    absolute: true,
+    ignore: ["**/node_modules/**", "**/dist/**", "**/.next/**"],
+  });
 
   /** Comments and names of tests that send the reader to a text that is not there. */
   function deadCitations(text: string): readonly string[] {

@@ -1,5 +1,5 @@
 /** The shutdown that the documentation shows: each of its programs, and each of its snippets in a program. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import {
   type SignedDelivery,
   signPaymentCallback,
 } from "@payhooks/core/testing";
+import { globSync } from "tinyglobby";
 import { describe, expect, it } from "vitest";
 import { documents } from "../docs/markdown.ts";
 import { toJavaScript } from "../docs/program.ts";
@@ -116,12 +117,12 @@ describe.each(shown)("the shutdown in $path", ({ text }) => {
 });
 
 it("every example that hears signals is tested: by what the documentation shows of it, or on its own", () => {
-  const hears = readdirSync(join(root, "examples"), { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".ts") && !path.includes("node_modules"))
-    .filter((path) => {
+  const hears = globSync("**/*.ts", { cwd: join(root, "examples"), ignore: "**/node_modules/**" }).filter(
+    (path) => {
       const source = readFileSync(join(root, "examples", path), "utf8");
       return source.includes("SIGTERM") && !shown.some(({ text }) => text === source);
-    });
+    },
+  );
   expect(hears.sort()).toEqual([
     "branded/src/index.ts", // test/examples/branded.test.ts
     "deploy/src/server.ts", // test/examples/deploy.test.ts

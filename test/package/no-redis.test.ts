@@ -1,8 +1,9 @@
 /** Runs the suites without redis-server, on a machine where it cannot be installed, as for anybody who is not root on Debian. */
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { globSync } from "tinyglobby";
 import { afterAll, describe, expect, it } from "vitest";
 import { deploySuites } from "../../scripts/deploy-tools.mjs";
 import { mariadbSuites } from "../../scripts/mariadb-server.mjs";
@@ -54,15 +55,16 @@ describe("without redis-server", () => {
       /^(faults\/(?!sqlite|postgres)|contract\/(redis|postgres-move|erase|seal)|bench\/by-hand\/ways|(examples|package)\/next\.|simulation\/agreement\/(agreement|mutants)|otel\/traces)/.test(
         file,
       );
-    const others = readdirSync("test", { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".test.ts") && !/node_modules|^browser/.test(file) && !isOnRedis(file))
+    const hasPostgres = postgresBin({ path: folder }) !== null;
+    const others = globSync("**/*.test.ts", { cwd: "test", ignore: ["**/node_modules/**", "browser/**"] })
+      .filter((file) => !isOnRedis(file))
       .map((file) => `test/${file}`)
       // MariaDB, PgBouncer, Prometheus and nginx are looked for where programs are: here they are missing too, as PostgreSQL is on macOS.
       .filter(
         (file) =>
           ![...mariadbSuites, ...pgbouncerSuites, ...prometheusSuites, ...deploySuites].includes(file),
       )
-      .filter((file) => postgresBin({ path: folder }) !== null || !postgresSuites.includes(file));
+      .filter((file) => hasPostgres || !postgresSuites.includes(file));
     expect(listed.sort()).toEqual(others.sort());
     expect(listed).toContain("test/faults/sqlite.test.ts");
   });

@@ -62,6 +62,17 @@ export async function loadCore(replacements: readonly Replacement[] = []): Promi
   return (await import(await bundleCore(replacements))) as Core;
 }
 
+/** A source of the core, its path in `packages/core/src`, with its texts replaced. Throws where one is not there once. */
+export async function withReplaced(file: string, replacements: readonly Replacement[]): Promise<string> {
+  let contents = await readFile(sources + file, "utf8");
+  for (const { find, put } of replacements.filter((one) => one.file === file)) {
+    const found = contents.split(find).length - 1;
+    if (found !== 1) throw new Error(`${file} has ${found} times, not once: ${find}`);
+    contents = contents.replace(find, () => put);
+  }
+  return contents;
+}
+
 /** Takes each file that it has changed out of `missed`. */
 function replacing(replacements: readonly Replacement[], missed: Set<string>): Plugin {
   return {
@@ -70,12 +81,7 @@ function replacing(replacements: readonly Replacement[], missed: Set<string>): P
       for (const file of new Set(replacements.map((one) => one.file))) {
         const path = sources + file;
         onLoad({ filter: new RegExp(`${escaped(path)}$`) }, async () => {
-          let contents = await readFile(path, "utf8");
-          for (const { find, put } of replacements.filter((one) => one.file === file)) {
-            const found = contents.split(find).length - 1;
-            if (found !== 1) throw new Error(`${file} has ${found} times, not once: ${find}`);
-            contents = contents.replace(find, () => put);
-          }
+          const contents = await withReplaced(file, replacements);
           missed.delete(file);
           return { contents, loader: "ts" };
         });

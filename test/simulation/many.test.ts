@@ -1,21 +1,14 @@
-/**
- * As many histories as CI has time for, whether each fault met each call, and mistakes that are rarely found. `PAYHOOKS_SEED` chooses
- * the first history.
- */
+/** As many histories as CI has time for, and whether each fault met each call. `PAYHOOKS_SEED` chooses the first one. */
 import { constants, setPriority } from "node:os";
 import { expect, it } from "vitest";
 import { loadCore } from "./core.ts";
 import { exploreInThreads } from "./crew.ts";
 import { storyOf } from "./explore.ts";
-import { MUTANTS } from "./mutants.ts";
-import { hunt } from "./mutation.ts";
 import { leastCovered } from "./report.ts";
 
-const HISTORIES = 25_000;
+const HISTORIES = 12_500;
 /** How often each fault must have met each call, at least. */
-const MEETINGS = 100;
-/** How many histories may pass until a rare mistake is found. */
-const RARE_HISTORIES = 30_000;
+const MEETINGS = 40;
 const seed = Number(process.env.PAYHOOKS_SEED ?? 100_001);
 
 // Tests that measure on a real clock run beside this, and go first.
@@ -33,13 +26,3 @@ it(`${HISTORIES} histories from seed ${seed} on break no invariant, and each fau
   );
   expect(count, `${name} in ${histories} histories`).toBeGreaterThanOrEqual(MEETINGS);
 });
-
-it.each(MUTANTS.filter(({ isRare }) => isRare === true))(
-  "finds: $name",
-  {
-    timeout: 30 * 60_000,
-  },
-  async (mutant) => {
-    expect(await hunt(mutant, 1, RARE_HISTORIES)).toMatchObject({ foundBy: expect.any(String) });
-  },
-);

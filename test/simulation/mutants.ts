@@ -4,16 +4,10 @@ import type { Replacement } from "./core.ts";
 export interface Mutant {
   readonly name: string;
   readonly changes: readonly Replacement[];
-  /** True where it takes thousands of histories to find it: too many for `npm test`. */
-  readonly isRare?: true;
 }
 
 function mutant(name: string, file: string, find: string, put: string): Mutant {
   return { name, changes: [{ file, find, put }] };
-}
-
-function rare(found: Mutant): Mutant {
-  return { ...found, isRare: true };
 }
 
 const RECORDS = "inbox/records.ts";
@@ -85,7 +79,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
   },
-  rare({
+  {
     name: "a run whose end may have been written warns of a double",
     changes: [
       {
@@ -99,7 +93,7 @@ export const MUTANTS: readonly Mutant[] = [
         put: "void mayHaveEnded;\n    this.#lose();",
       },
     ],
-  }),
+  },
   mutant(
     "the answers of a batch are given out in the order of the keys",
     BATCHED,

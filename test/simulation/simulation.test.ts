@@ -1,15 +1,13 @@
 /** Simulated histories, which `README.md` explains. `PAYHOOKS_SEED` chooses the first one. */
 import { describe, expect, it } from "vitest";
-import { loadCore } from "./core.ts";
+import { loadCore, withReplaced } from "./core.ts";
 import { exploreInThreads } from "./crew.ts";
 import { storyOf } from "./explore.ts";
 import { play } from "./history.ts";
 import { MUTANTS } from "./mutants.ts";
-import { hunt } from "./mutation.ts";
 import { planOf } from "./plan.ts";
 
 const HISTORIES = 1_000;
-const MUTANT_HISTORIES = 5_000;
 const seed = Number(process.env.PAYHOOKS_SEED ?? 1);
 const MINUTES = 60_000;
 
@@ -30,12 +28,11 @@ describe("simulated histories", () => {
   });
 });
 
-describe("mistakes that the invariants find", () => {
-  it.each(MUTANTS.filter(({ isRare }) => isRare !== true))(
-    "$name",
-    { timeout: 10 * MINUTES },
-    async (mutant) => {
-      expect(await hunt(mutant, 1, MUTANT_HISTORIES)).toMatchObject({ foundBy: expect.any(String) });
-    },
-  );
+/** `mistakes.test.ts` plays them, which takes minutes. */
+describe("each mistake that the invariants must find is aimed at a text that the core has once", () => {
+  it.each(MUTANTS)("$name", async ({ changes }) => {
+    for (const file of new Set(changes.map((change) => change.file))) {
+      await expect(withReplaced(file, changes)).resolves.toBeTypeOf("string");
+    }
+  });
 });
