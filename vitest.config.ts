@@ -102,8 +102,6 @@ const withTests = (folder: string): string[] =>
   readdirSync(folder).filter((name) => existsSync(`${folder}/${name}/test`));
 
 const config: ViteUserConfig = {
-  resolve: { conditions },
-  ssr: { resolve: { conditions } },
   test: {
     reporters: ["default", "./scripts/skipped-reporter.mjs"],
     projects: [
@@ -153,7 +151,9 @@ function project(
   { exclude = [], ...options }: TestProjectInlineConfiguration["test"] = {},
 ): TestProjectInlineConfiguration {
   return {
-    extends: true,
+    // Without `extends`: with it, Vitest would read this file again for each project, which takes most of a second.
+    resolve: { conditions },
+    ssr: { resolve: { conditions } },
     test: {
       name,
       include: [...include],
