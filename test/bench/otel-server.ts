@@ -16,8 +16,11 @@ import { paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import { silent } from "../support/silent.ts";
 
-/** `none`: no instrumentation. `api`: `otel()` without an SDK. `sdk`: every span is sampled, and its exporter drops it. */
-export type Instrumented = "none" | "api" | "sdk";
+/**
+ * `none`: no instrumentation. `api`: `otel()` without an SDK. `alone`: an SDK without `otel()`. `sdk`: both; every span is sampled, and
+ * its exporter drops it.
+ */
+export type Instrumented = "none" | "api" | "alone" | "sdk";
 
 /** The question to the process: its processor time, once so many events were handled. */
 export interface Question {
@@ -30,7 +33,7 @@ export interface Answer {
 }
 
 const instrumented = process.argv[2] as Instrumented;
-if (instrumented === "sdk") {
+if (instrumented === "sdk" || instrumented === "alone") {
   const dropping = {
     export: (_spans: unknown, done: (result: { code: number }) => void) => done({ code: 0 }),
     shutdown: async () => {},
@@ -56,7 +59,7 @@ const receiver = createReceiver({
   payments: { publicKey: process.argv[3] ?? "" },
   inbox: memoryInbox({ maxRecords: 1_000_000 }),
   logger: silent,
-  ...(instrumented === "none" ? {} : { instrumentation: otel() }),
+  ...(instrumented === "api" || instrumented === "sdk" ? { instrumentation: otel() } : {}),
 });
 receiver.ignore("WITHDRAWAL").onDeposit(() => {
   handled++;
