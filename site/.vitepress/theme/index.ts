@@ -1,6 +1,10 @@
 import { type Theme, useData } from "vitepress";
 import DefaultTheme from "vitepress/theme";
 import { defineComponent, h, onMounted, ref, watch } from "vue";
+import "./style.css";
+
+/** Distances in pictures. The closer their parts are, the larger is their text on the page. */
+const CLOSE = { nodeSpacing: 24, rankSpacing: 28, padding: 8 };
 
 /** A picture that mermaid draws in the browser, anew if the reader turns the page dark or light. Without JavaScript its text is shown. */
 const Mermaid = defineComponent({
@@ -11,13 +15,13 @@ const Mermaid = defineComponent({
     const { isDark } = useData();
     const draw = async (): Promise<void> => {
       const { default: mermaid } = await import("mermaid");
-      mermaid.initialize({ startOnLoad: false, theme: isDark.value ? "dark" : "default" });
+      mermaid.initialize({ startOnLoad: false, theme: isDark.value ? "dark" : "default", flowchart: CLOSE });
       const id = `mermaid-${Math.random().toString(36).slice(2)}`;
       picture.value = (await mermaid.render(id, text)).svg;
     };
     onMounted(draw);
     watch(isDark, draw);
-    return () => (picture.value === null ? h("pre", text) : h("div", { innerHTML: picture.value }));
+    return () => (picture.value === null ? h("pre", text) : h("div", { class: "picture", innerHTML: picture.value }));
   },
 });
 
