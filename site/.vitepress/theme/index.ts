@@ -21,7 +21,8 @@ const Mermaid = defineComponent({
     };
     onMounted(draw);
     watch(isDark, draw);
-    return () => (picture.value === null ? h("pre", text) : h("div", { class: "picture", innerHTML: picture.value }));
+    return () =>
+      picture.value === null ? h("pre", text) : h("div", { class: "picture", innerHTML: picture.value });
   },
 });
 
