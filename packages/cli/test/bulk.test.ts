@@ -65,11 +65,30 @@ describe("payhooks events --min-amount, --max-amount and --handler", () => {
     const discard = ["events", "discard", "--all", "--reason", "exhausted", ...range, ...who, "--yes"];
     expect(await payhooks(discard)).toMatchObject({ code: 0 });
     expect((await app.held()).map(({ referenceId }) => referenceId)).toEqual(["order-0", "order-2"]);
-    const wrong = await payhooks(["events", "--min-amount", "1e3", "--sqlite", app.database]);
-    expect(wrong).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("must be an amount such as 10.50"),
-    });
+  });
+
+  it.each([
+    [["--min-amount", "1e3"], 'The min of an amount is "1e3".'],
+    [["--max-amount", ""], 'The max of an amount is "".'],
+    [["--min-amount", "2", "--max-amount", "1"], "The min of an amount is above its max."],
+    [["--handler", "sh ip"], 'The handler of events.list is "sh ip"'],
+  ])("are refused with %j, in a list and in each decision", async (wrong, message) => {
+    const app = await application();
+    await app.fails({ referenceId: "order-1", amount: "5" });
+    const inbox = ["--sqlite", app.database];
+    const held = ["--reason", "exhausted"];
+    for (const command of [
+      ["events", ...wrong],
+      ["events", "--csv", ...wrong],
+      ...["replay", "discard"].map((verb) => ["events", verb, "--all", ...held, ...wrong, ...who, "--yes"]),
+      ["events", "replay", "--all", "--state", "finished", ...wrong, ...who, "--yes"],
+      ["events", "erase", "--all", "--state", "finished", ...wrong, "--by", "amina", "--yes"],
+      ["events", "retry", "--all", ...wrong, ...who, "--yes"],
+    ]) {
+      const { code, stderr } = await payhooks([...command, ...inbox]);
+      expect([command, code, stderr]).toEqual([command, 2, expect.stringContaining(message)]);
+    }
+    expect(await app.held()).toHaveLength(1);
   });
 });
 

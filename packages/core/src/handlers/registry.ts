@@ -11,6 +11,7 @@ import {
   type SourceEvent,
   STATUS_RANK,
 } from "../protocol/events.ts";
+import { isHandlerName } from "../protocol/handler-name.ts";
 import { CallLimit } from "./call-limit.ts";
 import { defaultBackoffMs, type Handler, type HandlerOptions, type HeldEvent } from "./handler.ts";
 
@@ -46,7 +47,6 @@ const STATUSES: ReadonlySet<string> = new Set(Object.keys(STATUS_RANK));
 /** Webhooks of the connect flow have no status. */
 const ANY_STATUS: ReadonlySet<string> = new Set([""]);
 const NO_HANDLERS: readonly RegisteredHandler[] = [];
-const HANDLER_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 /** `connected_account.approved` → `connectedAccountApproved`. The first handler of an event has this name. */
 function defaultHandlerName(event: string): string {
@@ -255,11 +255,6 @@ function contradiction(event: string): PayhooksError {
   return new PayhooksError("ERR_OPTION_INVALID", `${event} has a handler and is ignored.`, {
     fix: "Remove one of the two: an ignored event runs no handler.",
   });
-}
-
-/** An event's steps are found by the names of its handlers, so none has a name that every object has, such as `constructor`. */
-function isHandlerName(name: unknown): name is string {
-  return typeof name === "string" && HANDLER_NAME.test(name) && !(name in {});
 }
 
 /** The functions by status. Handlers of all events are kept as one type. Each is called only with events that it is for. */

@@ -1,5 +1,6 @@
 import { parseAmount } from "../protocol/amount.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+import { isHandlerName } from "../protocol/handler-name.ts";
 import type { AmountRange, EventQuery } from "./event-query.ts";
 import type { StoredEvent } from "./record/life.ts";
 
@@ -14,9 +15,9 @@ export type Choice = (event: StoredEvent) => boolean;
 export function choiceOf({ amount, handler }: Pick<EventQuery, "amount" | "handler">): Choice | null {
   if (amount === undefined && handler === undefined) return null;
   const isInRange = amount === undefined ? () => true : rangeOf(amount);
-  if (handler !== undefined && (typeof handler !== "string" || handler === "")) {
+  if (handler !== undefined && !isHandlerName(handler)) {
     throw invalid(
-      "The handler of events.list is not a name.",
+      `The handler of events.list is ${quoted(handler)}, which is no name of a handler.`,
       "Give the name of a handler, or leave it out.",
     );
   }
@@ -53,7 +54,7 @@ function boundOf(name: keyof AmountRange, text: string | undefined): bigint | nu
     return parseAmount(text);
   } catch {
     throw invalid(
-      `The ${name} of an amount is ${JSON.stringify(text)?.slice(0, 40)}.`,
+      `The ${name} of an amount is ${quoted(text)}.`,
       'Give digits with at most six decimals, as a text such as "10.50".',
     );
   }
@@ -61,6 +62,10 @@ function boundOf(name: keyof AmountRange, text: string | undefined): bigint | nu
 
 function isTried({ handlers, history }: StoredEvent, name: string): boolean {
   return Object.hasOwn(handlers, name) || history.some(({ handler }) => handler === name);
+}
+
+function quoted(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : `a ${typeof value}`;
 }
 
 function invalid(what: string, fix: string): PayhooksError {
