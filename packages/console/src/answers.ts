@@ -29,5 +29,7 @@ export interface Outcomes {
 /** The answer to what the page's script has sent. `message` says why it was refused. */
 export interface Answer extends Partial<Preview>, Partial<Outcomes> {
   readonly ok: boolean;
+  /** The code of the error, such as `ERR_OPTION_INVALID`. */
+  readonly code?: string;
   readonly message?: string;
 }

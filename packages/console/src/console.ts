@@ -1,4 +1,4 @@
-import { type AnyReceiver, isPayhooksError, PayhooksError } from "@payhooks/core";
+import { type AnyReceiver, PayhooksError } from "@payhooks/core";
 import { type ReceiverSource, receiverOf } from "@payhooks/core/adapter";
 import { hostName, PAGE_HEADERS } from "@payhooks/pages";
 import { type Context, Hono } from "hono";
@@ -8,6 +8,7 @@ import { decide } from "./decide.ts";
 import { download, isDownload } from "./download.ts";
 import { crossSiteProblem, hostProblem, may } from "./guard.ts";
 import { type ConsoleOptions, type ConsoleUser, checkOptions, userOf } from "./options.ts";
+import { problemOf } from "./problem.ts";
 import { flowsOf, readQuery } from "./query.ts";
 import { type PageRequest, regionsOf } from "./regions.ts";
 import { filterForm } from "./views/list.ts";
@@ -181,13 +182,14 @@ function messagePage(status: number, title: string, text: string): Response {
 }
 
 function failed(error: unknown): Response {
-  const status = isPayhooksError(error) ? (error.status === 503 ? 503 : 400) : 500;
-  return Response.json({ ok: false, message: messageOf(error) }, { status, headers: HEADERS });
+  const { status, ...told } = problemOf(error) ?? { status: 500, message: messageOf(error) };
+  return Response.json({ ok: false, ...told }, { status, headers: HEADERS });
 }
 
 /** Only Payhooks' own messages are shown. The messages of other errors may contain anything. */
 function messageOf(error: unknown): string {
-  if (isPayhooksError(error)) return error.message;
+  const problem = problemOf(error);
+  if (problem !== null) return problem.message;
   console.error(`payhooks: the console failed: ${placeOf(error)}`);
   return "Something went wrong. The server's log says where.";
 }

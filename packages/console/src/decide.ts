@@ -1,7 +1,8 @@
-import { type AnyReceiver, isPayhooksError } from "@payhooks/core";
+import type { AnyReceiver } from "@payhooks/core";
 import type { Answer, Decision } from "./answers.ts";
 import { may, rightFor } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
+import { problemOf } from "./problem.ts";
 import { MAX_EVENTS, outcomesOf, previewOf } from "./preview.ts";
 import { isEventId, readQuery } from "./query.ts";
 
@@ -41,7 +42,7 @@ export async function decide(
   text: string,
 ): Promise<Decided> {
   const wanted = wantedIn(text);
-  if (typeof wanted === "string") return refused(400, wanted);
+  if (typeof wanted === "string") return refused(400, wanted, "ERR_OPTION_INVALID");
   try {
     if (wanted.action === "outcomes") {
       return { status: 200, body: { ok: true, ...(await outcomesOf(receiver, wanted.eventIds)) } };
@@ -61,25 +62,24 @@ export async function decide(
     else await receiver.events.replay(eventId, { by: user.by, note, revision, evenIfExpired });
     return { status: 200, body: { ok: true } };
   } catch (error) {
-    if (!isPayhooksError(error)) throw error;
-    if (error.code === "ERR_HELD_NOT_FOUND" || error.code === "ERR_NOT_DECIDABLE") {
-      return refused(404, wanted.action === "retry" ? NOT_WAITING : NOT_HELD);
+    const problem = problemOf(error);
+    if (problem === null) throw error;
+    const { status, code, message } = problem;
+    if (code === "ERR_HELD_NOT_FOUND" || code === "ERR_NOT_DECIDABLE") {
+      return refused(404, wanted.action === "retry" ? NOT_WAITING : NOT_HELD, code);
     }
-    if (error.code === "ERR_HELD_CHANGED") {
-      return refused(
-        409,
-        "This event has changed since it was shown: it was replayed and held again, or another event of its transaction runs. Look at it again.",
-      );
-    }
-    return refused(503, error.message);
+    return code === "ERR_HELD_CHANGED" ? refused(409, CHANGED, code) : refused(status, message, code);
   }
 }
+
+const CHANGED =
+  "This event has changed since it was shown: it was replayed and held again, or another event of its transaction runs. Look at it again.";
 
 const NOT_HELD = "This event is no longer held. Somebody may have replayed or discarded it already.";
 const NOT_WAITING = "This event waits for no later attempt any more: it runs, is due, is held or has ended.";
 
-function refused(status: Exclude<Decided["status"], 200>, message: string): Decided {
-  return { status, body: { ok: false, message } };
+function refused(status: Exclude<Decided["status"], 200>, message: string, code?: string): Decided {
+  return { status, body: { ok: false, ...(code !== undefined && { code }), message } };
 }
 
 /** The request in a body, or its fault. */

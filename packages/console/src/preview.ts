@@ -1,7 +1,8 @@
-import type { AnyReceiver, StoredEvent } from "@payhooks/core";
+import { type AnyReceiver, PayhooksError, type StoredEvent } from "@payhooks/core";
 import { eachEvent, successesOfReference } from "@payhooks/core/inbox";
 import type { Decision, Outcomes, Preview } from "./answers.ts";
 import { type ConsoleQuery, filterOf } from "./query.ts";
+import { decisionsOn } from "./views/list.ts";
 import { type Planned, planned } from "./views/planned.ts";
 
 /** How many events one decision can be about. */
@@ -66,9 +67,15 @@ async function listed(
   decision: Decision,
   query: ConsoleQuery,
 ): Promise<{ readonly entries: readonly Planned[]; readonly more: boolean }> {
+  const filter = filterOf(query);
+  if (query.search !== null || !decisionsOn(query.state).includes(decision)) {
+    const list = query.search === null ? `events that are ${query.state}` : "the results of a search";
+    throw new PayhooksError("ERR_OPTION_INVALID", `A ${decision} cannot be about a list of ${list}.`, {
+      fix: "Choose the events one by one, or list others.",
+    });
+  }
   const entries: Planned[] = [];
-  const state = decision === "retry" ? "retrying" : "held";
-  for await (const event of eachEvent(receiver.events, filterOf({ ...query, state }))) {
+  for await (const event of eachEvent(receiver.events, filter)) {
     const entry = await plannedOf(receiver, decision, event);
     if (entry === null) continue;
     if (entries.length === MAX_EVENTS) return { entries, more: true };

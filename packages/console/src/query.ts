@@ -1,4 +1,4 @@
-import type { AnyReceiver, EventCounts, EventQuery, HeldReason } from "@payhooks/core";
+import { type AnyReceiver, type EventCounts, type EventQuery, type HeldReason, PayhooksError } from "@payhooks/core";
 import { HELD_REASONS } from "@payhooks/core/inbox";
 
 /** A state to list events of. */
@@ -6,8 +6,10 @@ export type EventState = Extract<keyof EventCounts, "held" | "retrying" | "waiti
 /** The flow of an event. */
 export type FlowName = NonNullable<EventQuery["flow"]>;
 
-/** The query of the page's address. Everything is optional, and invalid values are ignored. */
+/** The query of the page's address. Everything is optional. */
 export interface ConsoleQuery {
+  /** The value that cannot be right; null if there is none. Then no list is asked for: it would leave this value out. */
+  readonly wrong: WrongValue | null;
   readonly state: EventState;
   readonly flow: FlowName | null;
   readonly reason: HeldReason | null;
@@ -28,6 +30,13 @@ export interface ConsoleQuery {
   readonly eventId: string | null;
 }
 
+interface WrongValue {
+  readonly name: string;
+  readonly value: string;
+  /** In words, what it could be. */
+  readonly fix: string;
+}
+
 export const STATES: readonly EventState[] = ["held", "retrying", "waiting", "running", "finished"];
 
 const FLOW_NAME = /^[a-z][a-z0-9-]{0,31}$/;
@@ -35,6 +44,14 @@ const FLOW_NAME = /^[a-z][a-z0-9-]{0,31}$/;
 /** The flows that a receiver can have events of. */
 export function flowsOf({ sources }: Pick<AnyReceiver, "sources">): readonly FlowName[] {
   return ["payments", "connect", ...Object.keys(sources)];
+}
+
+function isState(text: string): text is EventState {
+  return STATES.some((one) => one === text);
+}
+
+function isFlow(text: string): text is FlowName {
+  return FLOW_NAME.test(text);
 }
 
 export function isReason(text: string): text is HeldReason {
@@ -53,12 +70,18 @@ export function readQuery(given: URLSearchParams): ConsoleQuery {
     const value = given.get(name)?.trim().slice(0, 256) ?? "";
     return value === "" ? null : value;
   };
-  const reason = text("reason") ?? "";
-  const eventId = text("event") ?? "";
-  return {
-    state: STATES.find((one) => one === given.get("state")) ?? "held",
-    flow: FLOW_NAME.test(given.get("flow") ?? "") ? given.get("flow") : null,
-    reason: isReason(reason) ? reason : null,
+  let wrong: WrongValue | null = null;
+  /** A value, if it is one that there can be. */
+  const valid = <Value extends string>(name: string, is: (one: string) => one is Value, fix: string): Value | null => {
+    const value = text(name);
+    if (value === null || is(value)) return value;
+    wrong ??= { name, value, fix };
+    return null;
+  };
+  const query = {
+    state: valid("state", isState, `It can be ${STATES.join(", ")}.`) ?? "held",
+    flow: valid("flow", isFlow, "It is payments, connect, or the name of a source."),
+    reason: valid("reason", isReason, `It can be ${Object.keys(HELD_REASONS).join(", ")}.`),
     name: text("name"),
     tenant: text("tenant"),
     min: text("min"),
@@ -67,13 +90,14 @@ export function readQuery(given: URLSearchParams): ConsoleQuery {
     search: text("search"),
     cursor: text("cursor"),
     hours: given.get("hours") === "24" ? 24 : 1,
-    eventId: isEventId(eventId) ? eventId : null,
-  };
+    eventId: valid("event", (one): one is string => isEventId(one), "An event has an id of 48 hex digits."),
+  } as const;
+  return { ...query, wrong };
 }
 
 /** The address of the page for a query, relative to the console's own address. */
 export function addressOf(query: ConsoleQuery, changes: Partial<ConsoleQuery> = {}): string {
-  const { state, hours, eventId, ...texts } = { ...query, ...changes };
+  const { wrong: _, state, hours, eventId, ...texts } = { ...query, ...changes };
   const address = new URLSearchParams();
   if (eventId !== null) address.set("event", eventId);
   address.set("state", state);
@@ -89,9 +113,18 @@ export function isNarrowed({ flow, reason, name, tenant, min, max, handler }: Co
   return [flow, reason, name, tenant, min, max, handler].some((one) => one !== null);
 }
 
-/** The filter for the list of events. */
+/**
+ * The filter for the list of events.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` if a value of the query cannot be right.
+ */
 export function filterOf(query: ConsoleQuery): EventQuery {
-  const { state, flow, reason, name, tenant, min, max, handler } = query;
+  const { wrong, state, flow, reason, name, tenant, min, max, handler } = query;
+  if (wrong !== null) {
+    throw new PayhooksError("ERR_OPTION_INVALID", `The ${wrong.name} ${JSON.stringify(wrong.value.slice(0, 40))} is unknown.`, {
+      fix: wrong.fix,
+    });
+  }
   return {
     state,
     flow: flow ?? undefined,

@@ -9,6 +9,7 @@ import { successesOfReference } from "@payhooks/core/inbox";
 import type { Activity } from "./activity/activity.ts";
 import { may } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
+import { problemOf } from "./problem.ts";
 import { type ConsoleQuery, filterOf, flowsOf, isEventId } from "./query.ts";
 import { activityCard } from "./views/chart.ts";
 import { countTiles, reasonLinks } from "./views/counts.ts";
@@ -79,7 +80,7 @@ export async function regionsOf(request: PageRequest): Promise<{
   const regions = {
     ...always,
     reasons: reasonLinks(counts, query),
-    events: eventsCard({ query, ...list, redact, rights }),
+    events: eventsCard({ query, ...list, isRefused: problems.status === 400, redact, rights }),
     activity: activityCard(activity, query, Date.now()),
     log: logCard(activity, query, redact, watchLine(watching)),
   };
@@ -97,8 +98,9 @@ interface Listed {
 async function listed({ receiver, query }: PageRequest, problems: Problems): Promise<Listed> {
   const { search, cursor, tenant } = query;
   if (search !== null) return found(receiver, search, tenant ?? undefined, problems);
-  const page = receiver.events.list({ ...filterOf(query), limit: PAGE_SIZE, cursor, first: "newest" });
-  return { ...(await problems.orElse(page, { events: null, next: null })), unsearched: null };
+  const asked = async (): Promise<EventPage> =>
+    receiver.events.list({ ...filterOf(query), limit: PAGE_SIZE, cursor, first: "newest" });
+  return { ...(await problems.orElse(asked(), { events: null, next: null })), unsearched: null };
 }
 
 /** All events that have a text as one of their ids. The person who searches need not know which kind of id it is. */
@@ -183,11 +185,12 @@ class Problems {
     try {
       return await asked;
     } catch (error) {
-      if (!isPayhooksError(error)) throw error;
-      this.text ??= error.message;
-      if (error.status === 503) this.status = 503;
+      const problem = problemOf(error);
+      if (problem === null) throw error;
+      const { status, code, message } = problem;
+      this.text ??= status === 400 ? `${message} (${code})` : message;
       // An inbox that cannot search has not failed: the page says what to do about it, and shows the rest.
-      else if (error.code !== "ERR_NOT_SEARCHABLE" && this.status === 200) this.status = 400;
+      if (code !== "ERR_NOT_SEARCHABLE" && status > this.status) this.status = status;
       return otherwise;
     }
   }

@@ -14,16 +14,20 @@ const DECISIONS: Readonly<Partial<Record<string, readonly Decision[]>>> = {
   retrying: ["retry"],
 };
 
+const ALL_RIGHTS: readonly ConsoleRight[] = ["replay", "discard"];
+
 /** The decisions that a user with these rights can make about events in a state. */
-export function decisionsOn(state: string, rights: readonly ConsoleRight[]): readonly Decision[] {
+export function decisionsOn(state: string, rights = ALL_RIGHTS): readonly Decision[] {
   return (DECISIONS[state] ?? []).filter((decision) => rights.includes(rightFor(decision)));
 }
 
 /** The contents of a list of events. */
 export interface ListView {
   readonly query: ConsoleQuery;
-  /** Null if the inbox did not answer. */
+  /** Null if the inbox did not answer, or was not asked. */
   readonly events: readonly StoredEvent[] | null;
+  /** The inbox was not asked, since the query cannot be right. */
+  readonly isRefused: boolean;
   /** The events that a search has not looked through, in words; null if it has looked through all. */
   readonly unsearched: string | null;
   /** The cursor of the next page. */
@@ -97,8 +101,9 @@ function titleOf({ state, reason }: ConsoleQuery): Html {
   return html`${state[0]?.toUpperCase()}${state.slice(1)}${state === "held" && reason !== null && `: ${reason}`}`;
 }
 
-function emptyText({ query, events, next, unsearched }: ListView): string {
+function emptyText({ query, events, isRefused, next, unsearched }: ListView): string {
   const { search, state, cursor } = query;
+  if (events === null && isRefused) return "Nothing was looked for: see above what is wrong with the address.";
   if (events === null) return "The inbox did not answer, so nobody knows which events it has.";
   if (search !== null) {
     return unsearched === null

@@ -1,0 +1,27 @@
+import { type ErrorCode, isPayhooksError } from "@payhooks/core";
+import { shownAsText } from "./views/shown.ts";
+
+/** An error of Payhooks as the console tells it. */
+export interface Problem {
+  /** 400 if what was asked cannot be answered as it is, 503 if the inbox or the receiver fails. */
+  readonly status: 400 | 503;
+  readonly code: string;
+  /** It may quote what was asked: characters that cannot be seen are shown as codes. */
+  readonly message: string;
+}
+
+/** The codes of a question that no inbox could answer better. Every other error is one of the server. */
+const WRONG_INPUT: ReadonlySet<string> = new Set<ErrorCode>([
+  "ERR_AMOUNT_INVALID",
+  "ERR_NAMES_INVALID",
+  "ERR_NOT_SEARCHABLE",
+  "ERR_OPTION_INVALID",
+  "ERR_OPTION_MISSING",
+]);
+
+/** What the console tells of an error. Null for an error of others, whose message may contain anything. */
+export function problemOf(error: unknown): Problem | null {
+  if (!isPayhooksError(error)) return null;
+  const { code, message } = error;
+  return { status: WRONG_INPUT.has(code) ? 400 : 503, code, message: shownAsText(message) };
+}
