@@ -21,6 +21,7 @@ import { crashCases } from "./crash-cases.ts";
 import { deployCases } from "./deploy-cases.ts";
 import { expiryCases } from "./expiry-cases.ts";
 import { fairCases } from "./fair-cases.ts";
+import { handledCases } from "./handled-cases.ts";
 import { heldCases } from "./held-cases.ts";
 import { leaseCases } from "./lease-cases.ts";
 import { lifeCases } from "./life-cases.ts";
@@ -47,6 +48,7 @@ export const contractCases: readonly ContractCase[] = [
   ...retryCases,
   ...retryNowCases,
   ...heldCases,
+  ...handledCases,
   ...againCases,
   ...deployCases,
   ...expiryCases,

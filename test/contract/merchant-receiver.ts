@@ -20,6 +20,12 @@ import type { Process, Rig } from "./rig.ts";
 
 let keys: TestKeys | null = null;
 
+/** The keys of every merchant. */
+export function merchantKeys(): TestKeys {
+  keys ??= createTestKeys();
+  return keys;
+}
+
 /** A merchant's process: a real receiver with real signatures, which runs nothing before `work`, unless it is told to. */
 export interface Merchant {
   readonly receiver: Receiver;
@@ -46,13 +52,12 @@ export function merchantOn(
   register: (receiver: Receiver) => unknown,
   options: Partial<Omit<ReceiverOptions, "inbox" | "clock">> = {},
 ): Merchant {
-  keys ??= createTestKeys();
-  const { privateKey, publicKey } = keys;
+  const { privateKey, publicKey } = merchantKeys();
   const receiver = createReceiver({
     logger: silent,
     run: "elsewhere",
     ...options,
-    payments: { ...options.payments, publicKey },
+    payments: { ...options.payments, publicKey: options.payments?.publicKey ?? publicKey },
     inbox: process.inbox,
     clock: process.clock,
   });

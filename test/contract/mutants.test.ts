@@ -17,6 +17,7 @@ import { Look } from "../../packages/core/src/inbox/look.ts";
 import { Places } from "../../packages/core/src/inbox/places.ts";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
+import { hashOf } from "../../packages/core/src/inbox/record/keys.ts";
 import { NONE } from "../../packages/core/src/inbox/record/lane.ts";
 import type { StepChange } from "../../packages/core/src/inbox/record/lease.ts";
 import type { SubjectAnswer } from "../../packages/core/src/inbox/record/subject.ts";
@@ -550,6 +551,33 @@ const mutants: readonly Mutant[] = [
       (event) => event,
       ({ maxHeld: _, ...options }) => options,
     ),
+  },
+  {
+    name: "an event that another receiver has handled is only stored",
+    caughtBy: "what another receiver has handled before",
+    mistake: withInbox((inbox) => ({
+      accept: async (event, { handle, ...options } = {}) => ({
+        ...(await inbox.accept(event, options)),
+        ...(handle !== undefined && { handled: Promise.resolve({ state: "done", ran: true }) }),
+      }),
+    })),
+  },
+  {
+    name: "the runs of other processes are overlooked",
+    caughtBy: "a mark while a handler runs",
+    mistake: withInbox((inbox) => ({
+      async accept(event, options) {
+        const { handled, ...accepted } = await inbox.accept(event, options);
+        if (handled === undefined) return accepted;
+        const report = await handled;
+        return { ...accepted, handled: Promise.resolve({ ...report, state: report.ran ? report.state : "done" }) };
+      },
+    })),
+  },
+  {
+    name: "the tenants of an id are not told apart",
+    caughtBy: "what another receiver has handled for one tenant",
+    mistake: accepting((event) => ({ ...event, key: hashOf([event.id], event.key.length) })),
   },
   {
     name: "one tenant may take the whole room",
