@@ -13,5 +13,5 @@ export { answerWork, type WorkRouteOptions } from "./http/work-route.ts";
 export { checkNames } from "./protocol/check-names.ts";
 export { isSetupError } from "./protocol/errors.ts";
 export type { EventMethod, EventNamed, EventOf } from "./protocol/events.ts";
-export type { Endpoint } from "./receiver/intake.ts";
+export type { Endpoint } from "./receiver/endpoint.ts";
 export type { AnyReceiver, SourceNameOf } from "./receiver/receiver.ts";

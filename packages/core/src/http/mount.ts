@@ -3,7 +3,7 @@ import { factsOfThrown } from "../notices/thrown.ts";
 import type { Delivery, Reply } from "../protocol/delivery.ts";
 import { type DeliveryErrorCode, isSetupError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
-import type { Endpoint } from "../receiver/intake.ts";
+import type { Endpoint } from "../receiver/endpoint.ts";
 import { type AnyReceiver, endpointOf } from "../receiver/receiver.ts";
 import { pauseAfter } from "../receiver/start-again.ts";
 import { emptyContext } from "../time/async-context.ts";

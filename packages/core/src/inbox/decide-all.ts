@@ -16,8 +16,9 @@ import {
   type BulkReport,
 } from "./bulk.ts";
 import { choiceOf } from "./choice.ts";
-import type { EventFilter, EventQuery } from "./event-query.ts";
-import { matches } from "./matches.ts";
+import type { EventFilter } from "./event-query.ts";
+import { matches } from "./listing.ts";
+import { filterOf } from "./look.ts";
 import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { type Decided, eventIn, reasonOf } from "./record/decisions.ts";
@@ -45,8 +46,6 @@ export type Verb = "replay" | "discard" | "retry" | "erase";
 export interface BulkParts {
   readonly parts: InboxParts;
   readonly verb: Verb;
-  /** Checks a query, and returns the filter for the store. */
-  filterOf(query: EventQuery): EventFilter;
 }
 
 /** Decides about several events, one after the other. */
@@ -154,7 +153,7 @@ async function* named({ parts }: BulkParts, ids: readonly string[]): AsyncGenera
 /** The events that match. A store that lists no finished events is read as a whole. */
 async function* matching(bulk: BulkParts, { reason: _, ...query }: BulkFilter): AsyncGenerator<Found> {
   const { store } = bulk.parts;
-  const filter = bulk.filterOf(query);
+  const filter = filterOf(query);
   try {
     let cursor: ListCursor | null = null;
     do {

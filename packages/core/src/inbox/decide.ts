@@ -2,7 +2,7 @@ import { inboxError } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { BulkOptions, BulkReport, Which } from "./bulk.ts";
 import type { Holder } from "./claims.ts";
-import { type BulkParts, decideAll, type Found, isIds, type Verb } from "./decide-all.ts";
+import { decideAll, type Found, isIds, type Verb } from "./decide-all.ts";
 import type { Events } from "./events.ts";
 import type { InboxParts } from "./parts.ts";
 import { copyRecord, isUnreadable } from "./record/codec.ts";
@@ -22,7 +22,7 @@ import { type IdempotencyRecord, isFinished } from "./record/record.ts";
 import { dropClaim, type FinishedClaims, finishedClaims, noteClaim } from "./record/reference-claim.ts";
 
 /** The parts of an inbox that decisions need. */
-export interface DecideParts extends Pick<BulkParts, "filterOf"> {
+export interface DecideParts {
   readonly parts: InboxParts;
   ready(): Promise<void>;
   /** Called after a decision was written, since it changes what is due and how many entries are held. */
@@ -41,7 +41,6 @@ const NO_CLAIMS: Holders = new Map();
 export function decisions({
   parts,
   ready,
-  filterOf,
   decided: onDecided,
 }: DecideParts): Pick<Events, "replay" | "discard" | "retryNow" | "erase"> {
   const { records, leaseMs: deadlineMs, store } = parts;
@@ -90,7 +89,7 @@ export function decisions({
     rule: Rule,
   ): Promise<BulkReport> {
     await ready();
-    const bulk = { parts, filterOf, verb };
+    const bulk = { parts, verb };
     const list = typeof which === "string" ? [which] : which;
     return decideAll(bulk, list, options, async (found, token, dryRun) => {
       const name = { token, revision };

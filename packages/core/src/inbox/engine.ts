@@ -22,7 +22,7 @@ import type {
   WorkReport,
 } from "./inbox.ts";
 import { KnownRecords } from "./known-records.ts";
-import { filterOf, Look } from "./look.ts";
+import { Look } from "./look.ts";
 import { LossWatch } from "./loss-watch.ts";
 import { InboxParts } from "./parts.ts";
 import { Pruning } from "./pruning.ts";
@@ -31,9 +31,8 @@ import { type Lane, NONE, otherThan } from "./record/lane.ts";
 import { Records } from "./records.ts";
 import { Runs } from "./runs.ts";
 import type { Seal } from "./seal.ts";
-import { sharedTexts } from "./shared-texts.ts";
+import { type SharedTexts, sharedTexts } from "./shared-texts.ts";
 import type { DueRecord, ListCursor, RecordStore } from "./store.ts";
-import type { SharedTexts } from "./texts.ts";
 
 /** Options of {@link createInbox}. */
 export interface InboxOptions {
@@ -137,7 +136,6 @@ class Engine implements Inbox {
     const decided = decisions({
       parts,
       ready: () => this.ready(),
-      filterOf,
       decided: () => {
         this.#acceptor.heldChanged();
         this.#dispatcher?.wake(0);

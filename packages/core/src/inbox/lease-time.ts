@@ -1,3 +1,4 @@
+import { PayhooksError } from "../protocol/errors.ts";
 import type { Stopwatch } from "../time/clock.ts";
 import type { InboxParts } from "./parts.ts";
 
@@ -86,4 +87,13 @@ export class LeaseTime {
       return 0;
     }
   }
+}
+
+/** The error of a run whose lease was over too soon. */
+export function tooLate(): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_UNAVAILABLE",
+    "The lease of a run was over before a handler was to be called, so the handler was not called. The event is tried again.",
+    { fix: "Does the store take seconds to answer, or was this process stopped for a while?" },
+  );
 }

@@ -25,6 +25,7 @@ import {
 } from "./record/run.ts";
 import { dueOf } from "./record/schedule.ts";
 import { type Changed, isAboutRecord, type RecordStep } from "./records.ts";
+import type { Versioned } from "./store.ts";
 import { SubjectTurn } from "./subjects.ts";
 import { widthOf } from "./suspects.ts";
 
@@ -66,6 +67,8 @@ type Written = Extract<Finished, { kind: "ended" }> & {
   readonly version: string | null;
 };
 
+/** The answer about a record whose flow only other processes have. */
+const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
 const REPEAT_MIN_MS = 100;
 const REPEAT_MAX_MS = 5_000;
 
@@ -167,6 +170,23 @@ export class Run implements Lease {
     });
     this.#data = begun.kind === "leased" ? begun.lease : null;
     return begun;
+  }
+
+  /** Begins it by a write of its own. If nothing was due after all, a record that a look has hidden is written again, which shows it. */
+  async writeBegin(slot: string | "next", guess?: Versioned): Promise<Begun> {
+    const { answer } = await this.#parts.records.change<Begun>({
+      key: this.key,
+      guess,
+      deadlineMs: this.#parts.leaseMs,
+      step: (record, now) => {
+        if (record !== null && this.runner.hasFlow?.(record.flow) === false) return FOR_OTHERS;
+        if (this.isBegunIn(record)) return { answer: { kind: "leased", lease: this.data }, record: null };
+        const answer = this.begin(record, slot, now);
+        const begins = answer.kind === "leased";
+        return { answer, record: begins || guess !== undefined ? record : null, begins };
+      },
+    });
+    return answer;
   }
 
   /** True if the write that begins this run was made, although nobody has answered it. */

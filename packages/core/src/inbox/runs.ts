@@ -1,10 +1,12 @@
 import { inboxError } from "../notices/notice.ts";
-import { PayhooksError } from "../protocol/errors.ts";
 import { type AsyncContext, emptyContext } from "../time/async-context.ts";
+import { Broken } from "./broken.ts";
 import { Crowds } from "./crowds.ts";
+import { Hidden } from "./hidden.ts";
 import { InFlight } from "./in-flight.ts";
 import type { Inbox, RunEnd, Runner } from "./inbox.ts";
 import { LaneQueues } from "./lane-queues.ts";
+import { tooLate } from "./lease-time.ts";
 import type { InboxParts } from "./parts.ts";
 import { Places } from "./places.ts";
 import { isCanary } from "./record/canary.ts";
@@ -15,9 +17,9 @@ import type { StepChange } from "./record/lease.ts";
 import type { FinishedClaims } from "./record/reference-claim.ts";
 import { type Begun, suspicionsOf } from "./record/run.ts";
 import { dueOf } from "./record/schedule.ts";
-import { type Change, unreadable } from "./records.ts";
+import { unreadable } from "./records.ts";
 import { Run, type RunHost, type RunWish } from "./run.ts";
-import type { DueRecord, Versioned } from "./store.ts";
+import type { DueRecord } from "./store.ts";
 import { Suspects, widthOf } from "./suspects.ts";
 
 /** The dispatcher, as the runs see it. */
@@ -34,11 +36,7 @@ export interface RunsDispatcher {
 
 /** An event that gets no place within this time is handed back. Handlers have become slower than when it was taken. */
 const PATIENCE_MS = 250;
-/** The answer about a record whose flow only other processes have. */
-const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
 const BROKEN = { unreadable: "the end of its last run could not be computed" };
-/** How many records are remembered that cannot be read. */
-const MAX_BROKEN = 10_000;
 
 /** An event that a look has found, and that is begun once a place is nearly free. Others do not see it until then. */
 interface Taken {
@@ -58,8 +56,7 @@ export class Runs {
   readonly #dispatcher: RunsDispatcher;
   /** The runs by the key of their record. */
   readonly #active = new InFlight<string, Run>();
-  /** Records with a run that a look was given meanwhile, and so has hidden. */
-  readonly #hidden = new Set<string>();
+  readonly #hidden: Hidden;
   /** Events that looks have found, and that are not begun yet. */
   readonly #taken = new LaneQueues<Taken>();
   /** Begun runs that wait for a place. */
@@ -67,11 +64,7 @@ export class Runs {
   /** Runs that had left their place and wait for one again. */
   readonly #returning = new LaneQueues<{ readonly lane: Lane; readonly enter: () => void }>();
   readonly #suspects = new Suspects();
-  /**
-   * Records that could not be read, or on which a step failed, at the end of a run; the latest last. They are not begun again in
-   * this process, unless a look finds one unreadable first: then it is begun once it can be read.
-   */
-  readonly #broken = new Set<string>();
+  readonly #broken = new Broken();
   #isStarting = false;
   #isWatching = false;
   #isRenewing = false;
@@ -80,6 +73,7 @@ export class Runs {
   constructor(parts: InboxParts, dispatcher: RunsDispatcher, accept: Inbox["accept"]) {
     this.#parts = parts;
     this.#dispatcher = dispatcher;
+    this.#hidden = new Hidden(parts);
     this.places = new Places(parts.environment);
     this.crowds = new Crowds(this.places, parts.environment);
     this.#host = {
@@ -192,7 +186,7 @@ export class Runs {
     if (this.#isRunning(due.key)) return null;
     const run = this.reserve(due.key, wish);
     try {
-      const begun = await this.#begin(run, "next", due);
+      const begun = await run.writeBegin("next", due);
       if (begun.kind === "leased") {
         this.#parts.acts.passed("take");
         this.start(run);
@@ -217,7 +211,7 @@ export class Runs {
   async #putBack(due: DueRecord, wish: RunWish): Promise<void> {
     if (this.#isRunning(due.key)) return;
     const run = this.reserve(due.key, wish);
-    await this.#unhide(run, due);
+    await this.#hidden.show(run.key, run.runner, due);
     this.giveBack(run);
   }
 
@@ -249,7 +243,7 @@ export class Runs {
     const run = this.reserve(key, { runner, context, inBackground: false, force });
     let begun: Begun;
     try {
-      begun = await this.#begin(run, slotKeyOf(eventId));
+      begun = await run.writeBegin(slotKeyOf(eventId));
     } catch (error) {
       this.giveBack(run);
       throw error;
@@ -268,23 +262,6 @@ export class Runs {
       case "wait":
         return { state: begun.running ? "running" : "waiting", ran: false };
     }
-  }
-
-  /** Writes the beginning of a run. If nothing was due after all, a record that a look has hidden is written again, which shows it. */
-  async #begin(run: Run, slot: string | "next", guess?: Versioned): Promise<Begun> {
-    const { answer } = await this.#parts.records.change<Begun>({
-      key: run.key,
-      guess,
-      deadlineMs: this.#parts.leaseMs,
-      step: (record, now) => {
-        if (record !== null && run.runner.hasFlow?.(record.flow) === false) return FOR_OTHERS;
-        if (run.isBegunIn(record)) return { answer: { kind: "leased", lease: run.data }, record: null };
-        const answer = run.begin(record, slot, now);
-        const begins = answer.kind === "leased";
-        return { answer, record: begins || guess !== undefined ? record : null, begins };
-      },
-    });
-    return answer;
   }
 
   /** Starts a run whose beginning was written: at once, or in the background when it gets a place. */
@@ -392,36 +369,22 @@ export class Runs {
   async #end(run: Run, end: RunEnd): Promise<void> {
     const { key, runner } = run;
     const finished = await run.finish(end);
-    if (run.wasTooLate) this.#tellTooLate(run);
+    if (run.wasTooLate) {
+      const error = tooLate();
+      this.#parts.acts.failed("take", error);
+      runner.notify(inboxError("begin", error));
+    }
     if (finished !== null) {
       end.written();
       for (const facts of finished.overtaken) runner.notify({ type: "stale", ...facts });
       if (finished.closing !== null) await this.#close(run, finished.version, finished.closing);
     }
-    if (run.isBroken) this.#remember(key);
-    else await this.#unhideIfTaken(run);
+    if (run.isBroken) this.#broken.add(key);
+    else await this.#hidden.showIfHidden(key, runner);
     this.crowds.ended(run.data, run.lane);
     run.over(finished !== null, end.ending);
     this.giveBack(run);
     if (finished?.dueInMs != null) this.#dispatcher.due(finished.dueInMs);
-  }
-
-  #tellTooLate({ runner }: Run): void {
-    const error = new PayhooksError(
-      "ERR_INBOX_UNAVAILABLE",
-      "The lease of a run was over before a handler was to be called, so the handler was not called. The event is tried again.",
-      { fix: "Does the store take seconds to answer, or was this process stopped for a while?" },
-    );
-    this.#parts.acts.failed("take", error);
-    runner.notify(inboxError("begin", error));
-  }
-
-  #remember(key: string): void {
-    this.#broken.add(key);
-    for (const oldest of this.#broken) {
-      if (this.#broken.size <= MAX_BROKEN) break;
-      this.#broken.delete(oldest);
-    }
   }
 
   /** Lets the claims of a record expire with it. */
@@ -463,30 +426,6 @@ export class Runs {
       }
       if (LANES.some((lane) => !this.#waiting.isEmpty(lane) || !this.#taken.isEmpty(lane))) this.#watch();
     });
-  }
-
-  /** A look may have taken the record after the end of its run was written, and before this process knew. */
-  async #unhideIfTaken(run: Run): Promise<void> {
-    while (this.#hidden.delete(run.key)) await this.#unhide(run);
-  }
-
-  /** Writes a record again that a look of this process has hidden, so that whoever looks next is given it. */
-  async #unhide({ key, runner }: Run, guess?: Versioned): Promise<void> {
-    if (this.#parts.isAbandoned) return;
-    const { records, hideMs } = this.#parts;
-    const step: Change<void>["step"] = (record, now) => {
-      const due = record === null ? null : dueOf(record);
-      return {
-        answer: undefined,
-        record: due === null ? null : record,
-        announce: due !== null && due.at <= now,
-      };
-    };
-    try {
-      await records.change({ key, guess, step, deadlineMs: hideMs });
-    } catch (error) {
-      if (!this.#parts.isAbandoned) runner.notify(inboxError("release", error));
-    }
   }
 
   /** One timer renews every lease of this process. */

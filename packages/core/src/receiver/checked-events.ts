@@ -1,3 +1,4 @@
+import type { Flow } from "../flows/flow.ts";
 import type { BulkFilter, BulkOptions, BulkOutcome, Which } from "../inbox/bulk.ts";
 import type { EventQuery } from "../inbox/event-query.ts";
 import type { Events } from "../inbox/events.ts";
@@ -5,6 +6,7 @@ import type { Decision, ReplayDecision } from "../inbox/record/life.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+import { FLOWS } from "../protocol/events.ts";
 
 const BULK: OptionNames<BulkOptions> = {
   dryRun: true,
@@ -18,8 +20,12 @@ const BULK: OptionNames<BulkOptions> = {
 export function checkedEvents(
   events: Events,
   notices: NoticeBoard,
-  checkQuery: (query: EventQuery) => void,
+  flows: ReadonlyMap<string, Flow>,
 ): Events {
+  const checkQuery = (query: EventQuery): void => {
+    checkFlowOf(query, flows);
+    checkTenantOf(query, flows);
+  };
   /** Options with a `progress` that also tells of each decision. */
   function told<Options extends BulkOptions>(
     type: Told,
@@ -95,6 +101,32 @@ function isFilter(which: Which): which is BulkFilter & EventQuery {
 
 function isDecided({ outcome }: BulkOutcome): boolean {
   return outcome === "decided" || outcome === "overtaken";
+}
+
+/** A flow that no event can have would find nothing. */
+function checkFlowOf({ flow }: EventQuery, flows: ReadonlyMap<string, Flow>): void {
+  if (flow === undefined || Object.hasOwn(FLOWS, flow) || flows.has(flow)) return;
+  const known = [...new Set([...Object.keys(FLOWS), ...flows.keys()])].join(", ");
+  throw new PayhooksError("ERR_OPTION_INVALID", `The flow of events.list is ${JSON.stringify(flow)}.`, {
+    fix: `It can be ${known}.`,
+  });
+}
+
+/** Ids and references belong to a tenant. Without one, nothing would be found, and that would look like an answer. */
+function checkTenantOf(
+  { id, referenceId, tenant, flow }: EventQuery,
+  flows: ReadonlyMap<string, Flow>,
+): void {
+  if ((id === undefined && referenceId === undefined) || tenant) return;
+  const asked = [...flows.values()].filter(({ name }) => flow === undefined || name === flow);
+  if (!asked.some(({ hasTenants }) => hasTenants)) return;
+  throw new PayhooksError(
+    "ERR_OPTION_MISSING",
+    "events.list was given an id or a reference without a tenant, but a resolver chooses the keys.",
+    {
+      fix: "Pass { tenant } as the resolver names it for this merchant. If it chooses the keys of one flow only, { flow } names the other.",
+    },
+  );
 }
 
 /** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */

@@ -8,7 +8,6 @@ import { type FlowContext, type PaymentsFlow, paymentsFlow } from "../flows/paym
 import type { HandlerContext } from "../handlers/handler.ts";
 import { type Registration, registrationIn } from "../handlers/registration.ts";
 import { Registry } from "../handlers/registry.ts";
-import type { EventQuery } from "../inbox/event-query.ts";
 import type { Events } from "../inbox/events.ts";
 import { withOwnErrors } from "../inbox/failures.ts";
 import type { Health, Inbox, Runner, Running, WorkReport } from "../inbox/inbox.ts";
@@ -26,7 +25,7 @@ import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import type { Contents } from "../protocol/contents.ts";
 import { isSetupError, PayhooksError } from "../protocol/errors.ts";
-import { FLOWS, type FlowName } from "../protocol/events.ts";
+import type { FlowName } from "../protocol/events.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { sourceFlowsOf } from "../sources/known-sources.ts";
 import type { Sources } from "../sources/source.ts";
@@ -35,9 +34,11 @@ import { type Environment, environmentOf } from "../time/environment.ts";
 import { checkTenant } from "./check-tenant.ts";
 import { checkedEvents } from "./checked-events.ts";
 import { guarded, type Instrumentation } from "./instrumentation.ts";
-import { type Endpoint, Intake } from "./intake.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { Intake } from "./intake.ts";
 import { type Closed, Lifecycle } from "./lifecycle.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
+import { Outcomes } from "./outcomes.ts";
 import type {
   Ingested,
   NoSources,
@@ -98,6 +99,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
   readonly #endpoints: { readonly payments: PaymentsEndpoint | null; readonly connect: Endpoint | null };
   readonly #runner: Runner;
   readonly #intake: Intake;
+  readonly #outcomes: Outcomes;
   readonly #lifecycle: Lifecycle;
   /** The last code of `ready`, by its option. */
   readonly #told = new Map<number | undefined, NotReadyCode | null>();
@@ -146,11 +148,15 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
       run: () => this.#run(),
       close: (options) => this.#close(options),
     });
+    this.#outcomes = new Outcomes(
+      notices,
+      new Alerts(options.alerts ?? {}, clock, (alert) => notices.post(alert)),
+    );
     this.#intake = new Intake({
       settings: this.#settings,
       environment: clock,
       notices,
-      alerts: new Alerts(options.alerts ?? {}, clock, (alert) => notices.post(alert)),
+      outcomes: this.#outcomes,
       inbox: this.#inbox,
       runner: this.#runner,
       lifecycle: this.#lifecycle,
@@ -169,10 +175,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
       connect: connected === null ? null : this.#intake.endpoint(connected),
     };
     const { events } = this.#inbox;
-    this.events = checkedEvents(events, notices, (query) => {
-      this.#checkFlowOf(query);
-      this.#checkTenantOf(query);
-    });
+    this.events = checkedEvents(events, notices, this.#flows);
   }
 
   /** One that fails is told once: it would fail for each event. */
@@ -279,7 +282,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     const delivery = await flow.fromLookup(transaction, tenant ?? ONLY_TENANT, now);
     const { reading } = withFreshness(flow.read(delivery), now, flow.windowMs);
     const accepted = await this.#inbox.accept(reading.verified, { maxHeld });
-    this.#intake.notice(reading, accepted);
+    this.#outcomes.accepted(reading, accepted);
     const calls: Promise<unknown>[] = [];
     this.#intake.notifyWorker(accepted, (call) => calls.push(call));
     // Nobody keeps the process alive for a call that is still on its way.
@@ -331,29 +334,6 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
 
   contents(delivery: StoredDelivery): Contents {
     return contentsIn(this.#flows, delivery);
-  }
-
-  /** A flow that no event can have would find nothing. */
-  #checkFlowOf({ flow }: EventQuery): void {
-    if (flow === undefined || Object.hasOwn(FLOWS, flow) || this.#flows.has(flow)) return;
-    const known = [...Object.keys(FLOWS), ...Object.keys(this.sources)].join(", ");
-    throw new PayhooksError("ERR_OPTION_INVALID", `The flow of events.list is ${JSON.stringify(flow)}.`, {
-      fix: `It can be ${known}.`,
-    });
-  }
-
-  /** Ids and references belong to a tenant. Without one, nothing would be found, and that would look like an answer. */
-  #checkTenantOf({ id, referenceId, tenant, flow }: EventQuery): void {
-    if ((id === undefined && referenceId === undefined) || tenant) return;
-    const asked = [...this.#flows.values()].filter(({ name }) => flow === undefined || name === flow);
-    if (!asked.some(({ hasTenants }) => hasTenants)) return;
-    throw new PayhooksError(
-      "ERR_OPTION_MISSING",
-      "events.list was given an id or a reference without a tenant, but a resolver chooses the keys.",
-      {
-        fix: "Pass { tenant } as the resolver names it for this merchant. If it chooses the keys of one flow only, { flow } names the other.",
-      },
-    );
   }
 
   async health(): Promise<Health> {

@@ -7,11 +7,16 @@ import type { Inbox, Lease, RunEnd, Runner } from "../inbox/inbox.ts";
 import type { SlotState } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { type Ending, factsOf } from "../inbox/record/lease.ts";
+import type { NoticeBoard } from "../notices/board.ts";
 import type { Happening } from "../notices/notice.ts";
+import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { isEntry } from "../protocol/held-reasons.ts";
 import { Stopwatch, sleep } from "../time/clock.ts";
 import type { Environment } from "../time/environment.ts";
+import { checkTenant } from "./check-tenant.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { Settings } from "./options.ts";
 
 /** An event that another receiver has handled, or may have handled. */
 export interface ElsewhereEvent extends NamedEvent {
@@ -31,18 +36,21 @@ export interface MarkOptions {
 /** The result of marking an event that another receiver has handled. */
 export interface Marked {
   readonly eventId: string;
-  /** `done`, unless the event had ended otherwise, or is held. */
+  /**
+   * `done`, unless the event had ended otherwise, or is held. `running` or `waiting`: another process has it all the time, and may call
+   * its handlers. Nothing was marked then; call again.
+   */
   readonly state: SlotState | null;
 }
 
 /** The parts of the receiver that marking needs. */
 export interface ElsewhereParts {
-  readonly flow: Flow;
   readonly inbox: Inbox;
   readonly environment: Environment;
-  /** For how long an event is tried that another call is ending. */
-  readonly timeoutMs: number;
-  notify(notice: Happening): void;
+  readonly notices: NoticeBoard;
+  /** An event that another call is ending is tried for as long as a delivery is. */
+  readonly settings: Pick<Settings, "acceptTimeoutMs">;
+  readonly lifecycle: Pick<Lifecycle, "during">;
 }
 
 const DOUBT =
@@ -57,13 +65,24 @@ const AGAIN_MS = 20;
  */
 export async function markHandled(
   parts: ElsewhereParts,
+  flow: Flow,
   given: ElsewhereEvent,
-  { certain = true }: MarkOptions,
+  options: MarkOptions,
 ): Promise<Marked> {
-  const { flow, inbox, environment, timeoutMs } = parts;
+  checkNames("markHandled", options, { certain: true });
+  checkTenant(flow, given.tenant, "markHandled");
+  return parts.lifecycle.during(() => mark(parts, flow, given, options.certain ?? true));
+}
+
+async function mark(
+  { inbox, environment, notices, settings }: ElsewhereParts,
+  flow: Flow,
+  given: ElsewhereEvent,
+  certain: boolean,
+): Promise<Marked> {
   const event = flow.named(given, given.tenant ?? ONLY_TENANT, environment.now());
   if (event === null || given.id === "") throw unknownEvent(flow, given);
-  const runner = runnerFor(parts, certain);
+  const runner = runnerFor(flow, notices, certain);
   const time = new Stopwatch(environment);
   for (;;) {
     const { handled, eventId } = await inbox.accept(event, { handle: runner });
@@ -73,7 +92,7 @@ export async function markHandled(
       return { eventId, state: "discarded" };
     }
     const isBusy = state === "waiting" || state === "running";
-    if (!isBusy || time.elapsedMs >= timeoutMs) return { eventId, state };
+    if (!isBusy || time.elapsedMs >= settings.acceptTimeoutMs) return { eventId, state };
     await sleep(environment, AGAIN_MS);
   }
 }
@@ -84,7 +103,8 @@ async function isDoubted({ events }: Inbox, eventId: string): Promise<boolean> {
 }
 
 /** A runner that calls no handler. */
-function runnerFor({ flow, notify }: ElsewhereParts, certain: boolean): Runner {
+function runnerFor(flow: Flow, notices: NoticeBoard, certain: boolean): Runner {
+  const notify = (notice: Happening): void => notices.post(notice);
   async function endingOf(lease: Lease): Promise<Ending> {
     const { mode, verdict, delivery } = lease.data;
     // The onHeld handlers of an event that is held are for the receiver that will run events.

@@ -2,10 +2,8 @@ import type { Answered, Flow, Reading, Verification, Verified } from "../flows/f
 import { resolverFailed } from "../flows/keyring.ts";
 import type { Inbox, Runner } from "../inbox/inbox.ts";
 import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
-import type { Alerts } from "../notices/alerts.ts";
 import type { NoticeBoard } from "../notices/board.ts";
-import { type EventFacts, type Happening, inboxError } from "../notices/notice.ts";
-import { checkNames } from "../protocol/check-names.ts";
+import { inboxError } from "../notices/notice.ts";
 import {
   type Delivery,
   type DeliveryHead,
@@ -13,7 +11,6 @@ import {
   lastOfConnection,
   RECEIVED,
   type Reply,
-  refusal,
 } from "../protocol/delivery.ts";
 import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
@@ -23,57 +20,22 @@ import { isPending } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
 import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
 import { type Environment, ON_WORKERS } from "../time/environment.ts";
-import { checkTenant } from "./check-tenant.ts";
 import { type Course, endOf, newCourse } from "./course.ts";
-import { type ElsewhereEvent, type Marked, type MarkOptions, markHandled } from "./handled-elsewhere.ts";
-import type { DeliveryEnd, Instrumentation } from "./instrumentation.ts";
+import type { Endpoint, ReceiveOptions } from "./endpoint.ts";
+import { markHandled } from "./handled-elsewhere.ts";
+import type { Instrumentation } from "./instrumentation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { ABOUT_TIME, likelyCauseOf } from "./likely-cause.ts";
 import type { Settings } from "./options.ts";
+import type { Fault, Outcomes } from "./outcomes.ts";
 import { Turns } from "./turns.ts";
 import { UnhandledNames } from "./unhandled-names.ts";
-
-/** The part of a receiver that an adapter mounts: one flow. */
-export interface Endpoint {
-  readonly flow: FlowName;
-  readonly maxBodyBytes: number;
-  readonly bodyTimeoutMs: number;
-  /** The receiver's option `ack`. */
-  readonly ack: Settings["ack"];
-  /** The receiver's option `run`; undefined if each delivery decides. */
-  readonly run: Settings["run"];
-  /** The answer if the request can be refused before its body is read; null to read it. */
-  check(head: DeliveryHead, remoteAddress?: string): Reply | null;
-  /**
-   * Verifies a delivery, accepts it and answers. Never rejects. `mounted` is for adapters, which have called `check` before.
-   * With it, a background receiver that does not run yet is started, within the deadline. Without it, such a receiver answers
-   * 503 `ERR_NOT_STARTED`.
-   */
-  receive(delivery: Delivery, options?: ReceiveOptions): Promise<Reply>;
-  /** The answer if the adapter could not get the bytes. `why` goes to the log only. */
-  refuse(code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply;
-  /**
-   * Ends an event that another receiver has handled, without a call of its handlers here: copies of it are duplicates from then on. It
-   * need not have been delivered to this receiver. For a move from one receiver to another.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for an event that the flow does not have; `ERR_OPTION_MISSING` without a tenant if
-   * a resolver chooses the keys; `ERR_CLOSING` after `close()`; or what the inbox throws. After that, nobody knows whether it is marked.
-   */
-  markHandled(event: ElsewhereEvent, options?: MarkOptions): Promise<Marked>;
-}
-
-/** Options of {@link Endpoint.receive}. */
-export interface ReceiveOptions {
-  readonly mounted?: boolean | undefined;
-  /** Called once, before the answer, with what became of the delivery. `event`: null if it is not authentic. */
-  readonly onEnd?: ((end: DeliveryEnd, event: VerifiedEvent | null) => void) | undefined;
-}
 
 /** The parts of the receiver that the intake uses. */
 export interface IntakeParts {
   readonly settings: Settings;
   readonly environment: Environment;
   readonly notices: NoticeBoard;
-  readonly alerts: Alerts;
+  readonly outcomes: Outcomes;
   readonly inbox: Inbox;
   readonly runner: Runner;
   readonly lifecycle: Lifecycle;
@@ -88,13 +50,6 @@ export interface IntakeParts {
 /** For how long only the request that accepted an event may run it, after its response. Then any process may. */
 const LEFT_TO_THE_REQUEST_MS = 5_000;
 
-/** `stack`: where the error behind the refusal was thrown. */
-type Fault = readonly [
-  code: DeliveryErrorCode,
-  why: string,
-  stack?: string | null,
-  hint?: string | undefined,
-];
 type Refuse = (...fault: Fault) => Reply;
 type Obstacle = readonly [code: DeliveryErrorCode, why: string];
 
@@ -109,9 +64,6 @@ export class Intake {
   /** Deliveries without an answer yet, including those that wait for a resolver or for their handlers. */
   #unanswered = 0;
   #whenAtRest: (() => void)[] = [];
-  /** The sets of left-out fields that were warned about. There are few, since only four fields are optional. */
-  readonly #leftOut = new Set<string>();
-
   readonly #unhandled: UnhandledNames;
 
   constructor(parts: IntakeParts) {
@@ -125,7 +77,7 @@ export class Intake {
     const { bodyTimeoutMs, ack, run } = this.#parts.settings;
     const maxBodyBytes = this.#maxBodyBytesOf(flow);
     const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
-      this.#answeredUnread(flow, this.#refuse(flow, remoteAddress, false, [code, why]), code);
+      this.#answeredUnread(flow, this.#parts.outcomes.refused(flow, remoteAddress, false, [code, why]), code);
     return {
       flow: flow.name,
       maxBodyBytes,
@@ -142,16 +94,7 @@ export class Intake {
       },
       receive: (delivery, options = {}) => this.#answer(flow, delivery, options),
       refuse,
-      markHandled: async (event, options = {}) => {
-        const { lifecycle, inbox, environment, notices, settings } = this.#parts;
-        checkNames("markHandled", options, { certain: true });
-        checkTenant(flow, event.tenant, "markHandled");
-        const notify = (notice: Happening): void => notices.post(notice);
-        const timeoutMs = settings.acceptTimeoutMs;
-        return lifecycle.during(() =>
-          markHandled({ flow, inbox, environment, timeoutMs, notify }, event, options),
-        );
-      },
+      markHandled: (event, options = {}) => markHandled(this.#parts, flow, event, options),
     };
   }
 
@@ -236,82 +179,13 @@ export class Intake {
     return this.#parts.lifecycle.isClosing ? lastOfConnection(reply) : reply;
   }
 
-  /** Posts notices about what became of a verified event in the inbox. */
-  notice({ verified, leftOut }: Reading, accepted: Accepted): void {
-    if (leftOut.length > 0) this.#warnOf(leftOut.join(", "));
-    this.#noticeOutcome(verified, accepted);
-    for (const facts of accepted.overtaken) this.#parts.notices.post({ type: "stale", ...facts });
-  }
-
-  #noticeOutcome(verified: VerifiedEvent, accepted: Accepted): void {
-    const { outcome, eventId, reason, previousAmount } = accepted;
-    const { notices } = this.#parts;
-    const isNoted = outcome === "held" || outcome === "stale" || previousAmount !== null;
-    if (!notices.observed && !isNoted) return;
-    const { delivery, id, name, status, amount, referenceId } = verified;
-    const { flow, tenant, keyId } = delivery;
-    const facts: EventFacts = { flow, tenant, eventId, id, event: name, status, referenceId };
-    if (previousAmount !== null && amount !== null) {
-      notices.post({ type: "amount-changed", ...facts, previousAmount, amount });
-    }
-    switch (outcome) {
-      case "new":
-      case "progress":
-        notices.post({ type: "accepted", ...facts, keyId, previousAmount });
-        break;
-      case "duplicate":
-        notices.post({ type: "duplicate", ...facts });
-        break;
-      case "stale":
-        notices.post({ type: "stale", ...facts });
-        break;
-      case "held":
-        notices.post({ type: "held", ...facts, reason: reason ?? "malformed", detail: accepted.detail });
-        break;
-      case "expired":
-        break;
-    }
-  }
-
-  /** Warns once for the same fields. From some day on, every callback may be like this. */
-  #warnOf(leftOut: string): void {
-    if (this.#leftOut.has(leftOut)) return;
-    this.#leftOut.add(leftOut);
-    const what = `Not passed to handlers: ${leftOut}, since it could also be part of another value.`;
-    const fix =
-      'In names.callback.extra, declare each undocumented field whose value only the service chooses: as "always" if every callback has it.';
-    this.#parts.notices.post({ type: "warning", what, fix });
-  }
-
-  /** `isAuthentic`: the delivery was verified, and its event is not stored. */
-  #refuse(
-    flow: Flow,
-    remoteAddress: string | undefined,
-    isAuthentic: boolean,
-    [code, why, stack = null, hint]: Fault,
-  ): Reply {
-    const { alerts, notices } = this.#parts;
-    const notAuthentic = code.startsWith("ERR_SIGNATURE_");
-    const status = notAuthentic ? flow.badSignatureStatus : ANSWER_STATUS[code];
-    const source = sourceOf(remoteAddress);
-    const isFirst = notAuthentic && alerts.failed(flow.name, code, source);
-    if (code === "ERR_HELD_FULL") alerts.heldFull(flow.name);
-    const isAboutTime = code.startsWith("ERR_TIMESTAMP_");
-    const isCounted = isAuthentic && code !== "ERR_HELD_FULL" && code !== "ERR_CLOSING";
-    const isAlert = isCounted && alerts.refused(flow.name, code, flow.source?.sendsOnce === true);
-    const cause = isFirst ? (hint ?? likelyCauseOf(flow.name, code, why)) : null;
-    const fix = isAlert && isAboutTime ? ABOUT_TIME : cause;
-    notices.post({ type: "refused", flow: flow.name, code, httpStatus: status, why, source, fix, stack });
-    return refusal(code, status);
-  }
-
   /** From bytes to an answer. Verification and acceptance share one deadline. */
   async #receive(flow: Flow, delivery: Delivery, mounted: boolean, course: Course | null): Promise<Reply> {
-    const { settings, environment: clock, alerts, inbox, lifecycle, runner } = this.#parts;
+    const { settings, environment: clock, outcomes, inbox, lifecycle, runner } = this.#parts;
     let isAuthentic = false;
     const refuse: Refuse = (...given) => {
       if (course !== null) course.code = given[0];
-      return this.#refuse(flow, delivery.remoteAddress, isAuthentic, given);
+      return outcomes.refused(flow, delivery.remoteAddress, isAuthentic, given);
     };
     const fault = this.#findFault(flow, delivery, mounted);
     if (fault !== null) return refuse(...fault);
@@ -347,7 +221,7 @@ export class Intake {
       }
       // `close` may have been called while a key was looked up.
       if (lifecycle.isClosing) return refuse("ERR_CLOSING", "the receiver is closing");
-      alerts.succeeded(flow.name);
+      outcomes.verified(flow);
       if (verification.ok === null) return verification.reply;
       isAuthentic = true;
       if (course !== null) course.event = verification.reading.verified;
@@ -381,7 +255,7 @@ export class Intake {
       if (course !== null) course.accepted = accepted;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
       isAuthentic = false;
-      this.notice(verification.reading, accepted);
+      outcomes.accepted(verification.reading, accepted);
       if (accepted.outcome === "stale") return received;
       if (settings.ack === "handled") return await this.#handle(accepted, refuse, received);
       if (run === "after-response") this.#workAfter(delivery, accepted);
@@ -543,12 +417,4 @@ function describe(error: unknown): string {
   if (error === TIME_IS_UP) return "no answer within limits.acceptTimeoutMs";
   const isAnswer = isPayhooksError(error) && error.code === codeOf(error);
   return isAnswer ? error.message : describeError(error);
-}
-
-const MAX_SOURCE = 64;
-
-/** Shortens an address, since a sender may choose its length. The copy does not keep the long text in memory. */
-function sourceOf(remoteAddress: string | undefined): string | null {
-  if (remoteAddress === undefined || remoteAddress.length <= MAX_SOURCE) return remoteAddress ?? null;
-  return Buffer.from(remoteAddress.slice(0, MAX_SOURCE)).toString();
 }

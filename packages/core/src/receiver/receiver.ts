@@ -12,7 +12,7 @@ import type { Contents } from "../protocol/contents.ts";
 import type { EventName, FlowName } from "../protocol/events.ts";
 import { unknownSource } from "../sources/known-sources.ts";
 import type { EventOfSource, NameOf, Sources } from "../sources/source.ts";
-import type { Endpoint } from "./intake.ts";
+import type { Endpoint } from "./endpoint.ts";
 
 /** The payments flow of a receiver. */
 export interface PaymentsEndpoint extends Endpoint {

@@ -1,5 +1,5 @@
 import type { EventFilter } from "../inbox/event-query.ts";
-import { matches } from "../inbox/matches.ts";
+import { matches } from "../inbox/listing.ts";
 import { isCanary } from "../inbox/record/canary.ts";
 import {
   damagedSeal,

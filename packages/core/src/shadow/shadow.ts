@@ -14,7 +14,7 @@ import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { ElsewhereEvent } from "../receiver/handled-elsewhere.ts";
 import type { DeliveryEnd } from "../receiver/instrumentation.ts";
-import type { Endpoint } from "../receiver/intake.ts";
+import type { Endpoint } from "../receiver/endpoint.ts";
 import { type AnyReceiver, endpointOf, type SourceNameOf } from "../receiver/receiver.ts";
 import { sha256 } from "../signature/sha256.ts";
 import { sleep, systemClock } from "../time/clock.ts";
