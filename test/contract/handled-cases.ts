@@ -69,43 +69,63 @@ async function markUntilEnded(merchant: Moving, payTxnId: string): Promise<strin
 }
 
 export const handledCases: readonly ContractCase[] = [
-  onFreshData("what another receiver has handled before its delivery arrives is a duplicate then", async (rig) => {
-    const [shadow, next] = [movingOn(rig), movingOn(rig)];
-    expect(await shadow.mark("tx-1")).toBe("done");
-    await expectNoRun(rig, next, "tx-1");
-    expect(await noticed(next, "duplicate")).toHaveLength(1);
-    await next.deliver(paymentOf(rig, "tx-2"));
-    await rig.until(next.work());
-    expect(next.ran).toEqual(["tx-2"]);
-  }),
-  onFreshData("what waits when another receiver has handled it is run by no process any more", async (rig) => {
-    const [shadow, next] = [movingOn(rig), movingOn(rig)];
-    const eventId = await next.deliver(paymentOf(rig, "tx-1"));
-    expect(await shadow.mark("tx-1")).toBe("done");
-    expect(await next.life(eventId)).toMatchObject({ state: "done", handlers: {} });
-    expect(await next.receiver.events.counts()).toMatchObject({ waiting: 0, running: 0, oldestDueMs: null });
-    await expectNoRun(rig, next, "tx-1");
-  }),
-  onFreshData("to mark an event twice, or in several processes at one time, is to mark it once", async (rig) => {
-    const all = [movingOn(rig), movingOn(rig), movingOn(rig)];
-    const [next] = all as [Moving, ...Moving[]];
-    for (const isKnown of [false, true]) {
-      const id = `tx-${isKnown}`;
-      if (isKnown) await next.deliver(paymentOf(rig, id));
-      const states = await Promise.all([...all, ...all].map((one) => one.mark(id)));
-      expect(states).toEqual(states.map(() => "done"));
-      expect(await next.mark(id)).toBe("done");
-      const { events } = await next.receiver.events.list({ state: "unfinished" });
-      expect(events).toEqual([]);
-      await expectNoRun(rig, next, id);
-    }
-  }),
+  onFreshData(
+    "what another receiver has handled before its delivery arrives is a duplicate then",
+    async (rig) => {
+      const [shadow, next] = [movingOn(rig), movingOn(rig)];
+      expect(await shadow.mark("tx-1")).toBe("done");
+      await expectNoRun(rig, next, "tx-1");
+      expect(await noticed(next, "duplicate")).toHaveLength(1);
+      expect(await next.receiver.events.counts()).toMatchObject({ waiting: 0, retrying: 0, held: 0 });
+      await next.deliver(paymentOf(rig, "tx-2"));
+      await rig.until(next.work());
+      expect(next.ran).toEqual(["tx-2"]);
+    },
+  ),
+  onFreshData(
+    "what waits when another receiver has handled it is run by no process any more",
+    async (rig) => {
+      const [shadow, next] = [movingOn(rig), movingOn(rig)];
+      const eventId = await next.deliver(paymentOf(rig, "tx-1"));
+      expect(await shadow.mark("tx-1")).toBe("done");
+      expect(await next.life(eventId)).toMatchObject({ state: "done", handlers: {} });
+      expect(await next.receiver.events.counts()).toMatchObject({
+        waiting: 0,
+        running: 0,
+        oldestDueMs: null,
+      });
+      await expectNoRun(rig, next, "tx-1");
+    },
+  ),
+  onFreshData(
+    "to mark an event twice, or in several processes at one time, is to mark it once",
+    async (rig) => {
+      const all = [movingOn(rig), movingOn(rig), movingOn(rig)];
+      const [next] = all as [Moving, ...Moving[]];
+      for (const isKnown of [false, true]) {
+        const id = `tx-${isKnown}`;
+        if (isKnown) await next.deliver(paymentOf(rig, id));
+        const states = await Promise.all([...all, ...all].map((one) => one.mark(id)));
+        expect(states).toEqual(states.map(() => "done"));
+        expect(await next.mark(id)).toBe("done");
+        const { events } = await next.receiver.events.list({ state: "unfinished" });
+        expect(events).toEqual([]);
+        await expectNoRun(rig, next, id);
+      }
+    },
+  ),
   onFreshData("what another receiver has handled for one tenant runs for another tenant", async (rig) => {
     const { publicKey } = merchantKeys();
     const payments = {
-      publicKey: ({ merchantId }: { readonly merchantId: string }) => ({ tenant: merchantId, keys: publicKey }),
+      publicKey: ({ merchantId = "" }: { readonly merchantId?: string }) => ({
+        tenant: merchantId,
+        keys: publicKey,
+      }),
     };
-    const [shadow, next] = [0, 1].map(() => movingOn(rig, rig.start(), () => {}, payments)) as [Moving, Moving];
+    const [shadow, next] = [0, 1].map(() => movingOn(rig, rig.start(), () => {}, payments)) as [
+      Moving,
+      Moving,
+    ];
     const paymentAt = (merchantId: string) => ({ ...paymentOf(rig, "tx-1"), merchantId });
     expect(await shadow.mark("tx-1", { tenant: "a" })).toBe("done");
     await next.deliver(paymentAt("a"));
@@ -133,22 +153,25 @@ export const handledCases: readonly ContractCase[] = [
     letGo.open();
     await rig.until(working);
     expect(next.ran).toEqual(["tx-1"]);
-    expect(await next.life(eventId)).toMatchObject({ state: "done", handlers: { deposit: { state: "done" } } });
+    expect(await next.life(eventId)).toMatchObject({ state: "done" });
     expect(await shadow.mark("tx-1")).toBe("done");
   }),
-  onFreshData("what another receiver has handled after an attempt that failed is not tried again", async (rig) => {
-    const next = movingOn(rig, rig.start(), () => {
-      throw new Error("the bank is away");
-    });
-    const shadow = movingOn(rig);
-    const eventId = await next.deliver(paymentOf(rig, "tx-1"));
-    await rig.until(next.work());
-    expect(await next.life(eventId)).toMatchObject({ state: "retrying" });
-    expect(await shadow.mark("tx-1")).toBe("done");
-    await rig.advance(rig.leaseMs * 2);
-    await rig.until(next.work());
-    expect(next.ran).toEqual(["tx-1"]);
-  }),
+  onFreshData(
+    "what another receiver has handled after an attempt that failed is not tried again",
+    async (rig) => {
+      const next = movingOn(rig, rig.start(), () => {
+        throw new Error("the bank is away");
+      });
+      const shadow = movingOn(rig);
+      const eventId = await next.deliver(paymentOf(rig, "tx-1"));
+      await rig.until(next.work());
+      expect(await next.life(eventId)).toMatchObject({ state: "retrying" });
+      expect(await shadow.mark("tx-1")).toBe("done");
+      await rig.advance(rig.leaseMs * 2);
+      await rig.until(next.work());
+      expect(next.ran).toEqual(["tx-1"]);
+    },
+  ),
   onFreshData("a mark of an event that is held, or was discarded, says so", async (rig) => {
     const [shadow, next] = [movingOn(rig), movingOn(rig)];
     await next.deliver({ ...paymentOf(rig, "tx-1"), status: "FAILED" });
@@ -167,10 +190,12 @@ export const handledCases: readonly ContractCase[] = [
       if (isKnown) await next.deliver(paymentOf(rig, id));
       const doubts = await Promise.all([shadow, next].map((one) => one.mark(id, { certain: false })));
       expect(doubts).toEqual(["held", "held"]);
-      expect(await next.receiver.events.list({ state: "held" })).toMatchObject({ events: [{ reason: "rejected" }] });
+      expect(await next.receiver.events.list({ state: "held" })).toMatchObject({
+        events: [{ reason: "rejected" }],
+      });
       await expectNoRun(rig, next, id);
-      expect(await shadow.mark(id)).toBe("discarded");
-      expect(await next.mark(id)).toBe("discarded");
+      const certain = await Promise.all([shadow.mark(id), next.mark(id)]);
+      expect(certain).toEqual(["discarded", "discarded"]);
       await expectNoRun(rig, next, id);
     }
     await next.deliver(paymentOf(rig, "tx-both"));

@@ -488,7 +488,7 @@ const mutants: readonly Mutant[] = [
       const own = Runs.prototype.start;
       return replaced(Runs.prototype, "start", {
         value(this: Runs, run: Run) {
-          run.leaveContext();
+          run.context = emptyContext;
           own.call(this, run);
         },
       });
@@ -570,7 +570,10 @@ const mutants: readonly Mutant[] = [
         const { handled, ...accepted } = await inbox.accept(event, options);
         if (handled === undefined) return accepted;
         const report = await handled;
-        return { ...accepted, handled: Promise.resolve({ ...report, state: report.ran ? report.state : "done" }) };
+        return {
+          ...accepted,
+          handled: Promise.resolve({ ...report, state: report.ran ? report.state : "done" }),
+        };
       },
     })),
   },

@@ -56,6 +56,7 @@ export interface ElsewhereParts {
 const DOUBT =
   "another receiver took a delivery of it for a copy, and has not said that it handled it: look into its books, then discard or replay it";
 
+const OTHER = { by: "the other receiver", note: "it has handled the event" } as const;
 const AGAIN_MS = 20;
 
 /**
@@ -87,19 +88,17 @@ async function mark(
   for (;;) {
     const { handled, eventId } = await inbox.accept(event, { handle: runner });
     const state = (await handled)?.state ?? null;
-    if (state === "held" && certain && (await isDoubted(inbox, eventId))) {
-      await inbox.events.discard(eventId, { by: "the other receiver", note: "it has handled the event" });
+    const held = state === "held" && certain ? await inbox.events.get(eventId) : null;
+    const isDoubt = held?.reason === "rejected" && held.detail === DOUBT;
+    if (isDoubt && (await inbox.events.discard([eventId], OTHER)).decided === 1) {
       return { eventId, state: "discarded" };
     }
-    const isBusy = state === "waiting" || state === "running";
+    // If somebody else has decided about the doubt meanwhile, the next look says how.
+    const wasDecided = held !== null && (isDoubt || held.state !== "held");
+    const isBusy = wasDecided || state === "waiting" || state === "running";
     if (!isBusy || time.elapsedMs >= settings.acceptTimeoutMs) return { eventId, state };
     await sleep(environment, AGAIN_MS);
   }
-}
-
-async function isDoubted({ events }: Inbox, eventId: string): Promise<boolean> {
-  const event = await events.get(eventId);
-  return event?.reason === "rejected" && event.detail === DOUBT;
 }
 
 /** A runner that calls no handler. */
