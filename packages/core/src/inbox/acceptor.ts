@@ -164,9 +164,9 @@ export class Acceptor {
     return handle === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };
   }
 
-  /** The run may be one of an event that another request accepted. */
+  /** The run may be one of an event that another request accepted. Its handlers are called in no request's context then. */
   #start(run: Run, accepted: Accepted): void {
-    if (!leavesWork(accepted) || run.data.eventId !== accepted.eventId) run.leaveContext();
+    if (!leavesWork(accepted) || run.data.eventId !== accepted.eventId) run.context = emptyContext;
     this.#runs.start(run);
   }
 

@@ -201,8 +201,19 @@ function refusal(verb: Verb, eventId: string, why: Decided): PayhooksError {
         });
       }
   }
-  return verb === "replay" || verb === "discard" ? notHeld(eventId) : notFound(eventId);
+  const isOfHeld = verb === "replay" || verb === "discard";
+  const given = JSON.stringify(String(eventId).slice(0, 64));
+  return new PayhooksError(
+    "ERR_HELD_NOT_FOUND",
+    `No ${isOfHeld ? "held entry" : "event"} has the eventId ${given}.`,
+    { fix: isOfHeld ? FIND_HELD : FIND },
+  );
 }
+
+const FIND_HELD =
+  'List them with receiver.events.list({ state: "held" }); it may have been replayed or discarded already.';
+const FIND =
+  "List them with receiver.events.list(); a record is forgotten some time after its events have ended.";
 
 const WORDS = {
   behind: {
@@ -220,26 +231,6 @@ const WORDS = {
     fix: "Look at it: a held event is replayed instead.",
   },
 } as const;
-
-function notHeld(eventId: string): PayhooksError {
-  return new PayhooksError(
-    "ERR_HELD_NOT_FOUND",
-    `No held entry has the eventId ${JSON.stringify(String(eventId).slice(0, 64))}.`,
-    {
-      fix: 'List them with receiver.events.list({ state: "held" }); it may have been replayed or discarded already.',
-    },
-  );
-}
-
-function notFound(eventId: string): PayhooksError {
-  return new PayhooksError(
-    "ERR_HELD_NOT_FOUND",
-    `No event has the eventId ${JSON.stringify(String(eventId).slice(0, 64))}.`,
-    {
-      fix: "List them with receiver.events.list(); a record is forgotten some time after its events have ended.",
-    },
-  );
-}
 
 function changed(eventId: string): PayhooksError {
   return new PayhooksError(

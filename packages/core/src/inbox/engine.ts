@@ -31,8 +31,9 @@ import { type Lane, NONE, otherThan } from "./record/lane.ts";
 import { Records } from "./records.ts";
 import { Runs } from "./runs.ts";
 import type { Seal } from "./seal.ts";
-import { type SharedTexts, sharedTexts } from "./shared-texts.ts";
+import { sharedTexts } from "./shared-texts.ts";
 import type { DueRecord, ListCursor, RecordStore } from "./store.ts";
+import type { SharedTexts } from "./texts.ts";
 
 /** Options of {@link createInbox}. */
 export interface InboxOptions {

@@ -1,5 +1,6 @@
 import { describeError } from "../protocol/foreign-error.ts";
 import type { Stopwatch } from "../time/clock.ts";
+import { inTime } from "../time/in-time.ts";
 import { describeAct } from "./acts.ts";
 import type { Canary } from "./canary.ts";
 import type { Events } from "./events.ts";
@@ -97,7 +98,7 @@ export class HealthCheck {
       this.#counted !== null && this.#counted.since.elapsedMs < COUNTED_FOR_MS
         ? this.#counted.counts
         : NOT_COUNTED;
-    return this.#within(COUNT_LIMIT_MS, this.#counting.catch(last), last);
+    return this.#within(COUNT_LIMIT_MS, this.#counting, last);
   }
 
   async #countNow(): Promise<CountsOfHealth> {
@@ -108,16 +109,14 @@ export class HealthCheck {
     return counts;
   }
 
-  /** Resolves to the action's value, or to the other value if the action takes too long. The action must not reject. */
+  /** Resolves to the action's value, or to the other value if the action rejects or takes too long. */
   #within<T>(limitMs: number, action: Promise<T>, otherwise: () => T): Promise<T> {
-    return new Promise((resolve) => {
-      const cancel = this.#parts.environment.after(limitMs, () => resolve(otherwise()));
-      void action.then((result) => {
-        cancel();
-        resolve(result);
-      });
-    });
+    return inTime(this.#parts.environment, limitMs, () => action, tooLate).catch(otherwise);
   }
+}
+
+function tooLate(): Error {
+  return new Error("it takes too long");
 }
 
 function notOk(detail: string): HealthNow {

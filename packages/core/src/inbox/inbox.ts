@@ -6,7 +6,7 @@ import type { HandlerChange } from "./handler-sets.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "./record/event.ts";
 import type { Ending, LeaseData, StepChange } from "./record/lease.ts";
 import type { SubjectAnswer } from "./record/subject.ts";
-import type { SharedTexts } from "./shared-texts.ts";
+import type { SharedTexts } from "./texts.ts";
 
 /** The state of an inbox for an operator. Counts are null where the inbox did not answer. */
 export interface Health {

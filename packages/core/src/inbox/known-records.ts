@@ -10,7 +10,7 @@ interface Remembered extends KnownRecord {
 }
 
 /** How many records are remembered of each kind. */
-const REMEMBERED = 16;
+export const REMEMBERED: number = 16;
 /** Clocks of a store and of this process differ by less. */
 const MARGIN_MS = 60_000;
 
@@ -62,6 +62,3 @@ export class KnownRecords {
     this.#listed = [];
   }
 }
-
-/** How many events of each kind to list for {@link KnownRecords.listed}. */
-export const LISTED: number = REMEMBERED;

@@ -1,6 +1,6 @@
 import { isNotSearchable } from "../protocol/errors.ts";
 import type { Stopwatch } from "../time/clock.ts";
-import { type KnownRecords, LISTED } from "./known-records.ts";
+import { type KnownRecords, REMEMBERED } from "./known-records.ts";
 import type { InboxParts } from "./parts.ts";
 import type { ListedEvent } from "./store.ts";
 
@@ -68,14 +68,14 @@ export class LossWatch {
     const { store } = this.#parts;
     if (store.findLoss === undefined) return;
     if (this.#listed !== null && this.#listed.elapsedMs < LIST_EVERY_MS) return;
-    const { events } = await store.list({}, null, LISTED);
+    const { events } = await store.list({}, null, REMEMBERED);
     this.#known.listed([...events, ...(await this.#newestFinished())]);
     this.#listed = this.#parts.stopwatch();
   }
 
   async #newestFinished(): Promise<readonly ListedEvent[]> {
     try {
-      return (await this.#parts.store.list({ state: "finished" }, null, LISTED, "newest")).events;
+      return (await this.#parts.store.list({ state: "finished" }, null, REMEMBERED, "newest")).events;
     } catch (error) {
       if (isNotSearchable(error)) return [];
       throw error;

@@ -1,5 +1,5 @@
 import { inboxError, type Notice } from "../notices/notice.ts";
-import { type AsyncContext, emptyContext } from "../time/async-context.ts";
+import type { AsyncContext } from "../time/async-context.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import { sleep } from "../time/clock.ts";
 import type { Inbox, Lease, RunEnd, Runner } from "./inbox.ts";
@@ -80,6 +80,13 @@ export class Run implements Lease {
   readonly lane: Lane;
   readonly cancellation: Cancellation = new Cancellation();
   readonly ended: Promise<Ended>;
+  context: AsyncContext;
+  /** A handler was called. If its end cannot be stored, its effect may happen twice. */
+  wasCalled = false;
+  /** The record could not be read when something was to be written. Another run would get no further. */
+  isBroken = false;
+  /** The lease was over before a handler was to be called, so the event was handed back. */
+  wasTooLate = false;
   /** Leaves the place in which it runs. */
   leave: (hasEnded: boolean) => void = () => {};
   readonly #parts: InboxParts;
@@ -87,18 +94,13 @@ export class Run implements Lease {
   readonly #token: string;
   readonly #turn: SubjectTurn;
   readonly #force: BeginOptions["force"];
-  #context: AsyncContext;
   #tellEnd: (ended: Ended) => void = () => {};
   #data: LeaseData | null = null;
   readonly #lease: LeaseTime;
   #started = false;
-  #called = false;
   #lost = false;
   /** Somebody has decided about the event, which took the lease from this process. */
   #decided = false;
-  #broken = false;
-  /** The lease was over before a handler was to be called. */
-  #wasTooLate = false;
   #renewing = false;
   /** Ends what the run waits for in {@link aside}. */
   #wake: () => void = () => {};
@@ -115,7 +117,7 @@ export class Run implements Lease {
     this.runner = runner;
     this.inBackground = inBackground;
     this.lane = lane;
-    this.#context = context;
+    this.context = context;
     this.#force = force;
     this.#parts = parts;
     this.#host = host;
@@ -133,23 +135,9 @@ export class Run implements Lease {
     return this.#data;
   }
 
-  get context(): AsyncContext {
-    return this.#context;
-  }
-
   /** How long the lease has lasted on this process's clock. */
   get elapsedMs(): number {
     return this.#lease.elapsedMs;
-  }
-
-  /** A handler was called. If its end cannot be stored, its effect may happen twice. */
-  get wasCalled(): boolean {
-    return this.#called;
-  }
-
-  /** The record could not be read when something was to be written. Another run would get no further. */
-  get isBroken(): boolean {
-    return this.#broken;
   }
 
   /**
@@ -207,22 +195,12 @@ export class Run implements Lease {
     return this.runner.run(this);
   }
 
-  /** Calls the handlers in no request's context: the run is of another event than the one that was accepted there. */
-  leaveContext(): void {
-    this.#context = emptyContext;
-  }
-
   mayCall(): ReturnType<Lease["mayCall"]> {
     if (this.#lost) return "lost";
     // Perhaps nobody has taken it. The write that hands it back shows that.
-    if (this.#lease.isOver) this.#wasTooLate = true;
+    if (this.#lease.isOver) this.wasTooLate = true;
     const { isClosing, store } = this.#parts;
-    return this.#wasTooLate || (isClosing && store.endsWithProcess !== true) ? "hand-back" : "yes";
-  }
-
-  /** The lease was over before a handler was to be called, so the event was handed back. */
-  get wasTooLate(): boolean {
-    return this.#wasTooLate;
+    return this.wasTooLate || (isClosing && store.endsWithProcess !== true) ? "hand-back" : "yes";
   }
 
   async aside(turn: Promise<void>): Promise<boolean> {
@@ -243,7 +221,7 @@ export class Run implements Lease {
   }
 
   called(): void {
-    this.#called = true;
+    this.wasCalled = true;
   }
 
   async claimReference(event: VerifiedEvent): Promise<boolean> {
@@ -349,7 +327,7 @@ export class Run implements Lease {
         if (this.#parts.isAbandoned) return null;
         this.runner.notify(inboxError(during, error));
         if (isAboutRecord(error)) {
-          this.#broken = true;
+          this.isBroken = true;
           return null;
         }
         acts.failed("end", error);
@@ -402,7 +380,7 @@ export class Run implements Lease {
   warnOfDouble(why: Extract<Notice, { type: "double-risk" }>["why"]): void {
     if (this.cancellation.isCancelled) return;
     this.cancellation.cancel(new Error(why));
-    if (!this.#called) return;
+    if (!this.wasCalled) return;
     this.runner.notify({ type: "double-risk", why, ...factsOf(this.data) });
   }
 }

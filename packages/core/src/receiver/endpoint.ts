@@ -1,7 +1,7 @@
-import type { FlowName } from "../protocol/events.ts";
+import type { VerifiedEvent } from "../inbox/record/event.ts";
 import type { Delivery, DeliveryHead, Reply } from "../protocol/delivery.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
-import type { VerifiedEvent } from "../inbox/record/event.ts";
+import type { FlowName } from "../protocol/events.ts";
 import type { ElsewhereEvent, Marked, MarkOptions } from "./handled-elsewhere.ts";
 import type { DeliveryEnd } from "./instrumentation.ts";
 import type { Settings } from "./options.ts";

@@ -6,7 +6,6 @@ import type { NoticeBoard } from "../notices/board.ts";
 import { inboxError } from "../notices/notice.ts";
 import {
   type Delivery,
-  type DeliveryHead,
   findHeadFault,
   lastOfConnection,
   RECEIVED,

@@ -97,7 +97,16 @@ export class Outcomes {
     const isAlert = isCounted && alerts.refused(flow.name, code, flow.source?.sendsOnce === true);
     const cause = isFirst ? (hint ?? likelyCauseOf(flow.name, code, why)) : null;
     const fix = isAlert && isAboutTime ? ABOUT_TIME : cause;
-    this.#notices.post({ type: "refused", flow: flow.name, code, httpStatus: status, why, source, fix, stack });
+    this.#notices.post({
+      type: "refused",
+      flow: flow.name,
+      code,
+      httpStatus: status,
+      why,
+      source,
+      fix,
+      stack,
+    });
     return refusal(code, status);
   }
 }

@@ -1,6 +1,6 @@
 import type { EventFilter } from "../inbox/event-query.ts";
-import { notSearchable } from "../inbox/look.ts";
 import { matches } from "../inbox/listing.ts";
+import { notSearchable } from "../inbox/look.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { recordKeyOf } from "../inbox/record/event.ts";
 import { type EventLabels, indexOf } from "../inbox/record/index-of.ts";
