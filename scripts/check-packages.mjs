@@ -35,11 +35,11 @@ const SIZE_BUDGET = {
   "@payhooks/next": 6700,
   "@payhooks/lambda": 6200,
   "@payhooks/nestjs": 9000,
-  "@payhooks/console": 39_200,
-  "@payhooks/console/express": 39_200,
-  "@payhooks/console/fastify": 39_200,
-  "@payhooks/console/hono": 39_200,
-  "@payhooks/console/next": 39_200,
+  "@payhooks/console": 40_900,
+  "@payhooks/console/express": 40_900,
+  "@payhooks/console/fastify": 40_900,
+  "@payhooks/console/hono": 40_900,
+  "@payhooks/console/next": 40_900,
   "@payhooks/sandbox": 36100,
 };
 

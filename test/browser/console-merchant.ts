@@ -46,8 +46,11 @@ export interface ConsoleMerchant {
 export async function startConsoleMerchant({
   can = ["view", "replay", "discard"],
   redact,
+  keep,
   ...options
 }: Pick<ReceiverOptions, "inbox" | "clock"> & {
+  /** Keeps what was signed after the end of an event. */
+  readonly keep?: { readonly bodiesMs: number };
   readonly can?: ConsoleUser["can"];
   readonly redact?: readonly string[];
 }): Promise<ConsoleMerchant> {
@@ -55,7 +58,7 @@ export async function startConsoleMerchant({
   let isLockedOut = false;
   const credited: string[] = [];
   const receiver = createReceiver({
-    payments: { publicKey: keys.publicKey },
+    payments: { publicKey: keys.publicKey, keep },
     connect: { secret: WEBHOOK_SECRET },
     logger: silent,
     ...options,

@@ -56,8 +56,11 @@ const INBOXES: readonly (readonly [name: string, open: () => Promise<Inbox>])[] 
 const missing = (name: string): boolean =>
   (name === "Redis" && !hasRedis()) || (name === "PostgreSQL" && postgresBin() === null);
 
-async function merchantOn(inbox: Inbox = memoryInbox()): Promise<ConsoleMerchant> {
-  const merchant = await startConsoleMerchant({ inbox });
+async function merchantOn(
+  inbox: Inbox = memoryInbox(),
+  more: Omit<Parameters<typeof startConsoleMerchant>[0], "inbox"> = {},
+): Promise<ConsoleMerchant> {
+  const merchant = await startConsoleMerchant({ inbox, ...more });
   onTestFinished(() => merchant.close());
   return merchant;
 }
@@ -244,6 +247,35 @@ describe.each([
     await page.locator("#confirm", { hasText: "Try now" }).click();
     await page.locator("#toast", { hasText: "1 made due" }).waitFor();
     await page.locator(".empty", { hasText: "No event that matches is retrying." }).waitFor();
+  });
+
+  it("runs events again that have ended, all that match, and says what runs", async () => {
+    const merchant = await merchantOn(memoryInbox(), { keep: { bodiesMs: 86_400_000 } });
+    for (const n of [1, 2, 3]) await merchant.callback({ referenceId: `order-${n}`, amount: `${n}0.000000` });
+    await expect.poll(() => merchant.credited).toHaveLength(3);
+    const page = await browser.open(`${merchant.url}?state=finished&min=15`, size);
+    await live(page);
+    await page.locator("#select-all").check();
+    await page.locator("#selection button", { hasText: "Replay…" }).click();
+    await page.locator("#decide-what", { hasText: "2 of 2 events" }).waitFor();
+    expect(await page.locator("#planned").textContent()).toMatch(
+      /Handlers that run again[\s\S]*deposit 2[\s\S]*Effects that are there are skipped[\s\S]*Runs deposit again\./,
+    );
+    expect(await overflow(page)).toBe(0);
+    expect(await seriousProblems(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: "light" });
+    await picture(page, `console-again-${name}`);
+    await page.emulateMedia({ colorScheme: "dark" });
+    await picture(page, `console-again-dark-${name}`);
+    const handler = page.locator('#planned input[name="handler"]');
+    await handler.uncheck();
+    await page.locator("#confirm:disabled", { hasText: "Run again (0)" }).waitFor();
+    await handler.check();
+    await page.locator('#planned input[name="again"]').check();
+    await page.locator("#note").fill("The ledger had lost them.");
+    await page.locator("#confirm", { hasText: "Run again (2)" }).click();
+    await page.locator("#toast", { hasText: "2 replayed: 2 finished" }).waitFor();
+    expect(merchant.credited.toSorted()).toEqual(["order-1", "order-2", "order-2", "order-3", "order-3"]);
   });
 
   it("decides about many at once, shows how far it has come, and what failed", async () => {

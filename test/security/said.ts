@@ -101,6 +101,9 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
     viewLease: { viewLease: () => receiver.viewLease("sweep") },
     pause: { pause: () => receiver.pause() },
     resume: { resume: () => receiver.resume() },
+    handlersOf: {
+      handlersOf: () => receiver.handlersOf({ flow: "payments", event: "DEPOSIT", status: "SUCCESS" }),
+    },
     contents: {
       contents: async () => {
         const event = await receiver.events.get(eventId);

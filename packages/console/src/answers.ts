@@ -1,12 +1,14 @@
-/** A decision about an event that is held, or that waits for another attempt. */
+/** A decision about an event that is held, that waits for another attempt, or that has ended and is to run again. */
 export type Decision = "replay" | "discard" | "retry";
 
 /** An event that a preview has shown: what a decision about it has to name. */
 export interface Decidable {
   readonly eventId: string;
   readonly reason: string;
-  /** Empty for an event that is not held. */
+  /** Empty for an event that waits for another attempt. */
   readonly revision: string;
+  /** Of an event that has ended: the handlers that this process has for it now. */
+  readonly handlers?: readonly string[] | undefined;
 }
 
 /** The events that a decision would be about. */

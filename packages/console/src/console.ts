@@ -113,7 +113,7 @@ function createApp(redact: readonly string[]): Hono<Env> {
     const { regions, problem, status } = await regionsOf(request);
     if (part === "regions") {
       const html = Object.entries(regions).map(([id, region]) => [id, String(region)]);
-      return c.json({ regions: Object.fromEntries(html), problem });
+      return c.json({ regions: Object.fromEntries(html), problem }, status === 400 ? 400 : 200);
     }
     return c.html(
       consolePage(request.user, request.query, regions, {

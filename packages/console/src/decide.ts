@@ -2,9 +2,10 @@ import type { AnyReceiver } from "@payhooks/core";
 import type { Answer, Decision } from "./answers.ts";
 import { may, rightFor } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
-import { problemOf } from "./problem.ts";
 import { MAX_EVENTS, outcomesOf, previewOf } from "./preview.ts";
+import { problemOf } from "./problem.ts";
 import { isEventId, readQuery } from "./query.ts";
+import { shownAsText } from "./views/shown.ts";
 
 const MAX_NOTE_LENGTH = 500;
 const REVISION = /^[0-9a-f]{16}$/;
@@ -24,6 +25,9 @@ type Wanted =
       readonly revision: string;
       readonly note: string;
       readonly evenIfExpired: boolean;
+      /** The handlers that a replay runs; undefined: see `ReplayDecision` of the core. */
+      readonly handlers: readonly string[] | undefined;
+      readonly again: boolean;
     }
   | { readonly action: "retry"; readonly eventId: string; readonly note: string }
   | {
@@ -42,7 +46,7 @@ export async function decide(
   text: string,
 ): Promise<Decided> {
   const wanted = wantedIn(text);
-  if (typeof wanted === "string") return refused(400, wanted, "ERR_OPTION_INVALID");
+  if (typeof wanted === "string") return refused(400, wanted, INVALID);
   try {
     if (wanted.action === "outcomes") {
       return { status: 200, body: { ok: true, ...(await outcomesOf(receiver, wanted.eventIds)) } };
@@ -57,9 +61,15 @@ export async function decide(
       await receiver.events.retryNow(wanted.eventId, { by: user.by, note: wanted.note });
       return { status: 200, body: { ok: true } };
     }
-    const { eventId, revision, note, evenIfExpired } = wanted;
+    const { eventId, revision, note, evenIfExpired, handlers, again } = wanted;
     if (decision === "discard") await receiver.events.discard(eventId, { by: user.by, note, revision });
-    else await receiver.events.replay(eventId, { by: user.by, note, revision, evenIfExpired });
+    else {
+      const unknown = await unknownHandler(receiver, eventId, handlers ?? []);
+      if (unknown !== undefined) {
+        return refused(400, `The event has no handler ${shownAsText(JSON.stringify(unknown))}.`, INVALID);
+      }
+      await receiver.events.replay(eventId, { by: user.by, note, revision, evenIfExpired, handlers, again });
+    }
     return { status: 200, body: { ok: true } };
   } catch (error) {
     const problem = problemOf(error);
@@ -74,6 +84,19 @@ export async function decide(
 
 const CHANGED =
   "This event has changed since it was shown: it was replayed and held again, or another event of its transaction runs. Look at it again.";
+
+const INVALID = "ERR_OPTION_INVALID";
+
+/** A named handler that this process does not have for an event. If it has none at all, they are in other processes. */
+async function unknownHandler(
+  receiver: AnyReceiver,
+  eventId: string,
+  handlers: readonly string[],
+): Promise<string | undefined> {
+  const event = handlers.length === 0 ? null : await receiver.events.get(eventId);
+  const known = event === null ? [] : receiver.handlersOf(event);
+  return known.length === 0 ? undefined : handlers.find((name) => !known.includes(name));
+}
 
 const NOT_HELD = "This event is no longer held. Somebody may have replayed or discarded it already.";
 const NOT_WAITING = "This event waits for no later attempt any more: it runs, is due, is held or has ended.";
@@ -90,7 +113,7 @@ function wantedIn(text: string): Wanted | string {
   } catch {
     return "The request's body is not JSON.";
   }
-  const { action, decision, eventId, eventIds, query, revision, note, evenIfExpired } = sent;
+  const { action, decision, eventId, eventIds, query, revision, note, evenIfExpired, handlers, again } = sent;
   if (action === "outcomes") return areEventIds(eventIds) ? { action, eventIds } : NO_IDS;
   if (action === "preview") {
     if (!isDecision(decision)) return "The decision must be replay, discard or retry.";
@@ -105,13 +128,34 @@ function wantedIn(text: string): Wanted | string {
   if (typeof revision !== "string" || !REVISION.test(revision)) {
     return "The revision of the event is missing: a decision is about what a preview has shown.";
   }
-  return { action, eventId, revision, note: note.trim(), evenIfExpired: evenIfExpired === true };
+  if (handlers !== undefined && !areNames(handlers)) return "The handlers must be a list of names.";
+  if (again === true && handlers === undefined) return "Name the handlers whose effects are to happen again.";
+  return {
+    action,
+    eventId,
+    revision,
+    note: note.trim(),
+    evenIfExpired: evenIfExpired === true,
+    handlers,
+    again: again === true,
+  };
 }
 
 const NO_IDS = `The eventIds must be a list of at most ${MAX_EVENTS} ids of 48 hex digits.`;
 
 function isDecision(value: unknown): value is Decision {
   return value === "replay" || value === "discard" || value === "retry";
+}
+
+const MAX_HANDLERS = 100;
+
+function areNames(value: unknown): value is readonly string[] {
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.length <= MAX_HANDLERS &&
+    value.every((one) => typeof one === "string" && one !== "" && one.length <= 64)
+  );
 }
 
 function areEventIds(value: unknown): value is readonly string[] {

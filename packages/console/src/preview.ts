@@ -1,12 +1,15 @@
-import { type AnyReceiver, PayhooksError, type StoredEvent } from "@payhooks/core";
+import { type AnyReceiver, type EventQuery, PayhooksError, type StoredEvent } from "@payhooks/core";
 import { eachEvent, successesOfReference } from "@payhooks/core/inbox";
 import type { Decision, Outcomes, Preview } from "./answers.ts";
 import { type ConsoleQuery, filterOf } from "./query.ts";
-import { decisionsOn } from "./views/list.ts";
-import { type Planned, planned } from "./views/planned.ts";
+import { decisionsOn, kindOf } from "./views/list.ts";
+import { type LeftAlone, type Planned, planned } from "./views/planned.ts";
 
 /** How many events one decision can be about. */
 export const MAX_EVENTS = 500;
+
+/** How many finished events are looked at for those that were kept. */
+const MAX_LOOKED = 10_000;
 
 /** How many events are read from the store at one time. */
 const AT_ONCE = 25;
@@ -18,32 +21,72 @@ export async function previewOf(
   of: readonly string[] | ConsoleQuery,
   redact: readonly string[],
 ): Promise<Preview> {
-  const { entries, more } = isIds(of)
-    ? { entries: await named(receiver, decision, of), more: false }
+  const { entries, more, leftAlone } = isIds(of)
+    ? await named(receiver, decision, of)
     : await listed(receiver, decision, of);
+  const left = Object.values(leftAlone).reduce((sum, count) => sum + count, 0);
   return {
-    html: String(planned(entries, decision, redact, (delivery) => receiver.contents(delivery))),
-    events: entries.map(({ eventId, reason, revision }) => ({ eventId, reason, revision })),
-    gone: isIds(of) ? new Set(of).size - entries.length : 0,
+    html: String(planned(entries, leftAlone, decision, redact, (delivery) => receiver.contents(delivery))),
+    events: entries.map(({ eventId, reason, revision, runs }) => ({
+      eventId,
+      reason,
+      revision,
+      handlers: runs,
+    })),
+    gone: isIds(of) ? new Set(of).size - entries.length - left : 0,
     more,
   };
+}
+
+/** The events that a decision would be about. */
+interface Found {
+  readonly entries: readonly Planned[];
+  /** True if there are more. */
+  readonly more: boolean;
+  readonly leftAlone: LeftAlone;
 }
 
 function isIds(of: readonly string[] | ConsoleQuery): of is readonly string[] {
   return Array.isArray(of);
 }
 
-async function named(
-  receiver: AnyReceiver,
-  decision: Decision,
-  ids: readonly string[],
-): Promise<readonly Planned[]> {
+async function named(receiver: AnyReceiver, decision: Decision, ids: readonly string[]): Promise<Found> {
   const entries: Planned[] = [];
+  const ended: StoredEvent[] = [];
   for (const life of await livesOf(receiver, ids)) {
+    if (decision === "replay" && kindOf(life) === "finished") ended.push(life);
     const entry = await plannedOf(receiver, decision, life);
     if (entry !== null) entries.push(entry);
   }
-  return entries;
+  const again = await runAgain(receiver, ended);
+  return { ...again, entries: [...entries, ...again.entries], more: false };
+}
+
+/** The events of these that can run again, after their end. The inbox says of each why not. */
+async function runAgain(
+  receiver: AnyReceiver,
+  ended: readonly StoredEvent[],
+): Promise<Pick<Found, "entries" | "leftAlone">> {
+  const entries: Planned[] = [];
+  const leftAlone: Record<string, number> = {};
+  await receiver.events.replay(
+    ended.map(({ eventId }) => eventId),
+    {
+      by: "preview",
+      note: "preview",
+      dryRun: true,
+      perSecond: Number.POSITIVE_INFINITY,
+      progress({ reason, outcome, event }) {
+        if (outcome !== "decided" || event === null || event.revision === null || reason === null) {
+          leftAlone[outcome] = (leftAlone[outcome] ?? 0) + 1;
+        } else {
+          const { revision } = event;
+          entries.push({ ...event, reason, revision, sameReference: [], runs: receiver.handlersOf(event) });
+        }
+      },
+    },
+  );
+  return { entries, leftAlone };
 }
 
 /** The event as a decision shows it; null if it is in no state for it. */
@@ -62,11 +105,7 @@ async function plannedOf(
   return { ...event, reason, revision, sameReference: await successesOfReference(receiver.events, event) };
 }
 
-async function listed(
-  receiver: AnyReceiver,
-  decision: Decision,
-  query: ConsoleQuery,
-): Promise<{ readonly entries: readonly Planned[]; readonly more: boolean }> {
+async function listed(receiver: AnyReceiver, decision: Decision, query: ConsoleQuery): Promise<Found> {
   const filter = filterOf(query);
   if (query.search !== null || !decisionsOn(query.state).includes(decision)) {
     const list = query.search === null ? `events that are ${query.state}` : "the results of a search";
@@ -74,14 +113,30 @@ async function listed(
       fix: "Choose the events one by one, or list others.",
     });
   }
+  if (query.state === "finished") return endedIn(receiver, filter);
   const entries: Planned[] = [];
   for await (const event of eachEvent(receiver.events, filter)) {
     const entry = await plannedOf(receiver, decision, event);
     if (entry === null) continue;
-    if (entries.length === MAX_EVENTS) return { entries, more: true };
+    if (entries.length === MAX_EVENTS) return { entries, more: true, leftAlone: {} };
     entries.push(entry);
   }
-  return { entries, more: false };
+  return { entries, more: false, leftAlone: {} };
+}
+
+/** The oldest finished events of a list that were kept, since without that none can run again. */
+async function endedIn(receiver: AnyReceiver, filter: EventQuery): Promise<Found> {
+  const kept: StoredEvent[] = [];
+  let notKept = 0;
+  let more = false;
+  for await (const event of eachEvent(receiver.events, { ...filter, limit: MAX_EVENTS })) {
+    more = kept.length === MAX_EVENTS || kept.length + notKept === MAX_LOOKED;
+    if (more) break;
+    if (event.revision === null) notKept++;
+    else kept.push(event);
+  }
+  const { entries, leftAlone } = await runAgain(receiver, kept);
+  return { entries, more, leftAlone: notKept === 0 ? leftAlone : { ...leftAlone, "not-kept": notKept } };
 }
 
 /** The outcome for each event. An event that is held after a replay was held again. */

@@ -1,4 +1,10 @@
-import { type AnyReceiver, type EventCounts, type EventQuery, type HeldReason, PayhooksError } from "@payhooks/core";
+import {
+  type AnyReceiver,
+  type EventCounts,
+  type EventQuery,
+  type HeldReason,
+  PayhooksError,
+} from "@payhooks/core";
 import { HELD_REASONS } from "@payhooks/core/inbox";
 
 /** A state to list events of. */
@@ -72,7 +78,11 @@ export function readQuery(given: URLSearchParams): ConsoleQuery {
   };
   let wrong: WrongValue | null = null;
   /** A value, if it is one that there can be. */
-  const valid = <Value extends string>(name: string, is: (one: string) => one is Value, fix: string): Value | null => {
+  const valid = <Value extends string>(
+    name: string,
+    is: (one: string) => one is Value,
+    fix: string,
+  ): Value | null => {
     const value = text(name);
     if (value === null || is(value)) return value;
     wrong ??= { name, value, fix };
@@ -121,9 +131,13 @@ export function isNarrowed({ flow, reason, name, tenant, min, max, handler }: Co
 export function filterOf(query: ConsoleQuery): EventQuery {
   const { wrong, state, flow, reason, name, tenant, min, max, handler } = query;
   if (wrong !== null) {
-    throw new PayhooksError("ERR_OPTION_INVALID", `The ${wrong.name} ${JSON.stringify(wrong.value.slice(0, 40))} is unknown.`, {
-      fix: wrong.fix,
-    });
+    throw new PayhooksError(
+      "ERR_OPTION_INVALID",
+      `The ${wrong.name} ${JSON.stringify(wrong.value.slice(0, 40))} is unknown.`,
+      {
+        fix: wrong.fix,
+      },
+    );
   }
   return {
     state,

@@ -22,6 +22,24 @@ const WRONG: readonly (readonly [query: string, says: string])[] = [
   ["event=..%2Fx", 'The event "../x" is unknown.'],
 ];
 
+const GONE = ["state=gone", 'The state "gone" is unknown.'] as const;
+
+/** Previews that cannot be right, as the decision, the query, and what the answer says. */
+const PREVIEWS: readonly (readonly [decision: string, query: string, says: string])[] = [
+  ...WRONG.flatMap(([query, says]) => [
+    ["replay", `?state=held&${query}`, says] as const,
+    ["replay", `?state=finished&${query}`, says] as const,
+    ["discard", `?state=held&${query}`, says] as const,
+    ["retry", `?state=retrying&${query}`, says] as const,
+  ]),
+  ["replay", "?state=gone", GONE[1]],
+  ["replay", "?state=running", "A replay cannot be about a list of events that are running."],
+  ["discard", "?state=finished", "A discard cannot be about a list of events that are finished."],
+  ["discard", "?state=retrying", "A discard cannot be about a list of events that are retrying."],
+  ["retry", "?state=held", "A retry cannot be about a list of events that are held."],
+  ["replay", "?search=order-1", "A replay cannot be about a list of the results of a search."],
+];
+
 /** What JSON has of an error, in the characters that a person sees. */
 function toldIn(text: string): { readonly code: string; readonly message: string } {
   expect(text).not.toMatch(/\u202e/);
@@ -29,7 +47,7 @@ function toldIn(text: string): { readonly code: string; readonly message: string
 }
 
 describe("a value that cannot be right", () => {
-  it.each([...WRONG, ["state=gone", 'The state "gone" is unknown.']])(
+  it.each([...WRONG, GONE])(
     "is refused by the page, its updates and its downloads: %s",
     async (wrong, says) => {
       const page = await (await shopWithEvents()).open();
@@ -50,25 +68,17 @@ describe("a value that cannot be right", () => {
     },
   );
 
-  it.each([
-    ...WRONG.flatMap(([query, says]) => [
-      ["replay", `?state=held&${query}`, says] as const,
-      ["discard", `?state=held&${query}`, says] as const,
-      ["retry", `?state=retrying&${query}`, says] as const,
-    ]),
-    ["replay", "?state=gone", 'The state "gone" is unknown.'],
-    ["replay", "?state=running", "A replay cannot be about a list of events that are running."],
-    ["discard", "?state=retrying", "A discard cannot be about a list of events that are retrying."],
-    ["retry", "?state=held", "A retry cannot be about a list of events that are held."],
-    ["replay", "?search=order-1", "A replay cannot be about a list of the results of a search."],
-  ])("is refused by the preview of a %s, which is about nothing then: %s", async (decision, query, says) => {
-    const page = await (await shopWithEvents()).open();
-    const { status, text } = await page.decide({ action: "preview", decision, query });
-    expect([status, toldIn(text)]).toEqual([
-      400,
-      { ok: false, code: "ERR_OPTION_INVALID", message: expect.stringContaining(says) },
-    ]);
-  });
+  it.each(PREVIEWS)(
+    "is refused by the preview of a %s, which is about nothing then: %s",
+    async (decision, query, says) => {
+      const page = await (await shopWithEvents()).open();
+      const { status, text } = await page.decide({ action: "preview", decision, query });
+      expect([status, toldIn(text)]).toEqual([
+        400,
+        { ok: false, code: "ERR_OPTION_INVALID", message: expect.stringContaining(says) },
+      ]);
+    },
+  );
 
   it("is told from an inbox that fails", async () => {
     const shop = await shopWithEvents();

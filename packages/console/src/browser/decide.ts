@@ -15,13 +15,20 @@ interface Words {
   readonly needs: string;
 }
 
-const WORDS: Readonly<Record<Action, Words>> = {
+const WORDS: Readonly<Record<Action | "again", Words>> = {
   replay: {
     title: "Replay",
     button: "Replay",
     done: "replayed",
     explain: "What is replayed waits again until its handlers run. Handlers that have finished are skipped.",
     needs: "held",
+  },
+  again: {
+    title: "Replay",
+    button: "Run again",
+    done: "replayed",
+    explain: "What has ended waits again until the ticked handlers have run.",
+    needs: "kept as they were",
   },
   discard: {
     title: "Discard",
@@ -40,7 +47,7 @@ const WORDS: Readonly<Record<Action, Words>> = {
 };
 
 function isAction(text: string | undefined): text is Action {
-  return text !== undefined && Object.hasOwn(WORDS, text);
+  return text === "replay" || text === "discard" || text === "retry";
 }
 
 const dialog = inPage("decide", HTMLDialogElement);
@@ -80,7 +87,7 @@ export function listenToButtons(): void {
     else ask(action, wantsAll() ? { query: location.search } : { eventIds: picked() });
   });
   form.addEventListener("change", ({ target }) => {
-    if (decision && target instanceof HTMLInputElement && target.name === "reason") countChosen(decision);
+    if (decision && target instanceof HTMLInputElement && target.name !== "") countChosen(decision);
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -140,7 +147,7 @@ async function ask(
     return;
   }
   asked.events = events;
-  if (gone) asked.remark += ` ${gone} of them are no longer ${WORDS[action].needs}.`;
+  if (gone) asked.remark += ` ${gone} of them are no longer ${wordsOf(asked).needs}.`;
   if (more) {
     asked.remark += ` These are the oldest ${events.length}: decide about them first, then about the rest.`;
   }
@@ -148,26 +155,44 @@ async function ask(
   countChosen(asked);
 }
 
-/** The events whose reason is ticked. */
+/** Events that have ended are spoken of in other words. */
+function wordsOf({ action, events }: Decision): Words {
+  return WORDS[events.some(({ handlers }) => handlers) ? "again" : action];
+}
+
+/** The values of the boxes with a name that are ticked. */
+function ticked(name: string): ReadonlySet<string> {
+  const boxes = form.querySelectorAll<HTMLInputElement>(`input[name="${name}"]:checked`);
+  return new Set([...boxes].map(({ value }) => value));
+}
+
+/** The events whose reason is ticked, and of those that have ended the ones with a handler that is. */
 function chosenOf({ events }: Decision): readonly Decidable[] {
-  const ticked = form.querySelectorAll<HTMLInputElement>('input[name="reason"]:checked');
-  const reasons = new Set<string>([...ticked].map(({ value }) => value));
-  return events.filter(({ reason }) => reasons.has(reason));
+  const [reasons, names] = [ticked("reason"), ticked("handler")];
+  return events.filter(
+    ({ reason, handlers }) =>
+      reasons.has(reason) && (!handlers?.length || handlers.some((name) => names.has(name))),
+  );
+}
+
+/** The handlers to name in the replay of an event that has ended; without a name, all run, and no effect happens again. */
+function namedFor({ handlers = [] }: Decidable, names: ReadonlySet<string>, again: boolean): object {
+  const named = handlers.filter((name) => names.has(name));
+  return named.length === 0 || (!again && named.length === handlers.length) ? {} : { handlers: named, again };
 }
 
 function countChosen(asked: Decision): void {
-  const { action, events, remark } = asked;
+  const { events, remark } = asked;
+  const words = wordsOf(asked);
   const count = chosenOf(asked).length;
   confirm.disabled = count === 0;
-  confirm.textContent = WORDS[action].button + (events.length > 1 ? ` (${count})` : "");
+  confirm.textContent = words.button + (events.length > 1 ? ` (${count})` : "");
   const many =
     events.length === 1
       ? "One event."
       : `${count} of ${events.length} events, by the reasons that are ticked.`;
   const text =
-    events.length === 0
-      ? `Nothing of this is ${WORDS[action].needs} any longer.`
-      : `${many} ${WORDS[action].explain}`;
+    events.length === 0 ? `Nothing of this is ${words.needs} any longer.` : `${many} ${words.explain}`;
   what.textContent = text + remark;
 }
 
@@ -178,6 +203,7 @@ async function send(asked: Decision): Promise<void> {
   if (events.length === 0) return;
   asked.isRunning = true;
   const how = { note: note.value, evenIfExpired: action === "replay" && evenIfExpired.checked };
+  const [names, again] = [ticked("handler"), ticked("again").size > 0];
   setDisabled(true);
   confirm.hidden = true;
   cancel.textContent = "Stop";
@@ -191,7 +217,7 @@ async function send(asked: Decision): Promise<void> {
   for (const event of events) {
     if (asked.isStopped) break;
     const { eventId, revision } = event;
-    const { failure } = await post({ action, eventId, revision, ...how });
+    const { failure } = await post({ action, eventId, revision, ...how, ...namedFor(event, names, again) });
     if (failure === null) done.push(event);
     else {
       failed++;

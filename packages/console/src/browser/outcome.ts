@@ -3,6 +3,8 @@ import { post } from "./post.ts";
 
 /** Reasons whose events are read again, and then enter as new events. */
 const READ_AGAIN: ReadonlySet<string> = new Set(["ambiguous", "malformed", "unexpected", "unrecognized"]);
+/** Reasons of events that were not held before. */
+const ENDED: ReadonlySet<string> = new Set(["done", "discarded"]);
 /** How long the dialog waits for the handlers of what was replayed. */
 const LOOKS = 10;
 const EVERY_MS = 500;
@@ -28,13 +30,16 @@ export async function outcomeOf(
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
   const text = `: ${[...counts].map(([word, count]) => `${count} ${word}`).join(", ")}`;
-  return { text, isGood: !counts.has("held again") && !counts.has("not finished yet") };
+  return {
+    text,
+    isGood: !counts.has("held again") && !counts.has("held") && !counts.has("not finished yet"),
+  };
 }
 
 function wordOf(state: string, reason = ""): string {
   switch (state) {
     case "held":
-      return "held again";
+      return ENDED.has(reason) ? "held" : "held again";
     case "done":
       return READ_AGAIN.has(reason) ? "read again and settled" : "finished";
     case "stale":

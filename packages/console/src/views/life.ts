@@ -5,7 +5,7 @@ import type { ConsoleRight } from "../options.ts";
 import { addressOf, type ConsoleQuery } from "../query.ts";
 import { type Redaction, redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
-import { decideButtons, decisionsOn, statePill } from "./list.ts";
+import { decideButtons, decisionsOn, kindOf, statePill } from "./list.ts";
 import { factsOf, stateOf as otherStateOf, sameReference } from "./planned.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
@@ -27,7 +27,7 @@ export function lifeCards(view: LifeView): Html {
   const { life, query, redact, contents, rights } = view;
   const redaction = redactionOf(redact, life.delivery === null ? null : contents(life.delivery));
   const isHeld = life.state === "held";
-  const decisions = decisionsOn(life.state, rights);
+  const decisions = decisionsOn(kindOf(life), rights);
   return html`<section class="card" aria-labelledby="life-title">
   <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(nameOf(life, redact))}</h2><span class="end">${statePill(life)}</span></header>
   <div class="inner">

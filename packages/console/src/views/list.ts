@@ -9,16 +9,30 @@ import { redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
 import { moment, shown, shownAsText } from "./shown.ts";
 
-const DECISIONS: Readonly<Partial<Record<string, readonly Decision[]>>> = {
+const DECISIONS: Readonly<Record<Kind, readonly Decision[]>> = {
   held: ["replay", "discard"],
   retrying: ["retry"],
+  finished: ["replay"],
 };
+
+/** The lists whose events somebody can decide about. */
+type Kind = "held" | "retrying" | "finished";
+
+/** The list in which somebody can decide about an event. Null if nobody can: a finished event runs again only if it was kept. */
+export function kindOf({ state, revision }: Pick<StoredEvent, "state" | "revision">): Kind | null {
+  if (state === "held" || state === "retrying") return state;
+  return (state === "done" || state === "discarded") && revision !== null ? "finished" : null;
+}
 
 const ALL_RIGHTS: readonly ConsoleRight[] = ["replay", "discard"];
 
-/** The decisions that a user with these rights can make about events in a state. */
-export function decisionsOn(state: string, rights = ALL_RIGHTS): readonly Decision[] {
-  return (DECISIONS[state] ?? []).filter((decision) => rights.includes(rightFor(decision)));
+/** The decisions that a user with these rights can make about the events of a list. */
+export function decisionsOn(
+  list: string | null,
+  rights: readonly ConsoleRight[] = ALL_RIGHTS,
+): readonly Decision[] {
+  const decisions = list !== null && Object.hasOwn(DECISIONS, list) ? DECISIONS[list as Kind] : [];
+  return decisions.filter((decision) => rights.includes(rightFor(decision)));
 }
 
 /** The contents of a list of events. */
@@ -77,7 +91,7 @@ export function eventsCard(view: ListView): Html {
   const { query, next } = view;
   const events = view.events ?? [];
   const decisions = decisionsOn(decidedState(query), view.rights);
-  const canSelect = decisions.length > 0 && events.some(({ state }) => state === decidedState(query));
+  const canSelect = decisions.length > 0 && events.some((event) => kindOf(event) === decidedState(query));
   const title = query.search === null ? titleOf(query) : html`Found for ${shown(query.search)}`;
   return html`<header><h2 id="events-title">${title}</h2><span class="end hint">newest first</span></header>
 ${canSelect && selection(query, decisions)}
@@ -92,9 +106,9 @@ function downloads(query: ConsoleQuery): Html {
   return html`<span class="end actions">Download all: <a href="${address}&amp;download=csv" download>CSV</a> <a href="${address}&amp;download=jsonl" download>JSON Lines</a></span>`;
 }
 
-/** The state of the events that a list is decided about. A search finds events in any state, and is about those that are held. */
+/** The kind of events that a list is decided about. A search finds events in any state, and is about those that are held. */
 function decidedState({ search, state }: ConsoleQuery): string {
-  return search === null && state === "retrying" ? "retrying" : "held";
+  return search === null ? state : "held";
 }
 
 function titleOf({ state, reason }: ConsoleQuery): Html {
@@ -103,7 +117,8 @@ function titleOf({ state, reason }: ConsoleQuery): Html {
 
 function emptyText({ query, events, isRefused, next, unsearched }: ListView): string {
   const { search, state, cursor } = query;
-  if (events === null && isRefused) return "Nothing was looked for: see above what is wrong with the address.";
+  if (events === null && isRefused)
+    return "Nothing was looked for: see above what is wrong with the address.";
   if (events === null) return "The inbox did not answer, so nobody knows which events it has.";
   if (search !== null) {
     return unsearched === null
@@ -134,7 +149,7 @@ export function decideButtons(eventIds: readonly string[], decisions: readonly D
 }
 
 function row(summary: StoredEvent, { query, redact, rights }: ListView): Html {
-  const { eventId, flow, tenant, state, acceptedAt } = summary;
+  const { eventId, flow, tenant, acceptedAt } = summary;
   const id = redactedLabel(redact, "id", summary.id) ?? "";
   const reference = redactedLabel(redact, "referenceId", summary.referenceId);
   const event = redactedLabel(redact, "event", summary.event) || "unknown event";
@@ -142,7 +157,8 @@ function row(summary: StoredEvent, { query, redact, rights }: ListView): Html {
   const amount = redactedLabel(redact, "amount", summary.amount);
   const name = nameOf(summary, redact);
   const failure = failureOf(summary, redact);
-  const canPick = state === decidedState(query) && decisionsOn(state, rights).length > 0;
+  const kind = kindOf(summary);
+  const canPick = kind === decidedState(query) && decisionsOn(kind, rights).length > 0;
   return html`<li class="row">
   ${canPick ? html`<input type="checkbox" class="pick" id="pick-${eventId}" value="${eventId}" aria-label="Select ${shownAsText(name)}">` : html`<span class="pick"></span>`}
   <a class="event" id="open-${eventId}" href="${addressOf(query, { eventId })}">

@@ -1,44 +1,87 @@
-import type { AnyReceiver, HeldReason, OtherEvent, StoredEvent } from "@payhooks/core";
+import type { AnyReceiver, BulkReason, OtherEvent, StoredEvent } from "@payhooks/core";
 import { HELD_BECAUSE, isAboutTruth } from "@payhooks/core/inbox";
 import { type Html, html } from "@payhooks/pages";
 import type { Decision } from "../answers.ts";
+import { isReason } from "../query.ts";
 import { redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { nameOf } from "./labels.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
-/** The reason by which a decision names an event: why it is held, or that it waits for another attempt. */
-type PlannedReason = HeldReason | "retrying";
+/** The reason by which a decision names an event: why it is held, how it has ended, or that it waits for another attempt. */
+type PlannedReason = BulkReason | "retrying";
+
+/** How many events a decision leaves alone, by why. */
+export type LeftAlone = Readonly<Record<string, number>>;
 
 /** An event that somebody is about to decide about. */
 export type Planned = Omit<StoredEvent, "reason" | "revision"> & {
   readonly reason: PlannedReason;
-  /** Empty for an event that is not held. */
+  /** Empty for an event that waits for another attempt. */
   readonly revision: string;
   /** The SUCCESS events of other transactions with the same reference; null if none of them is known. */
   readonly sameReference: readonly StoredEvent[] | null;
+  /** Of an event that has ended: the handlers that this process has for it now. */
+  readonly runs?: readonly string[];
 };
 
 /**
  * The events that a decision is about, by reason. Each reason has a box that includes its events. Where there are several events, the
- * boxes of reasons that are questions of truth are empty: somebody has to tick them.
+ * boxes of reasons that are questions of truth, and of what was discarded, are empty: somebody has to tick them.
  */
 export function planned(
   entries: readonly Planned[],
+  leftAlone: LeftAlone,
   decision: Decision,
   redact: readonly string[],
   contents: AnyReceiver["contents"],
 ): Html {
   const groups = new Map<PlannedReason, Planned[]>();
   for (const entry of entries) groups.set(entry.reason, [...(groups.get(entry.reason) ?? []), entry]);
-  return html`${[...groups].map(([reason, group]) => {
-    const isRetrying = reason === "retrying";
-    const isTicked = isRetrying || entries.length === 1 || !isAboutTruth(reason);
+  return html`${handlersToRun(entries)}${left(leftAlone)}${[...groups].map(([reason, group]) => {
+    const isTicked = entries.length === 1 || !(reason === "discarded" || isQuestion(reason));
     return html`<fieldset class="planned" data-reason="${reason}">
   <legend><label class="check"><input type="checkbox" name="reason" value="${reason}" data-count="${group.length}" ${isTicked && html`checked`}>${reason} <span class="count">${count(group.length)}</span></label></legend>
-  <p class="hint">${isRetrying ? "An attempt has failed, and the next one is due later." : HELD_BECAUSE[reason]}</p>
+  <p class="hint">${becauseOf(reason)}</p>
   <ul>${group.map((entry) => row(entry, entries, decision, redact, contents))}</ul>
 </fieldset>`;
   })}`;
+}
+
+/** True if somebody has to find out what is true before such an event runs. */
+function isQuestion(reason: string): boolean {
+  return isReason(reason) && isAboutTruth(reason);
+}
+
+const BECAUSE: Readonly<Partial<Record<PlannedReason, string>>> = {
+  retrying: "An attempt has failed, and the next one is due later.",
+  done: "It has ended, and runs again.",
+  discarded: "Somebody has discarded it. It runs all the same.",
+};
+
+function becauseOf(reason: PlannedReason): string {
+  return isReason(reason) ? HELD_BECAUSE[reason] : (BECAUSE[reason] ?? "");
+}
+
+/** The handlers of events that have ended, with a box for each, and how many events each runs for. */
+function handlersToRun(entries: readonly Planned[]): Html {
+  const counts = new Map<string, number>();
+  for (const name of entries.flatMap(({ runs }) => runs ?? [])) counts.set(name, (counts.get(name) ?? 0) + 1);
+  if (counts.size === 0) return html``;
+  return html`<fieldset class="planned"><legend>Handlers that run again</legend>
+  ${[...counts].map(([name, events]) => html`<label class="check"><input type="checkbox" name="handler" value="${name}" checked>${shown(name)} <span class="count">${count(events)}</span></label>`)}
+  <p class="hint">Effects that are there are skipped, since each handler gets the same effectId as before.</p>
+  <label class="check"><input type="checkbox" name="again">Let the effects of the ticked handlers happen once more</label>
+</fieldset>`;
+}
+
+const LEFT: Readonly<Record<string, string>> = {
+  "not-kept": "whose signed text was not kept (option keep)",
+  behind: "that a later event has replaced",
+};
+
+function left(leftAlone: LeftAlone): Html {
+  const parts = Object.entries(leftAlone).map(([why, events]) => `${count(events)} ${LEFT[why] ?? why}`);
+  return html`${parts.length > 0 && html`<p class="hint">Left alone: ${parts.join(", ")}.</p>`}`;
 }
 
 function row(
@@ -52,10 +95,7 @@ function row(
   const redaction = redactionOf(redact, delivery === null ? null : contents(delivery));
   const first = decision === "replay" ? firstOfTransaction(entry, entries) : undefined;
   const others = entry.others.filter(
-    (other) =>
-      (entry.reason !== "retrying" && isAboutTruth(entry.reason)) ||
-      other.runsToo ||
-      other.eventId === first?.eventId,
+    (other) => isQuestion(entry.reason) || other.runsToo || other.eventId === first?.eventId,
   );
   return html`<li><span class="line"><span class="name">${shown(nameOf(entry, redact))}</span><span class="end sub">${moment(acceptedAt)}</span></span>
   <span class="sub">${factsOf(entry, redact)}${tenant !== "" && html` · ${shown(tenant)}`}</span>
@@ -93,8 +133,13 @@ function runs(entry: Planned, first: Planned | undefined): Html {
   <span class="sub">${handlersOf(entry)}</span>`;
 }
 
-/** The handlers that a replay runs, as far as the inbox knows them. */
-function handlersOf({ event, handlers: steps }: Planned): Html {
+/** The handlers that a replay runs, as far as the inbox or this process knows them. */
+function handlersOf({ event, handlers: steps, runs }: Planned): Html {
+  if (runs !== undefined) {
+    return runs.length > 0
+      ? html`Runs ${shown(runs.join(", "))} again.`
+      : html`Runs every handler again that your application has for it. This process has none.`;
+  }
   if (event === "") return html`It is read again, as if it had just arrived, and may be held again.`;
   const names = (isDone: boolean): readonly string[] =>
     Object.entries(steps)

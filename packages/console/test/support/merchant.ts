@@ -1,4 +1,4 @@
-import { createReceiver, memoryInbox, type Receiver } from "@payhooks/core";
+import { createReceiver, memoryInbox, type PaymentsOptions, type Receiver } from "@payhooks/core";
 import {
   callbackFields,
   createTestKeys,
@@ -50,6 +50,7 @@ export interface Previewed {
     readonly eventId: string;
     readonly reason: string;
     readonly revision: string;
+    readonly handlers?: readonly string[];
   }[];
   readonly gone: number;
   readonly more: boolean;
@@ -64,8 +65,9 @@ export interface Answer {
 const EVERYTHING: ConsoleUser["can"] = ["view", "replay", "discard"];
 
 export async function merchant(
-  payments: { readonly oneSuccessPerReference?: boolean } = {},
+  payments: Partial<PaymentsOptions> = {},
   maxAttempts = 1,
+  register: (receiver: Receiver) => unknown = () => {},
 ): Promise<Merchant> {
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey, ...payments },
@@ -107,6 +109,7 @@ export async function merchant(
     },
     { maxAttempts, backoffMs: () => 3_600_000 },
   );
+  register(receiver);
   receiver.ignore("WITHDRAWAL").ignore("settlement.approved").ignore("settlement.declined");
   receiver.ignore("connected_account.approved").ignore("connected_account.declined");
   await receiver.start();

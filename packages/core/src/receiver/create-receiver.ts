@@ -33,8 +33,8 @@ import { Stopwatch } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { checkTenant } from "./check-tenant.ts";
 import { checkedEvents } from "./checked-events.ts";
-import { guarded, type Instrumentation } from "./instrumentation.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { guarded, type Instrumentation } from "./instrumentation.ts";
 import { Intake } from "./intake.ts";
 import { type Closed, Lifecycle } from "./lifecycle.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
@@ -330,6 +330,10 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
 
   resume(): void {
     this.#lifecycle.resume();
+  }
+
+  handlersOf({ flow, event, status }: Parameters<Receiver["handlersOf"]>[0]): readonly string[] {
+    return this.#registry.namesFor(flow, event, status);
   }
 
   contents(delivery: StoredDelivery): Contents {

@@ -7,6 +7,7 @@ import type { Events } from "../inbox/events.ts";
 import type { Health, WorkReport } from "../inbox/inbox.ts";
 import type { LeaseView, NamedLease } from "../inbox/named-lease.ts";
 import type { AcceptOutcome, RunReport, StoredDelivery } from "../inbox/record/event.ts";
+import type { StoredEvent } from "../inbox/record/life.ts";
 import type { Notice, NotReadyCode } from "../notices/notice.ts";
 import type { Contents } from "../protocol/contents.ts";
 import type { EventName, FlowName } from "../protocol/events.ts";
@@ -135,6 +136,8 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
   pause(): void;
   /** Begins to run events again after `pause()`. */
   resume(): void;
+  /** The names of the handlers that this process has for an event now. Empty if they are all in other processes. */
+  handlersOf(event: Pick<StoredEvent, "flow" | "event" | "status">): readonly string[];
   /** Shows a person the delivery of an event, as this receiver's options read it. */
   contents(delivery: StoredDelivery): Contents;
   /** The events of the inbox: to look at, and to decide about those that are held for a person. */
