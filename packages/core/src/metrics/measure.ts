@@ -13,15 +13,18 @@ export interface Sink {
 /** The attribute that every measurement has, as the conventions ask. */
 const SYSTEM = { "messaging.system": "payhooks" } as const;
 
+/** Attributes of what each event is measured by. They are set one by one, since a spread of maybe nothing costs microseconds. */
+type Written = { -readonly [name in keyof Attributes]: Attributes[name] };
+
 export function measureDelivery(sink: Sink, flow: FlowName, end: DeliveryEnd, seconds: number): void {
-  const attributes: Attributes = {
-    ...SYSTEM,
+  const attributes: Written = {
+    "messaging.system": "payhooks",
     "messaging.operation.name": "accept",
     "messaging.destination.name": flow,
     "payhooks.outcome": end.outcome,
     "http.response.status_code": end.status,
-    ...(end.code === null ? {} : { "error.type": end.code }),
   };
+  if (end.code !== null) attributes["error.type"] = end.code;
   sink.count("deliveries", attributes);
   sink.time("acceptDuration", seconds, attributes);
 }
@@ -34,16 +37,15 @@ export function measureHandler(
   seconds: number,
 ): void {
   const about: Attributes = {
-    ...SYSTEM,
+    "messaging.system": "payhooks",
     "messaging.operation.name": "process",
     "messaging.destination.name": flow,
     "payhooks.handler": handler,
   };
-  sink.time("handlerDuration", seconds, {
-    ...about,
-    "payhooks.outcome": outcome,
-    ...(outcome === "done" ? {} : { "error.type": "_OTHER" }),
-  });
+  const attributes: Written = { ...about };
+  attributes["payhooks.outcome"] = outcome;
+  if (outcome !== "done") attributes["error.type"] = "_OTHER";
+  sink.time("handlerDuration", seconds, attributes);
   if (outcome === "retry") sink.count("retries", about);
 }
 

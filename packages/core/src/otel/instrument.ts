@@ -155,13 +155,11 @@ class Otel implements Instrumentation {
     // The first attempt is called in the context of its request. A span that the sender names there is of the sender's trace.
     const here = propagation.deleteBaggage(trace.deleteSpan(context.active()));
     const parent = accepted === null ? here : trace.setSpanContext(here, accepted);
-    const attributes: Attributes = {
-      ...messaging(operation, "process", flow),
-      "messaging.message.id": eventId,
-      "payhooks.event": event,
-      "payhooks.status": status,
-      "payhooks.replays": replays,
-    };
+    const attributes = messaging(operation, "process", flow);
+    attributes["messaging.message.id"] = eventId;
+    attributes["payhooks.event"] = event;
+    attributes["payhooks.status"] = status;
+    attributes["payhooks.replays"] = replays;
     if (this.#isPersonal) {
       attributes["payhooks.id"] = facts.id;
       attributes["payhooks.tenant"] = facts.tenant;
@@ -193,11 +191,9 @@ function messaging(name: string, type: "receive" | "process", flow: string): Att
 }
 
 function attributesOfEnd({ outcome, status, code, eventId, reason }: DeliveryEnd): Attributes {
-  return {
-    "payhooks.outcome": outcome,
-    "http.response.status_code": status,
-    ...(code === null ? {} : { "error.type": code }),
-    ...(eventId === null ? {} : { "messaging.message.id": eventId }),
-    ...(reason === null ? {} : { "payhooks.reason": reason }),
-  };
+  const attributes: Attributes = { "payhooks.outcome": outcome, "http.response.status_code": status };
+  if (code !== null) attributes["error.type"] = code;
+  if (eventId !== null) attributes["messaging.message.id"] = eventId;
+  if (reason !== null) attributes["payhooks.reason"] = reason;
+  return attributes;
 }
