@@ -157,7 +157,9 @@ async function move({ drains, marks, repeats = true, outage = false }: Move): Pr
     const receiverOn = (run?: "elsewhere"): Receiver => {
       const receiver = createReceiver({
         payments: { publicKey: keys.publicKey },
-        inbox: redisInbox(ours.url, { logger: silent, commandTimeoutMs: 500 }),
+        // A busy machine is no outage: without one, everything is recorded, however slowly.
+        inbox: redisInbox(ours.url, { logger: silent, commandTimeoutMs: outage ? 500 : 30_000 }),
+        ...(outage ? {} : { limits: { acceptTimeoutMs: 30_000 } }),
         logger: silent,
         run,
       });
