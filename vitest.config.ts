@@ -52,7 +52,7 @@ const slow: Readonly<Record<string, readonly string[]>> = {
 /** Proofs of security with random cases by the thousand. */
 const longProofs = ["test/security/{fuzz,fuzz-web,mutants,oracle}.test.ts"];
 
-/** Histories by the ten thousand, on all processors. */
+/** Histories by the ten thousand, and mistakes that are played until they are found, on all processors. */
 const manyHistories = ["test/simulation/{many,mistakes}.test.ts"];
 
 /** Processes, servers and networks that die, on a real clock; and hints between processes, which are measured. */

@@ -56,6 +56,14 @@ const INBOXES: readonly (readonly [name: string, open: () => Promise<Inbox>])[] 
 const missing = (name: string): boolean =>
   (name === "Redis" && !hasRedis()) || (name === "PostgreSQL" && postgresBin() === null);
 
+/** A picture in dark colours, and one in light colours, which stay. */
+async function pictures(page: Page, what: string, size: string): Promise<void> {
+  await page.emulateMedia({ colorScheme: "dark" });
+  await picture(page, `${what}-dark-${size}`);
+  await page.emulateMedia({ colorScheme: "light" });
+  await picture(page, `${what}-${size}`);
+}
+
 async function merchantOn(
   inbox: Inbox = memoryInbox(),
   more: Omit<Parameters<typeof startConsoleMerchant>[0], "inbox"> = {},
@@ -172,10 +180,7 @@ describe.each([
     expect(await rows.last().getAttribute("aria-current")).toBe("true");
     expect(await overflow(page)).toBe(0);
     expect(await seriousProblems(page)).toEqual([]);
-    await page.emulateMedia({ colorScheme: "light" });
-    await picture(page, `console-order-${name}`);
-    await page.emulateMedia({ colorScheme: "dark" });
-    await picture(page, `console-order-dark-${name}`);
+    await pictures(page, "console-order", name);
     await rows.first().locator("a").click();
     await expect.poll(() => rows.first().getAttribute("aria-current")).toBe("true");
     expect(await rows.first().textContent()).toContain("It was overtaken");
@@ -205,10 +210,7 @@ describe.each([
     );
     expect(await overflow(page)).toBe(0);
     expect(await seriousProblems(page)).toEqual([]);
-    await page.emulateMedia({ colorScheme: "dark" });
-    await picture(page, `console-bulk-dark-${name}`);
-    await page.emulateMedia({ colorScheme: "light" });
-    await picture(page, `console-bulk-${name}`);
+    await pictures(page, "console-bulk", name);
     await mismatch.locator("input").check();
     await page.locator("#confirm", { hasText: "Replay (4)" }).waitFor();
     await mismatch.locator("input").uncheck();
@@ -263,10 +265,7 @@ describe.each([
     );
     expect(await overflow(page)).toBe(0);
     expect(await seriousProblems(page)).toEqual([]);
-    await page.emulateMedia({ colorScheme: "light" });
-    await picture(page, `console-again-${name}`);
-    await page.emulateMedia({ colorScheme: "dark" });
-    await picture(page, `console-again-dark-${name}`);
+    await pictures(page, "console-again", name);
     const handler = page.locator('#planned input[name="handler"]');
     await handler.uncheck();
     await page.locator("#confirm:disabled", { hasText: "Run again (0)" }).waitFor();

@@ -75,7 +75,7 @@ export function createConsole<Given, Platform = void>(
       try {
         receiver = await receiverOf(source, platform);
       } catch (error) {
-        return messagePage(503, "Not available", messageOf(error));
+        return messagePage(503, "Not available", problemOf(error)?.message ?? logged(error));
       }
       try {
         return await app.fetch(request, { user, receiver });
@@ -182,14 +182,12 @@ function messagePage(status: number, title: string, text: string): Response {
 }
 
 function failed(error: unknown): Response {
-  const { status, ...told } = problemOf(error) ?? { status: 500, message: messageOf(error) };
+  const { status, ...told } = problemOf(error) ?? { status: 500, message: logged(error) };
   return Response.json({ ok: false, ...told }, { status, headers: HEADERS });
 }
 
-/** Only Payhooks' own messages are shown. The messages of other errors may contain anything. */
-function messageOf(error: unknown): string {
-  const problem = problemOf(error);
-  if (problem !== null) return problem.message;
+/** Logs an error of others. Its message may contain anything, so the page shows this one instead. */
+function logged(error: unknown): string {
   console.error(`payhooks: the console failed: ${placeOf(error)}`);
   return "Something went wrong. The server's log says where.";
 }

@@ -54,7 +54,10 @@ async function named(receiver: AnyReceiver, decision: Decision, ids: readonly st
   const entries: Planned[] = [];
   const ended: StoredEvent[] = [];
   for (const life of await livesOf(receiver, ids)) {
-    if (decision === "replay" && kindOf(life) === "finished") ended.push(life);
+    if (decision === "replay" && kindOf(life) === "finished") {
+      ended.push(life);
+      continue;
+    }
     const entry = await plannedOf(receiver, decision, life);
     if (entry !== null) entries.push(entry);
   }

@@ -111,12 +111,9 @@ export class HealthCheck {
 
   /** Resolves to the action's value, or to the other value if the action rejects or takes too long. */
   #within<T>(limitMs: number, action: Promise<T>, otherwise: () => T): Promise<T> {
-    return inTime(this.#parts.environment, limitMs, () => action, tooLate).catch(otherwise);
+    const late = (): Error => new Error("it takes too long");
+    return inTime(this.#parts.environment, limitMs, () => action, late).catch(otherwise);
   }
-}
-
-function tooLate(): Error {
-  return new Error("it takes too long");
 }
 
 function notOk(detail: string): HealthNow {

@@ -5,7 +5,7 @@ import { dueOf } from "./record/schedule.ts";
 import type { Change } from "./records.ts";
 import type { Versioned } from "./store.ts";
 
-/** Records with a run that a look of this process was given meanwhile. The look has hidden them from others for a while. */
+/** Records that a look was given while this process still ran them. The look has hidden them from other processes for a while. */
 export class Hidden {
   readonly #parts: InboxParts;
   readonly #keys = new Set<string>();

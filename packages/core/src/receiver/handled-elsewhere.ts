@@ -37,8 +37,8 @@ export interface MarkOptions {
 export interface Marked {
   readonly eventId: string;
   /**
-   * `done`, unless the event had ended otherwise, or is held. `running` or `waiting`: another process has it all the time, and may call
-   * its handlers. Nothing was marked then; call again.
+   * `done`, unless the event had ended otherwise, or is held. `running` or `waiting`: another process still has it, and may call its
+   * handlers. Nothing was marked; call again.
    */
   readonly state: SlotState | null;
 }
