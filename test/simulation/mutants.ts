@@ -1,9 +1,12 @@
 /** Mistakes that the invariants must find. Each one replaces a line of the core by a plausible wrong one. */
 import type { Replacement } from "./core.ts";
+import { IN_DOUBT, type Size } from "./plan.ts";
 
 export interface Mutant {
   readonly name: string;
   readonly changes: readonly Replacement[];
+  /** The histories in which it shows soonest. Default: the usual ones. */
+  readonly size?: Size;
 }
 
 function mutant(name: string, file: string, find: string, put: string): Mutant {
@@ -66,6 +69,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   {
     name: "one's own write is not recognised",
+    size: IN_DOUBT,
     changes: [
       {
         file: RECORDS,
@@ -81,6 +85,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a run whose end may have been written warns of a double",
+    size: IN_DOUBT,
     changes: [
       {
         file: RECORD_RUN,

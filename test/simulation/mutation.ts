@@ -2,6 +2,7 @@ import { loadCore } from "./core.ts";
 import { exploreInThreads } from "./crew.ts";
 import { explore } from "./explore.ts";
 import type { Mutant } from "./mutants.ts";
+import { DEFAULT_SIZE } from "./plan.ts";
 
 export interface Hunt {
   readonly mutant: string;
@@ -15,12 +16,16 @@ export interface Hunt {
 const FIRST = 200;
 
 /** Plays histories with a mistake in the core until an invariant is broken. */
-export async function hunt({ name, changes }: Mutant, seed: number, histories: number): Promise<Hunt> {
+export async function hunt(
+  { name, changes, size = DEFAULT_SIZE }: Mutant,
+  seed: number,
+  histories: number,
+): Promise<Hunt> {
   const core = await loadCore(changes);
-  const quick = await explore({ core, seed, histories: Math.min(FIRST, histories) });
+  const quick = await explore({ core, seed, size, histories: Math.min(FIRST, histories) });
   const [found] = quick.violations;
   if (found !== undefined) return { mutant: name, foundBy: found.invariant, histories: quick.histories };
-  const long = await exploreInThreads({ changes, seed: seed + FIRST, histories: histories - FIRST });
+  const long = await exploreInThreads({ changes, size, seed: seed + FIRST, histories: histories - FIRST });
   const [late] = long.violations;
   const last = late === undefined ? histories : late.seed - seed + 1;
   return { mutant: name, foundBy: late?.invariant ?? null, histories: last };

@@ -75,17 +75,23 @@ export interface Size {
   readonly processes: number;
   readonly events: number;
   readonly faults: number;
+  /** The payments are of so many transactions, unless several share a reference. The fewer, the more writes are of one record. */
+  readonly transactions: number;
+  /** How many of the faults are answers to a write that get lost, from 0 to 1. */
+  readonly lostAnswers: number;
 }
 
-export const DEFAULT_SIZE: Size = { processes: 3, events: 20, faults: 5 };
+export const DEFAULT_SIZE: Size = { processes: 3, events: 20, faults: 5, transactions: 6, lostAnswers: 0 };
+/** Histories in which a process often does not know what became of its write, while another one writes the same record. */
+export const IN_DOUBT: Size = { processes: 3, events: 20, faults: 8, transactions: 2, lostAnswers: 0.9 };
 
 const SENT_WITHIN_MS = 2_000;
 const BURST_MS = 500;
-const TRANSACTIONS = 6;
 const WEBHOOKS = 40;
 
 /** The plan of a seed. */
-export function planOf(seed: number, { processes, events, faults }: Size = DEFAULT_SIZE): Plan {
+export function planOf(seed: number, size: Size = DEFAULT_SIZE): Plan {
+  const { processes, events, faults } = size;
   const dice = new Dice(seed);
   const numbers = (count: number): number[] => Array.from({ length: count }, (_, number) => number);
   const sharesReferences = dice.chance(0.15, "references");
@@ -98,7 +104,7 @@ export function planOf(seed: number, { processes, events, faults }: Size = DEFAU
     dice,
     numbers(faults).map((number) => {
       if (mixesHandlers && number < 2) return deathOf(dice, number);
-      return sharesReferences && number > 2 ? sharingFaultOf(dice, number) : faultOf(dice, number);
+      return sharesReferences && number > 2 ? sharingFaultOf(dice, number) : faultOf(dice, number, size);
     }),
   );
   return {
@@ -107,7 +113,7 @@ export function planOf(seed: number, { processes, events, faults }: Size = DEFAU
     events: numbers(events).map((number) =>
       sharesReferences
         ? sharingEventOf(dice, number, sentAtOf(dice, number), pausesMs)
-        : eventOf(dice, number, !mixesFormats),
+        : eventOf(dice, number, size, !mixesFormats),
     ),
     faults: planned,
     decisions: sharesReferences
@@ -146,7 +152,7 @@ function sentAtOf(dice: Dice, number: number): number {
   return dice.chance(0.5, "burst", number) ? Math.floor(at / BURST_MS) * BURST_MS : at;
 }
 
-function eventOf(dice: Dice, number: number, sharesAccounts: boolean): PlannedEvent {
+function eventOf(dice: Dice, number: number, { transactions }: Size, sharesAccounts: boolean): PlannedEvent {
   const time = { sentAt: sentAtOf(dice, number), signedAt: 0, period: 0 };
   const variant = dice.chance(0.2, "variant", number) ? 1 : 0;
   if (dice.chance(0.5, "flow", number)) {
@@ -164,7 +170,7 @@ function eventOf(dice: Dice, number: number, sharesAccounts: boolean): PlannedEv
       : { account: null };
     return { number, flow: "connect", name, id, status: "", variant, reference: id, ...time, ...subject };
   }
-  const id = dice.whole(0, TRANSACTIONS - 1, "id", number);
+  const id = dice.whole(0, transactions - 1, "id", number);
   const name = id % 3 === 2 ? "WITHDRAWAL" : "DEPOSIT";
   const status = dice.pick(STATUSES, "status", number);
   return { number, flow: "payments", name, id, status, variant, reference: id, ...time };
@@ -209,7 +215,11 @@ function deathOf(dice: Dice, number: number): PlannedFault {
   return { what: "death", site: "handler", phase: "after", nth };
 }
 
-function faultOf(dice: Dice, number: number): PlannedFault {
+function faultOf(dice: Dice, number: number, { lostAnswers }: Size): PlannedFault {
+  if (dice.chance(lostAnswers, "lost answer", number)) {
+    const nth = dice.whole(1, USUAL_MEETINGS.swap, "nth", number);
+    return { what: "answer-lost", site: "swap", phase: "at", nth };
+  }
   const cells = dice.chance(0.4, "telling", number) ? TELLING_CELLS : CELLS;
   const cell = cells[dice.whole(0, cells.length - 1, "fault", number)];
   if (cell === undefined) throw new Error("there are no faults");
