@@ -69,16 +69,13 @@ const PATIENCE_MS = 180_000;
 
 /**
  * Faults are measured on a real clock, which busy neighbours would disturb. So these files begin when all other projects have ended,
- * and at most three of them run at one time. Each uses a quarter of a processor, since it mostly waits for what it has broken. The
- * histories, which need no real clock, use what is left, at the lowest priority.
+ * and at most three of them run at one time. Each uses a quarter of a processor, since it mostly waits for what it has broken.
+ * `.ci/run` has them beside all other tests, which have the lowest priority there.
  */
-const AFTER_THE_OTHERS: TestProjectInlineConfiguration["test"] = {
+const FAULTS: TestProjectInlineConfiguration["test"] = {
   isolate: true,
   maxWorkers: 3,
   sequence: { groupOrder: 1 },
-};
-const FAULTS: TestProjectInlineConfiguration["test"] = {
-  ...AFTER_THE_OTHERS,
   globalSetup: "test/faults/harness/global-setup.ts",
 };
 
@@ -134,7 +131,7 @@ const config: ViteUserConfig = {
       project("simulation", ["test/simulation/**/*.test.ts"], { exclude: manyHistories }),
 
       project("rest", Object.values(slow).flat(), { isolate: true }),
-      project("rest-simulation", manyHistories, AFTER_THE_OTHERS),
+      project("rest-simulation", manyHistories),
       project("rest-security", longProofs, { globalSetup: "test/security/global-setup.ts" }),
       project("rest-faults-sqlite", faultsOnSqlite, FAULTS),
       project("rest-faults", faultsOnRedis, FAULTS),

@@ -19,7 +19,7 @@ for (const run of new Set(names.map((name) => name.replace(/\.(?:json|failed)$/,
     .sort((a, b) => b.seconds - a.seconds)
     .slice(0, SLOWEST)
     .map(({ name, seconds }) => `${relative("", name)} ${seconds} s`);
-  if (slowest.length > 0) process.stdout.write(`npm run ${run}, slowest: ${slowest.join(", ")}\n`);
+  if (slowest.length > 0) process.stdout.write(`${run}, slowest: ${slowest.join(", ")}\n`);
   passed += report.numPassedTests;
   // A check, a file that cannot be loaded, an error outside of every test: no test failed, and the run did.
   failed += Math.max(report.numFailedTests, names.includes(`${run}.failed`) ? 1 : 0);
@@ -35,5 +35,5 @@ for (const run of new Set(names.map((name) => name.replace(/\.(?:json|failed)$/,
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
 
 function say(run, message) {
-  process.stdout.write(`npm run ${run} failed. ${message.split("\n").slice(0, 5).join("\n  ")}\n`);
+  process.stdout.write(`${run} failed. ${message.split("\n").slice(0, 5).join("\n  ")}\n`);
 }
