@@ -199,7 +199,7 @@ export const beginCases: readonly ContractCase[] = [
       expect(runner.ran).toEqual(["SUCCESS"]);
       await running.stop();
     },
-    { only: "outlives-process" },
+    { only: "stays-awake" },
   ),
   onFreshData("the end of one event of a transaction is followed by the next that is due", async (rig) => {
     const process = rig.start();

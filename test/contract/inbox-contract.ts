@@ -70,9 +70,10 @@ export const casesOfSlowStores: readonly ContractCase[] = contractCases.filter(
 
 /** True if a case is meant for this kind of fixture. */
 export function isFor({ timeTravel, only }: ContractCase, kind: FixtureKind): boolean {
-  const ends = kind.endsWithProcess ? "ends-with-process" : "outlives-process";
   if (timeTravel !== undefined && !kind.timeTravel) return false;
-  return (only ?? ends) === ends;
+  if (only === undefined) return true;
+  if (only === "stays-awake") return !kind.endsWithProcess && kind.sleeps !== true;
+  return kind.endsWithProcess === (only === "ends-with-process");
 }
 
 /**

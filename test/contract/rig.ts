@@ -30,6 +30,8 @@ export interface FixtureKind {
   readonly timeTravel: boolean;
   /** Only one process has the data, which ends with it. The cases start several on it all the same. */
   readonly endsWithProcess: boolean;
+  /** The inbox does nothing by itself while there is no event, and so sends no canaries. Default false. */
+  readonly sleeps?: boolean;
 }
 
 /** Fresh data, and the time in which it lives. */
@@ -102,8 +104,11 @@ export interface ContractCase {
   readonly name: string;
   /** Days pass in it: not for a fixture whose time is real. */
   readonly timeTravel?: true;
-  /** Only for a store that ends with its process, or only for one that does not. */
-  readonly only?: "ends-with-process" | "outlives-process";
+  /**
+   * Only for a store that ends with its process, only for one that does not, or, of these, only for one whose process also watches it
+   * while there is no event.
+   */
+  readonly only?: "ends-with-process" | "outlives-process" | "stays-awake";
   /** Tens of thousands of calls: for memory only. */
   readonly long?: true;
   run(make: MakeFixture): Promise<void>;

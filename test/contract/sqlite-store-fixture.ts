@@ -1,21 +1,13 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { StoreFixture, StoreTraits } from "@payhooks/core/testing/store";
+import type { StoreFixture } from "@payhooks/core/testing/store";
 import type { SqliteHandle } from "../../packages/core/src/sqlite/handle.ts";
 import { sqliteStore } from "../../packages/core/src/sqlite/store.ts";
 import { fakeClock } from "../../packages/core/src/testing/clock.ts";
 
 /** The contract does not test the death of a machine. So the file can be on a disk in memory, which saves a thousand fsyncs. */
 const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
-
-export const sqliteTraits: StoreTraits = {
-  oldestOfAll: true,
-  listsFinished: true,
-  announces: false,
-  distrustsClock: true,
-  scans: true,
-};
 
 /** A file of its own, which every process opens anew. */
 export function sqliteStoreFixture(open: (file: string) => SqliteHandle): StoreFixture {

@@ -2,7 +2,8 @@ import { storeContract } from "@payhooks/core/testing/store";
 import Database from "libsql";
 import { describe, it } from "vitest";
 import type { SqliteHandle } from "../../packages/core/src/sqlite/handle.ts";
-import { sqliteStoreFixture, sqliteTraits } from "./sqlite-store-fixture.ts";
+import { sqliteStoreFixture } from "./sqlite-store-fixture.ts";
+import { sqliteTraits } from "./sqlite-traits.ts";
 
 describe("the store contract: SQLite with libsql", () => {
   for (const { name, run } of storeContract(

@@ -57,7 +57,8 @@ const isEnd = ({ index, before }: Swap): boolean =>
   before?.events.some(({ state }) => state !== "finished") === true &&
   index.events.every(({ state }) => state === "finished");
 
-const outlivesProcess = { only: "outlives-process" } as const;
+/** Without an event, only a process that stays awake sees what a store does. */
+const staysAwake = { only: "stays-awake" } as const;
 
 /** A process that runs events, and its notices. */
 async function running(rig: Rig, wound?: Wound) {
@@ -120,7 +121,7 @@ function noticed(
       await comes(rig, () => runner.ran.length > ran);
       expect(await inbox.events.counts()).toMatchObject({ waiting: 0, held: 0 });
     },
-    outlivesProcess,
+    hasEvents ? { only: "outlives-process" } : staysAwake,
   );
 }
 
@@ -150,7 +151,7 @@ export const watchCases: readonly ContractCase[] = [
       expect(runner.ran).toEqual([]);
       expect([told("stalled"), told("recovered")]).toEqual([[], []]);
     },
-    outlivesProcess,
+    staysAwake,
   ),
   onFreshData(
     "a canary of a process that died is ended by another one",
@@ -182,7 +183,7 @@ export const watchCases: readonly ContractCase[] = [
         return remaining === 0 && nextDueAt === null;
       });
     },
-    outlivesProcess,
+    staysAwake,
   ),
   noticed(
     "takes that fail are told by the health and by one notice",

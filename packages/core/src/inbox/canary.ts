@@ -66,10 +66,13 @@ export class Canary {
     this.#takers = takers;
   }
 
-  /** Watches until the inbox closes. A store that answers at once is in this process, and is only asked for the health. */
+  /**
+   * Watches until the inbox closes. A store that answers at once is in this process, and is only asked for the health. So is one whose
+   * process would be kept awake.
+   */
   start(): void {
     const { environment, store } = this.#parts;
-    if (store.immediate === true) return;
+    if (store.immediate === true || store.sleeps === true) return;
     environment.after(this.#pauseMs() * spreadOf(environment.token()), () => {
       if (this.#parts.isClosing) return;
       if (this.#isWanted(this.#shown)) this.#send();

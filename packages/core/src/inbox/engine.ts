@@ -32,7 +32,7 @@ import { Records } from "./records.ts";
 import { Runs } from "./runs.ts";
 import type { Seal } from "./seal.ts";
 import { sharedTexts } from "./shared-texts.ts";
-import type { DueRecord, ListCursor, RecordStore } from "./store.ts";
+import type { DueRecord, DueRecords, ListCursor, RecordStore } from "./store.ts";
 import type { SharedTexts } from "./texts.ts";
 
 /** Options of {@link createInbox}. */
@@ -101,7 +101,7 @@ class Engine implements Inbox {
     const environment = environmentOf(options.environment);
     this.#store = store;
     this.durability = store.durability;
-    this.#pollMs = store.endsWithProcess === true ? Number.POSITIVE_INFINITY : pollMs;
+    this.#pollMs = isAlone(store) ? Number.POSITIVE_INFINITY : pollMs;
     const known = new KnownRecords();
     const records = new Records(store, environment, leaseMs, (item) => known.written(item));
     const parts = new InboxParts(store, environment, records, leaseMs);
@@ -173,7 +173,9 @@ class Engine implements Inbox {
     for (const warning of this.#store.warnings ?? []) this.#parts.notify({ type: "warning", ...warning });
     this.#losses.start();
     this.#canary.start();
-    if (this.#store.prune !== undefined) this.#pruneLater();
+    if (this.#store.prune === undefined) return;
+    if (this.#store.sleeps === true) void this.#prune();
+    else this.#pruneLater();
   }
 
   async introduce(handlers: readonly string[]): ReturnType<Inbox["introduce"]> {
@@ -264,10 +266,14 @@ class Engine implements Inbox {
         if (ending === "retry" || ending === "held") failed++;
       }
     };
-    await Promise.all(Array.from({ length: Math.min(concurrency, limit) }, lane));
+    let due = await this.#store.takeDue(NONE, 0);
+    // After most responses nothing else is due, so not every lane has to look.
+    if (leftOf(due) > 0) {
+      await Promise.all(Array.from({ length: Math.min(concurrency, limit) }, lane));
+      due = await this.#store.takeDue(NONE, 0);
+    }
     await this.#pruning.step();
-    const { left, nextDueAt } = await this.#store.takeDue(NONE, 0);
-    return { ran, failed, remaining: left.usual + left.patient, nextDueAt };
+    return { ran, failed, remaining: leftOf(due), nextDueAt: due.nextDueAt };
   }
 
   /** Takes an event of the lane whose turn it is, or of the other one if nothing is due there. */
@@ -375,6 +381,16 @@ class Engine implements Inbox {
     const { waiting, retrying, running, held } = await this.#store.counts();
     return waiting + retrying + running + held;
   }
+}
+
+/** How many records are due, in both lanes. */
+function leftOf({ left }: DueRecords): number {
+  return left.usual + left.patient;
+}
+
+/** True if no other process stores anything that this one would have to look for. */
+function isAlone({ endsWithProcess, sleeps }: RecordStore): boolean {
+  return endsWithProcess === true || sleeps === true;
 }
 
 function closed(): PayhooksError {

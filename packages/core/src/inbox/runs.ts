@@ -67,7 +67,8 @@ export class Runs {
   readonly #broken = new Broken();
   #isStarting = false;
   #isWatching = false;
-  #isRenewing = false;
+  /** Cancels the timer that renews leases; null if there is none. */
+  #cancelRenewal: (() => void) | null = null;
   #whenAtRest: (() => void)[] = [];
 
   constructor(parts: InboxParts, dispatcher: RunsDispatcher, accept: Inbox["accept"]) {
@@ -111,7 +112,10 @@ export class Runs {
     this.places.giveBack(lane);
     this.#beginTaken();
     this.#tellFreed();
-    if (this.#active.size === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
+    if (this.#active.size > 0) return;
+    for (const tell of this.#whenAtRest.splice(0)) tell();
+    // Elsewhere it fires once more, which is cheaper than a new timer for each run.
+    if (this.#parts.store.sleeps === true) this.#cancelRenewal?.();
   }
 
   #tellFreed(): void {
@@ -430,14 +434,17 @@ export class Runs {
 
   /** One timer renews every lease of this process. */
   #keepRenewing(): void {
-    if (this.#isRenewing) return;
-    this.#isRenewing = true;
+    if (this.#cancelRenewal !== null) return;
     const { environment, renewEveryMs } = this.#parts;
-    environment.after(renewEveryMs, () => {
-      this.#isRenewing = false;
+    const cancel = environment.after(renewEveryMs, () => {
+      this.#cancelRenewal = null;
       if (this.#active.size === 0 || this.#parts.isAbandoned) return;
       for (const [, run] of this.#active.entries()) void run.renew();
       this.#keepRenewing();
     });
+    this.#cancelRenewal = () => {
+      this.#cancelRenewal = null;
+      cancel();
+    };
   }
 }

@@ -137,6 +137,12 @@ export interface RecordStore {
   readonly immediate?: boolean;
   /** Only one process uses this store, and its records end with that process. */
   readonly endsWithProcess?: boolean;
+  /**
+   * Only one process uses this store. It sleeps when nothing happens in it, and the store wakes it when something is due, by a call of
+   * `work`. So the inbox does nothing by itself that would keep the process awake: it sends no canaries, and prunes at its start and
+   * in `work`.
+   */
+  readonly sleeps?: boolean;
   /** Faults in the set-up of the store that do not stop it. Known once the store is open. */
   readonly warnings?: readonly SetupWarning[];
   /** Connects, checks the database, and creates what is missing. Idempotent. */

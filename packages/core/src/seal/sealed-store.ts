@@ -44,6 +44,7 @@ const PLAIN = null;
  */
 export class SealedStore implements RecordStore {
   readonly durability: RecordStore["durability"];
+  readonly sleeps: boolean;
   readonly settled?: NonNullable<RecordStore["settled"]>;
   readonly findLoss?: NonNullable<RecordStore["findLoss"]>;
   readonly onDue?: NonNullable<RecordStore["onDue"]>;
@@ -63,6 +64,7 @@ export class SealedStore implements RecordStore {
     this.#keys = keys;
     this.#environment = environment;
     this.durability = store.durability;
+    this.sleeps = store.sleeps === true;
     const { settled, findLoss, onDue, scan, prune, readNote, writeNote, canaryKeys } = store;
     if (settled) this.settled = settled.bind(store);
     if (findLoss) this.findLoss = (known) => findLoss.call(store, this.#hashed(known));

@@ -7,7 +7,8 @@ import { transact } from "./transaction.ts";
 /** "PYHK": distinguishes a file of Payhooks from that of another program. */
 export const APPLICATION_ID = 0x5059484b;
 
-const VERSION = 6;
+/** The version of the tables. */
+export const VERSION = 6;
 
 /**
  * Each record has a row, and so has each of its events. Rows are stored in the order in which they were written (`place`,
@@ -126,13 +127,18 @@ function makeTables(database: SqliteDatabase, newIdentity: string | null): strin
     // Makes what somebody has deleted, too. Only a write shows that the file is read-only. It has to be found out now, since the
     // handle would stay read-only for good.
     if (newIdentity !== null) {
-      database.exec(SCHEMA);
-      database.prepare("INSERT OR IGNORE INTO meta (name, value) VALUES ('identity', ?)").run(newIdentity);
+      createTables(database, newIdentity);
       noteVersion(database);
       database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     }
     return identityOf(database);
   });
+}
+
+/** Makes what is missing of the tables. The data gets this identity if it had none. */
+export function createTables(database: SqliteDatabase, newIdentity: string): void {
+  database.exec(SCHEMA);
+  database.prepare("INSERT OR IGNORE INTO meta (name, value) VALUES ('identity', ?)").run(newIdentity);
 }
 
 /** Writes the version of the tables. This is a commit, though nothing changes. */

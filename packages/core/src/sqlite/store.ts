@@ -1,7 +1,6 @@
 import { existsSync, rmSync } from "node:fs";
 import type { EventFilter } from "../inbox/event-query.ts";
-import { decodeRecord, encodeRecord } from "../inbox/record/codec.ts";
-import { LANES, type Lanes } from "../inbox/record/lane.ts";
+import type { Lanes } from "../inbox/record/lane.ts";
 import type {
   Counts,
   DueRecords,
@@ -17,7 +16,6 @@ import type {
 } from "../inbox/store.ts";
 import type { Loss } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import type { HeldReason } from "../protocol/held-reasons.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { openDatabase } from "./driver.ts";
@@ -25,6 +23,17 @@ import { isBusy, isDataRefused, isTableMissing, unavailable } from "./failure.ts
 import { gone, isGone } from "./gone.ts";
 import type { SqliteDatabase, SqliteHandle } from "./handle.ts";
 import { listEvents } from "./listing.ts";
+import {
+  countsOf,
+  dueRecordsOf,
+  hideDue,
+  isAnyDue,
+  isAnyExpired,
+  pruneSome,
+  readAll,
+  scanFrom,
+  swapOne,
+} from "./operations.ts";
 import { closeOrPark, staysOpen } from "./parked.ts";
 import { FileGone, FileOverwritten, FilePlace, LogGone } from "./place.ts";
 import { identityOf, noteVersion, prepareSchema, readNote, unused, writeNote } from "./schema.ts";
@@ -35,10 +44,6 @@ import { Writer } from "./writer.ts";
 
 /** How long the start waits for other processes that start on the same file. */
 const START_LIMIT_MS = 5_000;
-/** A write that was computed longer ago than this has to be computed again. */
-const MAX_AGE_MS = 5_000;
-/** How many expired records one step deletes, so that no delivery waits for a long clean-up. */
-const PRUNED_AT_ONCE = 100;
 /** How long to wait before a missing file is made again. By then every process has closed the old one and its companions. */
 const REOPEN_AFTER_MS = 5_000;
 
@@ -223,15 +228,13 @@ class SqliteStore implements RecordStore {
   }
 
   read(keys: readonly string[]): readonly (Versioned | null)[] {
-    const { tables } = this.#opened;
-    const now = this.now();
-    return keys.map((key) => versionedOf(unexpired(tables.find(key), now)));
+    return readAll(this.#opened.tables, keys, this.now());
   }
 
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
     if (items.length === 0) return [];
     try {
-      return await this.#write((tables) => items.map((item) => this.#swapOne(tables, item)));
+      return await this.#write((tables) => items.map((item) => swapOne(tables, item, this.now())));
     } catch (error) {
       if (isDataRefused(error) && items.length > 1) {
         // One of the writes is at fault. Each is repeated by itself, so that it does not fail the others.
@@ -243,46 +246,15 @@ class SqliteStore implements RecordStore {
     }
   }
 
-  #swapOne(tables: Tables, item: Swap): SwapResult {
-    const now = this.now();
-    const row = tables.find(item.key);
-    const current = unexpired(row, now);
-    const isTimely = item.at <= now && item.at >= now - MAX_AGE_MS;
-    if (!isTimely || (current?.version ?? null) !== item.expected) {
-      return { kind: "conflict", current: versionedOf(current) };
-    }
-    const text = encodeRecord(item.record);
-    if (current !== null) tables.update(current.place, item, text);
-    else {
-      if (row !== null) tables.remove(row.place);
-      tables.insert(item, text);
-    }
-    return { kind: "written" };
-  }
-
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const { tables } = this.#opened;
-    const rows = this.#isDue(tables, limit) ? await this.#take(limit, hideMs) : [];
-    const now = this.now();
-    return {
-      records: rows.map((row) => ({ key: row.key, ...decoded(row) })),
-      left: { usual: tables.countDue("usual", now), patient: tables.countDue("patient", now) },
-      nextDueAt: tables.nextDueAt(now),
-    };
-  }
-
-  /** Looks without the lock at first, since most looks find nothing. */
-  #isDue(tables: Tables, limit: Lanes): boolean {
-    return LANES.some((lane) => limit[lane] > 0 && tables.due(lane, this.now(), 1).length > 0);
+    // Looks without the lock at first, since most looks find nothing.
+    const taken = isAnyDue(tables, limit, this.now()) ? await this.#take(limit, hideMs) : [];
+    return dueRecordsOf(tables, taken, this.now());
   }
 
   #take(limit: Lanes, hideMs: number): Promise<readonly RecordRow[]> {
-    return this.#write((tables) => {
-      const now = this.now();
-      const rows = LANES.flatMap((lane) => (limit[lane] > 0 ? tables.due(lane, now, limit[lane]) : []));
-      for (const { place } of rows) tables.hide(place, now + hideMs, hideMs);
-      return rows;
-    }).catch(rethrow);
+    return this.#write((tables) => hideDue(tables, limit, hideMs, this.now())).catch(rethrow);
   }
 
   async list(
@@ -297,36 +269,17 @@ class SqliteStore implements RecordStore {
 
   async scan(cursor: string | null, limit: number): Promise<Scanned> {
     await this.#nextTurn();
-    const { tables } = this.#opened;
-    const now = this.now();
-    const rows = tables.behind(Number(cursor ?? 0), limit);
-    const records = rows
-      .filter((row) => unexpired(row, now) !== null)
-      .map((row) => ({ key: row.key, ...decoded(row) }));
-    return { records, next: rows.length < limit ? null : String(rows.at(-1)?.place) };
+    return scanFrom(this.#opened.tables, cursor, limit, this.now());
   }
 
   counts(): Counts {
-    const { tables } = this.#opened;
-    const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
-    const heldBy: Partial<Record<HeldReason, number>> = {};
-    for (const { state, reason, n } of tables.counts()) {
-      counts[state] += n;
-      if (reason !== null) heldBy[reason] = (heldBy[reason] ?? 0) + n;
-    }
-    return { ...counts, heldBy, oldestDueAt: tables.oldestDueAt(this.now()) };
+    return countsOf(this.#opened.tables, this.now());
   }
 
   async prune(before: number): Promise<boolean> {
     await this.#nextTurn();
-    const expired = (): readonly number[] => this.#opened.tables.expired(before, PRUNED_AT_ONCE);
-    if (expired().length === 0) return false;
-    const pruned = await this.#write((tables) => {
-      const places = expired();
-      for (const place of places) tables.remove(place);
-      return places.length;
-    }).catch(rethrow);
-    return pruned === PRUNED_AT_ONCE;
+    if (!isAnyExpired(this.#opened.tables, before)) return false;
+    return this.#write((tables) => pruneSome(tables, before)).catch(rethrow);
   }
 
   async readNote(name: string): Promise<string | null> {
@@ -370,18 +323,6 @@ class SqliteStore implements RecordStore {
     }
     closeOrPark(opened.database);
   }
-}
-
-function unexpired(row: RecordRow | null, now: number): RecordRow | null {
-  return row !== null && row.expires_at !== null && row.expires_at <= now ? null : row;
-}
-
-function versionedOf(row: RecordRow | null): Versioned | null {
-  return row === null ? null : decoded(row);
-}
-
-function decoded({ version, text }: RecordRow): Versioned {
-  return { version, record: decodeRecord(text) };
 }
 
 /** The fate of writes whose transaction failed. */

@@ -1,0 +1,99 @@
+/**
+ * The operations of a store, made of the tables' statements. They are synchronous, and a store that keeps its records in these tables
+ * decides what is one transaction.
+ */
+
+import { decodeRecord, encodeRecord } from "../inbox/record/codec.ts";
+import { LANES, type Lanes } from "../inbox/record/lane.ts";
+import type { Counts, DueRecords, Scanned, Swap, SwapResult, Versioned } from "../inbox/store.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
+import type { RecordRow, Tables } from "./tables.ts";
+
+/** A write that was computed longer ago than this has to be computed again. */
+const MAX_AGE_MS = 5_000;
+/** How many expired records one step deletes, so that no delivery waits for a long clean-up. */
+const PRUNED_AT_ONCE = 100;
+
+export function readAll(tables: Tables, keys: readonly string[], now: number): readonly (Versioned | null)[] {
+  return keys.map((key) => versionedOf(unexpired(tables.find(key), now)));
+}
+
+/** Writes an item if the record still has the version that it expects. Throws what SQLite throws. */
+export function swapOne(tables: Tables, item: Swap, now: number): SwapResult {
+  const row = tables.find(item.key);
+  const current = unexpired(row, now);
+  const isTimely = item.at <= now && item.at >= now - MAX_AGE_MS;
+  if (!isTimely || (current?.version ?? null) !== item.expected) {
+    return { kind: "conflict", current: versionedOf(current) };
+  }
+  const text = encodeRecord(item.record);
+  if (current !== null) tables.update(current.place, item, text);
+  else {
+    if (row !== null) tables.remove(row.place);
+    tables.insert(item, text);
+  }
+  return { kind: "written" };
+}
+
+/** True if a lane from which records are wanted has one that is due. */
+export function isAnyDue(tables: Tables, limit: Lanes, now: number): boolean {
+  return LANES.some((lane) => limit[lane] > 0 && tables.due(lane, now, 1).length > 0);
+}
+
+/** The records that are due, which are hidden from now on. */
+export function hideDue(tables: Tables, limit: Lanes, hideMs: number, now: number): readonly RecordRow[] {
+  const rows = LANES.flatMap((lane) => (limit[lane] > 0 ? tables.due(lane, now, limit[lane]) : []));
+  for (const { place } of rows) tables.hide(place, now + hideMs, hideMs);
+  return rows;
+}
+
+/** These records, and what else is due. */
+export function dueRecordsOf(tables: Tables, taken: readonly RecordRow[], now: number): DueRecords {
+  return {
+    records: taken.map((row) => ({ key: row.key, ...decoded(row) })),
+    left: { usual: tables.countDue("usual", now), patient: tables.countDue("patient", now) },
+    nextDueAt: tables.nextDueAt(now),
+  };
+}
+
+export function scanFrom(tables: Tables, cursor: string | null, limit: number, now: number): Scanned {
+  const rows = tables.behind(Number(cursor ?? 0), limit);
+  const records = rows
+    .filter((row) => unexpired(row, now) !== null)
+    .map((row) => ({ key: row.key, ...decoded(row) }));
+  return { records, next: rows.length < limit ? null : String(rows.at(-1)?.place) };
+}
+
+export function countsOf(tables: Tables, now: number): Counts {
+  const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
+  const heldBy: Partial<Record<HeldReason, number>> = {};
+  for (const { state, reason, n } of tables.counts()) {
+    counts[state] += n;
+    if (reason !== null) heldBy[reason] = (heldBy[reason] ?? 0) + n;
+  }
+  return { ...counts, heldBy, oldestDueAt: tables.oldestDueAt(now) };
+}
+
+/** True if there is anything to prune. */
+export function isAnyExpired(tables: Tables, before: number): boolean {
+  return tables.expired(before, 1).length > 0;
+}
+
+/** Deletes some records that have expired. True if there may be more. */
+export function pruneSome(tables: Tables, before: number): boolean {
+  const places = tables.expired(before, PRUNED_AT_ONCE);
+  for (const place of places) tables.remove(place);
+  return places.length === PRUNED_AT_ONCE;
+}
+
+function unexpired(row: RecordRow | null, now: number): RecordRow | null {
+  return row !== null && row.expires_at !== null && row.expires_at <= now ? null : row;
+}
+
+function versionedOf(row: RecordRow | null): Versioned | null {
+  return row === null ? null : decoded(row);
+}
+
+function decoded({ version, text }: RecordRow): Versioned {
+  return { version, record: decodeRecord(text) };
+}
