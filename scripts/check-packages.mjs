@@ -18,6 +18,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/mysql": 46_000,
   "@payhooks/core/redis": 48_800,
   "@payhooks/core/sqlite": 44_700,
+  "@payhooks/core/durable-object": 41_200,
   "@payhooks/core/seal": 9900,
   "@payhooks/core/alerts": 7600,
   "@payhooks/core/shadow": 4600,

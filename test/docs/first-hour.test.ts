@@ -9,7 +9,7 @@ const folders = readdirSync(source, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
 const rows = new Map(
-  [...page.matchAll(/^\| `([a-z]+)` +\|[^|]+\|([^|]+)\|$/gm)].map(([, folder = "", files = ""]) => [
+  [...page.matchAll(/^\| `([a-z-]+)` +\|[^|]+\|([^|]+)\|$/gm)].map(([, folder = "", files = ""]) => [
     folder,
     files,
   ]),

@@ -100,6 +100,11 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "redisInbox",
     type: `Exclude<keyof import("@payhooks/core/redis").RedisInboxOptions, ${ofEveryInbox}>`,
   },
+  "options of durableObjectInbox": {
+    page: "docs/reference/options.md",
+    section: "durableObjectInbox",
+    type: 'keyof import("@payhooks/core/durable-object").DurableObjectInboxOptions',
+  },
   ...forAdapters(({ name, title, options }) => [
     `options of the ${title} adapter`,
     {

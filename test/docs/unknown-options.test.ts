@@ -1,5 +1,6 @@
 import { payhooksConsole } from "@payhooks/console";
 import { createReceiver, memoryInbox, serviceNames, verifyPaymentCallback } from "@payhooks/core";
+import { durableObjectInbox } from "@payhooks/core/durable-object";
 import { mysqlEffects } from "@payhooks/core/effects/mysql";
 import {
   drizzleEffects,
@@ -57,6 +58,7 @@ const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
   postgresInbox: (options) => postgresInbox("postgres://localhost/never", options),
   mysqlInbox: (options) => mysqlInbox("mysql://localhost/never", options),
   redisInbox: (options) => redisInbox("redis://localhost/never", options),
+  durableObjectInbox: (options) => durableObjectInbox({} as Given, options),
   ...Object.fromEntries(mounts),
   workRoute: (options) => workRoute(receiver, options),
   "Lists of events": (options) => receiver.events.list(options),

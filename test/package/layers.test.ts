@@ -14,6 +14,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["metrics"],
   ["receiver"],
   ["effects"],
+  ["durable-object"],
   ["memory", "sqlite", "redis", "postgres", "mysql", "seal"],
   ["sources"],
   ["flows", "handlers"],

@@ -145,9 +145,9 @@ const BUNDLED = {
 export const HANDLERS: readonly (Starter & { readonly runs: string; readonly mounts: readonly string[] })[] =
   [
     {
-      name: "worker",
+      name: "worker-in-memory",
       document: "docs/start/workers.md",
-      files: { "src/index.ts": 0 },
+      files: { "src/index.ts": 1 },
       manifest: ESM,
       brings: TYPED,
       own: { "tsconfig.json": { compilerOptions: BUNDLED, include: ["src"] } },
@@ -166,8 +166,16 @@ export const HANDLERS: readonly (Starter & { readonly runs: string; readonly mou
     },
   ];
 
-/** Functions that only their platform calls, beside a queue of its own. Here they are compiled. The conformance suite calls the adapter. */
+/** Functions that only their platform calls, beside a queue or a store of its own. Here they are compiled. */
 export const FUNCTIONS: readonly Starter[] = [
+  {
+    name: "worker",
+    document: "docs/start/workers.md",
+    files: { "src/index.ts": 0 },
+    manifest: ESM,
+    brings: TYPED,
+    own: { "tsconfig.json": { compilerOptions: BUNDLED, include: ["src"] } },
+  },
   {
     name: "lambda",
     document: "packages/lambda/README.md",

@@ -2,16 +2,17 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ENVIRONMENT, startServer } from "../conformance/targets.ts";
 import { install, pack } from "../package/pack.ts";
 import { lay, receives } from "../package/project.ts";
-import { HANDLERS } from "../package/starters.ts";
+import { FUNCTIONS, HANDLERS } from "../package/starters.ts";
 import { packagesIn, root } from "../package/workspace.ts";
 import { onWorkerd } from "./workerd.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "payhooks-worker-")));
-const starters = HANDLERS.filter(({ name }) => name === "worker");
+const starters = [...FUNCTIONS, ...HANDLERS].filter(({ document }) => document === "docs/start/workers.md");
+const OBJECTS = { objects: { DELIVERIES: "Deliveries" } };
 
 beforeAll(async () => {
   const core = packagesIn("packages").filter(({ manifest }) => manifest.name === "@payhooks/core");
@@ -23,12 +24,15 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("on workerd, handlers run once and forgeries are refused", { timeout: 60_000 }, () => {
   it.each([
-    ["the example", join(root, "examples/worker/src/index.ts")],
-    ["the code of docs/start/workers.md in a new project", join(folder, "worker/src/index.ts")],
-  ])("by %s", async (_what, entry) => {
-    const server = await startServer(await onWorkerd(entry, ENVIRONMENT));
+    ["the example", join(root, "examples/worker/src/index.ts"), OBJECTS],
+    ["the code of docs/start/workers.md in a new project", join(folder, "worker/src/index.ts"), OBJECTS],
+    ["its code without an object", join(folder, "worker-in-memory/src/index.ts"), {}],
+  ])("by %s, and an unknown path is not found", async (_what, entry, objects) => {
+    const server = await startServer(await onWorkerd(entry, ENVIRONMENT, objects));
     try {
       await receives(server);
+      const answer = await fetch(`http://127.0.0.1:${server.port}/elsewhere`, { method: "POST", body: "{}" });
+      expect(`${answer.status} ${await answer.text()}`).toBe("404 not found");
     } finally {
       await server.stop();
     }

@@ -1,0 +1,214 @@
+import type { EventFilter } from "../inbox/event-query.ts";
+import type { Lanes } from "../inbox/record/lane.ts";
+import type {
+  Counts,
+  DueRecords,
+  ListCursor,
+  Listed,
+  ListOrder,
+  RecordStore,
+  Scanned,
+  Swap,
+  SwapResult,
+  Versioned,
+} from "../inbox/store.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
+import { isDataRefused } from "../sqlite/failure.ts";
+import type { SqliteDatabase } from "../sqlite/handle.ts";
+import { listEvents } from "../sqlite/listing.ts";
+import {
+  countsOf,
+  dueRecordsOf,
+  hideDue,
+  isAnyDue,
+  isAnyExpired,
+  pruneSome,
+  readAll,
+  scanFrom,
+  swapOne,
+} from "../sqlite/operations.ts";
+import { createTables, identityOf, readNote, VERSION, writeNote } from "../sqlite/schema.ts";
+import { Tables } from "../sqlite/tables.ts";
+import type { Environment } from "../time/environment.ts";
+import { databaseOf, type ObjectStorage } from "./storage.ts";
+
+/** The platform's clock may be ahead of the object's by so much. */
+const CLOCKS_APART_MS = 5_000;
+/** When an object wakes that was stopped while it was opened. */
+const AGAIN_MS = 60_000;
+
+/** The object's tables, once they are there. */
+interface Opened {
+  readonly database: SqliteDatabase;
+  readonly tables: Tables;
+  readonly identity: string;
+}
+
+/**
+ * Keeps records in the storage of a Durable Object, of which there is one in the world.
+ *
+ * **Writes.** The platform holds back every answer and every request of the object until what it had written before is safe. So a write is
+ * made when its statement returns. If it cannot be committed, the platform resets the object, and nobody learns of it.
+ *
+ * **The alarm.** Nothing runs here while the object sleeps. So each write also sets the alarm, to the time at which the next record is
+ * due. Both are one commit, since nothing is waited for in between.
+ */
+export class DurableObjectStore implements RecordStore {
+  readonly durability = "replicated";
+  readonly sleeps = true;
+  readonly #storage: ObjectStorage;
+  readonly #environment: Environment;
+  #opening: Promise<void> | null = null;
+  #openedTables: Opened | null = null;
+  /** When the object is woken; null for never. Undefined: that is not known. */
+  #alarmAt: number | null | undefined;
+
+  constructor(storage: ObjectStorage, environment: Environment) {
+    this.#storage = storage;
+    this.#environment = environment;
+  }
+
+  /** After a failure, it can be called again. */
+  open(): Promise<void> {
+    this.#opening ??= this.#open().catch((cause: unknown) => {
+      this.#opening = null;
+      throw cause instanceof PayhooksError ? cause : unsuitable(describeError(cause), cause);
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<void> {
+    const database = databaseOf(this.#storage);
+    const identity = this.#storage.transactionSync(() => prepare(database, this.#environment.token()));
+    const tables = new Tables(database);
+    // Only this shows that the class has no alarm(), so that nothing would wake the object.
+    await this.#storage.setAlarm(earliestDueAt(tables, this.now()) ?? this.now() + AGAIN_MS);
+    this.#openedTables = { database, tables, identity };
+    this.#setAlarm();
+  }
+
+  get #opened(): Opened {
+    if (this.#openedTables !== null) return this.#openedTables;
+    throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "The storage of durableObjectInbox is not open.", {
+      fix: "Has the inbox been closed? Otherwise, look at the error of its start.",
+    });
+  }
+
+  get identity(): string {
+    return this.#opened.identity;
+  }
+
+  now(): number {
+    return this.#environment.now();
+  }
+
+  read(keys: readonly string[]): readonly (Versioned | null)[] {
+    return readAll(this.#opened.tables, keys, this.now());
+  }
+
+  swap(items: readonly Swap[]): readonly SwapResult[] {
+    const { tables } = this.#opened;
+    const results = items.map((item): SwapResult => {
+      try {
+        return this.#storage.transactionSync(() => swapOne(tables, item, this.now()));
+      } catch (cause) {
+        return { kind: isDataRefused(cause) ? "refused" : "not-written", cause };
+      }
+    });
+    this.#setAlarm();
+    return results;
+  }
+
+  takeDue(limit: Lanes, hideMs: number): DueRecords {
+    const { tables } = this.#opened;
+    const now = this.now();
+    const take = () => hideDue(tables, limit, hideMs, now);
+    const taken = isAnyDue(tables, limit, now) ? this.#storage.transactionSync(take) : [];
+    const isQuestion = limit.usual + limit.patient === 0;
+    // `work` ends with it. If an alarm has called that, the alarm is over, perhaps before its time by this clock.
+    if (isQuestion && (this.#alarmAt ?? Number.POSITIVE_INFINITY) <= now + CLOCKS_APART_MS) {
+      this.#alarmAt = undefined;
+    }
+    this.#setAlarm();
+    return dueRecordsOf(tables, taken, now);
+  }
+
+  #setAlarm(): void {
+    const at = earliestDueAt(this.#opened.tables, this.now());
+    if (at === this.#alarmAt) return;
+    this.#alarmAt = at;
+    const setting = at === null ? this.#storage.deleteAlarm() : this.#storage.setAlarm(at);
+    // If that fails, so does the commit, and the platform resets the object.
+    setting.catch(() => {});
+  }
+
+  async list(
+    filter: EventFilter,
+    cursor: ListCursor | null,
+    limit: number,
+    first: ListOrder = "oldest",
+  ): Promise<Listed> {
+    await this.#nextTurn();
+    return listEvents(this.#opened.database, filter, cursor, limit, first, this.now());
+  }
+
+  async scan(cursor: string | null, limit: number): Promise<Scanned> {
+    await this.#nextTurn();
+    return scanFrom(this.#opened.tables, cursor, limit, this.now());
+  }
+
+  counts(): Counts {
+    return countsOf(this.#opened.tables, this.now());
+  }
+
+  async prune(before: number): Promise<boolean> {
+    await this.#nextTurn();
+    const { tables } = this.#opened;
+    return isAnyExpired(tables, before) && this.#storage.transactionSync(() => pruneSome(tables, before));
+  }
+
+  async readNote(name: string): Promise<string | null> {
+    return readNote(this.#opened.database, name);
+  }
+
+  async writeNote(name: string, text: string): Promise<void> {
+    writeNote(this.#opened.database, name, text);
+  }
+
+  /** SQLite answers synchronously. Without a pause between them, a sequence of pages or steps would block everything else. */
+  #nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.#environment.soon(resolve));
+  }
+
+  async close(): Promise<void> {
+    await this.#opening?.catch(() => {});
+    this.#openedTables = null;
+  }
+}
+
+/** When something is due, or was due first. Null: nothing waits. */
+function earliestDueAt(tables: Tables, now: number): number | null {
+  return tables.oldestDueAt(now) ?? tables.nextDueAt(now);
+}
+
+/** Makes the tables, and returns the identity of the data. */
+function prepare(database: SqliteDatabase, newIdentity: string): string {
+  createTables(database, newIdentity);
+  // An object has no `user_version`.
+  database.prepare("INSERT OR IGNORE INTO meta (name, value) VALUES ('version', ?)").run(VERSION);
+  const { value } = database.prepare("SELECT value FROM meta WHERE name = 'version'").get() as {
+    readonly value: unknown;
+  };
+  if (value !== VERSION) {
+    throw unsuitable(`its tables have version ${String(value)}, and this package knows ${VERSION}`);
+  }
+  return identityOf(database);
+}
+
+function unsuitable(how: string, cause?: unknown): PayhooksError {
+  return new PayhooksError("ERR_SQLITE_UNSUITABLE", `The Durable Object cannot be an inbox: ${how}.`, {
+    fix: "Give durableObjectInbox the ctx.storage of a class with SQLite storage (new_sqlite_classes) that has an alarm(), and no tables of your own named records, events, readings or meta.",
+    cause,
+  });
+}
