@@ -25,7 +25,7 @@ const onReplicas: KillFixture = {
 };
 
 const options = { concurrent: !isLong };
-describe("kill -9 under load", options, () => killUnderLoad(onRedis, lengthOf(25, 1_000)));
+describe("kill -9 under load", options, () => killUnderLoad(onRedis, lengthOf(10, 1_000)));
 describe("kill -9 at a point", options, () => {
   killAtPoints(onRedis, KILL_POINTS, lengthOf(1, 10));
   killAtPoints(onReplicas, REPLICA_POINTS, lengthOf(2, 10));

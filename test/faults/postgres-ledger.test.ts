@@ -5,5 +5,5 @@ ledgerCases({
   database: "PostgreSQL",
   start: (scope) => PostgresServer.start(scope),
   inboxAt: (target) => ({ kind: "postgres", target }),
-  kills: 20,
+  kills: 8,
 });
