@@ -32,7 +32,7 @@ import { Records } from "./records.ts";
 import { Runs } from "./runs.ts";
 import type { Seal } from "./seal.ts";
 import { sharedTexts } from "./shared-texts.ts";
-import type { DueRecord, DueRecords, ListCursor, RecordStore } from "./store.ts";
+import type { DueRecord, ListCursor, RecordStore } from "./store.ts";
 import type { SharedTexts } from "./texts.ts";
 
 /** Options of {@link createInbox}. */
@@ -250,15 +250,16 @@ class Engine implements Inbox {
     let ran = 0;
     let failed = 0;
     const turn: Turn = { lane: "usual" };
-    const lane = async (): Promise<void> => {
-      while (taken < limit && time.elapsedMs < deadlineMs && !this.#parts.isClosing) {
-        taken++;
-        const record = await this.#takeOne(turn);
-        const isInTime = (): boolean => time.elapsedMs < deadlineMs;
-        if (record === undefined) {
-          taken--;
-          return;
-        }
+    const isInTime = (): boolean => time.elapsedMs < deadlineMs;
+    const take = async (): Promise<DueRecord | undefined> => {
+      if (taken >= limit || !isInTime() || this.#parts.isClosing) return undefined;
+      taken++;
+      const record = await this.#takeOne(turn);
+      if (record === undefined) taken--;
+      return record;
+    };
+    const lane = async (found: DueRecord | undefined): Promise<void> => {
+      for (let record = found; record !== undefined; record = await take()) {
         const run = await this.#runs.beginDue(record, { runner, inBackground: false }, isInTime);
         const ending = run === null ? null : (await run.ended).ending;
         if (ending === null) taken--;
@@ -266,14 +267,15 @@ class Engine implements Inbox {
         if (ending === "retry" || ending === "held") failed++;
       }
     };
-    let due = await this.#store.takeDue(NONE, 0);
-    // After most responses nothing else is due, so not every lane has to look.
-    if (leftOf(due) > 0) {
-      await Promise.all(Array.from({ length: Math.min(concurrency, limit) }, lane));
-      due = await this.#store.takeDue(NONE, 0);
+    // After most responses nothing else is due. So the other lanes look only if the first one has found something.
+    const first = await take();
+    if (first !== undefined) {
+      const others = Array.from({ length: Math.min(concurrency, limit) - 1 }, async () => lane(await take()));
+      await Promise.all([lane(first), ...others]);
     }
     await this.#pruning.step();
-    return { ran, failed, remaining: leftOf(due), nextDueAt: due.nextDueAt };
+    const { left, nextDueAt } = await this.#store.takeDue(NONE, 0);
+    return { ran, failed, remaining: left.usual + left.patient, nextDueAt };
   }
 
   /** Takes an event of the lane whose turn it is, or of the other one if nothing is due there. */
@@ -381,11 +383,6 @@ class Engine implements Inbox {
     const { waiting, retrying, running, held } = await this.#store.counts();
     return waiting + retrying + running + held;
   }
-}
-
-/** How many records are due, in both lanes. */
-function leftOf({ left }: DueRecords): number {
-  return left.usual + left.patient;
 }
 
 /** True if no other process stores anything that this one would have to look for. */
