@@ -23,8 +23,10 @@ export interface Dumped {
   dump(): Promise<string>;
 }
 
-/** Each inbox, by what is searched. */
-export const DUMPED: Readonly<Record<string, (scope: Scope) => Promise<Dumped>>> = {
+/** Inboxes by what is searched. */
+export type DumpedInboxes = Readonly<Record<string, (scope: Scope) => Promise<Dumped>>>;
+
+export const DUMPED: DumpedInboxes = {
   "the file of SQLite and its log, after a checkpoint": async (scope) => {
     const place = sqliteIn(newFolder(scope));
     return {

@@ -9,9 +9,9 @@ import {
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { type Scope, until, withScope } from "../faults/harness/scope.ts";
+import { until, withScope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
-import type { Dumped } from "./dumps.ts";
+import type { DumpedInboxes } from "./dumps.ts";
 
 const keys = createTestKeys();
 const keyOf = (id: string): SealKey => ({ id, key: randomBytes(32) });
@@ -64,7 +64,7 @@ function foundIn(dump: string, fields: CallbackFields): readonly string[] {
 }
 
 /** The cases, for each of these databases. */
-export function sealCases(kinds: Readonly<Record<string, (scope: Scope) => Promise<Dumped>>>): void {
+export function sealCases(kinds: DumpedInboxes): void {
   describe("no field of a callback is in", { timeout: 120_000 }, () => {
     it.each(Object.entries(kinds))("%s", (_, make) =>
       withScope(async (scope) => {

@@ -241,3 +241,18 @@ it("a kept text that is damaged, too long or of another version is ignored, and 
   }
   expect(decodeRecord(plain)).toEqual(record);
 });
+
+it("an SDK may come later: until then nothing is observed, and events run", async () => {
+  sdk.close();
+  const instrumentation = otel();
+  expect(instrumentation.delivery({ flow: "payments", header: () => null })).toBeNull();
+  const before = await deliver({ instrumentation });
+  sdk = startMemorySdk();
+  const after = await deliver({ instrumentation });
+  expect([before, after].map(({ reply, ran }) => [reply.status, ran])).toEqual([
+    [200, 1],
+    [200, 1],
+  ]);
+  expect(before.spans).toEqual([]);
+  expect(after.spans.map(({ name }) => name).sort()).toEqual(["accept payments", "process payments"]);
+});

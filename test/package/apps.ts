@@ -110,6 +110,27 @@ export const APPS: readonly App[] = [
     mounts: ["payments"],
   },
   {
+    name: "nitro",
+    document: "docs/start/nitro.md",
+    files: { "routes/callbacks/pay.ts": 0 },
+    manifest: ESM,
+    brings: ["nitropack@2.13.6", "h3@1.15.11", ...TYPED],
+    own: {
+      "nitro.config.ts":
+        'import { defineNitroConfig } from "nitropack/config";\n\nexport default defineNitroConfig({ compatibilityDate: "2026-11-01" });\n',
+      "tsconfig.json": { extends: "./.nitro/types/tsconfig.json" },
+    },
+    builds: [
+      ["nitropack", "prepare"],
+      ["tsc", "--noEmit"],
+      ["nitropack", "build"],
+    ],
+    runtime: "node",
+    runs: [".output/server/index.mjs"],
+    listening: /Listening on http:\/\/127\.0\.0\.1:(\d+)/,
+    mounts: ["payments"],
+  },
+  {
     name: "sveltekit-app",
     document: "docs/start/sveltekit.md",
     files: { "src/routes/callbacks/pay/+server.ts": 0 },

@@ -38,7 +38,7 @@ export function copy({ document, files }: Pick<Starter, "document" | "files">, f
 }
 
 /** The version that the workspace has. */
-function versionOf(name: string): string {
+export function versionOf(name: string): string {
   return readManifest(join(root, "test/node_modules", name)).version;
 }
 

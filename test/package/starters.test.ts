@@ -1,15 +1,15 @@
 /** Installs the documentation's code from the tarballs into a new project: it works at the first attempt. */
-import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ADAPTERS, packageOf } from "../adapters.ts";
 import { startServer } from "../conformance/targets.ts";
 import { APPS } from "./apps.ts";
-import { bin, install, pack, run } from "./pack.ts";
-import { lay, receives } from "./project.ts";
+import { bin, install, pack, run, write } from "./pack.ts";
+import { lay, receives, versionOf } from "./project.ts";
 import { codeOf, FUNCTIONS, HANDLERS, NEXT_APP, NEXT_BACKGROUND, SERVERS } from "./starters.ts";
-import { packagesIn, root } from "./workspace.ts";
+import { packagesIn, readManifest, root } from "./workspace.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "payhooks-starters-")));
 const projectOf = (name: string): string => join(folder, name);
@@ -21,9 +21,26 @@ beforeAll(async () => {
   const tarballs = await pack(adapters, folder);
   for (const starter of [...SERVERS, ...HANDLERS, ...FUNCTIONS])
     lay(starter, projectOf(starter.name), tarballs);
+  layKit(tarballs);
   await install(folder, tarballs);
 }, 180_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The files that the first stage of examples/deploy's image has when it builds, with the packed packages to be installed. */
+function layKit(tarballs: Readonly<Record<string, string>>): void {
+  const kit = join(root, "examples/deploy");
+  const [stage = ""] = readFileSync(join(kit, "Dockerfile"), "utf8").split("RUN npm run build");
+  const copied = [...stage.matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, names = ""]) => names.split(" "));
+  // The lockfile is the merchant's own.
+  for (const name of copied.filter((one) => one !== "package-lock.json"))
+    cpSync(join(kit, name), join(projectOf("deploy"), name), { recursive: true });
+  const { dependencies, devDependencies, ...manifest } = readManifest(kit);
+  const versions = Object.keys({ ...dependencies, ...devDependencies }).map((name) => [
+    name,
+    tarballs[name] ?? versionOf(name),
+  ]);
+  write(projectOf("deploy"), "package.json", { ...manifest, dependencies: Object.fromEntries(versions) });
+}
 
 /** As its reader does it: with the compiler and the configuration of the project. */
 async function build(name: string): Promise<void> {
@@ -65,6 +82,11 @@ describe("in a new project", { timeout: 60_000 }, () => {
   it.each(FUNCTIONS)("of functions on $name, the code of $document compiles", async ({ name }) => {
     await build(name);
     expect(existsSync(join(projectOf(name), "dist/index.js"))).toBe(true);
+  });
+
+  it("of examples/deploy, what its Dockerfile copies is enough to build it", async () => {
+    await run("npm", ["run", "build"], projectOf("deploy"));
+    expect(existsSync(join(projectOf("deploy"), "dist/server.js"))).toBe(true);
   });
 
   it("is everything that the pages of the adapters show", () => {

@@ -10,10 +10,10 @@ import { CONCURRENCY } from "./ways.ts";
 
 const QUEUE = "callbacks";
 
-export const openBoss: OpenShop = async ({ publicKey, postgresUrl }, handle) => {
-  const pool = new pg.Pool({ connectionString: postgresUrl, max: 2 * CONCURRENCY });
+export const openBoss: OpenShop = async ({ publicKey, url }, handle) => {
+  const pool = new pg.Pool({ connectionString: url, max: 2 * CONCURRENCY });
   await pool.query("CREATE TABLE IF NOT EXISTS seen (id text PRIMARY KEY)");
-  const boss = new PgBoss({ connectionString: postgresUrl, max: CONCURRENCY });
+  const boss = new PgBoss({ connectionString: url, max: CONCURRENCY });
   boss.on("error", () => {});
   await boss.start();
   await boss.createQueue(QUEUE);

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestKeys, type SignedDelivery } from "@payhooks/core/testing";
+import { type MariadbServer, startMariadb } from "../../effects/mariadb-server.ts";
 import { PostgresServer } from "../../faults/harness/postgres-server.ts";
 import { RedisServer } from "../../faults/harness/redis-server.ts";
 import type { Scope } from "../../faults/harness/scope.ts";
@@ -18,7 +19,7 @@ import { goalFigures, type Samples } from "./goals.ts";
 import { type Merchant, type Sample, startMerchant } from "./merchant-process.ts";
 import { handlerTables } from "./report.ts";
 import { type ByHandResults, type HandlerFigures, writeByHand } from "./results.ts";
-import { ON_POSTGRES, ON_REDIS, WAYS, type Way } from "./ways.ts";
+import { SERVER_OF, type ServerKind, WAYS, type Way } from "./ways.ts";
 
 type Merchants = Readonly<Record<Way, Merchant>>;
 
@@ -74,28 +75,36 @@ export async function compareByHand(scope: Scope, quick: boolean): Promise<void>
   writeReport();
 }
 
+/** As they are installed, and with a disk that is waited for. Redis has its append-only file, flushed every second. */
+const SERVERS: Readonly<
+  Record<ServerKind, (scope: Scope) => Promise<RedisServer | PostgresServer | MariadbServer>>
+> = {
+  Redis: (scope) => RedisServer.start(scope, { aof: "everysec" }),
+  PostgreSQL: (scope) => PostgresServer.start(scope, { settings: ["fsync=on"] }),
+  MariaDB: async (scope) => scope.add(await startMariadb(), (one) => one.stop()),
+};
+
 export async function startMerchants(scope: Scope, publicKey: string): Promise<Merchants> {
   const { merchant: program } = await buildPrograms();
   const folder = mkdtempSync(join(tmpdir(), "payhooks-bench-"));
   scope.add(folder, () => rmSync(folder, { recursive: true }));
   const file = join(folder, "inbox.db");
   const start = async (way: Way): Promise<Merchant> => {
-    const redis = ON_REDIS.has(way) ? await RedisServer.start(scope, { aof: "everysec" }) : null;
-    const postgres = ON_POSTGRES.has(way)
-      ? await PostgresServer.start(scope, { settings: ["fsync=on"] })
-      : null;
-    const urls = { redisUrl: redis?.url ?? "", postgresUrl: postgres?.url ?? "" };
-    return startMerchant(scope, program, { way, publicKey, file, ...urls }, redis ?? postgres);
+    const kind = SERVER_OF[way];
+    const server = kind === undefined ? null : await SERVERS[kind](scope);
+    return startMerchant(scope, program, { way, publicKey, file, url: server?.url ?? "" }, server);
   };
   return {
     check: await start("check"),
     queue: await start("queue"),
     graphile: await start("graphile"),
     boss: await start("boss"),
+    table: await start("table"),
     memory: await start("memory"),
     sqlite: await start("sqlite"),
     redis: await start("redis"),
     postgres: await start("postgres"),
+    mysql: await start("mysql"),
   };
 }
 
@@ -110,10 +119,12 @@ async function measure(
     queue: [],
     graphile: [],
     boss: [],
+    table: [],
     memory: [],
     sqlite: [],
     redis: [],
     postgres: [],
+    mysql: [],
   };
   let end = Number.POSITIVE_INFINITY;
   for (let round = 0; round < warmUpRounds + rounds; round++) {
@@ -137,7 +148,7 @@ function figuresOf(handlerMs: number, samples: Samples): HandlerFigures {
       return {
         way,
         cpuUs: of("cpuUs"),
-        serverCpuUs: ON_REDIS.has(way) || ON_POSTGRES.has(way) ? of("serverCpuUs") : null,
+        serverCpuUs: SERVER_OF[way] === undefined ? null : of("serverCpuUs"),
         perSecond: of("perSecond"),
       };
     }),

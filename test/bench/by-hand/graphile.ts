@@ -8,8 +8,8 @@ import { callbackReader } from "../child/inline.ts";
 import type { OpenShop } from "./shop.ts";
 import { CONCURRENCY } from "./ways.ts";
 
-export const openGraphile: OpenShop = async ({ publicKey, postgresUrl }, handle) => {
-  const pool = new pg.Pool({ connectionString: postgresUrl, max: 2 * CONCURRENCY });
+export const openGraphile: OpenShop = async ({ publicKey, url }, handle) => {
+  const pool = new pg.Pool({ connectionString: url, max: 2 * CONCURRENCY });
   await pool.query("CREATE TABLE IF NOT EXISTS seen (id text PRIMARY KEY)");
   let begun = 0;
   let completed = 0;

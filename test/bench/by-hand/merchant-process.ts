@@ -2,7 +2,8 @@
 import { fork } from "node:child_process";
 import { on } from "node:events";
 import type { SignedDelivery } from "@payhooks/core/testing";
-import { PostgresServer } from "../../faults/harness/postgres-server.ts";
+import type { MariadbServer } from "../../effects/mariadb-server.ts";
+import type { PostgresServer } from "../../faults/harness/postgres-server.ts";
 import type { RedisServer } from "../../faults/harness/redis-server.ts";
 import type { Scope } from "../../faults/harness/scope.ts";
 import { senderTo } from "../load.ts";
@@ -12,7 +13,7 @@ import type { Message, Setup, Told, Turn } from "./ways.ts";
 export interface Sample {
   /** Processor time of the merchant's process, microseconds. */
   readonly cpuUs: number;
-  /** Of its Redis or PostgreSQL; 0 where the way has none. */
+  /** Of its server; 0 where the way has none. */
   readonly serverCpuUs: number;
   /** From the first delivery until the last handler's end is recorded. */
   readonly perSecond: number;
@@ -27,12 +28,14 @@ export interface Merchant {
 /** Deliveries under way to one server at one time. */
 const IN_FLIGHT = 64;
 
-/** @param server the merchant's own Redis or PostgreSQL, or null. */
+type Server = RedisServer | PostgresServer | MariadbServer;
+
+/** @param server the merchant's own, or null. */
 export async function startMerchant(
   scope: Scope,
   program: string,
   setup: Setup,
-  server: RedisServer | PostgresServer | null,
+  server: Server | null,
 ): Promise<Merchant> {
   const child = fork(program, [JSON.stringify(setup)], {
     // None of this process's own: a merchant runs plain JavaScript.
@@ -77,9 +80,9 @@ export async function startMerchant(
 }
 
 /** The processor time of a server so far, with all its threads. */
-async function cpuUsOf(server: RedisServer | PostgresServer | null): Promise<number> {
+async function cpuUsOf(server: Server | null): Promise<number> {
   if (server === null) return 0;
-  if (server instanceof PostgresServer) return server.cpuUs();
+  if ("cpuUs" in server) return server.cpuUs();
   const text = String(await server.tell("INFO", "cpu"));
   const seconds = (field: string): number => Number(new RegExp(`^${field}:([\\d.]+)`, "m").exec(text)?.[1]);
   return 1e6 * (seconds("used_cpu_user") + seconds("used_cpu_sys"));

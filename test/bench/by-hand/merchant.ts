@@ -7,6 +7,7 @@ import { openGraphile } from "./graphile.ts";
 import { openOurs } from "./ours.ts";
 import { openQueue } from "./queue.ts";
 import type { OpenShop } from "./shop.ts";
+import { openTable } from "./table.ts";
 import type { Message, Setup, Turn, Way } from "./ways.ts";
 
 const SHOPS: Readonly<Record<Way, OpenShop>> = {
@@ -14,10 +15,12 @@ const SHOPS: Readonly<Record<Way, OpenShop>> = {
   queue: openQueue,
   graphile: openGraphile,
   boss: openBoss,
+  table: openTable,
   memory: openOurs("memory"),
   sqlite: openOurs("sqlite"),
   redis: openOurs("redis"),
   postgres: openOurs("postgres"),
+  mysql: openOurs("mysql"),
 };
 
 /** After the last end: what a way has put off for later is part of what it costs. */

@@ -1,6 +1,7 @@
 /** Ours, as the documentation shows it, on each of the inboxes. */
 import { setTimeout as pause } from "node:timers/promises";
 import { createReceiver, memoryInbox, type ReceiverOptions } from "@payhooks/core";
+import { mysqlInbox } from "@payhooks/core/mysql";
 import { postgresInbox } from "@payhooks/core/postgres";
 import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
@@ -9,13 +10,14 @@ import { PATHS } from "../child/framework.ts";
 import type { OpenShop } from "./shop.ts";
 import { CONCURRENCY, type Setup, type Way } from "./ways.ts";
 
-type OurWay = Exclude<Way, "check" | "queue" | "graphile" | "boss">;
+type OurWay = Exclude<Way, "check" | "queue" | "graphile" | "boss" | "table">;
 
 const INBOXES: Readonly<Record<OurWay, (setup: Setup) => ReceiverOptions["inbox"]>> = {
   memory: () => memoryInbox(),
   sqlite: ({ file }: Setup) => sqliteInbox(file),
-  redis: ({ redisUrl }: Setup) => redisInbox(redisUrl),
-  postgres: ({ postgresUrl }: Setup) => postgresInbox(postgresUrl),
+  redis: ({ url }: Setup) => redisInbox(url),
+  postgres: ({ url }: Setup) => postgresInbox(url),
+  mysql: ({ url }: Setup) => mysqlInbox(url),
 };
 
 export const openOurs =

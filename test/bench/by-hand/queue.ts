@@ -15,8 +15,8 @@ import { CONCURRENCY } from "./ways.ts";
 /** As long as ours remembers an event. */
 const KEPT_SECONDS = 8 * 86_400;
 
-export const openQueue: OpenShop = async ({ publicKey, redisUrl }, handle) => {
-  const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
+export const openQueue: OpenShop = async ({ publicKey, url }, handle) => {
+  const connection = new Redis(url, { maxRetriesPerRequest: null });
   const queue = new Queue("callbacks", {
     connection,
     defaultJobOptions: {

@@ -17,10 +17,12 @@ const samples: Samples = {
   queue: rounds(500, 200, 2_000),
   graphile: rounds(900, 1_000, 500),
   boss: rounds(800, 1_200, 400),
+  table: rounds(600, 500, 800),
   memory: rounds(430, 0, 3_000),
   sqlite: rounds(600, 0, 2_000),
   redis: rounds(425, 80, 3_000),
   postgres: rounds(440, 120, 1_600),
+  mysql: rounds(450, 200, 1_500),
 };
 
 const all = (values: readonly number[]) => estimate(values);

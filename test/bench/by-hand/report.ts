@@ -63,7 +63,7 @@ function unmeasured(handlers: readonly HandlerFigures[]): readonly string[] {
 export function byHandSection({ node, cores, load, measuredOn, handlers }: ByHandResults): string {
   return [
     "## Compared with code written by hand",
-    `Node ${node}, ${cores} cores, ${measuredOn}, at a load of ${load.toFixed(1)}. _Process_ is the processor time of your Node.js process, and\n_server_ that of Redis or PostgreSQL.`,
+    `Node ${node}, ${cores} cores, ${measuredOn}, at a load of ${load.toFixed(1)}. _Process_ is the processor time of your Node.js process, and\n_server_ that of Redis, PostgreSQL or MariaDB.`,
     `![Processor time per event, ours and by hand](performance/${BY_HAND_CHART})`,
     ...handlers.map(costTable),
     ...unmeasured(handlers),
@@ -89,14 +89,16 @@ const COMPARED = `- **Verify, keep nothing** is Express with the signature check
   answer, and a worker in the same process. It loses an event if the process dies between the two.
 - **Verify, INSERT, graphile-worker** and **pg-boss** have the same check. An \`INSERT … ON CONFLICT DO NOTHING\`, which recognises
   copies, and the job are one transaction. A worker in the same process handles it.
+- **Verify, INSERT, a table as the queue** has the same check, on MariaDB. A worker in the same process takes the rows that nobody has
+  locked, and holds their locks until their handlers have ended.
 - **Ours** is Express with a receiver and its inbox, with nothing else set.
 
 The programs are in \`test/bench/by-hand\`. At most ${CONCURRENCY} handlers run at one time, except where nothing is kept.`;
 
 const READING = `- 64 payment callbacks (RSA, 778 bytes) are in flight, sent by another process, which may sleep.
-- Each way has a process of its own. Those with Redis or PostgreSQL also have a server of their own: Redis with an append-only
-  file that is flushed every second, PostgreSQL as it is installed. In every round each way takes the same 2,000 events (800 with
+- Each way has a process of its own. Those with a database also have a server of their own: Redis with an append-only
+  file that is flushed every second, PostgreSQL and MariaDB as they are installed. In every round each way takes the same 2,000 events (800 with
   handlers of 50 ms), in an order that changes from round to round.
 - "Process" is the processor time of the process, from the first delivery until 50 ms after the end of the last handler is
-  recorded. "Server" is what Redis says of itself, or what the system says of the processes of PostgreSQL. Events per second
+  recorded. "Server" is what Redis says of itself, or what the system says of the processes of the others. Events per second
   count until the end of the last handler is recorded.`;

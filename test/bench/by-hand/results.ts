@@ -6,7 +6,7 @@ export interface WayFigures {
   readonly way: Way;
   /** Of one event: processor time of the merchant's process, microseconds. */
   readonly cpuUs: Estimate;
-  /** Of its Redis or PostgreSQL; null where the way has none. */
+  /** Of its server; null where the way has none. */
   readonly serverCpuUs: Estimate | null;
   readonly perSecond: Estimate;
 }

@@ -1,7 +1,18 @@
 /** The ways of receiving payment callbacks that are compared, and what the bench and a merchant's process tell each other. */
 
-/** `check`, `queue`, `graphile` and `boss` are written by hand, the others are ours, by inbox. */
-export const WAYS = ["check", "queue", "graphile", "boss", "memory", "sqlite", "redis", "postgres"] as const;
+/** The first five are written by hand, the others are ours, by inbox. */
+export const WAYS = [
+  "check",
+  "queue",
+  "graphile",
+  "boss",
+  "table",
+  "memory",
+  "sqlite",
+  "redis",
+  "postgres",
+  "mysql",
+] as const;
 export type Way = (typeof WAYS)[number];
 
 export const NAMES: Readonly<Record<Way, string>> = {
@@ -9,15 +20,28 @@ export const NAMES: Readonly<Record<Way, string>> = {
   queue: "by hand: verify, SET NX, BullMQ",
   graphile: "by hand: verify, INSERT, graphile-worker",
   boss: "by hand: verify, INSERT, pg-boss",
+  table: "by hand: verify, INSERT, a table as the queue",
   memory: "ours, memory",
   sqlite: "ours, SQLite",
   redis: "ours, Redis",
   postgres: "ours, PostgreSQL",
+  mysql: "ours, MariaDB",
 };
 
-export const BY_HAND: ReadonlySet<Way> = new Set(["check", "queue", "graphile", "boss"]);
-export const ON_REDIS: ReadonlySet<Way> = new Set(["queue", "redis"]);
-export const ON_POSTGRES: ReadonlySet<Way> = new Set(["graphile", "boss", "postgres"]);
+export const BY_HAND: ReadonlySet<Way> = new Set(["check", "queue", "graphile", "boss", "table"]);
+
+export type ServerKind = "Redis" | "PostgreSQL" | "MariaDB";
+
+/** The server of its own that a way has. */
+export const SERVER_OF: Readonly<Partial<Record<Way, ServerKind>>> = {
+  queue: "Redis",
+  redis: "Redis",
+  graphile: "PostgreSQL",
+  boss: "PostgreSQL",
+  postgres: "PostgreSQL",
+  table: "MariaDB",
+  mysql: "MariaDB",
+};
 
 /** Handlers that run at one time, where a way has such a bound. */
 export const CONCURRENCY = 16;
@@ -26,10 +50,8 @@ export const CONCURRENCY = 16;
 export interface Setup {
   readonly way: Way;
   readonly publicKey: string;
-  /** Empty where the way needs none. */
-  readonly redisUrl: string;
-  /** Empty where the way needs none. */
-  readonly postgresUrl: string;
+  /** Of its server; empty where it has none. */
+  readonly url: string;
   /** For SQLite. */
   readonly file: string;
 }

@@ -1,20 +1,12 @@
 import { execFileSync } from "node:child_process";
-import {
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { postgresBin } from "../../../scripts/postgres-server.mjs";
 import { freePort } from "../../support/free-port.ts";
 import { GuardedProgram } from "../../support/guarded.ts";
+import { childrenOf, cpuUsOf } from "../../support/process-tree.ts";
 import { type Scope, until } from "./scope.ts";
 
 let backups = 0;
@@ -184,11 +176,7 @@ export class PostgresServer {
 
   /** Processor time of all its processes so far, microseconds; told in steps of 10 ms. */
   cpuUs(): number {
-    if (this.#program?.isRunning !== true) return 0;
-    const { pid } = this.#program;
-    // Those that have ended count with the one that started them.
-    const own = ticksOf(pid, 4);
-    return [...childrenOf(pid)].reduce((sum, child) => sum + ticksOf(child, 2), own) * US_PER_TICK;
+    return this.#program?.isRunning === true ? cpuUsOf(this.#program.pid) : 0;
   }
 
   /** A standby becomes the primary. */
@@ -215,45 +203,5 @@ export class PostgresServer {
   async stop(): Promise<void> {
     await this.kill();
     rmSync(this.#folder, { recursive: true, force: true });
-  }
-}
-
-const US_PER_TICK = 10_000;
-
-/** The first of: user, system, and the same of its ended children. */
-function ticksOf(pid: number, fields: 2 | 4): number {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const values = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return values.slice(11, 11 + fields).reduce((sum, value) => sum + Number(value), 0);
-  } catch {
-    return 0;
-  }
-}
-
-function childrenOf(pid: number): readonly number[] {
-  return processes()
-    .filter(({ parent }) => parent === pid)
-    .map((one) => one.pid);
-}
-
-/** Linux has them in /proc. macOS has no such folder, but it has `ps`. */
-function processes(): readonly { readonly pid: number; readonly parent: number | null }[] {
-  if (existsSync("/proc")) {
-    const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-    return pids.map((pid) => ({ pid: Number(pid), parent: parentOf(pid) }));
-  }
-  const lines = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" });
-  return [...lines.matchAll(/^ *(\d+) +(\d+) *$/gm)].map(([, pid, parent]) => ({
-    pid: Number(pid),
-    parent: Number(parent),
-  }));
-}
-
-function parentOf(pid: string): number | null {
-  try {
-    return Number(/\) \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1]);
-  } catch {
-    return null;
   }
 }

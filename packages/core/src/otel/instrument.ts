@@ -75,13 +75,14 @@ class Otel implements Instrumentation {
     if (sink !== null) measureNotice(sink, happening);
   }
 
-  delivery({ flow, header }: DeliveryFacts): Observation<DeliveryEnd> {
+  delivery({ flow, header }: DeliveryFacts): Observation<DeliveryEnd> | null {
     const sink = this.#meters();
     const parent = context.active();
     const span = this.#startAccept(flow, header, parent);
+    if (sink === null && isOfNoTrace(span)) return null;
     const began = sink === null ? 0 : performance.now();
     return {
-      trace: trace.isSpanContextValid(span.spanContext()) ? keptTrace(span.spanContext()) : null,
+      trace: isOfNoTrace(span) ? null : keptTrace(span.spanContext()),
       run: (call) => context.with(trace.setSpan(parent, span), call),
       end: (end) => {
         if (sink !== null) measureDelivery(sink, flow, end, (performance.now() - began) / 1_000);
@@ -93,9 +94,10 @@ class Otel implements Instrumentation {
     };
   }
 
-  handler(facts: HandlerFacts): Observation<HandlerEnd> {
+  handler(facts: HandlerFacts): Observation<HandlerEnd> | null {
     const sink = this.#meters();
     const [active, span] = this.#startLater("process", facts, SpanKind.CONSUMER);
+    if (sink === null && isOfNoTrace(span)) return null;
     if (span.isRecording()) {
       span.setAttributes({
         "payhooks.handler": facts.handler,
@@ -179,6 +181,11 @@ class Otel implements Instrumentation {
       ...(message === undefined ? {} : { message }),
     });
   }
+}
+
+/** True if no SDK for traces is registered, and nothing above the span has a trace. */
+function isOfNoTrace(span: Span): boolean {
+  return !trace.isSpanContextValid(span.spanContext());
 }
 
 function messaging(name: string, type: "receive" | "process", flow: string): Attributes {

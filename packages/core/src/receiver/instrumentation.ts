@@ -16,10 +16,10 @@ export interface Instrumentation {
   attach(receiver: Watched): void;
   /** Something has happened. Called at once. If nobody observes the receiver, notices about what goes well are not made. */
   noticed(happening: Happening): void;
-  /** A delivery has arrived. Called in the context of its request. */
-  delivery(delivery: DeliveryFacts): Observation<DeliveryEnd>;
-  /** A handler is about to be called. Called in the context in which the handler is called. */
-  handler(call: HandlerFacts): Observation<HandlerEnd>;
+  /** A delivery has arrived. Called in the context of its request. Null: it is not observed. */
+  delivery(delivery: DeliveryFacts): Observation<DeliveryEnd> | null;
+  /** A handler is about to be called. Called in the context in which the handler is called. Null: it is not observed. */
+  handler(call: HandlerFacts): Observation<HandlerEnd> | null;
   /** A run has put its event on hold, or has found that a later event of the same subject has overtaken it. */
   ended(event: EndedFacts): void;
 }
@@ -95,9 +95,6 @@ export interface EndedFacts extends EventFacts {
   readonly trace: string | null;
 }
 
-/** Replaces the observation of an instrumentation that has failed. */
-const UNOBSERVED: Observation<unknown> = { trace: null, run: (call) => call(), end: () => {} };
-
 /**
  * The same instrumentation, but what it throws reaches neither a delivery nor a handler. `failed` is called with it.
  *
@@ -123,12 +120,12 @@ export function guarded(given: Instrumentation, failed: (error: unknown) => void
     attach: (receiver) => attempt(() => given.attach(receiver), undefined),
     noticed: (happening) => attempt(() => given.noticed(happening), undefined),
     delivery: (facts) => {
-      const made = attempt(() => given.delivery(facts), UNOBSERVED);
-      return made === UNOBSERVED ? made : new Guarded(made, failed);
+      const made = attempt(() => given.delivery(facts), null);
+      return made && new Guarded(made, failed);
     },
     handler: (facts) => {
-      const made = attempt(() => given.handler(facts), UNOBSERVED);
-      return made === UNOBSERVED ? made : new Guarded(made, failed);
+      const made = attempt(() => given.handler(facts), null);
+      return made && new Guarded(made, failed);
     },
     ended: (facts) => attempt(() => given.ended(facts), undefined),
   };

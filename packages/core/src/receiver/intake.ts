@@ -136,6 +136,7 @@ export class Intake {
       flow: flow.name,
       header: (name) => delivery.headers.get(name) ?? null,
     });
+    if (observation === null) return this.#receiveTold(flow, delivery, options);
     const course = newCourse(observation.trace);
     try {
       const reply = await observation.run(() => this.#receiveTold(flow, delivery, options, course));
@@ -168,7 +169,7 @@ export class Intake {
     if (instrumentation !== null) {
       const outcome = code === null ? "answered" : "refused";
       const observation = instrumentation.delivery({ flow: flow.name, header: () => null });
-      observation.end({ outcome, status: reply.status, code, eventId: null, reason: null });
+      observation?.end({ outcome, status: reply.status, code, eventId: null, reason: null });
     }
     return this.#last(reply);
   }
