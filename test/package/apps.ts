@@ -60,6 +60,27 @@ export const PROGRAMS: readonly App[] = [
     runtime: "bun",
     runs: ["src/index.ts"],
   },
+  {
+    name: "nitro",
+    document: "docs/start/nitro.md",
+    files: { "routes/callbacks/pay.ts": 0 },
+    manifest: ESM,
+    brings: ["nitropack@2.13.6", "h3@1.15.11", ...TYPED],
+    own: {
+      "nitro.config.ts":
+        'import { defineNitroConfig } from "nitropack/config";\n\nexport default defineNitroConfig({ compatibilityDate: "2026-11-01" });\n',
+      "tsconfig.json": { extends: "./.nitro/types/tsconfig.json" },
+    },
+    builds: [
+      ["nitropack", "prepare"],
+      ["tsc", "--noEmit"],
+      ["nitropack", "build"],
+    ],
+    runtime: "node",
+    runs: [".output/server/index.mjs"],
+    listening: /Listening on http:\/\/127\.0\.0\.1:(\d+)/,
+    mounts: ["payments"],
+  },
 ];
 
 export const APPS: readonly App[] = [
@@ -107,27 +128,6 @@ export const APPS: readonly App[] = [
     runtime: "node",
     runs: ["node_modules/@react-router/serve/bin.js", "build/server/index.js"],
     listening: /http:\/\/[^:]+:(\d+)/,
-    mounts: ["payments"],
-  },
-  {
-    name: "nitro",
-    document: "docs/start/nitro.md",
-    files: { "routes/callbacks/pay.ts": 0 },
-    manifest: ESM,
-    brings: ["nitropack@2.13.6", "h3@1.15.11", ...TYPED],
-    own: {
-      "nitro.config.ts":
-        'import { defineNitroConfig } from "nitropack/config";\n\nexport default defineNitroConfig({ compatibilityDate: "2026-11-01" });\n',
-      "tsconfig.json": { extends: "./.nitro/types/tsconfig.json" },
-    },
-    builds: [
-      ["nitropack", "prepare"],
-      ["tsc", "--noEmit"],
-      ["nitropack", "build"],
-    ],
-    runtime: "node",
-    runs: [".output/server/index.mjs"],
-    listening: /Listening on http:\/\/127\.0\.0\.1:(\d+)/,
     mounts: ["payments"],
   },
   {
