@@ -54,6 +54,20 @@ async function serve(command: "start" | "dev", env: Readonly<Record<string, stri
   return scope.add(server, (one) => one.stop("SIGTERM"));
 }
 
+/** The code of the README, whose deposits wait for a slow service: one build is for all tests of how handlers end. */
+async function buildSlow(where: "after the response" | "in the background"): Promise<void> {
+  if (where === "in the background") copy(NEXT_BACKGROUND, project);
+  write(project, "lib/receiver.ts", withSlowDeposits(codeOf(NEXT_APP.document)[0] ?? ""));
+  await build();
+}
+
+/** The environment of a service that answers at once. */
+async function quickService(): Promise<Readonly<Record<string, string>>> {
+  const service = await SlowService.start(scope);
+  service.answer();
+  return service.environment;
+}
+
 const connections = async (): Promise<number> => Number(await redis.info("connected_clients"));
 
 describe("in a new Next.js project", { timeout: 180_000 }, () => {
@@ -67,10 +81,40 @@ describe("in a new Next.js project", { timeout: 180_000 }, () => {
     },
   );
 
+  describe.each([
+    { where: "after the response", env: {}, codes: { SIGTERM: 143, SIGINT: 130 } },
+    { where: "in the background", env: { NEXT_MANUAL_SIG_HANDLE: "true" }, codes: { SIGTERM: 0, SIGINT: 0 } },
+  ] as const)("where handlers run $where", ({ where, env, codes }) => {
+    beforeAll(() => buildSlow(where), 180_000);
+    afterAll(() => copy(NEXT_APP, project));
+
+    it.each(["SIGTERM", "SIGINT"] as const)(
+      "a handler that is under way comes to its end at a %s",
+      async (signal) => {
+        const service = await SlowService.start(scope);
+        const server = await serve("start", { ...env, ...service.environment });
+        const fields = callbackFields({ referenceId: "slow" });
+        const { rawBody, headers } = signPaymentCallback(fields, KEYS.privateKey);
+        const deliver = async (): Promise<number> => {
+          const url = `http://127.0.0.1:${server.port}/callbacks/pay`;
+          return (await fetch(url, { method: "POST", headers, body: Buffer.from(rawBody) })).status;
+        };
+        expect(await deliver()).toBe(200);
+        await until("the handler is under way", () => service.calls.length === 1);
+        const ended = new Promise((resolve) => server.process.once("close", resolve));
+        server.process.kill(signal);
+        await until("it closes", async () => (await deliver().catch(() => 503)) === 503);
+        service.answer();
+        expect(await ended, server.output()).toBe(codes[signal]);
+        expect(server.output().match(/credit .* for slow once/g)).toHaveLength(1);
+        expect(service.calls).toHaveLength(1);
+      },
+    );
+  });
+
+  // On the build of the handlers in the background.
   it("with instrumentation.ts, handlers run with no request coming by", async () => {
-    copy(NEXT_BACKGROUND, project);
-    await build();
-    const server = await serve("start");
+    const server = await serve("start", await quickService());
     const other = createReceiver({
       payments: { publicKey: KEYS.publicKey },
       inbox: redisInbox(redis.url),
@@ -89,8 +133,9 @@ describe("in a new Next.js project", { timeout: 180_000 }, () => {
   });
 
   it("with instrumentation.ts, it starts while Redis is away, and receives once Redis is there", async () => {
+    const service = await quickService();
     await redis.kill();
-    const server = await serve("start");
+    const server = await serve("start", service);
     const { rawBody, headers } = signPaymentCallback(callbackFields(), KEYS.privateKey);
     const url = `http://127.0.0.1:${server.port}/callbacks/pay`;
     const init = { method: "POST", headers, body: Buffer.from(rawBody) };
@@ -99,36 +144,6 @@ describe("in a new Next.js project", { timeout: 180_000 }, () => {
     await until("it receives", async () => (await fetch(url, init)).status === 200);
     await receives(server);
     await server.stop("SIGTERM");
-  });
-
-  it.each([
-    { where: "after the response", env: {}, codes: { SIGTERM: 143, SIGINT: 130 } },
-    { where: "in the background", env: { NEXT_MANUAL_SIG_HANDLE: "true" }, codes: { SIGTERM: 0, SIGINT: 0 } },
-  ])("at a signal, a handler that is under way $where comes to its end", async ({ where, env, codes }) => {
-    if (where === "in the background") copy(NEXT_BACKGROUND, project);
-    else rmSync(join(project, "instrumentation.ts"), { force: true });
-    write(project, "lib/receiver.ts", withSlowDeposits(codeOf(NEXT_APP.document)[0] ?? ""));
-    await build();
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
-      const service = await SlowService.start(scope);
-      const server = await serve("start", { ...env, ...service.environment });
-      const fields = callbackFields({ referenceId: "slow" });
-      const { rawBody, headers } = signPaymentCallback(fields, KEYS.privateKey);
-      const deliver = async (): Promise<number> => {
-        const url = `http://127.0.0.1:${server.port}/callbacks/pay`;
-        return (await fetch(url, { method: "POST", headers, body: Buffer.from(rawBody) })).status;
-      };
-      expect(await deliver()).toBe(200);
-      await until("the handler is under way", () => service.calls.length === 1);
-      const ended = new Promise((resolve) => server.process.once("close", resolve));
-      server.process.kill(signal);
-      await until("it closes", async () => (await deliver().catch(() => 503)) === 503);
-      service.answer();
-      expect(await ended, server.output()).toBe(codes[signal]);
-      expect(server.output().match(/credit .* for slow once/g)).toHaveLength(1);
-      expect(service.calls).toHaveLength(1);
-    }
-    copy(NEXT_APP, project);
   });
 
   it("an edited handler replaces the one before, and its connections", async () => {
