@@ -16,6 +16,9 @@ const next = createTestKeys();
 const stranger = createTestKeys();
 const [OLD, NEXT] = ["whsec_old_0123456789abcdef", "whsec_next_0123456789abcdef"];
 
+/** All deliveries are under way at once, so the last one waits for all others. That is no reason to answer it with 503 here. */
+const NO_HURRY_MS = 60_000;
+
 type Sent = readonly [flow: "payments" | "connect", delivery: SignedDelivery];
 const payment = ({ privateKey }: { privateKey: string }): Sent => [
   "payments",
@@ -31,7 +34,7 @@ function deploy(publicKeys: readonly string[], secrets: readonly string[]) {
     connect: { secret: secrets },
     inbox: memoryInbox(),
     run: "elsewhere",
-    limits: { maxInFlight: 100_000 },
+    limits: { maxInFlight: 100_000, acceptTimeoutMs: NO_HURRY_MS },
     logger: silent,
   });
   receiver.observe((notice) => notices.push(notice));
@@ -115,7 +118,7 @@ describe("a rotation under load", { timeout: TIMEOUT_MS }, () => {
         },
       },
       // All merchants are new at once here, and none of them is to be put off.
-      limits: { maxResolving: 1_000 },
+      limits: { maxResolving: 1_000, acceptTimeoutMs: NO_HURRY_MS },
       inbox: memoryInbox(),
       run: "elsewhere",
       logger: silent,
