@@ -29,6 +29,7 @@ export const NAMES: ServiceNames = serviceNames({
 export const ENVIRONMENT: Readonly<Record<string, string>> = {
   PAY_PUBLIC_KEY: KEYS.publicKey,
   CONNECT_WEBHOOK_SECRET: SECRET,
+  PAY_NAMES: "",
 };
 
 /** A server process that has told where it listens. */
