@@ -70,7 +70,7 @@ const PATIENCE_MS = 180_000;
 /**
  * Faults are measured on a real clock, which busy neighbours would disturb. So these files begin when all other projects have ended,
  * and at most three of them run at one time. Each uses a quarter of a processor, since it mostly waits for what it has broken.
- * `.ci/run` has them beside all other tests, which have the lowest priority there.
+ * `.ci/run` has them beside all other tests, which have a lower priority there.
  */
 const FAULTS: TestProjectInlineConfiguration["test"] = {
   isolate: true,

@@ -1,16 +1,14 @@
 /** `npm run bench -- --effects`: what `ctx.transaction` costs per event, beside a transaction that is written by hand. */
-import { readFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { pgEffects } from "@payhooks/core/effects/postgres";
 import { Pool, type PoolClient } from "pg";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
+import { cpuUsOf } from "../support/process-tree.ts";
 
 const ROUNDS = 9;
 const EVENTS = 2_000;
 const AT_ONE_TIME = 8;
-/** Linux counts processor time in hundredths of a second. */
-const TICK_US = 10_000;
 
 /** One way to book an event. */
 interface Way {
@@ -74,10 +72,7 @@ async function postgresUs(): Promise<number> {
   const { rows } = await pool.query<{ pid: number }>(
     "SELECT pid FROM pg_stat_activity WHERE datname IS NOT NULL",
   );
-  return rows.reduce((sum, { pid }) => {
-    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-    return sum + (Number(fields[11]) + Number(fields[12])) * TICK_US;
-  }, 0);
+  return rows.reduce((sum, { pid }) => sum + cpuUsOf(pid), 0);
 }
 
 async function measure({ book }: Way): Promise<Cost> {

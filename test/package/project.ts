@@ -26,7 +26,7 @@ export function lay(starter: Starter, folder: string, tarballs: Readonly<Record<
       return [name, version];
     }),
   );
-  const versions = [...asked].map(([name, version]) => [name, version ?? tarballs[name] ?? versionOf(name)]);
+  const versions = [...asked].map(([name, version]) => [name, version ?? versionOf(name, tarballs)]);
   const dependencies = Object.fromEntries(versions);
   write(folder, "package.json", { name, private: true, ...manifest, dependencies });
 }
@@ -37,9 +37,9 @@ export function copy({ document, files }: Pick<Starter, "document" | "files">, f
   for (const [path, at] of Object.entries(files)) write(folder, path, code[at]);
 }
 
-/** The version that the workspace has. */
-export function versionOf(name: string): string {
-  return readManifest(join(root, "test/node_modules", name)).version;
+/** What a manifest says to install a package: its tarball, or the version that the workspace has. */
+export function versionOf(name: string, tarballs: Readonly<Record<string, string>>): string {
+  return tarballs[name] ?? readManifest(join(root, "test/node_modules", name)).version;
 }
 
 let count = 0;

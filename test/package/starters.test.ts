@@ -35,10 +35,8 @@ function layKit(tarballs: Readonly<Record<string, string>>): void {
   for (const name of copied.filter((one) => one !== "package-lock.json"))
     cpSync(join(kit, name), join(projectOf("deploy"), name), { recursive: true });
   const { dependencies, devDependencies, ...manifest } = readManifest(kit);
-  const versions = Object.keys({ ...dependencies, ...devDependencies }).map((name) => [
-    name,
-    tarballs[name] ?? versionOf(name),
-  ]);
+  const names = Object.keys({ ...dependencies, ...devDependencies });
+  const versions = names.map((name) => [name, versionOf(name, tarballs)]);
   write(projectOf("deploy"), "package.json", { ...manifest, dependencies: Object.fromEntries(versions) });
 }
 

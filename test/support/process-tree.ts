@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 const US_PER_TICK = 10_000;
 
-/** Processor time of a program and of all that it has started itself, microseconds; told in steps of 10 ms. Linux tells it, others do not: 0. */
+/** Processor time of a program and of all that it has started itself, microseconds, in steps of 10 ms. Only Linux tells it: elsewhere 0. */
 export function cpuUsOf(pid: number): number {
   // Those that have ended count with the one that started them.
   const own = ticksOf(pid, 4);

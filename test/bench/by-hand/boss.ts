@@ -1,10 +1,7 @@
 /** By hand on PostgreSQL: an insert against copies and the job in one transaction, workers of pg-boss. */
-import { createPublicKey } from "node:crypto";
-import express from "express";
 import pg from "pg";
 import PgBoss from "pg-boss";
-import { HOST, listening, PATHS } from "../child/framework.ts";
-import { callbackReader } from "../child/inline.ts";
+import { verifying } from "./route.ts";
 import type { OpenShop } from "./shop.ts";
 import { CONCURRENCY } from "./ways.ts";
 
@@ -26,29 +23,19 @@ export const openBoss: OpenShop = async ({ publicKey, url }, handle) => {
     await Promise.all(Array.from({ length: CONCURRENCY }, lane));
   });
 
-  const readCallback = callbackReader(createPublicKey(publicKey));
-  const app = express();
-  app.post(PATHS.rsa, express.raw({ type: "application/json" }), async (request, response) => {
-    const event = readCallback(request.body.toString("utf8"));
-    if (event === null) {
-      response.status(401).json({ error: "invalid signature" });
-      return;
-    }
-    const client = await pool.connect();
-    try {
-      await client.query("BEGIN");
-      const id = `${event.payTxnId}:${event.status}`;
-      const { rowCount } = await client.query("INSERT INTO seen VALUES ($1) ON CONFLICT DO NOTHING", [id]);
-      const db = { executeSql: (text: string, values: unknown[]) => client.query(text, values) };
-      if (rowCount === 1) await boss.send(QUEUE, event, { db });
-      await client.query("COMMIT");
-    } finally {
-      client.release();
-    }
-    response.status(200).json({ received: true });
-  });
   return {
-    server: await listening(app.listen(0, HOST)),
+    server: await verifying(publicKey, async ({ id, fields }) => {
+      const client = await pool.connect();
+      try {
+        await client.query("BEGIN");
+        const { rowCount } = await client.query("INSERT INTO seen VALUES ($1) ON CONFLICT DO NOTHING", [id]);
+        const db = { executeSql: (text: string, values: unknown[]) => client.query(text, values) };
+        if (rowCount === 1) await boss.send(QUEUE, fields, { db });
+        await client.query("COMMIT");
+      } finally {
+        client.release();
+      }
+    }),
     async recorded() {
       while ((await unfinished(pool)) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     },

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestKeys, type SignedDelivery } from "@payhooks/core/testing";
-import { type MariadbServer, startMariadb } from "../../effects/mariadb-server.ts";
+import { startMariadb } from "../../effects/mariadb-server.ts";
 import { PostgresServer } from "../../faults/harness/postgres-server.ts";
 import { RedisServer } from "../../faults/harness/redis-server.ts";
 import type { Scope } from "../../faults/harness/scope.ts";
@@ -16,7 +16,7 @@ import { orderOf } from "../rounds.ts";
 import { buildPrograms } from "../server.ts";
 import { estimate } from "../statistics.ts";
 import { goalFigures, type Samples } from "./goals.ts";
-import { type Merchant, type Sample, startMerchant } from "./merchant-process.ts";
+import { type Database, type Merchant, type Sample, startMerchant } from "./merchant-process.ts";
 import { handlerTables } from "./report.ts";
 import { type ByHandResults, type HandlerFigures, writeByHand } from "./results.ts";
 import { SERVER_OF, type ServerKind, WAYS, type Way } from "./ways.ts";
@@ -76,9 +76,7 @@ export async function compareByHand(scope: Scope, quick: boolean): Promise<void>
 }
 
 /** As they are installed, and with a disk that is waited for. Redis has its append-only file, flushed every second. */
-const SERVERS: Readonly<
-  Record<ServerKind, (scope: Scope) => Promise<RedisServer | PostgresServer | MariadbServer>>
-> = {
+const SERVERS: Readonly<Record<ServerKind, (scope: Scope) => Promise<Database>>> = {
   Redis: (scope) => RedisServer.start(scope, { aof: "everysec" }),
   PostgreSQL: (scope) => PostgresServer.start(scope, { settings: ["fsync=on"] }),
   MariaDB: async (scope) => scope.add(await startMariadb(), (one) => one.stop()),
@@ -94,18 +92,9 @@ export async function startMerchants(scope: Scope, publicKey: string): Promise<M
     const server = kind === undefined ? null : await SERVERS[kind](scope);
     return startMerchant(scope, program, { way, publicKey, file, url: server?.url ?? "" }, server);
   };
-  return {
-    check: await start("check"),
-    queue: await start("queue"),
-    graphile: await start("graphile"),
-    boss: await start("boss"),
-    table: await start("table"),
-    memory: await start("memory"),
-    sqlite: await start("sqlite"),
-    redis: await start("redis"),
-    postgres: await start("postgres"),
-    mysql: await start("mysql"),
-  };
+  const started: [Way, Merchant][] = [];
+  for (const way of WAYS) started.push([way, await start(way)]);
+  return Object.fromEntries(started) as Merchants;
 }
 
 /** Rounds: every way in turn, so that all of them get the same of a machine that does other things too. */
@@ -114,18 +103,7 @@ async function measure(
   { handlerMs, events, warmUpRounds, rounds, budgetMs }: Plan,
   deliveries: readonly SignedDelivery[],
 ): Promise<Samples> {
-  const samples: Record<Way, Sample[]> = {
-    check: [],
-    queue: [],
-    graphile: [],
-    boss: [],
-    table: [],
-    memory: [],
-    sqlite: [],
-    redis: [],
-    postgres: [],
-    mysql: [],
-  };
+  const samples = Object.fromEntries(WAYS.map((way) => [way, []])) as unknown as Record<Way, Sample[]>;
   let end = Number.POSITIVE_INFINITY;
   for (let round = 0; round < warmUpRounds + rounds; round++) {
     if (round === warmUpRounds) end = performance.now() + budgetMs;

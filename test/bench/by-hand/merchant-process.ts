@@ -25,17 +25,18 @@ export interface Merchant {
   take(deliveries: readonly SignedDelivery[], handlerMs: number): Promise<Sample>;
 }
 
+/** A database of the merchant's own. */
+export type Database = RedisServer | PostgresServer | MariadbServer;
+
 /** Deliveries under way to one server at one time. */
 const IN_FLIGHT = 64;
 
-type Server = RedisServer | PostgresServer | MariadbServer;
-
-/** @param server the merchant's own, or null. */
+/** @param database null where the way has none */
 export async function startMerchant(
   scope: Scope,
   program: string,
   setup: Setup,
-  server: Server | null,
+  database: Database | null,
 ): Promise<Merchant> {
   const child = fork(program, [JSON.stringify(setup)], {
     // None of this process's own: a merchant runs plain JavaScript.
@@ -60,7 +61,7 @@ export async function startMerchant(
   return {
     node,
     async take(deliveries, handlerMs) {
-      const serverBefore = await cpuUsOf(server);
+      const serverBefore = await cpuUsOf(database);
       child.send({ events: deliveries.length, handlerMs } satisfies Turn);
       await told("begun");
       const startedAt = performance.now();
@@ -72,7 +73,7 @@ export async function startMerchant(
       const events = deliveries.length;
       return {
         cpuUs: cpuUs / events,
-        serverCpuUs: ((await cpuUsOf(server)) - serverBefore) / events,
+        serverCpuUs: ((await cpuUsOf(database)) - serverBefore) / events,
         perSecond: (events / ms) * 1_000,
       };
     },
@@ -80,10 +81,10 @@ export async function startMerchant(
 }
 
 /** The processor time of a server so far, with all its threads. */
-async function cpuUsOf(server: Server | null): Promise<number> {
-  if (server === null) return 0;
-  if ("cpuUs" in server) return server.cpuUs();
-  const text = String(await server.tell("INFO", "cpu"));
+async function cpuUsOf(database: Database | null): Promise<number> {
+  if (database === null) return 0;
+  if ("cpuUs" in database) return database.cpuUs();
+  const text = String(await database.tell("INFO", "cpu"));
   const seconds = (field: string): number => Number(new RegExp(`^${field}:([\\d.]+)`, "m").exec(text)?.[1]);
   return 1e6 * (seconds("used_cpu_user") + seconds("used_cpu_sys"));
 }

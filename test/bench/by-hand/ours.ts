@@ -8,9 +8,7 @@ import { sqliteInbox } from "@payhooks/core/sqlite";
 import { onExpress } from "../child/express.ts";
 import { PATHS } from "../child/framework.ts";
 import type { OpenShop } from "./shop.ts";
-import { CONCURRENCY, type Setup, type Way } from "./ways.ts";
-
-type OurWay = Exclude<Way, "check" | "queue" | "graphile" | "boss" | "table">;
+import { CONCURRENCY, type OurWay, type Setup } from "./ways.ts";
 
 const INBOXES: Readonly<Record<OurWay, (setup: Setup) => ReceiverOptions["inbox"]>> = {
   memory: () => memoryInbox(),

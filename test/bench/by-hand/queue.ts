@@ -2,13 +2,10 @@
  * What is written by hand so that no event is lost or repeated: verify, `SET NX` against copies, a queue for the rest.
  * (A process that dies between the two has lost its event: Redis knows it, so that the next copy is not queued either.)
  */
-import { createPublicKey } from "node:crypto";
 import { once } from "node:events";
 import { Queue, Worker } from "bullmq";
-import express from "express";
 import { Redis } from "ioredis";
-import { HOST, listening, PATHS } from "../child/framework.ts";
-import { callbackReader } from "../child/inline.ts";
+import { verifying } from "./route.ts";
 import type { OpenShop } from "./shop.ts";
 import { CONCURRENCY } from "./ways.ts";
 
@@ -37,23 +34,12 @@ export const openQueue: OpenShop = async ({ publicKey, url }, handle) => {
   );
   worker.on("completed", () => completed++);
 
-  const readCallback = callbackReader(createPublicKey(publicKey));
-  const app = express();
-  app.post(PATHS.rsa, express.raw({ type: "application/json" }), async (request, response) => {
-    const event = readCallback(request.body.toString("utf8"));
-    if (event === null) {
-      response.status(401).json({ error: "invalid signature" });
-      return;
-    }
-    const seen = `callback:${event.payTxnId}:${event.status}`;
-    if ((await connection.set(seen, "1", "EX", KEPT_SECONDS, "NX")) === "OK") {
-      await queue.add(String(event.event), event);
-    }
-    response.status(200).json({ received: true });
-  });
-
   return {
-    server: await listening(app.listen(0, HOST)),
+    server: await verifying(publicKey, async ({ id, fields }) => {
+      if ((await connection.set(`callback:${id}`, "1", "EX", KEPT_SECONDS, "NX")) === "OK") {
+        await queue.add(String(fields.event), fields);
+      }
+    }),
     async recorded() {
       while (completed < begun) await once(worker, "completed");
     },

@@ -2,7 +2,7 @@
 import { barChart } from "../bars.ts";
 import { figureOf, intervalOf, table } from "../table.ts";
 import type { ByHandResults, HandlerFigures } from "./results.ts";
-import { BY_HAND, CONCURRENCY, NAMES, WAYS } from "./ways.ts";
+import { CONCURRENCY, NAMES, OURS, WAYS } from "./ways.ts";
 
 const titleOf = ({ handlerMs }: Pick<HandlerFigures, "handlerMs">): string =>
   handlerMs === 0 ? "handlers that do nothing" : `handlers of ${handlerMs} ms`;
@@ -44,7 +44,7 @@ export function byHandChart({ node, handlers }: Pick<ByHandResults, "node" | "ha
       title: titleOf(figures),
       bars: figures.ways.map(({ way, cpuUs, serverCpuUs }) => ({
         label: NAMES[way],
-        isOurs: !BY_HAND.has(way),
+        isOurs: OURS.some((ours) => ours === way),
         cpuUs,
         besideUs: serverCpuUs,
       })),
@@ -97,8 +97,8 @@ The programs are in \`test/bench/by-hand\`. At most ${CONCURRENCY} handlers run 
 
 const READING = `- 64 payment callbacks (RSA, 778 bytes) are in flight, sent by another process, which may sleep.
 - Each way has a process of its own. Those with a database also have a server of their own: Redis with an append-only
-  file that is flushed every second, PostgreSQL and MariaDB as they are installed. In every round each way takes the same 2,000 events (800 with
-  handlers of 50 ms), in an order that changes from round to round.
+  file that is flushed every second, PostgreSQL and MariaDB as they are installed. In every round each way takes the same 2,000
+  events (800 with handlers of 50 ms), in an order that changes from round to round.
 - "Process" is the processor time of the process, from the first delivery until 50 ms after the end of the last handler is
   recorded. "Server" is what Redis says of itself, or what the system says of the processes of the others. Events per second
   count until the end of the last handler is recorded.`;

@@ -1,10 +1,7 @@
 /** By hand on MySQL or MariaDB: one table recognises copies and is the queue, and a worker takes rows that nobody has locked. */
-import { createPublicKey } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import express from "express";
 import { createPool, type RowDataPacket } from "mysql2/promise";
-import { HOST, listening, PATHS } from "../child/framework.ts";
-import { callbackReader } from "../child/inline.ts";
+import { verifying } from "./route.ts";
 import type { OpenShop } from "./shop.ts";
 import { CONCURRENCY } from "./ways.ts";
 
@@ -49,22 +46,10 @@ export const openTable: OpenShop = async ({ publicKey, url }, handle) => {
     for (;;) if ((await handleSome()) === 0) await pause(POLL_MS);
   })();
 
-  const readCallback = callbackReader(createPublicKey(publicKey));
-  const app = express();
-  app.post(PATHS.rsa, express.raw({ type: "application/json" }), async (request, response) => {
-    const event = readCallback(request.body.toString("utf8"));
-    if (event === null) {
-      response.status(401).json({ error: "invalid signature" });
-      return;
-    }
-    await pool.execute("INSERT IGNORE INTO callbacks (id, body) VALUES (?, ?)", [
-      `${event.payTxnId}:${event.status}`,
-      JSON.stringify(event),
-    ]);
-    response.status(200).json({ received: true });
-  });
   return {
-    server: await listening(app.listen(0, HOST)),
+    server: await verifying(publicKey, ({ id, fields }) =>
+      pool.execute("INSERT IGNORE INTO callbacks (id, body) VALUES (?, ?)", [id, JSON.stringify(fields)]),
+    ),
     async recorded() {
       const waiting = "SELECT 1 FROM callbacks WHERE done = 0 LIMIT 1";
       while ((await pool.query<RowDataPacket[]>(waiting))[0].length > 0) await pause(1);

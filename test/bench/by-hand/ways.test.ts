@@ -32,7 +32,7 @@ describe("a merchant's process", () => {
     expect(slower.perSecond).toBeLessThan(mostPerSecond * 1.1);
   });
 
-  it.each([...BY_HAND])("refuses what is not signed by the service: %s", async (way) => {
+  it.each(BY_HAND)("refuses what is not signed by the service: %s", async (way) => {
     const stranger = await signedDeliveries("rsa", 1, { ...createTestKeys(), secret: "" });
     await expect(merchants[way].take(stranger, 0)).rejects.toThrow("answered 401");
   });

@@ -79,10 +79,11 @@ class Otel implements Instrumentation {
     const sink = this.#meters();
     const parent = context.active();
     const span = this.#startAccept(flow, header, parent);
-    if (sink === null && isOfNoTrace(span)) return null;
+    const kept = isOfNoTrace(span) ? null : keptTrace(span.spanContext());
+    if (sink === null && kept === null) return null;
     const began = sink === null ? 0 : performance.now();
     return {
-      trace: isOfNoTrace(span) ? null : keptTrace(span.spanContext()),
+      trace: kept,
       run: (call) => context.with(trace.setSpan(parent, span), call),
       end: (end) => {
         if (sink !== null) measureDelivery(sink, flow, end, (performance.now() - began) / 1_000);

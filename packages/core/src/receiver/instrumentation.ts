@@ -116,17 +116,13 @@ export function guarded(given: Instrumentation, failed: (error: unknown) => void
       return otherwise;
     }
   }
+  const observed = <End>(made: Observation<End> | null): Observation<End> | null =>
+    made === null ? null : new Guarded(made, failed);
   return {
     attach: (receiver) => attempt(() => given.attach(receiver), undefined),
     noticed: (happening) => attempt(() => given.noticed(happening), undefined),
-    delivery: (facts) => {
-      const made = attempt(() => given.delivery(facts), null);
-      return made && new Guarded(made, failed);
-    },
-    handler: (facts) => {
-      const made = attempt(() => given.handler(facts), null);
-      return made && new Guarded(made, failed);
-    },
+    delivery: (facts) => attempt(() => observed(given.delivery(facts)), null),
+    handler: (facts) => attempt(() => observed(given.handler(facts)), null),
     ended: (facts) => attempt(() => given.ended(facts), undefined),
   };
 }

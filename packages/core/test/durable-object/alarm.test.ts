@@ -12,7 +12,9 @@ import {
 } from "@payhooks/core/testing";
 import Database from "libsql";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { silent } from "../../../../test/support/silent.ts";
 import { newSeed, seededRandom } from "../../src/testing/store/random.ts";
+import { deliveryOf } from "../receiving.ts";
 
 const keys = createTestKeys();
 const LEASE_MS = 30_000;
@@ -71,7 +73,6 @@ function countingClock(): FakeClock & { timers(): number } {
     timers: () => waiting,
     after(ms, callback) {
       waiting++;
-      if (process.env.TRACE) console.log(ms, new Error().stack);
       let isOver = false;
       const over = (): void => {
         if (!isOver) waiting--;
@@ -98,26 +99,27 @@ function objectOn(storage: Storage, clock: FakeClock, onDeposit: OnDeposit) {
     inbox: durableObjectInbox(storage, { leaseMs: LEASE_MS, clock }),
     run: "after-response",
     clock,
-    logger: { info() {}, warn() {}, error() {} },
+    logger: silent,
   });
   receiver.onDeposit(async ({ referenceId }, { attempt }) => onDeposit(referenceId, attempt));
   receiver.ignore("WITHDRAWAL");
+  /** Resolves when the answer is there. The work that it leaves behind is given to `after`. */
+  async function deliver(
+    referenceId: string,
+    after: (work: Promise<unknown>) => void = () => {},
+  ): Promise<void> {
+    const fields = callbackFields({ referenceId }, clock.now());
+    const delivery = deliveryOf(signPaymentCallback(fields, keys.privateKey));
+    expect((await receiver.payments.receive({ ...delivery, waitUntil: after })).status).toBe(200);
+  }
   return {
     receiver,
-    /** Resolves when the answer is there. The work that it leaves behind is given to `after`. */
-    async deliver(referenceId: string, after: (work: Promise<unknown>) => void = () => {}): Promise<void> {
-      const { headers, rawBody } = signPaymentCallback(
-        callbackFields({ referenceId, timestamp: new Date(clock.now()).toISOString() }),
-        keys.privateKey,
-      );
-      const delivery = {
-        method: "POST",
-        url: "/",
-        headers: { get: (name: string) => headers[name] ?? null },
-        rawBody,
-        waitUntil: after,
-      };
-      expect((await receiver.payments.receive(delivery)).status).toBe(200);
+    deliver,
+    /** Resolves when the work that the answer leaves behind has ended too. */
+    async deliverAndRun(referenceId: string): Promise<void> {
+      const work: Promise<unknown>[] = [];
+      await deliver(referenceId, (after) => work.push(after));
+      await Promise.all(work);
     },
   };
 }
@@ -163,9 +165,7 @@ describe("the alarm of an object", () => {
     for (let step = 0; step < 150; step++) {
       const dice = random();
       if (dice < 0.4) {
-        const work: Promise<unknown>[] = [];
-        await object.deliver(`order-${step}`, (after) => work.push(after));
-        await Promise.all(work);
+        await object.deliverAndRun(`order-${step}`);
       } else if (dice < 0.7) await clock.advance(Math.ceil(random() * 40_000));
       else if (dice < 0.8) object = make();
       else if (storage.alarm !== null) {
@@ -183,12 +183,10 @@ describe("the alarm of an object", () => {
 
   it("is set again by what it runs, if it came a little too early for the object's clock", async () => {
     const [storage, clock] = [newStorage(), countingClock()];
-    const { deliver, receiver } = objectOn(storage, clock, (_reference, attempt) => {
+    const { deliverAndRun, receiver } = objectOn(storage, clock, (_reference, attempt) => {
       if (attempt === 1) throw new RetryAfter(60_000);
     });
-    const work: Promise<unknown>[] = [];
-    await deliver("order-1", (after) => work.push(after));
-    await Promise.all(work);
+    await deliverAndRun("order-1");
     const at = storage.alarm;
     await clock.advance(59_000);
     storage.alarm = null;
@@ -220,12 +218,10 @@ describe("the alarm of an object", () => {
 
   it("is the only thing that waits: no timer keeps the object awake", async () => {
     const [storage, clock] = [newStorage(), countingClock()];
-    const { deliver, receiver } = objectOn(storage, clock, (_reference, attempt) => {
+    const { deliverAndRun, receiver } = objectOn(storage, clock, (_reference, attempt) => {
       if (attempt === 1) throw new RetryAfter(60_000);
     });
-    const work: Promise<unknown>[] = [];
-    await deliver("order-1", (after) => work.push(after));
-    await Promise.all(work);
+    await deliverAndRun("order-1");
     expect(clock.timers()).toBe(0);
     await clock.advance(60_000);
     await workAtAlarm(receiver, storage);
@@ -239,7 +235,7 @@ describe("the alarm of an object", () => {
     const receiver = createReceiver({
       payments: { publicKey: keys.publicKey },
       inbox: durableObjectInbox(storage),
-      logger: { info() {}, warn() {}, error() {} },
+      logger: silent,
     });
     const before = Date.now();
     await workAtAlarm(receiver, storage);
