@@ -215,9 +215,11 @@ it("an instrumentation that throws changes nothing for the delivery and its hand
     throw new Error("out of order");
   };
   const broken = { trace: null, run: fails, end: fails };
+  const nothing = (): never => undefined as never;
   const faults: readonly Instrumentation[] = [
     { attach: fails, noticed: fails, delivery: fails, handler: fails, ended: fails },
     { attach: fails, noticed: fails, delivery: () => broken, handler: () => broken, ended: fails },
+    { attach: fails, noticed: fails, delivery: nothing, handler: nothing, ended: fails },
   ];
   for (const instrumentation of faults) {
     const { reply, ran } = await deliver({ instrumentation });
