@@ -26,7 +26,8 @@ export type Variant =
 export type InboxConfig =
   | {
       readonly kind: "redis";
-      readonly target: string | { readonly sentinel: number };
+      /** An address, or the port of a Sentinel or of a node of a cluster. */
+      readonly target: string | { readonly sentinel: number } | { readonly cluster: number };
       readonly replicas?: number;
     }
   | { readonly kind: "postgres"; readonly target: string; readonly pooled?: boolean }

@@ -7,7 +7,7 @@ import { mysqlStore } from "@payhooks/core/mysql";
 import { postgresStore } from "@payhooks/core/postgres";
 import { type RedisTarget, redisStore } from "@payhooks/core/redis";
 import { type SqliteHandle, sqliteStore } from "@payhooks/core/sqlite";
-import { Redis } from "ioredis";
+import { Cluster, Redis } from "ioredis";
 import { silent } from "../../support/silent.ts";
 import type { ChildConfig, InboxConfig } from "./child-config.ts";
 import { withKillDuring } from "./kill-during.ts";
@@ -56,6 +56,8 @@ export function openInbox(inbox: InboxConfig): Inbox {
 
 function targetOf({ target }: RedisConfig): RedisTarget {
   if (typeof target === "string") return target;
+  if ("cluster" in target)
+    return new Cluster([{ host: "127.0.0.1", port: target.cluster }], { lazyConnect: true });
   return new Redis({
     sentinels: [{ host: "127.0.0.1", port: target.sentinel }],
     name: "payhooks",
