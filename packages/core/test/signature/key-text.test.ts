@@ -300,6 +300,9 @@ describe("a webhook secret as people paste it", () => {
     ["a sentence", "correct horse battery staple"],
     ["signs of every kind", "a$b{c}<d>%e%\\f'g\"h=i"],
     ["a word that a placeholder begins with", "undefined-0123456789"],
+    ["braces in front", "{0123456789}abcdef"],
+    ["braces behind", "0123456789{abcdef}"],
+    ["the line of an .env file behind something else", "0123456789 PAY_SECRET=abcdef"],
   ])("is used as it is: %s", (_, text) => {
     expect(importSecrets(text)[0]?.key.export()).toEqual(Buffer.from(text));
   });
