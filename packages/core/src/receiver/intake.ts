@@ -11,13 +11,13 @@ import {
   RECEIVED,
   type Reply,
 } from "../protocol/delivery.ts";
-import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "../protocol/errors.ts";
+import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import { describeError, originOf } from "../protocol/foreign-error.ts";
 import { currentContext } from "../time/async-context.ts";
 import { isPending } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
-import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
+import { Deadline, TIME_IS_UP, withinTime } from "../time/deadline.ts";
 import { type Environment, ON_WORKERS } from "../time/environment.ts";
 import { type Course, endOf, newCourse } from "./course.ts";
 import type { Endpoint, ReceiveOptions } from "./endpoint.ts";
@@ -371,18 +371,32 @@ export class Intake {
     delivery.waitUntil?.(work);
   }
 
-  /** Calls `notifyWorker` for an event that was stored and not begun, and so waits for another process. */
+  /**
+   * Calls `notifyWorker` for an event that was stored and not begun, and so waits for another process. A platform waits for the call
+   * before it sends the answer, so the call has a time limit.
+   */
   notifyWorker({ begun, outcome, eventId }: Accepted, waitUntil: (work: Promise<unknown>) => void): void {
-    const { settings, notices } = this.#parts;
-    const { notifyWorker } = settings;
+    const { settings, notices, environment } = this.#parts;
+    const { notifyWorker, acceptTimeoutMs } = settings;
     const isStored = outcome === "new" || outcome === "progress" || outcome === "held";
     if (notifyWorker === undefined || begun || !isStored) return;
-    // If it throws or rejects, the event is still stored, and a worker finds it.
-    const telling = new Promise<void>((resolve) => resolve(notifyWorker(eventId))).catch((error: unknown) =>
-      notices.post(inboxError("notifyWorker", error)),
+    const telling = withinTime(environment, acceptTimeoutMs, async () => notifyWorker(eventId));
+    // Whatever it does, the event is stored, and a worker finds it.
+    const told = telling.catch((error: unknown) =>
+      notices.post(inboxError("notifyWorker", error === TIME_IS_UP ? notifyTimedOut() : error)),
     );
-    waitUntil(telling);
+    waitUntil(told);
   }
+}
+
+function notifyTimedOut(): PayhooksError {
+  return new PayhooksError(
+    "ERR_ACCEPT_TIMEOUT",
+    "notifyWorker has not ended within limits.acceptTimeoutMs.",
+    {
+      fix: "Is its queue away? The event is stored, and a worker finds it without a hint.",
+    },
+  );
 }
 
 /** Names a resolver that fails. When the time for the delivery is up, that is passed on as it is. */

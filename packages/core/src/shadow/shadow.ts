@@ -139,8 +139,10 @@ export function shadow<Mounted extends AnyReceiver>(
   }
 
   async function delivered(flow: FlowName, given: ShadowDelivery, old: unknown): Promise<void> {
+    // Somebody has to wait for it, even if the flow is off.
+    const answered = answerOf(old);
     const endpoint = endpointOf(receiver, flow);
-    const [{ end, verified }, answer] = await Promise.all([received(endpoint, given), answerOf(old)]);
+    const [{ end, verified }, answer] = await Promise.all([received(endpoint, given), answered]);
     // An event that is held for what was signed is found by its eventId alone.
     const event = verified === null || verified.rank === null ? null : eventIn(verified);
     const { outcome, status, code, reason, eventId } = end;

@@ -192,7 +192,9 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
       sendsOnce: made.sendsOnce,
       unhandled: made.unhandled,
       challenge(url) {
-        const query = new URLSearchParams(pathOf(url).split("?")[1] ?? "");
+        const path = pathOf(url);
+        const at = path.indexOf("?");
+        const query = new URLSearchParams(at < 0 ? "" : path.slice(at));
         let text: string | null;
         try {
           text = made.challenge?.({ query }) ?? null;

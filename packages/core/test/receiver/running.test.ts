@@ -35,6 +35,7 @@ async function start(options: Partial<ReceiverOptions> = {}) {
   await receiver.start();
   return {
     receiver,
+    clock,
     ran,
     notices,
     async send(payTxnId: string) {
@@ -154,6 +155,28 @@ describe("notifyWorker", () => {
     );
     await t.receiver.work();
     expect(t.ran).toEqual(["a"]);
+    await t.receiver.close();
+  });
+
+  it("holds up no platform when it never settles: the event is stored, and found by work", async () => {
+    const t = await start({ run: "elsewhere", notifyWorker: () => new Promise(() => {}) });
+    const fields = callbackFields({ payTxnId: "a" }, t.clock.now());
+    const waits: Promise<unknown>[] = [];
+    const { status } = await t.receiver.payments.receive({
+      ...deliveryOf(signPaymentCallback(fields, keys.privateKey)),
+      waitUntil: (work) => waits.push(work),
+    });
+    expect([status, waits.length]).toEqual([200, 1]);
+    const ingested = t.receiver.payments.ingest(lookup("b"));
+    await settle();
+    await t.clock.advance(2_000);
+    await Promise.all([...waits, ingested]);
+    const error = expect.stringContaining("acceptTimeoutMs");
+    expect(t.notices).toContainEqual(
+      expect.objectContaining({ type: "inbox-error", during: "notifyWorker", error }),
+    );
+    await t.receiver.work();
+    expect(t.ran.sort()).toEqual(["a", "b"]);
     await t.receiver.close();
   });
 

@@ -378,6 +378,24 @@ describe("the set-up", () => {
   });
 });
 
+it("an old receiver that fails beside a flow that is off is no unhandled rejection", async () => {
+  const receiver = createReceiver({
+    payments: { publicKey: keys.publicKey },
+    run: "elsewhere",
+    logger: silent,
+  });
+  const beside = shadow(receiver, { journal: () => {} }) as Shadow;
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+  process.on("unhandledRejection", note);
+  onTestFinished(() => void process.off("unhandledRejection", note));
+  const { rawBody, headers } = callback("x");
+  const delivery = { rawBody, headers: { get: (name: string) => headers[name] ?? null } };
+  await beside.delivered("connect", delivery as never, Promise.reject(new Error("the old one is away")));
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(unhandled).toEqual([]);
+});
+
 describe("markHandled", () => {
   it("refuses what is no event of its flow, and a tenant that cannot be right", async () => {
     const { receiver } = inTheShadow();

@@ -428,6 +428,8 @@ describe("answers", () => {
       "x-content-type-options": "nosniff",
       "cache-control": "no-store",
     });
+    const asked = await post({ body: "", method: "GET", url: "/hook?hub.challenge=who?&hub.mode=subscribe" });
+    expect(asked).toMatchObject({ status: 200, body: "who?" });
     expect((await post({ body: "", method: "GET", url: "/" })).status).toBe(405);
     expect(
       (await post({ body: "", method: "GET", url: `/?hub.challenge=${"x".repeat(1_025)}` })).status,
