@@ -103,6 +103,30 @@ it("a scrape route has the metrics of OpenTelemetry's exporter for Prometheus, w
   expect(scraped).not.toMatch(/plain|turned down|put off|forged/);
 });
 
+it("an SDK that is registered after the receiver's first notices still gets its metrics", async () => {
+  const instrumentation = otel();
+  const receiver = createReceiver({
+    payments: { publicKey },
+    inbox: memoryInbox(),
+    logger: silent,
+    instrumentation,
+  });
+  const notices: string[] = [];
+  // No handler for withdrawals, which the start tells.
+  receiver.onDeposit(() => {}).observe(({ type }) => notices.push(type));
+  await receiver.start();
+  await expect.poll(() => notices).not.toEqual([]);
+  const exporter = new PrometheusExporter({ preventServerStart: true });
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [exporter] }));
+  onTestFinished(() => metrics.disable());
+  await receiver.payments.receive(deliveryOf(signPaymentCallback(callbackFields({}), privateKey)));
+  const { resourceMetrics } = await exporter.collect();
+  expect(countsIn(new PrometheusSerializer().serialize(resourceMetrics))).toContainEqual(
+    expect.stringMatching(/^messaging_client_consumed_messages_total .*payhooks_outcome="new".* 1$/),
+  );
+  await receiver.close();
+});
+
 it("a scrape route is answered by what Prometheus can read, and says so", async () => {
   const own = prometheusMetrics();
   let type: string | null = null;

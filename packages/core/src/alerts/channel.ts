@@ -1,5 +1,6 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
+import type { Clock } from "../time/clock.ts";
 import type { AlertMessage } from "./message.ts";
 
 /** A way to a person. */
@@ -7,7 +8,7 @@ export interface AlertChannel {
   /** Tells it from the other channels, in the inbox as well: up to 32 lowercase letters, digits and `-`. */
   readonly name: string;
   /**
-   * Sends a message. A message that is sent again, since nobody knows whether it arrived, has the same `id`.
+   * Sends a message within five seconds, after which `signal` aborts. A message that is sent again, since nobody knows whether it arrived, has the same `id`.
    * @throws AlertNotSent if nobody got it. Any other error counts as one that may pass.
    */
   send(message: AlertMessage, signal: AbortSignal): Promise<void>;
@@ -15,6 +16,9 @@ export interface AlertChannel {
 
 /** The inbox keeps a state for each channel, and has room for so many. */
 const MAX_CHANNELS = 5;
+
+/** How long a channel has for one message. */
+const SEND_MS = 5_000;
 
 /** A message was not sent. */
 export class AlertNotSent extends Error {
@@ -29,6 +33,36 @@ export class AlertNotSent extends Error {
     this.mayPass = mayPass;
     this.retryAfterMs = retryAfterMs;
   }
+}
+
+/**
+ * Sends a message. A channel may never answer, and may not heed its signal. So nobody waits for it once its time is up, or `stopping`
+ * aborts.
+ *
+ * @throws AlertNotSent then, or whatever the channel throws.
+ */
+export function sendInTime(
+  channel: AlertChannel,
+  message: AlertMessage,
+  clock: Clock,
+  stopping: AbortSignal,
+): Promise<void> {
+  const late = new AbortController();
+  return new Promise<void>((resolve, reject) => {
+    const giveUp = (why: string): void => {
+      late.abort();
+      reject(new AlertNotSent(why, true));
+    };
+    const stop = (): void => giveUp("the sender was stopped");
+    const cancel = clock.after(SEND_MS, () => giveUp(`no answer within ${SEND_MS / 1_000} s`));
+    stopping.addEventListener("abort", stop);
+    late.signal.addEventListener("abort", () => stopping.removeEventListener("abort", stop));
+    const sending = (async () => channel.send(message, late.signal))();
+    sending.then(resolve, reject).finally(() => {
+      cancel();
+      stopping.removeEventListener("abort", stop);
+    });
+  });
 }
 
 /** Why a message was not sent, in words without a secret. */

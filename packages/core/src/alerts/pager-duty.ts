@@ -1,3 +1,4 @@
+import { checkNames } from "../protocol/check-names.ts";
 import { type AlertChannel, addressOf, postJson, textOf } from "./channel.ts";
 
 /** Options of {@link pagerDutyChannel}. */
@@ -20,11 +21,9 @@ export interface PagerDutyChannelOptions {
  * @throws PayhooksError `ERR_OPTION_MISSING` without a key, `ERR_OPTION_INVALID` for a `url` that is no address.
  * @example pagerDutyChannel({ routingKey: process.env.PAGERDUTY_KEY })
  */
-export function pagerDutyChannel({
-  routingKey,
-  url = "https://events.pagerduty.com/v2/enqueue",
-  name = "pagerduty",
-}: PagerDutyChannelOptions): AlertChannel {
+export function pagerDutyChannel(options: PagerDutyChannelOptions): AlertChannel {
+  checkNames("pagerDutyChannel", options, { routingKey: true, url: true, name: true });
+  const { routingKey, url = "https://events.pagerduty.com/v2/enqueue", name = "pagerduty" } = options;
   const address = addressOf("pagerDutyChannel.url", url);
   const key = textOf("pagerDutyChannel.routingKey", routingKey);
   return {

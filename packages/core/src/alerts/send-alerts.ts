@@ -13,7 +13,7 @@ import { checkTime } from "../protocol/check-number.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import type { AnyReceiver } from "../receiver/receiver.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
-import { type AlertChannel, AlertNotSent, channelsOf, whyNotSent } from "./channel.ts";
+import { type AlertChannel, AlertNotSent, channelsOf, sendInTime, whyNotSent } from "./channel.ts";
 import { type Due, Incidents } from "./incidents.ts";
 import { LOOKED_AT_MS, type Observed, observedIn, observedInCounts } from "./observed.ts";
 
@@ -27,7 +27,6 @@ const BUSY_MS = 5_000;
 const TAKE_OVER_MS = 75_000;
 /** So long after it lost the inbox, a process speaks for itself, since the one that should may be dead. */
 const SPEAK_ANYWAY_MS = 15 * 60_000;
-const SEND_MS = 5_000;
 /** In one look, a channel gets so many messages, so that the lease lasts. */
 const MAX_AT_ONCE = 6;
 
@@ -75,7 +74,7 @@ class Sender implements AlertSender {
   readonly #from: string;
   readonly #overdueMs: number;
   readonly #repeatMs: number;
-  readonly #onProblem: (problem: string) => void;
+  readonly #onProblem: (problem: string) => unknown;
   readonly #clock: Clock;
   readonly #me: string = randomUUID();
   readonly #stopping = new AbortController();
@@ -121,7 +120,7 @@ class Sender implements AlertSender {
     this.#from = from.slice(0, 60);
     this.#overdueMs = overdueMs;
     this.#repeatMs = repeatMs;
-    this.#onProblem = options.onProblem ?? ((problem) => console.warn(`payhooks: ${problem}`));
+    this.#onProblem = options.onProblem ?? onStderr;
     this.#clock = clock;
     this.#unobserve = receiver.observe((notice) => this.#observe(notice));
     this.#dueAt = clock.now() + SOON_MS;
@@ -217,7 +216,7 @@ class Sender implements AlertSender {
     if (this.#isReached) {
       this.#isReached = false;
       this.#changedAt = now;
-      this.#onProblem(`The inbox cannot be asked for incidents: ${describeError(error)}`);
+      this.#tellProblem(`The inbox cannot be asked for incidents: ${describeError(error)}`);
     }
     if (this.#known.by !== this.#me && now - this.#changedAt < SPEAK_ANYWAY_MS) return;
     // Nobody can see whether anything else is over.
@@ -244,26 +243,31 @@ class Sender implements AlertSender {
   async #send({ channel, message, sent, failed }: Due): Promise<void> {
     const to = this.#channels.get(channel);
     if (to === undefined || this.#stopping.signal.aborted) return;
-    const late = new AbortController();
-    const cancel = this.#clock.after(SEND_MS, () => late.abort());
     try {
-      await to.send(message, AbortSignal.any([late.signal, this.#stopping.signal]));
+      await sendInTime(to, message, this.#clock, this.#stopping.signal);
       sent();
     } catch (error) {
       const { mayPass, retryAfterMs } =
         error instanceof AlertNotSent ? error : { mayPass: true, retryAfterMs: null };
       if (failed(mayPass, retryAfterMs)) {
-        this.#onProblem(
+        this.#tellProblem(
           `${channel} did not take a message about ${message.incident}, which is given up: ${whyNotSent(error)}.`,
         );
       }
-    } finally {
-      cancel();
     }
+  }
+
+  /** If `onProblem` fails, the problem is on stderr, and alerts go on. */
+  #tellProblem(problem: string): void {
+    (async () => this.#onProblem(problem))().catch(() => onStderr(problem));
   }
 
   *#seen(): Iterable<Observed> {
     yield* this.#stalls.values();
     yield* this.#news.values();
   }
+}
+
+function onStderr(problem: string): void {
+  console.warn(`payhooks: ${problem}`);
 }

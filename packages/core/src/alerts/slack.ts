@@ -1,3 +1,4 @@
+import { checkNames } from "../protocol/check-names.ts";
 import { type AlertChannel, addressOf, postJson } from "./channel.ts";
 import type { AlertMessage } from "./message.ts";
 
@@ -11,13 +12,9 @@ const WORDS = { opened: "began", "going-on": "still going on", ended: "over", te
  * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is no address.
  * @example slackChannel({ url: process.env.SLACK_URL })
  */
-export function slackChannel({
-  url,
-  name = "slack",
-}: {
-  readonly url: string;
-  readonly name?: string;
-}): AlertChannel {
+export function slackChannel(options: { readonly url: string; readonly name?: string }): AlertChannel {
+  checkNames("slackChannel", options, { url: true, name: true });
+  const { url, name = "slack" } = options;
   const address = addressOf("slackChannel.url", url);
   return {
     name,

@@ -1,7 +1,6 @@
-import { type AlertChannel, channelsOf, whyNotSent } from "./channel.ts";
+import { systemClock } from "../time/clock.ts";
+import { type AlertChannel, channelsOf, sendInTime, whyNotSent } from "./channel.ts";
 import { KINDS } from "./message.ts";
-
-const LIMIT_MS = 10_000;
 
 /**
  * Sends a test through each channel, once. Resolves with what went wrong, by the channel's name; null where nothing did.
@@ -27,7 +26,8 @@ export async function testAlerts(
   } as const;
   const results = [...channelsOf(to).values()].map(async (channel) => {
     try {
-      await channel.send({ ...message, id: `test:${at.toString(36)}` }, AbortSignal.timeout(LIMIT_MS));
+      const one = { ...message, id: `test:${at.toString(36)}` };
+      await sendInTime(channel, one, systemClock, new AbortController().signal);
       return [channel.name, null] as const;
     } catch (error) {
       return [channel.name, whyNotSent(error)] as const;

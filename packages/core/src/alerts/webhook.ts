@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto";
+import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type AlertChannel, addressOf, postJson, textOf } from "./channel.ts";
 
@@ -18,7 +19,9 @@ export interface WebhookChannelOptions {
  * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is no address, or a secret of another form.
  * @example webhookChannel({ url: "https://ops.example/alerts", secret: process.env.ALERTS_SECRET })
  */
-export function webhookChannel({ url, secret, name = "webhook" }: WebhookChannelOptions): AlertChannel {
+export function webhookChannel(options: WebhookChannelOptions): AlertChannel {
+  checkNames("webhookChannel", options, { url: true, secret: true, name: true });
+  const { url, secret, name = "webhook" } = options;
   const address = addressOf("webhookChannel.url", url);
   const key = keyOf(textOf("webhookChannel.secret", secret));
   return {

@@ -49,35 +49,30 @@ export function measureHandler(
   sink.time("handlerDuration", seconds, attributes);
 }
 
-/** Counts what only notices tell. */
-export function measureNotice(sink: Sink, happening: Happening): void {
+/** A count of one. */
+type Counted = readonly [CounterName, Attributes];
+
+/** The count that only this notice tells; null if it is not counted. */
+export function countOf(happening: Happening): Counted | null {
   switch (happening.type) {
     case "held":
-      sink.count("held", {
-        ...SYSTEM,
-        "messaging.destination.name": happening.flow,
-        "payhooks.reason": happening.reason,
-      });
-      break;
+      return ["held", { ...ofFlow(happening), "payhooks.reason": happening.reason }];
     case "stale":
-      sink.count("stale", { ...SYSTEM, "messaging.destination.name": happening.flow });
-      break;
+      return ["stale", ofFlow(happening)];
     case "double-risk":
-      sink.count("doubleRisks", {
-        ...SYSTEM,
-        "messaging.destination.name": happening.flow,
-        "payhooks.why": happening.why,
-      });
-      break;
+      return ["doubleRisks", { ...ofFlow(happening), "payhooks.why": happening.why }];
     case "alert":
-      sink.count("alerts", {
-        ...SYSTEM,
-        "messaging.destination.name": happening.flow,
-        "payhooks.kind": happening.kind,
-        "error.type": happening.code,
-      });
-      break;
+      return [
+        "alerts",
+        { ...ofFlow(happening), "payhooks.kind": happening.kind, "error.type": happening.code },
+      ];
+    default:
+      return null;
   }
+}
+
+function ofFlow({ flow }: { readonly flow: FlowName }): Attributes {
+  return { ...SYSTEM, "messaging.destination.name": flow };
 }
 
 /** The counts of an inbox as values of the gauge `events`, by state. Unknown counts are left out. */

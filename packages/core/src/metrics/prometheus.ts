@@ -9,7 +9,7 @@ import type {
   Watched,
 } from "../receiver/instrumentation.ts";
 import { prometheusCounts } from "./counts.ts";
-import { measureDelivery, measureHandler, measureNotice } from "./measure.ts";
+import { countOf, measureDelivery, measureHandler } from "./measure.ts";
 import { SeriesSink } from "./series.ts";
 import { CONTENT_TYPE } from "./text.ts";
 
@@ -45,7 +45,8 @@ class Prometheus implements PrometheusMetrics {
   }
 
   noticed(happening: Happening): void {
-    measureNotice(this.#sink, happening);
+    const counted = countOf(happening);
+    if (counted !== null) this.#sink.count(...counted);
   }
 
   delivery({ flow }: DeliveryFacts): Observation<DeliveryEnd> {

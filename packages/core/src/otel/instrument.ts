@@ -9,7 +9,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import { measureDelivery, measureHandler, measureNotice, type Sink } from "../metrics/measure.ts";
+import { countOf, measureDelivery, measureHandler, type Sink } from "../metrics/measure.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type {
   DeliveryEnd,
@@ -71,8 +71,9 @@ class Otel implements Instrumentation {
   }
 
   noticed(happening: Parameters<Instrumentation["noticed"]>[0]): void {
-    const sink = this.#meters();
-    if (sink !== null) measureNotice(sink, happening);
+    const counted = countOf(happening);
+    // Others may come before the application has registered its SDK.
+    if (counted !== null) this.#meters()?.count(...counted);
   }
 
   delivery({ flow, header }: DeliveryFacts): Observation<DeliveryEnd> | null {

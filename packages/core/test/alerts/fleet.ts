@@ -58,13 +58,16 @@ export interface Process {
   readonly problems: string[];
 }
 
-/** Processes on one inbox, whose server can go away, and on one clock, which waits for messages on their way. */
+/**
+ * Processes on one inbox, whose server can go away, and on one clock, which waits for messages on their way, but not for those of a
+ * channel named `hangs`.
+ */
 export interface Fleet {
   readonly clock: FakeClock;
   isAway: boolean;
   /** True if the handler of deposits rejects them. */
   rejects: boolean;
-  start(channels: () => readonly AlertChannel[]): Promise<Process>;
+  start(channels: () => readonly AlertChannel[], onProblem?: (problem: string) => never): Promise<Process>;
 }
 
 export function fleet(): Fleet {
@@ -81,6 +84,7 @@ export function fleet(): Fleet {
   const counted = ({ name, send }: AlertChannel): AlertChannel => ({
     name,
     async send(message, signal) {
+      if (name === "hangs") return send(message, signal);
       underWay++;
       try {
         await send(message, signal);
@@ -93,7 +97,7 @@ export function fleet(): Fleet {
     clock,
     isAway: false,
     rejects: false,
-    async start(channels) {
+    async start(channels, onProblem) {
       const problems: string[] = [];
       const receiver = createReceiver({
         payments: { publicKey: keys.publicKey },
@@ -113,7 +117,10 @@ export function fleet(): Fleet {
         to: channels().map(counted),
         from: "shop <test>",
         clock,
-        onProblem: (problem) => problems.push(problem),
+        onProblem(problem) {
+          problems.push(problem);
+          onProblem?.(problem);
+        },
       });
       onTestFinished(async () => {
         await alerts.stop();

@@ -1,6 +1,7 @@
-import { pagerDutyChannel, sendAlerts, slackChannel } from "@payhooks/core/alerts";
+import { pagerDutyChannel, sendAlerts, slackChannel, webhookChannel } from "@payhooks/core/alerts";
 import { createTestKeys } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import { settle } from "../../src/testing/clock.ts";
 import { deliver, fleet, type Told, told } from "./fleet.ts";
 
 const texts = ({ got }: Told): readonly string[] =>
@@ -198,6 +199,50 @@ describe("alerts that reach a person", () => {
     await looking;
   });
 
+  it("of a channel that never answers, and heeds no signal, hold up no other channel and no stop", async () => {
+    const channel = await told();
+    const shop = fleet();
+    const hangs = { name: "hangs", send: () => new Promise<never>(() => {}) };
+    const one = await shop.start(() => [hangs, slackChannel({ url: channel.url })]);
+    shop.rejects = true;
+    await deliver(one, shop.clock);
+    await shop.clock.advance("30m");
+    expect(one.problems).toEqual([
+      "hangs did not take a message about held, which is given up: no answer within 5 s.",
+    ]);
+    expect(channel.got).toHaveLength(1);
+    const { events } = await one.receiver.events.list({ state: "held" });
+    for (const { eventId } of events)
+      await one.receiver.events.discard(eventId, { by: "amina", note: "test" });
+    await shop.clock.advance("5m");
+    expect(texts(channel).map((text) => text.slice(0, 2))).toEqual(["🔴", "🟢"]);
+    shop.rejects = true;
+    await deliver(one, shop.clock);
+    void one.alerts.look();
+    await settle();
+    await one.alerts.stop();
+  });
+
+  it("go on if whoever is told of a problem fails", async () => {
+    const [channel, refusing] = [await told(), await told()];
+    refusing.answer = { status: 404 };
+    const shop = fleet();
+    const channels = () => [
+      slackChannel({ url: refusing.url, name: "refuses" }),
+      slackChannel({ url: channel.url }),
+    ];
+    const one = await shop.start(channels, () => {
+      throw new Error("the logger is broken");
+    });
+    shop.rejects = true;
+    await deliver(one, shop.clock);
+    await shop.clock.advance("10m");
+    await deliver(one, shop.clock);
+    await shop.clock.advance("20m");
+    expect(one.problems[0]).toMatch(/^refuses did not take a message about held/);
+    expect(texts(channel).map((text) => text.slice(0, 2))).toEqual(["🔴", "🟠"]);
+  });
+
   it("need channels with names, and options that exist", async () => {
     const shop = fleet();
     const { receiver } = await shop.start(() => [slackChannel({ url: "https://hooks.example/a" })]);
@@ -209,5 +254,13 @@ describe("alerts that reach a person", () => {
     ];
     refused({ to: two }).toThrow(expect.objectContaining({ code: "ERR_OPTION_INVALID" }));
     refused({ to: two.slice(1), overdueMS: 1 }).toThrow('no option "overdueMS"');
+    const eu = { routingKey: "key-1", URL: "https://events.eu.pagerduty.com/v2/enqueue" } as never;
+    expect(() => pagerDutyChannel(eu)).toThrow('no option "URL"');
+    expect(() => slackChannel({ address: "https://hooks.example/a" } as never)).toThrow(
+      'no option "address"',
+    );
+    expect(() => webhookChannel({ url: "https://ops.example", key: "whsec_" } as never)).toThrow(
+      'no option "key"',
+    );
   });
 });
