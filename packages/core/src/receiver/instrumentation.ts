@@ -5,6 +5,7 @@ import type { EventFacts, Happening } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
+import { isPending } from "../time/awaitable.ts";
 
 /**
  * Measures or traces a receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of `@payhooks/core/metrics`. Its
@@ -36,7 +37,10 @@ export interface Observation<End> {
    * it, in this process or another. Null: nothing. Only that of a delivery is kept.
    */
   readonly trace: string | null;
-  /** Calls the function once, with this observation as the active one, and returns what it returns. */
+  /**
+   * Calls the function with this observation as the active one, and returns what it returns. The receiver goes on with the
+   * function's own result, which is made once, whatever this returns or throws.
+   */
   run<T>(call: () => T): T;
   /** It is over. Called once. */
   end(end: End): void;
@@ -140,18 +144,19 @@ class Guarded<End> implements Observation<End> {
   }
 
   run<T>(call: () => T): T {
-    let isCalled = false;
+    const once = new Once(call);
     try {
-      return this.#given.run(() => {
-        isCalled = true;
-        return call();
-      });
+      const returned: unknown = this.#given.run(() => once.result());
+      // Such as that of an async function. Nobody waits for it.
+      if (isPending(returned)) {
+        returned.then(undefined, (error: unknown) => {
+          if (!once.hasFailedWith(error)) this.#failed(error);
+        });
+      }
     } catch (error) {
-      // The error is the call's own.
-      if (isCalled) throw error;
-      this.#failed(error);
-      return call();
+      if (!once.hasFailedWith(error)) this.#failed(error);
     }
+    return once.result();
   }
 
   end(end: End): void {
@@ -159,6 +164,47 @@ class Guarded<End> implements Observation<End> {
       this.#given.end(end);
     } catch (error) {
       this.#failed(error);
+    }
+  }
+}
+
+/** A call that is made once, however often its result is asked for. */
+class Once<T> {
+  readonly #call: () => T;
+  #made: { readonly value: T } | null = null;
+  #failed: { readonly error: unknown } | null = null;
+
+  constructor(call: () => T) {
+    this.#call = call;
+  }
+
+  /** Returns what the call has returned, or throws what it has thrown. */
+  result(): T {
+    if (this.#made === null && this.#failed === null) this.#make();
+    if (this.#made === null) throw this.#failed?.error;
+    return this.#made.value;
+  }
+
+  /** True if the call has thrown this error, or its promise has rejected with it. */
+  hasFailedWith(error: unknown): boolean {
+    return this.#failed !== null && this.#failed.error === error;
+  }
+
+  #make(): void {
+    try {
+      const value = this.#call();
+      if (!isPending(value)) {
+        this.#made = { value };
+        return;
+      }
+      // Some thenables, such as queries, begin anew each time that they are awaited. A promise of one begins once.
+      const promise = Promise.resolve(value);
+      this.#made = { value: promise as T };
+      promise.catch((error: unknown) => {
+        this.#failed = { error };
+      });
+    } catch (error) {
+      this.#failed = { error };
     }
   }
 }

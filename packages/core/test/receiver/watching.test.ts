@@ -1,5 +1,12 @@
 /** A receiver starts until it runs, and says what keeps it from that; a reason outlives the deadline that ends the attempts. */
-import { createReceiver, type Notice, PayhooksError, type ReceiverOptions } from "@payhooks/core";
+import {
+  createReceiver,
+  type Instrumentation,
+  memoryInbox,
+  type Notice,
+  PayhooksError,
+  type ReceiverOptions,
+} from "@payhooks/core";
 import { ready } from "@payhooks/core/fetch";
 import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
 import { callbackFields, createTestKeys, fakeClock, signPaymentCallback } from "@payhooks/core/testing";
@@ -223,5 +230,145 @@ describe("a deadline that ends the attempts", () => {
     await noticed();
     expect(typed("refused")).toMatchObject([{ why: "no answer within limits.acceptTimeoutMs" }]);
     await close();
+  });
+});
+
+describe("an instrumentation", () => {
+  type Run = (call: () => unknown) => unknown;
+  const broken = new Error("the instrumentation is broken");
+  const RUNS: readonly (readonly [string, isTold: boolean, run: Run])[] = [
+    ["returns the result", false, (call) => call()],
+    [
+      "ends its span with the promise of the call",
+      false,
+      (call) => Promise.resolve(call()).finally(() => {}),
+    ],
+    ["waits for the call", false, async (call) => await call()],
+    ["never calls", false, () => undefined],
+    ["calls twice", false, (call) => [call(), call()][1]],
+    ["forgets the result", false, (call) => void call()],
+    ["returns another result", false, (call) => [call(), "another"][1]],
+    [
+      "throws before the call",
+      true,
+      () => {
+        throw broken;
+      },
+    ],
+    [
+      "throws after the call",
+      true,
+      (call) => {
+        call();
+        throw broken;
+      },
+    ],
+    ["rejects before the call", true, () => Promise.reject(broken)],
+    [
+      "rejects after the call",
+      true,
+      (call) => {
+        call();
+        return Promise.reject(broken);
+      },
+    ],
+    [
+      "never settles",
+      false,
+      (call) => {
+        call();
+        return new Promise(() => {});
+      },
+    ],
+  ];
+
+  /** Delivers one callback, whose handler fails at its first attempt. */
+  async function observed(runs: { readonly delivery?: Run; readonly handler?: Run }, fail: () => unknown) {
+    const observation = (run: Run = (call) => call()) => ({ trace: null, run, end: () => {} }) as never;
+    const instrumentation: Instrumentation = {
+      attach() {},
+      noticed() {},
+      delivery: () => observation(runs.delivery),
+      handler: () => observation(runs.handler),
+      ended() {},
+    };
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock });
+    const receiver = createReceiver({
+      payments: { publicKey: keys.publicKey },
+      inbox,
+      clock,
+      logger: silent,
+      instrumentation,
+    });
+    let calls = 0;
+    receiver.onDeposit(() => (++calls === 1 ? fail() : undefined)).ignore("WITHDRAWAL");
+    const notices: Notice[] = [];
+    receiver.observe((notice) => notices.push(notice));
+    await receiver.start();
+    const fields = callbackFields();
+    const { status } = await receiver.payments.receive(
+      deliveryOf(signPaymentCallback(fields, keys.privateKey)),
+    );
+    await clock.advance("1m");
+    await noticed();
+    const { events } = await receiver.events.list({ id: fields.payTxnId });
+    await receiver.close({ graceMs: 0 });
+    const told = notices.filter(
+      (notice) => notice.type === "warning" && notice.what.startsWith("The instrumentation has failed"),
+    );
+    const retries = notices.filter(({ type }) => type === "retry");
+    return {
+      status,
+      calls,
+      retries: retries.length,
+      states: events.map(({ state }) => state),
+      told: told.length,
+    };
+  }
+
+  const FAILURES: readonly (readonly [string, () => unknown])[] = [
+    [
+      "throws",
+      () => {
+        throw new Error("the database is away");
+      },
+    ],
+    [
+      "rejects",
+      async () => {
+        await noticed();
+        throw new Error("the database is away");
+      },
+    ],
+  ];
+  const cases = RUNS.flatMap(([what, isTold, run]) =>
+    FAILURES.map(([how, fail]) => [what, how, isTold, run, fail] as const),
+  );
+
+  it.each(cases)(
+    "whose run of a handler %s changes nothing for the event, if the handler %s once",
+    async (_what, _how, isTold, run, fail) => {
+      const result = await observed({ handler: run }, fail);
+      expect(result).toEqual({ status: 200, calls: 2, retries: 1, states: ["done"], told: isTold ? 1 : 0 });
+    },
+  );
+
+  it.each(RUNS)("whose run of a delivery %s changes nothing for its answer", async (_what, isTold, run) => {
+    const result = await observed({ delivery: run }, () => undefined);
+    expect(result).toEqual({ status: 200, calls: 1, retries: 0, states: ["done"], told: isTold ? 1 : 0 });
+  });
+
+  it("does not run a query twice that begins whenever it is awaited", async () => {
+    let begun = 0;
+    const query = {
+      // biome-ignore lint/suspicious/noThenProperty: as the queries of some libraries.
+      then(resolve: () => void) {
+        begun++;
+        resolve();
+      },
+    };
+    await observed({ handler: async (call) => await call() }, () => query);
+    expect(begun).toBe(1);
   });
 });
