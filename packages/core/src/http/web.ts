@@ -206,7 +206,8 @@ async function discard(reader: Reader): Promise<void> {
 }
 
 function asResponse({ status, headers, body }: Reply): Response {
-  return new Response(body, { status, headers });
+  // A status such as 204 takes no body, not even an empty one.
+  return new Response(body === "" ? null : body, { status, headers });
 }
 
 /**
@@ -215,7 +216,7 @@ function asResponse({ status, headers, body }: Reply): Response {
  * lost.
  */
 function withoutTheRest(reply: Reply, rest: Promise<void>): Response {
-  if (reply.headers.connection !== "close") return asResponse(reply);
+  if (reply.headers.connection !== "close" || reply.body === "") return asResponse(reply);
   const bytes = new TextEncoder().encode(reply.body);
   const body = new ReadableStream<Uint8Array>({
     async start(stream) {

@@ -33,3 +33,11 @@ export function checkChoice<Value extends string>(
     fix: `It can be ${Object.keys(values).join(", ")}.`,
   });
 }
+
+/** Throws `ERR_OPTION_INVALID` for a value that is neither true nor false. `undefined` counts as not given. */
+export function checkFlag(option: string, given: boolean | undefined): void {
+  if (given === undefined || typeof given === "boolean") return;
+  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is ${JSON.stringify(given)}.`, {
+    fix: "Give true or false, not text or a number.",
+  });
+}

@@ -3,6 +3,7 @@
  * body. Two requests must never give the same text with other parts, so a header field must not contain what separates it from
  * the next part.
  */
+import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import type { Claim } from "./keyed-verifier.ts";
 import { invalid, type NotAuthentic, refused, type SourceRequest } from "./verifier.ts";
@@ -70,6 +71,13 @@ const TOLERANCE_MS = 5 * 60 * 1000;
 const MAX_HEADER = 8_192;
 const MAX_SIGNATURES = 16;
 
+/** The texts of each format besides its kind: true for one that has to be given. */
+const FORMAT_TEXTS: Readonly<Record<SignatureFormat["kind"], Readonly<Record<string, boolean>>>> = {
+  plain: { prefix: false },
+  list: { separator: true, prefix: true },
+  pairs: { separator: true, signature: true, timestamp: false },
+};
+
 type Part = { readonly text: string } | { readonly field: string };
 
 /** Reads `{id}.{timestamp}.{body}`. */
@@ -86,6 +94,10 @@ export function signedTextBy(
   { header, encoding = "hex", format = { kind: "plain" }, over = "{body}", url, timestamp }: SignedOptions,
 ): (request: SourceRequest, now: number) => SignedText | NotAuthentic {
   const signatureHeader = checkedHeader(of, "header", header);
+  checkChoice(`encoding of ${of}`, encoding, { hex: true, base64: true, base64url: true });
+  checkFormat(`format of ${of}`, format);
+  checkNames(`timestamp of ${of}`, timestamp ?? {}, { header: true, unit: true, toleranceMs: true });
+  checkChoice(`timestamp.unit of ${of}`, timestamp?.unit, { s: true, ms: true, iso: true });
   const parts = partsOf(over);
   const inPairs = format.kind === "pairs" ? format.timestamp : undefined;
   const timeHeader =
@@ -177,9 +189,7 @@ export function signedTextBy(
         const value = headers.get(part.field);
         if (value === null || value === "")
           return refused("ERR_SIGNATURE_MISSING", `there is no header ${part.field}`);
-        const beside = [parts[at - 1], parts[at + 1]];
-        const contains = beside.some((one) => one !== undefined && "text" in one && value.includes(one.text));
-        if (contains && part.field !== timeHeader) {
+        if (part.field !== timeHeader && isAmbiguous(value, parts[at - 1], parts[at + 1])) {
           return malformed(`${part.field} contains what separates it from the rest`);
         }
         covered[part.field] = value;
@@ -207,8 +217,31 @@ export function signedTextBy(
   };
 }
 
+/**
+ * True if the text before or after a value could be found elsewhere: in the value, or partly in it and partly in itself, as the `::` at the
+ * end of `a:::`.
+ */
+function isAmbiguous(value: string, before: Part | undefined, after: Part | undefined): boolean {
+  const isBefore = before !== undefined && "text" in before;
+  if (isBefore && (before.text + value).lastIndexOf(before.text) !== 0) return true;
+  return after !== undefined && "text" in after && (value + after.text).indexOf(after.text) !== value.length;
+}
+
 function malformed(why: string): NotAuthentic {
   return refused("ERR_SIGNATURE_MALFORMED", why);
+}
+
+function checkFormat(option: string, format: SignatureFormat): void {
+  const { kind } = Object(format) as SignatureFormat;
+  if (kind === undefined) throw invalid(`${option} has no kind.`, "It can be plain, list, pairs.");
+  checkChoice(`The kind of ${option}`, kind, { plain: true, list: true, pairs: true });
+  const texts = FORMAT_TEXTS[kind];
+  checkNames<object>(option, format, { kind: true, ...texts });
+  for (const [name, isNeeded] of Object.entries(texts)) {
+    const text: unknown = (format as unknown as Readonly<Record<string, unknown>>)[name];
+    if (typeof text === "string" || (text === undefined && !isNeeded)) continue;
+    throw invalid(`${name} of ${option} is not text.`, `Give the ${name} as the sender writes it.`);
+  }
 }
 
 function checkedHeader(of: string, option: string, name: unknown): string {

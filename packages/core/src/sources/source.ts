@@ -1,5 +1,5 @@
 import { type KeepOptions, keepMsOf } from "../flows/keep.ts";
-import { checkChoice, checkNames } from "../protocol/check-names.ts";
+import { checkChoice, checkFlag, checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import type { SourceEvent } from "../protocol/events.ts";
 import { ownVerifier } from "./other-verifiers.ts";
@@ -205,6 +205,11 @@ export function source<
   }
   checkChoice("body of a source", body, { json: true, form: true, text: true });
   checkChoice("unhandled of a source", unhandled, { acknowledge: true, hold: true });
+  for (const [name, given] of Object.entries({ handshake, challenge })) {
+    if (given === null || typeof given === "function") continue;
+    throw invalid(`${name} of a source is not a function.`, "Give a function, or leave it out.");
+  }
+  checkFlag("sendsOnce of a source", sendsOnce);
   checkNames("answer of a source", answer, { accepted: true, badSignatureStatus: true });
   const { accepted = null, badSignatureStatus = 401 } = answer;
   if (accepted !== null) checkAnswer(accepted);
@@ -274,11 +279,28 @@ function stagesOf(stages: readonly (readonly string[])[]): ReadonlyMap<string, n
 }
 
 /** Throws for an answer that would let the sender send again, or that a browser would run. */
-export function checkAnswer({ status, contentType = "" }: Answer): void {
+export function checkAnswer(answer: Answer): void {
+  checkNames("An answer of a source", answer, { status: true, body: true, contentType: true });
+  const { status, body = "", contentType = "" } = answer;
   if (!Number.isInteger(status) || status < 200 || status > 299) {
     throw invalid(
       `An answer of a source has the status ${status}.`,
       "It is from 200 to 299: anything else is a refusal.",
+    );
+  }
+  if (typeof body !== "string") {
+    throw invalid(`The body of an answer of a source is of type ${typeof body}.`, "Give text.");
+  }
+  if (body !== "" && (status === 204 || status === 205)) {
+    throw invalid(
+      `An answer of a source has the status ${status} and a body.`,
+      "Leave the body out, or use 200.",
+    );
+  }
+  if (typeof contentType !== "string" || /[^\t\x20-\x7e]/.test(contentType)) {
+    throw invalid(
+      "The contentType of an answer of a source is no value of a header field.",
+      "Give printable ASCII, such as application/json.",
     );
   }
   if (/html|xml|script/i.test(contentType) && !/^(?:text|application)\/xml/i.test(contentType)) {

@@ -1,5 +1,12 @@
-import { createReceiver, memoryInbox, type Notice, type Receiver } from "@payhooks/core";
-import { connectWebhooks, paymentCallbacks } from "@payhooks/core/fetch";
+import {
+  createReceiver,
+  memoryInbox,
+  type Notice,
+  type Receiver,
+  source,
+  unsafeUnsigned,
+} from "@payhooks/core";
+import { connectWebhooks, paymentCallbacks, webhooks } from "@payhooks/core/fetch";
 import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { expect, it } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
@@ -98,4 +105,17 @@ it("takes no body for an empty one", async () => {
   expect(await told(await paymentCallbacks(start().receiver)(post(null)))).toBe(
     '400 {"error":{"code":"ERR_BODY_NOT_JSON"}}',
   );
+});
+
+it("answers a source whose answer has no body", async () => {
+  const bank = source({
+    verify: unsafeUnsigned({ because: "a test of answers" }),
+    read: ({ body }) => ({ id: body.id, name: "paid", data: body }),
+    answer: { accepted: { status: 204 } },
+  });
+  const receiver = createReceiver({ sources: { bank }, inbox: memoryInbox(), logger: silent });
+  receiver.on("bank", "*", () => {});
+  const answer = await webhooks(receiver, "bank")(post('{"id":"1"}'));
+  expect([answer.status, answer.body]).toEqual([204, null]);
+  await receiver.close();
 });

@@ -471,3 +471,33 @@ describe("a sender that never sends again", () => {
     }
   });
 });
+
+describe("a source is refused", () => {
+  it.each([
+    [
+      "a body in an answer without one",
+      { answer: { accepted: { status: 204, body: "ok" } } },
+      /status 204 and a body/,
+    ],
+    [
+      "a body that is no text",
+      { answer: { accepted: { status: 200, body: { ok: true } } } },
+      /body .* object/,
+    ],
+    [
+      "a content type with a line end",
+      { answer: { accepted: { status: 200, contentType: "text/plain\nx: y" } } },
+      /contentType/,
+    ],
+    [
+      "an answer with an unknown option",
+      { answer: { accepted: { status: 200, text: "ok" } } },
+      /no option "text"/,
+    ],
+    ["a handshake that is an answer", { handshake: { status: 200 } }, /handshake .* not a function/],
+    ["a challenge that is text", { challenge: "hub.challenge" }, /challenge .* not a function/],
+    ["a flag in words", { sendsOnce: "true" }, /sendsOnce .* "true"/],
+  ])("for %s", (_what, options, message) => {
+    expect(() => source({ verify, read, ...(options as object) })).toThrow(message);
+  });
+});

@@ -10,6 +10,7 @@ import {
   type VerifyFunction,
 } from "@payhooks/core";
 import { describe, expect, it } from "vitest";
+import { signedTextBy } from "../../src/sources/signed-text.ts";
 import { receiving } from "./receiving.ts";
 
 const SECRET = "a secret of this sender";
@@ -115,6 +116,59 @@ describe("hmac", () => {
     });
   });
 
+  it.each(["::", "--", "aba"])(
+    "does not let a part of the separator %s move between values",
+    async (between) => {
+      const verify = () =>
+        hmac({ header: "x-signature", over: `{x-shop}${between}{x-id}${between}{body}`, secret: SECRET });
+      // The rest of the separator without its first character, so that it can be read from the first or from the next.
+      const moved = between.slice(-1);
+      const text = `acme${between}${moved}7${between}${BODY}`;
+      const signature = { "x-signature": hex(text) };
+      const answers = [
+        await answerTo(verify(), { ...signature, "x-shop": "acme", "x-id": `${moved}7` }),
+        await answerTo(verify(), { ...signature, "x-shop": `acme${between[0]}`, "x-id": "7" }),
+      ];
+      expect(answers.filter(([status]) => status === 200).length).toBeLessThan(2);
+      const plain = { "x-shop": "acme", "x-id": "7", "x-signature": hex(`acme${between}7${between}${BODY}`) };
+      expect(await answerTo(verify(), plain)).toEqual([200, "", 1]);
+    },
+  );
+
+  it("never takes two requests whose values give the same text", () => {
+    const seed = Date.now() % 2 ** 31;
+    let state = seed;
+    const below = (limit: number): number => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff;
+      return Math.floor((state / 2 ** 31) * limit);
+    };
+    const word = (longest: number): string =>
+      Array.from({ length: 1 + below(longest) }, () => "ab:"[below(3)]).join("");
+    for (let round = 0; round < 200; round++) {
+      const [first, second] = [word(3), word(3)];
+      const read = signedTextBy("hmac", {
+        header: "x-signature",
+        over: `{x-a}${first}{x-b}${second}{body}`,
+      });
+      const valuesOf = new Map<string, string>();
+      for (let sent = 0; sent < 300; sent++) {
+        const values = new Map([
+          ["x-a", word(4)],
+          ["x-b", word(4)],
+          ["x-signature", "00"],
+        ]);
+        const body = Buffer.from(word(4));
+        const headers = { get: (name: string) => values.get(name) ?? null };
+        const result = read({ method: "POST", path: "/", headers, body, tenant: undefined }, 0);
+        if (!result.ok) continue;
+        const text = result.parts.map(String).join("");
+        const given = JSON.stringify([values.get("x-a"), values.get("x-b"), String(body)]);
+        expect(valuesOf.get(text) ?? given, `seed ${seed}, ${first} and ${second} in ${text}`).toBe(given);
+        valuesOf.set(text, given);
+      }
+    }
+  });
+
   describe("with a signed time", () => {
     const timed = () =>
       hmac({
@@ -176,6 +230,38 @@ describe("hmac", () => {
     ["names a header that is none", { over: "{x id}.{body}" }, /over of hmac/],
     ["has an algorithm that is none", { algorithm: "md5" as "sha1" }, /algorithm of hmac/],
     ["has an unknown option", { secrets: "x" }, /no option "secrets"/],
+    [
+      "misspells an option of its time",
+      { over: "{timestamp}.{body}", timestamp: { header: "x-time", toleranceMS: 1 } },
+      /timestamp of hmac has no option "toleranceMS"/,
+    ],
+    [
+      "has a time in another unit",
+      { over: "{timestamp}.{body}", timestamp: { header: "x-time", unit: "sec" as "s" } },
+      /timestamp\.unit of hmac is "sec"/,
+    ],
+    ["has another encoding", { encoding: "base-64" as "base64" }, /encoding of hmac is "base-64"/],
+    ["has no kind of format", { format: {} as never }, /format of hmac has no kind/],
+    [
+      "has another kind of format",
+      { format: { kind: "lists" } as never },
+      /kind of format of hmac is "lists"/,
+    ],
+    [
+      "has a format with an unknown option",
+      { format: { kind: "plain", prefixes: "v1=" } as never },
+      /format of hmac has no option "prefixes"/,
+    ],
+    [
+      "has a format with an option of another one",
+      { format: { kind: "list", separator: " ", prefix: "v1,", signature: "v1" } as never },
+      /format of hmac has no option "signature"/,
+    ],
+    [
+      "has a format that leaves one out",
+      { format: { kind: "pairs", separator: "," } as never },
+      /signature of format of hmac is not text/,
+    ],
   ])("is refused if it %s", (_what, options, message) => {
     expect(() => hmac({ header: "x-signature", secret: SECRET, ...options })).toThrow(message);
   });
