@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkNames } from "../protocol/check-names.ts";
+import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { propertyOf } from "../protocol/reading.ts";
 import { systemClock } from "../time/clock.ts";
@@ -75,6 +75,7 @@ export function mysqlEffects<Connection extends MysqlConnection>(
     scope: true,
     keepMs: true,
   });
+  checkFlag("createTable of mysqlEffects", options.createTable);
   if (typeof propertyOf(pool, "promise") === "function") {
     throw new PayhooksError(
       "ERR_OPTION_INVALID",

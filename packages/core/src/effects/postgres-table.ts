@@ -1,4 +1,4 @@
-import { checkNames, type OptionNames } from "../protocol/check-names.ts";
+import { checkFlag, checkNames, type OptionNames } from "../protocol/check-names.ts";
 import type { EffectsOptions } from "./effects.ts";
 import { swallowedId } from "./errors.ts";
 import { isAborted, textIn } from "./postgres-states.ts";
@@ -61,6 +61,7 @@ export class PostgresTable {
       lockTimeoutMs = 5_000,
       idleTimeoutMs = 15_000,
     } = options;
+    checkFlag(`createTable of ${of}`, createTable);
     this.name = checkTable(table);
     this.isMade = createTable;
     this.#lockTimeout = milliseconds("lockTimeoutMs", lockTimeoutMs);

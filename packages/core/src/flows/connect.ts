@@ -1,6 +1,6 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
 import { SPECIFIED_NAMES } from "../names/service-names.ts";
-import { checkNames } from "../protocol/check-names.ts";
+import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type ConnectEvent, DATA, flowOfEvent, objectOfEvent } from "../protocol/events.ts";
@@ -70,6 +70,15 @@ export function connectFlow(
     unsafeAllowUnsigned: true,
     keep: true,
   });
+  checkFlag("connect.unsafeAllowUnsigned", options.unsafeAllowUnsigned);
+  const { badSignatureStatus = 400 } = options;
+  if (![400, 401].includes(badSignatureStatus)) {
+    throw new PayhooksError(
+      "ERR_OPTION_INVALID",
+      `connect.badSignatureStatus is ${JSON.stringify(badSignatureStatus)}.`,
+      { fix: "It can be 400 or 401." },
+    );
+  }
   const lifetimes = { windowMs, keepMs: keepMsOf("connect.keep", options.keep) };
   const unsigned = options.unsafeAllowUnsigned === true;
   if (unsigned && options.secret !== undefined) {
@@ -208,7 +217,7 @@ export function connectFlow(
   return {
     name: "connect",
     hasTenants: keyring.resolves,
-    badSignatureStatus: options.badSignatureStatus ?? 400,
+    badSignatureStatus,
     windowMs,
     async prepare() {
       if (unsigned) return [UNSIGNED];

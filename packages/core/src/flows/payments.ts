@@ -3,7 +3,7 @@ import type { ServiceNames } from "../names/options.ts";
 import { findInOrder } from "../names/order.ts";
 import { SPECIFIED_NAMES } from "../names/service-names.ts";
 import { normalizeAmount } from "../protocol/amount.ts";
-import { checkNames } from "../protocol/check-names.ts";
+import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { flowOfEvent, type PaymentEvent, type PaymentStatus, STATUS_RANK } from "../protocol/events.ts";
@@ -70,6 +70,7 @@ export function paymentsFlow(
     oneSuccessPerReference: true,
     keep: true,
   });
+  checkFlag("payments.oneSuccessPerReference", options.oneSuccessPerReference);
   const lifetimes = { windowMs, keepMs: keepMsOf("payments.keep", options.keep) };
   const rules = rulesOf(options, names, keyring.resolves);
   const { warnings } = findInOrder(rules.wire.fields, { urlKnown: rules.pinnedUrls.size > 0 });

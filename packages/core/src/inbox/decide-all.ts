@@ -4,6 +4,7 @@
  * Nothing is kept about a bulk beside its events. Each event that it has decided about carries the bulk's name, as a token, and is left
  * alone when it comes up again. So a bulk that was killed is resumed by asking for it once more, and no event is decided about twice.
  */
+import { checkFlag } from "../protocol/check-names.ts";
 import { isNotSearchable, PayhooksError } from "../protocol/errors.ts";
 import { HELD_REASONS } from "../protocol/held-reasons.ts";
 import { Stopwatch, sleep } from "../time/clock.ts";
@@ -57,6 +58,7 @@ export async function decideAll(
 ): Promise<BulkReport> {
   const { environment, store } = bulk.parts;
   const { dryRun = false, perSecond = DEFAULT_PER_SECOND, signal, progress } = options;
+  checkFlag("dryRun", dryRun);
   checkPace(perSecond);
   const filter = isIds(which) ? null : checkFilter(which, options.name);
   const until = filter === null ? null : (filter.until ?? Math.ceil(store.now("")) + 1);

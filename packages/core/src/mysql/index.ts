@@ -7,7 +7,7 @@
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Seal } from "../inbox/seal.ts";
-import { checkNames } from "../protocol/check-names.ts";
+import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import type { MysqlTarget } from "./client.ts";
 import { checkPrefix, migration } from "./schema.ts";
 import { type MysqlStoreOptions, mysqlStore } from "./store.ts";
@@ -47,6 +47,7 @@ export function mysqlInbox(target: MysqlTarget | undefined, options: MysqlInboxO
     logger: true,
     environment: true,
   });
+  checkFlag("migrate of mysqlInbox", options.migrate);
   const { leaseMs, pollMs, seal, environment } = options;
   return createInbox(mysqlStore(target, options), { leaseMs, pollMs, seal, environment });
 }

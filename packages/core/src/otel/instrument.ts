@@ -10,7 +10,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { countOf, measureDelivery, measureHandler, type Sink } from "../metrics/measure.ts";
-import { checkNames } from "../protocol/check-names.ts";
+import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import type {
   DeliveryEnd,
   DeliveryFacts,
@@ -52,6 +52,7 @@ const TRACE_HEADERS = ["traceparent", "b3", "x-b3-traceid", "x-amzn-trace-id", "
  */
 export function otel(options: OtelOptions = {}): Instrumentation {
   checkNames("otel", options, { personal: true });
+  checkFlag("personal of otel", options.personal);
   return new Otel(options.personal === true);
 }
 

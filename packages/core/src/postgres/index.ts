@@ -7,7 +7,7 @@
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Seal } from "../inbox/seal.ts";
-import { checkNames } from "../protocol/check-names.ts";
+import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import type { PostgresTarget } from "./client.ts";
 import { checkSchemaName, migration } from "./schema.ts";
 import { type PostgresStoreOptions, postgresStore } from "./store.ts";
@@ -49,6 +49,8 @@ export function postgresInbox(target: PostgresTarget | undefined, options: Postg
     logger: true,
     environment: true,
   });
+  checkFlag("migrate of postgresInbox", options.migrate);
+  checkFlag("pooled of postgresInbox", options.pooled);
   const { leaseMs, pollMs, seal, environment } = options;
   return createInbox(postgresStore(target, options), { leaseMs, pollMs, seal, environment });
 }

@@ -4,7 +4,7 @@ import type { EventQuery } from "../inbox/event-query.ts";
 import type { Events } from "../inbox/events.ts";
 import type { Decision, ReplayDecision } from "../inbox/record/life.ts";
 import type { NoticeBoard } from "../notices/board.ts";
-import { checkNames, type OptionNames } from "../protocol/check-names.ts";
+import { checkFlag, checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { FLOWS } from "../protocol/events.ts";
 
@@ -71,6 +71,7 @@ export function checkedEvents(
     erase: async (which, decision) => {
       checkWhich(which);
       checkNames("erase", decision, { by: true, unfinished: true, ...BULK });
+      checkFlag("unfinished of erase", decision.unfinished);
       const erased: string[] = [];
       const tell = (name: string): void => {
         const eventIds = erased.splice(0);
@@ -140,7 +141,9 @@ function checkReplay(decision: ReplayDecision & BulkOptions): void {
     again: true,
     ...BULK,
   });
-  const { again, handlers } = decision;
+  const { again, evenIfExpired, handlers } = decision;
+  checkFlag("again of replay", again);
+  checkFlag("evenIfExpired of replay", evenIfExpired);
   if (again !== true || (handlers?.length ?? 0) > 0) return;
   throw new PayhooksError("ERR_OPTION_INVALID", "A replay was given `again` but no handlers.", {
     fix: 'Name the handlers whose effects are to happen again: { again: true, handlers: ["deposit"] }.',

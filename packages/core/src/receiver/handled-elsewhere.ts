@@ -9,7 +9,7 @@ import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { type Ending, factsOf } from "../inbox/record/lease.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import type { Happening } from "../notices/notice.ts";
-import { checkNames } from "../protocol/check-names.ts";
+import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { isEntry } from "../protocol/held-reasons.ts";
 import { Stopwatch, sleep } from "../time/clock.ts";
@@ -71,6 +71,7 @@ export async function markHandled(
   options: MarkOptions,
 ): Promise<Marked> {
   checkNames("markHandled", options, { certain: true });
+  checkFlag("certain of markHandled", options.certain);
   checkTenant(flow, given.tenant, "markHandled");
   return parts.lifecycle.during(() => mark(parts, flow, given, options.certain ?? true));
 }

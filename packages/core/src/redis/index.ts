@@ -7,7 +7,7 @@
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Seal } from "../inbox/seal.ts";
-import { checkNames } from "../protocol/check-names.ts";
+import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import { type RedisStoreOptions, type RedisTarget, redisStore } from "./store.ts";
 
 export type { ScriptClient } from "./script-client.ts";
@@ -46,6 +46,7 @@ export function redisInbox(target: RedisTarget | undefined, options: RedisInboxO
     logger: true,
     environment: true,
   });
+  checkFlag("existing of redisInbox", options.existing);
   const { leaseMs, pollMs, seal, environment } = options;
   return createInbox(redisStore(target, options), { leaseMs, pollMs, seal, environment });
 }

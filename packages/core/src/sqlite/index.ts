@@ -7,7 +7,7 @@
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Seal } from "../inbox/seal.ts";
-import { checkNames } from "../protocol/check-names.ts";
+import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import { environmentOf } from "../time/environment.ts";
 import type { SqliteHandle } from "./handle.ts";
 import { type SqliteStoreOptions, sqliteStore } from "./store.ts";
@@ -47,6 +47,7 @@ export function sqliteInbox(
     existing: true,
   });
   const { leaseMs, pollMs, seal, clock, existing } = options;
+  checkFlag("existing of sqliteInbox", existing);
   const environment = environmentOf(clock);
   return createInbox(sqliteStore(file, { clock: environment, existing }), {
     leaseMs,

@@ -5,6 +5,10 @@ import {
   type Receiver,
   type ReceiverOptions,
 } from "@payhooks/core";
+import { mysqlInbox } from "@payhooks/core/mysql";
+import { otel } from "@payhooks/core/otel";
+import { postgresInbox } from "@payhooks/core/postgres";
+import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { callbackFields, createTestKeys, fakeClock, signPaymentCallback } from "@payhooks/core/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -60,6 +64,27 @@ describe("createReceiver", () => {
       /limits has no option "maxbodybytes"/,
     ],
     ["a limit outside of limits", { payments, maxBodyBytes: 3 }, /no option "maxBodyBytes".*limits/],
+    [
+      "a flag in words",
+      { payments: { publicKey, oneSuccessPerReference: "true" } },
+      /oneSuccessPerReference is "true".*true or false/,
+    ],
+    [
+      "a flag that is a number",
+      { payments: { publicKey, oneSuccessPerReference: 1 } },
+      /oneSuccessPerReference is 1/,
+    ],
+    ["unsigned in words", { connect: { unsafeAllowUnsigned: "true" } }, /unsafeAllowUnsigned is "true"/],
+    [
+      "a status that accepts what is not authentic",
+      { connect: { secret: SECRET, badSignatureStatus: 200 } },
+      /badSignatureStatus is 200.*400 or 401/,
+    ],
+    [
+      "a status in words",
+      { connect: { secret: SECRET, badSignatureStatus: "401" } },
+      /badSignatureStatus is "401"/,
+    ],
     ["limits that are none", { payments, limits: null }, /options of limits are not an object/],
     ["an unknown ack", { payments, ack: "done" }, /ack is "done".*"enqueued" or "handled"/],
     ["an unknown run", { payments, run: "now" }, /run is "now".*"background"/],
@@ -96,6 +121,38 @@ describe("createReceiver", () => {
     const error = thrownBy(() => sqliteInbox("never-opened.db", options));
     expect(error.code).toBe("ERR_OPTION_INVALID");
     expect(error.message).toContain(Object.keys(options)[0]);
+  });
+
+  it.each([
+    ["existing", (options: object) => sqliteInbox("never-opened.db", options)],
+    ["existing", (options: object) => redisInbox("redis://nowhere.example", options)],
+    ["migrate", (options: object) => mysqlInbox("mysql://nowhere.example/shop", options)],
+    ["migrate", (options: object) => postgresInbox("postgres://nowhere.example/shop", options)],
+    ["pooled", (options: object) => postgresInbox("postgres://nowhere.example/shop", options)],
+    ["personal", (options: object) => otel(options)],
+  ])("refuses the flag %s in words", (name, open) => {
+    const error = thrownBy(() => open({ [name]: "false" }));
+    expect(error.code).toBe("ERR_OPTION_INVALID");
+    expect(error.message).toContain(`${name} of`);
+    expect(error.message).toContain('"false"');
+  });
+
+  it("refuses the flags of decisions in words", async () => {
+    const { events, payments: endpoint } = make();
+    const id = "0".repeat(64);
+    const by = "a test";
+    const words = "false" as never;
+    const decisions: readonly (readonly [string, Promise<unknown>])[] = [
+      ["again", events.replay(id, { by, note: "", again: words })],
+      ["evenIfExpired", events.replay(id, { by, note: "", evenIfExpired: words })],
+      ["unfinished", events.erase(id, { by, unfinished: words })],
+      ["dryRun", events.discard([id], { by, note: "", dryRun: words })],
+      ["certain", endpoint.markHandled({ id: "1", event: "DEPOSIT" }, { certain: words })],
+    ];
+    for (const [name, deciding] of decisions) {
+      const error = await rejectedBy(deciding);
+      expect([error.code, error.message]).toEqual(["ERR_OPTION_INVALID", expect.stringContaining(name)]);
+    }
   });
 
   it("accepts undefined for every option", () => {
