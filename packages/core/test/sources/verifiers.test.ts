@@ -116,24 +116,24 @@ describe("hmac", () => {
     });
   });
 
-  it.each(["::", "--", "aba"])(
-    "does not let a part of the separator %s move between values",
-    async (between) => {
-      const verify = () =>
-        hmac({ header: "x-signature", over: `{x-shop}${between}{x-id}${between}{body}`, secret: SECRET });
-      // The rest of the separator without its first character, so that it can be read from the first or from the next.
-      const moved = between.slice(-1);
-      const text = `acme${between}${moved}7${between}${BODY}`;
-      const signature = { "x-signature": hex(text) };
-      const answers = [
-        await answerTo(verify(), { ...signature, "x-shop": "acme", "x-id": `${moved}7` }),
-        await answerTo(verify(), { ...signature, "x-shop": `acme${between[0]}`, "x-id": "7" }),
-      ];
-      expect(answers.filter(([status]) => status === 200).length).toBeLessThan(2);
-      const plain = { "x-shop": "acme", "x-id": "7", "x-signature": hex(`acme${between}7${between}${BODY}`) };
-      expect(await answerTo(verify(), plain)).toEqual([200, "", 1]);
-    },
-  );
+  it.each([
+    ["::", ":", ":"],
+    ["--", "-", "-"],
+    ["aba", "ab", "ba"],
+  ])("does not let a part of the separator %s move between values", async (between, head, tail) => {
+    const verify = () =>
+      hmac({ header: "x-signature", over: `{x-shop}${between}{x-id}${between}{body}`, secret: SECRET });
+    const sent = (shop: string, id: string) => ({
+      "x-shop": shop,
+      "x-id": id,
+      "x-signature": hex(`${shop}${between}${id}${between}${BODY}`),
+    });
+    const [one, other] = [sent("acme", `${tail}7`), sent(`acme${head}`, "7")];
+    expect(one["x-signature"]).toBe(other["x-signature"]);
+    expect(await answerTo(verify(), one)).toEqual([401, "ERR_SIGNATURE_MALFORMED", 0]);
+    expect(await answerTo(verify(), other)).toEqual([401, "ERR_SIGNATURE_MALFORMED", 0]);
+    expect(await answerTo(verify(), sent("acme", "7"))).toEqual([200, "", 1]);
+  });
 
   it("never takes two requests whose values give the same text", () => {
     const seed = Date.now() % 2 ** 31;
