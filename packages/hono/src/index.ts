@@ -93,7 +93,6 @@ export function webhooks<Mounted extends AnyReceiver, E extends Env = Env>(
 ): Handler<E> {
   checkNames(`The mount of ${source}`, options, { tenant: true, remoteAddress: true });
   const mounted = mountFlow(receiver, source);
-  const waitUntilOf = platformWaitUntil();
   if (typeof receiver !== "function" && ["node", "bun", "deno"].includes(getRuntimeKey()))
     mounted.startSoon(undefined as E["Bindings"]);
   return (context) => {
@@ -116,17 +115,12 @@ function peerOf({ env }: Context): string | undefined {
     ?.remoteAddress;
 }
 
-/** Finds the platform's `waitUntil`, which keeps the runtime alive after the response, if there is one. */
-function platformWaitUntil(): (context: Context) => ((work: Promise<unknown>) => void) | undefined {
-  let givesNone = false;
-  return (context) => {
-    if (givesNone) return undefined;
-    try {
-      return context.executionCtx.waitUntil.bind(context.executionCtx);
-    } catch {
-      // Hono throws if there is none. It is not asked again, since throwing for every request is expensive.
-      givesNone = true;
-      return undefined;
-    }
-  };
+/** The platform's `waitUntil`, which keeps the runtime alive after the response, if there is one. */
+function waitUntilOf(context: Context): ((work: Promise<unknown>) => void) | undefined {
+  try {
+    return context.executionCtx.waitUntil.bind(context.executionCtx);
+  } catch {
+    // Hono throws if this request has none. The next one may have one.
+    return undefined;
+  }
 }
