@@ -24,11 +24,15 @@ export async function startMariadb(settings: readonly string[] = []): Promise<Ma
   const folder = mkdtempSync(join(tmpdir(), "payhooks-mariadb-"));
   const data = join(folder, "data");
   const user = process.getuid?.() === 0 ? ["--user=root"] : [];
-  const asked = ["--no-defaults", `--datadir=${data}`, "--auth-root-authentication-method=normal", ...user];
-  execFileSync("mariadb-install-db", asked, { cwd: folder, stdio: "ignore" });
+  // A server that starts deletes what looks like old temporary tables in its tmpdir, also those of its neighbours.
+  const asked = ["--no-defaults", `--datadir=${data}`, `--tmpdir=${folder}`, ...user];
+  execFileSync("mariadb-install-db", [...asked, "--auth-root-authentication-method=normal"], {
+    cwd: folder,
+    stdio: "pipe",
+  });
   const port = await freePort();
   const options = [
-    ...["--no-defaults", `--datadir=${data}`, `--port=${port}`, "--bind-address=127.0.0.1", ...user],
+    ...[...asked, `--port=${port}`, "--bind-address=127.0.0.1"],
     ...[`--socket=${join(folder, "socket")}`, `--pid-file=${join(folder, "pid")}`, ...settings],
   ];
   const start = async (): Promise<GuardedProgram> => {
