@@ -9,8 +9,8 @@ import { isPending } from "../time/awaitable.ts";
 
 /**
  * Measures or traces a receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of `@payhooks/core/metrics`. Its
- * functions are called for every delivery and for every call of a handler, so they must be fast. If one throws, the receiver goes
- * on as if there were none.
+ * functions are called for every delivery and for every call of a handler, so they must be fast. If one throws, or is async and
+ * rejects, the receiver goes on as if there were none.
  */
 export interface Instrumentation {
   /** Called once, by `createReceiver`. */
@@ -100,7 +100,7 @@ export interface EndedFacts extends EventFacts {
 }
 
 /**
- * The same instrumentation, but what it throws reaches neither a delivery nor a handler. `failed` is called with it.
+ * The same instrumentation, but an error of it reaches neither a delivery nor a handler. `failed` is called with it.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` if a function is missing.
  */
@@ -112,23 +112,39 @@ export function guarded(given: Instrumentation, failed: (error: unknown) => void
       fix: "Give it otel() of @payhooks/core/otel, or prometheusMetrics() of @payhooks/core/metrics.",
     });
   }
-  function attempt<T>(call: () => T, otherwise: T): T {
-    try {
-      return call();
-    } catch (error) {
-      failed(error);
-      return otherwise;
-    }
-  }
-  const observed = <End>(made: Observation<End> | null): Observation<End> | null =>
-    made === null ? null : new Guarded(made, failed);
+  const observed = <End>(call: () => Observation<End> | null): Observation<End> | null =>
+    attempt(
+      () => {
+        const made = call();
+        if (made === null) return null;
+        if (!isPending(made)) return new Guarded(made, failed);
+        // What is to be observed begins now. A promise of an observation would come too late.
+        made.then(() => failed(new TypeError("delivery and handler must not return a promise.")), failed);
+        return null;
+      },
+      null,
+      failed,
+    );
+  const noted = (call: () => void): void => void attempt(call, undefined, failed);
   return {
-    attach: (receiver) => attempt(() => given.attach(receiver), undefined),
-    noticed: (happening) => attempt(() => given.noticed(happening), undefined),
-    delivery: (facts) => attempt(() => observed(given.delivery(facts)), null),
-    handler: (facts) => attempt(() => observed(given.handler(facts)), null),
-    ended: (facts) => attempt(() => given.ended(facts), undefined),
+    attach: (receiver) => noted(() => given.attach(receiver)),
+    noticed: (happening) => noted(() => given.noticed(happening)),
+    delivery: (facts) => observed(() => given.delivery(facts)),
+    handler: (facts) => observed(() => given.handler(facts)),
+    ended: (facts) => noted(() => given.ended(facts)),
   };
+}
+
+/** Makes a call, and gives `failed` what it throws. It may be of an async function: nobody waits for that, but it may reject. */
+function attempt<T>(call: () => T, otherwise: T, failed: (error: unknown) => void): T {
+  try {
+    const returned = call();
+    if (isPending(returned)) returned.then(undefined, failed);
+    return returned;
+  } catch (error) {
+    failed(error);
+    return otherwise;
+  }
 }
 
 class Guarded<End> implements Observation<End> {
@@ -145,26 +161,18 @@ class Guarded<End> implements Observation<End> {
 
   run<T>(call: () => T): T {
     const once = new Once(call);
-    try {
-      const returned: unknown = this.#given.run(() => once.result());
-      // Such as that of an async function. Nobody waits for it.
-      if (isPending(returned)) {
-        returned.then(undefined, (error: unknown) => {
-          if (!once.hasFailedWith(error)) this.#failed(error);
-        });
-      }
-    } catch (error) {
-      if (!once.hasFailedWith(error)) this.#failed(error);
-    }
+    attempt<unknown>(
+      () => this.#given.run(() => once.result()),
+      undefined,
+      (error) => {
+        if (!once.hasFailedWith(error)) this.#failed(error);
+      },
+    );
     return once.result();
   }
 
   end(end: End): void {
-    try {
-      this.#given.end(end);
-    } catch (error) {
-      this.#failed(error);
-    }
+    attempt(() => this.#given.end(end), undefined, this.#failed);
   }
 }
 

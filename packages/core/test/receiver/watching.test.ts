@@ -6,11 +6,12 @@ import {
   type Notice,
   PayhooksError,
   type ReceiverOptions,
+  Reject,
 } from "@payhooks/core";
 import { ready } from "@payhooks/core/fetch";
 import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
 import { callbackFields, createTestKeys, fakeClock, signPaymentCallback } from "@payhooks/core/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
 import { codeOfReply, deliveryOf, noticed, rejectedBy } from "../receiving.ts";
 
@@ -282,15 +283,17 @@ describe("an instrumentation", () => {
     ],
   ];
 
+  const observation = (run: Run) => () => ({ trace: null, run, end: () => {} }) as never;
+
   /** Delivers one callback, whose handler fails at its first attempt. */
-  async function observed(runs: { readonly delivery?: Run; readonly handler?: Run }, fail: () => unknown) {
-    const observation = (run: Run = (call) => call()) => ({ trace: null, run, end: () => {} }) as never;
+  async function observed(given: Partial<Instrumentation>, fail: () => unknown) {
     const instrumentation: Instrumentation = {
       attach() {},
       noticed() {},
-      delivery: () => observation(runs.delivery),
-      handler: () => observation(runs.handler),
+      delivery: () => null,
+      handler: () => null,
       ended() {},
+      ...given,
     };
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
@@ -349,14 +352,49 @@ describe("an instrumentation", () => {
   it.each(cases)(
     "whose run of a handler %s changes nothing for the event, if the handler %s once",
     async (_what, _how, isTold, run, fail) => {
-      const result = await observed({ handler: run }, fail);
+      const result = await observed({ handler: observation(run) }, fail);
       expect(result).toEqual({ status: 200, calls: 2, retries: 1, states: ["done"], told: isTold ? 1 : 0 });
     },
   );
 
   it.each(RUNS)("whose run of a delivery %s changes nothing for its answer", async (_what, isTold, run) => {
-    const result = await observed({ delivery: run }, () => undefined);
+    const result = await observed({ delivery: observation(run) }, () => undefined);
     expect(result).toEqual({ status: 200, calls: 1, retries: 0, states: ["done"], told: isTold ? 1 : 0 });
+  });
+
+  it.each(["attach", "noticed", "delivery", "handler", "ended", "end"])(
+    "whose %s is async and rejects is told once, and changes nothing for the event",
+    async (name) => {
+      const unhandled: unknown[] = [];
+      const hear = (error: unknown): void => void unhandled.push(error);
+      process.on("unhandledRejection", hear);
+      onTestFinished(() => void process.off("unhandledRejection", hear));
+      const of = (own: string, result: unknown) => (): never =>
+        (own === name ? Promise.reject(broken) : result) as never;
+      const observation = { trace: null, run: (call: () => unknown) => call(), end: of("end", undefined) };
+      const result = await observed(
+        {
+          attach: of("attach", undefined),
+          noticed: of("noticed", undefined),
+          delivery: of("delivery", observation),
+          handler: of("handler", observation),
+          ended: of("ended", undefined),
+        },
+        () => {
+          throw new Reject("no");
+        },
+      );
+      // Node tells of a rejection after the microtasks of its turn.
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(unhandled).toEqual([]);
+      expect(result).toEqual({ status: 200, calls: 1, retries: 0, states: ["held"], told: 1 });
+    },
+  );
+
+  it("whose observation comes as a promise is told once, and changes nothing for the event", async () => {
+    const late = async () => ({ trace: null, run: (call: () => unknown) => call(), end: () => {} });
+    const result = await observed({ delivery: late as never, handler: late as never }, () => undefined);
+    expect(result).toEqual({ status: 200, calls: 1, retries: 0, states: ["done"], told: 1 });
   });
 
   it("does not run a query twice that begins whenever it is awaited", async () => {
@@ -368,7 +406,7 @@ describe("an instrumentation", () => {
         resolve();
       },
     };
-    await observed({ handler: async (call) => await call() }, () => query);
+    await observed({ handler: observation(async (call) => await call()) }, () => query);
     expect(begun).toBe(1);
   });
 });
