@@ -20,7 +20,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/sqlite": 44_700,
   "@payhooks/core/durable-object": 41_200,
   "@payhooks/core/seal": 9900,
-  "@payhooks/core/alerts": 7600,
+  "@payhooks/core/alerts": 7800,
   "@payhooks/core/shadow": 4600,
   "@payhooks/core/effects": 5700,
   "@payhooks/core/effects/postgres": 9500,

@@ -35,11 +35,14 @@ export class AlertNotSent extends Error {
   }
 }
 
+/** The channel did not answer in time, or the sender was stopped. */
+export class NotInTime extends AlertNotSent {}
+
 /**
  * Sends a message. A channel may never answer, and may not heed its signal. So nobody waits for it once its time is up, or `stopping`
  * aborts.
  *
- * @throws AlertNotSent then, or whatever the channel throws.
+ * @throws NotInTime then, or whatever the channel throws.
  */
 export function sendInTime(
   channel: AlertChannel,
@@ -51,7 +54,7 @@ export function sendInTime(
   return new Promise<void>((resolve, reject) => {
     const giveUp = (why: string): void => {
       late.abort();
-      reject(new AlertNotSent(why, true));
+      reject(new NotInTime(why, true));
     };
     const stop = (): void => giveUp("the sender was stopped");
     const cancel = clock.after(SEND_MS, () => giveUp(`no answer within ${SEND_MS / 1_000} s`));
@@ -101,9 +104,7 @@ export async function postJson(
 export function addressOf(option: string, given: string): URL {
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
-  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is not a full address.`, {
-    fix: "Give an address that begins with https://.",
-  });
+  throw invalid(`${option} is not a full address.`, "Give an address that begins with https://.");
 }
 
 /** A text that must be there. */
@@ -117,22 +118,34 @@ export function textOf(option: string, given: string): string {
 /** The channels by their names. */
 export function channelsOf(to: readonly AlertChannel[]): ReadonlyMap<string, AlertChannel> {
   if (!Array.isArray(to) || to.length === 0 || to.length > MAX_CHANNELS) {
-    throw new PayhooksError("ERR_OPTION_INVALID", "to has no channel, or too many.", {
-      fix: `Give 1 to ${MAX_CHANNELS}, such as slackChannel({ url }).`,
-    });
+    throw invalid(
+      "to has no channel, or too many.",
+      `Give 1 to ${MAX_CHANNELS}, such as slackChannel({ url }).`,
+    );
   }
   const channels = new Map<string, AlertChannel>();
-  for (const channel of to as readonly AlertChannel[]) {
-    if (!/^[a-z][a-z0-9-]{0,31}$/.test(channel.name) || channels.has(channel.name)) {
-      throw new PayhooksError(
-        "ERR_OPTION_INVALID",
-        `A channel cannot be named ${JSON.stringify(channel.name)}.`,
-        {
-          fix: "Give each channel a name of its own, of up to 32 lowercase letters, digits and -.",
-        },
+  for (const channel of to as readonly (AlertChannel | null)[]) {
+    const { name, send } = channel ?? {};
+    if (typeof name !== "string" || !/^[a-z][a-z0-9-]{0,31}$/.test(name) || channels.has(name)) {
+      throw invalid(
+        `A channel cannot be named ${JSON.stringify(name)}.`,
+        "Give each channel a name of its own, of up to 32 lowercase letters, digits and -.",
       );
     }
-    channels.set(channel.name, channel);
+    if (channel === null || typeof send !== "function") {
+      throw invalid(`The channel ${name} has no function send.`, "Give it one: send(message, signal).");
+    }
+    channels.set(name, channel);
   }
   return channels;
+}
+
+/** The name of the application in messages. */
+export function senderOf(from: string): string {
+  if (typeof from === "string") return from.slice(0, 60);
+  throw invalid("from is not a text.", "Give the name of your application, such as shop, production.");
+}
+
+export function invalid(message: string, fix: string): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", message, { fix });
 }

@@ -13,7 +13,16 @@ import { checkTime } from "../protocol/check-number.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import type { AnyReceiver } from "../receiver/receiver.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
-import { type AlertChannel, AlertNotSent, channelsOf, sendInTime, whyNotSent } from "./channel.ts";
+import {
+  type AlertChannel,
+  AlertNotSent,
+  channelsOf,
+  invalid,
+  NotInTime,
+  senderOf,
+  sendInTime,
+  whyNotSent,
+} from "./channel.ts";
 import { type Due, Incidents } from "./incidents.ts";
 import { LOOKED_AT_MS, type Observed, observedIn, observedInCounts } from "./observed.ts";
 
@@ -111,16 +120,20 @@ class Sender implements AlertSender {
       from = "payhooks",
       overdueMs = 5 * 60_000,
       repeatMs = 4 * 60 * 60_000,
+      onProblem = onStderr,
       clock = systemClock,
     } = options;
     checkTime("overdueMs", overdueMs);
     checkTime("repeatMs", repeatMs);
+    if (typeof onProblem !== "function") {
+      throw invalid("onProblem is not a function.", "Give a function, or leave it out for lines on stderr.");
+    }
     this.#channels = channelsOf(to);
     this.#receiver = receiver;
-    this.#from = from.slice(0, 60);
+    this.#from = senderOf(from);
     this.#overdueMs = overdueMs;
     this.#repeatMs = repeatMs;
-    this.#onProblem = options.onProblem ?? onStderr;
+    this.#onProblem = onProblem;
     this.#clock = clock;
     this.#unobserve = receiver.observe((notice) => this.#observe(notice));
     this.#dueAt = clock.now() + SOON_MS;
@@ -233,19 +246,22 @@ class Sender implements AlertSender {
     const due = incidents.due(names, this.#from, now, this.#repeatMs);
     await Promise.all(
       names.map(async (name) => {
-        for (const one of due.filter(({ channel }) => channel === name).slice(0, MAX_AT_ONCE))
-          await this.#send(one);
+        for (const one of due.filter(({ channel }) => channel === name).slice(0, MAX_AT_ONCE)) {
+          if (!(await this.#send(one))) return;
+        }
       }),
     );
     incidents.forget(names, now);
   }
 
-  async #send({ channel, message, sent, failed }: Due): Promise<void> {
+  /** False if the channel did not answer. Its other messages wait for a later look, so that this one does not last. */
+  async #send({ channel, message, sent, failed }: Due): Promise<boolean> {
     const to = this.#channels.get(channel);
-    if (to === undefined || this.#stopping.signal.aborted) return;
+    if (to === undefined || this.#stopping.signal.aborted) return false;
     try {
       await sendInTime(to, message, this.#clock, this.#stopping.signal);
       sent();
+      return true;
     } catch (error) {
       const { mayPass, retryAfterMs } =
         error instanceof AlertNotSent ? error : { mayPass: true, retryAfterMs: null };
@@ -254,6 +270,7 @@ class Sender implements AlertSender {
           `${channel} did not take a message about ${message.incident}, which is given up: ${whyNotSent(error)}.`,
         );
       }
+      return !(error instanceof NotInTime);
     }
   }
 

@@ -1,11 +1,11 @@
 import { systemClock } from "../time/clock.ts";
-import { type AlertChannel, channelsOf, sendInTime, whyNotSent } from "./channel.ts";
+import { type AlertChannel, channelsOf, senderOf, sendInTime, whyNotSent } from "./channel.ts";
 import { KINDS } from "./message.ts";
 
 /**
  * Sends a test through each channel, once. Resolves with what went wrong, by the channel's name; null where nothing did.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` or `ERR_OPTION_MISSING` for the channels.
+ * @throws PayhooksError `ERR_OPTION_INVALID` for the channels, or a `from` that is no text.
  * @example await testAlerts([slackChannel({ url: process.env.SLACK_URL })], "shop, production")
  */
 export async function testAlerts(
@@ -20,7 +20,7 @@ export async function testAlerts(
     kind: "test",
     ...KINDS.test,
     summary,
-    from,
+    from: senderOf(from),
     since: at,
     at,
   } as const;

@@ -1,4 +1,11 @@
-import { pagerDutyChannel, sendAlerts, slackChannel, webhookChannel } from "@payhooks/core/alerts";
+import {
+  type AlertMessage,
+  pagerDutyChannel,
+  sendAlerts,
+  slackChannel,
+  testAlerts,
+  webhookChannel,
+} from "@payhooks/core/alerts";
 import { createTestKeys } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { settle } from "../../src/testing/clock.ts";
@@ -223,6 +230,39 @@ describe("alerts that reach a person", () => {
     await one.alerts.stop();
   });
 
+  it("send a channel that does not answer in time nothing more in that look, and the rest later", async () => {
+    const shop = fleet();
+    const tried: string[] = [];
+    let isWell = false;
+    const hangs = {
+      name: "hangs",
+      send: ({ incident }: AlertMessage) => {
+        tried.push(incident);
+        return isWell ? Promise.resolve() : new Promise<never>(() => {});
+      },
+    };
+    const one = await shop.start(() => [hangs]);
+    await shop.clock.advance("1m");
+    shop.rejects = true;
+    const forged = createTestKeys().privateKey;
+    // Two incidents at once: an event on hold, and deliveries that somebody else has signed.
+    await deliver(one, shop.clock);
+    for (let n = 0; n < 10; n++) await deliver(one, shop.clock, forged);
+    await settle();
+    let isOver = false;
+    const looking = one.alerts.look().then(() => {
+      isOver = true;
+    });
+    await shop.clock.advance("6s");
+    expect([isOver, tried.length]).toEqual([true, 1]);
+    await looking;
+    isWell = true;
+    await shop.clock.advance("2m");
+    expect(new Set(tried)).toEqual(new Set(["held", "all-failing:payments"]));
+    expect(tried).toHaveLength(3);
+    expect(one.problems).toEqual([]);
+  });
+
   it("go on if whoever is told of a problem fails", async () => {
     const [channel, refusing] = [await told(), await told()];
     refusing.answer = { status: 404 };
@@ -256,6 +296,21 @@ describe("alerts that reach a person", () => {
     refused({ to: two.slice(1), overdueMS: 1 }).toThrow('no option "overdueMS"');
     const eu = { routingKey: "key-1", URL: "https://events.eu.pagerduty.com/v2/enqueue" } as never;
     expect(() => pagerDutyChannel(eu)).toThrow('no option "URL"');
+    const invalid = expect.objectContaining({ code: "ERR_OPTION_INVALID" });
+    const send = async () => {};
+    for (const channel of [
+      { name: "pager" },
+      { name: "pager", send: "now" },
+      { send },
+      { name: 5, send },
+      null,
+    ]) {
+      refused({ to: [channel] }).toThrow(invalid);
+      await expect(testAlerts([channel] as never)).rejects.toThrow(invalid);
+    }
+    refused({ to: two.slice(1), from: 5 }).toThrow(invalid);
+    await expect(testAlerts(two.slice(1), 5 as never)).rejects.toThrow(invalid);
+    refused({ to: two.slice(1), onProblem: "stderr" }).toThrow(invalid);
     expect(() => slackChannel({ address: "https://hooks.example/a" } as never)).toThrow(
       'no option "address"',
     );
