@@ -1,6 +1,7 @@
+import Database from "libsql";
 import { describe, expect, it } from "vitest";
 import { type Application, application, who } from "./support/application.ts";
-import { payhooks } from "./support/run.ts";
+import { type Ended, payhooks, Running } from "./support/run.ts";
 
 /** Two deposits are done and kept, and one is held. */
 async function ended(): Promise<Application> {
@@ -46,6 +47,130 @@ describe("payhooks events replay --state finished", () => {
     await app.succeeds({ referenceId: "order-1" });
     const dry = await payhooks([...replay, "--dry-run", "--sqlite", app.database]);
     expect(dry.stdout).toContain("To replay: 0.\nLeft alone: 1 not-kept.\n");
+  });
+});
+
+describe("a bulk that ends before its last event", () => {
+  const all = ["events", "replay", "--all", "--state", "finished", "--since", "1h", "--yes", ...who];
+  const slow = ["--rate", "1"];
+  const references = ["order-1", "order-2", "order-3", "order-4"];
+
+  /** Four deposits are done and kept, and a slow replay of all has decided about the first. */
+  async function begun(more: readonly string[] = []): Promise<{ app: Application; bulk: Running }> {
+    const app = await application({ payments: { keep: { bodiesMs: 86_400_000 } } });
+    for (const referenceId of references) await app.succeeds({ referenceId });
+    app.ran.length = 0;
+    const bulk = new Running([...all, ...slow, ...more, "--sqlite", app.database]);
+    await bulk.until(more.includes("--json") ? /"outcome":"decided"/ : /reference order-1 .*decided\n/);
+    return { app, bulk };
+  }
+
+  /** Goes on with what the command has printed, after the events that it had decided about have run. */
+  async function goneOn({ app }: { app: Application }, printed: readonly string[]): Promise<Ended> {
+    await app.receiver.work();
+    const ended = await payhooks([...all, "--rate", "10000", ...printed, "--sqlite", app.database]);
+    await app.receiver.work();
+    return ended;
+  }
+
+  function ranOnce({ ran }: Application): void {
+    expect(ran.map((line) => line.split(" ")[0]).sort()).toEqual(references);
+  }
+
+  /** The options of the line that says how to go on. */
+  function optionsIn(stdout: string): readonly string[] {
+    const [, options = ""] =
+      /^To go on if this is interrupted: the same command with (.*)$/m.exec(stdout) ?? [];
+    expect(options).toMatch(/^--name \S+ --until \S+Z --since \S+Z$/);
+    return options.split(" ");
+  }
+
+  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("says how to go on, after %s", async (signal) => {
+    const { app, bulk } = await begun();
+    const before = optionsIn(bulk.stdout);
+    bulk.process.kill(signal);
+    const { code, stdout } = await bulk.ended;
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/\n[12] queued for your application's worker\.\n/);
+    expect(stdout).toContain(`It was interrupted. To go on: the same command with ${before.join(" ")}\n`);
+    expect(await goneOn({ app }, before)).toMatchObject({ code: 0, stderr: "" });
+    ranOnce(app);
+  });
+
+  it("says how to go on with --json, before the first decision and at its end", async () => {
+    const { app, bulk } = await begun(["--json"]);
+    bulk.process.kill("SIGINT");
+    const ended = await bulk.ended;
+    expect(ended.code).toBe(1);
+    const lines = ended.json();
+    const [first, last] = [lines[0], lines.at(-1)];
+    const name = expect.stringMatching(/^[0-9a-f-]{36}$/);
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
+    expect(first).toEqual({ name, until: time, since: time });
+    expect(last).toMatchObject({ ...first, isWhole: false, dryRun: false, leftAlone: {} });
+    expect(lines.slice(1, -1)).toHaveLength(Number(last?.decided));
+    const { name: text, until, since } = first as Record<"name" | "until" | "since", string>;
+    const again = await goneOn({ app }, ["--name", text, "--until", until, "--since", since, "--json"]);
+    expect(again).toMatchObject({ code: 0, stderr: "" });
+    expect(again.json().at(-1)).toMatchObject({ name: text, until, since, isWhole: true });
+    ranOnce(app);
+  });
+
+  it("has said how to go on, if it is killed", async () => {
+    const { app, bulk } = await begun();
+    bulk.process.kill("SIGKILL");
+    const { stdout } = await bulk.ended;
+    expect(await goneOn({ app }, optionsIn(stdout))).toMatchObject({ code: 0, stderr: "" });
+    ranOnce(app);
+  });
+
+  it.each([false, true])("has said how to go on, if the inbox fails, with --json: %s", async (isJson) => {
+    const { app, bulk } = await begun(isJson ? ["--json"] : []);
+    const database = new Database(app.database);
+    database.exec("CREATE TRIGGER full BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'full'); END");
+    const { code, stdout, stderr } = await bulk.ended;
+    database.exec("DROP TRIGGER full");
+    database.close();
+    expect({ code, stdout, stderr }).toMatchObject(
+      isJson
+        ? { code: 1, stdout: expect.stringContaining('{"error":{"code":"ERR_INBOX_UNAVAILABLE"') }
+        : { code: 1, stderr: expect.stringContaining("[ERR_INBOX_UNAVAILABLE]") },
+    );
+    if (!isJson) expect(stdout).toMatch(/\nIt failed\. To go on: the same command with --name \S+ --until /);
+    const [first = "{}"] = stdout.split("\n");
+    const printed = isJson
+      ? Object.entries<string>(JSON.parse(first)).flatMap(([name, value]) => [`--${name}`, value])
+      : optionsIn(stdout);
+    expect(await goneOn({ app }, printed)).toMatchObject({ code: 0, stderr: "" });
+    ranOnce(app);
+  });
+
+  it("is about named events, and then has no time", async () => {
+    const app = await application({ payments: { keep: { bodiesMs: 86_400_000 } } });
+    for (const referenceId of references) await app.succeeds({ referenceId });
+    app.ran.length = 0;
+    const { events } = await app.receiver.events.list({ state: "finished" });
+    const named = ["events", "replay", ...events.map(({ eventId }) => eventId), "--state", "finished"];
+    const command = [...named, "--yes", ...who, "--sqlite", app.database];
+    const bulk = new Running([...command, ...slow, "--json"]);
+    await bulk.until(/"outcome":"decided"/);
+    bulk.process.kill("SIGINT");
+    const [first] = (await bulk.ended).json();
+    expect(first).toEqual({ name: expect.any(String), until: null, since: null });
+    await app.receiver.work();
+    const again = await payhooks([...command, "--rate", "10000", "--name", String(first?.name)]);
+    expect(again).toMatchObject({ code: 0, stderr: "" });
+    expect(again.stdout).toMatch(/Decided before under this name: [12]\./);
+    await app.receiver.work();
+    ranOnce(app);
+  });
+
+  it("refuses an empty name, such as of a variable that is not set", async () => {
+    const empty = ["--name", "", "--until", "2026-03-01", "--sqlite", "x.db"];
+    expect(await payhooks([...all, ...empty])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--name must not be empty."),
+    });
   });
 });
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { BulkFilter, BulkOutcome, BulkReport, Inbox, Which } from "@payhooks/core";
 import { canAsk, isTyped } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
@@ -5,7 +6,8 @@ import type { Given } from "../command-line/given.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
-import { whatIs } from "./event.ts";
+import { timeOf, whatIs } from "./event.ts";
+import { Interruption } from "./interruption.ts";
 import { eventIdsOf, FILTERS, type Selection } from "./selection.ts";
 
 /** A decision that is carried out event by event, by a filter of the inbox. */
@@ -29,9 +31,11 @@ export function checkBulk(bulk: Bulk, given: Given, terminal: Terminal): void {
   if (bulk === "retry" && given.flag("state")) {
     throw new UsageError("Only an event that waits for its next attempt can be retried: leave --state out.");
   }
-  const filter = [...FILTERS, "name"].find((name) => given.flag(name) && name !== "state");
+  const filter = FILTERS.find((name) => given.flag(name) && name !== "state");
   if (ids.length > 0 && filter !== undefined) throw new UsageError(`--${filter} goes with --all.`);
-  if (given.flag("name") && !given.flag("until")) {
+  // A shell variable that is not set would take all such decisions for one.
+  if (given.text("name") === "") throw new UsageError("--name must not be empty.");
+  if (given.flag("name") && given.flag("all") && !given.flag("until")) {
     throw new UsageError(
       "--name needs the --until that was printed with it, so that it is about the same events.",
     );
@@ -76,30 +80,62 @@ export async function decideInBulk(
   terminal: Terminal,
 ): Promise<number> {
   const which = await whichOf(inbox, selection, given);
+  const { since } = selection.query;
   const carry = carrying(inbox, bulk, which, given);
   const isDry = given.flag("dry-run");
-  const planned = await carry({ dryRun: true }, isDry ? tell(terminal) : () => {});
+  const named = given.text("name");
+  const planned = await carry({ name: named, dryRun: true }, isDry ? tell(terminal) : () => {});
   print(planned, bulk, terminal);
   if (isDry || planned.decided === 0) {
     terminal.line("Nothing was decided.");
+    terminal.json(asJson(planned, since));
     return codeOf(planned, which);
   }
   if (isAsked(bulk, given) && !(await isTyped(`${bulk} ${planned.decided}`))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
-  const interruption = new AbortController();
-  const stop = (): void => interruption.abort();
-  process.once("SIGINT", stop).once("SIGTERM", stop);
-  // Both looks are about the same events.
-  const until = planned.until ?? undefined;
-  const report = await carry({ dryRun: false, until, signal: interruption.signal }, tell(terminal));
-  process.off("SIGINT", stop).off("SIGTERM", stop);
+  // Both looks are about the same events, and so is a command that goes on. Printed before the first decision, since the process
+  // may be killed at any moment.
+  const { until } = planned;
+  const name = named ?? randomUUID();
+  const goOn = `the same command with ${optionsOf(name, until, since)}`;
+  terminal.json(asJson({ name, until }, since));
+  terminal.line(`To go on if this is interrupted: ${goOn}\n`);
+  const interruption = new Interruption();
+  const { signal } = interruption;
+  const report = await carry({ name, until, signal, dryRun: false }, tell(terminal))
+    .catch((error: unknown) => {
+      terminal.line(`\nIt failed. To go on: ${goOn}`);
+      throw error;
+    })
+    .finally(() => interruption.end());
+  terminal.json(asJson(report, since));
   terminal.line(`\n${report.decided} ${DONE[bulk]}.`);
   if (report.isWhole) return codeOf(report, which);
-  const end = report.until === null ? "" : ` --until ${new Date(report.until).toISOString()}`;
-  terminal.line(`It was interrupted. To go on: the same command with --name ${report.name}${end}`);
+  terminal.line(`It was interrupted. To go on: ${goOn}`);
   return EXIT.failure;
+}
+
+/** The options that make the same command go on. A `--since` of `2d` would mean another time by then. */
+function optionsOf(name: string, until: number | null, since: number | undefined): string {
+  const times = { until, since };
+  const given = Object.entries(times).flatMap(([option, ms]) =>
+    ms == null ? [] : `--${option} ${timeOf(ms)}`,
+  );
+  return [`--name ${quoted(name)}`, ...given].join(" ");
+}
+
+/** A name as a shell takes it. */
+function quoted(name: string): string {
+  return /^[\w.:@%+-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
+}
+
+/** With its times as options take them. */
+function asJson<Of extends Pick<BulkReport, "name" | "until">>(of: Of, since: number | undefined): object {
+  const { name, until, ...others } = of;
+  const text = (ms: number | null): string | null => (ms === null ? null : timeOf(ms));
+  return { name, until: text(until), since: text(since ?? null), ...others };
 }
 
 const DONE: Readonly<Record<Bulk, string>> = {
@@ -124,8 +160,9 @@ async function whichOf(inbox: Inbox, { query, reasons }: Selection, given: Given
 }
 
 interface Manner {
+  readonly name: string | undefined;
   readonly dryRun: boolean;
-  readonly until?: number | undefined;
+  readonly until?: number | null;
   readonly signal?: AbortSignal;
 }
 
@@ -139,12 +176,11 @@ function carrying(
   given: Given,
 ): (manner: Manner, progress: Progress) => Promise<BulkReport> {
   const perSecond = given.number("rate", { min: 1, max: 10_000 });
-  const name = given.text("name");
   const [by, note] = [given.text("by") ?? "", given.text("note") ?? ""];
   const handlers = handlersIn(given);
-  return ({ dryRun, until, signal }, progress) => {
-    const options = { by, dryRun, signal, perSecond, name, progress };
-    const list = isFilter(which) && until !== undefined ? { ...which, until } : which;
+  return ({ until = null, ...manner }, progress) => {
+    const options = { by, perSecond, progress, ...manner };
+    const list = isFilter(which) && until !== null ? { ...which, until } : which;
     if (bulk === "erase") return events.erase(list, { ...options, unfinished: given.flag("unfinished") });
     if (bulk === "retry") return events.retryNow(list, { ...options, note });
     return events.replay(list, { ...options, note, handlers, again: given.flag("again") });

@@ -2,6 +2,7 @@ import type { Inbox } from "@payhooks/core";
 import { CliError, EXIT } from "../command-line/errors.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
+import { Interruption } from "./interruption.ts";
 import type { Action, Plan } from "./plan.ts";
 
 /** The person who decides, the reason, and the way to replay. */
@@ -29,7 +30,7 @@ const GOOD: ReadonlySet<Outcome> = new Set<Outcome>(["queued", "discarded"]);
 
 /**
  * Makes the decision for each event of the plan, as it was read. An event that is gone, or that has changed, does not stop the others.
- * Ctrl-C, or an inbox that fails, does. Then it says for each event what became of it. Resolves with the exit code.
+ * Ctrl-C or another signal to end, or an inbox that fails, does. Then it says for each event what became of it. Resolves with the exit code.
  */
 export async function carryOut(
   inbox: Inbox,
@@ -50,7 +51,7 @@ export async function carryOut(
   const interruption = new Interruption();
   let failure: unknown = null;
   for (const { eventId, revision } of entries) {
-    if (failure !== null || interruption.isWanted) {
+    if (failure !== null || interruption.signal.aborted) {
       tell(eventId, "not-tried");
       continue;
     }
@@ -101,22 +102,5 @@ function summarize(told: readonly Outcome[], action: Action, { line }: Terminal)
     line(
       "Your application runs what is queued. What fails again is held again: see payhooks events --state held.",
     );
-  }
-}
-
-/** Ctrl-C while decisions are made: the one that is under way is finished first. A second Ctrl-C ends the command at once. */
-class Interruption {
-  isWanted = false;
-  readonly #on = (): void => {
-    this.isWanted = true;
-    this.end();
-  };
-
-  constructor() {
-    process.once("SIGINT", this.#on).once("SIGTERM", this.#on);
-  }
-
-  end(): void {
-    process.off("SIGINT", this.#on).off("SIGTERM", this.#on);
   }
 }
