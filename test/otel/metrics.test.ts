@@ -1,4 +1,7 @@
 /** The same events are the same metrics, through OpenTelemetry's exporter and on a scrape route. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { metrics } from "@opentelemetry/api";
 import { PrometheusExporter, PrometheusSerializer } from "@opentelemetry/exporter-prometheus";
 import { MeterProvider } from "@opentelemetry/sdk-metrics";
@@ -103,28 +106,18 @@ it("a scrape route has the metrics of OpenTelemetry's exporter for Prometheus, w
   expect(scraped).not.toMatch(/plain|turned down|put off|forged/);
 });
 
-it("an SDK that is registered after the receiver's first notices still gets its metrics", async () => {
-  const instrumentation = otel();
-  const receiver = createReceiver({
-    payments: { publicKey },
-    inbox: memoryInbox(),
-    logger: silent,
-    instrumentation,
+it("an SDK that is registered after a delivery and a counted notice gets the metrics of what comes next", async () => {
+  const program = fileURLToPath(new URL("late-sdk-process.ts", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    "--conditions=payhooks-source",
+    "--import=tsx",
+    program,
+  ]);
+  expect(JSON.parse(stdout)).toMatchObject({
+    [COUNTERS.deliveries.name]: [2],
+    [COUNTERS.held.name]: [2],
+    [HISTOGRAMS.acceptDuration.name]: [2],
   });
-  const notices: string[] = [];
-  // No handler for withdrawals, which the start tells.
-  receiver.onDeposit(() => {}).observe(({ type }) => notices.push(type));
-  await receiver.start();
-  await expect.poll(() => notices).not.toEqual([]);
-  const exporter = new PrometheusExporter({ preventServerStart: true });
-  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [exporter] }));
-  onTestFinished(() => metrics.disable());
-  await receiver.payments.receive(deliveryOf(signPaymentCallback(callbackFields({}), privateKey)));
-  const { resourceMetrics } = await exporter.collect();
-  expect(countsIn(new PrometheusSerializer().serialize(resourceMetrics))).toContainEqual(
-    expect.stringMatching(/^messaging_client_consumed_messages_total .*payhooks_outcome="new".* 1$/),
-  );
-  await receiver.close();
 });
 
 it("a scrape route is answered by what Prometheus can read, and says so", async () => {

@@ -38,7 +38,8 @@ const TRACE_HEADERS = ["traceparent", "b3", "x-b3-traceid", "x-amzn-trace-id", "
 
 /**
  * Traces and measures a receiver with OpenTelemetry: `createReceiver({ instrumentation: otel() })`. It uses the SDK that the
- * application has registered, and makes its instruments when the first delivery or handler comes. Without an SDK it does nothing.
+ * application has registered. The SDK may be registered at any time: `otel` makes its instruments at the first delivery, call of a
+ * handler or counted notice after that. Without an SDK it does nothing.
  *
  * - The span `accept FLOW` is from a delivery's bytes to its answer, under the span that is active then. If the sender has chosen
  *   the trace of that one, `accept` begins a trace of its own, with a link.
@@ -60,8 +61,8 @@ class Otel implements Instrumentation {
   readonly #isPersonal: boolean;
   readonly #tracer: Tracer = trace.getTracer("@payhooks/core");
   #receiver: Watched | null = null;
-  /** Undefined until it is needed, since many applications register their SDK after their imports. */
-  #sink: Sink | null | undefined;
+  /** Null until the application has registered its SDK, which may be after deliveries have come. */
+  #sink: Sink | null = null;
 
   constructor(isPersonal: boolean) {
     this.#isPersonal = isPersonal;
@@ -73,7 +74,6 @@ class Otel implements Instrumentation {
 
   noticed(happening: Parameters<Instrumentation["noticed"]>[0]): void {
     const counted = countOf(happening);
-    // Others may come before the application has registered its SDK.
     if (counted !== null) this.#meters()?.count(...counted);
   }
 
@@ -129,7 +129,7 @@ class Otel implements Instrumentation {
   }
 
   #meters(): Sink | null {
-    if (this.#sink === undefined) this.#sink = openMeters(this.#receiver);
+    this.#sink ??= openMeters(this.#receiver);
     return this.#sink;
   }
 
