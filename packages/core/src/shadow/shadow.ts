@@ -102,11 +102,8 @@ export function shadow<Mounted extends AnyReceiver>(
     isTold = true;
   };
   const write = (line: ShadowLine): void => {
-    try {
-      options.journal(`${JSON.stringify(line)}\n`);
-    } catch (error) {
-      tell(error);
-    }
+    // It may be an async function, such as fs.promises.appendFile. Nobody waits for it.
+    (async () => options.journal(`${JSON.stringify(line)}\n`))().catch(tell);
   };
 
   /** Marks an event, and tries again in the background if that fails. True if it is marked. */

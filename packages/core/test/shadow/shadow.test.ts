@@ -34,6 +34,15 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 let files = 0;
 
+/** The rejections from now to the end of the test that nobody has handled. */
+function unhandledRejections(): readonly unknown[] {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+  process.on("unhandledRejection", note);
+  onTestFinished(() => void process.off("unhandledRejection", note));
+  return unhandled;
+}
+
 /** A receiver in the shadow, and after the switch, on the same file. */
 interface InShadow {
   readonly receiver: Receiver;
@@ -248,29 +257,40 @@ describe("a delivery that the old receiver takes for a copy, and that is new her
 });
 
 describe("the old receiver", () => {
-  it("gets nothing of a broken shadow: no error, and no journal either", async () => {
-    const { receiver } = inTheShadow();
-    const told: unknown[] = [];
-    const { error } = console;
-    console.error = (...given) => void told.push(given);
-    onTestFinished(() => {
-      console.error = error;
-    });
-    const journal = (): never => {
-      throw new Error("ENOSPC");
-    };
-    const broken = shadow(receiver, { journal });
-    await broken.delivered("payments", callback("a"), "accepted");
-    await broken.delivered("payments", callback("a"), Promise.reject(new Error("it died")));
-    await broken.delivered("payments", { headers: {}, rawBody: {} as Uint8Array }, "accepted");
-    await broken.delivered("payments", null as never, "accepted");
-    await broken.delivered("other" as "payments", callback("a"), "accepted");
-    expect(await broken.handled(handled("a"))).toBe(true);
-    expect(await broken.handled(null as never)).toBe(false);
-    expect(await broken.handled({ id: "a", event: "NONE" })).toBe(false);
-    expect(await broken.handled({ flow: "other", id: "a", event: "DEPOSIT" })).toBe(false);
-    expect(told).toHaveLength(1);
-  });
+  it.each([
+    [
+      "throws",
+      (): never => {
+        throw new Error("ENOSPC");
+      },
+    ],
+    ["is async and rejects", () => Promise.reject(new Error("ENOSPC"))],
+  ])(
+    "gets nothing of a broken shadow, whose journal %s: no error, and no journal either",
+    async (_, journal) => {
+      const { receiver } = inTheShadow();
+      const unhandled = unhandledRejections();
+      const told: unknown[] = [];
+      const { error } = console;
+      console.error = (...given) => void told.push(given);
+      onTestFinished(() => {
+        console.error = error;
+      });
+      const broken = shadow(receiver, { journal });
+      await broken.delivered("payments", callback("a"), "accepted");
+      await broken.delivered("payments", callback("a"), Promise.reject(new Error("it died")));
+      await broken.delivered("payments", { headers: {}, rawBody: {} as Uint8Array }, "accepted");
+      await broken.delivered("payments", null as never, "accepted");
+      await broken.delivered("other" as "payments", callback("a"), "accepted");
+      expect(await broken.handled(handled("a"))).toBe(true);
+      expect(await broken.handled(null as never)).toBe(false);
+      expect(await broken.handled({ id: "a", event: "NONE" })).toBe(false);
+      expect(await broken.handled({ flow: "other", id: "a", event: "DEPOSIT" })).toBe(false);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(told).toEqual([[expect.anything(), expect.objectContaining({ error: "Error: ENOSPC" })]]);
+      expect(unhandled).toEqual([]);
+    },
+  );
 
   it("is not waited for, and is not kept waiting", async () => {
     const { beside, receiver } = inTheShadow();
@@ -385,10 +405,7 @@ it("an old receiver that fails beside a flow that is off is no unhandled rejecti
     logger: silent,
   });
   const beside = shadow(receiver, { journal: () => {} }) as Shadow;
-  const unhandled: unknown[] = [];
-  const note = (error: unknown): void => void unhandled.push(error);
-  process.on("unhandledRejection", note);
-  onTestFinished(() => void process.off("unhandledRejection", note));
+  const unhandled = unhandledRejections();
   const { rawBody, headers } = callback("x");
   const delivery = { rawBody, headers: { get: (name: string) => headers[name] ?? null } };
   await beside.delivered("connect", delivery as never, Promise.reject(new Error("the old one is away")));
