@@ -307,7 +307,7 @@ describe("payhooks events, about what is held", () => {
     [["--redis", "localhost"], /redis:\/\/127\.0\.0\.1:6379/],
     [["--sqlite", "x.db", "--reason", "exhausted,ambigous"], /Did you mean ambiguous\?/],
     [["--sqlite", "x.db", "--yes"], /--yes is for decisions/],
-    [["--sqlite", "x.db", "--since", "yesterday"], /--since must be a time such as/],
+    [["--sqlite", "x.db", "--since", "yesterday"], /--since must be a time that there is, such as/],
     [["--sqlite", "x.db", "--state", "heldd"], /Did you mean held\?/],
     [["--sqlite", "x.db", "--reference", ""], /--reference must not be empty/],
     [["--sqlite", "x.db", "--count", "--state", "held"], /--count counts everything: leave --state out\./],

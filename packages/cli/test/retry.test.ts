@@ -32,7 +32,9 @@ describe("payhooks events retry", () => {
     const named = ["events", "retry", "--all", "--name", "bank", "--until", until, "--sqlite", database];
     expect((await payhooks([...named, ...who])).stdout).toContain("2 due now.");
     const again = await payhooks([...named, ...who]);
-    expect(again.stdout).toBe("\nTo retry: 0.\nDecided before under this name: 2.\nNothing was decided.\n");
+    expect(again.stdout).toBe(
+      `\nAccepted before ${until}.\nTo retry: 0.\nDecided before under this name: 2.\nNothing was decided.\n`,
+    );
     expect(await receiver.work()).toMatchObject({ ran: 2 });
   });
 

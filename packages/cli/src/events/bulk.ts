@@ -8,7 +8,7 @@ import type { Terminal } from "../command-line/terminal.ts";
 import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
 import { timeOf, whatIs } from "./event.ts";
 import { Interruption } from "./interruption.ts";
-import { eventIdsOf, FILTERS, type Selection } from "./selection.ts";
+import { eventIdsOf, FILTERS, printRange, type Selection } from "./selection.ts";
 
 /** A decision that is carried out event by event, by a filter of the inbox. */
 export type Bulk = "replay" | "retry" | "erase";
@@ -85,6 +85,8 @@ export async function decideInBulk(
   const isDry = given.flag("dry-run");
   const named = given.text("name");
   const planned = await carry({ name: named, dryRun: true }, isDry ? tell(terminal) : () => {});
+  terminal.line();
+  printRange(selection, terminal);
   print(planned, bulk, terminal);
   if (isDry || planned.decided === 0) {
     terminal.line("Nothing was decided.");
@@ -201,7 +203,7 @@ function print(
   bulk: Bulk,
   { line }: Terminal,
 ): void {
-  line(`\nTo ${bulk}: ${decided}${decided === 0 ? "" : ` (${listed(byReason)})`}.`);
+  line(`To ${bulk}: ${decided}${decided === 0 ? "" : ` (${listed(byReason)})`}.`);
   if (known > 0) line(`Decided before under this name: ${known}.`);
   if (Object.keys(leftAlone).length > 0) line(`Left alone: ${listed(leftAlone)}.`);
   if (Object.keys(leftOut).length > 0)

@@ -8,7 +8,7 @@ import type { Terminal } from "../command-line/terminal.ts";
 import { type Choice, carryOut } from "./carry-out.ts";
 import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
 import { type Action, countsOf, type Entry, entryOf, type Plan, planAsJson, printPlanned } from "./plan.ts";
-import { eventIdsOf, FILTERS, type Selection, select } from "./selection.ts";
+import { eventIdsOf, FILTERS, printRange, type Selection, select } from "./selection.ts";
 
 /** A decision, and the events that it is about. */
 export interface Wanted {
@@ -42,9 +42,9 @@ export async function decide(
       ? { entries: await selected(inbox, selection, limit ?? Number.POSITIVE_INFINITY), missing: [] }
       : await named(inbox, ids);
   const plan: Plan = { action, only: choice.handlers ?? null, entries };
-  if (given.flag("dry-run")) return dryRun(plan, missing, terminal);
+  if (given.flag("dry-run")) return dryRun(plan, missing, selection, terminal);
   if (entries.length + missing.length === 0) terminal.line("Nothing that matches is held.");
-  if (!(await isWanted(plan, given, terminal))) {
+  if (!(await isWanted(plan, selection, given, terminal))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
@@ -122,30 +122,37 @@ async function named(
 }
 
 /** Shows what a decision is about and asks, unless it is about named events that only failed. */
-async function isWanted(plan: Plan, given: Given, terminal: Terminal): Promise<boolean> {
+async function isWanted(
+  plan: Plan,
+  selection: Selection,
+  given: Given,
+  terminal: Terminal,
+): Promise<boolean> {
   const { action, entries } = plan;
   const isAsked = given.flag("all") || entries.some(({ reason }) => isAboutTruth(reason));
   if (entries.length === 0 || !isAsked) return true;
-  print(plan, terminal);
+  print(plan, selection, terminal);
   if (given.flag("yes")) return true;
   if (!canAsk(terminal)) throw nobodyToAsk();
   return isTyped(`${action} ${entries.length}`);
 }
 
-function print(plan: Plan, terminal: Terminal): void {
+function print(plan: Plan, selection: Selection, terminal: Terminal): void {
   const { action, entries } = plan;
   const now = Date.now();
   for (const entry of entries) printPlanned(entry, plan, now, terminal);
-  terminal.line(`\nTo ${action}: ${countsOf(entries)}.`);
+  terminal.line();
+  printRange(selection, terminal);
+  terminal.line(`To ${action}: ${countsOf(entries)}.`);
 }
 
-function dryRun(plan: Plan, missing: readonly string[], terminal: Terminal): number {
+function dryRun(plan: Plan, missing: readonly string[], selection: Selection, terminal: Terminal): number {
   for (const entry of plan.entries) terminal.json(planAsJson(entry, plan));
   for (const eventId of missing) {
     terminal.json({ eventId, outcome: "not-found" });
     terminal.line(`${shown(eventId)}  is not held`);
   }
-  if (plan.entries.length > 0) print(plan, terminal);
+  if (plan.entries.length > 0) print(plan, selection, terminal);
   else terminal.line("Nothing that matches is held.");
   terminal.line("Nothing was decided.");
   return missing.length === 0 ? EXIT.ok : EXIT.failure;

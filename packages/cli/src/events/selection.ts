@@ -3,6 +3,9 @@ import { BULK_REASONS, eachEvent, HELD_REASONS } from "@payhooks/core/inbox";
 import { UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
 import { chosen, type Given } from "../command-line/given.ts";
+import type { Terminal } from "../command-line/terminal.ts";
+import { timeAt } from "../command-line/time.ts";
+import { timeOf } from "./event.ts";
 
 const STATES = ["waiting", "retrying", "running", "held", "finished", "unfinished"] as const;
 const REASONS = Object.keys(BULK_REASONS) as BulkReason[];
@@ -106,20 +109,22 @@ function amountsIn(given: Given): EventQuery["amount"] {
   return min === undefined && max === undefined ? undefined : { min, max };
 }
 
-/** A point in time, or how long ago it was: `90s`, `30m`, `1h`, `2d` or `1w`. */
 function timeIn(given: Given, name: "since" | "until"): number | undefined {
   const text = given.text(name);
   if (text === undefined) return undefined;
-  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
-  if (unit !== undefined) return Date.now() - Number(count) * MS_OF[unit as keyof typeof MS_OF];
-  const time = Date.parse(text);
-  if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(time)) return time;
+  const time = timeAt(text, Date.now());
+  if (time !== null) return time;
   throw new UsageError(
-    `--${name} must be a time such as 2026-03-01 or 2026-03-01T12:00:00Z, or how long ago it was, such as 90s, 30m, 1h, 2d or 1w; it is ${JSON.stringify(text)}.`,
+    `--${name} must be a time that there is, such as 2026-03-01 or 2026-03-01T12:00:00Z, or how long ago it was, such as 90s, 30m, 1h, 2d or 1w; it is ${JSON.stringify(text)}.`,
   );
 }
 
-const MS_OF = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+/** Prints the range of times as it was understood, if one was given. */
+export function printRange({ query: { since, until } }: Selection, { line }: Terminal): void {
+  const from = since === undefined ? [] : [`at ${timeOf(since)} or later`];
+  const to = until === undefined ? [] : [`before ${timeOf(until)}`];
+  if (since !== undefined || until !== undefined) line(`Accepted ${[...from, ...to].join(", and ")}.`);
+}
 
 /** The events that match: reason by reason, and the oldest of each reason first if the query does not say otherwise. */
 export async function* select(

@@ -1,0 +1,38 @@
+/** Times that somebody writes on the command line. */
+
+const HOW_LONG_AGO = /^(\d{1,6})([smhdw])$/;
+const MS_OF = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+
+/** A day, or a day and a time, with its zone or without. Groups: day, hour and minute, second, fraction, zone. */
+const DATE = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d:\d\d)?)?$/;
+const ZONE = /^Z$|^[+-](?:[01]\d|2[0-3]):[0-5]\d$/;
+
+/**
+ * A point in time in milliseconds since the epoch: a day, which begins at midnight in UTC; a day and a time, in the zone of this machine
+ * if it names none; or how long ago it was, such as `90s`, `30m`, `1h`, `2d` or `1w`.
+ *
+ * @returns null if the text is none of these, or if there is no such day or time: `Date.parse` would take the 31st of November for the
+ * 1st of December.
+ */
+export function timeAt(text: string, now: number): number | null {
+  const [, count, unit] = HOW_LONG_AGO.exec(text) ?? [];
+  if (unit !== undefined) return Math.max(0, now - Number(count) * MS_OF[unit as keyof typeof MS_OF]);
+  const found = DATE.exec(text);
+  if (found === null) return null;
+  const [, day = "", minute = "00:00", second = "00", fraction = "", zone] = found;
+  const written = `${day}T${minute}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
+  const isLocal = zone === undefined && found[2] !== undefined;
+  const at = Date.parse(isLocal ? written : `${written}Z`);
+  if (Number.isNaN(at) || (zone !== undefined && !ZONE.test(zone))) return null;
+  // What does not exist reads back as something else.
+  const shown = isLocal ? at - new Date(at).getTimezoneOffset() * MS_OF.m : at;
+  if (new Date(shown).toISOString() !== `${written}Z`) return null;
+  return at - offsetOf(zone);
+}
+
+/** How much later it is in a zone than in UTC. */
+function offsetOf(zone = "Z"): number {
+  if (zone === "Z") return 0;
+  const [hours, minutes] = zone.slice(1).split(":").map(Number);
+  return (zone.startsWith("-") ? -1 : 1) * ((hours ?? 0) * MS_OF.h + (minutes ?? 0) * MS_OF.m);
+}
