@@ -33,8 +33,6 @@ import { Tables } from "../sqlite/tables.ts";
 import type { Environment } from "../time/environment.ts";
 import { databaseOf, type ObjectStorage } from "./storage.ts";
 
-/** The platform's clock may be ahead of the object's by so much. */
-const CLOCKS_APART_MS = 5_000;
 /** When an object wakes that was stopped while it was opened. */
 const AGAIN_MS = 60_000;
 
@@ -125,11 +123,10 @@ export class DurableObjectStore implements RecordStore {
     const now = this.now();
     const take = () => hideDue(tables, limit, hideMs, now);
     const taken = isAnyDue(tables, limit, now) ? this.#storage.transactionSync(take) : [];
+    // `work` ends with this question. If an alarm has called that, the alarm is over, perhaps before its time by this clock. And one
+    // that failed has set the time of the next one. With nothing that waits, an alarm too many does no harm.
     const isQuestion = limit.usual + limit.patient === 0;
-    // `work` ends with it. If an alarm has called that, the alarm is over, perhaps before its time by this clock.
-    if (isQuestion && (this.#alarmAt ?? Number.POSITIVE_INFINITY) <= now + CLOCKS_APART_MS) {
-      this.#alarmAt = undefined;
-    }
+    if (isQuestion && this.#alarmAt !== null) this.#alarmAt = undefined;
     this.#setAlarm();
     return dueRecordsOf(tables, taken, now);
   }

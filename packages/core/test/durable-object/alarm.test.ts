@@ -244,6 +244,33 @@ describe("the alarm of an object", () => {
   });
 });
 
+describe("an alarm that failed", () => {
+  it("leaves no event behind: the next one sets the alarm of what waits longer", async () => {
+    const [storage, clock] = [newStorage(), countingClock()];
+    const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => logged.mockRestore());
+    const { deliverAndRun, receiver } = objectOn(storage, clock, (referenceId, attempt) => {
+      if (attempt === 1) throw new RetryAfter(referenceId === "order-soon" ? 60_000 : 600_000);
+    });
+    const start = clock.now();
+    await deliverAndRun("order-soon");
+    await deliverAndRun("order-late");
+    async function ring(): Promise<void> {
+      await clock.advance(60_000);
+      storage.alarm = null;
+      await workAtAlarm(receiver, storage);
+    }
+    // What is due has run when this makes the alarm fail.
+    storage.run("ALTER TABLE meta RENAME TO away");
+    await ring();
+    expect(logged).toHaveBeenCalledOnce();
+    expect(storage.alarm).not.toBeNull();
+    storage.run("ALTER TABLE away RENAME TO meta");
+    await ring();
+    expect(storage.alarm).toBe(start + 600_000);
+  });
+});
+
 describe("an object that cannot be an inbox", () => {
   const opening = (storage: ObjectStorage) => durableObjectInbox(storage).ready();
   const unsuitable = { code: "ERR_SQLITE_UNSUITABLE" };
