@@ -1,11 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { MAGIC_OUTCOMES } from "../src/payments/magic.ts";
 import { type Callback, canonical, verifies } from "./support/signature.ts";
-import { checkout, pay, payment, receiver, start } from "./support/start.ts";
+import { atEnd, checkout, pay, payment, receiver, start } from "./support/start.ts";
 
 const OPENSSL = "openssl";
 
@@ -136,6 +138,64 @@ describe("a payment callback", () => {
     });
   });
 });
+
+describe("the address of a delivery", () => {
+  it("may have its scheme in capitals", async () => {
+    const plain = await receiver();
+    const secure = await tlsReceiver();
+    const sandbox = await start({ ca: secure.certificate });
+    for (const url of [secure.url, plain.url]) {
+      const written = url.replace(/^https?/, (scheme) => scheme.toUpperCase());
+      const body = payment({ callback_url: written });
+      expect(await pay(sandbox, "POST", "/direct", body)).toMatchObject({ status: 200 });
+      const { reference } = body as { readonly reference: string };
+      const delivery = await sandbox.deliveries.waitFor({ reference, state: "delivered" });
+      expect(delivery.attempts).toMatchObject([{ url: written, answer: { status: 200 }, error: null }]);
+    }
+    expect(secure.requests()).toBe(1);
+  });
+
+  it("fails the delivery if nothing can be sent there, and the sandbox goes on", async () => {
+    const merchant = await receiver();
+    const sandbox = await start({ retry: { maxAttempts: 1 } });
+    const webhook_url = "http://%ff@127.0.0.1:9/hooks";
+    sandbox.settings.set({ webhook_url, webhook_secret: null, webhook_enabled: true });
+    sandbox.accounts.decide(sandbox.accounts.create().id, "approved");
+    const broken = payment({ callback_url: "http://%ff@127.0.0.1:9/cb" });
+    expect(await pay(sandbox, "POST", "/direct", broken)).toMatchObject({ status: 200 });
+    for (const flow of ["payments", "connect"] as const) {
+      const { attempts } = await sandbox.deliveries.waitFor({ flow, state: "gave-up" });
+      expect(attempts).toMatchObject([{ answer: null, error: "URI malformed", acknowledged: false }]);
+    }
+    const right = payment({ callback_url: merchant.url });
+    await pay(sandbox, "POST", "/direct", right);
+    await sandbox.deliveries.waitFor({ state: "delivered" });
+    expect(merchant.received).toHaveLength(1);
+  });
+});
+
+/** A merchant's server on HTTPS, with a certificate of its own. */
+async function tlsReceiver(): Promise<{ url: string; certificate: string; requests: () => number }> {
+  const folder = mkdtempSync(join(tmpdir(), "payhooks-tls-"));
+  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+  const named = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
+  execFileSync(
+    OPENSSL,
+    ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-keyout", key, "-out", cert, ...named],
+    { stdio: "ignore" },
+  );
+  const certificate = readFileSync(cert, "utf8");
+  let count = 0;
+  const server = createServer({ key: readFileSync(key), cert: certificate }, (request, response) => {
+    count += 1;
+    request.resume().on("end", () => response.end());
+  });
+  rmSync(folder, { recursive: true });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  atEnd(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  return { url: `https://127.0.0.1:${port}/callbacks`, certificate, requests: () => count };
+}
 
 describe("what becomes of a transaction", () => {
   const statusesOf = (sandbox: Awaited<ReturnType<typeof start>>, id: string) =>

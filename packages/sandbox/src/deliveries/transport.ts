@@ -37,8 +37,8 @@ export function createTransport(
 
   const post = (wanted: PostRequest): Promise<PostResult> => {
     const startedAt = performance.now();
-    const secure = wanted.url.startsWith("https:");
     const sent = new Promise<Omit<PostResult, "durationMs">>((resolve) => {
+      const secure = new URL(wanted.url).protocol === "https:";
       const request = (secure ? httpsRequest : httpRequest)(wanted.url, {
         method: "POST",
         headers: wanted.headers,
@@ -63,7 +63,9 @@ export function createTransport(
         request.destroy();
       });
     });
-    return sent.then((result) => ({
+    // Node throws at once if it can make no request of the address, as of a user name with a broken escape.
+    const settled = sent.catch((error: Error) => ({ answer: null, error: describe(error) }));
+    return settled.then((result) => ({
       ...result,
       durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
     }));
