@@ -7,6 +7,7 @@ import type { PaymentsClient } from "./client.ts";
 import { type Clock, sleep } from "./clock.ts";
 import { ClientError } from "./errors.ts";
 import type { CallOptions } from "./http/send.ts";
+import { kindOf } from "./kind-of.ts";
 import { type LookupSink, type ReconcileResult, reconcile } from "./reconcile.ts";
 import { emptyNote, type Mark, markOf, noteIn, remember, textOf, type WatchNote } from "./watch-note.ts";
 
@@ -62,7 +63,10 @@ export interface WatchOptions {
   readonly headers?: ((payment: OpenPayment) => CallOptions["headers"]) | undefined;
   /** Called with the result of each look-up. */
   readonly onResult?: ((result: ReconcileResult, payment: OpenPayment) => void | Promise<void>) | undefined;
-  /** Called if a round fails, such as when `open` or `onGivenUp` throws. The next round comes as usual. Default: a line on stderr. */
+  /**
+   * Called if a round fails, such as when `open` or `onGivenUp` throws, and for each payment that is left out of a round, since its
+   * `since` is no time or its reference no text. The next round comes as usual. Default: a line on stderr.
+   */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** The source of time. Default: the platform's clock. Its timers do not keep the process alive. */
   readonly clock?: Clock | undefined;
@@ -209,13 +213,17 @@ class Round {
   }
 
   async #lookUpAll(): Promise<void> {
-    const { open, clock, afterMs, giveUpAfterMs, perMinute } = this.#settings;
+    const { open, clock, afterMs, giveUpAfterMs, perMinute, onError } = this.#settings;
     const payments: { readonly payment: OpenPayment; readonly mark: Mark }[] = [];
-    for await (const payment of await open()) payments.push({ payment, mark: markOf(payment) });
+    for await (const payment of await open()) {
+      const problem = problemOf(payment);
+      if (problem === null) payments.push({ payment, mark: markOf(payment) });
+      else tell(onError, problem);
+    }
     // Nobody needs to know any more that a payment was given up, once it is no longer open.
     const marks = new Set(payments.map(({ mark }) => mark));
     this.#note.givenUp = this.#note.givenUp.filter((mark) => marks.has(mark));
-    const ageOf = ({ since }: OpenPayment): number => clock.now() - Number(since);
+    const ageOf = ({ since }: OpenPayment): number => clock.now() - timeOf(since);
     const due = payments.filter(
       ({ payment, mark }) => !(ageOf(payment) < afterMs) && !this.#note.givenUp.includes(mark),
     );
@@ -275,6 +283,40 @@ class Round {
   }
 }
 
+/** The error of a payment that cannot be looked up, or whose age is unknown: it would be given up at once. Null if it is right. */
+function problemOf(payment: unknown): ClientError | null {
+  if (typeof payment !== "object" || payment === null) {
+    return wrongPayment("open", `An open payment is ${kindOf(payment)}.`);
+  }
+  const { reference, since, tenant } = payment as Readonly<Record<string, unknown>>;
+  if (typeof reference !== "string") {
+    return wrongPayment("reference", `reference of an open payment is ${kindOf(reference)}.`);
+  }
+  const named = JSON.stringify(reference.slice(0, 100));
+  if (tenant !== undefined && tenant !== null && typeof tenant !== "string") {
+    return wrongPayment("tenant", `tenant of the open payment ${named} is ${kindOf(tenant)}.`);
+  }
+  if (Number.isFinite(timeOf(since))) return null;
+  const what = typeof since === "number" || since instanceof Date ? timeOf(since) : kindOf(since);
+  return wrongPayment("since", `since of the open payment ${named} is ${what}.`);
+}
+
+function wrongPayment(field: string, what: string): ClientError {
+  const fix =
+    "Give { reference, since }, with since as a Date or in milliseconds. It is left out until then.";
+  return invalid(field, what, fix);
+}
+
+/** In milliseconds since the epoch; NaN for what is neither a date nor a number. A date may come from another realm. */
+function timeOf(since: unknown): number {
+  try {
+    const time: unknown = Object(since).valueOf();
+    return typeof time === "number" ? time : Number.NaN;
+  } catch {
+    return Number.NaN;
+  }
+}
+
 type Filled = "everyMs" | "afterMs" | "giveUpAfterMs" | "perMinute" | "onError" | "clock";
 /** The options, with the defaults filled in. */
 type Settings = Omit<WatchOptions, Filled> & {
@@ -319,7 +361,8 @@ function nameOf(error: unknown): string {
 }
 
 function writeLine(error: unknown): void {
-  console.error(`payhooks: a round of watch failed: ${nameOf(error)}. The next one comes as usual.`);
+  const field = error instanceof ClientError && error.field !== undefined ? ` (${error.field})` : "";
+  console.error(`payhooks: watch: ${nameOf(error)}${field}. The next round comes as usual.`);
 }
 
 function tell(onError: (error: unknown) => void, error: unknown): void {

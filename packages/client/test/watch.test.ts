@@ -195,6 +195,38 @@ it("tells of each result, a cancelled payment too", async () => {
   expect(shop.handled).toEqual([]);
 });
 
+it.each<[field: string, what: string, wrong: unknown]>([
+  ["since", "a string", { since: "2026-03-01T12:00:00Z" }],
+  ["since", "a string", { since: "0" }],
+  ["since", "undefined", { since: undefined }],
+  ["since", "null", { since: null }],
+  ["since", "NaN", { since: Number.NaN }],
+  ["since", "-Infinity", { since: Number.NEGATIVE_INFINITY }],
+  ["since", "NaN", { since: new Date("yesterday") }],
+  ["since", "an array", { since: [0] }],
+  ["since", "a bigint", { since: 0n }],
+  ["since", "an object", { since: Object.create(null) }],
+  ["reference", "undefined", { reference: undefined }],
+  ["reference", "a number", { reference: 17 }],
+  ["tenant", "a bigint", { tenant: 17n }],
+  ["open", "null", null],
+  ["open", "a string", "order-17"],
+])("leaves out a payment whose %s is %s, and looks the others up", async (field, what, wrong) => {
+  const shop = await openShop();
+  const right = { reference: "right", since: shop.clock.now() - HOUR };
+  const dated = { reference: "dated", since: new Date(shop.clock.now() - HOUR) };
+  const mixed = typeof wrong === "object" && wrong !== null ? { ...right, ...wrong } : wrong;
+  shop.open.push(dated, mixed as OpenPayment, right);
+  Object.assign(shop.service, { dated: "SUCCESS", right: "SUCCESS" });
+  shop.watch();
+  await shop.clock.advance(MINUTE);
+  expect(shop.lookUps.map((line) => line.split(" ")[0])).toEqual(["dated", "right"]);
+  expect(shop.givenUp).toEqual([]);
+  const message = expect.stringContaining(` is ${what}`);
+  expect(shop.errors).toMatchObject([{ code: "ERR_OPTION_INVALID", field, message }]);
+  expect(await shop.note()).toMatchObject({ due: 2, trouble: null });
+});
+
 it("refuses options that cannot work", async () => {
   const shop = await openShop();
   for (const wrong of [{ everyMs: 0 }, { perMinute: Number.NaN }, { open: undefined }, { every: 5 }]) {
