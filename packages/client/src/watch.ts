@@ -4,7 +4,7 @@
  */
 import type { LeaseView, NamedLease } from "@payhooks/core";
 import type { PaymentsClient } from "./client.ts";
-import { type Clock, sleep } from "./clock.ts";
+import { type Clock, quietClock, sleep } from "./clock.ts";
 import { ClientError } from "./errors.ts";
 import type { CallOptions } from "./http/send.ts";
 import { kindOf } from "./kind-of.ts";
@@ -94,16 +94,6 @@ const NAMES: { readonly [Name in keyof Required<WatchOptions>]: true } = {
 };
 
 const MINUTE_MS = 60_000;
-
-/** The platform's clock, whose timers do not keep the process alive. */
-const quietClock: Clock = {
-  now: () => Date.now(),
-  after(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    (timer as { unref?: () => void }).unref?.();
-    return () => clearTimeout(timer);
-  },
-};
 
 /**
  * Begins to watch for callbacks that never come. Every `everyMs`, one of all processes on the receiver's inbox asks for your open

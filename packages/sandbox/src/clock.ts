@@ -8,18 +8,27 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void;
 }
 
-/** The longest delay of a platform timer. A longer one would fire at once. */
+/** The longest delay of a platform timer. A longer one would fire at once, so it is waited for in parts. */
 const MAX_TIMER_MS = 2_147_483_647;
 
 /** The platform's clock. Its timers do not keep the process alive; the listening server does. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, callback) {
-    const timer = setTimeout(callback, Math.min(Math.max(ms, 0), MAX_TIMER_MS));
+    if (ms > MAX_TIMER_MS) return afterLong(ms, callback);
+    const timer = setTimeout(callback, Math.max(ms, 0));
     timer.unref();
     return () => clearTimeout(timer);
   },
 };
+
+/** Calls back after more than a platform timer can wait. */
+function afterLong(ms: number, callback: () => void): () => void {
+  let cancel = systemClock.after(MAX_TIMER_MS, () => {
+    cancel = systemClock.after(ms - MAX_TIMER_MS, callback);
+  });
+  return () => cancel();
+}
 
 /** A time as ISO 8601 in UTC with milliseconds, as the service writes `created_at`. */
 export function isoTime(ms: number): string {

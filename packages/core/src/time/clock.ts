@@ -10,7 +10,7 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void;
 }
 
-/** Longest delay of a platform timer; longer ones fire at once. */
+/** Longest delay of a platform timer; longer ones fire at once, so they are waited for in parts. */
 const MAX_TIMER_MS = 2_147_483_647;
 
 /** The platform's clock. */
@@ -18,12 +18,21 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(ms, callback) {
-    const timer = emptyContext.run(() => setTimeout(callback, Math.min(Math.max(ms, 0), MAX_TIMER_MS)));
+    if (ms > MAX_TIMER_MS) return afterLong(ms, callback);
+    const timer = emptyContext.run(() => setTimeout(callback, Math.max(ms, 0)));
     // Node and Bun keep the process alive for a pending timer; other runtimes return a number.
     (timer as { unref?: () => void }).unref?.();
     return () => clearTimeout(timer);
   },
 };
+
+/** Calls back after more than a platform timer can wait. */
+function afterLong(ms: number, callback: () => void): () => void {
+  let cancel = systemClock.after(MAX_TIMER_MS, () => {
+    cancel = systemClock.after(ms - MAX_TIMER_MS, callback);
+  });
+  return () => cancel();
+}
 
 /** Resolves after `ms` on the given clock. */
 export function sleep(clock: Clock, ms: number): Promise<void> {
