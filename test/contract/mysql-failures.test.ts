@@ -1,5 +1,5 @@
 /** Failures of MariaDB: the fate of their writes, and the words of the start about a missing part. */
-import { mysqlMigration, mysqlStore } from "@payhooks/core/mysql";
+import { mysqlInbox, mysqlMigration, mysqlStore } from "@payhooks/core/mysql";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Swap } from "../../packages/core/src/inbox/store.ts";
@@ -7,9 +7,13 @@ import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted } from "../../packages/core/src/testing/store/records.ts";
 import { swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { type MariadbServer, startMariadb } from "../effects/mariadb-server.ts";
+import { testEvent } from "../faults/harness/events.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
+import { deliver, startReceiver } from "../faults/harness/receivers.ts";
 import { type Scope, until, withScope } from "../faults/harness/scope.ts";
+import { keys } from "../faults/harness/system.ts";
 import { freePort } from "../support/free-port.ts";
+import { silent } from "../support/silent.ts";
 import { mysqlStoreFixture } from "./mysql-store-fixture.ts";
 import { kindsOf, newOnes } from "./new-writes.ts";
 
@@ -43,34 +47,108 @@ function open(own: Scope, url: string, statementTimeoutMs = 1_500) {
   return { ...fixture, store, newOnes: (count: number) => newOnes(store, count) };
 }
 
-describe("tables that are lost", () => {
-  it("are made again, and the loss is told once", () =>
-    withScope(async (own) => {
-      const { store, prefix } = open(own, server.url);
-      await store.open();
-      expect(await store.findLoss?.([])).toBeNull();
-      const before = store.identity;
-      await admin.query(
-        `DROP TABLE ${["records", "events", "readings", "notes", "meta"].map((name) => `${prefix}_${name}`).join(", ")}`,
-      );
-      expect(await store.findLoss?.([])).toBe("replaced");
-      expect(store.identity).not.toBe(before);
-      expect(await store.findLoss?.([])).toBeNull();
-      await sendCanary(store);
-    }));
+const TABLES = ["records", "events", "readings", "notes", "meta"];
+const each = (statement: string): string => TABLES.map((table) => `${statement} $_${table}`).join("; ");
 
-  it.each(["records", "events"])("are noticed if %s alone is truncated", (table) =>
+describe("data that vanishes under a running process is told once, and it goes on after", () => {
+  it.each([
+    ["TRUNCATE of all tables", each("TRUNCATE"), "replaced"],
+    ["DELETE of all rows", each("DELETE FROM"), "replaced"],
+    ["DELETE of meta", "DELETE FROM $_meta", "replaced"],
+    ["TRUNCATE of records", "TRUNCATE $_records", "missing"],
+    ["TRUNCATE of events", "TRUNCATE $_events", "missing"],
+    ["DROP of all tables", each("DROP TABLE"), "replaced"],
+    ...TABLES.map((table) => [`DROP of ${table}`, `DROP TABLE $_${table}`, "replaced"]),
+  ])("%s", (_, sql, why) =>
     withScope(async (own) => {
-      const { store, prefix, newOnes } = open(own, server.url);
+      const { store, prefix, newOnes, connect } = open(own, server.url);
       await store.open();
       const swaps = newOnes(3);
       await swapAll(store, swaps);
       expect(await store.findLoss?.(swaps)).toBeNull();
-      await admin.query(`TRUNCATE ${prefix}_${table}`);
-      expect(await store.findLoss?.(swaps)).toBe("missing");
+      const other = own.add(connect(), (one) => one.close());
+      await other.open();
+      const before = store.identity;
+      await admin.query(sql.replaceAll("$", prefix));
+      expect(await store.findLoss?.(swaps)).toBe(why);
+      expect(await store.findLoss?.([])).toBeNull();
+      const isRenamed = store.identity !== before;
+      // Another process with the same tables learns of new data by its name.
+      expect(await other.findLoss?.([])).toBe(isRenamed ? "replaced" : null);
+      expect(other.identity).toBe(store.identity);
+      expect(kindsOf(await swapAll(store, newOnes(5).slice(3)))).toEqual(["written"]);
+      await store.writeNote?.("a", "note");
+      await sendCanary(store);
     }),
   );
 
+  it("a dropped table is made again although no record is known", () =>
+    withScope(async (own) => {
+      const { store, prefix, newOnes } = open(own, server.url);
+      await store.open();
+      await admin.query(`DROP TABLE ${prefix}_records`);
+      expect(await store.findLoss?.([])).toBe("replaced");
+      expect(kindsOf(await swapAll(store, newOnes(1)))).toEqual(["written"]);
+    }));
+
+  it.each([true, false])("all tables are emptied, and the user may not make any (migrate: %s)", (migrate) =>
+    withScope(async (own) => {
+      const { prefix } = open(own, server.url);
+      await admin.query(`${mysqlMigration(prefix)} CREATE USER IF NOT EXISTS writer@'%';
+        GRANT SELECT, INSERT, UPDATE, DELETE ON shop.* TO writer@'%'`);
+      const store = own.add(mysqlStore(urlAs("writer"), { prefix, migrate, logger: silent }), (one) =>
+        one.close(),
+      );
+      await store.open();
+      const before = store.identity;
+      await admin.query(each("TRUNCATE").replaceAll("$", prefix));
+      expect(await store.findLoss?.([])).toBe("replaced");
+      expect(["", before]).not.toContain(store.identity);
+      expect(await store.findLoss?.([])).toBeNull();
+      await sendCanary(store);
+    }),
+  );
+
+  it("tables that it may not make again: each loss is told once, and it goes on when they are there", () =>
+    withScope(async (own) => {
+      const { store: maker, prefix, newOnes } = open(own, server.url);
+      await maker.open();
+      const store = own.add(mysqlStore(server.url, { prefix, migrate: false, logger: silent }), (one) =>
+        one.close(),
+      );
+      await store.open();
+      const swaps = newOnes(3);
+      await swapAll(store, swaps);
+      await admin.query(`DROP TABLE ${prefix}_meta`);
+      expect(await store.findLoss?.(swaps)).toBe("replaced");
+      expect(await store.findLoss?.(swaps)).toBeNull();
+      await admin.query(`TRUNCATE ${prefix}_records`);
+      expect(await store.findLoss?.(swaps)).toBe("missing");
+      await admin.query(mysqlMigration(prefix));
+      expect(await store.findLoss?.([])).toBeNull();
+      await sendCanary(store);
+    }));
+
+  it("a receiver whose tables were emptied tells the loss within 5 s", () =>
+    withScope(async (own) => {
+      const { prefix } = open(own, server.url);
+      const inbox = mysqlInbox(server.url, { prefix, pollMs: 100, logger: silent });
+      const ran: string[] = [];
+      const { receiver, notices } = await startReceiver(own, inbox, (one) =>
+        one.onDeposit(({ payTxnId }) => void ran.push(payTxnId)),
+      );
+      expect(await deliver(receiver, testEvent(keys.privateKey))).toBe(200);
+      await until("it has run", () => ran.length === 1);
+      await admin.query(each("TRUNCATE").replaceAll("$", prefix));
+      const lost = () => notices.filter(({ type }) => type === "data-lost");
+      await until("the loss is told", () => lost().length > 0, { withinMs: 5_000 });
+      expect(lost()).toMatchObject([{ why: "replaced" }]);
+      expect((await receiver.health()).lostAt).not.toBeNull();
+      expect(await deliver(receiver, testEvent(keys.privateKey))).toBe(200);
+    }));
+});
+
+describe("tables that are lost", () => {
   it("leave nothing that is taken for an event of a later record", () =>
     withScope(async (own) => {
       const { store, prefix, newOnes } = open(own, server.url);

@@ -9,6 +9,9 @@ const SCHEMA_VERSION = 1;
 /** A server that is new may need longer for its first answer, or for the tables. */
 const OPEN_MS = 30_000;
 
+/** The tables that events and notes are written to. */
+const WRITTEN = ["records", "events", "readings", "notes"];
+
 /** Names that need no quotes in SQL. */
 const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,39}$/;
 
@@ -50,13 +53,18 @@ export function migration(prefix: string): readonly string[] {
     ),
     table("notes", "name VARCHAR(50) NOT NULL PRIMARY KEY, text LONGTEXT NOT NULL"),
     table("meta", "one INT NOT NULL PRIMARY KEY, version INT NOT NULL, identity VARCHAR(50) NOT NULL"),
-    `INSERT INTO ${prefix}_meta (one, version, identity) VALUES (1, ${SCHEMA_VERSION}, UUID()) ON DUPLICATE KEY UPDATE one = 1`,
+    naming(prefix),
   ];
+}
+
+/** Gives the data its identity, unless it has one. */
+function naming(prefix: string): string {
+  return `INSERT INTO ${prefix}_meta (one, version, identity) VALUES (1, ${SCHEMA_VERSION}, UUID()) ON DUPLICATE KEY UPDATE one = 1`;
 }
 
 /** Statements that change nothing, and fail if the user may not do everything that events need. */
 function tries(prefix: string): readonly Statement[] {
-  return ["records", "events", "readings", "notes"].flatMap((table) => {
+  return WRITTEN.flatMap((table) => {
     const name = `${prefix}_${table}`;
     const [column] = table === "notes" ? ["name"] : table === "records" ? ["place"] : ["record"];
     return [
@@ -78,12 +86,15 @@ export async function prepare(
   try {
     const [[found]] = (await connections.run([meta(prefix)], OPEN_MS)) as [Row[]];
     if (found !== undefined) checkVersion(prefix, Number(found.version));
-    if (migrates || found === undefined) await make(connections, prefix, migrates);
+    if (migrates) await make(connections, prefix);
   } catch (error) {
     if (!isMissing(error)) throw error;
-    await make(connections, prefix, migrates, error);
+    if (!migrates) throw noTables(prefix, "and migrate is false", error);
+    await make(connections, prefix, error);
   }
   try {
+    // If meta was emptied, a user who may not make tables can still name the data again.
+    if ((await identityOf(connections, prefix)) === null) await connections.run([[naming(prefix)]], OPEN_MS);
     await connections.run(tries(prefix), OPEN_MS);
   } catch (error) {
     if (isMissing(error)) throw noTables(prefix, "or they are incomplete", error);
@@ -94,21 +105,17 @@ export async function prepare(
       error,
     );
   }
-  return identityOf(connections, prefix);
+  const identity = await identityOf(connections, prefix);
+  if (identity === null) throw noTables(prefix, "or they were emptied");
+  return identity;
 }
 
-async function make(
-  connections: Connections,
-  prefix: string,
-  migrates: boolean,
-  cause?: unknown,
-): Promise<void> {
-  const all = migration(prefix).map((sql) => [sql] as const);
-  // Without its row the table of meta was emptied: that takes no privilege beyond those of events.
-  const statements = migrates ? all : cause === undefined ? all.slice(-1) : [];
-  if (statements.length === 0) throw noTables(prefix, "and migrate is false", cause);
+async function make(connections: Connections, prefix: string, cause?: unknown): Promise<void> {
   try {
-    await connections.run(statements, OPEN_MS);
+    await connections.run(
+      migration(prefix).map((sql) => [sql] as const),
+      OPEN_MS,
+    );
   } catch (error) {
     if (!isForbidden(error)) throw error;
     // If they are there, nothing had to be made.
@@ -116,11 +123,16 @@ async function make(
   }
 }
 
-/** The identity of the data that is there now. */
-export async function identityOf(connections: Connections, prefix: string): Promise<string> {
-  const [[found]] = (await connections.run([meta(prefix)])) as [Row[]];
-  if (found === undefined) throw noTables(prefix, "or they were emptied");
-  return String(found.identity);
+/** The identity of the data that is there now; null if the table of meta was emptied, or a table is missing. */
+export async function identityOf(connections: Connections, prefix: string): Promise<string | null> {
+  const others = WRITTEN.map((table) => [`SELECT 1 FROM ${prefix}_${table} LIMIT 0`] as const);
+  try {
+    const [[found] = []] = await connections.run([meta(prefix), ...others]);
+    return found === undefined ? null : String(found.identity);
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
 }
 
 function meta(prefix: string): Statement {

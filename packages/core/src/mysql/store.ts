@@ -30,7 +30,7 @@ import {
   type Statement,
   settingsOf,
 } from "./client.ts";
-import { explained, isMissing } from "./failure.ts";
+import { explained } from "./failure.ts";
 import { listEvents } from "./listing.ts";
 import { checkPrefix, identityOf, prepare } from "./schema.ts";
 import { countEvents, NOW, pruneRecords, readRecords, takeRecords, UNEXPIRED } from "./statements.ts";
@@ -115,11 +115,15 @@ class MysqlStore implements RecordStore {
   async open(): Promise<void> {
     try {
       const { path } = await this.#open();
-      this.identity = await prepare(path, this.#prefix, this.#migrates, this.#warnings);
+      await this.#prepare(path);
       await this.#ask(path, [[`SELECT ${NOW} AS now`]]);
     } catch (error) {
       throw explained(error);
     }
+  }
+
+  async #prepare(on: Connections): Promise<void> {
+    this.identity = await prepare(on, this.#prefix, this.#migrates, this.#warnings);
   }
 
   /** Connects when something is asked. After a failure, it can be called again. */
@@ -166,14 +170,13 @@ class MysqlStore implements RecordStore {
   async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
     const { upkeep } = await this.#open();
     const before = this.identity;
-    try {
-      this.identity = await identityOf(upkeep, this.#prefix);
-      if (this.identity === before) return (await this.#hasAll(known)) ? null : "missing";
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      this.identity = await prepare(upkeep, this.#prefix, this.#migrates, this.#warnings);
-    }
-    return "replaced";
+    const found = await identityOf(upkeep, this.#prefix);
+    this.identity = found ?? "";
+    // If something cannot be made again now, the next look tries it.
+    if (found === null) await this.#prepare(upkeep).catch(() => {});
+    // Data without an identity was told as lost before.
+    if (before !== "" && found !== before) return "replaced";
+    return (await this.#hasAll(known)) ? null : "missing";
   }
 
   async #hasAll(known: readonly KnownRecord[]): Promise<boolean> {
