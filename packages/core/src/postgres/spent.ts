@@ -6,10 +6,13 @@
 
 import { propertyOf } from "../protocol/reading.ts";
 
+/** PostgreSQL's codes have a digit. `EPIPE` of Node.js has none. */
+const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
+
 /** PostgreSQL's error code of five characters; null if the server did not send one. */
 export function codeOf(error: unknown): string | null {
   const code = propertyOf(error, "code");
-  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+  return typeof code === "string" && SQLSTATE.test(code) ? code : null;
 }
 
 /**
