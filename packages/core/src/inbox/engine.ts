@@ -61,8 +61,7 @@ const PAGE = 100;
  * @throws PayhooksError `ERR_OPTION_INVALID` for a `leaseMs` or `pollMs` that is not a finite number above zero.
  */
 export function createInbox(store: RecordStore, options: InboxOptions = {}): Inbox {
-  const { seal, environment } = options;
-  return withOwnErrors(new Engine(seal?.over(store, environmentOf(environment)) ?? store, options));
+  return withOwnErrors(new Engine(store, options));
 }
 
 /** The lane that the next event is taken from. */
@@ -93,12 +92,13 @@ class Engine implements Inbox {
   #unsubscribe: (() => void) | null = null;
 
   constructor(
-    store: RecordStore,
+    given: RecordStore,
     { leaseMs = DEFAULT_LEASE_MS, pollMs = DEFAULT_POLL_MS, ...options }: InboxOptions,
   ) {
     checkTime("leaseMs", leaseMs);
     checkTime("pollMs", pollMs);
     const environment = environmentOf(options.environment);
+    const store = options.seal?.over(given, environment, (notice) => this.#parts.notify(notice)) ?? given;
     this.#store = store;
     this.durability = store.durability;
     this.#pollMs = isAlone(store) ? Number.POSITIVE_INFINITY : pollMs;

@@ -34,19 +34,19 @@ export interface AesGcmSeal extends Seal {
  *
  * @param keys the current key first, then older ones; or a function that reads them, which is called again about once a minute
  * @throws PayhooksError `ERR_OPTION_INVALID` for a key that is not 32 bytes, or an id that is not possible or comes twice. Keys of a
- * function are checked at the start.
+ * function are checked at the start, which fails with `ERR_KEY_UNREADABLE` if it does not answer within 10 s.
  * @example sqliteInbox("payhooks.db", { seal: aesGcm([{ id: "2026-11", key }]) })
  */
 export function aesGcm(keys: SealKeysSource): AesGcmSeal {
   const keyring = new Keyring(keys);
   return {
-    over: (store, environment) => {
+    over: (store, environment, notify = () => {}) => {
       if (store.endsWithProcess === true) {
         throw new PayhooksError("ERR_OPTION_INVALID", "An inbox in memory cannot be sealed.", {
           fix: "Nothing of it is ever stored. Leave out `seal`.",
         });
       }
-      return new SealedStore(store, keyring, environmentOf(environment));
+      return new SealedStore(store, keyring, environmentOf(environment), notify);
     },
     reseal: (store, options) => resealRecords(store, keyring, options),
   };

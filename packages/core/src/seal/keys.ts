@@ -1,6 +1,9 @@
 import { createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
-import { PayhooksError } from "../protocol/errors.ts";
+import type { Happening } from "../notices/notice.ts";
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
 import { emptyContext } from "../time/async-context.ts";
+import { TIME_IS_UP, withinTime } from "../time/deadline.ts";
 import type { Environment } from "../time/environment.ts";
 import { Labels } from "./labels.ts";
 
@@ -15,7 +18,10 @@ export interface SealKey {
 /** Keys that seal records: the first one seals what is new, and every one opens. */
 export type SealKeys = readonly [SealKey, ...SealKey[]];
 
-/** The keys, or a function that reads them. It is called again about once a minute, and for a record whose key is not known. */
+/**
+ * The keys, or a function that reads them, for which it has 10 s. It is called again about once a minute, and for a record whose key is
+ * not known.
+ */
 export type SealKeysSource = SealKeys | (() => SealKeys | Promise<SealKeys>);
 
 /** A key as it is used. No key does two things: one is derived to encrypt, and another to find. */
@@ -31,6 +37,8 @@ const KEY_BYTES = 32;
 const EVERY_MS = 60_000;
 /** For keys that are not known, it is asked at most this often. */
 const AT_MOST_MS = 5_000;
+/** A call that takes longer has failed. Otherwise a call that never ends would be the last one. */
+const CALL_MS = 10_000;
 
 /** The keys of one process. A key that was known once stays known until the process ends. */
 export class Keyring {
@@ -65,28 +73,40 @@ export class Keyring {
     if (this.#current === null) await this.#read(environment);
   }
 
-  /** Reads the keys again if they are old. Nobody waits for it, and if it fails, the known keys stay. */
-  refresh(environment: Environment): void {
-    if (typeof this.#source !== "function" || environment.monotonic() - this.#readAt < EVERY_MS) return;
-    this.#read(environment).catch(() => {});
+  /** Reads the keys again if they are old. Nobody waits for it. */
+  refresh(environment: Environment, notify: (notice: Happening) => void): void {
+    if (environment.monotonic() - this.#readAt >= EVERY_MS) void this.#read(environment, notify);
   }
 
   /** Reads the keys again for one that is not known, unless that was done just now. */
-  async seek(environment: Environment): Promise<void> {
-    if (typeof this.#source !== "function" || environment.monotonic() - this.#readAt < AT_MOST_MS) return;
-    await this.#read(environment).catch(() => {});
+  async seek(environment: Environment, notify: (notice: Happening) => void): Promise<void> {
+    if (environment.monotonic() - this.#readAt >= AT_MOST_MS) await this.#read(environment, notify);
   }
 
-  #read(environment: Environment): Promise<void> {
+  /** If it fails, the known keys stay, and `notify` is called. Rejects if there are none. */
+  async #read(environment: Environment, notify?: (notice: Happening) => void): Promise<void> {
     const source = this.#source;
-    if (typeof source !== "function") return Promise.resolve();
-    this.#readAt = environment.monotonic();
-    this.#reading ??= emptyContext
-      .run(async () => this.#take(await source()))
-      .finally(() => {
-        this.#reading = null;
-      });
+    if (typeof source !== "function") return;
+    this.#reading ??= this.#call(source, environment, notify).finally(() => {
+      this.#reading = null;
+    });
     return this.#reading;
+  }
+
+  async #call(
+    source: () => SealKeys | Promise<SealKeys>,
+    environment: Environment,
+    notify?: (notice: Happening) => void,
+  ): Promise<void> {
+    this.#readAt = environment.monotonic();
+    try {
+      this.#take(await emptyContext.run(() => withinTime(environment, CALL_MS, async () => source())));
+    } catch (thrown) {
+      const error = thrown === TIME_IS_UP ? tooLate() : thrown;
+      if (this.#current === null) throw error;
+      const code = isPayhooksError(error) ? error.code : "ERR_KEY_UNREADABLE";
+      notify?.({ type: "keys-unreadable", option: "seal", code, error: describeError(error) });
+    }
   }
 
   #take(keys: SealKeys): void {
@@ -128,4 +148,10 @@ function check(keys: SealKeys): void {
 
 function invalid(what: string, fix: string): PayhooksError {
   return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
+}
+
+function tooLate(): PayhooksError {
+  return new PayhooksError("ERR_KEY_UNREADABLE", "The function of aesGcm gave no keys within 10 s.", {
+    fix: "See why it does not answer: is the secrets manager away?",
+  });
 }

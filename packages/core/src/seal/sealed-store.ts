@@ -26,6 +26,7 @@ import type {
   SwapResult,
   Versioned,
 } from "../inbox/store.ts";
+import type { Happening } from "../notices/notice.ts";
 import type { Environment } from "../time/environment.ts";
 import { openText, sealText } from "./cipher.ts";
 import type { DerivedKey, Keyring } from "./keys.ts";
@@ -56,13 +57,20 @@ export class SealedStore implements RecordStore {
   readonly #store: RecordStore;
   readonly #keys: Keyring;
   readonly #environment: Environment;
+  readonly #notify: (notice: Happening) => void;
   /** The key of each version that this process has read or written; null if it lies in the clear. */
   readonly #keyOf = new Map<string, string | null>();
 
-  constructor(store: RecordStore, keys: Keyring, environment: Environment) {
+  constructor(
+    store: RecordStore,
+    keys: Keyring,
+    environment: Environment,
+    notify: (notice: Happening) => void,
+  ) {
     this.#store = store;
     this.#keys = keys;
     this.#environment = environment;
+    this.#notify = notify;
     this.durability = store.durability;
     this.sleeps = store.sleeps === true;
     const { settled, findLoss, onDue, scan, prune, readNote, writeNote, canaryKeys } = store;
@@ -106,7 +114,7 @@ export class SealedStore implements RecordStore {
   }
 
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
-    this.#keys.refresh(this.#environment);
+    this.#keys.refresh(this.#environment, this.#notify);
     const unknown = items.filter((item) => this.#isUnknown(item)).map(({ key }) => key);
     if (unknown.length > 0) await this.read(unknown);
     const results = await this.#store.swap(items.map((item) => this.#seal(item)));
@@ -199,7 +207,7 @@ export class SealedStore implements RecordStore {
       const sealed = one !== null && isUnreadable(one.record) ? one.record.sealed : undefined;
       return sealed !== undefined && this.#keys.find(sealed.keyId) === null;
     });
-    if (isMissing) await this.#keys.seek(this.#environment);
+    if (isMissing) await this.#keys.seek(this.#environment, this.#notify);
   }
 
   #open<T extends Versioned>(found: T, key: string): T {

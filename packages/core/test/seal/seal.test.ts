@@ -8,6 +8,7 @@ import { openText, sealText } from "../../src/seal/cipher.ts";
 import { aesGcm, type SealKey, type SealKeys } from "../../src/seal/index.ts";
 import { Keyring } from "../../src/seal/keys.ts";
 import { sqliteStore } from "../../src/sqlite/index.ts";
+import { fakeClock } from "../../src/testing/clock.ts";
 
 const PLACE = "0123456789abcdef0123456789abcdef";
 const keyOf = (id: string): SealKey => ({ id, key: randomBytes(32) });
@@ -178,5 +179,80 @@ describe("a sealed inbox", () => {
     expect(await seal.reseal(store)).toMatchObject({ keyId: "new", resealed: 1, missing: {} });
     await store.close();
     expect(await withText(path, aesGcm([current]), "Joan")).toBe("Grace");
+  });
+});
+
+describe("a function that reads the keys", () => {
+  /** An inbox on a clock of its own, and what the function answers at its next calls. */
+  function reading(answers: (() => SealKeys | Promise<SealKeys>)[]) {
+    const path = file();
+    const clock = fakeClock();
+    let calls = 0;
+    const seal = aesGcm(() => {
+      const answer = answers[Math.min(calls++, answers.length - 1)];
+      if (answer === undefined) throw new Error("no answer");
+      return answer();
+    });
+    const inbox = createInbox(sqliteStore(path), { seal, environment: clock });
+    const notices: unknown[] = [];
+    inbox.observe((notice) => notices.push(notice));
+    onTestFinished(async () => {
+      await inbox.close({ graceMs: 0 });
+    });
+    const write = (name: string) => inbox.texts.change(name, () => ({ answer: null, text: "Ada" }));
+    const keyIds = async (): Promise<readonly unknown[]> => {
+      const ids = (await stored(path)).map(({ record }) => isUnreadable(record) && record.sealed?.keyId);
+      return [...new Set(ids)].sort();
+    };
+    return { clock, inbox, notices, write, keyIds, calls: () => calls };
+  }
+
+  const never = () => new Promise<never>(() => {});
+  const [old, current] = [keyOf("old"), keyOf("new")];
+
+  it("and does not answer at the start is an error after 10 s, and is called again", async () => {
+    const { clock, inbox, calls, write, keyIds } = reading([never, () => [old]]);
+    const opening = inbox.ready().then(
+      () => null,
+      (error: unknown) => error,
+    );
+    await clock.advance("10s");
+    expect(await opening).toMatchObject({
+      code: "ERR_KEY_UNREADABLE",
+      message: expect.stringContaining("no keys within 10 s"),
+    });
+    await write("note");
+    expect(calls()).toBe(2);
+    expect(await keyIds()).toEqual(["old"]);
+  });
+
+  it.each([
+    ["does not answer", never, "no keys within 10 s"],
+    ["throws", () => Promise.reject(Object.assign(new Error("secret"), { code: "ENOENT" })), "ENOENT"],
+  ])("and later %s leaves the old keys, says so once, and is called again", async (_, fails, words) => {
+    const { clock, notices, write, keyIds, calls } = reading([() => [old], fails, () => [current, old]]);
+    await write("a");
+    await clock.advance("61s");
+    await write("b");
+    await write("c");
+    await clock.advance("10s");
+    await write("d");
+    expect(calls()).toBe(2);
+    expect(notices).toEqual([
+      {
+        type: "keys-unreadable",
+        option: "seal",
+        code: "ERR_KEY_UNREADABLE",
+        error: expect.stringContaining(words),
+      },
+    ]);
+    expect(await keyIds()).toEqual(["old"]);
+    await clock.advance("61s");
+    await write("e");
+    await clock.advance(0);
+    await write("f");
+    expect(calls()).toBe(3);
+    expect(notices).toHaveLength(1);
+    expect(await keyIds()).toEqual(["new", "old"]);
   });
 });
