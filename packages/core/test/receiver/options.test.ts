@@ -5,6 +5,14 @@ import {
   type Receiver,
   type ReceiverOptions,
 } from "@payhooks/core";
+import { mysqlEffects } from "@payhooks/core/effects/mysql";
+import {
+  drizzleEffects,
+  kyselyEffects,
+  pgEffects,
+  postgresEffects,
+  prismaEffects,
+} from "@payhooks/core/effects/postgres";
 import { mysqlInbox } from "@payhooks/core/mysql";
 import { otel } from "@payhooks/core/otel";
 import { postgresInbox } from "@payhooks/core/postgres";
@@ -22,6 +30,8 @@ const make = (options: object = {}): Receiver => {
   const inbox = memoryInbox({ clock, maxRecords: 100 });
   return createReceiver({ payments, logger: silent, clock, inbox, ...options } as ReceiverOptions);
 };
+/** A client of no database. Options are checked before it is used. */
+const noClient = {} as never;
 /** Options that are numbers, and what is refused beside what is refused for each. */
 const FRACTION = 1.5;
 const ENDLESS = Number.POSITIVE_INFINITY;
@@ -130,6 +140,12 @@ describe("createReceiver", () => {
     ["migrate", (options: object) => postgresInbox("postgres://nowhere.example/shop", options)],
     ["pooled", (options: object) => postgresInbox("postgres://nowhere.example/shop", options)],
     ["personal", (options: object) => otel(options)],
+    ["createTable", (options: object) => pgEffects(noClient, options)],
+    ["createTable", (options: object) => postgresEffects(noClient, options)],
+    ["createTable", (options: object) => drizzleEffects(noClient, options)],
+    ["createTable", (options: object) => kyselyEffects(noClient, options)],
+    ["createTable", (options: object) => prismaEffects(noClient, options)],
+    ["createTable", (options: object) => mysqlEffects(noClient, options)],
   ])("refuses the flag %s in words", (name, open) => {
     const error = thrownBy(() => open({ [name]: "false" }));
     expect(error.code).toBe("ERR_OPTION_INVALID");
