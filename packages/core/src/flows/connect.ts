@@ -13,6 +13,7 @@ import {
   parseJsonBody,
   withoutPrototype,
 } from "../protocol/json.ts";
+import { shown } from "../protocol/reading.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { findSecret, isSignatureHeader } from "../signature/hmac.ts";
 import { countUnset, importSecrets, type SecretInput, type VerifyingSecret } from "../signature/keys.ts";
@@ -75,7 +76,7 @@ export function connectFlow(
   if (![400, 401].includes(badSignatureStatus)) {
     throw new PayhooksError(
       "ERR_OPTION_INVALID",
-      `connect.badSignatureStatus is ${JSON.stringify(badSignatureStatus)}.`,
+      `connect.badSignatureStatus is ${shown(badSignatureStatus)}.`,
       { fix: "It can be 400 or 401." },
     );
   }

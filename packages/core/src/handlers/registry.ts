@@ -12,6 +12,7 @@ import {
   STATUS_RANK,
 } from "../protocol/events.ts";
 import { isHandlerName } from "../protocol/handler-name.ts";
+import { shown } from "../protocol/reading.ts";
 import { CallLimit } from "./call-limit.ts";
 import { defaultBackoffMs, type Handler, type HandlerOptions, type HeldEvent } from "./handler.ts";
 
@@ -223,7 +224,7 @@ export class Registry {
         "ERR_HANDLER_NAME",
         name === undefined
           ? `A further handler of ${of} has no name.`
-          : `A handler of ${of} has the name ${JSON.stringify(name)}.`,
+          : `A handler of ${of} has the name ${shown(name)}.`,
         {
           fix: 'Give { name } as letters, digits, "_", "." or "-", and keep it: it is part of effectId. Names that every object has, such as "constructor", are not allowed.',
         },

@@ -7,6 +7,7 @@
 import { checkFlag } from "../protocol/check-names.ts";
 import { isNotSearchable, PayhooksError } from "../protocol/errors.ts";
 import { HELD_REASONS } from "../protocol/held-reasons.ts";
+import { shown } from "../protocol/reading.ts";
 import { Stopwatch, sleep } from "../time/clock.ts";
 import {
   BULK_REASONS,
@@ -189,7 +190,7 @@ async function* scanned(
 function checkFilter(filter: BulkFilter, name: string | undefined): BulkFilter {
   for (const reason of [filter.reason ?? []].flat() as readonly string[]) {
     if (Object.hasOwn(BULK_REASONS, reason)) continue;
-    throw new PayhooksError("ERR_OPTION_INVALID", `A reason is ${JSON.stringify(reason)}.`, {
+    throw new PayhooksError("ERR_OPTION_INVALID", `A reason is ${shown(reason)}.`, {
       fix: `It can be ${Object.keys(BULK_REASONS).join(", ")}.`,
     });
   }
@@ -203,7 +204,7 @@ function checkFilter(filter: BulkFilter, name: string | undefined): BulkFilter {
 
 function checkPace(perSecond: number): void {
   if (typeof perSecond === "number" && perSecond > 0) return;
-  throw new PayhooksError("ERR_OPTION_INVALID", `perSecond is ${String(perSecond)}.`, {
+  throw new PayhooksError("ERR_OPTION_INVALID", `perSecond is ${shown(perSecond)}.`, {
     fix: "Give a number above zero, or Infinity.",
   });
 }

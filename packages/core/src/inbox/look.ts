@@ -2,6 +2,7 @@ import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { isNotSearchable, PayhooksError } from "../protocol/errors.ts";
 import { FLOWS, isFlowName } from "../protocol/events.ts";
 import { HELD_REASONS } from "../protocol/held-reasons.ts";
+import { shown, textOf } from "../protocol/reading.ts";
 import { type Choice, choiceOf } from "./choice.ts";
 import type { EventFilter, EventQuery } from "./event-query.ts";
 import type { EventCounts, EventPage } from "./events.ts";
@@ -208,14 +209,14 @@ function checked(query: EventQuery): EventQuery {
   checkChoice("The state of events.list", query.state, STATES);
   if (query.flow !== undefined && !isFlowName(query.flow)) {
     const fix = "It is payments, connect, or the name of a source.";
-    throw invalid(`The flow of events.list is ${JSON.stringify(query.flow)}.`, fix);
+    throw invalid(`The flow of events.list is ${shown(query.flow)}.`, fix);
   }
   checkChoice("The reason of events.list", query.reason, HELD_REASONS);
   checkChoice("first", query.first, { oldest: true, newest: true });
   for (const name of ["since", "until"] as const) {
     const time = query[name];
     if (time === undefined || Number.isFinite(time)) continue;
-    throw invalid(`${name} is ${String(time)}.`, "Use milliseconds since the epoch, such as Date.now().");
+    throw invalid(`${name} is ${textOf(time)}.`, "Use milliseconds since the epoch, such as Date.now().");
   }
   for (const name of ["id", "referenceId"] as const) {
     const text: unknown = query[name];

@@ -3,6 +3,7 @@
  * deleted in the old one. So it is in at least one of them at every moment, and a move that was interrupted continues when it
  * is called again. Each step is a compare-and-swap, which shows when a receiver still runs on the old store.
  */
+import { checkFlag } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
@@ -63,13 +64,15 @@ interface Moving {
  *
  * @experimental The interface of stores may still change in a minor release.
  * @throws PayhooksError `ERR_INBOX_IN_USE` when a receiver runs on the old store, `ERR_INBOX_UNAVAILABLE` when a store does not
- * take a record, `ERR_OPTION_INVALID` when both are the same store or one of them is in memory.
+ * take a record, `ERR_OPTION_INVALID` when both are the same store, one of them is in memory, or
+ * `dryRun` is neither true nor false.
  */
 export async function moveRecords(
   from: RecordStore,
   to: RecordStore,
   { dryRun = false, environment = environmentOf() }: MoveOptions = {},
 ): Promise<MoveReport> {
+  checkFlag("dryRun of moveRecords", dryRun);
   checkStores(from, to);
   const found = new Tally();
   for await (const page of pagesOf(from)) {

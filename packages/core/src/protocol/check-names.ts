@@ -1,4 +1,5 @@
 import { PayhooksError } from "./errors.ts";
+import { shown } from "./reading.ts";
 
 /** The name of each option of a type, and no other. The compiler compares them. */
 export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
@@ -28,8 +29,8 @@ export function checkChoice<Value extends string>(
   given: Value | undefined,
   values: Readonly<Record<Value, unknown>>,
 ): void {
-  if (given === undefined || Object.hasOwn(values, given)) return;
-  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is ${JSON.stringify(given)}.`, {
+  if (given === undefined || (typeof given === "string" && Object.hasOwn(values, given))) return;
+  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is ${shown(given)}.`, {
     fix: `It can be ${Object.keys(values).join(", ")}.`,
   });
 }
@@ -37,7 +38,7 @@ export function checkChoice<Value extends string>(
 /** Throws `ERR_OPTION_INVALID` for a value that is neither true nor false. `undefined` counts as not given. */
 export function checkFlag(option: string, given: boolean | undefined): void {
   if (given === undefined || typeof given === "boolean") return;
-  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is ${JSON.stringify(given)}.`, {
+  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is ${shown(given)}.`, {
     fix: "Give true or false, not text or a number.",
   });
 }

@@ -1,4 +1,5 @@
 import { PayhooksError } from "./errors.ts";
+import { shown } from "./reading.ts";
 
 /** Throws `ERR_OPTION_INVALID` unless an option is a finite time above zero, in milliseconds. */
 export function checkTime(option: string, value: number): void {
@@ -24,7 +25,7 @@ export function checkLimit(option: string, value: number): void {
 }
 
 function invalid(option: string, value: unknown, wanted: string): PayhooksError {
-  return new PayhooksError("ERR_OPTION_INVALID", `${option} is ${String(value)}, not ${wanted}.`, {
+  return new PayhooksError("ERR_OPTION_INVALID", `${option} is ${shown(value)}, not ${wanted}.`, {
     fix: "Leave it out for the default.",
   });
 }

@@ -30,3 +30,10 @@ export function textOf(value: unknown): string {
     return "a value that has no text";
   }
 }
+
+/** A value that somebody has given, for a message: the beginning of a text in quotation marks, and an object by its kind alone. */
+export function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.slice(0, 80));
+  if (typeof value === "function") return "a function";
+  return typeof value === "object" && value !== null ? "an object" : textOf(value);
+}

@@ -7,6 +7,7 @@ import type { NoticeBoard } from "../notices/board.ts";
 import { checkFlag, checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { FLOWS } from "../protocol/events.ts";
+import { shown } from "../protocol/reading.ts";
 
 const BULK: OptionNames<BulkOptions> = {
   dryRun: true,
@@ -108,7 +109,7 @@ function isDecided({ outcome }: BulkOutcome): boolean {
 function checkFlowOf({ flow }: EventQuery, flows: ReadonlyMap<string, Flow>): void {
   if (flow === undefined || Object.hasOwn(FLOWS, flow) || flows.has(flow)) return;
   const known = [...new Set([...Object.keys(FLOWS), ...flows.keys()])].join(", ");
-  throw new PayhooksError("ERR_OPTION_INVALID", `The flow of events.list is ${JSON.stringify(flow)}.`, {
+  throw new PayhooksError("ERR_OPTION_INVALID", `The flow of events.list is ${shown(flow)}.`, {
     fix: `It can be ${known}.`,
   });
 }

@@ -9,6 +9,7 @@ import type { GivenLogger } from "../notices/logger.ts";
 import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { checkCount, checkLimit, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+import { shown } from "../protocol/reading.ts";
 import type { Sources } from "../sources/source.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Instrumentation } from "./instrumentation.ts";
@@ -129,13 +130,13 @@ export function settingsOf(options: ReceiverOptions): Settings {
   checkNames("createReceiver", options, OPTION_NAMES);
   const { ack = DEFAULTS.ack, run, logLevel = DEFAULTS.logLevel, notifyWorker } = options;
   if (!["enqueued", "handled"].includes(ack)) {
-    throw invalid(`ack is ${JSON.stringify(ack)}.`, 'Use "enqueued" or "handled".');
+    throw invalid(`ack is ${shown(ack)}.`, 'Use "enqueued" or "handled".');
   }
   if (run !== undefined && !["background", "after-response", "elsewhere"].includes(run)) {
-    throw invalid(`run is ${JSON.stringify(run)}.`, 'Use "background", "after-response" or "elsewhere".');
+    throw invalid(`run is ${shown(run)}.`, 'Use "background", "after-response" or "elsewhere".');
   }
   if (!["info", "warn", "error"].includes(logLevel)) {
-    throw invalid(`logLevel is ${JSON.stringify(logLevel)}.`, 'Use "info", "warn" or "error".');
+    throw invalid(`logLevel is ${shown(logLevel)}.`, 'Use "info", "warn" or "error".');
   }
   if (run === "elsewhere" && ack === "handled") {
     throw invalid(

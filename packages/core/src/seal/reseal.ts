@@ -8,6 +8,7 @@ import { isUnreadable, type SealedText } from "../inbox/record/codec.ts";
 import { indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import type { DueRecord, RecordStore, Swap } from "../inbox/store.ts";
+import { checkFlag } from "../protocol/check-names.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { sleep } from "../time/clock.ts";
@@ -63,6 +64,7 @@ export async function resealRecords(
 ): Promise<ResealReport> {
   const { perSecond = DEFAULT_PER_SECOND, dryRun = false, onProgress } = options;
   checkTime("perSecond", perSecond);
+  checkFlag("dryRun of reseal", dryRun);
   const environment = environmentOf(options.environment);
   await keys.ready(environment);
   const { current } = keys;

@@ -4,6 +4,7 @@
  * the next part.
  */
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
+import { shown } from "../protocol/reading.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import type { Claim } from "./keyed-verifier.ts";
 import { invalid, type NotAuthentic, refused, type SourceRequest } from "./verifier.ts";
@@ -132,10 +133,7 @@ export function signedTextBy(
       );
     }
     if (!Number.isFinite(toleranceMs) || toleranceMs <= 0) {
-      throw invalid(
-        `timestamp.toleranceMs of ${of} is ${String(toleranceMs)}.`,
-        "Give milliseconds above 0.",
-      );
+      throw invalid(`timestamp.toleranceMs of ${of} is ${shown(toleranceMs)}.`, "Give milliseconds above 0.");
     }
     parts.forEach((part, at) => {
       if (!("field" in part)) return;
@@ -248,7 +246,7 @@ function checkedHeader(of: string, option: string, name: unknown): string {
   const lower = typeof name === "string" ? name.toLowerCase() : "";
   if (HEADER_NAME.test(lower)) return lower;
   throw invalid(
-    `${option} of ${of} is ${JSON.stringify(name)}.`,
+    `${option} of ${of} is ${shown(name)}.`,
     "Give the name of a header field, such as x-signature.",
   );
 }

@@ -2,6 +2,7 @@ import { type KeepOptions, keepMsOf } from "../flows/keep.ts";
 import { checkChoice, checkFlag, checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import type { SourceEvent } from "../protocol/events.ts";
+import { shown } from "../protocol/reading.ts";
 import { ownVerifier } from "./other-verifiers.ts";
 import type { OutputOf, StandardSchemaV1 } from "./standard-schema.ts";
 import { type Bind, bindOf, invalid, type Verifier, type VerifyFunction } from "./verifier.ts";
@@ -214,7 +215,10 @@ export function source<
   const { accepted = null, badSignatureStatus = 401 } = answer;
   if (accepted !== null) checkAnswer(accepted);
   if (![400, 401, 403].includes(badSignatureStatus)) {
-    throw invalid(`badSignatureStatus of a source is ${badSignatureStatus}.`, "It can be 400, 401 or 403.");
+    throw invalid(
+      `badSignatureStatus of a source is ${shown(badSignatureStatus)}.`,
+      "It can be 400, 401 or 403.",
+    );
   }
   if (rememberMs !== undefined) checkTime("rememberMs", rememberMs);
   checkLimit("maxBodyBytes", maxBodyBytes);

@@ -176,6 +176,10 @@ describe("a sealed inbox", () => {
     const store = sqliteStore(path, { existing: true });
     await store.open();
     expect(await seal.reseal(store, { dryRun: true })).toMatchObject({ keyId: "new", resealed: 1 });
+    for (const dryRun of ["true", "false", 0, 1, 1n]) {
+      const wrong = seal.reseal(store, { dryRun: dryRun as never });
+      await expect(wrong).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
+    }
     expect(await seal.reseal(store)).toMatchObject({ keyId: "new", resealed: 1, missing: {} });
     await store.close();
     expect(await withText(path, aesGcm([current]), "Joan")).toBe("Grace");
