@@ -226,7 +226,7 @@ describe("payhooks verify --key", () => {
     [
       "a name that stands twice",
       { message: "paid&payTxnId=a" },
-      "payTxnId stands in its signed string more than once",
+      "its signed string repeats payTxnId",
       "A value seems to have a field inside it",
     ],
   ])("says in which fields the readings differ, with %s", async (_what, change, detail, doubt) => {

@@ -57,8 +57,7 @@ export function judgeBy(rules: CallbackRules): (signed: string) => Judgement {
       const isInDoubt = merchantIdNeeded && leftOut.includes("merchantId");
       const contradicted = isInDoubt ? [...agreement.contradicted, "merchantId"] : agreement.contradicted;
       const repeated = contradicted.length > 0 ? [] : readings.repeated();
-      if (repeated.length > 0)
-        return ambiguous(`${repeated.join(", ")} stands in its signed string more than once`, readings);
+      if (repeated.length > 0) return ambiguous(`its signed string repeats ${repeated.join(", ")}`, readings);
       if (contradicted.length === 0) {
         const fault = findMalformedField(texts, rules);
         return fault === null ? { kind: "certain", texts, leftOut } : malformed(fault, signed, wire);
@@ -95,7 +94,7 @@ function ambiguous(detail: string, readings: Readings): Judgement {
 function hintOf(readings: Readings): string {
   const name = readings.unknownName();
   if (name === undefined) return "";
-  return ` (${name.slice(0, 64)} is not documented: if every callback has it and only the service chooses its value, declare it as "always" in names.callback.extra)`;
+  return ` (${name} is not documented: if every callback has it and only the service chooses its value, declare it as "always" in names.callback.extra)`;
 }
 
 function missingIn(readings: Readings, { fields }: Wire): string {
@@ -107,9 +106,12 @@ function missingIn(readings: Readings, { fields }: Wire): string {
 /** The times in a string that has no reading. If one of them cannot be read, that may be the true one, so none is known. */
 function timesIn(signed: string, { byRole }: Wire): readonly number[] {
   const begins = `${byRole.get("timestamp")?.name}=`;
-  const times = signed
-    .split("&")
-    .filter((part) => part.startsWith(begins))
-    .map((part) => parseTimestamp(part.slice(begins.length)));
-  return times.includes(null) ? [] : times.filter((time) => time !== null);
+  const times: number[] = [];
+  for (const part of signed.split("&")) {
+    if (!part.startsWith(begins)) continue;
+    const time = parseTimestamp(part.slice(begins.length));
+    if (time === null) return [];
+    times.push(time);
+  }
+  return times;
 }
