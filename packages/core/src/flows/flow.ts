@@ -155,14 +155,18 @@ export const MAX_FUTURE_MS: number = 24 * 60 * 60 * 1000;
 /** A finished record is kept for this much longer than the window, since clocks differ. */
 export const RETENTION_SLACK_MS: number = 24 * 60 * 60 * 1000;
 
-/** The keys of the few usual slots, which are computed once. */
-const normalSlots = new Map<string, string>();
+/** The keys of the usual slots, which are computed once. They are few, but names and statuses of a source may be any text. */
+const slotKeys = new Map<string, string>();
+const MAX_SLOT_KEYS = 1_000;
+
 function slotKey(name: string, status: string): string {
-  const label = `${name} ${status}`;
-  let key = normalSlots.get(label);
+  // With its length, a name that ends with the beginning of a status is told from the others.
+  const slot = `${name.length} ${name}${status}`;
+  let key = slotKeys.get(slot);
   if (key === undefined) {
     key = hashOf([name, status, ""], 16);
-    normalSlots.set(label, key);
+    if (slotKeys.size === MAX_SLOT_KEYS) slotKeys.clear();
+    slotKeys.set(slot, key);
   }
   return key;
 }

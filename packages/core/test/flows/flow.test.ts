@@ -1,0 +1,262 @@
+/** The inbox's form of a reading: every field of it, since the table of deduplication goes by them. */
+import { describe, expect, it } from "vitest";
+import {
+  type CertainReading,
+  entryOf,
+  eventNamed,
+  eventOf,
+  keepReading,
+  keptReading,
+  MAX_FUTURE_MS,
+  Reading,
+  unsetEntries,
+  withFreshness,
+} from "../../src/flows/flow.ts";
+import type { StoredDelivery } from "../../src/inbox/record/event.ts";
+import { claimKeyFor, hashOf, recordKeyFor, subjectKeyFor } from "../../src/inbox/record/keys.ts";
+import type { AnyEvent } from "../../src/protocol/events.ts";
+
+const NOW = Date.parse("2025-11-21T09:15:27Z");
+const DAY_MS = 86_400_000;
+const delivery: StoredDelivery = {
+  flow: "payments",
+  tenant: "shop",
+  source: "callback",
+  content: Buffer.from("signed"),
+  signature: "c2ln",
+  keyId: "key",
+  receivedAt: NOW,
+};
+const LIFETIMES = { windowMs: 10 * DAY_MS, keepMs: undefined };
+const facts: CertainReading = {
+  id: "tx-1",
+  name: "DEPOSIT",
+  status: "SUCCESS",
+  rank: 1,
+  identity: { event: "DEPOSIT", referenceId: "r".repeat(600) },
+  amount: "10.5",
+  signedAt: NOW,
+  hold: null,
+  reference: null,
+  referenceId: "order-1",
+};
+const of = (changes: Partial<CertainReading> = {}, lifetimes: Parameters<typeof eventOf>[2] = LIFETIMES) =>
+  eventOf({ ...facts, ...changes }, delivery, lifetimes);
+/** A stand-in for an event: what is asked is which one is handed on. */
+const anEvent = { id: "tx-1" } as unknown as AnyEvent;
+
+describe("an event whose reading is certain", () => {
+  it("has these fields", () => {
+    const { variantSlot, ...event } = of();
+    expect(event).toEqual({
+      key: recordKeyFor("shop", "payments", "tx-1"),
+      slot: hashOf(["DEPOSIT", "SUCCESS", ""], 16),
+      id: "tx-1",
+      name: "DEPOSIT",
+      status: "SUCCESS",
+      rank: 1,
+      identity: { event: "DEPOSIT", referenceId: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) },
+      amount: "10.5",
+      signedAt: NOW,
+      fresh: true,
+      retentionMs: 11 * DAY_MS,
+      verdict: "run",
+      detail: null,
+      referenceKey: null,
+      referenceId: "order-1",
+      delivery,
+    });
+    expect(variantSlot()).toMatch(/^[0-9a-f]{16}$/);
+  });
+
+  it("claims its reference, is kept, has a last rank and is a state of a subject where that is so", () => {
+    const changes = { reference: "order-1", lastRank: 3, subject: { name: "account-1", at: NOW } };
+    expect(of(changes, { windowMs: DAY_MS, keepMs: 5 })).toMatchObject({
+      retentionMs: 2 * DAY_MS,
+      keepMs: 5,
+      lastRank: 3,
+      referenceKey: claimKeyFor("shop", "payments", "DEPOSIT", "order-1"),
+      subject: { key: subjectKeyFor("shop", "payments", "account-1"), at: NOW },
+    });
+  });
+
+  it("has no reference if the event has none", () => {
+    expect(of({ referenceId: null })).toMatchObject({ referenceId: null });
+  });
+
+  it("that is held has no rank, and is a state of nothing", () => {
+    const hold = { reason: "unexpected", detail: "merchantId is another" } as const;
+    const held = of({ hold, subject: { name: "account-1", at: NOW } });
+    expect(held).toMatchObject({ rank: null, verdict: "unexpected", detail: "merchantId is another" });
+    expect(held.slot).toBe(of().slot);
+    expect(held.subject).toBeUndefined();
+  });
+
+  it("has a slot for each name and status, wherever a blank stands in them", () => {
+    const names = [
+      ["order paid", "now"],
+      ["order", "paid now"],
+      ["order ", "paid now"],
+      ["", "order paid now"],
+    ] as const;
+    const slots = names.map(([name, status]) => of({ name, status }).slot);
+    expect(slots).toEqual(names.map(([name, status]) => hashOf([name, status, ""], 16)));
+  });
+
+  it("has the same slot after more names than are remembered", () => {
+    const before = of().slot;
+    for (let i = 0; i < 2_500; i++) {
+      expect(of({ status: `s${i}` }).slot).toBe(hashOf(["DEPOSIT", `s${i}`, ""], 16));
+    }
+    expect(of().slot).toBe(before);
+  });
+
+  it("has a slot of its own for each contradiction: another amount, or another identity", () => {
+    const variants = [of(), of({ amount: "11" }), of({ amount: null }), of({ identity: { event: "X" } })];
+    expect(new Set(variants.map(({ variantSlot }) => variantSlot())).size).toBe(4);
+    expect(of().variantSlot()).toBe(of().variantSlot());
+    expect(of().variantSlot()).not.toBe(of().slot);
+  });
+});
+
+describe("an event that another receiver names", () => {
+  it("has no identity, no amount, no signature and no bytes, so that it contradicts nothing", () => {
+    const { flow, tenant, source, receivedAt } = delivery;
+    const named = eventNamed(
+      { id: "tx-1", event: "DEPOSIT" },
+      { status: "SUCCESS", rank: 1, lastRank: 2 },
+      { flow, tenant, source, receivedAt },
+      LIFETIMES,
+    );
+    expect(named).toMatchObject({
+      key: of().key,
+      slot: of().slot,
+      rank: 1,
+      lastRank: 2,
+      identity: {},
+      amount: null,
+      signedAt: null,
+      verdict: "run",
+      referenceKey: null,
+      referenceId: null,
+      delivery: { flow, tenant, source, receivedAt, signature: null, keyId: null },
+    });
+    expect(named.delivery.content).toHaveLength(0);
+  });
+});
+
+describe("an entry, whose reading is not certain", () => {
+  const entry = (reason: "malformed" | "ambiguous", signed = "signed", given = delivery) =>
+    entryOf(reason, "as said", signed, NOW, given, { windowMs: DAY_MS, keepMs: 5 }, ["order-1"]);
+
+  it("has these fields, and no event", () => {
+    const { verified, event, leftOut } = entry("ambiguous");
+    const { variantSlot, ...rest } = verified;
+    expect(rest).toEqual({
+      key: hashOf(["shop", "payments", "entry", rest.id], 32),
+      slot: hashOf(["ambiguous"], 16),
+      id: expect.stringMatching(/^[0-9a-f]{32}$/),
+      name: "",
+      status: "",
+      rank: null,
+      identity: {},
+      amount: null,
+      signedAt: NOW,
+      fresh: true,
+      retentionMs: 2 * DAY_MS,
+      keepMs: 5,
+      verdict: "ambiguous",
+      detail: "as said",
+      referenceKey: null,
+      referenceId: null,
+      foundBy: ["order-1"],
+      delivery,
+    });
+    expect(variantSlot()).toBe(rest.slot);
+    expect([event, leftOut]).toEqual([null, []]);
+  });
+
+  it("is found by nothing unless that is said", () => {
+    expect(entryOf("malformed", "as said", "signed", null, delivery, LIFETIMES).verified).toMatchObject({
+      foundBy: [],
+      signedAt: null,
+    });
+  });
+
+  it("is another one for another tenant, flow or text, and for nothing else", () => {
+    const key = (signed?: string, given?: StoredDelivery) => entry("malformed", signed, given).verified.key;
+    const others = [
+      key("other"),
+      key("signed", { ...delivery, tenant: "other" }),
+      key("signed", { ...delivery, flow: "connect" }),
+    ];
+    expect(new Set([key(), ...others]).size).toBe(4);
+    expect(key("signed", { ...delivery, signature: "b3RoZXI=", receivedAt: 1 })).toBe(key());
+    expect(entry("malformed").verified.slot).not.toBe(entry("ambiguous").verified.slot);
+  });
+});
+
+describe("the window of the signed time", () => {
+  const at = (signedAt: number | null) =>
+    withFreshness(new Reading(of({ signedAt }), () => anEvent, ["userId"]), NOW, DAY_MS);
+
+  it.each([
+    ["none", null, null],
+    ["now", NOW, null],
+    ["the oldest", NOW - DAY_MS, null],
+    ["older", NOW - DAY_MS - 1, "ERR_TIMESTAMP_EXPIRED"],
+    ["the latest", NOW + MAX_FUTURE_MS, null],
+    ["later", NOW + MAX_FUTURE_MS + 1, "ERR_TIMESTAMP_FUTURE"],
+  ] as const)("%s", (_, signedAt, outside) => {
+    const { ok, reading, outside: found } = at(signedAt);
+    expect({ ok, found, fresh: reading.verified.fresh }).toEqual({
+      ok: true,
+      found: outside,
+      fresh: outside === null,
+    });
+    expect(reading.event).toBe(anEvent);
+    expect(reading.leftOut).toEqual(["userId"]);
+  });
+
+  it("is a day in the future", () => {
+    expect(MAX_FUTURE_MS).toBe(DAY_MS);
+  });
+});
+
+describe("a reading", () => {
+  it("makes its event once, when somebody asks", () => {
+    let made = 0;
+    const reading = new Reading(of(), () => {
+      made++;
+      return anEvent;
+    });
+    expect(made).toBe(0);
+    expect([reading.event, reading.event]).toEqual([anEvent, anEvent]);
+    expect(made).toBe(1);
+  });
+
+  it("is kept with its delivery for the same rules, and not with a copy", () => {
+    const [rules, mine] = [{}, { ...delivery }];
+    const reading = new Reading(eventOf(facts, mine, LIFETIMES), null);
+    expect(keptReading(mine, rules)).toBeUndefined();
+    keepReading(mine, rules, reading);
+    expect(keptReading(mine, rules)).toBe(reading);
+    expect(keptReading(mine, {})).toBeUndefined();
+    expect(keptReading({ ...mine }, rules)).toBeUndefined();
+  });
+});
+
+describe("entries of a list of keys that are not set", () => {
+  it("are no warning if there are none", () => {
+    expect(unsetEntries("payments.publicKey", 0)).toEqual([]);
+  });
+
+  it.each([
+    [1, "payments.publicKey lists 1 entry that is not set."],
+    [2, "payments.publicKey lists 2 entries that are not set."],
+  ])("%i: they are counted, and what to look at is said", (count, what) => {
+    expect(unsetEntries("payments.publicKey", count)).toEqual([
+      { what, fix: expect.stringContaining("environment variable") },
+    ]);
+  });
+});
