@@ -25,11 +25,14 @@ export default defineConfig({
     conditions: ["payhooks-source", "module", "node", "development|production"],
   },
   test: {
+    // Each change runs the tests once more: the modules are loaded once for all files.
+    isolate: false,
     include: [
       ...["protocol", "signature", "flows", "memory", "inbox/record"].map(
         (folder) => `packages/core/test/${folder}/*.test.ts`,
       ),
       "packages/core/test/receiver/runner.test.ts",
+      "test/security/oracle-sample.test.ts",
       "test/vectors/vectors.test.ts",
       "test/contract/memory.test.ts",
     ],
