@@ -5,7 +5,7 @@ import { believes, findFault, findForgery, hostileTo, SETTINGS } from "./oracle.
 
 /** The same strings in every run. */
 const SEED = 20_251_121;
-const STRINGS = 40;
+const STRINGS = 8;
 
 it("what is believed is what all bodies say, no more and no less, whatever is set", () => {
   let run = 0;
@@ -20,5 +20,5 @@ it("what is believed is what all bodies say, no more and no less, whatever is se
       expect(findForgery(canonical, rules, believes), what).toBeNull();
     }
   }
-  expect(run).toBeGreaterThan(500);
+  expect(run).toBeGreaterThan(100);
 });
