@@ -67,14 +67,14 @@ export function explainCallback(
 /** Why the signed string cannot be trusted, and what a person can do. */
 function causeOfAmbiguous(detail: string): Cause {
   const lookUp = "Look the transaction up at the service, which knows which event is true.";
-  if (detail.includes("declared")) {
+  if (/ is declared as "always" |^a declared field /.test(detail)) {
     return {
       what: "The signed string has no reading that contains every field that is declared as always sent.",
       fix: "Is the name of the field right, and does the service still send it with every callback? If it does not, say in the names that it is sent sometimes.",
       certain: true,
     };
   }
-  const doubt = detail.includes("more than once")
+  const doubt = detail.startsWith("its signed string repeats ")
     ? "A value seems to have a field inside it"
     : "So the string can be read as more than one event";
   return {
