@@ -45,7 +45,7 @@ const ATTEMPTS = 4;
 /** How long to wait for the end of connections. */
 const CLOSE_MS = 1_000;
 
-/** The settings of a pool that lead to the same server, as the same user. All others are about the program's own answers. */
+/** The settings of a pool without which its server or its user cannot be reached from where it runs. All others are about the program's own answers. */
 const SHARED = [
   ...["host", "port", "socketPath", "localAddress", "stream", "ssl", "compress", "database", "user"],
   ...[
@@ -56,20 +56,30 @@ const SHARED = [
     "insecureAuth",
     "authPlugins",
     "authSwitchHandler",
+    "enableCleartextPlugin",
+    "disableEval",
   ],
 ] as const;
+
+/**
+ * Settings of an address that are left out. The first one would undo the beginning of a session, so that values are escaped for
+ * another `sql_mode`. With the others, a statement fails instead of waiting until a connection is free.
+ */
+const NOT_TAKEN = ["resetOnRelease", "waitForConnections", "queueLimit"] as const;
 
 /** How rows are read, whatever the address says. */
 const READING = { typeCast: true, rowsAsArray: false, nestTables: false, namedPlaceholders: false };
 
 /**
- * The beginning of each session, independent of the server's and the user's defaults. Values are escaped for this `sql_mode`. At
- * level "read committed", a statement locks the rows that it finds, and no gaps between them.
+ * The beginning of each session, independent of the server's and the user's defaults. `DEFAULT` would be one of those. Values are
+ * escaped for this character set, which the server need not take from the handshake, and for this `sql_mode`. At level "read
+ * committed", a statement locks the rows that it finds, and no gaps between them.
  */
 function beginning(timeoutMs: number): string {
-  return `SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', autocommit = 1,
-    innodb_lock_wait_timeout = ${Math.max(1, Math.floor(timeoutMs / 1_000))}, sql_select_limit = DEFAULT,
-    sql_safe_updates = 0, sql_big_selects = 1, group_concat_max_len = 1000000;
+  return `SET NAMES utf8mb4;
+    SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', autocommit = 1, completion_type = 0,
+    innodb_lock_wait_timeout = ${Math.max(1, Math.floor(timeoutMs / 1_000))}, sql_select_limit = 18446744073709551615,
+    sql_safe_updates = 0, sql_big_selects = 1, unique_checks = 1, group_concat_max_len = 1000000;
     SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE`;
 }
 
@@ -81,7 +91,7 @@ export function settingsOf(target: MysqlTarget | undefined): object {
     });
   }
   if (typeof target === "string") {
-    if (/^(?:mysql|mariadb):\/\//.test(target) && URL.canParse(target)) return { uri: target };
+    if (/^(?:mysql|mariadb):\/\//.test(target) && URL.canParse(target)) return { uri: taken(target) };
     throw new PayhooksError("ERR_OPTION_INVALID", "The address that mysqlInbox was given cannot be read.", {
       fix: "Write it as mysql://user:password@host:3306/database, with user and password percent-encoded (encodeURIComponent) if they contain characters such as / ? # or %.",
     });
@@ -98,7 +108,16 @@ export function settingsOf(target: MysqlTarget | undefined): object {
       },
     );
   }
-  return Object.fromEntries(SHARED.map((name) => [name, propertyOf(config, name)]));
+  const settings = SHARED.map((name) => [name, propertyOf(config, name)] as const);
+  // An earlier version of the driver complains of a setting that it does not know.
+  return Object.fromEntries(settings.filter(([, value]) => value !== undefined));
+}
+
+/** The driver lets an address replace settings that are false. So what is not taken goes out of the address itself. */
+function taken(address: string): string {
+  const url = new URL(address);
+  for (const name of NOT_TAKEN) url.searchParams.delete(name);
+  return url.href;
 }
 
 export async function loadDriver(): Promise<Driver> {

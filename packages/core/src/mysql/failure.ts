@@ -89,6 +89,11 @@ const REFUSALS: readonly (readonly [is: RegExp, what: string, fix: string])[] = 
     "Is it a replica, or in the middle of a failover? The address has to lead to the primary.",
   ],
   [
+    /^1665\b/,
+    "its binary log has the format STATEMENT, with which it takes no writes at READ COMMITTED",
+    "Set binlog_format to ROW or MIXED.",
+  ],
+  [
     /HANDSHAKE_NO_SSL_SUPPORT/,
     "TLS is asked for, and the server has none",
     "Leave ssl out, or switch TLS on in the server.",
