@@ -173,7 +173,7 @@ function all(): boolean {
 }
 
 function pageOf(events: readonly StoredEvent[], next: ListCursor | null): EventPage {
-  return { events, next: next === null ? null : textOf(next) };
+  return { events, next: next === null ? null : cursorTextOf(next) };
 }
 
 /** The event that a store has found. Its lists may still know the reference, when the record does not. */
@@ -252,7 +252,7 @@ function labelled(filter: EventFilter): EventFilter {
   return { ...filter, ...Object.fromEntries(labels) };
 }
 
-function textOf({ acceptedAt, eventId }: ListCursor): string {
+function cursorTextOf({ acceptedAt, eventId }: ListCursor): string {
   return `${acceptedAt}-${eventId}`;
 }
 
