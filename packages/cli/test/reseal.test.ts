@@ -101,7 +101,9 @@ async function keysIn(path: string): Promise<Record<string, number>> {
   for (let cursor: string | null = "0"; cursor !== null; ) {
     const page: Scanned | undefined = await store.scan?.(cursor, 100);
     for (const { record } of page?.records ?? []) {
-      const id = isUnreadable(record) ? (record.sealed?.keyId ?? "damaged") : "none";
+      const sealed = isUnreadable(record) ? record.sealed : undefined;
+      // Between its two writes, a record is still to be sealed.
+      const id = sealed?.isUnlisted === true ? "old" : (sealed?.keyId ?? "none");
       counted[id] = (counted[id] ?? 0) + 1;
     }
     cursor = page?.next ?? null;
@@ -140,4 +142,21 @@ it("goes on after it was killed in the middle, and every event is found and runs
   expect(await receiver.work()).toMatchObject({ ran: 400, remaining: 0 });
   await receiver.close();
   expect(new Set(ran).size).toBe(400);
+});
+
+it("finishes the records that it is at when it is interrupted", async () => {
+  const path = await sealedInbox("interrupted.db", 400);
+  const both = keyFile("interrupted.keys", current, old);
+  const command = ["reseal", "--sqlite", path, "--seal-keys", both];
+  const running = new Running([...command, "--rate", "200"]);
+  await expect.poll(async () => (await keysIn(path)).new ?? 0, { timeout: 20_000 }).toBeGreaterThan(50);
+  running.process.kill("SIGINT");
+  const ended = await running.ended;
+  expect(ended).toMatchObject({ code: 1, stderr: "" });
+  expect(ended.stdout).toContain("It was interrupted. Run it again and it goes on.");
+  const { old: left = 0, new: sealed = 0 } = await keysIn(path);
+  expect(ended.stdout).toContain(`${sealed} records sealed with new.`);
+  const rest = await payhooks(command);
+  expect(rest).toMatchObject({ code: 0 });
+  expect(rest.stdout).toContain(`${left} records sealed with new.`);
 });

@@ -3,6 +3,7 @@ import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
+import { Interruption } from "../events/interruption.ts";
 import { addressOf, INBOX_OPTIONS, INBOX_USAGE } from "../events/open-inbox.ts";
 import { sealOf } from "../events/seal-keys.ts";
 import { openStore } from "../move/open-store.ts";
@@ -43,18 +44,22 @@ export const resealCommand: Command = {
       },
       true,
     );
+    const interruption = new Interruption();
+    const { signal } = interruption;
     try {
-      const report = await seal.reseal(store, { perSecond, dryRun });
+      const report = await seal.reseal(store, { perSecond, dryRun, signal });
       print(report, dryRun, terminal);
-      return report.unreadable + Object.keys(report.missing).length === 0 ? EXIT.ok : EXIT.failure;
+      const isLeft = report.unreadable + Object.keys(report.missing).length > 0;
+      return report.isWhole && !isLeft ? EXIT.ok : EXIT.failure;
     } finally {
+      interruption.end();
       await store.close();
     }
   },
 };
 
 function print(report: ResealReport, dryRun: boolean, { json, line, paint }: Terminal): void {
-  const { keyId, resealed, current, missing, unreadable } = report;
+  const { keyId, resealed, current, missing, unreadable, isWhole } = report;
   json({ dryRun, ...report });
   const what = `${resealed} ${resealed === 1 ? "record" : "records"}`;
   line(
@@ -67,4 +72,5 @@ function print(report: ResealReport, dryRun: boolean, { json, line, paint }: Ter
     line(`${paint("red", "left")}  ${count} of the key ${shown(id)}, which is not in the file`);
   }
   if (unreadable > 0) line(`${paint("red", "left")}  ${unreadable} that cannot be read`);
+  if (!isWhole) line("It was interrupted. Run it again and it goes on.");
 }

@@ -1,24 +1,26 @@
 /**
  * Seals records anew: those of an older key, and those that lie in the clear. A store changes no label of an event that it knows. So
- * each record is written twice: without its labels, and then with the new ones. Whoever is killed in between has left a record under
- * its old key, so the next call does both again.
+ * each record is written twice: without its labels, and then with the new ones. In between its text says that no list has it. So a
+ * receiver that writes the record then adds the labels, and so does the next call, if this one is killed there.
  */
 import { isCanary } from "../inbox/record/canary.ts";
-import { isUnreadable, type SealedText } from "../inbox/record/codec.ts";
-import { indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
+import { isUnreadable, type SealedRecord, type SealedText, unlisted } from "../inbox/record/codec.ts";
+import { indexOf } from "../inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
-import type { DueRecord, RecordStore, Swap } from "../inbox/store.ts";
+import type { DueRecord, RecordStore, Swap, SwapResult } from "../inbox/store.ts";
 import { checkFlag } from "../protocol/check-names.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import type { DerivedKey, Keyring } from "./keys.ts";
-import { openRecord, sealRecord } from "./sealed-store.ts";
+import { openRecord, sealRecord, withoutLabels } from "./sealed-store.ts";
 
 const TOGETHER = 50;
 const DEFAULT_PER_SECOND = 500;
-/** Records that others have written meanwhile are looked at again, in so many passes at most. */
+/** A record that others have written meanwhile is tried again at once, so many times at most. */
+const AT_ONCE = 5;
+/** What could not be sealed is looked at again, in so many passes at most. */
 const PASSES = 10;
 const PAUSE_MS = 300;
 
@@ -30,6 +32,8 @@ export interface ResealOptions {
   readonly dryRun?: boolean | undefined;
   /** Called after each page of records with what has been done so far. */
   readonly onProgress?: ((report: ResealReport) => void) | undefined;
+  /** Ends it behind the page of records that it is at. */
+  readonly signal?: AbortSignal | undefined;
   /** For tests: time and randomness. */
   readonly environment?: Environment | undefined;
 }
@@ -46,6 +50,8 @@ export interface ResealReport {
   readonly missing: Readonly<Record<string, number>>;
   /** Records that stay as they are, since they are damaged, or another version of Payhooks wrote them. */
   readonly unreadable: number;
+  /** False if it was ended by its signal, so that there may be more. */
+  readonly isWhole: boolean;
 }
 
 /** A record to seal anew. */
@@ -57,12 +63,19 @@ interface Old {
   readonly sealed: SealedText | null;
 }
 
+/** What is to be done about a record: it is sealed anew, or has the current key, or cannot be read. */
+type Verdict =
+  | { readonly kind: "old"; readonly old: Old }
+  | { readonly kind: "current" }
+  | { readonly kind: "unreadable" }
+  | { readonly kind: "missing"; readonly keyId: string };
+
 export async function resealRecords(
   store: RecordStore,
   keys: Keyring,
   options: ResealOptions = {},
 ): Promise<ResealReport> {
-  const { perSecond = DEFAULT_PER_SECOND, dryRun = false, onProgress } = options;
+  const { perSecond = DEFAULT_PER_SECOND, dryRun = false, onProgress, signal } = options;
   checkTime("perSecond", perSecond);
   checkFlag("dryRun of reseal", dryRun);
   const environment = environmentOf(options.environment);
@@ -73,17 +86,21 @@ export async function resealRecords(
   try {
     for (let pass = 1; ; pass++) {
       const found = new Found(current, keys);
-      let isAgain = false;
-      for await (const page of pagesOf(store)) {
-        const old = page.flatMap((one) => found.look(one));
-        const done = dryRun ? old.length : await resealAll(store, old, current, keys, environment);
-        resealed += done;
-        if (done < old.length) isAgain = true;
-        onProgress?.(found.report(resealed));
-        if (!dryRun && done > 0) await sleep(environment, (done / perSecond) * 1_000);
-      }
       // A record that an earlier pass has sealed counts once.
-      if (!isAgain) return found.report(resealed, pass === 1 ? 0 : resealed);
+      const before = pass === 1 ? 0 : resealed;
+      let isAgain = false;
+      for await (const page of pagesOf(store, Math.min(TOGETHER, Math.ceil(perSecond)))) {
+        const old = page.flatMap((one) => found.look(one));
+        const done = dryRun
+          ? { sealed: old.length, isWhole: true }
+          : await resealAll(store, old, current, keys, environment);
+        resealed += done.sealed;
+        if (!done.isWhole) isAgain = true;
+        onProgress?.(found.report(resealed, before));
+        if (signal?.aborted === true) return { ...found.report(resealed, before), isWhole: false };
+        if (!dryRun && done.sealed > 0) await sleep(environment, (done.sealed / perSecond) * 1_000);
+      }
+      if (!isAgain) return found.report(resealed, before);
       if (pass === PASSES) throw notTaken();
       await sleep(environment, PAUSE_MS);
     }
@@ -96,7 +113,7 @@ export async function resealRecords(
 class Found {
   #current = 0;
   #unreadable = 0;
-  readonly #missing: Record<string, number> = {};
+  readonly #missing = new Map<string, number>();
   readonly #key: DerivedKey;
   readonly #keys: Keyring;
 
@@ -106,51 +123,74 @@ class Found {
   }
 
   /** The record, if it is to be sealed anew. */
-  look({ key, version, record }: DueRecord): readonly Old[] {
-    if (!isUnreadable(record)) return [{ key, version, record, sealed: null }];
-    const { sealed } = record;
-    if (sealed?.keyId === this.#key.id) this.#current++;
-    else if (sealed === undefined) this.#unreadable++;
-    else if (this.#keys.find(sealed.keyId) === null) {
-      this.#missing[sealed.keyId] = (this.#missing[sealed.keyId] ?? 0) + 1;
-    } else {
-      const opened = openRecord(sealed, key, this.#keys);
-      if (!isUnreadable(opened)) return [{ key, version, record: opened, sealed }];
-      this.#unreadable++;
-    }
+  look(one: DueRecord): readonly Old[] {
+    const verdict = verdictOn(one, this.#key, this.#keys);
+    if (verdict.kind === "old") return [verdict.old];
+    if (verdict.kind === "current") this.#current++;
+    else if (verdict.kind === "unreadable") this.#unreadable++;
+    else this.#missing.set(verdict.keyId, (this.#missing.get(verdict.keyId) ?? 0) + 1);
     return [];
   }
 
-  report(resealed: number, before = 0): ResealReport {
+  report(resealed: number, before: number): ResealReport {
     const current = Math.max(0, this.#current - before);
     return {
       keyId: this.#key.id,
       resealed,
       current,
-      missing: { ...this.#missing },
+      missing: Object.fromEntries(this.#missing),
       unreadable: this.#unreadable,
+      isWhole: true,
     };
   }
 }
 
-/** How many were sealed. The others were written by somebody else meanwhile, or the store did not answer. */
+function verdictOn({ key, version, record }: DueRecord, current: DerivedKey, keys: Keyring): Verdict {
+  if (!isUnreadable(record)) return { kind: "old", old: { key, version, record, sealed: null } };
+  const { sealed } = record;
+  if (sealed === undefined) return { kind: "unreadable" };
+  const { keyId, isUnlisted } = sealed;
+  if (keyId === current.id && !isUnlisted) return { kind: "current" };
+  if (keys.find(keyId) === null) return { kind: "missing", keyId };
+  const opened = openRecord(sealed, key, keys);
+  if (isUnreadable(opened)) return { kind: "unreadable" };
+  return { kind: "old", old: { key, version, record: opened, sealed } };
+}
+
+/** How many were sealed. Not whole: the store did not answer about some, or others keep writing them. */
 async function resealAll(
   store: RecordStore,
-  old: readonly Old[],
+  given: readonly Old[],
   current: DerivedKey,
   keys: Keyring,
   environment: Environment,
-): Promise<number> {
-  const items = old.map((one) => swapsOf(one, current, keys, environment.token(), environment.token()));
-  const bare = await swapAll(
-    store,
-    items.map(({ without }) => without),
-  );
-  const done = await swapAll(
-    store,
-    items.filter(({ without }) => bare.has(without.key)).map(({ anew }) => anew),
-  );
-  return done.size;
+): Promise<{ readonly sealed: number; readonly isWhole: boolean }> {
+  let old = given;
+  let sealed = 0;
+  let isWhole = true;
+  for (let attempt = 1; old.length > 0; attempt++) {
+    const items = old.map((one) => swapsOf(one, current, keys, environment.token(), environment.token()));
+    const without = items.map((item) => item.without);
+    const bare = await swapAll(store, without);
+    const isBare = ({ key }: Undated): boolean => bare.get(key)?.kind === "written";
+    const anew = await swapAll(store, items.map((item) => item.anew).filter(isBare));
+    const again: Old[] = [];
+    for (const item of without) {
+      const { key } = item;
+      const result = anew.get(key) ?? bare.get(key);
+      if (result?.kind === "written") sealed++;
+      else if (result?.kind !== "conflict") isWhole = false;
+      else if (result.current !== null) {
+        const verdict = verdictOn({ key, ...result.current }, current, keys);
+        if (verdict.kind === "old") again.push(verdict.old);
+        // A receiver has written it meanwhile, and has added the labels.
+        else if (verdict.kind === "current" && isBare(item)) sealed++;
+      }
+    }
+    if (again.length > 0 && attempt === AT_ONCE) return { sealed, isWhole: false };
+    old = again;
+  }
+  return { sealed, isWhole };
 }
 
 /** The two writes of a record. */
@@ -162,16 +202,24 @@ function swapsOf(
   last: string,
 ): { readonly without: Undated; readonly anew: Undated } {
   const index = indexOf(key, record);
-  const bare: RecordIndex = { ...index, events: [] };
-  const before = sealed === null ? index : (keys.find(sealed.keyId)?.labels.index(index) ?? index);
-  const same = sealed === null ? record : { ...record, sealed: sealed.text };
+  const bare = withoutLabels(index);
+  const labels = sealed === null ? index : (keys.find(sealed.keyId)?.labels.index(index) ?? index);
+  const anew = sealRecord(record, key, current);
+  const bareRecord: SealedRecord = { ...anew, sealed: unlisted(anew.sealed) };
   return {
-    without: { key, expected: version, version: between, record: same, before, index: bare },
+    without: {
+      key,
+      expected: version,
+      version: between,
+      record: bareRecord,
+      before: sealed?.isUnlisted === true ? bare : labels,
+      index: bare,
+    },
     anew: {
       key,
       expected: between,
       version: last,
-      record: sealRecord(record, key, current),
+      record: anew,
       before: bare,
       index: current.labels.index(index),
     },
@@ -180,22 +228,25 @@ function swapsOf(
 
 type Undated = Omit<Swap, "at" | "announce">;
 
-/** Makes the writes, and returns the keys of those that were made. */
-async function swapAll(store: RecordStore, items: readonly Undated[]): Promise<ReadonlySet<string>> {
-  if (items.length === 0) return new Set();
+/** Makes the writes, and returns the result of each by its key. */
+async function swapAll(
+  store: RecordStore,
+  items: readonly Undated[],
+): Promise<ReadonlyMap<string, SwapResult | undefined>> {
+  if (items.length === 0) return new Map();
   const sorted = items
     .toSorted((a, b) => (a.key < b.key ? -1 : 1))
     .map((item) => ({ ...item, at: store.now(item.key), announce: false }));
   const results = await store.swap(sorted);
-  return new Set(sorted.filter((_, at) => results[at]?.kind === "written").map(({ key }) => key));
+  return new Map(sorted.map(({ key }, at) => [key, results[at]]));
 }
 
-async function* pagesOf(store: RecordStore): AsyncIterable<readonly DueRecord[]> {
+async function* pagesOf(store: RecordStore, together: number): AsyncIterable<readonly DueRecord[]> {
   let cursor: string | null = null;
   do {
     const page: Awaited<ReturnType<NonNullable<RecordStore["scan"]>>> | undefined = await store.scan?.(
       cursor,
-      TOGETHER,
+      together,
     );
     if (page === undefined) return;
     const found = new Map(page.records.map((one) => [one.key, one]));

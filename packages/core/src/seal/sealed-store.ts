@@ -11,7 +11,7 @@ import {
   type SealedText,
 } from "../inbox/record/codec.ts";
 import { recordKeyOf } from "../inbox/record/event.ts";
-import { indexOf } from "../inbox/record/index-of.ts";
+import { indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import type {
@@ -60,6 +60,8 @@ export class SealedStore implements RecordStore {
   readonly #notify: (notice: Happening) => void;
   /** The key of each version that this process has read or written; null if it lies in the clear. */
   readonly #keyOf = new Map<string, string | null>();
+  /** Those of these versions whose labels are in no list: `reseal` is between its two writes, or was killed there. */
+  readonly #unlisted = new Set<string>();
 
   constructor(
     store: RecordStore,
@@ -166,8 +168,8 @@ export class SealedStore implements RecordStore {
     return this.#store.close();
   }
 
-  #isUnknown({ key, expected, version }: Swap): boolean {
-    return expected !== null && !isCanary(key) && !this.#keyOf.has(version) && !this.#keyOf.has(expected);
+  #isUnknown({ key, expected }: Swap): boolean {
+    return expected !== null && !isCanary(key) && !this.#keyOf.has(expected);
   }
 
   /** The same write, sealed with the key that the record has. A write that is sent again gets the same key as before. */
@@ -181,11 +183,12 @@ export class SealedStore implements RecordStore {
     this.#remember(version, keyId);
     if (keyId === PLAIN) return item;
     const derived = this.#keys.find(keyId) ?? current;
+    const isListed = expected === null || !this.#unlisted.has(expected);
     return {
       ...item,
       record: sealRecord(record, key, derived),
       index: derived.labels.index(index),
-      before: before === null ? null : derived.labels.index(before),
+      before: before === null ? null : isListed ? derived.labels.index(before) : withoutLabels(before),
     };
   }
 
@@ -193,7 +196,9 @@ export class SealedStore implements RecordStore {
     return known.map((one) => {
       const keyId = this.#keyOf.get(one.version) ?? PLAIN;
       const derived = keyId === PLAIN ? null : this.#keys.find(keyId);
-      return derived === null ? one : { ...one, index: derived.labels.index(one.index) };
+      if (derived === null) return one;
+      const isListed = !this.#unlisted.has(one.version);
+      return { ...one, index: isListed ? derived.labels.index(one.index) : withoutLabels(one.index) };
     });
   }
 
@@ -219,6 +224,7 @@ export class SealedStore implements RecordStore {
     const { sealed } = record;
     if (sealed === undefined) return found;
     this.#remember(version, sealed.keyId);
+    if (sealed.isUnlisted) this.#unlisted.add(version);
     return { ...found, record: openRecord(sealed, key, this.#keys) };
   }
 
@@ -227,9 +233,15 @@ export class SealedStore implements RecordStore {
     if (this.#keyOf.size <= REMEMBERED) return;
     for (const oldest of this.#keyOf.keys()) {
       this.#keyOf.delete(oldest);
+      this.#unlisted.delete(oldest);
       return;
     }
   }
+}
+
+/** The index of a record whose events are in no list. */
+export function withoutLabels(index: RecordIndex): RecordIndex {
+  return { ...index, events: [] };
 }
 
 /** The record, as the store below gets it. */

@@ -41,6 +41,8 @@ const FORMAT = "3";
 const MAX_KEY_ID = 64;
 /** The sign of a text that is sealed. The id of its key follows, a colon, and the base64 of what is sealed. */
 export const SEALED = "S";
+/** Follows the id of the key in the text of a record whose labels are in no list. */
+const UNLISTED = "~";
 
 /** A process of another version may have a flow that this one does not know. */
 const FLOW: Shape<FlowName> = {
@@ -178,6 +180,8 @@ export interface Unreadable {
 /** A sealed text of a store. */
 export interface SealedText {
   readonly keyId: string;
+  /** True if the store's lists lack the events of this record. The next write has to add them. */
+  readonly isUnlisted: boolean;
   readonly base64: string;
   /** The whole text, as it is stored. */
   readonly text: string;
@@ -219,7 +223,15 @@ export function decodeRecord(given: string): IdempotencyRecord | Unreadable {
 function sealedIn(text: string): SealedText | null {
   const end = text.indexOf(":");
   if (end < 0 || !text.startsWith(SEALED)) return null;
-  return { keyId: text.slice(SEALED.length, end).slice(0, MAX_KEY_ID), base64: text.slice(end + 1), text };
+  const isUnlisted = text.startsWith(UNLISTED, end - UNLISTED.length);
+  const keyId = text.slice(SEALED.length, isUnlisted ? end - UNLISTED.length : end).slice(0, MAX_KEY_ID);
+  return { keyId, isUnlisted, base64: text.slice(end + 1), text };
+}
+
+/** The sealed text of a record, as it is written without the labels of its events. */
+export function unlisted(sealed: string): string {
+  const end = sealed.indexOf(":");
+  return sealed.slice(0, end) + UNLISTED + sealed.slice(end);
 }
 
 /** A record whose key is missing. It waits for a process that has it. */
