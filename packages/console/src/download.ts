@@ -1,4 +1,4 @@
-import type { AnyReceiver, StoredEvent } from "@payhooks/core";
+import type { AnyReceiver, StoredEvent, UnreadEvents } from "@payhooks/core";
 import { csvLine, EVENT_COLUMNS, type EventRow, eachEvent, eventRow } from "@payhooks/core/inbox";
 import { type ConsoleQuery, filterOf } from "./query.ts";
 import { redactedLabel, redactionOf } from "./redaction/redaction.ts";
@@ -23,7 +23,8 @@ export function isDownload(kind: string | undefined): kind is DownloadKind {
 
 /**
  * All events of a list as a file, the oldest first, in the columns of `payhooks events --csv`. They are read page by page, as fast as
- * the browser takes them. If the inbox fails on the way, the download fails: it does not end as if it were whole.
+ * the browser takes them. If the inbox fails on the way, or has an event that cannot be read, the download fails: it does not end as if it
+ * were whole.
  */
 export async function download(
   receiver: AnyReceiver,
@@ -32,9 +33,13 @@ export async function download(
   redact: readonly string[],
 ): Promise<Response> {
   const { type, head, line } = KINDS[kind];
-  const events = eachEvent(receiver.events, { ...filterOf(query), limit: PAGE });
+  let unread: UnreadEvents | null = null;
+  const events = eachEvent(receiver.events, { ...filterOf(query), limit: PAGE }, (found) => {
+    unread ??= found;
+  });
   // The first page is read before the answer begins, so that an inbox that does not answer is an error and not an empty file.
   let next = await events.next();
+  checkRead(unread);
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(encoder.encode(head)),
@@ -42,6 +47,7 @@ export async function download(
       if (next.done === true) return controller.close();
       controller.enqueue(encoder.encode(line(rowOf(next.value, redact))));
       next = await events.next();
+      checkRead(unread);
     },
     cancel: async () => void (await events.return(undefined)),
   });
@@ -55,6 +61,10 @@ export async function download(
 }
 
 const PAGE = 500;
+
+function checkRead(unread: UnreadEvents | null): void {
+  if (unread !== null) throw unread.error;
+}
 
 /** A row of which nothing is redacted. What an error says of redacted fields is not known here, so it is left out beside them. */
 function rowOf(event: StoredEvent, redact: readonly string[]): EventRow {

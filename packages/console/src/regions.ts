@@ -4,6 +4,7 @@ import {
   type EventQuery,
   isPayhooksError,
   type StoredEvent,
+  type UnreadEvents,
 } from "@payhooks/core";
 import { successesOfReference } from "@payhooks/core/inbox";
 import type { Activity } from "./activity/activity.ts";
@@ -18,6 +19,7 @@ import { lifeCards, noLife } from "./views/life.ts";
 import { eventsCard } from "./views/list.ts";
 import { logCard } from "./views/log.ts";
 import type { Regions } from "./views/page.ts";
+import { shownAsText } from "./views/shown.ts";
 import { WATCH_LEASE, watchLine } from "./views/watch.ts";
 
 const PAGE_SIZE = 50;
@@ -91,7 +93,7 @@ interface Listed {
   /** Null if the inbox did not answer. */
   readonly events: readonly StoredEvent[] | null;
   readonly next: string | null;
-  /** The events that a search has not looked through, in words; null if it has looked through all. */
+  /** The events that were not looked through, or cannot be read, in words; null if there are none. */
   readonly unsearched: string | null;
 }
 
@@ -100,7 +102,10 @@ async function listed({ receiver, query }: PageRequest, problems: Problems): Pro
   if (search !== null) return found(receiver, search, tenant ?? undefined, problems);
   const asked = async (): Promise<EventPage> =>
     receiver.events.list({ ...filterOf(query), limit: PAGE_SIZE, cursor, first: "newest" });
-  return { ...(await problems.orElse(asked(), { events: null, next: null })), unsearched: null };
+  const page = await problems.orElse(asked(), { events: null, next: null, unread: null });
+  const unread = wordsFor(page.unread);
+  if (unread !== null) problems.note(unread);
+  return { events: page.events, next: page.next, unsearched: unread };
 }
 
 /** All events that have a text as one of their ids. The person who searches need not know which kind of id it is. */
@@ -141,7 +146,10 @@ async function searched(
   unsearched: Set<string>,
 ): Promise<readonly StoredEvent[]> {
   try {
-    return (await receiver.events.list({ ...query, limit: MOST_PER_PAGE })).events;
+    const { events, unread } = await receiver.events.list({ ...query, limit: MOST_PER_PAGE });
+    const words = wordsFor(unread);
+    if (words !== null) unsearched.add(words);
+    return events;
   } catch (error) {
     if (isPayhooksError(error) && error.code === "ERR_OPTION_MISSING") {
       unsearched.add("An id or a reference is found together with its tenant: name the tenant.");
@@ -156,11 +164,22 @@ async function searched(
   for (let pages = 0; pages < MOST_PAGES; pages++) {
     const page: EventPage = await receiver.events.list({ ...unfinished, cursor });
     events.push(...page.events);
+    const words = wordsFor(page.unread);
+    if (words !== null) unsearched.add(words);
     cursor = page.next;
     if (cursor === null) return events;
   }
   unsearched.add("There are too many unfinished events to look through all of them.");
   return events;
+}
+
+/** What a look had to leave out, in words; null for nothing. */
+function wordsFor(unread: UnreadEvents | null): string | null {
+  if (unread === null) return null;
+  const { count, error } = unread;
+  if (count === null)
+    return `Events may be missing, since not all of them can be searched. ${shownAsText(error.message)}`;
+  return `${count} ${count === 1 ? "event is" : "events are"} missing here. ${shownAsText(error.message)}`;
 }
 
 async function ofEventId(receiver: AnyReceiver, eventId: string): Promise<readonly StoredEvent[]> {
@@ -173,6 +192,11 @@ class Problems {
   text: string | null = null;
   /** The status of the page. */
   status: 200 | 400 | 503 = 200;
+
+  /** Something that people should know, though the inbox has answered. */
+  note(text: string): void {
+    this.text ??= text;
+  }
 
   /** Takes over what went wrong elsewhere. */
   add({ text, status }: Problems): void {

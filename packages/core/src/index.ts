@@ -36,6 +36,7 @@ export type { Health, Inbox, WorkReport } from "./inbox/inbox.ts";
 export type { LeaseView, NamedLease } from "./inbox/named-lease.ts";
 export type { RunReport } from "./inbox/record/event.ts";
 export type { OtherEvent, StoredEvent } from "./inbox/record/life.ts";
+export type { UnreadEvents } from "./inbox/unread-events.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
 export { parseServiceNames } from "./names/file.ts";
 export type { FieldName, ServiceNames, ServiceNamesOptions } from "./names/options.ts";

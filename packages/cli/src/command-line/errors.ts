@@ -71,13 +71,29 @@ function unexpected(error: unknown): CliError {
 function tellable(error: unknown): CliError | null {
   if (error instanceof CliError) return error;
   if (!(error instanceof Error)) return null;
-  const { code, fix } = error as { code?: unknown; fix?: unknown };
-  if (typeof code !== "string" || !["PayhooksError", "SandboxError"].includes(error.name)) return null;
-  // The message of a PayhooksError ends with its fix.
-  const hint = typeof fix === "string" ? fix : "";
-  const message = hint === "" ? error.message : error.message.slice(0, -hint.length).trimEnd();
-  return new CliError(code, message, hint, WRONG_INPUT.test(code) ? EXIT.usage : EXIT.failure);
+  if (typeof (error as { code?: unknown }).code !== "string") return null;
+  if (!["PayhooksError", "SandboxError"].includes(error.name)) return null;
+  const { code, message, fix } = withoutFix(error as Error & { readonly code: string });
+  return new CliError(code, message, fix, WRONG_INPUT.test(code) ? EXIT.usage : EXIT.failure);
 }
+
+/** The parts of an error of Payhooks, whose message ends with its fix. */
+export function withoutFix(error: Error & { readonly code: string; readonly fix?: unknown }): {
+  readonly code: string;
+  readonly message: string;
+  readonly fix: string;
+} {
+  const fix = typeof error.fix === "string" ? error.fix : "";
+  const message = fix === "" ? error.message : error.message.slice(0, -fix.length).trimEnd();
+  const { code } = (error.cause ?? {}) as { readonly code?: unknown };
+  // The keys of an inbox are an option of the receiver, and here one of the command.
+  if (code === "ERR_SEAL_KEY_MISSING") return { code, message, fix: SEAL_KEYS };
+  if (code === "ERR_SEAL_BROKEN") return { code, message, fix };
+  return { code: error.code, message, fix };
+}
+
+const SEAL_KEYS =
+  "Give the keys of the inbox with --seal-keys FILE, this one among them: one ID:BASE64 a line.";
 
 /** The codes for an option whose value cannot be right. */
 const WRONG_INPUT = /^ERR_(?:OPTION_|NAMES_|KEY_|SECRET_|HOST_NOT_LOOPBACK|PARAMETERS)/;

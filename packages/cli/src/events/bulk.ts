@@ -9,6 +9,7 @@ import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
 import { timeOf, whatIs } from "./event.ts";
 import { Interruption } from "./interruption.ts";
 import { eventIdsOf, FILTERS, printRange, type Selection } from "./selection.ts";
+import { Unread } from "./unread.ts";
 
 /** A decision that is carried out event by event, by a filter of the inbox. */
 export type Bulk = "replay" | "retry" | "erase";
@@ -135,7 +136,7 @@ function quoted(name: string): string {
 
 /** With its times as options take them. */
 function asJson<Of extends Pick<BulkReport, "name" | "until">>(of: Of, since: number | undefined): object {
-  const { name, until, ...others } = of;
+  const { name, until, unread: _, ...others } = { unread: null, ...of };
   const text = (ms: number | null): string | null => (ms === null ? null : timeOf(ms));
   return { name, until: text(until), since: text(since ?? null), ...others };
 }
@@ -146,8 +147,13 @@ const DONE: Readonly<Record<Bulk, string>> = {
   erase: "erased",
 };
 
-/** An event that was named, and that is not known or not to be decided about, makes the command fail. */
-function codeOf({ leftAlone }: BulkReport, which: Which): number {
+/** An event that was named, and that is not known or not to be decided about, makes the command fail. So does one that cannot be read. */
+function codeOf({ leftAlone, unread }: BulkReport, which: Which): number {
+  if (unread !== null) {
+    const left = new Unread();
+    left.add(unread);
+    left.check();
+  }
   return isFilter(which) || Object.keys(leftAlone).length === 0 ? EXIT.ok : EXIT.failure;
 }
 

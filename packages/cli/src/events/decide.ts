@@ -9,6 +9,7 @@ import { type Choice, carryOut } from "./carry-out.ts";
 import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
 import { type Action, countsOf, type Entry, entryOf, type Plan, planAsJson, printPlanned } from "./plan.ts";
 import { eventIdsOf, FILTERS, printRange, type Selection, select } from "./selection.ts";
+import { Unread } from "./unread.ts";
 
 /** A decision, and the events that it is about. */
 export interface Wanted {
@@ -37,18 +38,26 @@ export async function decide(
   given: Given,
   terminal: Terminal,
 ): Promise<number> {
+  const unread = new Unread();
   const { entries, missing } =
     ids.length === 0
-      ? { entries: await selected(inbox, selection, limit ?? Number.POSITIVE_INFINITY), missing: [] }
+      ? { entries: await selected(inbox, selection, limit ?? Number.POSITIVE_INFINITY, unread), missing: [] }
       : await named(inbox, ids);
+  if (entries.length === 0) unread.check();
   const plan: Plan = { action, only: choice.handlers ?? null, entries };
-  if (given.flag("dry-run")) return dryRun(plan, missing, selection, terminal);
+  if (given.flag("dry-run")) {
+    const code = dryRun(plan, missing, selection, terminal);
+    unread.check();
+    return code;
+  }
   if (entries.length + missing.length === 0) terminal.line("Nothing that matches is held.");
   if (!(await isWanted(plan, selection, given, terminal))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
-  return carryOut(inbox, plan, missing, choice, terminal);
+  const code = await carryOut(inbox, plan, missing, choice, terminal);
+  unread.check();
+  return code;
 }
 
 function refuse(given: Given, options: readonly string[], place: string): void {
@@ -95,10 +104,15 @@ function choiceOf(given: Given): Choice {
   };
 }
 
-async function selected(inbox: Inbox, selection: Selection, limit: number): Promise<readonly Entry[]> {
+async function selected(
+  inbox: Inbox,
+  selection: Selection,
+  limit: number,
+  unread: Unread,
+): Promise<readonly Entry[]> {
   const entries: Entry[] = [];
   const query = { ...selection.query, state: "held" } as const;
-  for await (const entry of select(inbox, { ...selection, query })) {
+  for await (const entry of select(inbox, { ...selection, query }, unread)) {
     const read = await entryOf(inbox, entry);
     if (read !== null) entries.push(read);
     if (entries.length >= limit) break;

@@ -5,6 +5,7 @@ import type { Terminal } from "../command-line/terminal.ts";
 import { besideTable, printColumns, printRow } from "./csv.ts";
 import { eventAsJson, printEvent, type Shown } from "./event.ts";
 import { eventIdsOf, type Selection, select } from "./selection.ts";
+import { Unread } from "./unread.ts";
 
 /** Prints the events that match, at most `limit` of them. Resolves with the exit code. */
 export async function list(
@@ -16,9 +17,11 @@ export async function list(
 ): Promise<number> {
   const { id, referenceId, state } = selection.query;
   const isNamed = (id ?? referenceId) !== undefined;
+  const unread = new Unread();
   try {
     return await printed(
-      select(inbox, selection),
+      select(inbox, selection, unread),
+      unread,
       limit,
       isNamed,
       { ...shown, history: isNamed || shown.history },
@@ -45,12 +48,13 @@ export async function show(
   const whole = await eventIdsOf(inbox, ids);
   const events = await Promise.all(whole.map((eventId) => inbox.events.get(eventId)));
   const known = events.filter((event) => event !== null);
-  const code = await printed(known, known.length, true, { ...shown, history: true }, terminal);
+  const code = await printed(known, new Unread(), known.length, true, { ...shown, history: true }, terminal);
   return known.length < whole.length ? EXIT.failure : code;
 }
 
 async function printed(
   events: AsyncIterable<StoredEvent> | Iterable<StoredEvent>,
+  unread: Unread,
   limit: number,
   isNamed: boolean,
   shown: Shown,
@@ -72,7 +76,9 @@ async function printed(
   }
   const more = isWhole ? "" : ", and there are more: --limit shows them";
   if (count > 0) terminal.line(`\n${count} ${count === 1 ? "event" : "events"}${more}.`);
+  else if (unread.isAny) terminal.line("No event could be read.");
   else terminal.line(isNamed ? "Nothing was found." : "There are no such events.");
+  unread.check();
   return count === 0 && isNamed ? EXIT.failure : EXIT.ok;
 }
 

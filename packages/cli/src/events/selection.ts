@@ -6,6 +6,7 @@ import { chosen, type Given } from "../command-line/given.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { timeAt } from "../command-line/time.ts";
 import { timeOf } from "./event.ts";
+import { Unread } from "./unread.ts";
 
 const STATES = ["waiting", "retrying", "running", "held", "finished", "unfinished"] as const;
 const REASONS = Object.keys(BULK_REASONS) as BulkReason[];
@@ -130,9 +131,10 @@ export function printRange({ query: { since, until } }: Selection, { line }: Ter
 export async function* select(
   { events }: Inbox,
   { query, first, reasons }: Selection,
+  unread: Unread,
 ): AsyncGenerator<StoredEvent> {
   for (const reason of reasons.length === 0 ? [undefined] : reasons.filter(isHeld)) {
-    yield* eachEvent(events, { ...query, first, reason });
+    yield* eachEvent(events, { ...query, first, reason }, unread.add);
   }
 }
 
@@ -169,9 +171,11 @@ export async function eventIdsOf({ events }: Inbox, given: readonly string[]): P
   }
   if (beginnings.every(isWholeId)) return beginnings;
   const held: string[] = [];
-  for await (const { eventId } of eachEvent(events, { state: "held" })) held.push(eventId);
+  const unread = new Unread();
+  for await (const { eventId } of eachEvent(events, { state: "held" }, unread.add)) held.push(eventId);
   const found = beginnings.map((beginning) => {
     const fitting = held.filter((eventId) => eventId.startsWith(beginning));
+    if (fitting.length === 0 && !isWholeId(beginning)) unread.check();
     if (fitting.length < 2) return fitting[0] ?? beginning;
     const list = fitting.slice(0, 5).join("\n");
     throw new UsageError(`${fitting.length} held events begin with ${beginning}: give more of the id.`, list);

@@ -71,7 +71,8 @@ function placeOf(given: Given, end: "from" | "to", why: string): Place {
 }
 
 const WHY = {
-  unreadable: "a newer Payhooks wrote it, or it is damaged",
+  unreadable: "a newer Payhooks wrote it, its seal is broken, or it is damaged",
+  "key-missing": "its key is not in --seal-keys",
   conflict: "the new inbox has accepted a delivery of the same transaction",
 } as const;
 

@@ -42,7 +42,7 @@ export interface ListView {
   readonly events: readonly StoredEvent[] | null;
   /** The inbox was not asked, since the query cannot be right. */
   readonly isRefused: boolean;
-  /** The events that a search has not looked through, in words; null if it has looked through all. */
+  /** The events that were not looked through, or cannot be read, in words; null if there are none. */
   readonly unsearched: string | null;
   /** The cursor of the next page. */
   readonly next: string | null;
@@ -125,6 +125,7 @@ function emptyText({ query, events, isRefused, next, unsearched }: ListView): st
       ? "Nothing is known under this reference or id."
       : `Nothing was found under this reference or id. ${unsearched}`;
   }
+  if (unsearched !== null) return "Nothing that is here can be read: see above.";
   if (next !== null) return "Nothing on this page matches. There is more to look through on the next page.";
   if (cursor !== null) return "There is no more.";
   if (isNarrowed(query)) return `No event that matches is ${state}.`;

@@ -1,4 +1,4 @@
-import { createReceiver, memoryInbox, type PaymentsOptions, type Receiver } from "@payhooks/core";
+import { createReceiver, type Inbox, memoryInbox, type PaymentsOptions, type Receiver } from "@payhooks/core";
 import {
   callbackFields,
   createTestKeys,
@@ -68,11 +68,12 @@ export async function merchant(
   payments: Partial<PaymentsOptions> = {},
   maxAttempts = 1,
   register: (receiver: Receiver) => unknown = () => {},
+  inbox: Inbox = memoryInbox(),
 ): Promise<Merchant> {
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey, ...payments },
     connect: { secret: keys.webhookSecret },
-    inbox: memoryInbox(),
+    inbox,
     logger: silent,
   });
   onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));

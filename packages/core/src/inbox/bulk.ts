@@ -3,6 +3,7 @@ import { HELD_REASONS } from "../protocol/held-reasons.ts";
 import type { EventQuery } from "./event-query.ts";
 import type { BulkReason, Decided } from "./record/decisions.ts";
 import type { StoredEvent } from "./record/life.ts";
+import type { UnreadEvents } from "./unread-events.ts";
 
 export type { BulkReason };
 
@@ -73,6 +74,8 @@ export interface BulkReport {
   readonly known: number;
   /** How many were left alone, by why. */
   readonly leftAlone: Readonly<Partial<Record<Exclude<Decided, "decided" | "known">, number>>>;
+  /** Those that nothing was decided about since their records cannot be read; null if there are none. They are not among `found`. */
+  readonly unread: UnreadEvents | null;
   /** How many were left out since their reason was not named, by that. */
   readonly leftOut: Readonly<Partial<Record<BulkReason, number>>>;
   /** False if it was ended by its signal, so that there may be more. */

@@ -18,16 +18,19 @@ import {
   type BulkReport,
 } from "./bulk.ts";
 import { choiceOf } from "./choice.ts";
-import type { EventFilter } from "./event-query.ts";
+import type { EventFilter, EventQuery } from "./event-query.ts";
 import { matches } from "./listing.ts";
 import { filterOf } from "./look.ts";
 import type { InboxParts } from "./parts.ts";
-import { isUnreadable } from "./record/codec.ts";
+import { isUnreadable, type Unreadable } from "./record/codec.ts";
 import { type Decided, eventIn, reasonOf } from "./record/decisions.ts";
 import { isEventId, recordKeyOf, slotKeyOf } from "./record/event.ts";
 import { indexOf } from "./record/index-of.ts";
 import { hashOf } from "./record/keys.ts";
+import { unreadable } from "./records.ts";
 import type { ListCursor, Versioned } from "./store.ts";
+import { Unread, unsearched } from "./unread.ts";
+import type { UnreadEvents } from "./unread-events.ts";
 
 /** One event of a bulk, as it was read. */
 export interface Found {
@@ -71,6 +74,9 @@ export async function decideAll(
   const byReason: Partial<Record<BulkReason, number>> = {};
   const leftAlone: Partial<Record<Exclude<Decided, "decided" | "known">, number>> = {};
   const leftOut: Partial<Record<BulkReason, number>> = {};
+  const unread = new Unread();
+  /** What a search cannot find, since it cannot be read. */
+  let missed: UnreadEvents | null = null;
   const report = (): BulkReport => ({
     name,
     until,
@@ -78,12 +84,15 @@ export async function decideAll(
     ...counts,
     byReason: { ...byReason },
     leftAlone: { ...leftAlone },
+    unread: unread.events ?? missed,
     leftOut: { ...leftOut },
   });
   const events =
     filter === null
       ? named(bulk, which as readonly string[])
-      : matching(bulk, { ...filter, until: until ?? undefined });
+      : matching(bulk, { ...filter, until: until ?? undefined }, (record) => {
+          missed ??= { count: null, error: unreadable(record) };
+        });
   const time = new Stopwatch(environment);
   const letGo = environment.hold();
   try {
@@ -92,6 +101,7 @@ export async function decideAll(
         counts.isWhole = false;
         break;
       }
+      if (unread.counts(found.versioned)) continue;
       const { reason, event } = read(found);
       if (filter !== null && event !== null && !isChosen(event)) continue;
       const aheadMs = dryRun ? 0 : (counts.decided * 1_000) / perSecond - time.elapsedMs;
@@ -108,6 +118,7 @@ export async function decideAll(
       }
       progress?.({ eventId: found.eventId, reason, outcome, event }, report());
     }
+    if (counts.found === 0 && filter !== null) missed ??= await unsearched(store, filterOf(queryOf(filter)));
   } finally {
     letGo();
   }
@@ -153,10 +164,18 @@ async function* named({ parts }: BulkParts, ids: readonly string[]): AsyncGenera
   }
 }
 
+function queryOf({ reason: _, ...query }: BulkFilter): EventQuery {
+  return query;
+}
+
 /** The events that match. A store that lists no finished events is read as a whole. */
-async function* matching(bulk: BulkParts, { reason: _, ...query }: BulkFilter): AsyncGenerator<Found> {
+async function* matching(
+  bulk: BulkParts,
+  given: BulkFilter,
+  unread: (record: Unreadable) => void,
+): AsyncGenerator<Found> {
   const { store } = bulk.parts;
-  const filter = filterOf(query);
+  const filter = filterOf(queryOf(given));
   try {
     let cursor: ListCursor | null = null;
     do {
@@ -166,19 +185,24 @@ async function* matching(bulk: BulkParts, { reason: _, ...query }: BulkFilter): 
     } while (cursor !== null);
   } catch (error) {
     if (!isNotSearchable(error) || store.scan === undefined) throw error;
-    yield* scanned(store.scan.bind(store), filter);
+    yield* scanned(store.scan.bind(store), filter, unread);
   }
 }
 
 async function* scanned(
   scan: NonNullable<InboxParts["store"]["scan"]>,
   filter: EventFilter,
+  unread: (record: Unreadable) => void,
 ): AsyncGenerator<Found> {
   let cursor: string | null = null;
   do {
     const page: Awaited<ReturnType<typeof scan>> = await scan(cursor, PAGE);
     for (const { key, version, record } of page.records) {
-      if (isUnreadable(record)) continue;
+      if (isUnreadable(record)) {
+        // Nobody knows if its events match.
+        unread(record);
+        continue;
+      }
       for (const labels of indexOf(key, record).events) {
         if (matches(labels, filter)) yield { eventId: labels.eventId, versioned: { version, record } };
       }

@@ -91,7 +91,7 @@ export function decisions({
     await ready();
     const bulk = { parts, verb };
     const list = typeof which === "string" ? [which] : which;
-    return decideAll(bulk, list, options, async (found, token, dryRun) => {
+    const report = await decideAll(bulk, list, options, async (found, token, dryRun) => {
       const name = { token, revision };
       let answer = tried(found, name, rule);
       if (answer === "decided" && verb === "replay" && (await isOvertaken(found))) answer = "behind";
@@ -104,6 +104,8 @@ export function decisions({
       }
       return answer;
     });
+    if (typeof which === "string" && report.unread !== null) throw report.unread.error;
+    return report;
   }
 
   /** True if a later word of its subject has run since an event has ended. If that is forgotten by now, its run finds out. */

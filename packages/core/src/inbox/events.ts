@@ -3,6 +3,7 @@ import type { BulkOptions, BulkReport, Which } from "./bulk.ts";
 import type { EventQuery } from "./event-query.ts";
 import type { SubjectOrder } from "./order.ts";
 import type { Decision, EraseDecision, ReplayDecision, RetryDecision, StoredEvent } from "./record/life.ts";
+import type { UnreadEvents } from "./unread-events.ts";
 
 /** A page of a list. */
 export interface EventPage {
@@ -10,6 +11,8 @@ export interface EventPage {
   readonly events: readonly StoredEvent[];
   /** The cursor of the next page; null if this is the last. */
   readonly next: string | null;
+  /** Events that are not on this page since their records cannot be read; null if there are none. */
+  readonly unread: UnreadEvents | null;
 }
 
 /** How many events are in each state, over all processes. */
@@ -75,14 +78,20 @@ export interface Events {
   erase(which: Which, decision: EraseDecision & BulkOptions): Promise<BulkReport>;
 }
 
-/** Every event that matches, page by page. */
+/**
+ * Every event that matches, page by page.
+ *
+ * @param unread gets the events of each page that cannot be read
+ */
 export async function* eachEvent(
   events: Pick<Events, "list">,
   query: Omit<EventQuery, "cursor"> = {},
+  unread: (events: UnreadEvents) => void = () => {},
 ): AsyncGenerator<StoredEvent> {
   let cursor: string | null = null;
   do {
     const page: EventPage = await events.list({ limit: 100, ...query, cursor });
+    if (page.unread !== null) unread(page.unread);
     yield* page.events;
     cursor = page.next;
   } while (cursor !== null);

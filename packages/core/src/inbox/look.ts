@@ -20,6 +20,7 @@ import type { StoredEvent } from "./record/life.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
 import { unreadable } from "./records.ts";
 import type { ListCursor, ListedEvent, ListOrder } from "./store.ts";
+import { Unread, unsearched } from "./unread.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
@@ -56,14 +57,23 @@ export class Look {
   }
 
   async list(query: EventQuery = {}): Promise<EventPage> {
-    const { limit = DEFAULT_LIMIT, cursor, first = "oldest", state, id } = checked(query);
+    const { limit = DEFAULT_LIMIT, cursor, first = "oldest" } = checked(query);
     const part: Part = { limit, cursor: cursorOf(cursor), first, choice: choiceOf(query) };
     const filter = filterOf(query);
     await this.#ready();
+    const page = await this.#page(filter, query, part);
+    if (page.events.length > 0 || page.unread !== null || part.cursor !== null) return page;
+    return { ...page, unread: await unsearched(this.#parts.store, filter) };
+  }
+
+  async #page(
+    filter: EventFilter,
+    { tenant = ONLY_TENANT, id, state }: EventQuery,
+    part: Part,
+  ): Promise<EventPage> {
     try {
       return await this.#listed(filter, part);
     } catch (error) {
-      const { tenant = ONLY_TENANT } = query;
       if (id === undefined || state !== undefined || !isNotSearchable(error)) throw error;
       return await this.#ofRecord(filter, tenant, id, part);
     }
@@ -111,18 +121,20 @@ export class Look {
   async #listed(filter: EventFilter, { limit, first, choice, ...part }: Part): Promise<EventPage> {
     let { cursor } = part;
     const events: StoredEvent[] = [];
+    const unread = new Unread();
     for (let looks = 0; looks < MAX_LOOKS && events.length < limit; looks++) {
       const most = choice === null ? limit - events.length : CHOSEN_FROM;
       const page = await this.#parts.store.list(filter, cursor, most, first);
       const rest = page.events.slice();
       for (let one = rest.shift(); one !== undefined; one = rest.shift()) {
+        if (unread.counts(one.versioned)) continue;
         events.push(...storedEvent(one).filter(choice ?? all));
-        if (events.length === limit && rest.length > 0) return pageOf(events, one);
+        if (events.length === limit && rest.length > 0) return pageOf(events, one, unread);
       }
       cursor = page.next;
       if (cursor === null) break;
     }
-    return pageOf(events, cursor);
+    return pageOf(events, cursor, unread);
   }
 
   /**
@@ -137,13 +149,14 @@ export class Look {
     const keys = flowsOf(filter).map((flow) => recordKeyFor(tenant, flow, id));
     const records = await this.#parts.store.read(keys);
     const listing = new Listing(filter, cursor, first);
+    const unread = new Unread();
     for (const [at, key] of keys.entries()) {
       const found = records[at] ?? null;
-      if (found !== null && !isUnreadable(found.record))
+      if (found !== null && !unread.counts(found) && !isUnreadable(found.record))
         listing.add(found, indexOf(key, found.record).events);
     }
     const { events, next } = listing.page(limit);
-    return pageOf(events.flatMap(storedEvent).filter(choice ?? all), next);
+    return pageOf(events.flatMap(storedEvent).filter(choice ?? all), next, unread);
   }
 }
 
@@ -172,8 +185,8 @@ function all(): boolean {
   return true;
 }
 
-function pageOf(events: readonly StoredEvent[], next: ListCursor | null): EventPage {
-  return { events, next: next === null ? null : cursorTextOf(next) };
+function pageOf(events: readonly StoredEvent[], next: ListCursor | null, unread: Unread): EventPage {
+  return { events, next: next === null ? null : cursorTextOf(next), unread: unread.events };
 }
 
 /** The event that a store has found. Its lists may still know the reference, when the record does not. */

@@ -42,10 +42,10 @@ export interface MoveReport {
   readonly left: readonly {
     readonly key: string;
     /**
-     * `unreadable`: a newer Payhooks wrote it, or it is damaged. `conflict`: the new store knows something else about the same
-     * transaction, since its receiver has accepted a delivery of it.
+     * `unreadable`: a newer Payhooks wrote it, or it is damaged. `key-missing`: it is sealed with a key that the store was not given.
+     * `conflict`: the new store knows something else about the same transaction, since its receiver has accepted a delivery of it.
      */
-    readonly why: "unreadable" | "conflict";
+    readonly why: "unreadable" | "key-missing" | "conflict";
   }[];
 }
 
@@ -78,7 +78,7 @@ export async function moveRecords(
   for await (const page of pagesOf(from)) {
     for (const one of page) {
       const moving = movingOf(one);
-      if (moving === null) found.leave(one.key, "unreadable");
+      if (moving === null) found.leave(one.key, whyUnread(one));
       else found.count(moving, isLeased(moving, from));
     }
   }
@@ -131,6 +131,10 @@ function movingOf({ key, version, record }: DueRecord): Moving | null {
   return { key, version, record, index: indexOf(key, record) };
 }
 
+function whyUnread({ record }: DueRecord): "unreadable" | "key-missing" {
+  return isUnreadable(record) && record.code === "ERR_SEAL_KEY_MISSING" ? "key-missing" : "unreadable";
+}
+
 function isLeased({ key, record }: Moving, store: RecordStore): boolean {
   return record.lease !== null && record.lease.until > store.now(key);
 }
@@ -153,7 +157,7 @@ class Tally {
     this.#thereBefore++;
   }
 
-  leave(key: string, why: "unreadable" | "conflict"): void {
+  leave(key: string, why: MoveReport["left"][number]["why"]): void {
     this.#left.push({ key, why });
   }
 
@@ -184,7 +188,7 @@ class Mover {
     const wanted = new Map<string, Moving>();
     for (const one of page) {
       const moving = movingOf(one);
-      if (moving === null) this.#tally.leave(one.key, "unreadable");
+      if (moving === null) this.#tally.leave(one.key, whyUnread(one));
       else wanted.set(one.key, moving);
     }
     const there = await this.#bring([...wanted.values()]);

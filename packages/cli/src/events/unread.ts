@@ -1,0 +1,35 @@
+import type { UnreadEvents } from "@payhooks/core";
+import { CliError, withoutFix } from "../command-line/errors.ts";
+
+/** The events that a command has to leave out, since their records cannot be read. */
+export class Unread {
+  #found: UnreadEvents | null = null;
+
+  readonly add = ({ count, error }: UnreadEvents): void => {
+    const before = this.#found;
+    if (before === null) this.#found = { count, error };
+    else
+      this.#found = {
+        count: before.count === null || count === null ? null : before.count + count,
+        error: before.error,
+      };
+  };
+
+  get isAny(): boolean {
+    return this.#found !== null;
+  }
+
+  /** Throws if something was left out: then nobody may take what the command has printed for everything that there is. */
+  check(): void {
+    if (this.#found !== null) throw leftOut(this.#found);
+  }
+}
+
+function leftOut({ count, error }: UnreadEvents): CliError {
+  const what =
+    count === null
+      ? "Events may be missing here, since not everything in this inbox can be searched."
+      : `${count} ${count === 1 ? "event was" : "events were"} left out, since not everything in this inbox can be read.`;
+  const { code, message, fix } = withoutFix(error);
+  return new CliError(code, `${what} ${message}`, fix);
+}
