@@ -78,9 +78,10 @@ export class Keyring {
     if (environment.monotonic() - this.#readAt >= EVERY_MS) void this.#read(environment, notify);
   }
 
-  /** Reads the keys again for one that is not known, unless that was done just now. */
+  /** Reads the keys again for one that is not known, unless that was done just now. Waits for a reading that is under way. */
   async seek(environment: Environment, notify: (notice: Happening) => void): Promise<void> {
-    if (environment.monotonic() - this.#readAt >= AT_MOST_MS) await this.#read(environment, notify);
+    const isOld = environment.monotonic() - this.#readAt >= AT_MOST_MS;
+    if (isOld || this.#reading !== null) await this.#read(environment, notify);
   }
 
   /** If it fails, the known keys stay, and `notify` is called. Rejects if there are none. */
@@ -111,7 +112,17 @@ export class Keyring {
 
   #take(keys: SealKeys): void {
     check(keys);
-    for (const given of keys) if (!this.#known.has(given.id)) this.#known.set(given.id, derived(given));
+    const taken = keys.map(derived);
+    for (const { id, encryption } of taken) {
+      // This process would go on with the old bytes, and after its restart nobody could read what it has sealed.
+      if (this.#known.get(id)?.encryption.equals(encryption) === false) {
+        throw invalid(
+          `The key "${id}" of aesGcm has other bytes than before.`,
+          "Give a new key an id of its own, and keep the old one.",
+        );
+      }
+    }
+    for (const key of taken) if (!this.#known.has(key.id)) this.#known.set(key.id, key);
     this.#current = this.#known.get(keys[0].id) ?? null;
   }
 }

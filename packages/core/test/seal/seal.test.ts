@@ -259,4 +259,42 @@ describe("a function that reads the keys", () => {
     expect(notices).toHaveLength(1);
     expect(await keyIds()).toEqual(["new", "old"]);
   });
+
+  it("and gives other bytes for a key that is known is refused, and says so", async () => {
+    const { clock, notices, write, keyIds } = reading([() => [old], () => [keyOf("new"), keyOf("old")]]);
+    await write("a");
+    await clock.advance("61s");
+    await write("b");
+    await clock.advance("1s");
+    expect(notices).toMatchObject([
+      {
+        type: "keys-unreadable",
+        option: "seal",
+        code: "ERR_OPTION_INVALID",
+        error: expect.stringContaining('The key "old" of aesGcm has other bytes than before.'),
+      },
+    ]);
+    // Nothing of that answer is used.
+    await write("c");
+    expect(await keyIds()).toEqual(["old"]);
+  });
+
+  it("is waited for by everybody who misses a key, and not by the first alone", async () => {
+    const clock = fakeClock();
+    let answer: (keys: SealKeys) => void = () => {};
+    const answers: (() => SealKeys | Promise<SealKeys>)[] = [
+      () => [old],
+      () => new Promise<SealKeys>((resolve) => (answer = resolve)),
+    ];
+    const keyring = new Keyring(() => answers.shift()?.() ?? [old]);
+    await keyring.ready(clock);
+    await clock.advance("10s");
+    const found = [1, 2].map(async () => {
+      await keyring.seek(clock, () => {});
+      return keyring.find("new")?.id;
+    });
+    await clock.advance("20ms");
+    answer([current, old]);
+    expect(await Promise.all(found)).toEqual(["new", "new"]);
+  });
 });
