@@ -47,6 +47,8 @@ export class FilePlace {
   /** Changes with each commit of another handle. */
   #others: unknown;
   #sinceOthers: Stopwatch;
+  /** True if another handle has committed while this one is open. */
+  #hasOthers = false;
 
   /** @param isOurs nobody else writes through this handle. */
   constructor(database: SqliteDatabase, environment: Environment, isOurs: boolean) {
@@ -68,7 +70,9 @@ export class FilePlace {
   /** Notes whether another handle has committed something. */
   noteOthers(): void {
     const version = Object.values(this.#version.get() as object)[0];
-    if (version !== this.#others) this.#sinceOthers = new Stopwatch(this.#environment);
+    if (version === this.#others) return;
+    this.#sinceOthers = new Stopwatch(this.#environment);
+    this.#hasOthers = this.#others !== undefined;
     this.#others = version;
   }
 
@@ -80,7 +84,9 @@ export class FilePlace {
     const now = this.#look(this.#path)?.mtimeMs ?? this.#writtenAt;
     if (now === this.#writtenAt || !this.#tellsWrites) return false;
     this.noteOthers();
-    if (now < this.#writtenAt || this.#sinceOthers.elapsedMs > WRITES_BACK_MS) return true;
+    // An older time comes from a copy that kept it, unless the log of others was written back after a clock was set back.
+    const isOlder = now < this.#writtenAt && !this.#hasOthers;
+    if (isOlder || this.#sinceOthers.elapsedMs > WRITES_BACK_MS) return true;
     this.#writtenAt = now;
     return false;
   }

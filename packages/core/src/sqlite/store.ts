@@ -1,4 +1,5 @@
 import { existsSync, rmSync } from "node:fs";
+import { resolve } from "node:path";
 import type { EventFilter } from "../inbox/event-query.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
 import type {
@@ -100,7 +101,7 @@ class SqliteStore implements RecordStore {
   #isClosed = false;
 
   constructor(file: string | SqliteHandle | undefined, existing: boolean, environment: Environment) {
-    this.#file = file;
+    this.#file = typeof file === "string" ? fixed(file) : file;
     this.#existing = existing;
     this.#environment = environment;
   }
@@ -323,6 +324,11 @@ class SqliteStore implements RecordStore {
     }
     closeOrPark(opened.database);
   }
+}
+
+/** The same file, whatever folder the process is in when it opens it again. URIs and `:memory:` are names of SQLite. */
+function fixed(file: string): string {
+  return file === "" || file === ":memory:" || file.startsWith("file:") ? file : resolve(file);
 }
 
 /** The fate of writes whose transaction failed. */

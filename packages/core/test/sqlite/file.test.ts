@@ -1,8 +1,9 @@
 /** Files that the store of SQLite opens, makes, or refuses. */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../src/sqlite/store.ts";
+import { fakeClock } from "../../src/testing/clock.ts";
 import { sendCanary } from "../../src/testing/store/canaries.ts";
 import { accepted, keyOf } from "../../src/testing/store/records.ts";
 import { expectSame, put, readOne, swapOf, takeDue } from "../../src/testing/store/writes.ts";
@@ -48,6 +49,24 @@ describe("the store of SQLite", () => {
     expect(existsSync(file)).toBe(false);
     await store.close();
     expect(existsSync(file)).toBe(false);
+  });
+
+  it("finds a file with a relative path after the process has changed its folder", async () => {
+    const file = newFile();
+    const [before, clock] = [process.cwd(), fakeClock()];
+    onTestFinished(() => process.chdir(before));
+    process.chdir(dirname(file));
+    const store = sqliteStore(basename(file), { clock });
+    await store.open();
+    onTestFinished(() => store.close());
+    const elsewhere = join(dirname(file), "elsewhere");
+    mkdirSync(elsewhere);
+    process.chdir(elsewhere);
+    for (const end of ["", "-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
+    expect(await store.findLoss?.([])).toBe("replaced");
+    await clock.advance(6_000);
+    await store.open();
+    expect([existsSync(file), existsSync(join(elsewhere, basename(file)))]).toEqual([true, false]);
   });
 
   it.each([undefined, ""])("refuses %j for a file when it is to be opened", async (nothing) => {

@@ -6,7 +6,7 @@ import { sqliteStore } from "../../src/sqlite/store.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { fates, newFile, openFile, waiting } from "./database-files.ts";
 
-/** A store that has been open for a while, whose log has been written back once. */
+/** A store that has been open for a while, whose log another handle has written back once. */
 async function openFor(seconds: number, isHandle = false) {
   const file = newFile();
   const clock = fakeClock();
@@ -75,7 +75,13 @@ describe("a file of SQLite that was overwritten while it was open", () => {
   });
 
   it("is told at once if the copy keeps its older time", async () => {
-    const { file, copy, store } = await openFor(0);
+    const file = newFile();
+    const store = sqliteStore(file, { clock: fakeClock() });
+    await store.open();
+    onTestFinished(() => store.close());
+    const copy = readFileSync(file);
+    expect(await fates(store, [waiting(store, 1)])).toEqual(["written"]);
+    expect(await loss(store)).toBeNull();
     overwrite(file, copy);
     utimesSync(file, new Date(1_000), new Date(1_000));
     expect(await loss(store)).toBe("replaced");
@@ -122,6 +128,24 @@ describe("what SQLite writes into the file by itself is no loss", () => {
     await other.close();
     expect(await loss(store)).toBeNull();
     expect(await fates(store, [waiting(store, 2)])).toEqual(["written"]);
+  });
+
+  it("another store writes its log back after the clock of the machine was set back", async () => {
+    const { file, clock, store } = await openFor(4);
+    const other = sqliteStore(file, { clock });
+    await other.open();
+    onTestFinished(() => other.close());
+    expect(await loss(store)).toBeNull();
+    await clock.advance(4_000);
+    expect(await loss(store)).toBeNull();
+    const { mtimeMs } = statSync(file);
+    expect(await fates(other, [waiting(other, 2)])).toEqual(["written"]);
+    const checkpoint = openFile(file);
+    checkpoint.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    checkpoint.close();
+    utimesSync(file, new Date(), new Date(mtimeMs - 2_000));
+    expect(await loss(store)).toBeNull();
+    expect(await fates(store, [waiting(store, 3)])).toEqual(["written"]);
   });
 
   it("the store itself writes its log back, as it grows", async () => {
