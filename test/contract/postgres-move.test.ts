@@ -173,6 +173,31 @@ describe("moveRecords", () => {
     }),
   );
 
+  it.each(ways)(
+    "replaces copies that an interrupted move from %s left in %s, with what they are found by",
+    (source, target) =>
+      withScope(async (scope) => {
+        const [from, to] = [await storeOn(source, scope), await storeOn(target, scope)];
+        const written = new Map(await fill(from, 10));
+        const dying = Object.create(boundTo(from), {
+          swap: { value: () => Promise.reject(new Error("killed")) },
+        }) as RecordStore;
+        await expect(moveRecords(dying, to)).rejects.toThrow("killed");
+        // The old receiver runs every event that waits, and those that are leased to a dead process.
+        for (const n of [0, 1, 5, 6]) {
+          const before = written.get(keyOf(n));
+          if (before === undefined) continue;
+          const { key } = before;
+          written.set(key, await put(from, key, before, ended(key, from.now(key), before.record)));
+        }
+        expect(await moveRecords(from, to)).toMatchObject({ records: 10, thereBefore: 6, left: [] });
+        expect(await expectAll(written, from, to)).toBe(10);
+        expect(await countsOf(to)).toMatchObject({ waiting: 0, running: 0, held: 2 });
+        // Only the onHeld handlers of the two held events are left to call.
+        expect((await takeDue(to, 1_000, 1_000)).records).toHaveLength(2);
+      }),
+  );
+
   it("moves nothing while an event is leased to a living process", () =>
     withScope(async (scope) => {
       const [from, to] = [await storeOn("PostgreSQL", scope), await storeOn("Redis", scope)];

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { createReceiver } from "@payhooks/core";
-import { sqliteInbox } from "@payhooks/core/sqlite";
+import { moveRecords } from "@payhooks/core/inbox";
+import { sqliteInbox, sqliteStore } from "@payhooks/core/sqlite";
 import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { expect, it } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
@@ -12,7 +13,11 @@ let files = 0;
 const newFile = (): string => join(folder, `moved ${++files}.db`);
 
 /** A receiver on a file gets these deliveries and ends; which orders its handler was called for. */
-async function receiving(file: string, deliveries: readonly Uint8Array[]): Promise<string[]> {
+async function receiving(
+  file: string,
+  deliveries: readonly Uint8Array[],
+  bank: "the bank is down" | "the bank is up" = "the bank is down",
+): Promise<string[]> {
   const ran: string[] = [];
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
@@ -22,7 +27,7 @@ async function receiving(file: string, deliveries: readonly Uint8Array[]): Promi
   }).ignore("WITHDRAWAL");
   receiver.onDeposit(
     ({ referenceId }) => {
-      if (referenceId === "order-bad") throw new Error("the bank is down");
+      if (referenceId === "order-bad" && bank === "the bank is down") throw new Error(bank);
       ran.push(referenceId);
     },
     { maxAttempts: 1 },
@@ -64,6 +69,45 @@ it("moves an inbox: what is finished is known there, and what is held is held", 
 
   const again = await payhooks(["move", "--from", from, "--to", to, "--json"]);
   expect(again.json()).toMatchObject([{ dryRun: false, records: 0, thereBefore: 0, left: [] }]);
+});
+
+it("runs no event again that the old receiver has run since a move was interrupted, and shows none that was erased", async () => {
+  const [from, to] = [newFile(), newFile()];
+  const deliveries = [signed("order-1"), signed("order-bad")];
+  expect(await receiving(from, deliveries)).toEqual(["order-1"]);
+  const [source, target] = [sqliteStore(from), sqliteStore(to)];
+  await Promise.all([source.open(), target.open()]);
+  // Everything is written to the new inbox by now, and nothing is taken out of the old one.
+  source.swap = () => Promise.reject(new Error("killed"));
+  await expect(moveRecords(source, target)).rejects.toThrow("killed");
+  await Promise.all([source.close(), target.close()]);
+
+  const decide = ["--all", "--yes", "--by", "amina", "--sqlite", from];
+  const replayed = await payhooks([
+    "events",
+    "replay",
+    "--reason",
+    "exhausted",
+    "--note",
+    "again",
+    ...decide,
+  ]);
+  expect(replayed).toMatchObject({ code: 0, stderr: "" });
+  expect(await receiving(from, deliveries, "the bank is up")).toEqual(["order-bad"]);
+  const erased = await payhooks(["events", "erase", "--reference", "order-1", ...decide]);
+  expect(erased).toMatchObject({ code: 0, stderr: "" });
+
+  const moved = await payhooks(["move", "--from", from, "--to", to]);
+  expect(moved).toMatchObject({ code: 0, stderr: "" });
+  expect(moved.stdout).not.toContain("there already");
+  expect(await receiving(to, deliveries, "the bank is up")).toEqual([]);
+  for (const [reference, shown] of [
+    ["order-1", "There are no such events."],
+    ["order-bad", "done"],
+  ] as const) {
+    const found = await payhooks(["events", "--state", "finished", "--reference", reference, "--sqlite", to]);
+    expect(found.stdout).toContain(shown);
+  }
 });
 
 it.each([

@@ -31,7 +31,7 @@ export const moveCommand: Command = {
   },
   notes: [
     "Stop every process that uses the old inbox first. Deliveries that arrive in the meantime get no answer, so the service sends them again. If a receiver still runs, the command notices its leases, or a change of an event, and ends with ERR_INBOX_IN_USE.",
-    "It moves everything that has not expired: waiting events, held events, and the finished ones that are kept to recognise copies. It reads each record back from the new inbox before it deletes it in the old one. If it is interrupted, run it again and it goes on. The exit code is 1 if a record had to stay.",
+    "It moves everything that has not expired: waiting events, held events, and the finished ones that are kept to recognise copies. It reads each record back from the new inbox before it deletes it in the old one. If it is interrupted, run it again before a receiver starts on either inbox, and it goes on. The exit code is 1 if a record had to stay.",
   ],
   examples: [
     "payhooks move --from payhooks.db --to postgres://shop@127.0.0.1/shop --dry-run",
@@ -73,7 +73,11 @@ function placeOf(given: Given, end: "from" | "to", why: string): Place {
 const WHY = {
   unreadable: "a newer Payhooks wrote it, its seal is broken, or it is damaged",
   "key-missing": "its key is not in --seal-keys",
-  conflict: "the new inbox has accepted a delivery of the same transaction",
+  "unreadable-there":
+    "the new inbox has a record of it that cannot be read: a newer Payhooks wrote that, it is damaged, its seal is broken, or its key is not in --seal-keys",
+  running:
+    "a receiver of the new inbox is running it, and the old inbox knows more of it: move again once the run has ended",
+  conflict: "both inboxes have it, and each knows something of it that the other does not",
 } as const;
 
 function print(
@@ -87,7 +91,7 @@ function print(
   const unfinished = events.waiting + events.retrying + events.running;
   const what = `${unfinished} unfinished, ${events.held} held and ${events.finished} finished events in ${records} records`;
   line(dryRun ? `${what} would be moved.` : paint("green", `${what} were moved, and read back.`));
-  if (thereBefore > 0) line(`${thereBefore} of the records were there from an earlier move.`);
+  if (thereBefore > 0) line(`${thereBefore} of the records were there already, as far or further.`);
   for (const { key, why } of left) line(`${paint("red", "left")}  ${shown(key)}  ${WHY[why]}`);
   if (left.length > 0) {
     line(`${left.length} ${left.length === 1 ? "record stays" : "records stay"} in the old inbox.`);

@@ -2,12 +2,16 @@
  * Moves the records of one inbox into another. A record is written to the new store, read back from there, and only then
  * deleted in the old one. So it is in at least one of them at every moment, and a move that was interrupted continues when it
  * is called again. Each step is a compare-and-swap, which shows when a receiver still runs on the old store.
+ *
+ * A move that was interrupted between these steps leaves a record in both stores. If the old one has gone on since, the next move
+ * replaces the copy. If the new one has, the old record is deleted. What both have changed stays as it is, in both.
  */
 import { checkFlag } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { HANDLERS } from "./handler-sets.ts";
+import { isAsFar } from "./record/as-far.ts";
 import { isCanary } from "./record/canary.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { type EventState, indexOf, type RecordIndex } from "./record/index-of.ts";
@@ -36,18 +40,22 @@ export interface MoveReport {
   readonly records: number;
   /** The events of these records, by state. */
   readonly events: Readonly<Record<EventState, number>>;
-  /** How many of these records the new store had already, from an earlier move. */
+  /** How many of these records the new store had already, as far as the old one or further. */
   readonly thereBefore: number;
   /** Records that stay in the old store. */
   readonly left: readonly {
     readonly key: string;
     /**
      * `unreadable`: a newer Payhooks wrote it, or it is damaged. `key-missing`: it is sealed with a key that the store was not given.
-     * `conflict`: the new store knows something else about the same transaction, since its receiver has accepted a delivery of it.
+     * `unreadable-there`: the new store has a record of the same transaction that cannot be read. `running`: a receiver of the new
+     * store is running the same transaction, and the old store knows more of it. `conflict`: each store knows something about the
+     * same transaction, reference or subject that the other one does not.
      */
-    readonly why: "unreadable" | "key-missing" | "conflict";
+    readonly why: "unreadable" | "key-missing" | "unreadable-there" | "running" | "conflict";
   }[];
 }
+
+type WhyLeft = MoveReport["left"][number]["why"];
 
 /** A record on its way. */
 interface Moving {
@@ -157,7 +165,7 @@ class Tally {
     this.#thereBefore++;
   }
 
-  leave(key: string, why: MoveReport["left"][number]["why"]): void {
+  leave(key: string, why: WhyLeft): void {
     this.#left.push({ key, why });
   }
 
@@ -189,6 +197,7 @@ class Mover {
     for (const one of page) {
       const moving = movingOf(one);
       if (moving === null) this.#tally.leave(one.key, whyUnread(one));
+      else if (isLeased(moving, this.#from)) throw inUse("it has begun to run an event during the move");
       else wanted.set(one.key, moving);
     }
     const there = await this.#bring([...wanted.values()]);
@@ -196,29 +205,41 @@ class Mover {
     await this.#takeOut(there.flatMap(({ key }) => wanted.get(key) ?? []));
   }
 
-  /** Writes the records that the new store lacks, until a read finds them there. Resolves to the versions that it has. */
+  /**
+   * Writes the records that the new store lacks, or has from an earlier move and no longer as they are, until a read finds them
+   * there. Resolves to the versions that it has.
+   */
   async #bring(wanted: readonly Moving[]): Promise<readonly { key: string; version: string }[]> {
     const there: { key: string; version: string }[] = [];
     const written = new Set<string>();
     let missing = wanted;
     for (let attempt = 0; missing.length > 0; attempt++) {
       const found = await this.#to.read(missing.map(({ key }) => key));
-      const absent: Moving[] = [];
-      missing.forEach((moving, at) => {
+      const replaced = new Map<string, Moving>();
+      missing = missing.filter((moving, at) => {
+        const { key, index } = moving;
         const current = found[at] ?? null;
-        const { key, version } = moving;
-        if (current === null) absent.push(moving);
-        else if (current.version !== version && !knows(current, moving)) this.#tally.leave(key, "conflict");
-        else {
+        // A record that has expired by now is not found, and need not be.
+        if (current === null) return (index.expiresAt ?? Infinity) > this.#to.now(key);
+        const next = nextOf(moving, current, this.#to);
+        if (next === "there") {
           if (!written.has(key)) this.#tally.knownBefore();
           there.push({ key, version: current.version });
+          return false;
         }
+        if (typeof next !== "string") {
+          replaced.set(key, next);
+          return true;
+        }
+        this.#tally.leave(key, next);
+        return false;
       });
-      // A record that has expired by now is not found, and need not be.
-      missing = absent.filter(({ key, index }) => (index.expiresAt ?? Infinity) > this.#to.now(key));
       if (missing.length === 0) break;
       for (const { key } of missing) written.add(key);
-      await this.#swap(this.#to, missing, attempt, (moving) => ({ ...moving, expected: null, before: null }));
+      await this.#swap(this.#to, missing, attempt, (moving) => {
+        const { version: expected = null, index: before = null } = replaced.get(moving.key) ?? {};
+        return { ...moving, expected, before };
+      });
     }
     return there;
   }
@@ -286,6 +307,18 @@ class Mover {
   }
 }
 
+/** What becomes of a record, if the new store has this one already. The answer is that one if it is to be replaced. */
+function nextOf(moving: Moving, current: Versioned, to: RecordStore): "there" | WhyLeft | Moving {
+  const copy = movingOf({ key: moving.key, ...current });
+  if (copy === null) return "unreadable-there";
+  if (copy.version === moving.version) return "there";
+  const isOutdated = isAsFar(moving.record, copy.record);
+  const isRunning = isLeased(copy, to);
+  if (isOutdated && !isRunning) return copy;
+  if (isAsFar(copy.record, moving.record)) return "there";
+  return isOutdated ? "running" : "conflict";
+}
+
 /** The record in an ended and expired form. Every store treats such a record as absent. */
 function emptied({ key, record }: Moving): Pick<Swap, "key" | "record" | "index"> {
   const nothing = { lease: null, slots: {}, statusSlot: null };
@@ -294,17 +327,6 @@ function emptied({ key, record }: Moving): Pick<Swap, "key" | "record" | "index"
     record: { ...record, ...nothing, terminal: true, expiresAt: LONG_AGO },
     index: { dueAt: null, dueInMs: 0, lane: "usual", expiresAt: LONG_AGO, events: [] },
   };
-}
-
-/** True if the new store knows at least as much: the same events, each as far or further. */
-function knows({ record }: Versioned, { key, record: old, index }: Moving): boolean {
-  if (isUnreadable(record)) return false;
-  if (index.events.length === 0) return record.id === old.id;
-  const known = new Map(indexOf(key, record).events.map((labels) => [labels.eventId, labels]));
-  return index.events.every(({ eventId, acceptedAt, state }) => {
-    const labels = known.get(eventId);
-    return labels?.acceptedAt === acceptedAt && (labels.state === "finished" || state !== "finished");
-  });
 }
 
 function inOrder(records: readonly Moving[]): readonly Moving[] {

@@ -1,0 +1,62 @@
+/**
+ * Compares two states of one record, of which nobody knows how the one came of the other: a move has copied it, and since then both
+ * copies may have changed. A record only ever goes forward, so its own fields show which copy is further.
+ */
+import { MAX_CONTRADICTIONS } from "./contradictions.ts";
+import { isEventId } from "./event.ts";
+import { ON_HELD_PREFIX, type Step } from "./lease.ts";
+import { type IdempotencyRecord, isUnfinished, type Slot, type Work } from "./record.ts";
+
+/** True if `one` knows all that `other` does. Then `other` can be dropped: no event is lost, runs again, or is no longer erased. */
+export function isAsFar(one: IdempotencyRecord, other: IdempotencyRecord): boolean {
+  if (one.expiresAt < other.expiresAt) return false;
+  const slots = Object.entries(other.slots);
+  if (slots.length === 0) return hasSameOwner(one, other);
+  return slots.every(([key, slot]) => {
+    const own = one.slots[key];
+    return own === undefined ? hasDropped(one, slot) : isSlotAsFar(own, slot);
+  });
+}
+
+/** Of records without slots: a claim has one owner. A subject has a later word, or the same one. */
+function hasSameOwner(one: IdempotencyRecord, other: IdempotencyRecord): boolean {
+  return one.id === other.id || (isEventId(one.id) && isEventId(other.id) && one.signedAt > other.signedAt);
+}
+
+/** True if a record that is full has dropped a contradiction, to make room for a later one. */
+function hasDropped({ slots }: IdempotencyRecord, { verdict, acceptedAt }: Slot): boolean {
+  const kept = Object.values(slots).filter((slot) => slot.verdict !== "run");
+  const isFull = verdict !== "run" && kept.length >= MAX_CONTRADICTIONS;
+  return isFull && kept.some((slot) => slot.acceptedAt >= acceptedAt);
+}
+
+function isSlotAsFar(one: Slot, other: Slot): boolean {
+  // Each inbox has accepted a delivery of the event by itself, so neither state came of the other.
+  if (one.acceptedAt !== other.acceptedAt) return false;
+  if (one.erasedAt !== undefined || other.erasedAt !== undefined) return one.erasedAt !== undefined;
+  if (one.replays !== other.replays) return one.replays > other.replays && canBeReplayed(other);
+  if (one.work === null) return true;
+  return other.work !== null && isWorkAsFar(one, one.work, other, other.work);
+}
+
+/** False for an event that has ended and cannot be run again: no replay has come of this state of it. */
+function canBeReplayed(slot: Slot): boolean {
+  return isUnfinished(slot) || slot.kept !== undefined;
+}
+
+/** An event goes from waiting to held, and back only by a replay. */
+function isWorkAsFar(one: Slot, { steps }: Work, other: Slot, { steps: others }: Work): boolean {
+  const isHeld = one.state === "held";
+  if (other.state === "held" && (!isHeld || (other.told && !one.told))) return false;
+  return Object.entries(others).every(([name, step]) => {
+    // These begin anew when the event is held.
+    if (name.startsWith(ON_HELD_PREFIX) && isHeld && other.state !== "held") return true;
+    return isStepAsFar(steps[name], step);
+  });
+}
+
+function isStepAsFar(one: Step | undefined, other: Step): boolean {
+  if (one === undefined || one.attempts < other.attempts) return false;
+  if (one.state === "done" || one.state === other.state) return true;
+  return other.state !== "done" && other.state !== "given-up";
+}
