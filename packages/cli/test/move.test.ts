@@ -102,7 +102,7 @@ it("runs no event again that the old receiver has run since a move was interrupt
   expect(moved.stdout).not.toContain("there already");
   expect(await receiving(to, deliveries, "the bank is up")).toEqual([]);
   for (const [reference, shown] of [
-    ["order-1", "There are no such events."],
+    ["order-1", "Nothing was found."],
     ["order-bad", "done"],
   ] as const) {
     const found = await payhooks(["events", "--state", "finished", "--reference", reference, "--sqlite", to]);
