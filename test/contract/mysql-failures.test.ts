@@ -2,9 +2,10 @@
 import { mysqlInbox, mysqlMigration, mysqlStore } from "@payhooks/core/mysql";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LANES } from "../../packages/core/src/inbox/record/lane.ts";
 import type { Swap } from "../../packages/core/src/inbox/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
-import { accepted } from "../../packages/core/src/testing/store/records.ts";
+import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { type MariadbServer, startMariadb } from "../effects/mariadb-server.ts";
 import { testEvent } from "../faults/harness/events.ts";
@@ -255,6 +256,27 @@ it("an event that fits into no packet is refused alone, and those beside it are 
     const [refused, ...made] = await swapAll(store, [long, ...others]);
     expect(refused).toMatchObject({ kind: "refused", cause: { code: "ERR_MYSQL_UNSUITABLE" } });
     expect(kindsOf(made)).toEqual(["written"]);
+  }));
+
+it("a deadlock in the second lane leaves nothing hidden that was taken of the first", () =>
+  withScope(async (own) => {
+    const { store, prefix } = open(own, server.url);
+    await store.open();
+    for (const [n, lane] of LANES.entries()) {
+      const key = keyOf(n);
+      await swapAll(store, [swapOf(store, key, null, accepted(key, store.now(key), { lane }))]);
+    }
+    // An engine without transactions remembers that it has happened once.
+    await admin.query(`CREATE TABLE ${prefix}_once (n INT) ENGINE = MyISAM;
+      CREATE TRIGGER ${prefix}_deadlock BEFORE UPDATE ON ${prefix}_records FOR EACH ROW
+      IF NEW.lane = '${LANES.at(-1)}' AND NOT EXISTS (SELECT 1 FROM ${prefix}_once) THEN
+        INSERT INTO ${prefix}_once VALUES (1);
+        SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213;
+      END IF`);
+    const { records } = await store.takeDue({ usual: 10, patient: 10 }, 60_000);
+    expect(records.map(({ key }) => key).sort()).toEqual(LANES.map((_, n) => keyOf(n)).sort());
+    const [rows] = await admin.query(`SELECT n FROM ${prefix}_once`);
+    expect(rows).toEqual([{ n: 1 }]);
   }));
 
 describe("a MariaDB that does not write", { timeout: 60_000 }, () => {

@@ -48,12 +48,15 @@ export function pruneRecords(prefix: string, before: number): readonly Statement
   ];
 }
 
-/** Takes what is due of a lane, and hides it. It skips what others are taking or writing, and its locks end before texts are sent. */
-function takeOf(prefix: string, lane: Lane, limit: number, hideMs: number): readonly Statement[] {
-  const places = `JSON_TABLE(@payhooks_${lane}, '$[*]' COLUMNS (place BIGINT PATH '$.place', since BIGINT PATH '$.since')) taken
+/** The records of a lane that a transaction has taken, as `r`. A variable of the session has their places. */
+function takenOf(prefix: string, lane: Lane): string {
+  return `JSON_TABLE(@payhooks_${lane}, '$[*]' COLUMNS (place BIGINT PATH '$.place', since BIGINT PATH '$.since')) taken
     STRAIGHT_JOIN ${prefix}_records r FORCE INDEX (PRIMARY) ON r.place = taken.place`;
+}
+
+/** Takes what is due of a lane, and hides it. It skips what others are taking or writing. */
+function takeOf(prefix: string, lane: Lane, limit: number, hideMs: number): readonly Statement[] {
   return [
-    ["START TRANSACTION"],
     [
       `SELECT JSON_ARRAYAGG(JSON_OBJECT('place', place, 'since', due_at)) INTO @payhooks_${lane} FROM (
         SELECT place, due_at FROM ${prefix}_records FORCE INDEX (by_due)
@@ -62,9 +65,7 @@ function takeOf(prefix: string, lane: Lane, limit: number, hideMs: number): read
       lane,
       limit,
     ],
-    [`UPDATE ${places} SET r.due_at = ${NOW} + ?`, Math.ceil(hideMs)],
-    ["COMMIT"],
-    [`SELECT r.\`key\`, r.version, r.text FROM ${places} ORDER BY taken.since`],
+    [`UPDATE ${takenOf(prefix, lane)} SET r.due_at = ${NOW} + ?`, Math.ceil(hideMs)],
   ];
 }
 
@@ -82,11 +83,23 @@ function lookAt(prefix: string, counted: number): Statement {
   ];
 }
 
-/** Takes due records of each lane. The answers are the records of each lane that something is taken of, and then what is left. */
+/**
+ * Takes due records of each lane, in one transaction: if it is rolled back, nothing stays hidden that nobody has got. Its locks end
+ * before texts are sent. The answers are the records of each lane that something is taken of, and then what is left.
+ */
 export function takeRecords(prefix: string, limit: Lanes, hideMs: number): readonly Statement[] {
   const lanes = LANES.filter((lane) => limit[lane] > 0);
-  const taken = lanes.flatMap((lane) => takeOf(prefix, lane, limit[lane], hideMs));
-  return [...taken, lookAt(prefix, lanes.length === 0 ? COUNTED_DUE : 1)];
+  if (lanes.length === 0) return [lookAt(prefix, COUNTED_DUE)];
+  const read = (lane: Lane): Statement => [
+    `SELECT r.\`key\`, r.version, r.text FROM ${takenOf(prefix, lane)} ORDER BY taken.since`,
+  ];
+  return [
+    ["START TRANSACTION"],
+    ...lanes.flatMap((lane) => takeOf(prefix, lane, limit[lane], hideMs)),
+    ["COMMIT"],
+    ...lanes.map(read),
+    lookAt(prefix, 1),
+  ];
 }
 
 /** How many events there are in each state that is no end, and since when the first record has been due. */
