@@ -4,7 +4,7 @@ import { type MysqlEffectsOptions, mysqlEffects } from "@payhooks/core/effects/m
 import { createHarness, createTestKeys, type Harness } from "@payhooks/core/testing";
 import { createPool as createCallbackPool } from "mysql2";
 import { createPool, type Pool, type PoolConnection, type RowDataPacket } from "mysql2/promise";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type MariadbServer, startMariadb } from "./mariadb-server.ts";
 import { mysqlEffects as effectsByHand } from "./mysql-effects.ts";
 
@@ -290,6 +290,50 @@ describe("mysqlEffects", { timeout: 30_000 }, () => {
     await t.deposit();
     expect(within).toEqual([{ auto: 0, idle: 15 }]);
     expect(await settings()).toEqual(before);
+  });
+
+  it("leaves no transaction open in a pool without autocommit, after the start and after pruning", async () => {
+    const plain = createPool({ uri: server.url, connectionLimit: 1 });
+    onTestFinished(() => plain.end());
+    await plain.query("SET autocommit = 0");
+    const effects = mysqlEffects(plain);
+    const expectNoneOpen = async (): Promise<void> => {
+      const [open] = await pool.query("SELECT trx_state, trx_rows_locked FROM information_schema.innodb_trx");
+      expect(open).toEqual([]);
+    };
+    await effects.open();
+    await expectNoneOpen();
+    await pool.query(
+      "INSERT INTO payhooks_effects (id, at, done) VALUES ('old', NOW() - INTERVAL 402 DAY, TRUE)",
+    );
+    expect(await effects.prune()).toBe(false);
+    await expectNoneOpen();
+    expect((await pool.query("SELECT id FROM payhooks_effects"))[0]).toEqual([]);
+  });
+
+  it("neither sees nor commits what the program has left open on a connection of the pool", async () => {
+    await pool.end();
+    pool = createPool({ uri: server.url, connectionLimit: 1 });
+    const other = createPool(server.url);
+    onTestFinished(() => other.end());
+    let seen: unknown;
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction(async (tx) => {
+          [seen] = await tx.query("SELECT paid FROM orders WHERE reference = 'order-2'");
+          await tx.query(PAY);
+        }),
+      ),
+    );
+    const forgetful = await pool.getConnection();
+    await forgetful.beginTransaction();
+    await forgetful.query("SELECT * FROM orders");
+    await forgetful.query("INSERT INTO orders VALUES ('abandoned', 1)");
+    forgetful.release();
+    await other.query("UPDATE orders SET paid = 5 WHERE reference = 'order-2'");
+    expect(await t.deposit()).toMatchObject({ outcome: "done" });
+    expect(seen).toEqual([{ paid: 5 }]);
+    expect(await timesPaid()).toEqual([1, 5]);
   });
 
   it("waits for a server that accepts no writes, which uses up no attempt", async () => {

@@ -13,11 +13,8 @@ export type Query = (
   ...values: (string | number)[]
 ) => Promise<readonly unknown[] | { readonly affectedRows: number }>;
 
-/** Ways to run statements. A transaction is rolled back if `work` rejects. */
-export interface Ways {
-  outside<T>(use: (query: Query) => Promise<T>): Promise<T>;
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
-}
+/** Runs statements in a transaction. It is rolled back if `work` rejects. */
+export type Transact = <T>(work: (query: Query) => Promise<T>) => Promise<T>;
 
 /** The SQL that makes the table, for migrations of your own. */
 export function mysqlEffectsSql(table: string = "payhooks_effects"): readonly string[] {
@@ -116,14 +113,14 @@ export class MysqlTable {
    *
    * @throws PayhooksError `ERR_EFFECTS_UNSUITABLE`; and the errors of a server that is away for now.
    */
-  async open({ outside, transaction }: Ways, isMade: boolean): Promise<void> {
+  async open(transact: Transact, isMade: boolean): Promise<void> {
     // Lower case only, so that the same id in upper case is another one.
     const id = `payhooks.probe.${crypto.randomUUID()}`.padEnd(255, "x");
     const find = `SELECT id FROM ${this.name} WHERE id = ?`;
     const undo = new Error("the probe of payhooks is rolled back");
     try {
-      await outside((query) => this.#make(query, isMade));
-      await transaction(async (query) => {
+      await transact((query) => this.#make(query, isMade));
+      await transact(async (query) => {
         const { found } = await this.insert(query, id, "begun");
         if (found !== "nothing" || !(await this.finish(query, id))) throw swallowedId(this.name);
         if (this.#has(await query(find, id.toUpperCase()))) {
@@ -133,7 +130,7 @@ export class MysqlTable {
       }).catch((error: unknown) => {
         if (error !== undo) throw error;
       });
-      const isLeft = await outside(async (query) => {
+      const isLeft = await transact(async (query) => {
         const found = await query(find, id);
         await query(`DELETE FROM ${this.name} WHERE id = ?`, id);
         return this.#has(found);

@@ -87,7 +87,8 @@ export function mysqlEffects<Connection extends MysqlConnection>(
   const begin = beginning(options);
 
   /**
-   * Without autocommit, what comes after an end of the transaction is in another one, which nobody commits. So if the function
+   * What the program may have left open on the connection is rolled back: nobody has committed it, and it may see old data. Without
+   * autocommit, what comes after an end of the transaction is in another one, which nobody commits. So if the function
    * catches a deadlock and goes on, it leaves nothing behind.
    */
   async function transaction<T>(work: (tx: Connection) => Promise<T>): Promise<T> {
@@ -95,6 +96,7 @@ export function mysqlEffects<Connection extends MysqlConnection>(
     const query = on(connection);
     let isBack = false;
     try {
+      await query("ROLLBACK");
       await query(begin);
       const value = await work(connection);
       await query("COMMIT");
@@ -113,18 +115,6 @@ export function mysqlEffects<Connection extends MysqlConnection>(
     }
   }
 
-  async function outside<T>(use: (query: Query) => Promise<T>): Promise<T> {
-    const connection = await pool.getConnection();
-    try {
-      const value = await use(on(connection));
-      connection.release();
-      return value;
-    } catch (error) {
-      connection.destroy();
-      throw error;
-    }
-  }
-
   return effects<Connection>(
     {
       transaction,
@@ -134,12 +124,8 @@ export function mysqlEffects<Connection extends MysqlConnection>(
       isRepeatable,
       isUnavailable,
       refused: { release: usedAfterEnd, destroy: usedAfterEnd, end: usedAfterEnd },
-      open: () =>
-        table.open(
-          { outside, transaction: (work) => transaction((tx) => work(on(tx))) },
-          options.createTable ?? true,
-        ),
-      prune: (keepMs, limit) => outside((query) => table.prune(query, keepMs, limit)),
+      open: () => table.open((work) => transaction((tx) => work(on(tx))), options.createTable ?? true),
+      prune: (keepMs, limit) => transaction((tx) => table.prune(on(tx), keepMs, limit)),
     },
     { scope: options.scope, keepMs: options.keepMs },
   );
