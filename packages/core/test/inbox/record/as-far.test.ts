@@ -99,6 +99,7 @@ describe("isAsFar", () => {
     ["the end", waiting, done],
     ["an event that is held", waiting, exhausted],
     ["onHeld handlers that are done", held, ended(key, NOW, held, { kind: "told" })],
+    ["a held event that no onHeld handler is called for", held, withSlot(held, () => ({ told: true }))],
     ["a discarded event", held, decided(key, NOW, held, "discard")],
     ["a replay", held, replayed(held)],
     ["a replay of a finished event", keptDone, replayed(keptDone)],
@@ -123,7 +124,7 @@ describe("isAsFar", () => {
   });
 
   it.each<readonly [string, IdempotencyRecord, IdempotencyRecord]>([
-    ["the event was accepted twice", done, accepted(key, NOW + 1)],
+    ["the event was accepted twice", done, { ...accepted(key, NOW + 1), expiresAt: done.expiresAt }],
     ["one of them ran it, and the other one replayed it when it was held", done, replayed(exhausted)],
     ["each has a handler that is done", withSteps(waiting, { a: "done" }), withSteps(waiting, { b: "done" })],
     [
