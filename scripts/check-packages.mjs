@@ -15,7 +15,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/fetch": 6100,
   "@payhooks/core/inbox": 58_900,
   "@payhooks/core/postgres": 50_700,
-  "@payhooks/core/mysql": 46_500,
+  "@payhooks/core/mysql": 47_200,
   "@payhooks/core/redis": 49_000,
   "@payhooks/core/sqlite": 44_900,
   "@payhooks/core/durable-object": 41_200,
