@@ -10,7 +10,7 @@ import {
   PeriodicExportingMetricReader,
 } from "@opentelemetry/sdk-metrics";
 import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trace-base";
-import { createReceiver, memoryInbox } from "@payhooks/core";
+import { createReceiver, type Instrumentation, memoryInbox } from "@payhooks/core";
 import { otel } from "@payhooks/core/otel";
 import { paymentCallbacks } from "@payhooks/express";
 import express from "express";
@@ -18,9 +18,9 @@ import { silent } from "../support/silent.ts";
 
 /**
  * `none`: no instrumentation. `api`: `otel()` without an SDK. `alone`: an SDK without `otel()`. `sdk`: both; every span is sampled, and
- * its exporter drops it.
+ * its exporter drops it. `spans`: the same SDK, and two spans around an event with nothing in them: see {@link emptySpans}.
  */
-export type Instrumented = "none" | "api" | "alone" | "sdk";
+export type Instrumented = "none" | "api" | "alone" | "spans" | "sdk";
 
 /** The question to the process: its processor time, once so many events were handled. */
 export interface Question {
@@ -33,7 +33,7 @@ export interface Answer {
 }
 
 const instrumented = process.argv[2] as Instrumented;
-if (instrumented === "sdk" || instrumented === "alone") {
+if (instrumented === "sdk" || instrumented === "alone" || instrumented === "spans") {
   const dropping = {
     export: (_spans: unknown, done: (result: { code: number }) => void) => done({ code: 0 }),
     shutdown: async () => {},
@@ -45,6 +45,24 @@ if (instrumented === "sdk" || instrumented === "alone") {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.DELTA);
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 });
   metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+}
+
+/** The least that shows an event: a span for its acceptance and one for its handler, both active, without attributes or metrics. */
+function emptySpans(): Instrumentation {
+  const tracer = trace.getTracer("bench");
+  const observe = (name: string) => {
+    const parent = context.active();
+    const span = tracer.startSpan(name, undefined, parent);
+    const active = trace.setSpan(parent, span);
+    return { trace: null, run: <T>(call: () => T): T => context.with(active, call), end: () => span.end() };
+  };
+  return {
+    attach() {},
+    noticed() {},
+    delivery: () => observe("accept"),
+    handler: () => observe("process"),
+    ended() {},
+  };
 }
 
 let handled = 0;
@@ -60,6 +78,7 @@ const receiver = createReceiver({
   inbox: memoryInbox({ maxRecords: 1_000_000 }),
   logger: silent,
   ...(instrumented === "api" || instrumented === "sdk" ? { instrumentation: otel() } : {}),
+  ...(instrumented === "spans" ? { instrumentation: emptySpans() } : {}),
 });
 receiver.ignore("WITHDRAWAL").onDeposit(() => {
   handled++;

@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- --otel`: what OpenTelemetry adds to the cost of an event, from its request on Express to the end of its handler.
- * Four processes get the same deliveries in turn: without instrumentation, with the API alone, with an SDK alone, and with an SDK that
- * samples every span and drops it at its exporter. `--quick` shows that it works, and measures too little.
+ * Five processes get the same deliveries in turn: without instrumentation, with the API alone, with an SDK alone, with an SDK and two
+ * empty spans for each event, and with an SDK that samples every span and drops it at its exporter. `--quick` shows that it works, and measures too little.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -32,6 +32,7 @@ const COMPARISONS: readonly Comparison[] = [
   { name: "otel() with an SDK, every span sampled", of: "sdk", with: "none", atMost: 0.15 },
   { name: "of it, the SDK alone", of: "alone", with: "none", atMost: null },
   { name: "of it, otel() beside an SDK that is there", of: "sdk", with: "alone", atMost: null },
+  { name: "an SDK and two empty spans, without otel()", of: "spans", with: "none", atMost: null },
 ];
 
 /** One process that is measured. */
@@ -98,10 +99,11 @@ const merchants = {
   none: await start("none"),
   api: await start("api"),
   alone: await start("alone"),
+  spans: await start("spans"),
   sdk: await start("sdk"),
 };
 const order = Object.keys(merchants) as Instrumented[];
-const costs: Record<Instrumented, number[]> = { none: [], api: [], alone: [], sdk: [] };
+const costs: Record<Instrumented, number[]> = { none: [], api: [], alone: [], spans: [], sdk: [] };
 for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
   const turn = deliveries.slice(round * EVENTS, (round + 1) * EVENTS);
   for (let at = 0; at < order.length; at++) {
