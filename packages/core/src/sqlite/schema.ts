@@ -182,6 +182,11 @@ export function identityOf(database: SqliteDatabase): string {
   return String(value(database.prepare("SELECT value FROM meta WHERE name = 'identity'").get()));
 }
 
+/** Fails if a table of events is missing. */
+export function checkTables(database: SqliteDatabase): void {
+  database.prepare("SELECT 1 FROM records, events, readings LIMIT 0").get();
+}
+
 /** A text that is kept beside the data. */
 export function readNote(database: SqliteDatabase, name: string): string | null {
   const found = value(database.prepare("SELECT value FROM meta WHERE name = ?").get(`note ${name}`));

@@ -37,7 +37,15 @@ import {
 } from "./operations.ts";
 import { closeOrPark, staysOpen } from "./parked.ts";
 import { FileGone, FileOverwritten, FilePlace, LogGone } from "./place.ts";
-import { identityOf, noteVersion, prepareSchema, readNote, unused, writeNote } from "./schema.ts";
+import {
+  checkTables,
+  identityOf,
+  noteVersion,
+  prepareSchema,
+  readNote,
+  unused,
+  writeNote,
+} from "./schema.ts";
 import { type RecordRow, Tables } from "./tables.ts";
 import { UnclearCommit } from "./transaction.ts";
 import { whenFree } from "./when-free.ts";
@@ -192,6 +200,7 @@ class SqliteStore implements RecordStore {
     }
     if (opened.place.takeLogRemoved()) return "log-removed";
     try {
+      checkTables(opened.database);
       const identity = identityOf(opened.database);
       if (opened.identity !== identity) {
         this.#openedFile = { ...opened, identity };
