@@ -1,7 +1,8 @@
 /**
  * `npm run bench -- --otel`: what OpenTelemetry adds to the cost of an event, from its request on Express to the end of its handler.
  * Five processes get the same deliveries in turn: without instrumentation, with the API alone, with an SDK alone, with an SDK and two
- * empty spans for each event, and with an SDK that samples every span and drops it at its exporter. `--quick` shows that it works, and measures too little.
+ * empty spans for each event, and with an SDK that samples every span and drops it at its exporter. `--quick` shows that it works, and
+ * measures too little.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";

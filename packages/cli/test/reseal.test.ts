@@ -5,13 +5,13 @@ import { createReceiver } from "@payhooks/core";
 import { isUnreadable, type Scanned } from "@payhooks/core/inbox";
 import { aesGcm, type SealKey } from "@payhooks/core/seal";
 import { sqliteInbox, sqliteStore } from "@payhooks/core/sqlite";
-import { anyCallbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
+import { anyCallbackFields, signPaymentCallback } from "@payhooks/core/testing";
 import { expect, it } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
+import { deliverTo, keys } from "./support/application.ts";
 import { file, folder } from "./support/files.ts";
 import { payhooks, Running } from "./support/run.ts";
 
-const keys = createTestKeys();
 const [old, current]: readonly [SealKey, SealKey] = [
   { id: "old", key: randomBytes(32) },
   { id: "new", key: randomBytes(32) },
@@ -33,14 +33,7 @@ async function sealedInbox(name: string, events = 1): Promise<string> {
   });
   for (let at = 0; at < events; at++) {
     const fields = anyCallbackFields({ referenceId: `order-${17 + at}` });
-    const { headers, rawBody } = signPaymentCallback(fields, keys.privateKey);
-    const { status } = await receiver.payments.receive({
-      method: "POST",
-      url: "/callbacks",
-      headers: { get: (field) => headers[field] ?? null },
-      rawBody,
-    });
-    expect(status).toBe(200);
+    await deliverTo(receiver, signPaymentCallback(fields, keys.privateKey));
   }
   await receiver.close();
   return path;

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { createReceiver } from "@payhooks/core";
 import { aesGcm, type SealKey } from "@payhooks/core/seal";
 import { sqliteInbox } from "@payhooks/core/sqlite";
-import { anyCallbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
+import { anyCallbackFields, signPaymentCallback } from "@payhooks/core/testing";
 import { beforeAll, describe, expect, it } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
+import { deliverTo, keys } from "./support/application.ts";
 import { file, folder } from "./support/files.ts";
 import { payhooks } from "./support/run.ts";
 
-const keys = createTestKeys();
 const path = join(folder, "sealed.db");
 const secret: SealKey = { id: "2026-11", key: randomBytes(32) };
 
@@ -42,14 +42,7 @@ beforeAll(async () => {
     { maxAttempts: 1 },
   );
   for (const referenceId of ["order-1", "order-2", "order-3"]) {
-    const { headers, rawBody } = signPaymentCallback(anyCallbackFields({ referenceId }), keys.privateKey);
-    const { status } = await receiver.payments.receive({
-      method: "POST",
-      url: "/callbacks",
-      headers: { get: (field) => headers[field] ?? null },
-      rawBody,
-    });
-    expect(status).toBe(200);
+    await deliverTo(receiver, signPaymentCallback(anyCallbackFields({ referenceId }), keys.privateKey));
   }
   expect(await receiver.work()).toMatchObject({ ran: 3, failed: 3 });
   eventId = (await receiver.events.list({ state: "held" })).events[0]?.eventId ?? "";

@@ -173,7 +173,7 @@ async function searched(
   return events;
 }
 
-/** What a look had to leave out, in words; null for nothing. */
+/** The events that a look had to leave out, in words; null if there are none. */
 function wordsFor(unread: UnreadEvents | null): string | null {
   if (unread === null) return null;
   const { count, error } = unread;

@@ -24,7 +24,7 @@ export function timeAt(text: string, now: number): number | null {
   const isLocal = zone === undefined && found[2] !== undefined;
   const at = Date.parse(isLocal ? written : `${written}Z`);
   if (Number.isNaN(at) || (zone !== undefined && !ZONE.test(zone))) return null;
-  // What does not exist reads back as something else.
+  // A day or a time that does not exist reads back as another one.
   const shown = isLocal ? at - new Date(at).getTimezoneOffset() * MS_OF.m : at;
   if (new Date(shown).toISOString() !== `${written}Z`) return null;
   return at - offsetOf(zone);

@@ -3,13 +3,13 @@ import type { BulkFilter, BulkOutcome, BulkReport, Inbox, Which } from "@payhook
 import { canAsk, isTyped } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
+import { Interruption } from "../command-line/interruption.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
 import { timeOf, whatIs } from "./event.ts";
-import { Interruption } from "./interruption.ts";
 import { eventIdsOf, FILTERS, printRange, type Selection } from "./selection.ts";
-import { Unread } from "./unread.ts";
+import { checkRead } from "./unread.ts";
 
 /** A decision that is carried out event by event, by a filter of the inbox. */
 export type Bulk = "replay" | "retry" | "erase";
@@ -134,9 +134,11 @@ function quoted(name: string): string {
   return /^[\w.:@%+-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
-/** With its times as options take them. */
-function asJson<Of extends Pick<BulkReport, "name" | "until">>(of: Of, since: number | undefined): object {
-  const { name, until, unread: _, ...others } = { unread: null, ...of };
+/** A report, or its beginning, with its times as options take them. */
+function asJson(
+  { name, until, unread: _, ...others }: Pick<BulkReport, "name" | "until"> & Partial<BulkReport>,
+  since: number | undefined,
+): object {
   const text = (ms: number | null): string | null => (ms === null ? null : timeOf(ms));
   return { name, until: text(until), since: text(since ?? null), ...others };
 }
@@ -149,11 +151,7 @@ const DONE: Readonly<Record<Bulk, string>> = {
 
 /** An event that was named, and that is not known or not to be decided about, makes the command fail. So does one that cannot be read. */
 function codeOf({ leftAlone, unread }: BulkReport, which: Which): number {
-  if (unread !== null) {
-    const left = new Unread();
-    left.add(unread);
-    left.check();
-  }
+  checkRead(unread);
   return isFilter(which) || Object.keys(leftAlone).length === 0 ? EXIT.ok : EXIT.failure;
 }
 

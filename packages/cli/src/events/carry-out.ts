@@ -1,8 +1,8 @@
 import type { Inbox } from "@payhooks/core";
 import { CliError, EXIT } from "../command-line/errors.ts";
+import { Interruption } from "../command-line/interruption.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
-import { Interruption } from "./interruption.ts";
 import type { Action, Plan } from "./plan.ts";
 
 /** The person who decides, the reason, and the way to replay. */

@@ -76,7 +76,7 @@ export const eventsCommand: Command = {
   },
   notes: [
     "With --id, --reference or an EVENT_ID, it shows each event with its copies, its attempts and the decisions about it. The exit code is then 1 if nothing is found.",
-    "A date alone means midnight in UTC. A time without a zone is in the time zone of this machine. A decision prints both ends in UTC before it asks.",
+    "A date alone means midnight in UTC. A time without a zone is in the time zone of this machine. A decision prints the range of times in UTC before it asks.",
     "--csv prints a table with one row an event: its state, amount, reference, attempts and last error. A text that a spreadsheet would run as a formula begins with an apostrophe. What is said about the whole list goes to stderr.",
     "Redis keeps no list of finished events, and finds them only by their id. --reference then searches the unfinished and held events, and says so.",
     "A decision about all events, or about one whose reason is a question of what is true (ambiguous, malformed, unexpected, unrecognized, conflict, mismatch, reference-reused, crashed), first shows each of them: its amount, what else is known of its transaction, and what will run. Then it asks. Where nobody can be asked, it needs --yes.",

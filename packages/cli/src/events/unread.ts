@@ -19,17 +19,20 @@ export class Unread {
     return this.#found !== null;
   }
 
-  /** Throws if something was left out: then nobody may take what the command has printed for everything that there is. */
+  /** Throws if something was left out. */
   check(): void {
-    if (this.#found !== null) throw leftOut(this.#found);
+    checkRead(this.#found);
   }
 }
 
-function leftOut({ count, error }: UnreadEvents): CliError {
+/** Throws if something was left out: then nobody may take what the command has printed for everything that there is. */
+export function checkRead(unread: UnreadEvents | null): void {
+  if (unread === null) return;
+  const { count, error } = unread;
   const what =
     count === null
       ? "Events may be missing here, since not everything in this inbox can be searched."
       : `${count} ${count === 1 ? "event was" : "events were"} left out, since not everything in this inbox can be read.`;
   const { code, message, fix } = withoutFix(error);
-  return new CliError(code, `${what} ${message}`, fix);
+  throw new CliError(code, `${what} ${message}`, fix);
 }

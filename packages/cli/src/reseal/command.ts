@@ -1,9 +1,9 @@
 import type { ResealReport } from "@payhooks/core/seal";
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
+import { Interruption } from "../command-line/interruption.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
-import { Interruption } from "../events/interruption.ts";
 import { addressOf, INBOX_OPTIONS, INBOX_USAGE } from "../events/open-inbox.ts";
 import { sealOf } from "../events/seal-keys.ts";
 import { openStore } from "../move/open-store.ts";

@@ -48,6 +48,23 @@ export interface ApplicationOptions {
   readonly database?: string | undefined;
 }
 
+/** Delivers a payment's callback, and waits until its handler has ended if it runs in this process. */
+export async function deliverTo(
+  receiver: Receiver,
+  { headers, rawBody }: Pick<SignedDelivery, "headers" | "rawBody">,
+): Promise<void> {
+  const work: Promise<unknown>[] = [];
+  const reply = await receiver.payments.receive({
+    method: "POST",
+    url: "/callbacks",
+    headers: { get: (name) => headers[name] ?? null },
+    rawBody,
+    waitUntil: (promise) => work.push(promise),
+  });
+  expect(reply.status).toBe(200);
+  await Promise.all(work);
+}
+
 export async function application(options: ApplicationOptions = {}): Promise<Application> {
   const {
     payments,
@@ -75,18 +92,7 @@ export async function application(options: ApplicationOptions = {}): Promise<App
   );
   await receiver.start();
   onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
-  const deliver = async ({ headers, rawBody }: SignedDelivery): Promise<void> => {
-    const work: Promise<unknown>[] = [];
-    const reply = await receiver.payments.receive({
-      method: "POST",
-      url: "/callbacks",
-      headers: { get: (name) => headers[name] ?? null },
-      rawBody,
-      waitUntil: (promise) => work.push(promise),
-    });
-    expect(reply.status).toBe(200);
-    await Promise.all(work);
-  };
+  const deliver = (delivery: SignedDelivery): Promise<void> => deliverTo(receiver, delivery);
   const callback = (fields: Fields): Promise<void> =>
     deliver(signPaymentCallback(callbackFields(fields, clock?.now()), keys.privateKey));
   return {

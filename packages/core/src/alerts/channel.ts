@@ -1,5 +1,6 @@
-import { PayhooksError } from "../protocol/errors.ts";
+import { invalidOption, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
+import { shown } from "../protocol/reading.ts";
 import type { Clock } from "../time/clock.ts";
 import type { AlertMessage } from "./message.ts";
 
@@ -104,7 +105,7 @@ export async function postJson(
 export function addressOf(option: string, given: string): URL {
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
-  throw invalid(`${option} is not a full address.`, "Give an address that begins with https://.");
+  throw invalidOption(`${option} is not a full address.`, "Give an address that begins with https://.");
 }
 
 /** A text that must be there. */
@@ -118,7 +119,7 @@ export function textOf(option: string, given: string): string {
 /** The channels by their names. */
 export function channelsOf(to: readonly AlertChannel[]): ReadonlyMap<string, AlertChannel> {
   if (!Array.isArray(to) || to.length === 0 || to.length > MAX_CHANNELS) {
-    throw invalid(
+    throw invalidOption(
       "to has no channel, or too many.",
       `Give 1 to ${MAX_CHANNELS}, such as slackChannel({ url }).`,
     );
@@ -127,13 +128,13 @@ export function channelsOf(to: readonly AlertChannel[]): ReadonlyMap<string, Ale
   for (const channel of to as readonly (AlertChannel | null)[]) {
     const { name, send } = channel ?? {};
     if (typeof name !== "string" || !/^[a-z][a-z0-9-]{0,31}$/.test(name) || channels.has(name)) {
-      throw invalid(
-        `A channel cannot be named ${JSON.stringify(name)}.`,
+      throw invalidOption(
+        `A channel cannot be named ${shown(name)}.`,
         "Give each channel a name of its own, of up to 32 lowercase letters, digits and -.",
       );
     }
     if (channel === null || typeof send !== "function") {
-      throw invalid(`The channel ${name} has no function send.`, "Give it one: send(message, signal).");
+      throw invalidOption(`The channel ${name} has no function send.`, "Give it one: send(message, signal).");
     }
     channels.set(name, channel);
   }
@@ -143,9 +144,5 @@ export function channelsOf(to: readonly AlertChannel[]): ReadonlyMap<string, Ale
 /** The name of the application in messages. */
 export function senderOf(from: string): string {
   if (typeof from === "string") return from.slice(0, 60);
-  throw invalid("from is not a text.", "Give the name of your application, such as shop, production.");
-}
-
-export function invalid(message: string, fix: string): PayhooksError {
-  return new PayhooksError("ERR_OPTION_INVALID", message, { fix });
+  throw invalidOption("from is not a text.", "Give the name of your application, such as shop, production.");
 }

@@ -6,10 +6,12 @@
  * If the inbox cannot be reached, nobody can write. Then the process that looked last speaks for all from what it remembers. The others
  * keep silent, unless that lasts so long that the one may be dead.
  */
+
 import { randomUUID } from "node:crypto";
 import type { Notice, StallKind } from "../notices/notice.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { checkTime } from "../protocol/check-number.ts";
+import { invalidOption } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import type { AnyReceiver } from "../receiver/receiver.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
@@ -17,7 +19,6 @@ import {
   type AlertChannel,
   AlertNotSent,
   channelsOf,
-  invalid,
   NotInTime,
   senderOf,
   sendInTime,
@@ -126,7 +127,10 @@ class Sender implements AlertSender {
     checkTime("overdueMs", overdueMs);
     checkTime("repeatMs", repeatMs);
     if (typeof onProblem !== "function") {
-      throw invalid("onProblem is not a function.", "Give a function, or leave it out for lines on stderr.");
+      throw invalidOption(
+        "onProblem is not a function.",
+        "Give a function, or leave it out for lines on stderr.",
+      );
     }
     this.#channels = channelsOf(to);
     this.#receiver = receiver;

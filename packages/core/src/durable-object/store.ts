@@ -124,7 +124,7 @@ export class DurableObjectStore implements RecordStore {
     const take = () => hideDue(tables, limit, hideMs, now);
     const taken = isAnyDue(tables, limit, now) ? this.#storage.transactionSync(take) : [];
     // `work` ends with this question. If an alarm has called that, the alarm is over, perhaps before its time by this clock. And one
-    // that failed has set the time of the next one. With nothing that waits, an alarm too many does no harm.
+    // that failed has set the time of the next one. If nothing waits, none is set.
     const isQuestion = limit.usual + limit.patient === 0;
     if (isQuestion && this.#alarmAt !== null) this.#alarmAt = undefined;
     this.#setAlarm();

@@ -87,8 +87,8 @@ export function mysqlEffects<Connection extends MysqlConnection>(
   const begin = beginning(options);
 
   /**
-   * What the program may have left open on the connection is rolled back: nobody has committed it, and it may see old data. Without
-   * autocommit, what comes after an end of the transaction is in another one, which nobody commits. So if the function
+   * A transaction that the program may have left open on the connection is rolled back: nobody has committed it, and it may see old
+   * data. Without autocommit, what comes after an end of the transaction is in another one, which nobody commits. So if the function
    * catches a deadlock and goes on, it leaves nothing behind.
    */
   async function transaction<T>(work: (tx: Connection) => Promise<T>): Promise<T> {

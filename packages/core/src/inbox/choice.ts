@@ -1,5 +1,5 @@
 import { parseAmount } from "../protocol/amount.ts";
-import { PayhooksError } from "../protocol/errors.ts";
+import { invalidOption } from "../protocol/errors.ts";
 import { isHandlerName } from "../protocol/handler-name.ts";
 import type { AmountRange, EventQuery } from "./event-query.ts";
 import type { StoredEvent } from "./record/life.ts";
@@ -16,7 +16,7 @@ export function choiceOf({ amount, handler }: Pick<EventQuery, "amount" | "handl
   if (amount === undefined && handler === undefined) return null;
   const isInRange = amount === undefined ? () => true : rangeOf(amount);
   if (handler !== undefined && !isHandlerName(handler)) {
-    throw invalid(
+    throw invalidOption(
       `The handler of events.list is ${quoted(handler)}, which is no name of a handler.`,
       "Give the name of a handler, or leave it out.",
     );
@@ -36,14 +36,20 @@ function rangeOf(range: AmountRange): Choice {
 function boundsIn(range: AmountRange): Readonly<Record<keyof AmountRange, bigint | null>> {
   const names = Object.keys(Object(range)).filter((name) => name !== "min" && name !== "max");
   if (typeof range !== "object" || range === null || names.length > 0) {
-    throw invalid("The amount of events.list is no range.", 'Write it as { min: "100", max: "999.99" }.');
+    throw invalidOption(
+      "The amount of events.list is no range.",
+      'Write it as { min: "100", max: "999.99" }.',
+    );
   }
   const [min, max] = [boundOf("min", range.min), boundOf("max", range.max)];
   if (min === null && max === null) {
-    throw invalid("The amount of events.list has no bound.", "Give min, max or both, or leave amount out.");
+    throw invalidOption(
+      "The amount of events.list has no bound.",
+      "Give min, max or both, or leave amount out.",
+    );
   }
   if (min !== null && max !== null && min > max) {
-    throw invalid("The min of an amount is above its max.", "Exchange the two.");
+    throw invalidOption("The min of an amount is above its max.", "Exchange the two.");
   }
   return { min, max };
 }
@@ -53,7 +59,7 @@ function boundOf(name: keyof AmountRange, text: string | undefined): bigint | nu
   try {
     return parseAmount(text);
   } catch {
-    throw invalid(
+    throw invalidOption(
       `The ${name} of an amount is ${quoted(text)}.`,
       'Give digits with at most six decimals, as a text such as "10.50".',
     );
@@ -66,8 +72,4 @@ function isTried({ handlers, history }: StoredEvent, name: string): boolean {
 
 function quoted(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : `a ${typeof value}`;
-}
-
-function invalid(what: string, fix: string): PayhooksError {
-  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
 }

@@ -75,7 +75,7 @@ export async function decideAll(
   const leftAlone: Partial<Record<Exclude<Decided, "decided" | "known">, number>> = {};
   const leftOut: Partial<Record<BulkReason, number>> = {};
   const unread = new Unread();
-  /** What a search cannot find, since it cannot be read. */
+  /** The events that a search cannot find, since they cannot be read. */
   let missed: UnreadEvents | null = null;
   const report = (): BulkReport => ({
     name,

@@ -1,5 +1,5 @@
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
-import { isNotSearchable, PayhooksError } from "../protocol/errors.ts";
+import { invalidOption, isNotSearchable, PayhooksError } from "../protocol/errors.ts";
 import { FLOWS, isFlowName } from "../protocol/events.ts";
 import { HELD_REASONS } from "../protocol/held-reasons.ts";
 import { shown, textOf } from "../protocol/reading.ts";
@@ -222,26 +222,29 @@ function checked(query: EventQuery): EventQuery {
   checkChoice("The state of events.list", query.state, STATES);
   if (query.flow !== undefined && !isFlowName(query.flow)) {
     const fix = "It is payments, connect, or the name of a source.";
-    throw invalid(`The flow of events.list is ${shown(query.flow)}.`, fix);
+    throw invalidOption(`The flow of events.list is ${shown(query.flow)}.`, fix);
   }
   checkChoice("The reason of events.list", query.reason, HELD_REASONS);
   checkChoice("first", query.first, { oldest: true, newest: true });
   for (const name of ["since", "until"] as const) {
     const time = query[name];
     if (time === undefined || Number.isFinite(time)) continue;
-    throw invalid(`${name} is ${textOf(time)}.`, "Use milliseconds since the epoch, such as Date.now().");
+    throw invalidOption(
+      `${name} is ${textOf(time)}.`,
+      "Use milliseconds since the epoch, such as Date.now().",
+    );
   }
   for (const name of ["id", "referenceId"] as const) {
     const text: unknown = query[name];
     if (text === undefined || (typeof text === "string" && text !== "")) continue;
-    throw invalid(
+    throw invalidOption(
       `The ${name} of events.list is ${text === "" ? "empty" : `a ${typeof text}`}.`,
       "Give a text, or leave it out.",
     );
   }
   const { limit } = query;
   if (limit !== undefined && (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)) {
-    throw invalid(`limit is ${String(limit)}.`, `Use a whole number from 1 to ${MAX_LIMIT}.`);
+    throw invalidOption(`limit is ${String(limit)}.`, `Use a whole number from 1 to ${MAX_LIMIT}.`);
   }
   return query;
 }
@@ -273,11 +276,10 @@ function cursorOf(text: string | null | undefined): ListCursor | null {
   if (text === null || text === undefined) return null;
   const [, acceptedAt, eventId] = /^(\d{1,16}(?:\.\d+)?)-([0-9a-f]{48})$/.exec(String(text)) ?? [];
   if (acceptedAt === undefined || eventId === undefined) {
-    throw invalid("The cursor does not come from a page of a list.", "Pass the `next` of the previous page.");
+    throw invalidOption(
+      "The cursor does not come from a page of a list.",
+      "Pass the `next` of the previous page.",
+    );
   }
   return { acceptedAt: Number(acceptedAt), eventId };
-}
-
-function invalid(what: string, fix: string): PayhooksError {
-  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
 }

@@ -4,7 +4,7 @@
  * is called again. Each step is a compare-and-swap, which shows when a receiver still runs on the old store.
  *
  * A move that was interrupted between these steps leaves a record in both stores. If the old one has gone on since, the next move
- * replaces the copy. If the new one has, the old record is deleted. What both have changed stays as it is, in both.
+ * replaces the copy. If the new one has, the old record is deleted. A record that both have changed stays as it is, in both.
  */
 import { checkFlag } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -307,7 +307,7 @@ class Mover {
   }
 }
 
-/** What becomes of a record, if the new store has this one already. The answer is that one if it is to be replaced. */
+/** Decides about a record of which the new store has a copy already. The answer is the copy if it is to be replaced. */
 function nextOf(moving: Moving, current: Versioned, to: RecordStore): "there" | WhyLeft | Moving {
   const copy = movingOf({ key: moving.key, ...current });
   if (copy === null) return "unreadable-there";

@@ -32,8 +32,8 @@ const ENDS: readonly (readonly [EventFilter, ListOrder])[] = [
 ];
 
 /**
- * What a search that found nothing may have missed. Labels of sealed events are hashes, so a search for one finds nothing that is sealed
- * with a key which this process does not have. The ends of all lists show if there is such an event. Null if the search was for no
+ * The events that a search which found nothing may have missed. Labels of sealed events are hashes, so a search for one finds nothing
+ * that is sealed with a key which this process does not have. The ends of all lists show if there is such an event. Null if the search was for no
  * label, or if there is none.
  */
 export async function unsearched(store: RecordStore, filter: EventFilter): Promise<UnreadEvents | null> {

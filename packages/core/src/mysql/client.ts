@@ -45,7 +45,10 @@ const ATTEMPTS = 4;
 /** How long to wait for the end of connections. */
 const CLOSE_MS = 1_000;
 
-/** The settings of a pool without which its server or its user cannot be reached from where it runs. All others are about the program's own answers. */
+/**
+ * The settings of a pool that its driver needs to connect to the same server as the same user. All others are about the program's own
+ * answers.
+ */
 const SHARED = [
   ...["host", "port", "socketPath", "localAddress", "stream", "ssl", "compress", "database", "user"],
   ...[

@@ -162,6 +162,11 @@ export class PayhooksError extends Error {
   }
 }
 
+/** The error for an option that cannot be right, and the way to mend it. */
+export function invalidOption(what: string, fix: string): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
+}
+
 /** True for an error that the merchant has to correct. Neither time nor another delivery does. */
 export function isSetupError(error: unknown): boolean {
   return isPayhooksError(error) && !Object.hasOwn(ANSWER_STATUS, error.code);

@@ -118,7 +118,7 @@ export function guarded(given: Instrumentation, failed: (error: unknown) => void
         const made = call();
         if (made === null) return null;
         if (!isPending(made)) return new Guarded(made, failed);
-        // What is to be observed begins now. A promise of an observation would come too late.
+        // The delivery or the call begins now, so a promise of an observation would come too late.
         made.then(() => failed(new TypeError("delivery and handler must not return a promise.")), failed);
         return null;
       },

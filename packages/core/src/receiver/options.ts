@@ -8,7 +8,7 @@ import type { LogLevel } from "../notices/log-lines.ts";
 import type { GivenLogger } from "../notices/logger.ts";
 import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { checkCount, checkLimit, checkTime } from "../protocol/check-number.ts";
-import { PayhooksError } from "../protocol/errors.ts";
+import { invalidOption } from "../protocol/errors.ts";
 import { shown } from "../protocol/reading.ts";
 import type { Sources } from "../sources/source.ts";
 import type { Clock } from "../time/clock.ts";
@@ -121,31 +121,34 @@ const DEFAULTS: Settings = {
 /** Checks what can be checked without the environment, and fills in the defaults. Throws `ERR_OPTION_INVALID`. */
 export function settingsOf(options: ReceiverOptions): Settings {
   if (typeof options !== "object" || options === null) {
-    throw invalid("createReceiver was given no options.", "Give it at least one flow.");
+    throw invalidOption("createReceiver was given no options.", "Give it at least one flow.");
   }
   const { sources = {} } = options;
   if (options.payments === undefined && options.connect === undefined && Object.keys(sources).length === 0) {
-    throw invalid("Every flow is off.", "Give payments: { publicKey }, connect: { secret } or sources.");
+    throw invalidOption(
+      "Every flow is off.",
+      "Give payments: { publicKey }, connect: { secret } or sources.",
+    );
   }
   checkNames("createReceiver", options, OPTION_NAMES);
   const { ack = DEFAULTS.ack, run, logLevel = DEFAULTS.logLevel, notifyWorker } = options;
   if (!["enqueued", "handled"].includes(ack)) {
-    throw invalid(`ack is ${shown(ack)}.`, 'Use "enqueued" or "handled".');
+    throw invalidOption(`ack is ${shown(ack)}.`, 'Use "enqueued" or "handled".');
   }
   if (run !== undefined && !["background", "after-response", "elsewhere"].includes(run)) {
-    throw invalid(`run is ${shown(run)}.`, 'Use "background", "after-response" or "elsewhere".');
+    throw invalidOption(`run is ${shown(run)}.`, 'Use "background", "after-response" or "elsewhere".');
   }
   if (!["info", "warn", "error"].includes(logLevel)) {
-    throw invalid(`logLevel is ${shown(logLevel)}.`, 'Use "info", "warn" or "error".');
+    throw invalidOption(`logLevel is ${shown(logLevel)}.`, 'Use "info", "warn" or "error".');
   }
   if (run === "elsewhere" && ack === "handled") {
-    throw invalid(
+    throw invalidOption(
       'run: "elsewhere" runs no handler here, so ack: "handled" is not possible.',
       'Use ack: "enqueued".',
     );
   }
   if (notifyWorker !== undefined && typeof notifyWorker !== "function") {
-    throw invalid("notifyWorker is not a function.", "Give it (eventId) => …, or leave it out.");
+    throw invalidOption("notifyWorker is not a function.", "Give it (eventId) => …, or leave it out.");
   }
   const { limits = {} } = options;
   checkNames("limits", limits, LIMIT_NAMES);
@@ -206,7 +209,3 @@ const OPTION_NAMES: OptionNames<ReceiverOptions> = {
   instrumentation: true,
   clock: true,
 };
-
-function invalid(what: string, fix: string): PayhooksError {
-  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
-}

@@ -1,6 +1,6 @@
 import { createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 import type { Happening } from "../notices/notice.ts";
-import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { invalidOption, isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { emptyContext } from "../time/async-context.ts";
 import { TIME_IS_UP, withinTime } from "../time/deadline.ts";
@@ -55,7 +55,8 @@ export class Keyring {
 
   /** The key that seals what is new. Known once {@link ready} has resolved. */
   get current(): DerivedKey {
-    if (this.#current === null) throw invalid("The keys of aesGcm were not read yet.", "Wait for ready().");
+    if (this.#current === null)
+      throw invalidOption("The keys of aesGcm were not read yet.", "Wait for ready().");
     return this.#current;
   }
 
@@ -116,7 +117,7 @@ export class Keyring {
     for (const { id, encryption } of taken) {
       // This process would go on with the old bytes, and after its restart nobody could read what it has sealed.
       if (this.#known.get(id)?.encryption.equals(encryption) === false) {
-        throw invalid(
+        throw invalidOption(
           `The key "${id}" of aesGcm has other bytes than before.`,
           "Give a new key an id of its own, and keep the old one.",
         );
@@ -135,30 +136,27 @@ function derived({ id, key }: SealKey): DerivedKey {
 
 function check(keys: SealKeys): void {
   if (!Array.isArray(keys) || keys.length === 0) {
-    throw invalid("aesGcm was given no key.", "Give a list of { id, key }, the current key first.");
+    throw invalidOption("aesGcm was given no key.", "Give a list of { id, key }, the current key first.");
   }
   const ids = new Set<string>();
   for (const given of keys as readonly Partial<SealKey>[]) {
     const { id, key } = given ?? {};
     if (typeof id !== "string" || !ID.test(id)) {
-      throw invalid(
+      throw invalidOption(
         `The id of a key of aesGcm is ${JSON.stringify(String(id).slice(0, 80))}.`,
         "Use up to 64 letters, digits, dots, - and _, such as 2026-11.",
       );
     }
-    if (ids.has(id)) throw invalid(`Two keys of aesGcm have the id "${id}".`, "Give each key its own id.");
+    if (ids.has(id))
+      throw invalidOption(`Two keys of aesGcm have the id "${id}".`, "Give each key its own id.");
     ids.add(id);
     if (key instanceof Uint8Array && key.byteLength === KEY_BYTES) continue;
     const shape = key instanceof Uint8Array ? `has ${key.byteLength} bytes` : "is not a Uint8Array";
-    throw invalid(
+    throw invalidOption(
       `The key "${id}" of aesGcm ${shape}.`,
       'Use 32 random bytes: Buffer.from(text, "base64") of what `openssl rand -base64 32` prints.',
     );
   }
-}
-
-function invalid(what: string, fix: string): PayhooksError {
-  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
 }
 
 function tooLate(): PayhooksError {

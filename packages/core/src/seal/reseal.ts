@@ -20,7 +20,7 @@ const TOGETHER = 50;
 const DEFAULT_PER_SECOND = 500;
 /** A record that others have written meanwhile is tried again at once, so many times at most. */
 const AT_ONCE = 5;
-/** What could not be sealed is looked at again, in so many passes at most. */
+/** Records that could not be sealed are looked at again, in so many passes at most. */
 const PASSES = 10;
 const PAUSE_MS = 300;
 
@@ -63,7 +63,7 @@ interface Old {
   readonly sealed: SealedText | null;
 }
 
-/** What is to be done about a record: it is sealed anew, or has the current key, or cannot be read. */
+/** The decision about a record: it is sealed anew, or has the current key already, or cannot be read. */
 type Verdict =
   | { readonly kind: "old"; readonly old: Old }
   | { readonly kind: "current" }

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Keys } from "../flows/keys.ts";
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
-import { PayhooksError } from "../protocol/errors.ts";
+import { invalidOption, PayhooksError } from "../protocol/errors.ts";
 import { importSecrets, type SecretInput, type VerifyingSecret } from "../signature/keys.ts";
 import { isPending } from "../time/awaitable.ts";
 import { withinTime } from "../time/deadline.ts";
@@ -10,7 +10,6 @@ import {
   type Authentic,
   type Bind,
   bindOf,
-  invalid,
   type NotAuthentic,
   refused,
   type SourceRequest,
@@ -96,7 +95,7 @@ function digestOf(bytes: Uint8Array): Buffer {
 export function anyOf(...verifiers: readonly [Verifier, Verifier, ...Verifier[]]): Verifier {
   const binds = verifiers.map(bindOf);
   if (binds.length < 2 || binds.length > 4 || binds.some((bind) => bind === null)) {
-    throw invalid(
+    throw invalidOption(
       "anyOf was not given two to four verifiers.",
       "Give what hmac, publicKey or token returned.",
     );
@@ -104,7 +103,7 @@ export function anyOf(...verifiers: readonly [Verifier, Verifier, ...Verifier[]]
   return verifierOf((option, limits) => {
     const bound = (binds as readonly Bind[]).map((bind) => bind(option, limits));
     if (bound.some(({ isOpen }) => isOpen)) {
-      throw invalid(
+      throw invalidOption(
         `${option} lists unsafeUnsigned beside other verifiers.`,
         "Then anything passes. Remove it.",
       );
@@ -164,7 +163,7 @@ export function unsafeUnsigned(options: { readonly because: string }): Verifier 
   checkNames("unsafeUnsigned", options, { because: true });
   const { because } = options;
   if (typeof because !== "string" || because.trim() === "") {
-    throw invalid("unsafeUnsigned has no reason.", "Give { because }, in words.");
+    throw invalidOption("unsafeUnsigned has no reason.", "Give { because }, in words.");
   }
   return verifierOf((option) => ({
     resolves: false,
@@ -243,5 +242,5 @@ function checkedVerdict(given: Verdict, option: string): Authentic | NotAuthenti
 }
 
 function wrong(option: string, what: string): PayhooksError {
-  return invalid(`${option} returned ${what}.`, "Return what the type Verdict says.");
+  return invalidOption(`${option} returned ${what}.`, "Return what the type Verdict says.");
 }

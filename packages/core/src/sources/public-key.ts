@@ -1,10 +1,11 @@
 import { constants, verify } from "node:crypto";
 import type { Keys } from "../flows/keys.ts";
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
+import { invalidOption } from "../protocol/errors.ts";
 import { keyedVerifier } from "./keyed-verifier.ts";
 import { importKeysOf, type PublicKeyAlgorithm, type PublicVerifyingKey } from "./keys.ts";
 import { SIGNED_OPTION_NAMES, type SignedOptions, type SignedText, signedTextBy } from "./signed-text.ts";
-import { invalid, type Verifier } from "./verifier.ts";
+import type { Verifier } from "./verifier.ts";
 
 /** Options of {@link publicKey}. */
 export interface PublicKeyOptions extends SignedOptions {
@@ -29,7 +30,7 @@ export function publicKey(options: PublicKeyOptions): Verifier {
   });
   const { key, algorithm } = options;
   if (algorithm === undefined)
-    throw invalid("publicKey has no algorithm.", "Name the one that the sender signs with.");
+    throw invalidOption("publicKey has no algorithm.", "Name the one that the sender signs with.");
   checkChoice("algorithm of publicKey", algorithm, {
     "rsa-sha256": true,
     "rsa-pss-sha256": true,

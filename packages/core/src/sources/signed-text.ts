@@ -3,11 +3,13 @@
  * body. Two requests must never give the same text with other parts, so a header field must not contain what separates it from
  * the next part.
  */
+
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
+import { invalidOption } from "../protocol/errors.ts";
 import { shown } from "../protocol/reading.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import type { Claim } from "./keyed-verifier.ts";
-import { invalid, type NotAuthentic, refused, type SourceRequest } from "./verifier.ts";
+import { type NotAuthentic, refused, type SourceRequest } from "./verifier.ts";
 
 /**
  * The signed text: `{body}`, `{timestamp}`, `{url}` and `{any-header-name}`. The signature covers these; it does not cover other headers.
@@ -110,16 +112,19 @@ export function signedTextBy(
   function checkTemplate(): void {
     const fields = parts.flatMap((part) => ("field" in part ? [part.field] : []));
     if (fields.filter((field) => field === "body").length !== 1) {
-      throw invalid(
+      throw invalidOption(
         `The template of ${of} does not have {body} once.`,
         "A signature without the body covers nothing.",
       );
     }
     if (fields.includes("url") && (url === undefined || url === "")) {
-      throw invalid(`${of} signs {url} and has no url.`, "Give url: the address that the sender was told.");
+      throw invalidOption(
+        `${of} signs {url} and has no url.`,
+        "Give url: the address that the sender was told.",
+      );
     }
     if (fields.includes("timestamp") && !hasTime) {
-      throw invalid(
+      throw invalidOption(
         `${of} signs {timestamp} and does not say where it is.`,
         "Give timestamp: { header }, or format.timestamp.",
       );
@@ -127,13 +132,16 @@ export function signedTextBy(
     const coversTime =
       fields.includes("timestamp") || (timeHeader !== undefined && fields.includes(timeHeader));
     if ((hasTime || timestamp !== undefined) && !coversTime) {
-      throw invalid(
+      throw invalidOption(
         `The template of ${of} leaves out the time that its timestamp names.`,
         "A time that nothing signs says nothing: put {timestamp} into `over`, or leave it out.",
       );
     }
     if (!Number.isFinite(toleranceMs) || toleranceMs <= 0) {
-      throw invalid(`timestamp.toleranceMs of ${of} is ${shown(toleranceMs)}.`, "Give milliseconds above 0.");
+      throw invalidOption(
+        `timestamp.toleranceMs of ${of} is ${shown(toleranceMs)}.`,
+        "Give milliseconds above 0.",
+      );
     }
     parts.forEach((part, at) => {
       if (!("field" in part)) return;
@@ -141,7 +149,7 @@ export function signedTextBy(
       const next = parts[at + 1];
       const isFixed = part.field === "url" || part.field === "timestamp";
       if (next !== undefined && "field" in next && !isFixed) {
-        throw invalid(
+        throw invalidOption(
           `In the template of ${of}, nothing separates {${part.field}} from {${next.field}}.`,
           "Then two requests could have the same signature. Use a function of your own, which checks their lengths.",
         );
@@ -231,21 +239,21 @@ function malformed(why: string): NotAuthentic {
 
 function checkFormat(option: string, format: SignatureFormat): void {
   const { kind } = Object(format) as SignatureFormat;
-  if (kind === undefined) throw invalid(`${option} has no kind.`, "It can be plain, list, pairs.");
+  if (kind === undefined) throw invalidOption(`${option} has no kind.`, "It can be plain, list, pairs.");
   checkChoice(`The kind of ${option}`, kind, { plain: true, list: true, pairs: true });
   const texts = FORMAT_TEXTS[kind];
   checkNames<object>(option, format, { kind: true, ...texts });
   for (const [name, isNeeded] of Object.entries(texts)) {
     const text: unknown = (format as unknown as Readonly<Record<string, unknown>>)[name];
     if (typeof text === "string" || (text === undefined && !isNeeded)) continue;
-    throw invalid(`${name} of ${option} is not text.`, `Give the ${name} as the sender writes it.`);
+    throw invalidOption(`${name} of ${option} is not text.`, `Give the ${name} as the sender writes it.`);
   }
 }
 
 function checkedHeader(of: string, option: string, name: unknown): string {
   const lower = typeof name === "string" ? name.toLowerCase() : "";
   if (HEADER_NAME.test(lower)) return lower;
-  throw invalid(
+  throw invalidOption(
     `${option} of ${of} is ${shown(name)}.`,
     "Give the name of a header field, such as x-signature.",
   );

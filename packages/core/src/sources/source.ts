@@ -1,11 +1,12 @@
 import { type KeepOptions, keepMsOf } from "../flows/keep.ts";
 import { checkChoice, checkFlag, checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
+import { invalidOption } from "../protocol/errors.ts";
 import type { SourceEvent } from "../protocol/events.ts";
 import { shown } from "../protocol/reading.ts";
 import { ownVerifier } from "./other-verifiers.ts";
 import type { OutputOf, StandardSchemaV1 } from "./standard-schema.ts";
-import { type Bind, bindOf, invalid, type Verifier, type VerifyFunction } from "./verifier.ts";
+import { type Bind, bindOf, type Verifier, type VerifyFunction } from "./verifier.ts";
 
 /** An authentic delivery, as `read` gets it. */
 export interface Delivered {
@@ -196,26 +197,26 @@ export function source<
   const { maxBodyBytes = MAX_BODY_BYTES, sendsOnce = false } = options;
   const bind = typeof verify === "function" ? ownVerifier(verify) : bindOf(verify);
   if (bind === null) {
-    throw invalid(
+    throw invalidOption(
       "verify of a source is no verifier.",
       "Use hmac, publicKey, token, anyOf, unsafeUnsigned, or a function.",
     );
   }
   if (typeof read !== "function") {
-    throw invalid("read of a source is not a function.", "Give ({ body }) => ({ id, name, data }).");
+    throw invalidOption("read of a source is not a function.", "Give ({ body }) => ({ id, name, data }).");
   }
   checkChoice("body of a source", body, { json: true, form: true, text: true });
   checkChoice("unhandled of a source", unhandled, { acknowledge: true, hold: true });
   for (const [name, given] of Object.entries({ handshake, challenge })) {
     if (given === null || typeof given === "function") continue;
-    throw invalid(`${name} of a source is not a function.`, "Give a function, or leave it out.");
+    throw invalidOption(`${name} of a source is not a function.`, "Give a function, or leave it out.");
   }
   checkFlag("sendsOnce of a source", sendsOnce);
   checkNames("answer of a source", answer, { accepted: true, badSignatureStatus: true });
   const { accepted = null, badSignatureStatus = 401 } = answer;
   if (accepted !== null) checkAnswer(accepted);
   if (![400, 401, 403].includes(badSignatureStatus)) {
-    throw invalid(
+    throw invalidOption(
       `badSignatureStatus of a source is ${shown(badSignatureStatus)}.`,
       "It can be 400, 401 or 403.",
     );
@@ -256,7 +257,7 @@ function schemasIn(events: unknown): Schemas | null {
   for (const [name, schema] of Object.entries(events as Readonly<Record<string, unknown>>)) {
     const standard = Object(schema)["~standard"] as { readonly validate?: unknown } | undefined;
     if (typeof standard?.validate !== "function") {
-      throw invalid(
+      throw invalidOption(
         `The schema of ${JSON.stringify(name)} is no Standard Schema.`,
         "Use one of Zod, Valibot, ArkType or another library that follows it.",
       );
@@ -270,7 +271,7 @@ function stagesOf(stages: readonly (readonly string[])[]): ReadonlyMap<string, n
   for (const [at, statuses] of stages.entries()) {
     for (const status of statuses) {
       if (status === "" || found.has(status)) {
-        throw invalid(
+        throw invalidOption(
           `The status ${JSON.stringify(status)} is in stages twice, or empty.`,
           "Name each status once.",
         );
@@ -278,7 +279,8 @@ function stagesOf(stages: readonly (readonly string[])[]): ReadonlyMap<string, n
       found.set(status, at);
     }
   }
-  if (found.size === 0) throw invalid("stages of a source is empty.", "Name the statuses, or leave it out.");
+  if (found.size === 0)
+    throw invalidOption("stages of a source is empty.", "Name the statuses, or leave it out.");
   return found;
 }
 
@@ -287,28 +289,28 @@ export function checkAnswer(answer: Answer): void {
   checkNames("An answer of a source", answer, { status: true, body: true, contentType: true });
   const { status, body = "", contentType = "" } = answer;
   if (!Number.isInteger(status) || status < 200 || status > 299) {
-    throw invalid(
+    throw invalidOption(
       `An answer of a source has the status ${status}.`,
       "It is from 200 to 299: anything else is a refusal.",
     );
   }
   if (typeof body !== "string") {
-    throw invalid(`The body of an answer of a source is of type ${typeof body}.`, "Give text.");
+    throw invalidOption(`The body of an answer of a source is of type ${typeof body}.`, "Give text.");
   }
   if (body !== "" && (status === 204 || status === 205)) {
-    throw invalid(
+    throw invalidOption(
       `An answer of a source has the status ${status} and a body.`,
       "Leave the body out, or use 200.",
     );
   }
   if (typeof contentType !== "string" || /[^\t\x20-\x7e]/.test(contentType)) {
-    throw invalid(
+    throw invalidOption(
       "The contentType of an answer of a source is no value of a header field.",
       "Give printable ASCII, such as application/json.",
     );
   }
   if (/html|xml|script/i.test(contentType) && !/^(?:text|application)\/xml/i.test(contentType)) {
-    throw invalid(`An answer of a source is ${contentType}.`, "Answer with plain text, JSON or XML.");
+    throw invalidOption(`An answer of a source is ${contentType}.`, "Answer with plain text, JSON or XML.");
   }
 }
 

@@ -1,7 +1,6 @@
 import type { SetupWarning } from "../flows/flow.ts";
 import type { ResolverLimits } from "../flows/keyring.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
-import { PayhooksError } from "../protocol/errors.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 
 /** A request as a verifier sees it. */
@@ -107,9 +106,4 @@ export function bindOf(verifier: unknown): Bind | null {
 /** The answer for a request that is not authentic. */
 export function refused(code: SignatureCode, why: string): NotAuthentic {
   return { ok: false, code, why };
-}
-
-/** The error for an option of a verifier. */
-export function invalid(what: string, fix: string): PayhooksError {
-  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
 }

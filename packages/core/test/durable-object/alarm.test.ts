@@ -260,7 +260,7 @@ describe("an alarm that failed", () => {
       storage.alarm = null;
       await workAtAlarm(receiver, storage);
     }
-    // What is due has run when this makes the alarm fail.
+    // Everything that is due has run when this makes the alarm fail.
     storage.run("ALTER TABLE meta RENAME TO away");
     await ring();
     expect(logged).toHaveBeenCalledOnce();

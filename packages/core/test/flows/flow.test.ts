@@ -42,7 +42,7 @@ const facts: CertainReading = {
 };
 const of = (changes: Partial<CertainReading> = {}, lifetimes: Parameters<typeof eventOf>[2] = LIFETIMES) =>
   eventOf({ ...facts, ...changes }, delivery, lifetimes);
-/** A stand-in for an event: what is asked is which one is handed on. */
+/** A stand-in for an event. The tests ask only whether this one is handed on. */
 const anEvent = { id: "tx-1" } as unknown as AnyEvent;
 
 describe("an event whose reading is certain", () => {

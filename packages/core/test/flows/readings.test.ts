@@ -1,16 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type CallbackRules, wireOf } from "../../src/flows/callback.ts";
+import type { CallbackRules } from "../../src/flows/callback.ts";
 import { knownFields, MAX_SIGNED_PARTS, Readings } from "../../src/flows/readings.ts";
-import { SPECIFIED_NAMES } from "../../src/names/service-names.ts";
 import { CALLBACK_FIELDS, type CallbackField, canonicalString } from "../../src/signature/canonical.ts";
+import { SPECIFIED_RULES } from "./specified-rules.ts";
 
-const RULES: CallbackRules = {
-  wire: wireOf(SPECIFIED_NAMES.callback),
-  pinnedUrls: new Set(),
-  merchantIdRequired: false,
-  pinnedMerchantIds: new Set(),
-  callbackUrlRequired: true,
-};
 const T = "2025-11-21T09:15:27.123456789Z";
 const GENUINE = {
   amount: "10.000000",
@@ -22,7 +15,7 @@ const GENUINE = {
   timestamp: T,
   userId: "u-1",
 };
-const readOf = (signed: string, rules: CallbackRules = RULES) =>
+const readOf = (signed: string, rules: CallbackRules = SPECIFIED_RULES) =>
   new Readings(signed, knownFields(rules.wire, rules));
 /** The possible values of each documented field. */
 const valuesOf = (fields: Record<string, string>): Record<string, readonly string[]> => {

@@ -3,7 +3,7 @@ import { HOSTILE } from "../../../../test/support/hostile-values.ts";
 import { checkChoice, checkFlag } from "../../src/protocol/check-names.ts";
 import { checkCount, checkTime } from "../../src/protocol/check-number.ts";
 
-/** What is wrong for each of these checks, although its JSON or its text cannot be had. */
+/** Values that are wrong for each of these checks, and of which no JSON or no text can be had. */
 const WRONG: readonly unknown[] = [
   ...Object.values(HOSTILE)
     .map((make) => make())

@@ -1,6 +1,6 @@
 /**
- * Compares two states of one record, of which nobody knows how the one came of the other: a move has copied it, and since then both
- * copies may have changed. A record only ever goes forward, so its own fields show which copy is further.
+ * Compares two states of one record when nobody knows which of them is older: a move has copied it, and since then both copies may
+ * have changed. A record only ever goes forward, so its own fields show which copy is further.
  */
 import { MAX_CONTRADICTIONS } from "./contradictions.ts";
 import { isEventId } from "./event.ts";

@@ -1,7 +1,7 @@
-/** What asks a command to end: Ctrl-C, a supervisor, or a terminal that was closed. */
+/** The signals that ask a command to end, by Ctrl-C, by a supervisor, or since its terminal was closed. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** A signal while decisions are made: the one that is under way is finished first. A second signal ends the command at once. */
+/** A wish that the command ends. After the first signal, the step that is under way is finished. A second signal ends the command at once. */
 export class Interruption {
   readonly #wanted = new AbortController();
   readonly #on = (): void => {
