@@ -1,7 +1,7 @@
 /** A full Redis has to go on with everything but new events. */
 import { expect } from "vitest";
+import type { RecordStore, Swap } from "../../packages/core/src/inbox/contract/store.ts";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
-import type { RecordStore, Swap } from "../../packages/core/src/inbox/store.ts";
 import {
   accepted,
   begun,

@@ -10,20 +10,20 @@ import {
   type Versioned,
 } from "@payhooks/core/inbox";
 import { describe, expect, it } from "vitest";
-import { Crowds } from "../../packages/core/src/inbox/crowds.ts";
-import { Dispatcher } from "../../packages/core/src/inbox/dispatcher.ts";
-import type { AcceptOptions, Lease, RunEnd, Runner } from "../../packages/core/src/inbox/inbox.ts";
-import { Look } from "../../packages/core/src/inbox/look.ts";
-import { Places } from "../../packages/core/src/inbox/places.ts";
+import type { AcceptOptions, Lease, RunEnd, Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { hashOf } from "../../packages/core/src/inbox/record/keys.ts";
 import { NONE } from "../../packages/core/src/inbox/record/lane.ts";
 import type { StepChange } from "../../packages/core/src/inbox/record/lease.ts";
 import type { SubjectAnswer } from "../../packages/core/src/inbox/record/subject.ts";
-import { Run } from "../../packages/core/src/inbox/run.ts";
-import { Runs } from "../../packages/core/src/inbox/runs.ts";
-import { SubjectTurn } from "../../packages/core/src/inbox/subjects.ts";
+import { Crowds } from "../../packages/core/src/inbox/run/crowds.ts";
+import { Dispatcher } from "../../packages/core/src/inbox/run/dispatcher.ts";
+import { Places } from "../../packages/core/src/inbox/run/places.ts";
+import { Run } from "../../packages/core/src/inbox/run/run.ts";
+import { Runs } from "../../packages/core/src/inbox/run/runs.ts";
+import { SubjectTurn } from "../../packages/core/src/inbox/run/subjects.ts";
+import { Look } from "../../packages/core/src/inbox/search/look.ts";
 import { type AsyncContext, emptyContext } from "../../packages/core/src/time/async-context.ts";
 import { isPending } from "../../packages/core/src/time/awaitable.ts";
 import { Stopwatch } from "../../packages/core/src/time/clock.ts";

@@ -2,8 +2,8 @@
 import { mysqlInbox, mysqlMigration, mysqlStore } from "@payhooks/core/mysql";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Swap } from "../../packages/core/src/inbox/contract/store.ts";
 import { LANES } from "../../packages/core/src/inbox/record/lane.ts";
-import type { Swap } from "../../packages/core/src/inbox/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";

@@ -1,4 +1,4 @@
-import type { RecordStore, Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
+import type { RecordStore, Swap, SwapResult } from "../../packages/core/src/inbox/contract/store.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { swapOf } from "../../packages/core/src/testing/store/writes.ts";
 

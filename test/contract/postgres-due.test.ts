@@ -2,8 +2,8 @@
 import { postgresStore } from "@payhooks/core/postgres";
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
-import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
 import { accepted, HOUR_MS, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, takeDue } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";

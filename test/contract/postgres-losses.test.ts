@@ -1,8 +1,8 @@
 /** Everything that can make data vanish from PostgreSQL under a running process: it is told once, and the inbox goes on. */
 import { postgresInbox, postgresStore } from "@payhooks/core/postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RecordStore, Swap } from "../../packages/core/src/inbox/contract/store.ts";
 import { recordKeyOf } from "../../packages/core/src/inbox/record/event.ts";
-import type { RecordStore, Swap } from "../../packages/core/src/inbox/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, swapAll, swapOf, takeDue } from "../../packages/core/src/testing/store/writes.ts";

@@ -6,7 +6,7 @@
 import { postgresStore } from "@payhooks/core/postgres";
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import {
   accepted,

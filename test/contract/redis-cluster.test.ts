@@ -1,7 +1,7 @@
 import { storeContract } from "@payhooks/core/testing/store";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, begun, ended, HOUR_MS, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, putAll, swapAll, swapOf, takeDue } from "../../packages/core/src/testing/store/writes.ts";

@@ -1,6 +1,6 @@
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
-import type { SwapResult } from "../../packages/core/src/inbox/store.ts";
+import type { SwapResult } from "../../packages/core/src/inbox/contract/store.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";

@@ -1,7 +1,7 @@
 /** Failures of Redis: whether their writes may be made again, and what is left of them. */
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
-import type { RecordStore, Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
+import type { RecordStore, Swap, SwapResult } from "../../packages/core/src/inbox/contract/store.ts";
 import { describeError } from "../../packages/core/src/protocol/foreign-error.ts";
 import { Shards } from "../../packages/core/src/redis/shards.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";

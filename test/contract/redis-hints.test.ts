@@ -1,6 +1,6 @@
 /** Hints of one process to others that something is due: whom they wake, how many are kept. */
 import { expect, it } from "vitest";
-import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, takeDue } from "../../packages/core/src/testing/store/writes.ts";

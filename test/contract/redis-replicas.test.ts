@@ -1,7 +1,7 @@
 /** `settled`: what a primary has acknowledged is with a replica, or is not confirmed. */
 import { Cluster } from "ioredis";
 import { expect, it } from "vitest";
-import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, putAll, type Written } from "../../packages/core/src/testing/store/writes.ts";

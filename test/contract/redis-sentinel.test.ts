@@ -1,7 +1,7 @@
 import { storeContract } from "@payhooks/core/testing/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RecordStore, Swap } from "../../packages/core/src/inbox/store.ts";
+import type { RecordStore, Swap } from "../../packages/core/src/inbox/contract/store.ts";
 import { describeError } from "../../packages/core/src/protocol/foreign-error.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";

@@ -2,7 +2,7 @@
 import { redisStore, type ScriptClient } from "@payhooks/core/redis";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
-import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";

@@ -1,6 +1,6 @@
 import { type RedisStoreOptions, type RedisTarget, redisStore } from "@payhooks/core/redis";
 import type { StoreFixture, StoreTraits } from "@payhooks/core/testing/store";
-import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { pause } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
 

@@ -1,6 +1,6 @@
 import type { EventQuery, StoredEvent } from "@payhooks/core";
 import { eachEvent, type Inbox } from "@payhooks/core/inbox";
-import type { Lease, RunEnd, Runner } from "../../packages/core/src/inbox/inbox.ts";
+import type { Lease, RunEnd, Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
 import type { AcceptOutcome, VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import type { Ending, StepChange } from "../../packages/core/src/inbox/record/lease.ts";
 import type { ModelDelivery } from "./reference-model.ts";

@@ -2,14 +2,14 @@
 
 import { type StoreFixture, type StoreTraits, storeContract } from "@payhooks/core/testing/store";
 import { describe, expect, it } from "vitest";
-import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import type {
   ListedEvent,
   RecordStore,
   Swap,
   SwapResult,
   Versioned,
-} from "../../packages/core/src/inbox/store.ts";
+} from "../../packages/core/src/inbox/contract/store.ts";
+import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import { type MemoryStore, memoryStore } from "../../packages/core/src/memory/store.ts";
 import { environmentOf } from "../../packages/core/src/time/environment.ts";
 

@@ -1,7 +1,7 @@
 /** The table of deduplication (docs/concepts/deduplication.md): every inbox against the reference model, over all short sequences. */
 
 import { expect } from "vitest";
-import type { Runner } from "../../packages/core/src/inbox/inbox.ts";
+import type { Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
 import { type ModelDelivery, ReferenceModel } from "./reference-model.ts";
 import { type ContractCase, newGate, onFreshData, rigOn } from "./rig.ts";
 import {

@@ -13,12 +13,12 @@ function mutant(name: string, file: string, find: string, put: string): Mutant {
   return { name, changes: [{ file, find, put }] };
 }
 
-const RECORDS = "inbox/records.ts";
-const BATCHED = "inbox/batched-store.ts";
-const ACCEPTOR = "inbox/acceptor.ts";
-const RUNS = "inbox/runs.ts";
-const RUN = "inbox/run.ts";
-const LEASE_TIME = "inbox/lease-time.ts";
+const RECORDS = "inbox/write/records.ts";
+const BATCHED = "inbox/write/batched-store.ts";
+const ACCEPTOR = "inbox/accept/acceptor.ts";
+const RUNS = "inbox/run/runs.ts";
+const RUN = "inbox/run/run.ts";
+const LEASE_TIME = "inbox/run/lease-time.ts";
 const RECORD_RUN = "inbox/record/run.ts";
 const ACCEPT = "inbox/record/accept.ts";
 const TABLE = "inbox/record/table.ts";

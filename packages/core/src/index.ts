@@ -29,14 +29,14 @@ export type {
   BulkReason,
   BulkReport,
   Which,
-} from "./inbox/bulk.ts";
-export type { AmountRange, EventQuery } from "./inbox/event-query.ts";
-export type { EventCounts, EventPage, Events } from "./inbox/events.ts";
-export type { Health, Inbox, WorkReport } from "./inbox/inbox.ts";
+} from "./inbox/contract/bulk.ts";
+export type { AmountRange, EventQuery } from "./inbox/contract/event-query.ts";
+export type { EventCounts, EventPage, Events } from "./inbox/contract/events.ts";
+export type { Health, Inbox, WorkReport } from "./inbox/contract/inbox.ts";
+export type { UnreadEvents } from "./inbox/contract/unread-events.ts";
 export type { LeaseView, NamedLease } from "./inbox/named-lease.ts";
 export type { RunReport } from "./inbox/record/event.ts";
 export type { OtherEvent, StoredEvent } from "./inbox/record/life.ts";
-export type { UnreadEvents } from "./inbox/unread-events.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
 export { parseServiceNames } from "./names/file.ts";
 export type { FieldName, ServiceNames, ServiceNamesOptions } from "./names/options.ts";

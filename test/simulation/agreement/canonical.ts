@@ -17,14 +17,15 @@
  * - A record that has expired may be there again when the clock is set back: nothing expires in such histories.
  * - Causes of failures are not compared, nor is the `onDue` of a store: it is a hint.
  */
-import { encodeRecord, isUnreadable } from "../../../packages/core/src/inbox/record/codec.ts";
+
 import type {
   Counts,
   DueRecords,
   Listed,
   SwapResult,
   Versioned,
-} from "../../../packages/core/src/inbox/store.ts";
+} from "../../../packages/core/src/inbox/contract/store.ts";
+import { encodeRecord, isUnreadable } from "../../../packages/core/src/inbox/record/codec.ts";
 
 /** An answer as plain data. */
 export type Answer = unknown;

@@ -2,7 +2,7 @@
  * A history: calls of a store, one after the other, as two processes make them. It is data without times, versions or
  * records: those come of it when it is played, so that a part of it is a history too.
  */
-import type { EventFilter } from "../../../packages/core/src/inbox/event-query.ts";
+import type { EventFilter } from "../../../packages/core/src/inbox/contract/event-query.ts";
 import type { HeldReason } from "../../../packages/core/src/protocol/held-reasons.ts";
 
 /** The process that makes a call. */

@@ -1,7 +1,7 @@
 /** Proves that the histories are good for something: each store with a mistake is found by one of the first of them. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RecordStore } from "../../../packages/core/src/inbox/store.ts";
+import type { RecordStore } from "../../../packages/core/src/inbox/contract/store.ts";
 import { memoryStore } from "../../../packages/core/src/memory/store.ts";
 import { hasRedis } from "../../../scripts/redis-server.mjs";
 import { RedisServer } from "../../faults/harness/redis-server.ts";

@@ -1,6 +1,6 @@
 /** Stores with one subtle mistake each. All but it is the real store's: memory, SQLite with a changed statement, Redis with a changed script. */
 
-import type { RecordStore, Swap, SwapResult } from "../../../packages/core/src/inbox/store.ts";
+import type { RecordStore, Swap, SwapResult } from "../../../packages/core/src/inbox/contract/store.ts";
 import type { MemoryStore } from "../../../packages/core/src/memory/store.ts";
 import type { SqliteHandle } from "../../../packages/core/src/sqlite/handle.ts";
 

@@ -1,6 +1,5 @@
 /** Plays a history on several stores, and finds the first call to which their answers differ. */
 
-import { label } from "../../../packages/core/src/inbox/record/label.ts";
 import type {
   DueRecord,
   ListCursor,
@@ -8,7 +7,8 @@ import type {
   RecordStore,
   Swap,
   SwapResult,
-} from "../../../packages/core/src/inbox/store.ts";
+} from "../../../packages/core/src/inbox/contract/store.ts";
+import { label } from "../../../packages/core/src/inbox/record/label.ts";
 import { sendCanary } from "../../../packages/core/src/testing/store/canaries.ts";
 import { keyOf } from "../../../packages/core/src/testing/store/records.ts";
 import { takeDue } from "../../../packages/core/src/testing/store/writes.ts";

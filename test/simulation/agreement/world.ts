@@ -1,6 +1,6 @@
 /** A store under test, as two processes have it, on a clock that is moved by hand. */
 
-import type { RecordStore } from "../../../packages/core/src/inbox/store.ts";
+import type { RecordStore } from "../../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../../packages/core/src/testing/store/canaries.ts";
 import { type Environment, environmentOf } from "../../../packages/core/src/time/environment.ts";
 import type { By } from "./history.ts";

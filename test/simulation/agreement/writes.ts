@@ -1,7 +1,7 @@
+import type { Swap } from "../../../packages/core/src/inbox/contract/store.ts";
 import { indexOf } from "../../../packages/core/src/inbox/record/index-of.ts";
 import type { Ending } from "../../../packages/core/src/inbox/record/lease.ts";
 import type { IdempotencyRecord } from "../../../packages/core/src/inbox/record/record.ts";
-import type { Swap } from "../../../packages/core/src/inbox/store.ts";
 import {
   accepted,
   begun,

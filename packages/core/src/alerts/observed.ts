@@ -1,4 +1,4 @@
-import type { EventCounts } from "../inbox/events.ts";
+import type { EventCounts } from "../inbox/contract/events.ts";
 import type { Loss, Notice, StallKind } from "../notices/notice.ts";
 import type { IncidentKind } from "./message.ts";
 

@@ -1,5 +1,4 @@
-import type { EventFilter } from "../inbox/event-query.ts";
-import type { Lanes } from "../inbox/record/lane.ts";
+import type { EventFilter } from "../inbox/contract/event-query.ts";
 import type {
   Counts,
   DueRecords,
@@ -11,7 +10,8 @@ import type {
   Swap,
   SwapResult,
   Versioned,
-} from "../inbox/store.ts";
+} from "../inbox/contract/store.ts";
+import type { Lanes } from "../inbox/record/lane.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { isDataRefused } from "../sqlite/failure.ts";

@@ -4,14 +4,9 @@ import { PayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
 import { sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
-import { Acceptor } from "./acceptor.ts";
-import { Canary } from "./canary.ts";
-import { decisions } from "./decide.ts";
-import { Dispatcher } from "./dispatcher.ts";
-import type { Events } from "./events.ts";
-import { withOwnErrors } from "./failures.ts";
-import { introduce } from "./handler-sets.ts";
-import { HealthCheck } from "./health.ts";
+import { Acceptor } from "./accept/acceptor.ts";
+import type { Events } from "./contract/events.ts";
+import { introduce } from "./contract/handler-sets.ts";
 import type {
   AcceptOptions,
   Inbox,
@@ -20,20 +15,25 @@ import type {
   Running,
   WorkOptions,
   WorkReport,
-} from "./inbox.ts";
-import { KnownRecords } from "./known-records.ts";
-import { Look } from "./look.ts";
-import { LossWatch } from "./loss-watch.ts";
-import { InboxParts } from "./parts.ts";
+} from "./contract/inbox.ts";
+import type { Seal } from "./contract/seal.ts";
+import type { DueRecord, ListCursor, RecordStore } from "./contract/store.ts";
+import type { SharedTexts } from "./contract/texts.ts";
+import { decisions } from "./decide/decide.ts";
 import { Pruning } from "./pruning.ts";
 import { type Accepted, isEventId, type RunReport, type VerifiedEvent } from "./record/event.ts";
 import { type Lane, NONE, otherThan } from "./record/lane.ts";
-import { Records } from "./records.ts";
-import { Runs } from "./runs.ts";
-import type { Seal } from "./seal.ts";
-import { sharedTexts } from "./shared-texts.ts";
-import type { DueRecord, ListCursor, RecordStore } from "./store.ts";
-import type { SharedTexts } from "./texts.ts";
+import { Dispatcher } from "./run/dispatcher.ts";
+import { Runs } from "./run/runs.ts";
+import { Look } from "./search/look.ts";
+import { Canary } from "./watch/canary.ts";
+import { withOwnErrors } from "./watch/failures.ts";
+import { HealthCheck } from "./watch/health.ts";
+import { KnownRecords } from "./watch/known-records.ts";
+import { LossWatch } from "./watch/loss-watch.ts";
+import { InboxParts } from "./write/parts.ts";
+import { Records } from "./write/records.ts";
+import { sharedTexts } from "./write/shared-texts.ts";
 
 /** Options of {@link createInbox}. */
 export interface InboxOptions {

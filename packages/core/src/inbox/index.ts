@@ -11,29 +11,12 @@ export type { Loss } from "../notices/notice.ts";
 export type { Candidates, ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
 export { HELD_BECAUSE, HELD_REASONS, type HeldReason, isAboutTruth } from "../protocol/held-reasons.ts";
 export type { Awaitable } from "../time/awaitable.ts";
-export { BULK_REASONS } from "./bulk.ts";
-export { createInbox, type InboxOptions } from "./engine.ts";
-export type { EventFilter } from "./event-query.ts";
-export { csvLine, EVENT_COLUMNS, type EventRow, eventRow } from "./event-row.ts";
-export { eachEvent } from "./events.ts";
-export { type ExplainedMoment, type Explanation, explain } from "./explain.ts";
-export type { Inbox } from "./inbox.ts";
-export { type MoveOptions, type MoveReport, moveRecords } from "./move.ts";
-export { type ExplainedWord, explainOrder, type SubjectOrder, type SubjectWord } from "./order.ts";
-export { canaryKey } from "./record/canary.ts";
-export {
-  decodeRecord,
-  encodeRecord,
-  isUnreadable,
-  type SealedRecord,
-  type SealedText,
-  type Unreadable,
-} from "./record/codec.ts";
-export type { EventLabels, EventState, RecordIndex } from "./record/index-of.ts";
-export type { Lane, Lanes } from "./record/lane.ts";
-export type { IdempotencyRecord } from "./record/record.ts";
-export { successesOfReference } from "./same-reference.ts";
-export type { Seal } from "./seal.ts";
+export { BULK_REASONS } from "./contract/bulk.ts";
+export type { EventFilter } from "./contract/event-query.ts";
+export { eachEvent } from "./contract/events.ts";
+export type { Inbox } from "./contract/inbox.ts";
+export type { SubjectOrder, SubjectWord } from "./contract/order.ts";
+export type { Seal } from "./contract/seal.ts";
 export type {
   Counts,
   DueRecord,
@@ -47,4 +30,22 @@ export type {
   Swap,
   SwapResult,
   Versioned,
-} from "./store.ts";
+} from "./contract/store.ts";
+export { createInbox, type InboxOptions } from "./engine.ts";
+export { type MoveOptions, type MoveReport, moveRecords } from "./move.ts";
+export { canaryKey } from "./record/canary.ts";
+export {
+  decodeRecord,
+  encodeRecord,
+  isUnreadable,
+  type SealedRecord,
+  type SealedText,
+  type Unreadable,
+} from "./record/codec.ts";
+export type { EventLabels, EventState, RecordIndex } from "./record/index-of.ts";
+export type { Lane, Lanes } from "./record/lane.ts";
+export type { IdempotencyRecord } from "./record/record.ts";
+export { successesOfReference } from "./same-reference.ts";
+export { csvLine, EVENT_COLUMNS, type EventRow, eventRow } from "./search/event-row.ts";
+export { type ExplainedMoment, type Explanation, explain } from "./search/explain.ts";
+export { type ExplainedWord, explainOrder } from "./search/explain-order.ts";

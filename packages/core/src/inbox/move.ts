@@ -10,13 +10,13 @@ import { checkFlag } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
-import { HANDLERS } from "./handler-sets.ts";
+import { HANDLERS } from "./contract/handler-sets.ts";
+import type { DueRecord, RecordStore, Scanned, Swap, SwapResult, Versioned } from "./contract/store.ts";
 import { isAsFar } from "./record/as-far.ts";
 import { isCanary } from "./record/canary.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { type EventState, indexOf, type RecordIndex } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
-import type { DueRecord, RecordStore, Scanned, Swap, SwapResult, Versioned } from "./store.ts";
 
 /** How many records are moved together. */
 const TOGETHER = 100;

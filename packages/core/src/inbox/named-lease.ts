@@ -1,5 +1,5 @@
 import { checkTime } from "../protocol/check-number.ts";
-import type { SharedTexts } from "./texts.ts";
+import type { SharedTexts } from "./contract/texts.ts";
 
 /**
  * The lease of a task that one process at a time does. It ends by itself, on the store's clock, unless it is kept. With each lease goes a

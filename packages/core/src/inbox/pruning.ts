@@ -4,7 +4,7 @@
  * times of looks are kept beside the data, and a record is deleted only if it had expired at a look an hour ago or earlier. If
  * the clock goes back meanwhile, the hour begins anew.
  */
-import type { InboxParts } from "./parts.ts";
+import type { InboxParts } from "./write/parts.ts";
 
 /** How far apart two looks have to be, by the store's clock, before the earlier one counts. */
 const LOOKS_APART_MS = 3_600_000;

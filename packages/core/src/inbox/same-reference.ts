@@ -1,5 +1,5 @@
 import { isNotSearchable } from "../protocol/errors.ts";
-import { type Events, eachEvent } from "./events.ts";
+import { type Events, eachEvent } from "./contract/events.ts";
 import { recordKeyOf } from "./record/event.ts";
 import type { StoredEvent } from "./record/life.ts";
 

@@ -1,8 +1,8 @@
 import { LRUCache } from "lru-cache";
+import { mayHaveOneMore } from "../inbox/accept/shares.ts";
+import type { Versioned } from "../inbox/contract/store.ts";
 import { decodeRecord, encodeRecord, isUnreadable } from "../inbox/record/codec.ts";
 import { type IdempotencyRecord, isFinished } from "../inbox/record/record.ts";
-import { mayHaveOneMore } from "../inbox/shares.ts";
-import type { Versioned } from "../inbox/store.ts";
 import { EarliestFirst, type Placed } from "../time/earliest-first.ts";
 
 /** A finished record as one text, with the time of its signature and its version on lines of their own before it. */

@@ -1,5 +1,5 @@
+import type { Inbox } from "../inbox/contract/inbox.ts";
 import { createInbox } from "../inbox/engine.ts";
-import type { Inbox } from "../inbox/inbox.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Clock } from "../time/clock.ts";
 import { environmentOf } from "../time/environment.ts";

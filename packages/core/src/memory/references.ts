@@ -1,6 +1,6 @@
+import { mayHaveOneMore } from "../inbox/accept/shares.ts";
+import type { Versioned } from "../inbox/contract/store.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
-import { mayHaveOneMore } from "../inbox/shares.ts";
-import type { Versioned } from "../inbox/store.ts";
 import { compact, fold, unfold } from "./finished-records.ts";
 
 /** How often to search for expired references at most, since a search looks at all of them. */

@@ -1,11 +1,18 @@
-import { InFlight } from "../inbox/in-flight.ts";
-import { Listing } from "../inbox/listing.ts";
+import type {
+  Counts,
+  DueRecords,
+  RecordStore,
+  Swap,
+  SwapResult,
+  Versioned,
+} from "../inbox/contract/store.ts";
 import { isCanary } from "../inbox/record/canary.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { type EventLabels, indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
-import type { Counts, DueRecords, RecordStore, Swap, SwapResult, Versioned } from "../inbox/store.ts";
+import { Listing } from "../inbox/search/listing.ts";
+import { InFlight } from "../inbox/write/in-flight.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { DueTimes } from "./due-times.ts";

@@ -1,5 +1,5 @@
+import type { Counts } from "../inbox/contract/store.ts";
 import type { EventLabels, EventState } from "../inbox/record/index-of.ts";
-import type { Counts } from "../inbox/store.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 
 /** Counts the events in each state. */

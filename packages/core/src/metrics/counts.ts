@@ -1,4 +1,4 @@
-import type { Health } from "../inbox/inbox.ts";
+import type { Health } from "../inbox/contract/inbox.ts";
 import { oldestDueSeconds, stateCounts } from "./measure.ts";
 import { GAUGES } from "./table.ts";
 import { writeMetric } from "./text.ts";

@@ -1,4 +1,4 @@
-import type { Health } from "../inbox/inbox.ts";
+import type { Health } from "../inbox/contract/inbox.ts";
 import type { Happening } from "../notices/notice.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { DeliveryEnd, HandlerEnd } from "../receiver/instrumentation.ts";

@@ -1,5 +1,5 @@
 /** The meaning of the failures of MySQL and MariaDB. Both have the same numbers for the errors that matter here. */
-import type { SwapResult } from "../inbox/store.ts";
+import type { SwapResult } from "../inbox/contract/store.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { propertyOf } from "../protocol/reading.ts";

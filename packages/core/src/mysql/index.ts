@@ -4,9 +4,9 @@
  * @module
  */
 
+import type { Inbox } from "../inbox/contract/inbox.ts";
+import type { Seal } from "../inbox/contract/seal.ts";
 import { createInbox } from "../inbox/engine.ts";
-import type { Inbox } from "../inbox/inbox.ts";
-import type { Seal } from "../inbox/seal.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import type { MysqlTarget } from "./client.ts";
 import { checkPrefix, migration } from "./schema.ts";

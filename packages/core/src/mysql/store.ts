@@ -1,7 +1,4 @@
-import type { EventFilter } from "../inbox/event-query.ts";
-import { decodeRecord } from "../inbox/record/codec.ts";
-import type { Lanes } from "../inbox/record/lane.ts";
-import { ServerClock } from "../inbox/server-clock.ts";
+import type { EventFilter } from "../inbox/contract/event-query.ts";
 import type {
   Counts,
   DueRecords,
@@ -14,7 +11,10 @@ import type {
   Swap,
   SwapResult,
   Versioned,
-} from "../inbox/store.ts";
+} from "../inbox/contract/store.ts";
+import { decodeRecord } from "../inbox/record/codec.ts";
+import type { Lanes } from "../inbox/record/lane.ts";
+import { ServerClock } from "../inbox/server-clock.ts";
 import type { GivenLogger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import { type SetupWarning, SetupWarnings } from "../notices/setup-warnings.ts";

@@ -1,6 +1,6 @@
+import type { Swap, SwapResult, Versioned } from "../inbox/contract/store.ts";
 import { encodeRecord } from "../inbox/record/codec.ts";
 import type { EventLabels } from "../inbox/record/index-of.ts";
-import type { Swap, SwapResult, Versioned } from "../inbox/store.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import type { Connections, Row, Statement } from "./client.ts";
 import { fateOf, NotSent } from "./failure.ts";

@@ -1,5 +1,5 @@
+import type { Swap } from "../inbox/contract/store.ts";
 import type { EventLabels } from "../inbox/record/index-of.ts";
-import type { Swap } from "../inbox/store.ts";
 
 /** A write, with the text of its record. */
 export interface Write {

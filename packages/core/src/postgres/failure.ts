@@ -1,4 +1,4 @@
-import type { SwapResult } from "../inbox/store.ts";
+import type { SwapResult } from "../inbox/contract/store.ts";
 import { codeOf } from "./spent.ts";
 
 /** A statement that never left this process. */

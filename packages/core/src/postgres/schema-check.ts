@@ -1,4 +1,4 @@
-import type { KnownRecord } from "../inbox/store.ts";
+import type { KnownRecord } from "../inbox/contract/store.ts";
 import type { GivenLogger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import { type SetupWarning, SetupWarnings } from "../notices/setup-warnings.ts";

@@ -1,8 +1,5 @@
-import type { EventFilter } from "../inbox/event-query.ts";
-import type { Inbox } from "../inbox/inbox.ts";
-import { decodeRecord } from "../inbox/record/codec.ts";
-import { LANES, type Lanes } from "../inbox/record/lane.ts";
-import { ServerClock } from "../inbox/server-clock.ts";
+import type { EventFilter } from "../inbox/contract/event-query.ts";
+import type { Inbox } from "../inbox/contract/inbox.ts";
 import type {
   Counts,
   DueRecords,
@@ -15,7 +12,10 @@ import type {
   Swap,
   SwapResult,
   Versioned,
-} from "../inbox/store.ts";
+} from "../inbox/contract/store.ts";
+import { decodeRecord } from "../inbox/record/codec.ts";
+import { LANES, type Lanes } from "../inbox/record/lane.ts";
+import { ServerClock } from "../inbox/server-clock.ts";
 import type { GivenLogger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import type { SetupWarning } from "../notices/setup-warnings.ts";

@@ -1,5 +1,5 @@
+import type { Swap, SwapResult, Versioned } from "../inbox/contract/store.ts";
 import { encodeRecord } from "../inbox/record/codec.ts";
-import type { Swap, SwapResult, Versioned } from "../inbox/store.ts";
 import type { Row } from "./client.ts";
 import type { Write } from "./event-changes.ts";
 import { fateOf } from "./failure.ts";

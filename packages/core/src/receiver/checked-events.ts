@@ -1,7 +1,7 @@
 import type { Flow } from "../flows/flow.ts";
-import type { BulkFilter, BulkOptions, BulkOutcome, Which } from "../inbox/bulk.ts";
-import type { EventQuery } from "../inbox/event-query.ts";
-import type { Events } from "../inbox/events.ts";
+import type { BulkFilter, BulkOptions, BulkOutcome, Which } from "../inbox/contract/bulk.ts";
+import type { EventQuery } from "../inbox/contract/event-query.ts";
+import type { Events } from "../inbox/contract/events.ts";
 import type { Decision, ReplayDecision } from "../inbox/record/life.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import { checkFlag, checkNames, type OptionNames } from "../protocol/check-names.ts";

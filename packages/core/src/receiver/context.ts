@@ -3,7 +3,7 @@ import type { EffectRun, Effects, RunEffects } from "../effects/effects.ts";
 import { effectsOff } from "../effects/errors.ts";
 import type { LooseMethods } from "../effects/run.ts";
 import type { HandlerContext } from "../handlers/handler.ts";
-import type { Lease } from "../inbox/inbox.ts";
+import type { Lease } from "../inbox/contract/inbox.ts";
 import type { LeaseData } from "../inbox/record/lease.ts";
 import type { Logger } from "../notices/logger.ts";
 import type { Cancellation } from "../time/cancellation.ts";

@@ -8,12 +8,12 @@ import { type FlowContext, type PaymentsFlow, paymentsFlow } from "../flows/paym
 import type { HandlerContext } from "../handlers/handler.ts";
 import { type Registration, registrationIn } from "../handlers/registration.ts";
 import { Registry } from "../handlers/registry.ts";
-import type { Events } from "../inbox/events.ts";
-import { withOwnErrors } from "../inbox/failures.ts";
-import type { Health, Inbox, Runner, Running, WorkReport } from "../inbox/inbox.ts";
+import type { Events } from "../inbox/contract/events.ts";
+import type { Health, Inbox, Runner, Running, WorkReport } from "../inbox/contract/inbox.ts";
 import { type LeaseView, type NamedLease, takeLease, viewLease } from "../inbox/named-lease.ts";
 import { isEventId, type RunReport, type StoredDelivery } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
+import { withOwnErrors } from "../inbox/watch/failures.ts";
 import { memoryInbox } from "../memory/index.ts";
 import { SPECIFIED_NAMES, serviceNames } from "../names/service-names.ts";
 import { Alerts } from "../notices/alerts.ts";

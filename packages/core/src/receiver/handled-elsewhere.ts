@@ -3,7 +3,7 @@
  * event ends without a call of its handlers, so that its copies are recognised once the other receiver is gone.
  */
 import type { Flow, NamedEvent } from "../flows/flow.ts";
-import type { Inbox, Lease, RunEnd, Runner } from "../inbox/inbox.ts";
+import type { Inbox, Lease, RunEnd, Runner } from "../inbox/contract/inbox.ts";
 import type { SlotState } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { type Ending, factsOf } from "../inbox/record/lease.ts";

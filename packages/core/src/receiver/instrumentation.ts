@@ -1,4 +1,4 @@
-import type { Health } from "../inbox/inbox.ts";
+import type { Health } from "../inbox/contract/inbox.ts";
 import type { AcceptOutcome } from "../inbox/record/event.ts";
 import { MAX_TRACE } from "../inbox/record/record.ts";
 import type { EventFacts, Happening } from "../notices/notice.ts";

@@ -1,6 +1,6 @@
 import type { Answered, Flow, Reading, Verification, Verified } from "../flows/flow.ts";
 import { resolverFailed } from "../flows/keyring.ts";
-import type { Inbox, Runner } from "../inbox/inbox.ts";
+import type { Inbox, Runner } from "../inbox/contract/inbox.ts";
 import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import { inboxError } from "../notices/notice.ts";

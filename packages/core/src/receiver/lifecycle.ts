@@ -13,7 +13,7 @@
  * call is refused with `ERR_CLOSING`.
  */
 
-import type { Running } from "../inbox/inbox.ts";
+import type { Running } from "../inbox/contract/inbox.ts";
 import type { Happening } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";

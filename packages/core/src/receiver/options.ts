@@ -1,7 +1,7 @@
 import type { Effects } from "../effects/effects.ts";
 import type { ConnectOptions } from "../flows/connect.ts";
 import type { PaymentsOptions } from "../flows/payments-options.ts";
-import type { Inbox } from "../inbox/inbox.ts";
+import type { Inbox } from "../inbox/contract/inbox.ts";
 import type { ServiceNames } from "../names/options.ts";
 import type { AlertOptions } from "../notices/alerts.ts";
 import type { LogLevel } from "../notices/log-lines.ts";

@@ -3,7 +3,7 @@ import { type Flow, type Verified, withFreshness } from "../flows/flow.ts";
 import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
 import { missingHandlers, missingTells } from "../handlers/missing-handlers.ts";
 import type { HandledEvent, Registered, Registry } from "../handlers/registry.ts";
-import type { Lease, RunEnd, Runner } from "../inbox/inbox.ts";
+import type { Lease, RunEnd, Runner } from "../inbox/contract/inbox.ts";
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
 import { type Ending, factsOf, type LeaseData, ON_HELD_PREFIX, type Step } from "../inbox/record/lease.ts";
 import { inboxError } from "../notices/notice.ts";

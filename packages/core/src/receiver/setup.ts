@@ -1,6 +1,6 @@
 import type { Flow, SetupWarning } from "../flows/flow.ts";
 import type { Registry } from "../handlers/registry.ts";
-import type { HandlerChange } from "../inbox/handler-sets.ts";
+import type { HandlerChange } from "../inbox/contract/handler-sets.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 
 /** The facts about a receiver's set-up when it starts. */

@@ -9,7 +9,7 @@ import {
   uncountedBackoffMs,
 } from "../handlers/handler.ts";
 import type { Registered } from "../handlers/registry.ts";
-import type { Lease } from "../inbox/inbox.ts";
+import type { Lease } from "../inbox/contract/inbox.ts";
 import { factsOf, type Step } from "../inbox/record/lease.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import type { Logger } from "../notices/logger.ts";

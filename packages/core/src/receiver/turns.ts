@@ -1,4 +1,4 @@
-import { FirstInFirstOut } from "../inbox/first-in-first-out.ts";
+import { FirstInFirstOut } from "../inbox/write/first-in-first-out.ts";
 import type { Environment } from "../time/environment.ts";
 
 /** For how long deliveries are begun in one turn of the event loop. */

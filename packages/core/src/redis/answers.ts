@@ -1,4 +1,4 @@
-import type { SwapResult } from "../inbox/store.ts";
+import type { SwapResult } from "../inbox/contract/store.ts";
 
 /** Errors with which Redis, or a node of a cluster, refuses a script before it has written anything. */
 const NOT_WRITTEN =

@@ -1,4 +1,4 @@
-import type { Counts } from "../inbox/store.ts";
+import type { Counts } from "../inbox/contract/store.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import { oldestDue } from "./due.ts";
 import type { Groups } from "./groups.ts";

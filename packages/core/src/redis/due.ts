@@ -1,5 +1,5 @@
+import type { DueRecord, DueRecords, Versioned } from "../inbox/contract/store.ts";
 import { type Lane, type Lanes, NONE } from "../inbox/record/lane.ts";
-import type { DueRecord, DueRecords, Versioned } from "../inbox/store.ts";
 import { dueKeys, type Group, type Groups } from "./groups.ts";
 import { TAKE_DUE } from "./scripts.ts";
 

@@ -1,10 +1,10 @@
-import type { EventFilter } from "../inbox/event-query.ts";
-import { matches } from "../inbox/listing.ts";
-import { notSearchable } from "../inbox/look.ts";
+import type { EventFilter } from "../inbox/contract/event-query.ts";
+import type { ListCursor, Listed, ListedEvent, ListOrder, Versioned } from "../inbox/contract/store.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { recordKeyOf } from "../inbox/record/event.ts";
 import { type EventLabels, indexOf } from "../inbox/record/index-of.ts";
-import type { ListCursor, Listed, ListedEvent, ListOrder, Versioned } from "../inbox/store.ts";
+import { matches } from "../inbox/search/listing.ts";
+import { notSearchable } from "../inbox/search/look.ts";
 import { HELD_REASONS, type HeldReason } from "../protocol/held-reasons.ts";
 import type { Groups } from "./groups.ts";
 import { MEMBERS } from "./scripts.ts";

@@ -1,4 +1,4 @@
-import type { KnownRecord } from "../inbox/store.ts";
+import type { KnownRecord } from "../inbox/contract/store.ts";
 import { byGroup, type Groups } from "./groups.ts";
 import { listOf, memberOf } from "./lists.ts";
 import { MISSING } from "./scripts.ts";

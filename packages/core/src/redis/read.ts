@@ -1,4 +1,4 @@
-import type { Versioned } from "../inbox/store.ts";
+import type { Versioned } from "../inbox/contract/store.ts";
 import { byGroup, type Groups } from "./groups.ts";
 import { READ } from "./scripts.ts";
 import type { Shards } from "./shards.ts";

@@ -1,4 +1,4 @@
-import type { Scanned, Versioned } from "../inbox/store.ts";
+import type { Scanned, Versioned } from "../inbox/contract/store.ts";
 import type { Group } from "./groups.ts";
 import { SCAN } from "./scripts.ts";
 import type { Shards } from "./shards.ts";

@@ -1,8 +1,6 @@
 import type { Redis } from "ioredis";
-import type { EventFilter } from "../inbox/event-query.ts";
-import type { Inbox } from "../inbox/inbox.ts";
-import { canaryKey } from "../inbox/record/canary.ts";
-import type { Lanes } from "../inbox/record/lane.ts";
+import type { EventFilter } from "../inbox/contract/event-query.ts";
+import type { Inbox } from "../inbox/contract/inbox.ts";
 import type {
   Counts,
   DueRecords,
@@ -15,7 +13,9 @@ import type {
   Swap,
   SwapResult,
   Versioned,
-} from "../inbox/store.ts";
+} from "../inbox/contract/store.ts";
+import { canaryKey } from "../inbox/record/canary.ts";
+import type { Lanes } from "../inbox/record/lane.ts";
 import type { GivenLogger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import { SetupWarnings } from "../notices/setup-warnings.ts";

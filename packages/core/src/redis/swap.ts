@@ -1,7 +1,7 @@
+import type { Swap, SwapResult } from "../inbox/contract/store.ts";
 import { isCanary } from "../inbox/record/canary.ts";
 import { encodeRecord } from "../inbox/record/codec.ts";
 import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
-import type { Swap, SwapResult } from "../inbox/store.ts";
 import { failureOf, isReply, noRoom } from "./answers.ts";
 import { byGroup, type Group, type Groups } from "./groups.ts";
 import { listOf, memberOf } from "./lists.ts";

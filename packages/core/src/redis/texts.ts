@@ -1,5 +1,5 @@
+import type { Versioned } from "../inbox/contract/store.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
-import type { Versioned } from "../inbox/store.ts";
 
 /** Separates a version from the record's text. No version contains it. */
 const BETWEEN = " ";

@@ -4,15 +4,15 @@
  * @module
  */
 
-import type { Seal } from "../inbox/seal.ts";
-import type { RecordStore } from "../inbox/store.ts";
+import type { Seal } from "../inbox/contract/seal.ts";
+import type { RecordStore } from "../inbox/contract/store.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { environmentOf } from "../time/environment.ts";
 import { Keyring, type SealKeysSource } from "./keys.ts";
 import { type ResealOptions, type ResealReport, resealRecords } from "./reseal.ts";
 import { SealedStore } from "./sealed-store.ts";
 
-export type { Seal } from "../inbox/seal.ts";
+export type { Seal } from "../inbox/contract/seal.ts";
 export type { SealKey, SealKeys, SealKeysSource } from "./keys.ts";
 export type { ResealOptions, ResealReport } from "./reseal.ts";
 

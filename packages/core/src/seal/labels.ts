@@ -1,5 +1,5 @@
 import { createHmac, type KeyObject } from "node:crypto";
-import type { EventFilter } from "../inbox/event-query.ts";
+import type { EventFilter } from "../inbox/contract/event-query.ts";
 import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
 
 /** An id and a reference are looked for in the same lists, so they are hashed alike. */

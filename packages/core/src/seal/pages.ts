@@ -1,4 +1,4 @@
-import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/store.ts";
+import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/contract/store.ts";
 
 /** One page of several lists together. An event that is in several of them comes once. */
 export function mergePages(pages: readonly Listed[], limit: number, first: ListOrder): Listed {

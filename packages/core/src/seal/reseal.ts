@@ -3,11 +3,12 @@
  * each record is written twice: without its labels, and then with the new ones. In between its text says that no list has it. So a
  * receiver that writes the record then adds the labels, and so does the next call, if this one is killed there.
  */
+
+import type { DueRecord, RecordStore, Swap, SwapResult } from "../inbox/contract/store.ts";
 import { isCanary } from "../inbox/record/canary.ts";
 import { isUnreadable, type SealedRecord, type SealedText, unlisted } from "../inbox/record/codec.ts";
 import { indexOf } from "../inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
-import type { DueRecord, RecordStore, Swap, SwapResult } from "../inbox/store.ts";
 import { checkFlag } from "../protocol/check-names.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";

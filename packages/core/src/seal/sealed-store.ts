@@ -1,5 +1,16 @@
-import type { EventFilter } from "../inbox/event-query.ts";
-import { matches } from "../inbox/listing.ts";
+import type { EventFilter } from "../inbox/contract/event-query.ts";
+import type {
+  DueRecords,
+  KnownRecord,
+  ListCursor,
+  Listed,
+  ListedEvent,
+  ListOrder,
+  RecordStore,
+  Swap,
+  SwapResult,
+  Versioned,
+} from "../inbox/contract/store.ts";
 import { isCanary } from "../inbox/record/canary.ts";
 import {
   damagedSeal,
@@ -14,18 +25,7 @@ import { recordKeyOf } from "../inbox/record/event.ts";
 import { indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
-import type {
-  DueRecords,
-  KnownRecord,
-  ListCursor,
-  Listed,
-  ListedEvent,
-  ListOrder,
-  RecordStore,
-  Swap,
-  SwapResult,
-  Versioned,
-} from "../inbox/store.ts";
+import { matches } from "../inbox/search/listing.ts";
 import type { Happening } from "../notices/notice.ts";
 import type { Environment } from "../time/environment.ts";
 import { openText, sealText } from "./cipher.ts";

@@ -1,7 +1,7 @@
-import type { EventFilter } from "../inbox/event-query.ts";
+import type { EventFilter } from "../inbox/contract/event-query.ts";
+import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/contract/store.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
 import type { EventSummary } from "../inbox/record/index-of.ts";
-import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/store.ts";
 import type { SqliteDatabase } from "./handle.ts";
 
 /** How many events one page looks at, even if few of them match the filter. */

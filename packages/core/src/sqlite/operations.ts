@@ -3,9 +3,9 @@
  * decides what is one transaction.
  */
 
+import type { Counts, DueRecords, Scanned, Swap, SwapResult, Versioned } from "../inbox/contract/store.ts";
 import { decodeRecord, encodeRecord } from "../inbox/record/codec.ts";
 import { LANES, type Lanes } from "../inbox/record/lane.ts";
-import type { Counts, DueRecords, Scanned, Swap, SwapResult, Versioned } from "../inbox/store.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { RecordRow, Tables } from "./tables.ts";
 

@@ -1,7 +1,6 @@
 import { existsSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
-import type { EventFilter } from "../inbox/event-query.ts";
-import type { Lanes } from "../inbox/record/lane.ts";
+import type { EventFilter } from "../inbox/contract/event-query.ts";
 import type {
   Counts,
   DueRecords,
@@ -14,7 +13,8 @@ import type {
   Swap,
   SwapResult,
   Versioned,
-} from "../inbox/store.ts";
+} from "../inbox/contract/store.ts";
+import type { Lanes } from "../inbox/record/lane.ts";
 import type { Loss } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";

@@ -1,6 +1,6 @@
+import type { KnownRecord, Swap } from "../inbox/contract/store.ts";
 import type { EventLabels } from "../inbox/record/index-of.ts";
 import { LANES, type Lane } from "../inbox/record/lane.ts";
-import type { KnownRecord, Swap } from "../inbox/store.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { SqliteDatabase, SqliteStatement } from "./handle.ts";
 

@@ -1,10 +1,10 @@
 import type { Effects } from "../effects/effects.ts";
 import type { HandlerContext } from "../handlers/handler.ts";
+import { eachEvent } from "../inbox/contract/events.ts";
+import type { RecordStore, Versioned } from "../inbox/contract/store.ts";
 import { createInbox } from "../inbox/engine.ts";
-import { eachEvent } from "../inbox/events.ts";
 import { recordKeyOf } from "../inbox/record/event.ts";
 import type { StoredEvent } from "../inbox/record/life.ts";
-import type { RecordStore, Versioned } from "../inbox/store.ts";
 import { memoryStore } from "../memory/store.ts";
 import type { Logger } from "../notices/logger.ts";
 import type { Notice } from "../notices/notice.ts";

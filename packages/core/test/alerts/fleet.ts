@@ -14,7 +14,7 @@ import {
 } from "@payhooks/core/testing";
 import { expect, onTestFinished } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
-import type { RecordStore } from "../../src/inbox/store.ts";
+import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { type MemoryStore, memoryStore } from "../../src/memory/store.ts";
 import { settle, steppedClock } from "../../src/testing/clock.ts";
 

@@ -1,6 +1,6 @@
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { Acts } from "../../src/inbox/acts.ts";
+import { Acts } from "../../src/inbox/write/acts.ts";
 
 function setUp() {
   const clock = fakeClock();

@@ -1,9 +1,9 @@
 import { fakeClock } from "@payhooks/core/testing";
 import { expect, it } from "vitest";
+import type { Runner } from "../../src/inbox/contract/inbox.ts";
+import type { RecordStore, Versioned } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Runner } from "../../src/inbox/inbox.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
-import type { RecordStore, Versioned } from "../../src/inbox/store.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { Happening } from "../../src/notices/notice.ts";
 import { environmentOf } from "../../src/time/environment.ts";

@@ -1,11 +1,11 @@
 import { isPayhooksError } from "@payhooks/core";
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import type { RecordStore, SwapResult } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
 import { isCanary } from "../../src/inbox/record/canary.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
-import { Records } from "../../src/inbox/records.ts";
-import type { RecordStore, SwapResult } from "../../src/inbox/store.ts";
+import { Records } from "../../src/inbox/write/records.ts";
 import { type MemoryStore, memoryStore } from "../../src/memory/store.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { verifiedEvent } from "../verified-event.ts";

@@ -1,9 +1,9 @@
 /** Tests which events wait in the patient lane. */
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { Crowds, type Likeness } from "../../src/inbox/crowds.ts";
-import { Places } from "../../src/inbox/places.ts";
 import type { Lane } from "../../src/inbox/record/lane.ts";
+import { Crowds, type Likeness } from "../../src/inbox/run/crowds.ts";
+import { Places } from "../../src/inbox/run/places.ts";
 
 const PLACES = 16;
 

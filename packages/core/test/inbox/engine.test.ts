@@ -1,11 +1,11 @@
 import { PayhooksError } from "@payhooks/core";
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import type { Lease, Runner } from "../../src/inbox/contract/inbox.ts";
+import type { RecordStore, Swap } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Lease, Runner } from "../../src/inbox/inbox.ts";
 import type { Ending } from "../../src/inbox/record/lease.ts";
-import { Records } from "../../src/inbox/records.ts";
-import type { RecordStore, Swap } from "../../src/inbox/store.ts";
+import { Records } from "../../src/inbox/write/records.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { Happening } from "../../src/notices/notice.ts";

@@ -1,9 +1,9 @@
 import { fakeClock } from "@payhooks/core/testing";
 import { expect, it } from "vitest";
+import type { Inbox, Lease, Runner } from "../../src/inbox/contract/inbox.ts";
+import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Inbox, Lease, Runner } from "../../src/inbox/inbox.ts";
 import type { Ending } from "../../src/inbox/record/lease.ts";
-import type { RecordStore } from "../../src/inbox/store.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { Happening } from "../../src/notices/notice.ts";
 import { settle } from "../../src/testing/clock.ts";

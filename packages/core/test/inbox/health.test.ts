@@ -1,9 +1,9 @@
 /** Tests what a question about health costs, and its answer while an inbox closes. */
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
+import type { Runner } from "../../src/inbox/contract/inbox.ts";
+import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Runner } from "../../src/inbox/inbox.ts";
-import type { RecordStore } from "../../src/inbox/store.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { Loss } from "../../src/notices/notice.ts";
 import { sqliteInbox, sqliteStore } from "../../src/sqlite/index.ts";

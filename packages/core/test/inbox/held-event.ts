@@ -1,4 +1,4 @@
-import type { Inbox } from "../../src/inbox/inbox.ts";
+import type { Inbox } from "../../src/inbox/contract/inbox.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
 /** Puts an event into an inbox that its handlers reject, and tells its id. */

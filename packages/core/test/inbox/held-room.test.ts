@@ -1,8 +1,8 @@
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import type { Inbox } from "../../src/inbox/contract/inbox.ts";
+import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Inbox } from "../../src/inbox/inbox.ts";
-import type { RecordStore } from "../../src/inbox/store.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import { environmentOf } from "../../src/time/environment.ts";

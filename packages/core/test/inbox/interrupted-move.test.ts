@@ -6,6 +6,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { removeFolder } from "../../../../test/support/remove-folder.ts";
+import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { moveRecords } from "../../src/inbox/move.ts";
 import { copyRecord, encodeRecord, isUnreadable } from "../../src/inbox/record/codec.ts";
 import { replay, retryNow } from "../../src/inbox/record/decisions.ts";
@@ -15,7 +16,6 @@ import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
 import { closeClaim } from "../../src/inbox/record/reference-claim.ts";
 import { nextSlot } from "../../src/inbox/record/schedule.ts";
 import { leaveSubject, takeSubject } from "../../src/inbox/record/subject.ts";
-import type { RecordStore } from "../../src/inbox/store.ts";
 import { aesGcm } from "../../src/seal/index.ts";
 import { sqliteStore } from "../../src/sqlite/index.ts";
 import {

@@ -1,7 +1,7 @@
 /** The begun runs of both lanes, in the order in which they get places. */
 import { describe, expect, it } from "vitest";
-import { LaneQueues } from "../../src/inbox/lane-queues.ts";
 import type { Lane } from "../../src/inbox/record/lane.ts";
+import { LaneQueues } from "../../src/inbox/run/lane-queues.ts";
 
 interface Entry {
   readonly lane: Lane;

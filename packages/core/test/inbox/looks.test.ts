@@ -1,9 +1,9 @@
 /** Tests what looks for due events cost a fleet: how many find nothing, and which process looks when an event falls due. */
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import type { Inbox, Runner } from "../../src/inbox/contract/inbox.ts";
+import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Inbox, Runner } from "../../src/inbox/inbox.ts";
-import type { RecordStore } from "../../src/inbox/store.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import { verifiedEvent } from "../verified-event.ts";
 

@@ -2,8 +2,8 @@ import { createReceiver, memoryInbox } from "@payhooks/core";
 import { callbackFields, createTestKeys, fakeClock, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
-import { Places } from "../../src/inbox/places.ts";
 import type { Lane } from "../../src/inbox/record/lane.ts";
+import { Places } from "../../src/inbox/run/places.ts";
 import { settle } from "../../src/testing/clock.ts";
 import { deliveryOf } from "../receiving.ts";
 

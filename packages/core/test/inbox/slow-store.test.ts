@@ -1,9 +1,9 @@
 /** A store that takes a great part of a lease for each of its answers. */
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import type { Runner } from "../../src/inbox/contract/inbox.ts";
+import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Runner } from "../../src/inbox/inbox.ts";
-import type { RecordStore } from "../../src/inbox/store.ts";
 import { type MemoryStore, memoryStore } from "../../src/memory/store.ts";
 import type { Happening } from "../../src/notices/notice.ts";
 import { sleep } from "../../src/time/clock.ts";

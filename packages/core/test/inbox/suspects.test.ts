@@ -1,10 +1,10 @@
 /** Events during which their process has died run in groups that get smaller. */
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import type { Inbox, Runner } from "../../src/inbox/contract/inbox.ts";
+import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Inbox, Runner } from "../../src/inbox/inbox.ts";
-import type { RecordStore } from "../../src/inbox/store.ts";
-import { Suspects, widthOf } from "../../src/inbox/suspects.ts";
+import { Suspects, widthOf } from "../../src/inbox/run/suspects.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import { sleep } from "../../src/time/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";

@@ -1,6 +1,6 @@
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import type { Lease, Runner } from "../../src/inbox/inbox.ts";
+import type { Lease, Runner } from "../../src/inbox/contract/inbox.ts";
 import type { Ending } from "../../src/inbox/record/lease.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
 import { verifiedEvent } from "../verified-event.ts";

@@ -1,10 +1,10 @@
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import type { EventFilter } from "../../src/inbox/event-query.ts";
+import type { EventFilter } from "../../src/inbox/contract/event-query.ts";
+import type { SwapResult } from "../../src/inbox/contract/store.ts";
 import { canaryKey, endedCanary, newCanary } from "../../src/inbox/record/canary.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
-import type { SwapResult } from "../../src/inbox/store.ts";
 import { type MemoryStore, type MemoryStoreOptions, memoryStore } from "../../src/memory/store.ts";
 import {
   accepted,

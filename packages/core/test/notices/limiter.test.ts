@@ -3,8 +3,8 @@ import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox
 import { createTestKeys, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
-import { Acts } from "../../src/inbox/acts.ts";
-import { Dispatcher } from "../../src/inbox/dispatcher.ts";
+import { Dispatcher } from "../../src/inbox/run/dispatcher.ts";
+import { Acts } from "../../src/inbox/write/acts.ts";
 import { Limiter } from "../../src/notices/limiter.ts";
 
 function setUp() {

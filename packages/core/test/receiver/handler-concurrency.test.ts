@@ -9,8 +9,8 @@ import {
 } from "@payhooks/core/testing";
 import { expect, it } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
+import type { Inbox } from "../../src/inbox/contract/inbox.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Inbox } from "../../src/inbox/inbox.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import { settle } from "../../src/testing/clock.ts";
 import { deliveryOf } from "../receiving.ts";

@@ -2,8 +2,8 @@
 import { createReceiver, type Notice } from "@payhooks/core";
 import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { RecordStore } from "../../src/inbox/store.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import { type Environment, environmentOf } from "../../src/time/environment.ts";
 

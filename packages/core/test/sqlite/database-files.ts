@@ -4,7 +4,7 @@ import { join } from "node:path";
 import Database from "libsql";
 import { onTestFinished } from "vitest";
 import { removeFolder } from "../../../../test/support/remove-folder.ts";
-import type { RecordStore, Swap, SwapResult } from "../../src/inbox/store.ts";
+import type { RecordStore, Swap, SwapResult } from "../../src/inbox/contract/store.ts";
 import type { SqliteHandle } from "../../src/sqlite/handle.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
 import { accepted, keyOf } from "../../src/testing/store/records.ts";

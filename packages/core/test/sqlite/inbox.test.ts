@@ -2,7 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { Inbox, Runner } from "../../src/inbox/inbox.ts";
+import type { Inbox, Runner } from "../../src/inbox/contract/inbox.ts";
 import { sqliteInbox } from "../../src/sqlite/index.ts";
 import { verifiedEvent } from "../verified-event.ts";
 import { newFile, openFile, watched } from "./database-files.ts";

@@ -1,7 +1,7 @@
 /** A file that another program writes into while it is open, and what SQLite writes there itself. */
 import { readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { RecordStore } from "../../src/inbox/store.ts";
+import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { fates, newFile, openFile, waiting } from "./database-files.ts";

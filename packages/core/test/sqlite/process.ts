@@ -1,12 +1,12 @@
 /** One of several processes on one file: writes what all of them write, and runs what it can take. */
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { DueRecord, Swap, SwapResult } from "../../src/inbox/contract/store.ts";
 import { accept } from "../../src/inbox/record/accept.ts";
 import { copyRecord } from "../../src/inbox/record/codec.ts";
 import { indexOf } from "../../src/inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
 import { beginNext, finish } from "../../src/inbox/record/run.ts";
-import type { DueRecord, Swap, SwapResult } from "../../src/inbox/store.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { RecordStore, Swap } from "../../src/inbox/store.ts";
+import type { RecordStore, Swap } from "../../src/inbox/contract/store.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { sendCanary } from "../../src/testing/store/canaries.ts";

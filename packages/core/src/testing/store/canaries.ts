@@ -1,6 +1,7 @@
 /** Canaries, as the engine sends them. */
+
+import type { RecordStore } from "../../inbox/contract/store.ts";
 import { canaryKey, endedCanary, newCanary } from "../../inbox/record/canary.ts";
-import type { RecordStore } from "../../inbox/store.ts";
 import { token } from "./records.ts";
 import { swapOf, type Written } from "./writes.ts";
 

@@ -1,9 +1,9 @@
 /** Cases about the index of what is due, by which processes find their work. */
 import assert from "node:assert/strict";
+import type { RecordStore } from "../../inbox/contract/store.ts";
 import { indexOf } from "../../inbox/record/index-of.ts";
 import type { Lane, Lanes } from "../../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
-import type { RecordStore } from "../../inbox/store.ts";
 import type { StoreCase } from "./fixture.ts";
 import { accepted, begun, decided, ended, HOUR_MS, keyOf, SHORT_MS } from "./records.ts";
 import { countsOf, expectCounts, expectSame, put, putAll, swapOf, takeDue } from "./writes.ts";

@@ -1,5 +1,5 @@
 /** The parts that the contract of stores needs of a store under test. */
-import type { RecordStore } from "../../inbox/store.ts";
+import type { RecordStore } from "../../inbox/contract/store.ts";
 
 /** Fresh data for one test, with the stores of any number of processes. */
 export interface StoreFixture {

@@ -1,8 +1,8 @@
 /** Cases about lists of events, and about how many there are. */
 import assert from "node:assert/strict";
-import type { EventFilter } from "../../inbox/event-query.ts";
+import type { EventFilter } from "../../inbox/contract/event-query.ts";
+import type { ListCursor, Listed, ListOrder, RecordStore } from "../../inbox/contract/store.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
-import type { ListCursor, Listed, ListOrder, RecordStore } from "../../inbox/store.ts";
 import type { StoreCase } from "./fixture.ts";
 import {
   accepted,

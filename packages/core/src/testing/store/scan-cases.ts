@@ -1,7 +1,7 @@
 /** Cases about scans, which find every record. */
 import assert from "node:assert/strict";
+import type { DueRecord, RecordStore, Scanned } from "../../inbox/contract/store.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
-import type { DueRecord, RecordStore, Scanned } from "../../inbox/store.ts";
 import type { StoreCase } from "./fixture.ts";
 import { accepted, begun, ended, HOUR_MS, keyOf, referenceRecord, SHORT_MS } from "./records.ts";
 import { expectSame, put, putAll } from "./writes.ts";

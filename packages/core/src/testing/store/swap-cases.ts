@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import type { Swap } from "../../inbox/contract/store.ts";
 import { label } from "../../inbox/record/label.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
-import type { Swap } from "../../inbox/store.ts";
 import type { StoreCase } from "./fixture.ts";
 import { accepted, begun, DAY_MS, decided, ended, keyOf, referenceRecord, SHORT_MS } from "./records.ts";
 import {

@@ -1,9 +1,16 @@
 /** Writes to a store under test, and checks of its answers. */
 import assert from "node:assert/strict";
+import type {
+  Counts,
+  DueRecords,
+  RecordStore,
+  Swap,
+  SwapResult,
+  Versioned,
+} from "../../inbox/contract/store.ts";
 import { encodeRecord, isUnreadable } from "../../inbox/record/codec.ts";
 import { indexOf } from "../../inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
-import type { Counts, DueRecords, RecordStore, Swap, SwapResult, Versioned } from "../../inbox/store.ts";
 import { token } from "./records.ts";
 
 /** A record that was written, as its writer knows it. */

@@ -1,0 +1,172 @@
+import { PayhooksError } from "../../protocol/errors.ts";
+import { accept, claimAtAcceptance } from "../record/accept.ts";
+import type { Accepted, AcceptOutcome, SlotState, VerifiedEvent } from "../record/event.ts";
+import type { Lane } from "../record/lane.ts";
+import type { IdempotencyRecord } from "../record/record.ts";
+import {
+  claimsToProlong,
+  dropClaim,
+  finishedClaims,
+  noteClaim,
+  type ReferenceClaim,
+  serves,
+} from "../record/reference-claim.ts";
+import type { Run } from "../run/run.ts";
+import type { Holder } from "../write/claims.ts";
+import type { StepResult } from "../write/records.ts";
+
+/** A fact that accepting an event may depend on, and that has to be asked for separately. */
+export type Need = { readonly claims: readonly ReferenceClaim[] } | "held";
+
+/** A claim that was asked for, and who has it. */
+export interface KnownClaim extends Holder {
+  readonly asked: ReferenceClaim;
+}
+
+/** The facts that were asked for so far for one event. */
+export interface Known {
+  /** The claims that were asked for, by their keys. */
+  readonly claims: ReadonlyMap<string, KnownClaim>;
+  /** There is room for one more held event of the tenant. False as long as nobody has asked. */
+  readonly mayBeHeld: boolean;
+}
+
+/** How to accept an event. */
+export interface AcceptPlan {
+  readonly event: VerifiedEvent;
+  readonly delayMs: number;
+  /** The lane in which the event waits, if it is new. */
+  readonly lane: Lane;
+  /** The kept text of an instrumentation; null if it has none. */
+  readonly trace: string | null;
+  readonly maxHeld: number;
+  /** The store may have forgotten events that were signed before this time. */
+  forgottenBefore(): number;
+  readonly known: Known;
+  /** The run that the same write begins, if there is something to run. Null: none. */
+  readonly run: Run | null;
+  /**
+   * The event to run. `next`: the event of the record that is due first. `this`: the event itself, even if it was accepted
+   * before.
+   */
+  readonly runs: "next" | "this";
+}
+
+/** The result for an event, or the fact that is still needed to decide. */
+export type AcceptAnswer =
+  | { readonly kind: "needs"; readonly need: Need }
+  | {
+      readonly kind: "accepted";
+      readonly accepted: Accepted;
+      /** The event's state now; null if there is no such event. */
+      readonly state: SlotState | null;
+    };
+
+/** A step throws this if it needs to know whether one more event may be held. */
+const NEEDS_HELD: unique symbol = Symbol("needs held");
+
+/**
+ * The step that accepts an event. It may be computed again after its write was made: a run that the write began is still in the
+ * record then, and an event without one is its own copy.
+ */
+export function acceptStep(
+  plan: AcceptPlan,
+): (record: IdempotencyRecord | null, now: number) => StepResult<AcceptAnswer> {
+  const { event, known, run } = plan;
+  let made: AcceptAnswer | null = null;
+  const isUnknown = (wanted: ReferenceClaim): boolean => {
+    const claim = known.claims.get(wanted.key);
+    return claim === undefined || (claim.owner === event.key && !serves(claim.asked, claim.token, wanted));
+  };
+  return (record, now) => {
+    if (made !== null && run?.isBegunIn(record) === true) return { answer: made, record: null };
+    if (record === null && mayBeForgotten(plan)) return { answer: expired(plan), record: null };
+    if (record === null) checkClock(event, now);
+    const own = claimAtAcceptance(record, event, now);
+    const holder = own === null ? null : known.claims.get(own.key);
+    if (own !== null && holder === undefined) return needs({ claims: [own] });
+    const before = record === null ? null : finishedClaims(record);
+    let step: ReturnType<typeof accept>;
+    try {
+      step = accept(record, event, {
+        now,
+        delayMs: plan.delayMs,
+        lane: plan.lane,
+        trace: plan.trace,
+        referenceReused: holder != null && holder.owner !== event.key,
+        admit: (outcome) => admit(outcome, plan),
+      });
+    } catch (error) {
+      if (error === NEEDS_HELD) return needs("held");
+      throw error;
+    }
+    const { accepted, slot } = step;
+    const changed = step.record ?? record;
+    const missing = changed === null ? [] : claimsToProlong(before, changed, event).filter(isUnknown);
+    if (missing.length > 0) return needs({ claims: missing });
+    const isNoted = changed !== null && noteClaims(changed, plan);
+    const begins = run?.begin(changed, plan.runs === "this" ? slot : "next", now).kind === "leased";
+    const state = changed?.slots[slot]?.state ?? null;
+    made = { kind: "accepted", accepted: begins ? { ...accepted, begun: true } : accepted, state };
+    return {
+      answer: made,
+      record: begins || isNoted ? changed : step.record,
+      begins,
+      announce: !begins && leavesWork(accepted) && plan.delayMs === 0,
+    };
+  };
+}
+
+function needs(need: Need): StepResult<AcceptAnswer> {
+  return { answer: { kind: "needs", need }, record: null };
+}
+
+/** Notes in the record the claims that it has, and takes out those that somebody else has. False if nothing has changed. */
+function noteClaims(record: IdempotencyRecord, { event, known }: AcceptPlan): boolean {
+  let isChanged = false;
+  for (const [key, { owner, token }] of known.claims) {
+    const hasChanged = owner === event.key ? noteClaim(record, key, token) : dropClaim(record, key);
+    isChanged ||= hasChanged;
+  }
+  return isChanged;
+}
+
+/** True if something of the event is left to run: the event itself, or its onHeld handlers. */
+export function leavesWork({ outcome }: Accepted): boolean {
+  return outcome === "new" || outcome === "progress" || outcome === "held";
+}
+
+function mayBeForgotten({ event, forgottenBefore }: AcceptPlan): boolean {
+  return event.signedAt !== null && event.signedAt <= forgottenBefore() && event.evenIfExpired !== true;
+}
+
+/**
+ * The receiver's clock says that the event was signed within the window. If the store's clock says that the event's record would
+ * have expired, one of the two is wrong. The record may be there, and only look expired.
+ */
+function checkClock({ signedAt, retentionMs, fresh, evenIfExpired }: VerifiedEvent, now: number): void {
+  if (!fresh || signedAt === null || evenIfExpired === true || now - signedAt < retentionMs) return;
+  throw new PayhooksError(
+    "ERR_INBOX_UNAVAILABLE",
+    "By the clock of the inbox's store, the event was signed so long ago that its record would have expired. Nothing was written.",
+    { fix: "Is the clock of the store ahead, or that of this machine behind? Set both by a time service." },
+  );
+}
+
+function expired({ event, forgottenBefore }: AcceptPlan): AcceptAnswer {
+  const accepted: Accepted = {
+    outcome: "expired",
+    eventId: event.key + event.slot,
+    reason: null,
+    detail: null,
+    previousAmount: null,
+    begun: false,
+    overtaken: [],
+    signedBefore: forgottenBefore(),
+  };
+  return { kind: "accepted", accepted, state: null };
+}
+
+function admit(outcome: AcceptOutcome, { known, maxHeld }: AcceptPlan): void {
+  if (outcome === "held" && maxHeld !== Number.POSITIVE_INFINITY && !known.mayBeHeld) throw NEEDS_HELD;
+}

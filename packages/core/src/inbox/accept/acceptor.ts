@@ -1,0 +1,202 @@
+import { isPayhooksError } from "../../protocol/errors.ts";
+import { emptyContext } from "../../time/async-context.ts";
+import type { AcceptOptions, Runner } from "../contract/inbox.ts";
+import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
+import type { Lane } from "../record/lane.ts";
+import type { Run } from "../run/run.ts";
+import type { Runs } from "../run/runs.ts";
+import type { InboxParts } from "../write/parts.ts";
+import type { Changed } from "../write/records.ts";
+import { type AcceptAnswer, acceptStep, type Known, leavesWork, type Need } from "./accepting.ts";
+import { HeldRoom } from "./held-room.ts";
+
+const DEFAULT_DEADLINE_MS = 2_000;
+const NOTHING_KNOWN: Known = { claims: new Map(), mayBeHeld: false };
+
+/** The part of the inbox that runs events, as the acceptor sees it. */
+export interface BackgroundRuns {
+  /**
+   * Null if accepting an event of this lane must not begin a run: this process runs no events, it is paused, or other events have
+   * waited longer.
+   */
+  runner(lane: Lane): Runner | null;
+  /** An accepted event was not begun. It falls due in `inMs` milliseconds. */
+  added(inMs: number, lane: Lane): void;
+}
+
+/** How to accept an event, and where it waits if it is new. */
+type LaneOptions = AcceptOptions & { readonly lane: Lane };
+
+/** Is told why the store did not answer, or did not take the event. */
+type OnFailure = (cause: unknown) => void;
+
+/** Accepts events, and begins them in the same write where there is room. */
+export class Acceptor {
+  readonly #parts: InboxParts;
+  readonly #runs: Runs;
+  readonly #background: BackgroundRuns;
+  readonly #heldRoom: HeldRoom;
+  #underWay = 0;
+  #whenAtRest: (() => void)[] = [];
+
+  constructor(parts: InboxParts, runs: Runs, background: BackgroundRuns) {
+    this.#parts = parts;
+    this.#runs = runs;
+    this.#background = background;
+    this.#heldRoom = new HeldRoom(parts);
+  }
+
+  async accept(event: VerifiedEvent, options: AcceptOptions): Promise<Accepted> {
+    this.#underWay++;
+    const { crowds } = this.#runs;
+    const lane = crowds.laneOf(event);
+    const waitsNoMore = crowds.waits(event);
+    let isToRun = false;
+    try {
+      const accepted = await this.#accept(event, { ...options, lane });
+      isToRun = leavesWork(accepted);
+      return accepted;
+    } finally {
+      if (!isToRun) waitsNoMore();
+      this.#underWay--;
+      if (this.#underWay === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
+    }
+  }
+
+  /** Resolves once no event is being accepted. */
+  atRest(): Promise<void> {
+    if (this.#underWay === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenAtRest.push(resolve));
+  }
+
+  /** A person has decided about an entry. */
+  heldChanged(): void {
+    this.#heldRoom.changed();
+  }
+
+  /** Applies the table of deduplication. In rare cases a fact is missing. It is then looked up, and the event is tried again. */
+  async #accept(event: VerifiedEvent, options: LaneOptions): Promise<Accepted> {
+    const { acts } = this.#parts;
+    const onFailure: OnFailure = (cause) => {
+      acts.failed("accept", cause);
+      options.onFailure?.(cause);
+    };
+    for (let known = NOTHING_KNOWN; ; ) {
+      const run = this.#reserve(event.key, options);
+      let changed: Changed<AcceptAnswer> | null = null;
+      try {
+        changed = await this.#write(event, options, known, run, onFailure);
+      } catch (error) {
+        // A store without room refuses every event. Any other refusal is about this one.
+        if (isFull(error)) acts.failed("accept", error);
+        throw error;
+      } finally {
+        if (run !== null && !isBegun(changed?.answer)) this.#runs.giveBack(run);
+      }
+      const { answer, version } = changed;
+      if (answer.kind === "accepted") {
+        const begun = isBegun(answer) ? run : null;
+        return this.#accepted(event, options, answer, begun, { known, version }, onFailure);
+      }
+      known = await this.#findOut(answer.need, event, options, known, onFailure);
+    }
+  }
+
+  /** A run that may begin in the write that accepts the event. */
+  #reserve(key: string, { handle, context, lane }: LaneOptions): Run | null {
+    const runs = this.#runs;
+    const runner = handle ?? this.#background.runner(lane);
+    if (runner === null || runs.has(key) || (handle === undefined && !runs.mayBegin(lane))) return null;
+    return runs.reserve(key, {
+      runner,
+      lane,
+      context: context ?? emptyContext,
+      inBackground: handle === undefined,
+      force: handle === undefined ? null : "asked",
+    });
+  }
+
+  #write(
+    event: VerifiedEvent,
+    { deadlineMs = DEFAULT_DEADLINE_MS, delayMs = 0, lane, handle, trace = null, ...options }: LaneOptions,
+    known: Known,
+    run: Run | null,
+    onFailure: OnFailure,
+  ): Promise<Changed<AcceptAnswer>> {
+    const { records, store } = this.#parts;
+    const { key, delivery } = event;
+    const step = acceptStep({
+      event,
+      delayMs,
+      lane,
+      trace,
+      maxHeld: options.maxHeld ?? Number.POSITIVE_INFINITY,
+      forgottenBefore: () => store.forgottenBefore?.(delivery.tenant) ?? Number.NEGATIVE_INFINITY,
+      known,
+      run,
+      runs: handle === undefined ? "next" : "this",
+    });
+    // Most events are new, so the first guess is that there is no record.
+    const guess = run === null && this.#runs.has(key) ? undefined : null;
+    return records.change({ key, deadlineMs, onFailure, guess, step });
+  }
+
+  /** Starts the run that was begun, and answers. If the store has replicas to wait for, they have the event before that. */
+  async #accepted(
+    event: VerifiedEvent,
+    { handle, delayMs = 0, lane }: LaneOptions,
+    { accepted, state }: Extract<AcceptAnswer, { kind: "accepted" }>,
+    run: Run | null,
+    { known, version }: { readonly known: Known; readonly version: string | null },
+    onFailure: OnFailure,
+  ): Promise<Accepted> {
+    if (accepted.outcome === "held" && known.mayBeHeld) this.#heldRoom.added(event.delivery.tenant);
+    try {
+      if (version !== null) await this.#parts.store.settled?.([{ key: event.key, version }]);
+    } catch (error) {
+      onFailure(error);
+      throw error;
+    } finally {
+      if (run !== null) this.#start(run, accepted);
+      else if (leavesWork(accepted)) this.#background.added(delayMs, lane);
+    }
+    if (leavesWork(accepted)) this.#parts.acts.passed("accept");
+    return handle === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };
+  }
+
+  /** The run may be one of an event that another request accepted. Its handlers are called in no request's context then. */
+  #start(run: Run, accepted: Accepted): void {
+    if (!leavesWork(accepted) || run.data.eventId !== accepted.eventId) run.context = emptyContext;
+    this.#runs.start(run);
+  }
+
+  async #findOut(
+    need: Need,
+    { delivery }: VerifiedEvent,
+    { maxHeld = Number.POSITIVE_INFINITY }: AcceptOptions,
+    known: Known,
+    onFailure: OnFailure,
+  ): Promise<Known> {
+    if (need === "held") {
+      await this.#heldRoom.check(delivery.tenant, maxHeld);
+      return { ...known, mayBeHeld: true };
+    }
+    const claims = new Map(known.claims);
+    for (const asked of need.claims) {
+      claims.set(asked.key, { asked, ...(await this.#parts.claims.take(asked, onFailure)) });
+    }
+    return { ...known, claims };
+  }
+}
+
+function isBegun(answer: AcceptAnswer | undefined): boolean {
+  return answer?.kind === "accepted" && answer.accepted.begun;
+}
+
+async function reportOf(run: Run | null, state: RunReport["state"]): Promise<RunReport> {
+  return run === null ? { state, ran: false } : (await run.ended).report;
+}
+
+function isFull(error: unknown): boolean {
+  return isPayhooksError(error) && error.code === "ERR_INBOX_FULL";
+}

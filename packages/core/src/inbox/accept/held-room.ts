@@ -1,0 +1,116 @@
+import { PayhooksError } from "../../protocol/errors.ts";
+import type { Stopwatch } from "../../time/clock.ts";
+import type { ListCursor } from "../contract/store.ts";
+import { isUnreadable } from "../record/codec.ts";
+import { label } from "../record/label.ts";
+import type { InboxParts } from "../write/parts.ts";
+import { mayHaveOneMore } from "./shares.ts";
+
+/** The store is asked how many events are held at most this often, and at most this often whose they are. */
+const COUNTED_FOR_MS = 1_000;
+const LOOKED_FOR_MS = 10_000;
+/** How many held events are read at once to see whose they are. */
+const PAGE = 1_000;
+
+/** The owners of held events. */
+interface Owners {
+  /** How many events were held when the store was asked, and how many this process has held since. */
+  held: number;
+  readonly byTenant: Map<string, number>;
+  readonly since: Stopwatch;
+  /** Resolves once `byTenant` has all of them. */
+  readonly known: Promise<void>;
+}
+
+/**
+ * The room for held events (`limits.maxHeld`). No store counts them by tenant, since that would cost each an index. They are read and
+ * counted here, but only once half of the room is taken: below that, every tenant leaves more free than it can have.
+ */
+export class HeldRoom {
+  readonly #parts: InboxParts;
+  #counted: { held: number; readonly since: Stopwatch } | null = null;
+  #owners: Owners | null = null;
+
+  constructor(parts: InboxParts) {
+    this.#parts = parts;
+  }
+
+  /** Rejects with `ERR_HELD_FULL` if no further event of this tenant may be held at its acceptance. */
+  async check(tenant: string, maxHeld: number): Promise<void> {
+    const held = await this.#count();
+    const free = maxHeld - held;
+    if (free <= 0) {
+      throw new PayhooksError("ERR_HELD_FULL", `${held} events are held, which is the limit.`, {
+        fix: 'Look at receiver.events.list({ state: "held" }), replay or discard entries, or raise limits.maxHeld.',
+      });
+    }
+    if (mayHaveOneMore(tenant, held, free)) return;
+    const owners = await this.#ownersOf(held);
+    // The tenants of the others that were held in the meantime are not known. They count for every tenant.
+    const own = (owners.byTenant.get(label(tenant)) ?? 0) + Math.max(0, held - owners.held);
+    if (mayHaveOneMore(tenant, own, free)) return;
+    throw new PayhooksError(
+      "ERR_HELD_FULL",
+      `${own} held events are of the tenant ${JSON.stringify(label(tenant))}, which has to leave as many places to others, and ${free} are left.`,
+      {
+        fix: 'Look at receiver.events.list({ state: "held", tenant }), replay or discard entries, or raise limits.maxHeld.',
+      },
+    );
+  }
+
+  /** This process has held an event. */
+  added(tenant: string): void {
+    if (this.#counted !== null) this.#counted.held++;
+    if (this.#owners === null) return;
+    this.#owners.held++;
+    addTo(this.#owners, label(tenant));
+  }
+
+  /** Forgets what is known, since a person has decided about an entry. */
+  changed(): void {
+    this.#counted = null;
+    this.#owners = null;
+  }
+
+  async #count(): Promise<number> {
+    const { store } = this.#parts;
+    const known = this.#counted;
+    if (known !== null && store.immediate !== true && known.since.elapsedMs < COUNTED_FOR_MS) {
+      return known.held;
+    }
+    const since = this.#parts.stopwatch();
+    const { held } = await store.counts();
+    this.#counted = { held, since };
+    return held;
+  }
+
+  async #ownersOf(held: number): Promise<Owners> {
+    let owners = this.#owners;
+    if (owners === null || owners.since.elapsedMs >= LOOKED_FOR_MS) {
+      const byTenant = new Map<string, number>();
+      owners = { held, byTenant, since: this.#parts.stopwatch(), known: this.#readInto({ byTenant }) };
+      this.#owners = owners;
+    }
+    try {
+      await owners.known;
+    } catch (error) {
+      if (this.#owners === owners) this.#owners = null;
+      throw error;
+    }
+    return owners;
+  }
+
+  async #readInto(owners: Pick<Owners, "byTenant">): Promise<void> {
+    let cursor: ListCursor | null = null;
+    do {
+      const { events, next } = await this.#parts.store.list({ state: "held" }, cursor, PAGE);
+      for (const { versioned } of events)
+        if (!isUnreadable(versioned.record)) addTo(owners, label(versioned.record.tenant));
+      cursor = next;
+    } while (cursor !== null);
+  }
+}
+
+function addTo({ byTenant }: Pick<Owners, "byTenant">, tenant: string): void {
+  byTenant.set(tenant, (byTenant.get(tenant) ?? 0) + 1);
+}

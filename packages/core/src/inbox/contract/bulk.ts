@@ -1,0 +1,83 @@
+/** Decisions about many events: which ones, how fast, and what became of each. */
+import { HELD_REASONS } from "../../protocol/held-reasons.ts";
+import type { BulkReason, Decided } from "../record/decisions.ts";
+import type { StoredEvent } from "../record/life.ts";
+import type { EventQuery } from "./event-query.ts";
+import type { UnreadEvents } from "./unread-events.ts";
+
+export type { BulkReason };
+
+/** Every reason that a bulk can name. */
+export const BULK_REASONS: Readonly<Record<BulkReason, unknown>> = {
+  ...HELD_REASONS,
+  done: true,
+  discarded: true,
+  stale: true,
+  unfinished: true,
+};
+
+/** The events of a bulk: those that match all of the fields. */
+export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "cursor" | "first"> {
+  /**
+   * Why they are held; of finished ones, `done`, `discarded`, `stale`, or the contradiction that they were accepted as, such as
+   * `mismatch`; `unfinished` of those that wait or run. By default, a replay and a discard leave out `discarded`, and the reasons that
+   * are questions of what is true, such as `mismatch`. The other decisions are about events of every reason.
+   */
+  readonly reason?: BulkReason | readonly BulkReason[] | undefined;
+}
+
+/** The events of a decision: one, several, or all that match. */
+export type Which = string | readonly string[] | BulkFilter;
+
+/** How a decision about several events is carried out. */
+export interface BulkOptions {
+  /** Only says what would become of each. */
+  readonly dryRun?: boolean | undefined;
+  /** How many events are decided about in a second. Default 50. */
+  readonly perSecond?: number | undefined;
+  /**
+   * Identifies the bulk. Give the same name again to go on with one that was interrupted: what it has decided about is left alone. A
+   * filter needs `until` then, so that both are about the same events. Default: a new one.
+   */
+  readonly name?: string | undefined;
+  /** Ends the bulk behind the event that it is at. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called for each event, with the report so far. */
+  readonly progress?: ((outcome: BulkOutcome, report: BulkReport) => void) | undefined;
+}
+
+/** The result for one event of a bulk. */
+export interface BulkOutcome {
+  readonly eventId: string;
+  /** The reason by which it was named; null if the inbox does not know it. */
+  readonly reason: BulkReason | null;
+  /** `left-out`: its reason was not named. With `dryRun`, `decided` is what would be. */
+  readonly outcome: Decided | "left-out";
+  /** As it was before; null if the inbox does not know it. */
+  readonly event: StoredEvent | null;
+}
+
+/** The result of a bulk. */
+export interface BulkReport {
+  /** To go on with it: see {@link BulkOptions.name}. */
+  readonly name: string;
+  /** Events that were accepted at this time or later are not part of it. Null if ids were given. */
+  readonly until: number | null;
+  readonly dryRun: boolean;
+  /** How many events were looked at. */
+  readonly found: number;
+  /** How many were decided about now, or would be. */
+  readonly decided: number;
+  /** Those by their reasons. */
+  readonly byReason: Readonly<Partial<Record<BulkReason, number>>>;
+  /** How many an earlier call of the same name had decided about. A filter does not find those that wait or run again. */
+  readonly known: number;
+  /** How many were left alone, by why. */
+  readonly leftAlone: Readonly<Partial<Record<Exclude<Decided, "decided" | "known">, number>>>;
+  /** Those that nothing was decided about since their records cannot be read; null if there are none. They are not among `found`. */
+  readonly unread: UnreadEvents | null;
+  /** How many were left out since their reason was not named, by that. */
+  readonly leftOut: Readonly<Partial<Record<BulkReason, number>>>;
+  /** False if it was ended by its signal, so that there may be more. */
+  readonly isWhole: boolean;
+}

@@ -1,0 +1,98 @@
+import type { HeldReason } from "../../protocol/held-reasons.ts";
+import type { Decision, EraseDecision, ReplayDecision, RetryDecision, StoredEvent } from "../record/life.ts";
+import type { BulkOptions, BulkReport, Which } from "./bulk.ts";
+import type { EventQuery } from "./event-query.ts";
+import type { SubjectOrder } from "./order.ts";
+import type { UnreadEvents } from "./unread-events.ts";
+
+/** A page of a list. */
+export interface EventPage {
+  /** A page may have fewer events than `limit`, or none, and still not be the last. See `next`. */
+  readonly events: readonly StoredEvent[];
+  /** The cursor of the next page; null if this is the last. */
+  readonly next: string | null;
+  /** Events that are not on this page since their records cannot be read; null if there are none. */
+  readonly unread: UnreadEvents | null;
+}
+
+/** How many events are in each state, over all processes. */
+export interface EventCounts {
+  /** Events that wait for their first run. */
+  readonly waiting: number;
+  /** Events that wait for another attempt. */
+  readonly retrying: number;
+  readonly running: number;
+  readonly held: number;
+  /** Held events by their reason. A reason without any is left out. */
+  readonly heldBy: Readonly<Partial<Record<HeldReason, number>>>;
+  /** For how long the event that waits longest has been due, in milliseconds; null when none is due. */
+  readonly oldestDueMs: number | null;
+}
+
+/** The events of an inbox: to look at, and to decide about. */
+export interface Events {
+  /** One event, or null if the inbox does not know it. */
+  get(eventId: string): Promise<StoredEvent | null>;
+  /**
+   * One page of the events that match. When others decide about events meanwhile, no event is skipped.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for a query that is not valid; `ERR_OPTION_MISSING` for an id or a reference
+   * without a tenant if a resolver chooses the keys; `ERR_NOT_SEARCHABLE` if the inbox does not list what is asked for.
+   */
+  list(query?: EventQuery): Promise<EventPage>;
+  /** The SUCCESS that has the reference of an event that is held as `reference-reused`. Null for others, or if nobody has it any more. */
+  claimant(eventId: string): Promise<StoredEvent | null>;
+  /**
+   * The events of the same subject, such as those about one connected account, in the order of their signed times. Null if there is
+   * no such event, or if it has no subject.
+   */
+  order(eventId: string): Promise<SubjectOrder | null>;
+  /** How many events are not finished, and how long the oldest has waited. */
+  counts(): Promise<EventCounts>;
+  /**
+   * Makes held or finished events wait again: one, several, or all that match a filter. A finished one needs what was signed, which
+   * the option `keep` of its flow keeps. Of several, what cannot run again is left alone, and the report says why.
+   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when none that is held or finished has this eventId, `ERR_HELD_CHANGED`
+   * when it has another `revision` than the decision names, `ERR_NOT_DECIDABLE` when it cannot run again. `ERR_OPTION_INVALID`,
+   * `ERR_OPTION_MISSING`.
+   */
+  replay(which: Which, decision: ReplayDecision & BulkOptions): Promise<BulkReport>;
+  /**
+   * Makes the next attempts of events due now, instead of after their backoff: after an outage, the last one may be an hour away. They
+   * are attempts like any other. A filter is about events that are `retrying`, or about those that are `waiting` if it says so.
+   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, is due, is held or
+   * has ended. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
+   */
+  retryNow(which: Which, decision: RetryDecision & BulkOptions): Promise<BulkReport>;
+  /**
+   * Drops held events for good. Their copies stay duplicates.
+   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has
+   * another `revision` than the decision names. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
+   */
+  discard(which: Which, decision: Decision & BulkOptions): Promise<BulkReport>;
+  /**
+   * Erases what is kept of events: what was signed, references, ids, amounts, errors, histories. Their copies are still recognised.
+   * A filter takes events of every reason, unless it names some.
+   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, or has not ended.
+   * `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
+   */
+  erase(which: Which, decision: EraseDecision & BulkOptions): Promise<BulkReport>;
+}
+
+/**
+ * Every event that matches, page by page.
+ *
+ * @param unread gets the events of each page that cannot be read
+ */
+export async function* eachEvent(
+  events: Pick<Events, "list">,
+  query: Omit<EventQuery, "cursor"> = {},
+  unread: (events: UnreadEvents) => void = () => {},
+): AsyncGenerator<StoredEvent> {
+  let cursor: string | null = null;
+  do {
+    const page: EventPage = await events.list({ limit: 100, ...query, cursor });
+    if (page.unread !== null) unread(page.unread);
+    yield* page.events;
+    cursor = page.next;
+  } while (cursor !== null);
+}

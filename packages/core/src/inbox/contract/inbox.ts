@@ -1,0 +1,211 @@
+import type { Happening, StallKind } from "../../notices/notice.ts";
+import type { AsyncContext } from "../../time/async-context.ts";
+import type { Cancellation } from "../../time/cancellation.ts";
+import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
+import type { Ending, LeaseData, StepChange } from "../record/lease.ts";
+import type { SubjectAnswer } from "../record/subject.ts";
+import type { Events } from "./events.ts";
+import type { HandlerChange } from "./handler-sets.ts";
+import type { SharedTexts } from "./texts.ts";
+
+/** The state of an inbox for an operator. Counts are null where the inbox did not answer. */
+export interface Health {
+  /**
+   * True if an event could be accepted now, and would be run by a process that runs events. Real events have shown it within the
+   * last seconds, or a synthetic record that went the same way.
+   */
+  readonly ok: boolean;
+  /** Why not, in words; null if `ok`. They are for the people who run the program, and may name servers. */
+  readonly detail: string | null;
+  /** The act that fails; null if `ok`. See the notice `stalled`. */
+  readonly failing: StallKind | null;
+  /**
+   * When this process last noticed that stored events were lost, or may have been, in milliseconds since the epoch; null if
+   * never. A `data-lost` notice says how. The time is never reset.
+   */
+  readonly lostAt: number | null;
+  /** Events that wait for their first run. */
+  readonly waiting: number | null;
+  /** Events that wait for another attempt. */
+  readonly retrying: number | null;
+  readonly running: number | null;
+  readonly held: number | null;
+  /** For how long the event that waits longest has been due, in milliseconds; null also when none is due. */
+  readonly oldestDueMs: number | null;
+}
+
+/** The lease of a run. It is given to the {@link Runner}. */
+export interface Lease {
+  /** The content of the leased slot. */
+  readonly data: LeaseData;
+  /** Cancelled when the lease is lost, or when the inbox closes and the grace period is over. */
+  readonly cancellation: Cancellation;
+  /**
+   * The context in which handlers are called: that of the request that accepted the event and so began this run, or the empty
+   * one.
+   */
+  readonly context: AsyncContext;
+  /**
+   * Tells if a handler may be called now. `hand-back`: no, since the inbox is closing, or the lease is over; the event is to be
+   * released. `lost`: no, another process has the event, or may have it.
+   */
+  mayCall(): "yes" | "hand-back" | "lost";
+  /**
+   * Leaves this run's place to others until `turn` resolves, and then waits for a place again. False if the run is to wait no longer:
+   * events are handed back, or the lease is lost.
+   */
+  aside(turn: Promise<void>): Promise<boolean>;
+  /** A handler was called. If the lease is lost from now on, an effect may happen twice. */
+  called(): void;
+  /**
+   * Writes the state of handlers, and repeats the write while the store is down. False: the lease is lost and nothing was
+   * written.
+   */
+  write(changes: readonly StepChange[]): Promise<boolean>;
+  /**
+   * Claims the reference of the event that is run (`oneSuccessPerReference`), which has not claimed it yet. False if the SUCCESS
+   * of another transaction has it.
+   */
+  claimReference(event: VerifiedEvent): Promise<boolean>;
+  /**
+   * Asks the subject of the event that is run, before any of its handlers is called. With `mine`, it is the latest word, the earlier
+   * ones that have not ended are stale, and no other event of the subject runs before this run is over.
+   */
+  takeSubject(event: VerifiedEvent): Promise<SubjectAnswer>;
+  /** Accepts an event that was released from this entry, into the same inbox. */
+  accept(event: VerifiedEvent): Promise<Accepted>;
+}
+
+/** The result of a run. */
+export interface RunEnd {
+  readonly ending: Ending;
+  /** States of handlers that are not written yet. They are written together with the ending. */
+  readonly changes: readonly StepChange[];
+  /** Called once both are written. */
+  written(): void;
+}
+
+/** The receiver's side of a run: it calls the handlers and reports how that ended. It never rejects. */
+export interface Runner {
+  /** Runs the handlers of the event that have not finished, and resolves to how that ended. */
+  run(lease: Lease): Promise<RunEnd>;
+  /** The step that a run starts with, if its start may be written by the same write that begins the run; null otherwise. Pure. */
+  firstStep(data: LeaseData): string | null;
+  /** The steps of all handlers that this process has for the event, or for telling that it is held. Pure. */
+  handlersOf(data: LeaseData): readonly string[];
+  /** How often a step of an event may be tried; 0 if this process does not have its handler. Left out: nobody knows. Pure. */
+  maxAttempts?(event: string, step: string): number;
+  /**
+   * True if this process has the flow. An event of another one is left alone, for a process that has it. Left out: it has every
+   * flow. Pure.
+   */
+  hasFlow?(flow: string): boolean;
+  /** Passes a notice of the inbox to the receiver's observers and logger. */
+  notify(notice: Happening): void;
+}
+
+/** Options of {@link Inbox.run}. */
+export interface RunOptions {
+  /** How many events run at one time in this process. */
+  readonly concurrency: number;
+}
+
+/** The background runs of an inbox. */
+export interface Running {
+  /** Begins no further event until `resume`. Events that are running continue, and new ones are accepted. */
+  pause(): void;
+  /** Begins events again after `pause`, at once if any are due. */
+  resume(): void;
+  /** Begins no further event, and waits for those that are running. Nothing is aborted. */
+  stop(): Promise<void>;
+}
+
+/** Options of {@link Inbox.work}. */
+export interface WorkOptions {
+  /** Takes no further event after this time. Events that are running by then are waited for. */
+  readonly deadlineMs: number;
+  /** How many events to run at most. */
+  readonly limit: number;
+  /** How many events run at one time. */
+  readonly concurrency: number;
+}
+
+/** The counts of one {@link Inbox.work}. */
+export interface WorkReport {
+  /** Runs that ended, however they ended. */
+  readonly ran: number;
+  /** Of these, the ones that will be retried or are now held. */
+  readonly failed: number;
+  /** Events that are due but were not reached. */
+  readonly remaining: number;
+  /** When the next event is due (milliseconds since the epoch), or null when none waits. */
+  readonly nextDueAt: number | null;
+}
+
+/** Options of {@link Inbox.accept}. */
+export interface AcceptOptions {
+  /** For how long nobody else runs the event, since the caller will: {@link Inbox.runEvent}. Default 0. */
+  readonly delayMs?: number | undefined;
+  /**
+   * How many entries may be held. Once there are this many, an event that would be held at its acceptance is refused. So is one of
+   * a tenant that has as many as it leaves free. Where other processes use the store too, the count is up to a second old, so a
+   * few more entries may be held.
+   */
+  readonly maxHeld?: number | undefined;
+  /** How long the caller waits for the answer. A write that has not succeeded by then is not tried again. Default 2 s. */
+  readonly deadlineMs?: number | undefined;
+  /** Called with the reason each time the store did not take the event and is asked again: what a caller knows if its time is up. */
+  readonly onFailure?: ((cause: unknown) => void) | undefined;
+  /** Runs the event at once, even if every place is taken (`ack: "handled"`): see {@link Accepted.handled}. */
+  readonly handle?: Runner | undefined;
+  /** A short text of an instrumentation, which is kept with the event if it is new. Runs find it in `LeaseData.trace`. */
+  readonly trace?: string | null | undefined;
+  /** The context of the request. If this call begins a run of the event, its handlers are called there. Default: the empty one. */
+  readonly context?: AsyncContext | undefined;
+}
+
+/** Options of {@link Inbox.runEvent}. */
+export interface RunEventOptions {
+  /** The context of the request that accepted the event, if that request also runs it. Default: the empty one. */
+  readonly context?: AsyncContext | undefined;
+}
+
+/** Stores accepted events until they are handled. It is the one storage decision that a user makes. */
+export interface Inbox {
+  /**
+   * The loss that an acknowledged event survives: a graceful end of the process, a crash of the host, or the loss of a machine.
+   */
+  readonly durability: "process" | "host" | "replicated";
+  /** Sets the callback for notices that concern the whole inbox rather than one run. */
+  observe(notify: (notice: Happening) => void): void;
+  /** Connects to the store and checks it. Idempotent. */
+  ready(): Promise<void>;
+  /**
+   * Keeps the names of a receiver's handlers beside the data, for all processes. Returns how they differ from those of the
+   * receiver that started last; null if they do not, or if a receiver with the same handlers has started before.
+   */
+  introduce(handlers: readonly string[]): Promise<HandlerChange | null>;
+  /**
+   * Applies the table of deduplication in one atomic step and stores the event as durably as the inbox promises. If this
+   * process runs events and has room for one more, the same step begins the event.
+   * @throws PayhooksError `ERR_INBOX_UNAVAILABLE`, `ERR_INBOX_FULL` or `ERR_HELD_FULL`. Any throw means that the outcome is
+   * unknown: nothing may be acknowledged.
+   */
+  accept(event: VerifiedEvent, options?: AcceptOptions): Promise<Accepted>;
+  /** Runs what is due, in the background, until stopped. */
+  run(runner: Runner, options: RunOptions): Promise<Running>;
+  /** Runs the events that are due, including those whose lease has lapsed. */
+  work(runner: Runner, options: WorkOptions): Promise<WorkReport>;
+  /**
+   * Runs one event now and skips its backoff, at most once a second. A call that comes sooner reports `waiting`, and does not
+   * run it. An attempt before its time counts only if the process dies in it.
+   */
+  runEvent(runner: Runner, eventId: string, options?: RunEventOptions): Promise<RunReport>;
+  readonly events: Events;
+  /** Small texts beside the events, which all processes share. Leases of tasks are made of them. */
+  readonly texts: SharedTexts;
+  /** Tells if the inbox answers, and how much waits in it. */
+  health(): Promise<Health>;
+  /** Hands back the events whose handlers were not called yet. Waits for the others until `graceMs` is over. */
+  close(options: { readonly graceMs: number }): Promise<{ readonly unfinished: number }>;
+}

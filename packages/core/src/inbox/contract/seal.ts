@@ -1,0 +1,13 @@
+import type { Happening } from "../../notices/notice.ts";
+import type { Environment } from "../../time/environment.ts";
+import type { RecordStore } from "./store.ts";
+
+/** Seals what an inbox keeps, so that its database shows nothing of an event. `aesGcm` of `@payhooks/core/seal` makes one. */
+export interface Seal {
+  /**
+   * The same store, whose records are sealed before they reach it, and opened when they come back.
+   *
+   * @param notify gets a notice if the keys cannot be read again
+   */
+  over(store: RecordStore, environment?: Environment, notify?: (notice: Happening) => void): RecordStore;
+}

@@ -1,0 +1,234 @@
+/**
+ * Carries out a decision about many events, one after the other.
+ *
+ * Nothing is kept about a bulk beside its events. Each event that it has decided about carries the bulk's name, as a token, and is left
+ * alone when it comes up again. So a bulk that was killed is resumed by asking for it once more, and no event is decided about twice.
+ */
+import { checkFlag } from "../../protocol/check-names.ts";
+import { isNotSearchable, PayhooksError } from "../../protocol/errors.ts";
+import { HELD_REASONS } from "../../protocol/held-reasons.ts";
+import { shown } from "../../protocol/reading.ts";
+import { Stopwatch, sleep } from "../../time/clock.ts";
+import {
+  BULK_REASONS,
+  type BulkFilter,
+  type BulkOptions,
+  type BulkOutcome,
+  type BulkReason,
+  type BulkReport,
+} from "../contract/bulk.ts";
+import type { EventFilter, EventQuery } from "../contract/event-query.ts";
+import type { ListCursor, Versioned } from "../contract/store.ts";
+import type { UnreadEvents } from "../contract/unread-events.ts";
+import { isUnreadable, type Unreadable } from "../record/codec.ts";
+import { type Decided, eventIn, reasonOf } from "../record/decisions.ts";
+import { isEventId, recordKeyOf, slotKeyOf } from "../record/event.ts";
+import { indexOf } from "../record/index-of.ts";
+import { hashOf } from "../record/keys.ts";
+import { choiceOf } from "../search/choice.ts";
+import { matches } from "../search/listing.ts";
+import { filterOf } from "../search/look.ts";
+import { Unread, unsearched } from "../search/unread.ts";
+import type { InboxParts } from "../write/parts.ts";
+import { unreadable } from "../write/records.ts";
+
+/** One event of a bulk, as it was read. */
+export interface Found {
+  readonly eventId: string;
+  readonly versioned: Versioned | null;
+}
+
+/** Decides about one event. */
+export type DecideOne = (found: Found, token: string, dryRun: boolean) => Promise<Decided>;
+
+const PAGE = 500;
+const DEFAULT_PER_SECOND = 50;
+
+/** The kinds of decisions. */
+export type Verb = "replay" | "discard" | "retry" | "erase";
+
+/** The parts of an inbox that a bulk needs. */
+export interface BulkParts {
+  readonly parts: InboxParts;
+  readonly verb: Verb;
+}
+
+/** Decides about several events, one after the other. */
+export async function decideAll(
+  bulk: BulkParts,
+  which: readonly string[] | BulkFilter,
+  options: BulkOptions,
+  decide: DecideOne,
+): Promise<BulkReport> {
+  const { environment, store } = bulk.parts;
+  const { dryRun = false, perSecond = DEFAULT_PER_SECOND, signal, progress } = options;
+  checkFlag("dryRun", dryRun);
+  checkPace(perSecond);
+  const filter = isIds(which) ? null : checkFilter(which, options.name);
+  const until = filter === null ? null : (filter.until ?? Math.ceil(store.now("")) + 1);
+  const name = options.name ?? environment.token();
+  const token = hashOf(["bulk", bulk.verb, name], 32);
+  const isNamed = namesOf(filter, bulk.verb);
+  const isChosen = choiceOf(filter ?? {}) ?? (() => true);
+  const counts = { found: 0, decided: 0, known: 0, isWhole: true };
+  const byReason: Partial<Record<BulkReason, number>> = {};
+  const leftAlone: Partial<Record<Exclude<Decided, "decided" | "known">, number>> = {};
+  const leftOut: Partial<Record<BulkReason, number>> = {};
+  const unread = new Unread();
+  /** The events that a search cannot find, since they cannot be read. */
+  let missed: UnreadEvents | null = null;
+  const report = (): BulkReport => ({
+    name,
+    until,
+    dryRun,
+    ...counts,
+    byReason: { ...byReason },
+    leftAlone: { ...leftAlone },
+    unread: unread.events ?? missed,
+    leftOut: { ...leftOut },
+  });
+  const events =
+    filter === null
+      ? named(bulk, which as readonly string[])
+      : matching(bulk, { ...filter, until: until ?? undefined }, (record) => {
+          missed ??= { count: null, error: unreadable(record) };
+        });
+  const time = new Stopwatch(environment);
+  const letGo = environment.hold();
+  try {
+    for await (const found of events) {
+      if (signal?.aborted === true || bulk.parts.isClosing) {
+        counts.isWhole = false;
+        break;
+      }
+      if (unread.counts(found.versioned)) continue;
+      const { reason, event } = read(found);
+      if (filter !== null && event !== null && !isChosen(event)) continue;
+      const aheadMs = dryRun ? 0 : (counts.decided * 1_000) / perSecond - time.elapsedMs;
+      if (aheadMs > 0) await sleep(environment, aheadMs);
+      const isOut = reason !== null && !isNamed(reason);
+      const outcome = isOut ? "left-out" : await decide(found, token, dryRun);
+      counts.found++;
+      if (outcome === "left-out") addOne(leftOut, reason);
+      else if (outcome === "known") counts.known++;
+      else if (outcome !== "decided") addOne(leftAlone, outcome);
+      else {
+        counts.decided++;
+        addOne(byReason, reason);
+      }
+      progress?.({ eventId: found.eventId, reason, outcome, event }, report());
+    }
+    if (counts.found === 0 && filter !== null) missed ??= await unsearched(store, filterOf(queryOf(filter)));
+  } finally {
+    letGo();
+  }
+  return report();
+}
+
+/** True if events are named by their ids. */
+export function isIds(which: readonly string[] | BulkFilter): which is readonly string[] {
+  return Array.isArray(which);
+}
+
+function addOne<Name extends string>(counts: Partial<Record<Name, number>>, name: Name | null): void {
+  if (name !== null) counts[name] = (counts[name] ?? 0) + 1;
+}
+
+function read({ eventId, versioned }: Found): Pick<BulkOutcome, "reason" | "event"> {
+  const record = versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
+  const slot = record?.slots[slotKeyOf(eventId)];
+  return { reason: slot === undefined ? null : reasonOf(slot), event: eventIn(record, eventId) };
+}
+
+/** True for the reasons of the events that a bulk is about. A list of ids names its events itself. */
+function namesOf(filter: BulkFilter | null, verb: Verb): (reason: BulkReason) => boolean {
+  if (filter === null) return () => true;
+  const { reason } = filter;
+  if (reason !== undefined) {
+    const named = new Set(typeof reason === "string" ? [reason] : reason);
+    return (one) => named.has(one);
+  }
+  if (verb === "erase" || verb === "retry") return () => true;
+  const truths: Readonly<Partial<Record<BulkReason, string>>> = HELD_REASONS;
+  return (one) => one !== "discarded" && truths[one] !== "truth";
+}
+
+async function* named({ parts }: BulkParts, ids: readonly string[]): AsyncGenerator<Found> {
+  const unique = [...new Set(ids)];
+  for (let at = 0; at < unique.length; at += PAGE) {
+    const page = unique.slice(at, at + PAGE);
+    const keys = page.filter(isEventId).map(recordKeyOf);
+    const records = await parts.store.read(keys);
+    const byKey = new Map(keys.map((key, place) => [key, records[place] ?? null]));
+    for (const eventId of page) yield { eventId, versioned: byKey.get(recordKeyOf(eventId)) ?? null };
+  }
+}
+
+function queryOf({ reason: _, ...query }: BulkFilter): EventQuery {
+  return query;
+}
+
+/** The events that match. A store that lists no finished events is read as a whole. */
+async function* matching(
+  bulk: BulkParts,
+  given: BulkFilter,
+  unread: (record: Unreadable) => void,
+): AsyncGenerator<Found> {
+  const { store } = bulk.parts;
+  const filter = filterOf(queryOf(given));
+  try {
+    let cursor: ListCursor | null = null;
+    do {
+      const page: Awaited<ReturnType<typeof store.list>> = await store.list(filter, cursor, PAGE, "oldest");
+      yield* page.events;
+      cursor = page.next;
+    } while (cursor !== null);
+  } catch (error) {
+    if (!isNotSearchable(error) || store.scan === undefined) throw error;
+    yield* scanned(store.scan.bind(store), filter, unread);
+  }
+}
+
+async function* scanned(
+  scan: NonNullable<InboxParts["store"]["scan"]>,
+  filter: EventFilter,
+  unread: (record: Unreadable) => void,
+): AsyncGenerator<Found> {
+  let cursor: string | null = null;
+  do {
+    const page: Awaited<ReturnType<typeof scan>> = await scan(cursor, PAGE);
+    for (const { key, version, record } of page.records) {
+      if (isUnreadable(record)) {
+        // Nobody knows if its events match.
+        unread(record);
+        continue;
+      }
+      for (const labels of indexOf(key, record).events) {
+        if (matches(labels, filter)) yield { eventId: labels.eventId, versioned: { version, record } };
+      }
+    }
+    cursor = page.next;
+  } while (cursor !== null);
+}
+
+function checkFilter(filter: BulkFilter, name: string | undefined): BulkFilter {
+  for (const reason of [filter.reason ?? []].flat() as readonly string[]) {
+    if (Object.hasOwn(BULK_REASONS, reason)) continue;
+    throw new PayhooksError("ERR_OPTION_INVALID", `A reason is ${shown(reason)}.`, {
+      fix: `It can be ${Object.keys(BULK_REASONS).join(", ")}.`,
+    });
+  }
+  if (name !== undefined && filter.until === undefined) {
+    throw new PayhooksError("ERR_OPTION_MISSING", "A filter has a name to go on with, and no until.", {
+      fix: "Give the until of its report, so that both calls are about the same events.",
+    });
+  }
+  return filter;
+}
+
+function checkPace(perSecond: number): void {
+  if (typeof perSecond === "number" && perSecond > 0) return;
+  throw new PayhooksError("ERR_OPTION_INVALID", `perSecond is ${shown(perSecond)}.`, {
+    fix: "Give a number above zero, or Infinity.",
+  });
+}

@@ -1,0 +1,243 @@
+import { inboxError } from "../../notices/notice.ts";
+import { PayhooksError } from "../../protocol/errors.ts";
+import type { BulkOptions, BulkReport, Which } from "../contract/bulk.ts";
+import type { Events } from "../contract/events.ts";
+import { copyRecord, isUnreadable } from "../record/codec.ts";
+import {
+  type Decided,
+  type DecisionName,
+  decideOnce,
+  discard,
+  isMade,
+  replay,
+  retryNow,
+} from "../record/decisions.ts";
+import { erase } from "../record/erase.ts";
+import { recordKeyOf, slotKeyOf } from "../record/event.ts";
+import type { EventState } from "../record/index-of.ts";
+import { type IdempotencyRecord, isFinished } from "../record/record.ts";
+import { dropClaim, type FinishedClaims, finishedClaims, noteClaim } from "../record/reference-claim.ts";
+import type { Holder } from "../write/claims.ts";
+import type { InboxParts } from "../write/parts.ts";
+import { decideAll, type Found, isIds, type Verb } from "./decide-all.ts";
+
+/** The parts of an inbox that decisions need. */
+export interface DecideParts {
+  readonly parts: InboxParts;
+  ready(): Promise<void>;
+  /** Called after a decision was written, since it changes what is due and how many entries are held. */
+  decided(): void;
+}
+
+/** Decides about an event, in a record that it may change. */
+type Rule = (record: IdempotencyRecord | null, eventId: string, now: number) => Decided;
+
+/** The events that have the references which a record had claimed. */
+type Holders = ReadonlyMap<string, Holder>;
+
+const NO_CLAIMS: Holders = new Map();
+
+/** The decisions that people make about events. */
+export function decisions({
+  parts,
+  ready,
+  decided: onDecided,
+}: DecideParts): Pick<Events, "replay" | "discard" | "retryNow" | "erase"> {
+  const { records, leaseMs: deadlineMs, store } = parts;
+
+  async function write(
+    { eventId, versioned }: Found,
+    name: DecisionName,
+    rule: Rule,
+    claims: Holders,
+  ): Promise<Decided> {
+    const key = recordKeyOf(eventId);
+    let closing: FinishedClaims | null = null;
+    const { answer, version } = await records.change<Decided>({
+      key,
+      deadlineMs,
+      ...(versioned === null ? {} : { guess: versioned }),
+      step: (record, now) => {
+        const answer = decideOnce(record, eventId, name, () => {
+          if (record !== null) noteClaims(record, key, claims);
+          return rule(record, eventId, now);
+        });
+        closing = record === null ? null : finishedClaims(record);
+        return { answer, record: isMade(answer) ? record : null, announce: isMade(answer) };
+      },
+    });
+    if (isMade(answer) || answer === "known") onDecided();
+    if (isMade(answer) && closing !== null) {
+      const closed = parts.claims.close(key, version, closing);
+      await closed.catch((error: unknown) => parts.notify(inboxError("claim", error)));
+    }
+    return answer;
+  }
+
+  /** The outcome that the decision would have, for the event as it was read. */
+  function tried({ eventId, versioned }: Found, name: DecisionName, rule: Rule): Decided {
+    const record = readable(versioned);
+    const copy = record === null ? null : copyRecord(record);
+    return decideOnce(copy, eventId, name, () => rule(copy, eventId, store.now(recordKeyOf(eventId))));
+  }
+
+  /** Decides about one event, or about many. What cannot be decided about one that is named alone is an error. */
+  async function decide(
+    verb: Verb,
+    which: Which,
+    { revision, ...options }: BulkOptions & { readonly revision?: string | undefined },
+    rule: Rule,
+  ): Promise<BulkReport> {
+    await ready();
+    const bulk = { parts, verb };
+    const list = typeof which === "string" ? [which] : which;
+    const report = await decideAll(bulk, list, options, async (found, token, dryRun) => {
+      const name = { token, revision };
+      let answer = tried(found, name, rule);
+      if (answer === "decided" && verb === "replay" && (await isOvertaken(found))) answer = "behind";
+      if (isMade(answer) && !dryRun) {
+        const holders = verb === "replay" ? await prolonged(found) : NO_CLAIMS;
+        answer = await write(found, name, rule, holders);
+      }
+      if (typeof which === "string" && !isMade(answer) && answer !== "known") {
+        throw refusal(verb, which, answer);
+      }
+      return answer;
+    });
+    if (typeof which === "string" && report.unread !== null) throw report.unread.error;
+    return report;
+  }
+
+  /** True if a later word of its subject has run since an event has ended. If that is forgotten by now, its run finds out. */
+  async function isOvertaken({ eventId, versioned }: Found): Promise<boolean> {
+    const slot = readable(versioned)?.slots[slotKeyOf(eventId)];
+    if (slot?.kept === undefined || slot.subject === undefined) return false;
+    const [subject = null] = await store.read([slot.subject.key]);
+    return (readable(subject)?.signedAt ?? 0) > slot.subject.at;
+  }
+
+  /** Finds who has the references of a finished record. Its claims live no longer than it does, and now it lives on. */
+  async function prolonged({ eventId, versioned }: Found): Promise<Holders> {
+    const record = readable(versioned);
+    const slot = record?.slots[slotKeyOf(eventId)];
+    if (record?.claims === undefined || slot?.kept === undefined || !isFinished(record)) return NO_CLAIMS;
+    const { flow, tenant, signedAt } = record;
+    const { retentionMs } = slot.kept;
+    const holders = new Map<string, Holder>();
+    for (const [key, spent] of Object.entries(record.claims)) {
+      const owner = recordKeyOf(eventId);
+      const claim = { key, owner, flow, tenant, until: null, signedAt, retentionMs, spent };
+      holders.set(key, await parts.claims.take(claim));
+    }
+    return holders;
+  }
+
+  return {
+    replay: async (which, decision) => {
+      const rule: Rule = (record, eventId, now) => replay(record, eventId, decision, now);
+      return decide("replay", stated(which, ["held", "finished"]), decision, rule);
+    },
+    discard: async (which, decision) => {
+      const rule: Rule = (record, eventId, now) => discard(record, eventId, decision, now);
+      return decide("discard", stated(which, ["held"], "held"), decision, rule);
+    },
+    erase: async (which, { unfinished = false, ...options }) => {
+      const rule: Rule = (record, eventId, now) => erase(record, eventId, unfinished, now);
+      return decide("erase", stated(which, null), options, rule);
+    },
+    retryNow: async (which, decision) => {
+      const rule: Rule = (record, eventId, now) => retryNow(record, eventId, decision, now);
+      return decide("retry", stated(which, ["retrying", "waiting"], "retrying"), decision, rule);
+    },
+  };
+}
+
+function readable(versioned: Found["versioned"]): IdempotencyRecord | null {
+  return versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
+}
+
+function noteClaims(record: IdempotencyRecord, key: string, holders: Holders): void {
+  for (const [claim, { owner, token }] of holders) {
+    if (owner === key) noteClaim(record, claim, token);
+    else dropClaim(record, claim);
+  }
+}
+
+/** Checks that a filter says in which state its events are. Nobody decides about events of every state by a slip. */
+function stated(which: Which, states: readonly string[] | null, byDefault?: EventState): Which {
+  if (typeof which === "string" || isIds(which)) return which;
+  const { state } = which;
+  if (states === null) {
+    const isNamed = which.id !== undefined || which.referenceId !== undefined;
+    if (state !== undefined || isNamed) return which;
+    throw unstated("finished, held, waiting, retrying or running, or give an id or a referenceId");
+  }
+  if (state === undefined && byDefault !== undefined) return { ...which, state: byDefault };
+  if (state === undefined || !states.includes(state)) throw unstated(states.join(" or "));
+  return which;
+}
+
+function unstated(states: string): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", "A filter does not say the state of its events.", {
+    fix: `Give state: ${states}.`,
+  });
+}
+
+/** The error of a decision about one event. */
+function refusal(verb: Verb, eventId: string, why: Decided): PayhooksError {
+  switch (why) {
+    case "changed":
+      return changed(eventId);
+    case "behind":
+    case "not-kept":
+    case "running":
+    case "due":
+    case "not-waiting":
+      return new PayhooksError("ERR_NOT_DECIDABLE", `The event ${eventId} ${WORDS[why].what}.`, {
+        fix: WORDS[why].fix,
+      });
+    case "unfinished":
+      if (verb === "erase") {
+        return new PayhooksError("ERR_NOT_DECIDABLE", `The event ${eventId} has not ended.`, {
+          fix: "Let it end, or erase it with unfinished: true. Then it never runs.",
+        });
+      }
+  }
+  const isOfHeld = verb === "replay" || verb === "discard";
+  const given = JSON.stringify(String(eventId).slice(0, 64));
+  return new PayhooksError(
+    "ERR_HELD_NOT_FOUND",
+    `No ${isOfHeld ? "held entry" : "event"} has the eventId ${given}.`,
+    { fix: isOfHeld ? FIND_HELD : FIND },
+  );
+}
+
+const FIND_HELD =
+  'List them with receiver.events.list({ state: "held" }); it may have been replayed or discarded already.';
+const FIND =
+  "List them with receiver.events.list(); a record is forgotten some time after its events have ended.";
+
+const WORDS = {
+  behind: {
+    what: "has ended, and a later status of its transaction, or a later word of its subject, has replaced it",
+    fix: "Look at the later one. An event that was replaced does not run again.",
+  },
+  "not-kept": {
+    what: "has ended, and what was signed was not kept",
+    fix: "Set keep of its flow, so that events which end from then on can run again.",
+  },
+  running: { what: "runs", fix: "Wait until it has ended, or until its attempt has failed." },
+  due: { what: "is due already", fix: "Your application runs it as soon as it has a free place." },
+  "not-waiting": {
+    what: "waits for no attempt, since it is held or has ended",
+    fix: "Look at it: a held event is replayed instead.",
+  },
+} as const;
+
+function changed(eventId: string): PayhooksError {
+  return new PayhooksError(
+    "ERR_HELD_CHANGED",
+    `The event ${eventId} is no longer as it was when it was looked at: it was replayed and held again, or another event of its transaction has run or is about to.`,
+    { fix: "Look at it once more, and decide about what is there now." },
+  );
+}

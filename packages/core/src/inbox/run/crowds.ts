@@ -1,0 +1,129 @@
+import type { Clock } from "../../time/clock.ts";
+import type { StoredDelivery } from "../record/event.ts";
+import type { Lane } from "../record/lane.ts";
+import type { Places } from "./places.ts";
+
+/** The tenant and the name, by which events are alike. */
+export interface Likeness {
+  readonly name: string;
+  readonly delivery: Pick<StoredDelivery, "tenant">;
+}
+
+/** An event that was accepted here and not begun is forgotten after so long, since other processes may have run it. */
+const FORGOTTEN_MS = 60_000;
+
+/**
+ * Decides in which lane an event waits, so that a crowd of events does not keep all others waiting. Events of one tenant and one name
+ * are a crowd if, running or waiting, they are at least as many as a quarter of the places of this process, and more than half of
+ * what each tenant and name has on average. Those that come after that go to the patient lane.
+ */
+export class Crowds {
+  readonly #places: Places;
+  readonly #clock: Clock;
+  readonly #running = new Tally();
+  /** The running ones of the patient lane. */
+  readonly #patient = new Tally();
+  #waiting = new Tally();
+  /** Since when those are counted that wait, and when the last of them came (monotonic clock). */
+  #waitingSince: number;
+  #lastCameAt = Number.NEGATIVE_INFINITY;
+
+  constructor(places: Places, clock: Clock) {
+    this.#places = places;
+    this.#clock = clock;
+    this.#waitingSince = clock.monotonic();
+  }
+
+  /** The lane of an event that is new. */
+  laneOf(event: Likeness): Lane {
+    if (this.#clock.monotonic() - this.#waitingSince >= FORGOTTEN_MS) this.#forget();
+    const kind = kindOf(event);
+    if (this.#isCrowd(kind)) return "patient";
+    this.#meet(kind);
+    return "usual";
+  }
+
+  #isCrowd(kind: string): boolean {
+    const [running, waiting] = [this.#running, this.#waiting];
+    const own = running.of(kind) + waiting.of(kind);
+    const average = (running.sum + waiting.sum) / Math.max(running.kinds, waiting.kinds, 1);
+    return this.#places.isQuarter(own) && own * 2 > average;
+  }
+
+  /** A usual event comes. If a crowd of others is there, places are kept free of it. */
+  #meet(kind: string): void {
+    if (this.#patient.hasOtherThan(kind)) this.#places.keepFree();
+  }
+
+  /** An event is being accepted, or handed back. The returned function is called if there is nothing to run after all. */
+  waits(event: Likeness): () => void {
+    const waiting = this.#waiting;
+    const kind = kindOf(event);
+    waiting.add(kind);
+    this.#lastCameAt = this.#clock.monotonic();
+    return () => waiting.remove(kind);
+  }
+
+  /** A run was begun, so its event waits no longer. */
+  begun(event: Likeness, lane: Lane): void {
+    const kind = kindOf(event);
+    if (lane === "usual") this.#meet(kind);
+    this.#waiting.remove(kind);
+    this.#running.add(kind);
+    if (lane === "patient") this.#patient.add(kind);
+  }
+
+  /** A run that was begun has ended. */
+  ended(event: Likeness, lane: Lane): void {
+    const kind = kindOf(event);
+    this.#running.remove(kind);
+    if (lane === "patient") this.#patient.remove(kind);
+  }
+
+  /** A look that was begun at this time (monotonic clock) has found nothing due, so what had come before it waits no longer. */
+  nothingWaits(lookedAt: number): void {
+    if (this.#lastCameAt < lookedAt) this.#forget();
+  }
+
+  #forget(): void {
+    this.#waiting = new Tally();
+    this.#waitingSince = this.#clock.monotonic();
+  }
+}
+
+function kindOf({ name, delivery }: Likeness): string {
+  const { tenant } = delivery;
+  return `${tenant.length}:${tenant}${name}`;
+}
+
+/** How many there are of each kind. */
+class Tally {
+  readonly #counts = new Map<string, number>();
+  sum = 0;
+
+  get kinds(): number {
+    return this.#counts.size;
+  }
+
+  of(kind: string): number {
+    return this.#counts.get(kind) ?? 0;
+  }
+
+  hasOtherThan(kind: string): boolean {
+    return this.#counts.size > (this.#counts.has(kind) ? 1 : 0);
+  }
+
+  add(kind: string): void {
+    this.#counts.set(kind, this.of(kind) + 1);
+    this.sum++;
+  }
+
+  /** Takes one away, if there is one. */
+  remove(kind: string): void {
+    const count = this.of(kind);
+    if (count === 0) return;
+    this.sum--;
+    if (count > 1) this.#counts.set(kind, count - 1);
+    else this.#counts.delete(kind);
+  }
+}

@@ -1,0 +1,268 @@
+import { inboxError } from "../../notices/notice.ts";
+import { EarliestFirst, type Placed } from "../../time/earliest-first.ts";
+import type { Environment } from "../../time/environment.ts";
+import { spreadOf } from "../../time/spread.ts";
+import type { Runner } from "../contract/inbox.ts";
+import type { DueRecord, RecordStore } from "../contract/store.ts";
+import { isUnreadable } from "../record/codec.ts";
+import { LANES, type Lane, type Lanes } from "../record/lane.ts";
+import type { Acts } from "../write/acts.ts";
+
+/** The parts of the inbox that a dispatcher uses. */
+export interface DispatcherParts {
+  readonly store: RecordStore;
+  readonly environment: Environment;
+  readonly acts: Acts;
+  /** For how long a record that was taken is hidden from others. */
+  readonly hideMs: number;
+  /** The dispatcher looks at least this often; `Infinity` if no other process can add events. */
+  readonly pollMs: number;
+  readonly runner: Runner;
+  /** How many events of a lane may be begun now. For usual ones, these are all that may be begun. */
+  room(lane: Lane): number;
+  /** A look that was begun at this time (monotonic clock) has found nothing due. */
+  nothingWaits(lookedAt: number): void;
+  /** Begins the next event of a record that the store handed out. */
+  begin(record: DueRecord): void;
+}
+
+/** How long to wait after a failed look, or `pollMs` if that is shorter. The next look never comes earlier. */
+const AGAIN_MS = 500;
+/**
+ * After a look that found nothing, no other one follows for so long, or for `pollMs` if that is shorter. What has become due often
+ * wakes many processes, and one of them finds it. If another session of the database has locked what is due, it is soon free.
+ */
+const EMPTY_MS = 50;
+/**
+ * For how long a process waits at least, and for how long again at most, once a record has fallen due that another process may have
+ * put off. That process looks first, if it lives. So with a `pollMs` of up to this, others find such a record by polling.
+ */
+const OTHERS_MS = 500;
+/**
+ * For how long a process does not look once a record comes out of hiding that it was given and cannot read, or whose flow it
+ * does not have. During a deploy, a process of the newer version is to be the first that looks then.
+ */
+const YIELD_MS = 1_000;
+/** How many due times of its own a process remembers. It finds what falls due at other times as other processes do. */
+const MAX_OWN = 10_000;
+/** A time that is nearer than this is now. Timers may fire up to a millisecond too early, and are set again then. */
+const NOW_MS = 0.05;
+
+/** True for a record that this process cannot read, or whose flow it does not have. */
+function isForOthers(record: DueRecord["record"], { hasFlow }: Runner): boolean {
+  return isUnreadable(record) || hasFlow?.(record.flow) === false;
+}
+
+/** When an event falls due that this process has put off (monotonic clock). */
+interface Own extends Placed {
+  readonly at: number;
+}
+
+/**
+ * Looks for events that are due, and begins them. It looks every `pollMs`, when another process announces something, and when
+ * a place becomes free after a look that found more events than places.
+ *
+ * When an event falls due that this process has put off, it looks at that moment. The others, which have seen the event's due
+ * time in a look, wait until a little later. Otherwise each retry would wake every process.
+ */
+export class Dispatcher {
+  readonly #parts: DispatcherParts;
+  #stopped = false;
+  #paused = false;
+  #looking: Promise<void> | null = null;
+  /** Something was announced while a look was under way, so another look follows. */
+  #lookAgain = false;
+  #isBacklog: Lanes<boolean> = { usual: false, patient: false };
+  /** With both lanes waiting for an odd number of places, the patient one gets the odd place every other time. */
+  #isPatientsTurn = false;
+  /** The last look was given nothing, although something is due. */
+  #wasInVain = false;
+  /** When the events fall due that this process has put off. */
+  readonly #own = new EarliestFirst<Own>((a, b) => a.at < b.at);
+  #cancelTimer: (() => void) | null = null;
+  /** The next look after one that failed or found nothing comes no earlier than this (monotonic clock). */
+  #notBefore = Number.NEGATIVE_INFINITY;
+  /** When a record comes out of hiding that only other processes can run (monotonic clock). */
+  #yieldsAt = Number.NEGATIVE_INFINITY;
+  /** When the timer fires, on the monotonic clock. */
+  #timerAt = Number.POSITIVE_INFINITY;
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts;
+  }
+
+  /** True if the last look found more events of this lane than places. Those that wait go before new ones. */
+  isBacklog(lane: Lane): boolean {
+    return this.#isBacklog[lane];
+  }
+
+  /** True if an event that is new would overtake others that have waited: those of its lane, or usual ones. */
+  mustWait(lane: Lane): boolean {
+    return this.isBacklog("usual") || this.isBacklog(lane);
+  }
+
+  get isTaking(): boolean {
+    return !this.#stopped && !this.#paused;
+  }
+
+  /** Looks in `inMs` milliseconds, or earlier. */
+  wake(inMs: number): void {
+    if (!this.isTaking) return;
+    const { environment } = this.#parts;
+    const now = environment.monotonic();
+    let at = Math.max(now + inMs, this.#notBefore);
+    const yieldsUntil = this.#yieldsAt + YIELD_MS;
+    if (at >= this.#yieldsAt && at < yieldsUntil) at = yieldsUntil;
+    if (at - now < NOW_MS) {
+      this.#look();
+      return;
+    }
+    if (at >= this.#timerAt) return;
+    this.#cancelTimer?.();
+    this.#timerAt = at;
+    this.#cancelTimer = environment.after(at - now, () => {
+      this.#forgetTimer();
+      this.wake(at - environment.monotonic());
+    });
+  }
+
+  /** This process has put an event off, which falls due in `inMs` milliseconds. */
+  due(inMs: number): void {
+    const at = this.#parts.environment.monotonic() + inMs;
+    if (inMs > 0 && this.#own.size < MAX_OWN) this.#own.add({ at, place: 0 });
+    this.wake(inMs);
+  }
+
+  /** This process has accepted an event without beginning it. The event falls due in `inMs` milliseconds. */
+  added(inMs: number, lane: Lane): void {
+    if (inMs > 0 || this.#parts.room(lane) > 0) this.due(inMs);
+    else this.#isBacklog = { ...this.#isBacklog, [lane]: true };
+  }
+
+  /** Another process has announced an event. Returns false if there is no place for it here. */
+  hinted(): boolean {
+    if (!this.isTaking || this.#parts.room("usual") === 0) return false;
+    this.wake(0);
+    return true;
+  }
+
+  /** A place has become free for events of this lane. */
+  freed(lane: Lane): void {
+    if (this.#isBacklog[lane] && this.#parts.room(lane) > 0) this.wake(0);
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.wake(0);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#forgetTimer();
+  }
+
+  #forgetTimer(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+  }
+
+  /** Looks in a later turn, so that the caller does not wait for it. */
+  #look(): void {
+    if (this.#looking !== null) {
+      this.#lookAgain = true;
+      return;
+    }
+    this.#looking = new Promise((resolve) => {
+      this.#parts.environment.soon(() => void this.#lookOnce().then(resolve));
+    });
+  }
+
+  /** Resolves once no look is under way. */
+  async atRest(): Promise<void> {
+    await this.#looking;
+  }
+
+  /**
+   * How many events to take of each lane. The answer says whether more is due in the other lane, so a lane in which nothing is
+   * known to wait is not asked while the other one needs all places.
+   */
+  #limit(): Lanes {
+    const free = this.#parts.room("usual");
+    const room = this.#isBacklog.patient ? Math.min(free, this.#parts.room("patient")) : 0;
+    if (!this.#isBacklog.usual) return { usual: free - room, patient: room };
+    this.#isPatientsTurn = !this.#isPatientsTurn;
+    const half = this.#isPatientsTurn ? Math.ceil(free / 2) : Math.floor(free / 2);
+    const patient = Math.min(room, half);
+    return { usual: free - patient, patient };
+  }
+
+  async #lookOnce(): Promise<void> {
+    const { store, hideMs, pollMs, runner, begin, room, nothingWaits } = this.#parts;
+    let nextMs = pollMs;
+    this.#lookAgain = false;
+    this.#forgetTimer();
+    try {
+      if (!this.isTaking) return;
+      const askedAt = this.#forgetPast();
+      const limit = this.#limit();
+      if (limit.usual + limit.patient === 0) {
+        // There may be events. The next place that becomes free looks again.
+        this.#isBacklog = { usual: true, patient: true };
+        return;
+      }
+      const { records, left, nextDueAt } = await store.takeDue(limit, hideMs);
+      this.#isBacklog = { usual: left.usual > 0, patient: left.patient > 0 };
+      if (records.length + left.usual + left.patient === 0) nothingWaits(askedAt);
+      const waiting = LANES.filter((lane) => left[lane] > 0 && room(lane) > 0);
+      // More is due in a lane of which this look asked for nothing. If the look before was given nothing either, what is due is locked.
+      const wasLeftOut = !this.#wasInVain && waiting.some((lane) => limit[lane] === 0);
+      this.#wasInVain = records.length === 0 && left.usual + left.patient > 0;
+      if (records.length === 0 && !wasLeftOut && !this.#isAlone) this.#pauseFor(Math.min(pollMs, EMPTY_MS));
+      if (records.some(({ record }) => isForOthers(record, runner))) this.#yieldsAt = askedAt + hideMs;
+      for (const record of records) begin(record);
+      if (waiting.some((lane) => room(lane) > 0)) {
+        if (records.length > 0 || wasLeftOut) this.#lookAgain = true;
+        else nextMs = Math.min(pollMs, EMPTY_MS);
+      }
+      if (nextDueAt !== null) nextMs = Math.min(nextMs, this.#inOthersTime(nextDueAt - store.now("")));
+    } catch (error) {
+      this.#parts.acts.canaryFailed("take", error);
+      runner.notify(inboxError("take", error));
+      nextMs = Math.min(pollMs, AGAIN_MS);
+      this.#pauseFor(nextMs);
+    } finally {
+      this.#looking = null;
+      const own = this.#own.peek()?.at ?? Number.POSITIVE_INFINITY;
+      this.wake(this.#lookAgain ? 0 : Math.min(nextMs, own - this.#parts.environment.monotonic()));
+    }
+  }
+
+  /** The look that begins now is for every own due time until now, which is returned. */
+  #forgetPast(): number {
+    const now = this.#parts.environment.monotonic();
+    for (let own = this.#own.peek(); own !== undefined && own.at - now < NOW_MS; own = this.#own.peek()) {
+      this.#own.remove(own);
+    }
+    return now;
+  }
+
+  /** If no other process can add events, nobody else looks either. */
+  get #isAlone(): boolean {
+    return this.#parts.pollMs === Number.POSITIVE_INFINITY;
+  }
+
+  #pauseFor(ms: number): void {
+    this.#notBefore = this.#parts.environment.monotonic() + ms;
+  }
+
+  /** In how many milliseconds to look for a record that falls due in `dueInMs` and that another process may have put off. */
+  #inOthersTime(dueInMs: number): number {
+    if (this.#isAlone) return Math.max(1, dueInMs);
+    return Math.max(1, dueInMs) + OTHERS_MS * (0.5 + spreadOf(this.#parts.environment.token()));
+  }
+}

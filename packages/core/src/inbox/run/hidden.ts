@@ -1,0 +1,48 @@
+import { inboxError } from "../../notices/notice.ts";
+import type { Runner } from "../contract/inbox.ts";
+import type { Versioned } from "../contract/store.ts";
+import { dueOf } from "../record/schedule.ts";
+import type { InboxParts } from "../write/parts.ts";
+import type { Change } from "../write/records.ts";
+
+/** Records that a look was given while this process still ran them. The look has hidden them from other processes for a while. */
+export class Hidden {
+  readonly #parts: InboxParts;
+  readonly #keys = new Set<string>();
+
+  constructor(parts: InboxParts) {
+    this.#parts = parts;
+  }
+
+  add(key: string): void {
+    this.#keys.add(key);
+  }
+
+  delete(key: string): void {
+    this.#keys.delete(key);
+  }
+
+  /** Shows a record again if it is hidden. A look may take it after the end of its run was written, and before this process knows. */
+  async showIfHidden(key: string, runner: Runner): Promise<void> {
+    while (this.#keys.delete(key)) await this.show(key, runner);
+  }
+
+  /** Writes a record again that a look has hidden, so that whoever looks next is given it. */
+  async show(key: string, runner: Runner, guess?: Versioned): Promise<void> {
+    if (this.#parts.isAbandoned) return;
+    const { records, hideMs } = this.#parts;
+    const step: Change<void>["step"] = (record, now) => {
+      const due = record === null ? null : dueOf(record);
+      return {
+        answer: undefined,
+        record: due === null ? null : record,
+        announce: due !== null && due.at <= now,
+      };
+    };
+    try {
+      await records.change({ key, guess, step, deadlineMs: hideMs });
+    } catch (error) {
+      if (!this.#parts.isAbandoned) runner.notify(inboxError("release", error));
+    }
+  }
+}

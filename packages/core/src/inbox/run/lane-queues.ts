@@ -1,0 +1,48 @@
+import { LANES, type Lane, type Lanes, otherThan } from "../record/lane.ts";
+import { FirstInFirstOut } from "../write/first-in-first-out.ts";
+
+/** A queue for each lane. */
+export class LaneQueues<T extends { readonly lane: Lane }> {
+  readonly #queues: Lanes<FirstInFirstOut<T>> = {
+    usual: new FirstInFirstOut(),
+    patient: new FirstInFirstOut(),
+  };
+  /** The lane that is asked first. */
+  #turn: Lane = "usual";
+
+  isEmpty(lane: Lane): boolean {
+    return this.#queues[lane].size === 0;
+  }
+
+  push(entry: T): void {
+    this.#queues[entry.lane].push(entry);
+  }
+
+  /** Takes the next entry: of both lanes in turn, if there is a place for either. */
+  next(isFree: (lane: Lane) => boolean): T | undefined {
+    const first = this.#turn;
+    for (const lane of [first, otherThan(first)]) {
+      const entry = isFree(lane) ? this.#queues[lane].shift() : undefined;
+      if (entry === undefined) continue;
+      this.#turn = otherThan(lane);
+      return entry;
+    }
+    return undefined;
+  }
+
+  /** Takes the entries from the head of each queue, as long as they are wanted. */
+  *takeWhile(isWanted: (entry: T) => boolean): Generator<T> {
+    for (const lane of LANES) {
+      const queue = this.#queues[lane];
+      for (let entry = queue.peek(); entry !== undefined && isWanted(entry); entry = queue.peek()) {
+        queue.shift();
+        yield entry;
+      }
+    }
+  }
+
+  /** Takes all entries. */
+  all(): Generator<T> {
+    return this.takeWhile(() => true);
+  }
+}

@@ -1,0 +1,99 @@
+import { PayhooksError } from "../../protocol/errors.ts";
+import type { Stopwatch } from "../../time/clock.ts";
+import type { InboxParts } from "../write/parts.ts";
+
+/** The part of the engine that tells the time of a lease. */
+type Times = Pick<InboxParts, "store" | "stopwatch" | "leaseNowMs" | "answeredAfter">;
+
+/** A write that makes or renews a lease, when it is sent. */
+export interface Sent {
+  /** Measures the time since then. */
+  readonly since: Stopwatch;
+  /** How long the lease lasts that it makes. */
+  readonly leaseMs: number;
+}
+
+/** How long the lease of a run still lasts, on this process's clock and on the store's. */
+export class LeaseTime {
+  readonly #key: string;
+  readonly #times: Times;
+  #sent: Sent;
+  /** The end of the lease, on the store's clock. */
+  #until = 0;
+  /** The lease was dated too early by at most this much. */
+  #behindMs = 0;
+
+  constructor(key: string, times: Times) {
+    this.#key = key;
+    this.#times = times;
+    this.#sent = this.send();
+  }
+
+  /** A write that renews the lease is being sent. It counts once it is {@link answered}. */
+  send(): Sent {
+    return { since: this.#times.stopwatch(), leaseMs: this.#times.leaseNowMs };
+  }
+
+  /** The write that makes the lease is being sent. The time counts from now on. Returns how long the lease lasts. */
+  begin(): number {
+    this.#sent = this.send();
+    return this.lengthMs;
+  }
+
+  /** The write that makes the lease was answered. `dated`: the store's time, as the write had it. */
+  begun(dated: number): void {
+    this.#times.answeredAfter(this.elapsedMs);
+    this.answered(this.#sent, dated);
+  }
+
+  /** A write that renews the lease was answered. */
+  answered(sent: Sent, dated: number): void {
+    this.#sent = sent;
+    this.#until = dated + sent.leaseMs;
+    this.#behindMs = this.#passed();
+  }
+
+  /** How long the lease has lasted on this process's clock. */
+  get elapsedMs(): number {
+    return this.#sent.since.elapsedMs;
+  }
+
+  get lengthMs(): number {
+    return this.#sent.leaseMs;
+  }
+
+  /** True if another process may take the event, because the lease has ended on this process's clock or on the store's. */
+  get isOver(): boolean {
+    return this.elapsedMs + this.#behind() >= this.lengthMs;
+  }
+
+  /**
+   * The lease was dated by what this process knew of the store's time, which may have been too early. The answer to the write tells
+   * the store's time, but not how long the write was on its way. So all that had passed on the store's clock by then counts, in
+   * addition to the time since the write was sent. The time that the write took counts twice, which is on the safe side. A later
+   * answer may show that the lease was dated even earlier.
+   */
+  #behind(): number {
+    this.#behindMs = Math.max(this.#behindMs, this.#passed() - this.elapsedMs);
+    return this.#behindMs;
+  }
+
+  /** How long the lease has lasted on the store's clock, as far as this process knows. */
+  #passed(): number {
+    try {
+      return Math.max(0, this.#times.store.now(this.#key) - (this.#until - this.lengthMs));
+    } catch {
+      // If the store cannot tell its time, only this process's clock decides.
+      return 0;
+    }
+  }
+}
+
+/** The error of a run whose lease was over too soon. */
+export function tooLate(): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_UNAVAILABLE",
+    "The lease of a run was over before a handler was to be called, so the handler was not called. The event is tried again.",
+    { fix: "Does the store take seconds to answer, or was this process stopped for a while?" },
+  );
+}

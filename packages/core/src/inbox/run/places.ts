@@ -1,0 +1,136 @@
+import type { Clock } from "../../time/clock.ts";
+import type { Lane } from "../record/lane.ts";
+
+/** About how long an event that was taken may wait for a place. */
+const WAIT_MS = 50;
+/** The most events that may wait for a place, however quick the handlers are. */
+const MAX_WAITING = 256;
+/** An event is begun once it probably gets its place within this time. */
+const SOON_MS = 5;
+/** The least weight of the newest run in the average. */
+const NEWEST = 1 / 16;
+/** Once others were met, places are kept free of a crowd for so long. */
+const KEPT_FREE_MS = 60_000;
+
+/**
+ * Counts how many events may run at one time in this process, how many more may be begun since a place is soon free, and how many more
+ * may be taken from the store. If handlers take a millisecond, these are many. If they take a second, few are begun and none is taken.
+ *
+ * Usual events may have all places. Patient ones have half of them while places are kept free for others, and otherwise all.
+ */
+export class Places {
+  readonly #clock: Clock;
+  /** Null while this process runs no events. */
+  #concurrency: number | null = null;
+  readonly #running = { usual: 0, patient: 0 };
+  readonly #begun = { usual: 0, patient: 0 };
+  /** Taken from the store, and not begun yet. */
+  readonly #taken = { usual: 0, patient: 0 };
+  /** How long runs take. Before any has ended: too long to begin more than the next few. */
+  #averageMs = Number.POSITIVE_INFINITY;
+  /** How many runs have ended, up to as many as the average remembers. */
+  #ended = 0;
+  /** Until when places are kept free of a crowd (monotonic clock). */
+  #keptUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Sets how many events may run; with null, nothing more is begun. */
+  open(concurrency: number | null): void {
+    this.#concurrency = concurrency;
+  }
+
+  /** Others than a crowd are there. For a while, places are kept free for them. */
+  keepFree(): void {
+    this.#keptUntil = this.#clock.monotonic() + KEPT_FREE_MS;
+  }
+
+  /** True if so many events would take a quarter of the places. */
+  isQuarter(events: number): boolean {
+    return this.#concurrency !== null && events * 4 >= this.#concurrency;
+  }
+
+  /** How many events of a lane may be taken now. For usual ones, these are all that may be taken. */
+  room(lane: Lane): number {
+    if (this.#concurrency === null) return 0;
+    const waiting = Math.min(MAX_WAITING, Math.floor((this.#concurrency * WAIT_MS) / this.#averageMs) - 1);
+    const all = this.#concurrency + Math.max(0, waiting);
+    const ofPatient = this.#shareOfPatient(all);
+    const usual = this.#begun.usual + this.#taken.usual;
+    const patient = this.#begun.patient + this.#taken.patient;
+    // A crowd that was taken while it was alone stands back behind others, but for what runs already.
+    const crowd = Math.max(Math.min(patient, ofPatient), this.#running.patient);
+    const free = Math.max(0, all - usual - crowd);
+    return lane === "usual" ? free : Math.max(0, Math.min(free, ofPatient - patient));
+  }
+
+  isHalfEmpty(lane: Lane): boolean {
+    const places = this.#concurrency ?? 0;
+    return this.room(lane) * 2 >= (lane === "usual" ? places : this.#shareOfPatient(places));
+  }
+
+  /** True while there is a place for a begun run of this lane. */
+  isFree(lane: Lane): boolean {
+    const places = this.#concurrency ?? Number.POSITIVE_INFINITY;
+    const { usual, patient } = this.#running;
+    if (usual + patient >= places) return false;
+    return lane === "usual" || patient < this.#shareOfPatient(places);
+  }
+
+  #shareOfPatient(places: number): number {
+    return this.#clock.monotonic() < this.#keptUntil ? Math.max(1, Math.floor(places / 2)) : places;
+  }
+
+  /**
+   * True if an event that is begun now gets its place within a few milliseconds, or waits behind a quarter as many as have one. The start
+   * of its first handler is written as it is begun, so if its process dies before it has its place, the handler counts as called.
+   */
+  isSoon(lane: Lane): boolean {
+    const places = this.#concurrency ?? Number.POSITIVE_INFINITY;
+    const { usual, patient } = this.#begun;
+    const ahead =
+      1 + Math.max(usual + patient - places, lane === "usual" ? -1 : patient - this.#shareOfPatient(places));
+    return ahead <= places / 4 || ahead * this.#averageMs <= places * SOON_MS;
+  }
+
+  /** An event was taken from the store, and waits until it may be begun. */
+  take(lane: Lane): void {
+    this.#taken[lane]++;
+  }
+
+  /** An event that was taken waits no more. */
+  untake(lane: Lane): void {
+    this.#taken[lane]--;
+  }
+
+  /** An event is being begun. */
+  reserve(lane: Lane): void {
+    this.#begun[lane]++;
+  }
+
+  /** The event was not begun after all, or its run has ended. */
+  giveBack(lane: Lane): void {
+    this.#begun[lane]--;
+  }
+
+  /** A run that has not ended yet shows that runs take at least this long. */
+  runsTakeAtLeast(ms: number): void {
+    if (this.#ended > 0) this.#averageMs = Math.max(this.#averageMs, ms);
+  }
+
+  /** A run starts, or goes on. The returned function is called when it ends, or leaves its place to others meanwhile. */
+  enter(lane: Lane): (hasEnded: boolean) => void {
+    this.#running[lane]++;
+    const since = this.#clock.monotonic();
+    return (hasEnded) => {
+      this.#running[lane]--;
+      if (!hasEnded) return;
+      const tookMs = Math.max(0.05, this.#clock.monotonic() - since);
+      this.#ended = Math.min(this.#ended + 1, 1 / NEWEST);
+      if (this.#ended === 1) this.#averageMs = tookMs;
+      else this.#averageMs += (tookMs - this.#averageMs) / this.#ended;
+    };
+  }
+}

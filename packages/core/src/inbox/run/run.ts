@@ -1,0 +1,392 @@
+import { inboxError, type Notice } from "../../notices/notice.ts";
+import type { AsyncContext } from "../../time/async-context.ts";
+import { Cancellation } from "../../time/cancellation.ts";
+import { sleep } from "../../time/clock.ts";
+import type { Inbox, Lease, RunEnd, Runner } from "../contract/inbox.ts";
+import type { Versioned } from "../contract/store.ts";
+import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
+import type { Lane } from "../record/lane.ts";
+import { type Ending, factsOf, type LeaseData, type StepChange } from "../record/lease.ts";
+import type { IdempotencyRecord } from "../record/record.ts";
+import { claimAtRun } from "../record/reference-claim.ts";
+import {
+  type BeginOptions,
+  type Begun,
+  begin,
+  beginNext,
+  type Finished,
+  finish,
+  isBegunBy,
+  isDecided,
+  renew,
+  writeClaim,
+  writeSteps,
+} from "../record/run.ts";
+import { dueOf } from "../record/schedule.ts";
+import type { InboxParts } from "../write/parts.ts";
+import { type Changed, isAboutRecord, type RecordStep } from "../write/records.ts";
+import { LeaseTime } from "./lease-time.ts";
+import { SubjectTurn } from "./subjects.ts";
+import { widthOf } from "./suspects.ts";
+
+/** The process of a run, as the run sees it. */
+export interface RunHost {
+  /** True if the event with this key, which may have killed its process, may run now. See Suspects. */
+  mayRunSuspect(key: string, width: number): boolean;
+  /** True if this process has a place for what is due now in this lane. */
+  hasRoom(lane: Lane): boolean;
+  /** Leaves the place of a run to others. The returned function resolves once the run has one again: at once, unless it waits for it. */
+  leavePlace(run: Run): (waits: boolean) => Promise<void>;
+  /** Accepts an event that a run has released from an entry. */
+  readonly accept: Inbox["accept"];
+}
+
+/** For whom a run is begun. */
+export interface RunWish {
+  readonly runner: Runner;
+  /** The context in which its handlers are called. */
+  readonly context: AsyncContext;
+  /** True for a run in the background, which waits for a place. */
+  readonly inBackground: boolean;
+  /** The lane in which the event waited. Default: with the usual ones. */
+  readonly lane?: Lane;
+  /** Skips the backoff, for this reason. Default null: it does not. */
+  readonly force?: BeginOptions["force"];
+}
+
+/** How a run ended. */
+export interface Ended {
+  readonly report: RunReport;
+  /** Null if the lease was lost. */
+  readonly ending: Ending["kind"] | null;
+}
+
+/** An end that was written. */
+type Written = Extract<Finished, { kind: "ended" }> & {
+  readonly dueInMs: number | null;
+  readonly version: string | null;
+};
+
+/** The answer about a record whose flow only other processes have. */
+const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
+const REPEAT_MIN_MS = 100;
+const REPEAT_MAX_MS = 5_000;
+
+/** One run of an event, from before the write that begins it until its end is written. */
+export class Run implements Lease {
+  readonly key: string;
+  readonly runner: Runner;
+  readonly inBackground: boolean;
+  readonly lane: Lane;
+  readonly cancellation: Cancellation = new Cancellation();
+  readonly ended: Promise<Ended>;
+  context: AsyncContext;
+  /** A handler was called. If its end cannot be stored, its effect may happen twice. */
+  wasCalled = false;
+  /** The record could not be read when something was to be written. Another run would get no further. */
+  isBroken = false;
+  /** The lease was over before a handler was to be called, so the event was handed back. */
+  wasTooLate = false;
+  /** Leaves the place in which it runs. */
+  leave: (hasEnded: boolean) => void = () => {};
+  readonly #parts: InboxParts;
+  readonly #host: RunHost;
+  readonly #token: string;
+  readonly #turn: SubjectTurn;
+  readonly #force: BeginOptions["force"];
+  #tellEnd: (ended: Ended) => void = () => {};
+  #data: LeaseData | null = null;
+  readonly #lease: LeaseTime;
+  #started = false;
+  #lost = false;
+  /** Somebody has decided about the event, which took the lease from this process. */
+  #decided = false;
+  #renewing = false;
+  /** Ends what the run waits for in {@link aside}. */
+  #wake: () => void = () => {};
+  /** The end of the run is being written. From then on, only the answer to that write shows whether the lease was lost. */
+  #ending = false;
+
+  constructor(
+    key: string,
+    { runner, context, inBackground, lane = "usual", force = null }: RunWish,
+    parts: InboxParts,
+    host: RunHost,
+  ) {
+    this.key = key;
+    this.runner = runner;
+    this.inBackground = inBackground;
+    this.lane = lane;
+    this.context = context;
+    this.#force = force;
+    this.#parts = parts;
+    this.#host = host;
+    this.#token = parts.environment.token();
+    this.#turn = new SubjectTurn(parts, runner);
+    this.#lease = new LeaseTime(key, parts);
+    this.ended = new Promise((tell) => {
+      this.#tellEnd = tell;
+    });
+  }
+
+  /** The content of the leased slot. Only once the run has begun. */
+  get data(): LeaseData {
+    if (this.#data === null) throw new Error("the run has not begun");
+    return this.#data;
+  }
+
+  /** How long the lease has lasted on this process's clock. */
+  get elapsedMs(): number {
+    return this.#lease.elapsedMs;
+  }
+
+  /**
+   * The one place where a run begins: takes the lease on a slot, or on the one that is due next, in a copy of the record that the
+   * caller writes. A step that is computed again asks {@link isBegunIn} first.
+   */
+  begin(record: IdempotencyRecord | null, slot: string | "next", now: number): Begun {
+    const { runner, key } = this;
+    const begun = beginIn(record, slot, {
+      key,
+      token: this.#token,
+      leaseMs: this.#lease.begin(),
+      now,
+      force: this.#force,
+      mayRunSuspect: (suspicions) => this.#host.mayRunSuspect(key, widthOf(suspicions, runner)),
+      firstStep: (data) => runner.firstStep(data),
+      handlersOf: (data) => runner.handlersOf(data),
+    });
+    this.#data = begun.kind === "leased" ? begun.lease : null;
+    return begun;
+  }
+
+  /** Begins it by a write of its own. If nothing was due after all, a record that a look has hidden is written again, which shows it. */
+  async writeBegin(slot: string | "next", guess?: Versioned): Promise<Begun> {
+    const { answer } = await this.#parts.records.change<Begun>({
+      key: this.key,
+      guess,
+      deadlineMs: this.#parts.leaseMs,
+      step: (record, now) => {
+        if (record !== null && this.runner.hasFlow?.(record.flow) === false) return FOR_OTHERS;
+        if (this.isBegunIn(record)) return { answer: { kind: "leased", lease: this.data }, record: null };
+        const answer = this.begin(record, slot, now);
+        const begins = answer.kind === "leased";
+        return { answer, record: begins || guess !== undefined ? record : null, begins };
+      },
+    });
+    return answer;
+  }
+
+  /** True if the write that begins this run was made, although nobody has answered it. */
+  isBegunIn(record: IdempotencyRecord | null): boolean {
+    return this.#data !== null && isBegunBy(record, this.#data);
+  }
+
+  /** The write that began it was answered, which tells the store's time. */
+  confirmed(): void {
+    this.#lease.begun(this.data.now);
+  }
+
+  /** Calls the handlers, and resolves to how that ended. */
+  call(): Promise<RunEnd> {
+    this.#started = true;
+    // It has waited long for its place. The timer that renews all leases could fire too late for this one.
+    if (this.elapsedMs >= this.#parts.renewEveryMs) void this.renew();
+    return this.runner.run(this);
+  }
+
+  mayCall(): ReturnType<Lease["mayCall"]> {
+    if (this.#lost) return "lost";
+    // Perhaps nobody has taken it. The write that hands it back shows that.
+    if (this.#lease.isOver) this.wasTooLate = true;
+    const { isClosing, store } = this.#parts;
+    return this.wasTooLate || (isClosing && store.endsWithProcess !== true) ? "hand-back" : "yes";
+  }
+
+  async aside(turn: Promise<void>): Promise<boolean> {
+    if (this.#lost) return false;
+    const comeBack = this.#host.leavePlace(this);
+    const hasCome = await new Promise<boolean>((resolve) => {
+      this.#wake = () => resolve(false);
+      void turn.then(() => resolve(true));
+    });
+    this.#wake = () => {};
+    await comeBack(hasCome);
+    return hasCome;
+  }
+
+  /** It is to be handed back if no handler is being called. */
+  waitNoLonger(): void {
+    this.#wake();
+  }
+
+  called(): void {
+    this.wasCalled = true;
+  }
+
+  async claimReference(event: VerifiedEvent): Promise<boolean> {
+    const wanted = claimAtRun(event);
+    if (wanted === null) return true;
+    const { owner, token } = await this.#parts.claims.take(wanted);
+    if (owner !== this.key) return false;
+    await this.#write("claim", (record) => writeClaim(record, this.data, { key: wanted.key, token }));
+    return true;
+  }
+
+  takeSubject(event: VerifiedEvent): ReturnType<Lease["takeSubject"]> {
+    return this.#turn.take(this.data, event, this.#force === "last");
+  }
+
+  accept(event: VerifiedEvent): Promise<Accepted> {
+    return this.#host.accept(event, { deadlineMs: this.#parts.leaseMs, trace: this.data.trace });
+  }
+
+  write(changes: readonly StepChange[]): Promise<boolean> {
+    return this.#write("step", (record, now) => writeSteps(record, this.data, changes, now));
+  }
+
+  /** Makes a change that counts only under the lease. False: the lease is lost. */
+  async #write(
+    during: string,
+    change: (record: IdempotencyRecord | null, now: number) => boolean,
+  ): Promise<boolean> {
+    if (this.#lost) return false;
+    const holds = await this.#persist(during, (record, now) => {
+      const answer = change(record, now);
+      this.#decided = isDecided(record, this.data);
+      return { answer, record: answer ? record : null };
+    });
+    if (holds?.answer !== true) this.#lose();
+    return holds?.answer === true;
+  }
+
+  /**
+   * The one place where a run ends: writes how. Null if the lease was lost; then nothing was written. `dueInMs`: when something else
+   * of the record has to be looked at, or this again; null for never. `version`: the record, as it was written.
+   */
+  async finish({ ending, changes }: RunEnd): Promise<Written | null> {
+    this.#ending = true;
+    let mayHaveEnded = false;
+    let dueInMs: number | null = null;
+    const finished = await this.#persist<Finished>("finish", (record, now, mayHaveBeenMade) => {
+      mayHaveEnded = mayHaveBeenMade;
+      const answer = finish(record, this.data, ending, changes, now, this.#turn.isTaken);
+      this.#decided = answer.kind === "lost" && isDecided(record, this.data);
+      if (record === null || answer.kind === "lost") return { answer, record: null };
+      const due = dueOf(record);
+      dueInMs = due === null ? null : due.at - now;
+      const isDue = due !== null && due.at <= now;
+      return { answer, record, announce: isDue && !(this.inBackground && this.#host.hasRoom(due.lane)) };
+    });
+    if (finished?.answer.kind === "ended") {
+      await this.#turn.leave(this.data, ending.kind === "done" || ending.kind === "stale");
+      return { ...finished.answer, dueInMs, version: finished.version };
+    }
+    // If the answer to the write got lost, another process may have taken the event since, because the write was made. If it was not
+    // made, that process had to wait until the lease was over, and it warns before it calls anything.
+    if (mayHaveEnded && !this.#lease.isOver) this.#lost = true;
+    else this.#lose();
+    return null;
+  }
+
+  /** Tells those who wait for the end. `isWritten` is false if the lease was lost. */
+  over(isWritten: boolean, { kind }: Ending): void {
+    this.#tellEnd({ report: this.#reportOf(isWritten, kind), ending: isWritten ? kind : null });
+  }
+
+  #reportOf(isWritten: boolean, kind: Ending["kind"]): RunReport {
+    if (!isWritten) return { state: "running", ran: true };
+    switch (kind) {
+      case "done":
+        return { state: "done", ran: true };
+      case "stale":
+        return { state: "stale", ran: false };
+      case "held":
+      case "told":
+        return { state: "held", ran: true };
+      case "retry":
+      case "released":
+        return { state: this.data.mode === "tell" ? "held" : "waiting", ran: true };
+    }
+  }
+
+  /**
+   * While the store is down, the write is repeated. The handler is not: its result is kept until then. If the record has become
+   * unreadable, there is nothing to wait for.
+   */
+  async #persist<T>(during: string, step: RecordStep<T>): Promise<Changed<T> | null> {
+    const { acts, records, environment, leaseMs: deadlineMs } = this.#parts;
+    const onFailure = (cause: unknown): void => acts.failed("end", cause);
+    for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
+      if (this.#parts.isAbandoned) return null;
+      try {
+        const changed = await records.change({ key: this.key, step, deadlineMs, onFailure });
+        acts.passed("end");
+        return changed;
+      } catch (error) {
+        if (this.#parts.isAbandoned) return null;
+        this.runner.notify(inboxError(during, error));
+        if (isAboutRecord(error)) {
+          this.isBroken = true;
+          return null;
+        }
+        acts.failed("end", error);
+        await sleep(environment, delayMs);
+      }
+    }
+  }
+
+  /** Renews the lease. Called every third of the lease's length. */
+  async renew(): Promise<void> {
+    if (!this.#started || this.#lost || this.#renewing || this.#ending) return;
+    this.#renewing = true;
+    let sent = this.#lease.send();
+    let dated = 0;
+    try {
+      const { answer: holds } = await this.#parts.records.change({
+        key: this.key,
+        // A third of a lease, as often as it is renewed, unless the store takes longer to answer.
+        deadlineMs: this.#lease.lengthMs / 3,
+        step: (record, now) => {
+          sent = this.#lease.send();
+          dated = now;
+          const answer = renew(record, this.data, sent.leaseMs, now);
+          this.#decided = isDecided(record, this.data);
+          return { answer, record: answer ? record : null };
+        },
+      });
+      // The lease on the subject has to outlast that of the run.
+      if (holds && (await this.#turn.renew(this.data))) this.#lease.answered(sent, dated);
+      else if (!this.#ending) this.#lose();
+    } catch (error) {
+      this.runner.notify(inboxError("renew", error));
+      // The store could not be reached for a whole lease, so another process may have the event by now.
+      if (this.elapsedMs >= this.#lease.lengthMs) this.warnOfDouble("lease-lost");
+    } finally {
+      this.#renewing = false;
+    }
+  }
+
+  /** Another process has the event, or may have it. Effects of this process from now on may happen twice. */
+  #lose(): void {
+    if (this.#lost) return;
+    this.#lost = true;
+    this.#wake();
+    if (this.#parts.isAbandoned) return;
+    if (this.#decided) this.cancellation.cancel(new Error("somebody has decided about the held event"));
+    else this.warnOfDouble("lease-lost");
+  }
+
+  warnOfDouble(why: Extract<Notice, { type: "double-risk" }>["why"]): void {
+    if (this.cancellation.isCancelled) return;
+    this.cancellation.cancel(new Error(why));
+    if (!this.wasCalled) return;
+    this.runner.notify({ type: "double-risk", why, ...factsOf(this.data) });
+  }
+}
+
+function beginIn(record: IdempotencyRecord | null, slot: string | "next", options: BeginOptions): Begun {
+  if (slot !== "next") return begin(record, slot, options);
+  const lease = record === null ? null : beginNext(record, options);
+  return lease === null ? { kind: "wait", running: false } : { kind: "leased", lease };
+}

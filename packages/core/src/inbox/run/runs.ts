@@ -1,0 +1,450 @@
+import { inboxError } from "../../notices/notice.ts";
+import { type AsyncContext, emptyContext } from "../../time/async-context.ts";
+import type { Inbox, RunEnd, Runner } from "../contract/inbox.ts";
+import type { DueRecord } from "../contract/store.ts";
+import { isCanary } from "../record/canary.ts";
+import { isUnreadable } from "../record/codec.ts";
+import { type RunReport, recordKeyOf, slotKeyOf } from "../record/event.ts";
+import { LANES, type Lane } from "../record/lane.ts";
+import type { StepChange } from "../record/lease.ts";
+import type { FinishedClaims } from "../record/reference-claim.ts";
+import { type Begun, suspicionsOf } from "../record/run.ts";
+import { dueOf } from "../record/schedule.ts";
+import { InFlight } from "../write/in-flight.ts";
+import type { InboxParts } from "../write/parts.ts";
+import { unreadable } from "../write/records.ts";
+import { Broken } from "./broken.ts";
+import { Crowds } from "./crowds.ts";
+import { Hidden } from "./hidden.ts";
+import { LaneQueues } from "./lane-queues.ts";
+import { tooLate } from "./lease-time.ts";
+import { Places } from "./places.ts";
+import { Run, type RunHost, type RunWish } from "./run.ts";
+import { Suspects, widthOf } from "./suspects.ts";
+
+/** The dispatcher, as the runs see it. */
+export interface RunsDispatcher {
+  /** False while this process must not begin anything by itself. */
+  isTaking(): boolean;
+  /** An event falls due in `inMs` milliseconds. */
+  due(inMs: number): void;
+  /** A place has become free for events of this lane. */
+  freed(lane: Lane): void;
+  /** A look has found a canary. */
+  canary(due: DueRecord): Promise<void>;
+}
+
+/** An event that gets no place within this time is handed back. Handlers have become slower than when it was taken. */
+const PATIENCE_MS = 250;
+const BROKEN = { unreadable: "the end of its last run could not be computed" };
+
+/** An event that a look has found, and that is begun once a place is nearly free. Others do not see it until then. */
+interface Taken {
+  readonly lane: Lane;
+  readonly due: DueRecord;
+  readonly wish: RunWish;
+  /** When it was taken (monotonic clock). */
+  readonly since: number;
+}
+
+/** All runs of this process. Each waits for the write that begins it, then for a place, and runs. A record has at most one. */
+export class Runs {
+  readonly places: Places;
+  readonly crowds: Crowds;
+  readonly #parts: InboxParts;
+  readonly #host: RunHost;
+  readonly #dispatcher: RunsDispatcher;
+  /** The runs by the key of their record. */
+  readonly #active = new InFlight<string, Run>();
+  readonly #hidden: Hidden;
+  /** Events that looks have found, and that are not begun yet. */
+  readonly #taken = new LaneQueues<Taken>();
+  /** Begun runs that wait for a place. */
+  readonly #waiting = new LaneQueues<Run>();
+  /** Runs that had left their place and wait for one again. */
+  readonly #returning = new LaneQueues<{ readonly lane: Lane; readonly enter: () => void }>();
+  readonly #suspects = new Suspects();
+  readonly #broken = new Broken();
+  #isStarting = false;
+  #isWatching = false;
+  /** Cancels the timer that renews leases; null if there is none. */
+  #cancelRenewal: (() => void) | null = null;
+  #whenAtRest: (() => void)[] = [];
+
+  constructor(parts: InboxParts, dispatcher: RunsDispatcher, accept: Inbox["accept"]) {
+    this.#parts = parts;
+    this.#dispatcher = dispatcher;
+    this.#hidden = new Hidden(parts);
+    this.places = new Places(parts.environment);
+    this.crowds = new Crowds(this.places, parts.environment);
+    this.#host = {
+      accept,
+      hasRoom: (lane) => dispatcher.isTaking() && this.places.room(lane) > 0,
+      mayRunSuspect: (key, width) => this.#suspects.take(key, width),
+      leavePlace: (run) => this.#leavePlace(run),
+    };
+  }
+
+  has(key: string): boolean {
+    return this.#active.has(key);
+  }
+
+  /** True if an event of this lane may be begun as it is accepted: it gets its place soon, and overtakes nothing that was taken. */
+  mayBegin(lane: Lane): boolean {
+    return this.#taken.isEmpty(lane) && this.places.isSoon(lane) && this.places.room(lane) > 0;
+  }
+
+  /** Reserves the record and a place for a run, before the write that begins it. */
+  reserve(key: string, wish: RunWish): Run {
+    this.places.reserve(wish.lane ?? "usual");
+    const run = new Run(key, wish, this.#parts, this.#host);
+    this.#active.set(key, run);
+    this.#parts.records.hold(key);
+    return run;
+  }
+
+  /** Gives the record and the place back: nothing was begun, or the run has ended. */
+  giveBack({ key, lane }: Run): void {
+    this.#active.delete(key);
+    this.#hidden.delete(key);
+    this.#suspects.release(key);
+    this.#parts.records.release(key);
+    this.places.giveBack(lane);
+    this.#beginTaken();
+    this.#tellFreed();
+    if (this.#active.size > 0) return;
+    for (const tell of this.#whenAtRest.splice(0)) tell();
+    // Elsewhere it fires once more, which is cheaper than a new timer for each run.
+    if (this.#parts.store.sleeps === true) this.#cancelRenewal?.();
+  }
+
+  #tellFreed(): void {
+    // While events wait here for a place, the store is not asked at every free place, but for many events at once.
+    for (const freed of LANES) {
+      const isIdle = this.#waiting.isEmpty(freed) && this.#taken.isEmpty(freed);
+      if (isIdle || this.places.isHalfEmpty(freed)) this.#dispatcher.freed(freed);
+    }
+  }
+
+  /** Resolves once nothing of this process is begun or runs. */
+  atRest(): Promise<void> {
+    if (this.#active.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenAtRest.push(resolve));
+  }
+
+  /**
+   * Begins the next event of a record that the store handed out: in the background once a place is nearly free, and otherwise at once.
+   * If it may have killed its process, it may have to wait first; `isWanted` then tells whether to begin it at all. Null if nothing was
+   * begun, or not yet.
+   */
+  async beginDue(
+    due: DueRecord,
+    { runner, inBackground }: Pick<RunWish, "runner" | "inBackground">,
+    isWanted: () => boolean,
+  ): Promise<Run | null> {
+    const { key, record } = due;
+    if (isCanary(key)) {
+      await this.#dispatcher.canary(due);
+      return null;
+    }
+    if (this.#isRunning(key)) return null;
+    if (isUnreadable(record) || this.#broken.has(key)) {
+      // If it can be read again one day, somebody has repaired it.
+      if (isUnreadable(record)) this.#broken.delete(key);
+      const why = isUnreadable(record) ? record : BROKEN;
+      // The record stays hidden for a while, so the next look does not find it again.
+      runner.notify(inboxError("take", unreadable(why)));
+      return null;
+    }
+    // The record stays hidden for a while, so that a process that has its flow finds it first.
+    if (runner.hasFlow?.(record.flow) === false) return null;
+    const lane = dueOf(record)?.lane ?? "usual";
+    const wish: RunWish = { runner, inBackground, lane, context: emptyContext };
+    // A look that was under way at the stop has found it.
+    if (this.#parts.isClosing || (inBackground && !this.#dispatcher.isTaking())) {
+      await this.#putBack(due, wish);
+      return null;
+    }
+    const suspicions = suspicionsOf(record);
+    if (suspicions.length > 0 && !(await this.#mayRun(key, widthOf(suspicions, runner), isWanted)))
+      return null;
+    if (!inBackground) return this.#beginNow(due, wish);
+    this.places.take(lane);
+    this.#taken.push({ lane, due, wish, since: this.#parts.environment.monotonic() });
+    this.#watch();
+    this.#beginTaken();
+    return null;
+  }
+
+  /** Begins what was taken, as far as a place is nearly free. */
+  #beginTaken(): void {
+    const isSoon = (lane: Lane): boolean => this.places.isSoon(lane);
+    for (let next = this.#taken.next(isSoon); next !== undefined; next = this.#taken.next(isSoon)) {
+      this.places.untake(next.lane);
+      void this.#beginNow(next.due, next.wish);
+    }
+  }
+
+  async #beginNow(due: DueRecord, wish: RunWish): Promise<Run | null> {
+    // A delivery may have begun it since it was taken.
+    if (this.#isRunning(due.key)) return null;
+    const run = this.reserve(due.key, wish);
+    try {
+      const begun = await run.writeBegin("next", due);
+      if (begun.kind === "leased") {
+        this.#parts.acts.passed("take");
+        this.start(run);
+        return run;
+      }
+    } catch (error) {
+      this.#parts.acts.failed("take", error);
+      wish.runner.notify(inboxError("begin", error));
+    }
+    this.giveBack(run);
+    return null;
+  }
+
+  /** True if a record that a look was given runs here. It is shown to others again when its run has ended. */
+  #isRunning(key: string): boolean {
+    const isRunning = this.has(key);
+    if (isRunning) this.#hidden.add(key);
+    return isRunning;
+  }
+
+  /** Shows to others what was taken and is not begun here. */
+  async #putBack(due: DueRecord, wish: RunWish): Promise<void> {
+    if (this.#isRunning(due.key)) return;
+    const run = this.reserve(due.key, wish);
+    await this.#hidden.show(run.key, run.runner, due);
+    this.giveBack(run);
+  }
+
+  /** Puts back some of what was taken. */
+  #putBackAll(taken: Iterable<Taken>): void {
+    for (const { lane, due, wish } of taken) {
+      this.places.untake(lane);
+      void this.#putBack(due, wish);
+    }
+  }
+
+  /** Waits until a record that is suspected may run. Meanwhile the store may hand it to another process. */
+  async #mayRun(key: string, width: number, isWanted: () => boolean): Promise<boolean> {
+    if (!(await this.#suspects.wait(key, width))) return false;
+    if (isWanted() && !this.#parts.isClosing && !this.has(key)) return true;
+    if (!this.has(key)) this.#suspects.release(key);
+    return false;
+  }
+
+  /** Runs one event now, even if every place is taken. */
+  async runNow(
+    runner: Runner,
+    eventId: string,
+    force: "asked" | "last",
+    context: AsyncContext,
+  ): Promise<RunReport> {
+    const key = recordKeyOf(eventId);
+    if (this.has(key)) return { state: "running", ran: false };
+    const run = this.reserve(key, { runner, context, inBackground: false, force });
+    let begun: Begun;
+    try {
+      begun = await run.writeBegin(slotKeyOf(eventId));
+    } catch (error) {
+      this.giveBack(run);
+      throw error;
+    }
+    if (begun.kind === "leased") {
+      this.start(run);
+      return (await run.ended).report;
+    }
+    this.giveBack(run);
+    switch (begun.kind) {
+      case "missing":
+        runner.notify({ type: "record-missing", eventId });
+        return { state: null, ran: false };
+      case "finished":
+        return { state: begun.state, ran: false };
+      case "wait":
+        return { state: begun.running ? "running" : "waiting", ran: false };
+    }
+  }
+
+  /** Starts a run whose beginning was written: at once, or in the background when it gets a place. */
+  start(run: Run): void {
+    run.confirmed();
+    this.crowds.begun(run.data, run.lane);
+    for (const facts of run.data.overtaken) run.runner.notify({ type: "stale", ...facts });
+    if (!run.inBackground) this.#startNow(run);
+    // A look that was under way at the stop may still begin something.
+    else if (!this.#dispatcher.isTaking() && !this.#parts.isClosing) void this.#handBack(run);
+    else {
+      this.#waiting.push(run);
+      this.#watch();
+      this.#startSoon();
+    }
+  }
+
+  #startNow(run: Run): void {
+    run.leave = this.places.enter(run.lane);
+    this.#parts.environment.soon(() => void this.#run(run));
+  }
+
+  /** Starts in a later turn, so that the answer to the delivery is written first. */
+  #startSoon(): void {
+    if (this.#isStarting) return;
+    this.#isStarting = true;
+    this.#parts.environment.soon(() => {
+      this.#isStarting = false;
+      this.#startWaiting();
+    });
+  }
+
+  /** Starts all begun runs, even without a place. They run to their end, or are handed back. */
+  startAll(): void {
+    this.#putBackAll(this.#taken.all());
+    this.places.open(null);
+    for (const { enter } of this.#returning.all()) enter();
+    for (const run of this.#waiting.all()) this.#startNow(run);
+    if (this.#parts.store.endsWithProcess !== true) this.#endWaiting();
+  }
+
+  /** Hands back what was taken, and the runs that have not started, or wait. Another process takes them, or the next start of this one. */
+  handBackWaiting(): void {
+    this.#putBackAll(this.#taken.all());
+    for (const run of this.#waiting.all()) void this.#handBack(run);
+    this.#endWaiting();
+  }
+
+  #endWaiting(): void {
+    for (const [, run] of this.#active.entries()) run.waitNoLonger();
+  }
+
+  /** Warns about every run that is not over, and returns how many of them have called a handler. */
+  abandon(): number {
+    let called = 0;
+    this.#endWaiting();
+    for (const [, run] of this.#active.entries()) {
+      if (run.wasCalled) called++;
+      run.warnOfDouble("closed-while-running");
+    }
+    return called;
+  }
+
+  async #run(run: Run): Promise<void> {
+    this.#keepRenewing();
+    const end = await run.call();
+    // Its handlers are done. Other runs may have the place while that is written.
+    run.leave(true);
+    this.#startWaiting();
+    await this.#end(run, end);
+  }
+
+  /** A run waits for something other than a place. Until it comes back, others have its place, and its place among the begun ones. */
+  #leavePlace(run: Run): (waits: boolean) => Promise<void> {
+    const { lane, inBackground } = run;
+    run.leave(false);
+    this.places.giveBack(lane);
+    this.#beginTaken();
+    this.#tellFreed();
+    this.#startWaiting();
+    return (waits) => {
+      this.places.reserve(lane);
+      return new Promise((resolve) => {
+        const enter = (): void => {
+          run.leave = this.places.enter(lane);
+          resolve();
+        };
+        if (!waits || !inBackground) return enter();
+        this.#returning.push({ lane, enter });
+        this.#startWaiting();
+      });
+    };
+  }
+
+  /** Hands back a run before any handler was called. The event then waits for the first process that has a place. */
+  async #handBack(run: Run): Promise<void> {
+    this.crowds.waits(run.data);
+    const { started, steps } = run.data;
+    const changes: readonly StepChange[] =
+      started === null ? [] : [{ name: started, kind: "undone", before: steps[started] ?? null }];
+    await this.#end(run, { ending: { kind: "released" }, changes, written: () => {} });
+  }
+
+  /** Writes the end of a run, and what follows from it. */
+  async #end(run: Run, end: RunEnd): Promise<void> {
+    const { key, runner } = run;
+    const finished = await run.finish(end);
+    if (run.wasTooLate) {
+      const error = tooLate();
+      this.#parts.acts.failed("take", error);
+      runner.notify(inboxError("begin", error));
+    }
+    if (finished !== null) {
+      end.written();
+      for (const facts of finished.overtaken) runner.notify({ type: "stale", ...facts });
+      if (finished.closing !== null) await this.#close(run, finished.version, finished.closing);
+    }
+    if (run.isBroken) this.#broken.add(key);
+    else await this.#hidden.showIfHidden(key, runner);
+    this.crowds.ended(run.data, run.lane);
+    run.over(finished !== null, end.ending);
+    this.giveBack(run);
+    if (finished?.dueInMs != null) this.#dispatcher.due(finished.dueInMs);
+  }
+
+  /** Lets the claims of a record expire with it. */
+  async #close({ key, runner }: Run, version: string | null, closing: FinishedClaims): Promise<void> {
+    if (this.#parts.isAbandoned) return;
+    const closed = this.#parts.claims.close(key, version, closing);
+    await closed.catch((error: unknown) => runner.notify(inboxError("claim", error)));
+  }
+
+  /**
+   * Gives all free places to waiting runs, including a place that has just become free. If fewer runs were started in a turn
+   * of the event loop than are begun, more and more would wait.
+   */
+  #startWaiting(): void {
+    const isFree = (lane: Lane): boolean => this.places.isFree(lane);
+    for (let back = this.#returning.next(isFree); back !== undefined; back = this.#returning.next(isFree)) {
+      back.enter();
+    }
+    for (let next = this.#waiting.next(isFree); next !== undefined; next = this.#waiting.next(isFree)) {
+      next.leave = this.places.enter(next.lane);
+      void this.#run(next);
+    }
+  }
+
+  /** Hands back what has waited too long. Goes on while anything waits. */
+  #watch(): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    const { environment } = this.#parts;
+    environment.after(PATIENCE_MS, () => {
+      this.#isWatching = false;
+      const before = environment.monotonic() - PATIENCE_MS;
+      const late = [...this.#taken.takeWhile(({ since }) => since <= before)];
+      if (late.length > 0) this.places.runsTakeAtLeast(PATIENCE_MS);
+      this.#putBackAll(late);
+      for (const run of this.#waiting.takeWhile(({ elapsedMs }) => elapsedMs >= PATIENCE_MS)) {
+        this.places.runsTakeAtLeast(PATIENCE_MS);
+        void this.#handBack(run);
+      }
+      if (LANES.some((lane) => !this.#waiting.isEmpty(lane) || !this.#taken.isEmpty(lane))) this.#watch();
+    });
+  }
+
+  /** One timer renews every lease of this process. */
+  #keepRenewing(): void {
+    if (this.#cancelRenewal !== null) return;
+    const { environment, renewEveryMs } = this.#parts;
+    const cancel = environment.after(renewEveryMs, () => {
+      this.#cancelRenewal = null;
+      if (this.#active.size === 0 || this.#parts.isAbandoned) return;
+      for (const [, run] of this.#active.entries()) void run.renew();
+      this.#keepRenewing();
+    });
+    this.#cancelRenewal = () => {
+      this.#cancelRenewal = null;
+      cancel();
+    };
+  }
+}

@@ -1,0 +1,157 @@
+import { inboxError } from "../../notices/notice.ts";
+import { sleep } from "../../time/clock.ts";
+import type { Runner } from "../contract/inbox.ts";
+import { recordKeyOf, type Subject, type VerifiedEvent } from "../record/event.ts";
+import type { LeaseData } from "../record/lease.ts";
+import {
+  leaveSubject,
+  type Overtaken,
+  overtakeBySubject,
+  renewSubject,
+  type SubjectAnswer,
+  takeSubject,
+} from "../record/subject.ts";
+import type { InboxParts } from "../write/parts.ts";
+
+/**
+ * A subject's lease ends so much later than the run's own, or by the length of a short lease. A store takes no write that is dated by
+ * a clock over 5 s behind its own, so the run is over first, however its process dated the two.
+ */
+const LONGER_MS = 5_000;
+/** How often the last run of an event asks whether its subject is free. */
+const LAST_WAIT_MS = 50;
+
+/** A subject that a run has taken. */
+interface Taken extends Subject {
+  readonly retentionMs: number;
+  /** The events behind it that have ended. */
+  readonly ended: string[];
+}
+
+/** The turn of one run among the events of its subject. A run of an event without a subject has none, and pays nothing. */
+export class SubjectTurn {
+  readonly #parts: InboxParts;
+  readonly #runner: Runner;
+  #taken: Taken | null = null;
+
+  constructor(parts: InboxParts, runner: Runner) {
+    this.#parts = parts;
+    this.#runner = runner;
+  }
+
+  /**
+   * Asks the subject of the event that is run, and ends the events that it overtakes. Rejects if the store does not answer; then
+   * nothing is known, and no handler may be called. `isLast`: there will be no later run, so it waits while the subject is busy.
+   */
+  async take(data: LeaseData, event: VerifiedEvent, isLast: boolean): Promise<SubjectAnswer> {
+    const { subject } = event;
+    if (subject === undefined) return "mine";
+    for (;;) {
+      const answer = await this.#ask(data, event, subject);
+      if (answer !== "busy" || !isLast || this.#parts.isAbandoned) return answer;
+      await sleep(this.#parts.environment, LAST_WAIT_MS);
+    }
+  }
+
+  async #ask(
+    data: LeaseData,
+    { signedAt, delivery, ...event }: VerifiedEvent,
+    subject: Subject,
+  ): Promise<SubjectAnswer> {
+    // While an earlier word can be run again, its subject has to be known.
+    const retentionMs = Math.max(event.retentionMs, event.keepMs ?? 0);
+    const { records, store, leaseMs } = this.#parts;
+    const { eventId, token, replays, hadTurn } = data;
+    const { flow, tenant, receivedAt } = delivery;
+    const signed = signedAt ?? receivedAt;
+    let behind: readonly string[] = [];
+    const { answer, version } = await records.change<SubjectAnswer>({
+      key: subject.key,
+      guess: null,
+      deadlineMs: leaseMs / 3,
+      step: (record, now) => {
+        const isOld = signed + retentionMs <= now || signed <= (store.forgottenBefore?.(tenant) ?? 0);
+        const wish = { flow, tenant, eventId, at: subject.at, token, retentionMs };
+        const taking = takeSubject(
+          record,
+          {
+            ...wish,
+            leaseMs: this.#leaseMs,
+            isDecided: replays > 0,
+            mayBeForgotten: isOld && !hadTurn && !data.evenIfExpired,
+          },
+          now,
+        );
+        behind = taking.behind;
+        return { answer: taking.answer, record: taking.record };
+      },
+    });
+    if (answer !== "mine") return answer;
+    const taken: Taken = { ...subject, retentionMs, ended: [] };
+    this.#taken = taken;
+    if (version !== null) await store.settled?.([{ key: subject.key, version }]);
+    for (const one of behind) if (await this.#overtake(one)) taken.ended.push(one);
+    return taken.ended.length === behind.length ? answer : "busy";
+  }
+
+  /** True if the run has taken the turn of its event's subject. */
+  get isTaken(): boolean {
+    return this.#taken !== null;
+  }
+
+  get #leaseMs(): number {
+    const { leaseMs, leaseNowMs } = this.#parts;
+    return leaseNowMs + Math.min(leaseMs, LONGER_MS);
+  }
+
+  /** Ends an earlier word. False if it has not ended yet. */
+  async #overtake(eventId: string): Promise<boolean> {
+    let told: Overtaken["facts"] = null;
+    const { answer: hasEnded } = await this.#parts.records.change({
+      key: recordKeyOf(eventId),
+      deadlineMs: this.#parts.leaseMs / 3,
+      step: (record, now, mayHaveBeenMade) => {
+        const { hasEnded, facts } = overtakeBySubject(record, eventId, now);
+        // Computed after its write was made, it finds the end.
+        if (facts !== null || !mayHaveBeenMade) told = facts;
+        return { answer: hasEnded, record: facts === null ? null : record };
+      },
+    });
+    if (told !== null) this.#runner.notify({ type: "stale", ...(told as NonNullable<Overtaken["facts"]>) });
+    return hasEnded;
+  }
+
+  /** Renews the lease on the subject, after that of the run. False if another run has it. Rejects if the store does not answer. */
+  async renew({ token }: LeaseData): Promise<boolean> {
+    if (this.#taken === null) return true;
+    const { answer } = await this.#parts.records.change({
+      key: this.#taken.key,
+      deadlineMs: this.#parts.leaseMs / 3,
+      step: (record, now) => {
+        const answer = renewSubject(record, token, this.#leaseMs, now);
+        return { answer, record: answer ? record : null };
+      },
+    });
+    return answer;
+  }
+
+  /**
+   * Gives the subject back, once the end of the run was written. `isOver`: the event has ended, and not only this run. If this fails,
+   * the next event of the subject waits until the lease is over.
+   */
+  async leave({ token, eventId }: LeaseData, isOver: boolean): Promise<void> {
+    const taken = this.#taken;
+    this.#taken = null;
+    if (taken === null || this.#parts.isAbandoned) return;
+    const ended = isOver ? [...taken.ended, eventId] : taken.ended;
+    const left = this.#parts.records.change({
+      key: taken.key,
+      deadlineMs: this.#parts.leaseMs / 3,
+      step: (record, now) => {
+        const answer = leaveSubject(record, token, ended, taken.retentionMs, now);
+        return { answer, record: answer ? record : null };
+      },
+    });
+    await left.catch((error: unknown) => this.#runner.notify(inboxError("subject", error)));
+  }
+}

@@ -1,0 +1,75 @@
+import { parseAmount } from "../../protocol/amount.ts";
+import { invalidOption } from "../../protocol/errors.ts";
+import { isHandlerName } from "../../protocol/handler-name.ts";
+import type { AmountRange, EventQuery } from "../contract/event-query.ts";
+import type { StoredEvent } from "../record/life.ts";
+
+/** Chooses among the events that a store has listed. */
+export type Choice = (event: StoredEvent) => boolean;
+
+/**
+ * The part of a query for which no store has an index. Each event is read for it. Null if the query has no such part.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID`
+ */
+export function choiceOf({ amount, handler }: Pick<EventQuery, "amount" | "handler">): Choice | null {
+  if (amount === undefined && handler === undefined) return null;
+  const isInRange = amount === undefined ? () => true : rangeOf(amount);
+  if (handler !== undefined && !isHandlerName(handler)) {
+    throw invalidOption(
+      `The handler of events.list is ${quoted(handler)}, which is no name of a handler.`,
+      "Give the name of a handler, or leave it out.",
+    );
+  }
+  return (event) => isInRange(event) && (handler === undefined || isTried(event, handler));
+}
+
+function rangeOf(range: AmountRange): Choice {
+  const { min, max } = boundsIn(range);
+  return ({ amount }) => {
+    if (amount === null) return false;
+    const millionths = parseAmount(amount);
+    return (min === null || millionths >= min) && (max === null || millionths <= max);
+  };
+}
+
+function boundsIn(range: AmountRange): Readonly<Record<keyof AmountRange, bigint | null>> {
+  const names = Object.keys(Object(range)).filter((name) => name !== "min" && name !== "max");
+  if (typeof range !== "object" || range === null || names.length > 0) {
+    throw invalidOption(
+      "The amount of events.list is no range.",
+      'Write it as { min: "100", max: "999.99" }.',
+    );
+  }
+  const [min, max] = [boundOf("min", range.min), boundOf("max", range.max)];
+  if (min === null && max === null) {
+    throw invalidOption(
+      "The amount of events.list has no bound.",
+      "Give min, max or both, or leave amount out.",
+    );
+  }
+  if (min !== null && max !== null && min > max) {
+    throw invalidOption("The min of an amount is above its max.", "Exchange the two.");
+  }
+  return { min, max };
+}
+
+function boundOf(name: keyof AmountRange, text: string | undefined): bigint | null {
+  if (text === undefined) return null;
+  try {
+    return parseAmount(text);
+  } catch {
+    throw invalidOption(
+      `The ${name} of an amount is ${quoted(text)}.`,
+      'Give digits with at most six decimals, as a text such as "10.50".',
+    );
+  }
+}
+
+function isTried({ handlers, history }: StoredEvent, name: string): boolean {
+  return Object.hasOwn(handlers, name) || history.some(({ handler }) => handler === name);
+}
+
+function quoted(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : `a ${typeof value}`;
+}

@@ -1,0 +1,50 @@
+import type { SubjectOrder, SubjectWord } from "../contract/order.ts";
+
+/** An event of a subject, and what its place in the order means for it. */
+export interface ExplainedWord extends SubjectWord {
+  /** A sentence without any value of a delivery but signed times. */
+  readonly text: string;
+}
+
+/** Says of each event of a subject which one it waits for, and which has overtaken it. */
+export function explainOrder({ words }: SubjectOrder): readonly ExplainedWord[] {
+  return words.map((word) => ({ ...word, text: placeOf(word, words) }));
+}
+
+function placeOf(word: SubjectWord, words: readonly SubjectWord[]): string {
+  const { state, isLatest, signedAt } = word;
+  const later = words.find((one) => one.signedAt > signedAt && hasBegun(one));
+  const running = words.find((one) => one.isLatest && one.state === "running" && one !== word);
+  if (state === "stale") {
+    return later === undefined
+      ? "A later event has overtaken it, which is not known any more."
+      : `It was overtaken: the event signed at ${timeOf(later)} stands in its place.`;
+  }
+  if (state === "discarded") return "A person has discarded it.";
+  if (state === "done") {
+    if (later !== undefined) return `It has run. The event signed at ${timeOf(later)} has replaced it.`;
+    return isLatest ? "It has run, and is the last word." : "It has run.";
+  }
+  if (later !== undefined) {
+    return `It is stale when its turn comes: the event signed at ${timeOf(later)} has begun.`;
+  }
+  if (running !== undefined) return `It waits for the event signed at ${timeOf(running)}, which is running.`;
+  const twin = words.find((one) => one !== word && one.signedAt === signedAt);
+  if (state === "held") {
+    return twin === undefined
+      ? "It is held, until a person decides or a later event overtakes it."
+      : `It is held: another event was signed at ${timeOf(twin)}, too, and nobody can say which is the last word.`;
+  }
+  if (state === "running") return "It is running. Other events of its subject wait for it.";
+  return isLatest
+    ? "It has begun, so no earlier event runs any more, and it is tried again."
+    : "It waits for its run, and a later event that begins before overtakes it.";
+}
+
+function hasBegun({ isLatest, state }: SubjectWord): boolean {
+  return isLatest || state === "running" || state === "retrying" || state === "done";
+}
+
+function timeOf({ signedAt }: SubjectWord): string {
+  return new Date(signedAt).toISOString();
+}

@@ -1,0 +1,87 @@
+import { isNotSearchable } from "../../protocol/errors.ts";
+import type { SubjectOrder, SubjectWord } from "../contract/order.ts";
+import type { Listed, RecordStore } from "../contract/store.ts";
+import { isUnreadable } from "../record/codec.ts";
+import { eventIn } from "../record/decisions.ts";
+import { isEventId, recordKeyOf, slotKeyOf } from "../record/event.ts";
+import { label } from "../record/label.ts";
+import { type IdempotencyRecord, referenceOf } from "../record/record.ts";
+
+const MAX_OTHERS = 20;
+/** How many events of the same reference are read. Most references have one subject, and few events. */
+const MAX_READ = 200;
+
+type Read = (keys: readonly string[]) => Promise<readonly (IdempotencyRecord | null)[]>;
+
+/** Reads the order of an event's subject. Null if there is no such event, or if it has no subject. */
+export async function orderOf(
+  store: Pick<RecordStore, "list">,
+  read: Read,
+  eventId: string,
+): Promise<SubjectOrder | null> {
+  if (!isEventId(eventId)) return null;
+  const [record = null] = await read([recordKeyOf(eventId)]);
+  const slot = record?.slots[slotKeyOf(eventId)];
+  if (record === null || slot?.subject === undefined) return null;
+  const { key } = slot.subject;
+  const [subject = null] = await read([key]);
+  const words = new Map<string, SubjectWord>();
+  const add = (of: IdempotencyRecord, one: string): void => {
+    const word = wordOf(of, one, key, subject?.id === one);
+    if (word !== null) words.set(one, word);
+  };
+  const { events, isAll } = await related(store, record, referenceOf(record, slot));
+  for (const { eventId: one, versioned } of events) {
+    if (!isUnreadable(versioned.record)) add(versioned.record, one);
+  }
+  add(record, eventId);
+  // The subject itself knows the latest word and those that have not ended, where no list has them.
+  const known = subject === null ? [] : [subject.id, ...Object.keys(subject.identity)];
+  const unlisted = [...new Set(known)].filter((one) => isEventId(one) && !words.has(one));
+  const records = await read(unlisted.map(recordKeyOf));
+  for (const [at, one] of unlisted.entries()) {
+    const found = records[at] ?? null;
+    if (found !== null) add(found, one);
+  }
+  const inOrder = [...words.values()].sort((a, b) => a.signedAt - b.signedAt || a.acceptedAt - b.acceptedAt);
+  const shown = inOrder.filter(
+    (word, at) => word.eventId === eventId || at >= inOrder.length - MAX_OTHERS - 1,
+  );
+  return { words: shown, isWhole: isAll && shown.length === inOrder.length };
+}
+
+function wordOf(
+  record: IdempotencyRecord,
+  eventId: string,
+  subjectKey: string,
+  isLatest: boolean,
+): SubjectWord | null {
+  const subject = record.slots[slotKeyOf(eventId)]?.subject;
+  const stored = eventIn(record, eventId);
+  if (stored === null || subject?.key !== subjectKey) return null;
+  const { event, status, amount, state, reason, acceptedAt } = stored;
+  return { eventId, event, status, amount, state, reason, acceptedAt, signedAt: subject.at, isLatest };
+}
+
+interface Related {
+  readonly events: Listed["events"];
+  /** All of them were listed. */
+  readonly isAll: boolean;
+}
+
+/** The events of the same reference, which those of the same subject are among. An erased event has none. */
+async function related(
+  store: Pick<RecordStore, "list">,
+  { flow, tenant }: IdempotencyRecord,
+  referenceId: string | null,
+): Promise<Related> {
+  if (referenceId === null) return { events: [], isAll: false };
+  const filter = { flow, tenant: label(tenant), referenceId };
+  try {
+    const { events, next } = await store.list({ ...filter, state: "any" }, null, MAX_READ, "newest");
+    return { events, isAll: next === null };
+  } catch (error) {
+    if (!isNotSearchable(error)) throw error;
+    return { events: (await store.list(filter, null, MAX_READ, "newest")).events, isAll: false };
+  }
+}

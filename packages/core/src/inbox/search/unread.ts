@@ -1,0 +1,54 @@
+/** Events that a look has found, and has to leave out. Nothing is left out silently: it would look as if nothing were there. */
+import { isNotSearchable } from "../../protocol/errors.ts";
+import type { EventFilter } from "../contract/event-query.ts";
+import type { ListOrder, RecordStore, Versioned } from "../contract/store.ts";
+import type { UnreadEvents } from "../contract/unread-events.ts";
+import { isUnreadable, type Unreadable } from "../record/codec.ts";
+import { unreadable } from "../write/records.ts";
+
+/** Counts what a look has to leave out. */
+export class Unread {
+  #count = 0;
+  #why: Unreadable | null = null;
+
+  /** True if the record cannot be read. It is counted then. */
+  counts(versioned: Versioned | null): boolean {
+    if (versioned === null || !isUnreadable(versioned.record)) return false;
+    this.#count++;
+    this.#why ??= versioned.record;
+    return true;
+  }
+
+  get events(): UnreadEvents | null {
+    return this.#why === null ? null : { count: this.#count, error: unreadable(this.#why) };
+  }
+}
+
+const ENDS: readonly (readonly [EventFilter, ListOrder])[] = [
+  [{}, "oldest"],
+  [{}, "newest"],
+  [{ state: "finished" }, "oldest"],
+  [{ state: "finished" }, "newest"],
+];
+
+/**
+ * The events that a search which found nothing may have missed. Labels of sealed events are hashes, so a search for one finds nothing
+ * that is sealed with a key which this process does not have. The ends of all lists show if there is such an event. Null if the search was for no
+ * label, or if there is none.
+ */
+export async function unsearched(store: RecordStore, filter: EventFilter): Promise<UnreadEvents | null> {
+  const { tenant, event, id, referenceId } = filter;
+  if ([tenant, event, id, referenceId].every((text) => text === undefined)) return null;
+  for (const [end, first] of ENDS) {
+    const page = await store.list(end, null, 1, first).catch((error: unknown) => {
+      if (isNotSearchable(error)) return null;
+      throw error;
+    });
+    for (const { versioned } of page?.events ?? []) {
+      const { record } = versioned;
+      if (isUnreadable(record) && record.code !== undefined)
+        return { count: null, error: unreadable(record) };
+    }
+  }
+  return null;
+}

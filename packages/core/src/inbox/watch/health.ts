@@ -1,0 +1,121 @@
+import { describeError } from "../../protocol/foreign-error.ts";
+import type { Stopwatch } from "../../time/clock.ts";
+import { inTime } from "../../time/in-time.ts";
+import type { Events } from "../contract/events.ts";
+import type { Health } from "../contract/inbox.ts";
+import { describeAct } from "../write/acts.ts";
+import type { InboxParts } from "../write/parts.ts";
+import type { Canary } from "./canary.ts";
+import type { LossWatch } from "./loss-watch.ts";
+
+/** A health check waits no longer than a delivery would. */
+const LIMIT_MS = 2_000;
+/** Counts are waited for no longer. Whether an event could be accepted does not depend on them. */
+const COUNT_LIMIT_MS = 1_000;
+/** If a count fails or takes longer, the last one is told for this long. */
+const COUNTED_FOR_MS = 30_000;
+/** Counts are used again for this long. Balancers ask often, and the endpoint may be public. */
+const GOOD_FOR_MS = 1_000;
+
+/** Everything about an inbox's health but `lostAt`, which is known without asking the store. */
+type HealthNow = Omit<Health, "lostAt">;
+
+type CountsOfHealth = Pick<Health, "waiting" | "retrying" | "running" | "held" | "oldestDueMs">;
+
+const NOT_COUNTED: CountsOfHealth = {
+  waiting: null,
+  retrying: null,
+  running: null,
+  held: null,
+  oldestDueMs: null,
+};
+
+/** Says whether an event could be accepted now and would run. Events and canaries have shown it before anybody asks. */
+export class HealthCheck {
+  readonly #parts: InboxParts;
+  readonly #ready: () => Promise<void>;
+  readonly #losses: LossWatch;
+  readonly #canary: Canary;
+  readonly #events: Pick<Events, "counts">;
+  #counting: Promise<CountsOfHealth> | null = null;
+  #counted: { readonly counts: CountsOfHealth; readonly since: Stopwatch } | null = null;
+
+  constructor(
+    parts: InboxParts,
+    ready: () => Promise<void>,
+    losses: LossWatch,
+    canary: Canary,
+    events: Pick<Events, "counts">,
+  ) {
+    this.#parts = parts;
+    this.#events = events;
+    this.#ready = ready;
+    this.#losses = losses;
+    this.#canary = canary;
+  }
+
+  async ask(): Promise<Health> {
+    const finding = await this.#within(
+      LIMIT_MS,
+      this.#find().catch((error: unknown) => notOk(describeError(error))),
+      () => notOk(this.#lastCause() ?? `the store has not answered within ${LIMIT_MS} ms`),
+    );
+    return { ...finding, lostAt: this.#losses.lostAt };
+  }
+
+  async #find(): Promise<HealthNow> {
+    if (this.#parts.isClosing) return notOk("the inbox is closing or closed");
+    await this.#ready();
+    const [counts] = await Promise.all([this.#counts(), this.#canary.known(), this.#look()]);
+    const { failing } = this.#parts.acts;
+    if (failing === null) return { ok: true, detail: null, failing: null, ...counts };
+    return { ok: false, detail: describeAct(failing.act, failing.cause), failing: failing.act, ...counts };
+  }
+
+  #lastCause(): string | null {
+    const { failing } = this.#parts.acts;
+    return failing === null ? null : describeAct(failing.act, failing.cause);
+  }
+
+  #isFresh(since: Stopwatch): boolean {
+    return this.#parts.store.immediate !== true && since.elapsedMs < GOOD_FOR_MS;
+  }
+
+  /** A look that takes long is not waited for: what it finds is told by the next answer. */
+  #look(): Promise<void> {
+    return this.#within(COUNT_LIMIT_MS, this.#losses.look(), () => {});
+  }
+
+  /** All callers at one time share one count. If it fails or takes long, the last one is told, as long as it is not too old. */
+  #counts(): Promise<CountsOfHealth> {
+    if (this.#counted !== null && this.#isFresh(this.#counted.since)) {
+      return Promise.resolve(this.#counted.counts);
+    }
+    this.#counting ??= this.#countNow().finally(() => {
+      this.#counting = null;
+    });
+    const last = (): CountsOfHealth =>
+      this.#counted !== null && this.#counted.since.elapsedMs < COUNTED_FOR_MS
+        ? this.#counted.counts
+        : NOT_COUNTED;
+    return this.#within(COUNT_LIMIT_MS, this.#counting, last);
+  }
+
+  async #countNow(): Promise<CountsOfHealth> {
+    const since = this.#parts.stopwatch();
+    const { waiting, retrying, running, held, oldestDueMs } = await this.#events.counts();
+    const counts = { waiting, retrying, running, held, oldestDueMs };
+    this.#counted = { counts, since };
+    return counts;
+  }
+
+  /** Resolves to the action's value, or to the other value if the action rejects or takes too long. */
+  #within<T>(limitMs: number, action: Promise<T>, otherwise: () => T): Promise<T> {
+    const late = (): Error => new Error("it takes too long");
+    return inTime(this.#parts.environment, limitMs, () => action, late).catch(otherwise);
+  }
+}
+
+function notOk(detail: string): HealthNow {
+  return { ok: false, detail, failing: "accept", ...NOT_COUNTED };
+}

@@ -1,0 +1,64 @@
+import type { KnownRecord, ListedEvent, Swap } from "../contract/store.ts";
+import { isUnreadable } from "../record/codec.ts";
+import { recordKeyOf } from "../record/event.ts";
+import { indexOf } from "../record/index-of.ts";
+import type { IdempotencyRecord } from "../record/record.ts";
+
+interface Remembered extends KnownRecord {
+  /** Until then no store may forget it, whatever becomes of its events (the store's clock). */
+  readonly keptUntil: number;
+}
+
+/** How many records are remembered of each kind. */
+export const REMEMBERED: number = 16;
+/** Clocks of a store and of this process differ by less. */
+const MARGIN_MS = 60_000;
+
+/**
+ * A few records that must still be stored. A store that was emptied, or put back to an earlier state, lacks those that were
+ * written last, by this process or by others. If somebody has deleted what is old, those that have waited longest are missing.
+ */
+export class KnownRecords {
+  readonly #written = new Map<string, Remembered>();
+  #listed: readonly Remembered[] = [];
+
+  /** This write was confirmed. */
+  written({ key, version, record, index, at }: Swap): void {
+    this.#written.delete(key);
+    if (record.expiresAt <= at + MARGIN_MS) return;
+    this.#written.set(key, { key, version, index, keptUntil: record.expiresAt });
+    if (this.#written.size <= REMEMBERED) return;
+    for (const oldest of this.#written.keys()) {
+      this.#written.delete(oldest);
+      return;
+    }
+  }
+
+  /** These events were found in the store. */
+  listed(events: readonly ListedEvent[]): void {
+    const found = new Map<string, Remembered>();
+    for (const { eventId, versioned } of events) {
+      if (isUnreadable(versioned.record)) continue;
+      const record: IdempotencyRecord = versioned.record;
+      const key = recordKeyOf(eventId);
+      found.set(key, {
+        key,
+        version: versioned.version,
+        index: indexOf(key, record),
+        keptUntil: record.expiresAt,
+      });
+    }
+    this.#listed = [...found.values()];
+  }
+
+  /** Those that must be stored at this time. */
+  at(now: number): readonly KnownRecord[] {
+    const all = new Map([...this.#listed.map((one) => [one.key, one] as const), ...this.#written]);
+    return [...all.values()].filter(({ keptUntil }) => keptUntil > now + MARGIN_MS);
+  }
+
+  forget(): void {
+    this.#written.clear();
+    this.#listed = [];
+  }
+}

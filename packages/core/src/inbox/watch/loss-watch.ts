@@ -1,0 +1,84 @@
+import { isNotSearchable } from "../../protocol/errors.ts";
+import type { Stopwatch } from "../../time/clock.ts";
+import type { ListedEvent } from "../contract/store.ts";
+import type { InboxParts } from "../write/parts.ts";
+import { type KnownRecords, REMEMBERED } from "./known-records.ts";
+
+/** How often to look. A look takes some time too; together, a loss is noticed within 5 s. */
+const LOOK_EVERY_MS = 2_000;
+/** How often to list what has waited longest. */
+const LIST_EVERY_MS = 600_000;
+
+/** Checks every two seconds whether the store still has its data. Nothing else would notice that it was lost. */
+export class LossWatch {
+  readonly #parts: InboxParts;
+  readonly #suspect: () => void;
+  readonly #known: KnownRecords;
+  #lostAt: number | null = null;
+  #looking: Promise<void> | null = null;
+  #listed: Stopwatch | null = null;
+
+  /** @param suspect called if the store cannot be asked. */
+  constructor(parts: InboxParts, known: KnownRecords, suspect: () => void) {
+    this.#parts = parts;
+    this.#known = known;
+    this.#suspect = suspect;
+  }
+
+  /** When a loss was last noticed, on this process's clock; null if never. */
+  get lostAt(): number | null {
+    return this.#lostAt;
+  }
+
+  /** Looks every two seconds until the inbox closes. */
+  start(): void {
+    if (this.#parts.store.findLoss === undefined) return;
+    this.#parts.environment.after(LOOK_EVERY_MS, () => {
+      if (!this.#parts.isClosing) void this.look().finally(() => this.start());
+    });
+  }
+
+  /** Looks now. Never rejects: a store that cannot be reached says nothing about its data. */
+  look(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    const { store, environment, notify } = this.#parts;
+    try {
+      const loss = (await store.findLoss?.(this.#known.at(store.now("")))) ?? null;
+      if (loss !== null) {
+        this.#lostAt = environment.now();
+        notify({ type: "data-lost", why: loss });
+        // Each loss is told once.
+        if (loss !== "evicting") this.#known.forget();
+      }
+      await this.#list();
+    } catch {
+      // An error proves nothing about the data. But perhaps the store is away.
+      this.#suspect();
+    }
+  }
+
+  /** Learns what has waited longest and what is newest of the finished, which an earlier process may have stored. */
+  async #list(): Promise<void> {
+    const { store } = this.#parts;
+    if (store.findLoss === undefined) return;
+    if (this.#listed !== null && this.#listed.elapsedMs < LIST_EVERY_MS) return;
+    const { events } = await store.list({}, null, REMEMBERED);
+    this.#known.listed([...events, ...(await this.#newestFinished())]);
+    this.#listed = this.#parts.stopwatch();
+  }
+
+  async #newestFinished(): Promise<readonly ListedEvent[]> {
+    try {
+      return (await this.#parts.store.list({ state: "finished" }, null, REMEMBERED, "newest")).events;
+    } catch (error) {
+      if (isNotSearchable(error)) return [];
+      throw error;
+    }
+  }
+}

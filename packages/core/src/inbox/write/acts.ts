@@ -1,0 +1,128 @@
+import type { Happening } from "../../notices/notice.ts";
+import { Stall } from "../../notices/stall.ts";
+import { isPayhooksError } from "../../protocol/errors.ts";
+import { describeError } from "../../protocol/foreign-error.ts";
+import { Stopwatch } from "../../time/clock.ts";
+import type { Environment } from "../../time/environment.ts";
+
+/** The acts on an event that need the store: accept it, take it when it is due, and write how its run ended. */
+export type Act = "accept" | "take" | "end";
+
+const ACTS: readonly Act[] = ["accept", "take", "end"];
+
+/** How long only a real success is believed, once real events have failed although canaries pass. */
+const DOUBT_MS = 60_000;
+
+/** The evidence for one act. */
+class Evidence {
+  readonly stall: Stall;
+  /** Since the last success, of an event or of a canary. */
+  passed: Stopwatch | null = null;
+  /** An event has failed, and none has passed since. */
+  hasFailed = false;
+  /** A canary has passed since that event failed. */
+  isContradicted = false;
+  /** A canary has failed too, since the act began to fail. */
+  hasCanaryFailed = false;
+  /** Since an event and a canary have contradicted each other. Until an event passes, canaries are not believed for a while. */
+  doubt: Stopwatch | null = null;
+
+  constructor(stall: Stall) {
+    this.stall = stall;
+  }
+}
+
+/**
+ * The acts that this process can do with its store, as events and canaries have shown lately.
+ *
+ * An event counts for more than a canary, since it also writes what it can be found by. The first canary that passes after a
+ * failure ends that failure. If an event then fails again, only one that passes ends it, or a minute without another failure. The
+ * same holds for a failure of events that was told before any canary had tried: otherwise it would be told as over, and once more.
+ */
+export class Acts {
+  readonly #environment: Environment;
+  readonly #of: Readonly<Record<Act, Evidence>>;
+  #isClosed = false;
+
+  constructor(environment: Environment, notify: (notice: Happening) => void) {
+    this.#environment = environment;
+    const evidence = (act: Act): Evidence => new Evidence(new Stall(act, environment, notify));
+    this.#of = { accept: evidence("accept"), take: evidence("take"), end: evidence("end") };
+  }
+
+  /** The first act that fails, and why; null if all of them work, as far as this process knows. */
+  get failing(): { readonly act: Act; readonly cause: unknown } | null {
+    for (const act of ACTS) {
+      const failing = this.#of[act].stall.failing;
+      if (failing !== null) return { act, cause: failing.cause };
+    }
+    return null;
+  }
+
+  /** For how long nothing has shown that these acts work, in milliseconds. */
+  silentMs(acts: readonly Act[]): number {
+    return Math.max(...acts.map((act) => this.#of[act].passed?.elapsedMs ?? Number.POSITIVE_INFINITY));
+  }
+
+  passed(act: Act): void {
+    const evidence = this.#of[act];
+    evidence.passed = new Stopwatch(this.#environment);
+    evidence.hasFailed = false;
+    evidence.isContradicted = false;
+    evidence.hasCanaryFailed = false;
+    evidence.doubt = null;
+    evidence.stall.passed();
+  }
+
+  failed(act: Act, cause: unknown): void {
+    if (this.#isClosed || isClosing(cause)) return;
+    const evidence = this.#of[act];
+    if (evidence.isContradicted) evidence.doubt = new Stopwatch(this.#environment);
+    evidence.hasFailed = true;
+    evidence.stall.failed(cause);
+  }
+
+  canaryPassed(act: Act): void {
+    const evidence = this.#of[act];
+    evidence.passed = new Stopwatch(this.#environment);
+    const { failing } = evidence.stall;
+    if (failing === null) return;
+    evidence.isContradicted = evidence.hasFailed;
+    if (failing.isTold && evidence.hasFailed && !evidence.hasCanaryFailed)
+      evidence.doubt ??= new Stopwatch(this.#environment);
+    if (evidence.doubt !== null && evidence.doubt.elapsedMs < DOUBT_MS) return;
+    evidence.hasCanaryFailed = false;
+    evidence.doubt = null;
+    evidence.stall.passed();
+  }
+
+  /** A canary, or a look for what is due, has failed. */
+  canaryFailed(act: Act, cause: unknown): void {
+    if (this.#isClosed || isClosing(cause)) return;
+    this.#of[act].hasCanaryFailed = true;
+    this.#of[act].stall.failed(cause);
+  }
+
+  /** Nobody is told anything any more. */
+  close(): void {
+    this.#isClosed = true;
+    for (const act of ACTS) this.#of[act].stall.end();
+  }
+}
+
+function isClosing(cause: unknown): boolean {
+  return isPayhooksError(cause) && cause.code === "ERR_CLOSING";
+}
+
+/** In words: what fails, and why. */
+export function describeAct(act: Act, cause: unknown): string {
+  const words = describeError(cause);
+  switch (act) {
+    case "accept":
+      return words;
+    case "take":
+      return `events that are due cannot be taken: ${words}`;
+    case "end":
+      return `the end of a run cannot be written: ${words}`;
+  }
+}

@@ -1,0 +1,127 @@
+import { PayhooksError } from "../../protocol/errors.ts";
+import type { Environment } from "../../time/environment.ts";
+import type { RecordStore, Swap, SwapResult, Versioned } from "../contract/store.ts";
+
+/** A write that waits for the end of the turn. */
+interface Writing {
+  readonly item: Swap;
+  readonly tell: (result: SwapResult) => void;
+}
+
+/** A read that waits for the end of the turn. */
+interface Reading {
+  readonly key: string;
+  readonly tell: (found: Versioned | null) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/** Reads and writes records. All writes of one turn of the event loop go to the store in one call, and so do all reads. */
+export class BatchedStore {
+  readonly #store: RecordStore;
+  readonly #environment: Environment;
+  readonly #written: (item: Swap) => void;
+  #writes: Writing[] = [];
+  #reads: Reading[] = [];
+  #isScheduled = false;
+  #isClosed = false;
+
+  /** @param written called for each write that the store has confirmed */
+  constructor(store: RecordStore, environment: Environment, written: (item: Swap) => void) {
+    this.#store = store;
+    this.#environment = environment;
+    this.#written = written;
+  }
+
+  /** True once the store is left alone. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Leaves the store alone from now on. Writes are not made and reads fail, both with `ERR_CLOSING`. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** The store's time for a record. Throws if the store cannot tell. */
+  now(key: string): number {
+    return this.#store.now(key);
+  }
+
+  /** Never rejects: an error of the store is the result `unknown`. */
+  write(item: Swap): Promise<SwapResult> {
+    return new Promise((tell) => {
+      this.#writes.push({ item, tell });
+      this.#schedule();
+    });
+  }
+
+  read(key: string): Promise<Versioned | null> {
+    return new Promise((tell, fail) => {
+      this.#reads.push({ key, tell, fail });
+      this.#schedule();
+    });
+  }
+
+  /** Everything that was gathered goes to the store at the end of this turn. A store that answers at once gets it at once. */
+  #schedule(): void {
+    if (this.#store.immediate === true) {
+      this.#flush();
+      return;
+    }
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#environment.soon(() => {
+      this.#isScheduled = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    const writes = this.#writes;
+    const reads = this.#reads;
+    this.#writes = [];
+    this.#reads = [];
+    if (this.#isClosed) {
+      const cause = closedMeanwhile();
+      for (const { tell } of writes) tell({ kind: "not-written", cause });
+      for (const { fail } of reads) fail(cause);
+      return;
+    }
+    if (writes.length > 0) void this.#writeAll(writes);
+    if (reads.length > 0) void this.#readAll(reads);
+  }
+
+  /** Tells the answers in the order of the requests, so that events that are begun together start with the oldest. */
+  async #writeAll(batch: readonly Writing[]): Promise<void> {
+    const sorted = batch.length === 1 ? batch : batch.toSorted((a, b) => (a.item.key < b.item.key ? -1 : 1));
+    let results: readonly SwapResult[];
+    try {
+      results = await this.#store.swap(sorted.map(({ item }) => item));
+    } catch (cause) {
+      for (const { tell } of batch) tell({ kind: "unknown", cause });
+      return;
+    }
+    const found = new Map(sorted.map((writing, at) => [writing, results[at] ?? NO_ANSWER]));
+    for (const [{ item }, { kind }] of found) if (kind === "written") this.#written(item);
+    for (const writing of batch) writing.tell(found.get(writing) ?? NO_ANSWER);
+  }
+
+  async #readAll(batch: readonly Reading[]): Promise<void> {
+    const keys = [...new Set(batch.map(({ key }) => key))];
+    try {
+      const found = await this.#store.read(keys);
+      const byKey = new Map(keys.map((key, at) => [key, found[at] ?? null]));
+      for (const { key, tell } of batch) tell(byKey.get(key) ?? null);
+    } catch (error) {
+      for (const { fail } of batch) fail(error);
+    }
+  }
+}
+
+const NO_ANSWER: SwapResult = { kind: "unknown", cause: new Error("the store gave no result") };
+
+function closedMeanwhile(): PayhooksError {
+  return new PayhooksError("ERR_CLOSING", "The inbox was closed before its store had answered.", {
+    fix: "Give close() more time. Deliveries that were not acknowledged are sent again.",
+  });
+}

@@ -1,0 +1,96 @@
+import type { Environment } from "../../time/environment.ts";
+import type { RecordStore } from "../contract/store.ts";
+import type { IdempotencyRecord } from "../record/record.ts";
+import {
+  type Claimed,
+  claimReference,
+  closeClaim,
+  type FinishedClaims,
+  type ReferenceClaim,
+} from "../record/reference-claim.ts";
+import type { RecordStep, Records } from "./records.ts";
+
+const DEADLINE_MS = 2_000;
+
+/** The holder of a reference. */
+export type Holder = Pick<Claimed, "owner" | "token">;
+
+/** Is told why the store did not answer. */
+type OnFailure = (cause: unknown) => void;
+
+/** The references that records have claimed (`oneSuccessPerReference`). */
+export class Claims {
+  readonly #records: Records;
+  readonly #store: RecordStore;
+  readonly #environment: Environment;
+  readonly #leaseMs: number;
+
+  constructor(records: Records, store: RecordStore, environment: Environment, leaseMs: number) {
+    this.#records = records;
+    this.#store = store;
+    this.#environment = environment;
+    this.#leaseMs = leaseMs;
+  }
+
+  /**
+   * Claims a reference, unless somebody else has it. If the store has replicas to wait for, they have the claim then: a failover that
+   * lost it would let another event with the same reference run.
+   */
+  async take(claim: ReferenceClaim, onFailure?: OnFailure): Promise<Holder> {
+    const first = await this.#ask(claim, null, onFailure);
+    if (!first.isOld) return first;
+    // A claim outlives its owner if a process died before it could let the claim expire.
+    return (await this.#read(first.owner)) === null ? this.#ask(claim, first.owner, onFailure) : first;
+  }
+
+  async #ask(claim: ReferenceClaim, forgotten: string | null, onFailure?: OnFailure): Promise<Claimed> {
+    const opening = this.#environment.token();
+    const { answer, version } = await this.#records.change<Claimed>({
+      key: claim.key,
+      deadlineMs: DEADLINE_MS,
+      onFailure,
+      guess: null,
+      step: (record, now) => {
+        const answer = claimReference(record, claim, { now, token: opening, forgotten });
+        return { answer, record: answer.record };
+      },
+    });
+    if (answer.owner === claim.owner && version !== null) await this.#settled(claim.key, version, onFailure);
+    return answer;
+  }
+
+  async #settled(key: string, version: string, onFailure?: OnFailure): Promise<void> {
+    try {
+      await this.#store.settled?.([{ key, version }]);
+    } catch (error) {
+      onFailure?.(error);
+      throw error;
+    }
+  }
+
+  /**
+   * Lets the claims of a finished record expire with it. If the store has replicas to wait for, they have the record's end by then:
+   * after a failover that lost it, the record would be unfinished again. A claim for which this fails stays, and the next one who
+   * wants the reference asks whether its owner still exists.
+   *
+   * @param version the owner, as it was written
+   */
+  async close(owner: string, version: string | null, { claims, expiresAt }: FinishedClaims): Promise<void> {
+    if (version !== null) await this.#settled(owner, version);
+    const closing = Object.entries(claims).map(([key, token]) =>
+      this.#records.change({
+        key,
+        deadlineMs: this.#leaseMs,
+        step: (claim) => ({ answer: undefined, record: closeClaim(claim, token, expiresAt) }),
+      }),
+    );
+    await Promise.all(closing);
+  }
+
+  /** Reads a record. Once the inbox is closed, this fails as a write would. */
+  async #read(key: string): Promise<IdempotencyRecord | null> {
+    const step: RecordStep<IdempotencyRecord | null> = (record) => ({ answer: record, record: null });
+    const { answer } = await this.#records.change({ key, deadlineMs: DEADLINE_MS, step });
+    return answer;
+  }
+}

@@ -1,0 +1,72 @@
+import type { Happening } from "../../notices/notice.ts";
+import { Stopwatch } from "../../time/clock.ts";
+import type { Environment } from "../../time/environment.ts";
+import type { RecordStore } from "../contract/store.ts";
+import { Acts } from "./acts.ts";
+import { Claims } from "./claims.ts";
+import type { Records } from "./records.ts";
+
+const HIDE_MS = 5_000;
+/** An answer that takes less than this share of a lease is no reason to make leases longer. */
+const QUICK = 1 / 8;
+/** A store that takes longer than so many leases to answer counts as one that takes so long. */
+const SLOWEST = 2;
+
+/** The shared parts of one inbox. */
+export class InboxParts {
+  readonly store: RecordStore;
+  readonly environment: Environment;
+  readonly records: Records;
+  readonly claims: Claims;
+  readonly leaseMs: number;
+  /** The acts that this process can do with the store, as far as it has tried lately. */
+  readonly acts: Acts;
+  /** Passes notices that concern the whole inbox to its observer. */
+  notify: (notice: Happening) => void = () => {};
+  /** How long the store has lately taken to answer a write that begins a run, in milliseconds. */
+  #answerMs = 0;
+  /** `close` was called, so nothing more is begun. */
+  isClosing = false;
+  /** The process is about to end, so failed writes are no longer repeated. */
+  isAbandoned = false;
+
+  constructor(store: RecordStore, environment: Environment, records: Records, leaseMs: number) {
+    this.store = store;
+    this.environment = environment;
+    this.records = records;
+    this.leaseMs = leaseMs;
+    this.claims = new Claims(records, store, environment, leaseMs);
+    this.acts = new Acts(environment, (notice) => this.notify(notice));
+  }
+
+  /**
+   * How long a record that was taken is hidden from other processes. Within this time, the process that took it writes that it
+   * begins a run. If the store's answer got lost on the way, the record can be taken again after this time.
+   */
+  get hideMs(): number {
+    return Math.min(this.leaseMs, HIDE_MS);
+  }
+
+  /**
+   * How long a lease lasts that is dated now. If the store answers slowly, its time is known as late as its answer, so twice that has
+   * passed of a lease when its process hears of it. That much is added, or no handler would ever be called.
+   */
+  get leaseNowMs(): number {
+    const isQuick = this.#answerMs < this.leaseMs * QUICK;
+    return this.leaseMs + (isQuick ? 0 : 2 * this.#answerMs);
+  }
+
+  /** The store has taken so long to answer a write that begins a run. */
+  answeredAfter(ms: number): void {
+    this.#answerMs = Math.min(Math.max(ms, this.#answerMs / 2), this.leaseMs * SLOWEST);
+  }
+
+  /** How often a lease is renewed. */
+  get renewEveryMs(): number {
+    return this.leaseMs / 3;
+  }
+
+  stopwatch(): Stopwatch {
+    return new Stopwatch(this.environment);
+  }
+}

@@ -1,0 +1,363 @@
+import { isPayhooksError, PayhooksError } from "../../protocol/errors.ts";
+import { describeError } from "../../protocol/foreign-error.ts";
+import { sleep } from "../../time/clock.ts";
+import type { Environment } from "../../time/environment.ts";
+import type { RecordStore, Swap, SwapResult, Versioned } from "../contract/store.ts";
+import { copyRecord, isUnreadable, type Unreadable } from "../record/codec.ts";
+import { indexOf, type RecordIndex } from "../record/index-of.ts";
+import type { IdempotencyRecord } from "../record/record.ts";
+import { BatchedStore } from "./batched-store.ts";
+import { FirstInFirstOut } from "./first-in-first-out.ts";
+import { InFlight } from "./in-flight.ts";
+
+/** The result of a step. */
+export interface StepResult<T> {
+  readonly answer: T;
+  /** The record to write; null if the stored one stays as it is. */
+  readonly record: IdempotencyRecord | null;
+  /**
+   * The write begins a run. If its outcome is unknown, the same write is sent again until the lease ends, since a run that was
+   * begun has to run.
+   */
+  readonly begins?: boolean;
+  /** An event is due that this process has not begun, so other processes are told. */
+  readonly announce?: boolean;
+}
+
+/**
+ * Computes a change of one record. A step must be synchronous and pure, since it may be computed several times. It gets a copy,
+ * which it may change. If it throws, nothing is written. Unless it throws a `PayhooksError`, the record counts as unreadable.
+ * `mayHaveBeenMade` is true if a write of this step was sent before and its outcome is unknown.
+ */
+export type RecordStep<T> = (
+  record: IdempotencyRecord | null,
+  now: number,
+  mayHaveBeenMade: boolean,
+) => StepResult<T>;
+
+/** A change of one record. */
+export interface Change<T> {
+  readonly key: string;
+  readonly step: RecordStep<T>;
+  /** How long the caller waits. After that, a write that has not been made is not tried again. */
+  readonly deadlineMs: number;
+  /**
+   * A guess of what the store has. For a new event, the guess is null: there is no record. Without a guess, the step is
+   * computed from what this process wrote last, or the store is asked first.
+   */
+  readonly guess?: Versioned | null | undefined;
+  /** Called with the reason each time the store did not answer or make a write that will be tried again, or has been given up. */
+  readonly onFailure?: ((cause: unknown) => void) | undefined;
+}
+
+/** The result of a change. */
+export interface Changed<T> {
+  readonly answer: T;
+  /** The version of the record that the answer is about; null if there is no record. */
+  readonly version: string | null;
+}
+
+/** A record as the store has it, with its index if this process has computed it. */
+interface Known extends Versioned {
+  readonly index?: RecordIndex;
+}
+
+/** A record as the request with this number has seen it. Null: there was no such record. */
+interface Seen {
+  readonly known: Known | null;
+  readonly request: number;
+}
+
+/** A record that this process is changing, or will change again soon. */
+interface Entry {
+  /** Null: not known. */
+  seen: Seen | null;
+  isHeld: boolean;
+  /** A change is under way. The others wait for their turn. */
+  isBusy: boolean;
+  readonly waiting: FirstInFirstOut<() => void>;
+  /** Why the last change failed; null if it did not. */
+  failure: unknown;
+}
+
+/** A guess is older than any request. */
+const GUESSED = 0;
+const AGAIN_MIN_MS = 20;
+const AGAIN_MAX_MS = 500;
+
+/**
+ * Changes records by compare-and-swap: reads, computes, writes, and begins anew if another process was faster. Changes of one
+ * record that are asked for in this process are made one after the other.
+ */
+export class Records {
+  readonly #store: BatchedStore;
+  readonly #environment: Environment;
+  readonly #leaseMs: number;
+  readonly #entries = new InFlight<string, Entry>();
+  /** Numbers the changes that are asked for and the requests to the store, in one order. */
+  #count = GUESSED;
+
+  /** @param written called for each write that the store has confirmed */
+  constructor(
+    store: RecordStore,
+    environment: Environment,
+    leaseMs: number,
+    written: (item: Swap) => void = () => {},
+  ) {
+    this.#store = new BatchedStore(store, environment, written);
+    this.#environment = environment;
+    this.#leaseMs = leaseMs;
+  }
+
+  /** Remembers the last state of a record that will be written again soon, until {@link release}. */
+  hold(key: string): void {
+    this.#entryOf(key).isHeld = true;
+  }
+
+  release(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    entry.isHeld = false;
+    this.#forget(key, entry);
+  }
+
+  /** Leaves the store alone from now on. Changes that are under way fail with `ERR_CLOSING`, or with what had delayed them. */
+  close(): void {
+    this.#store.close();
+  }
+
+  async change<T>(change: Change<T>): Promise<Changed<T>> {
+    const { key, guess } = change;
+    const asked = ++this.#count;
+    const until = this.#environment.monotonic() + change.deadlineMs;
+    const entry = this.#entryOf(key);
+    const isNext = !entry.isBusy;
+    entry.isBusy = true;
+    if (!isNext) await new Promise<void>((go) => entry.waiting.push(go));
+    // The change before this one has seen a newer state than a guess.
+    else if (guess !== undefined) entry.seen = { known: guess, request: GUESSED };
+    try {
+      if (!isNext && entry.failure !== null && this.#isOver(until)) throw entry.failure;
+      const changed = await this.#make(change, entry, asked, until);
+      entry.failure = null;
+      return changed;
+    } catch (error) {
+      entry.failure = error;
+      entry.seen = null;
+      throw error;
+    } finally {
+      this.#pass(key, entry);
+    }
+  }
+
+  #entryOf(key: string): Entry {
+    let entry = this.#entries.get(key);
+    if (entry === undefined) {
+      entry = { seen: null, isHeld: false, isBusy: false, waiting: new FirstInFirstOut(), failure: null };
+      this.#entries.set(key, entry);
+    }
+    return entry;
+  }
+
+  /** Gives the turn to the change that has waited longest. */
+  #pass(key: string, entry: Entry): void {
+    const next = entry.waiting.shift();
+    if (next !== undefined) {
+      next();
+      return;
+    }
+    entry.isBusy = false;
+    this.#forget(key, entry);
+  }
+
+  #forget(key: string, entry: Entry): void {
+    if (!entry.isBusy && !entry.isHeld) this.#entries.delete(key);
+  }
+
+  /** @param asked the number of this change. An answer without a write may only rest on what was requested after it. */
+  async #make<T>(
+    { key, step, onFailure }: Change<T>,
+    entry: Entry,
+    asked: number,
+    until: number,
+  ): Promise<Changed<T>> {
+    let mayHaveBeenMade = false;
+    let failures = 0;
+    const pause = async (cause: unknown, limit: number): Promise<void> => {
+      onFailure?.(cause);
+      if (this.#isOver(limit)) throw cause;
+      await sleep(this.#environment, Math.min(AGAIN_MIN_MS * 2 ** failures++, AGAIN_MAX_MS));
+    };
+    for (;;) {
+      if (entry.seen === null) {
+        const request = ++this.#count;
+        try {
+          entry.seen = { known: await this.#store.read(key), request };
+        } catch (error) {
+          await pause(error, until);
+          continue;
+        }
+      }
+      const { known, request } = entry.seen;
+      if (known !== null && isUnreadable(known.record)) throw unreadable(known.record);
+      let now: number;
+      try {
+        now = this.#store.now(key);
+      } catch (error) {
+        await pause(error, until);
+        continue;
+      }
+      const computed = compute(step, known, now, mayHaveBeenMade);
+      if (computed.record === null) {
+        if (request > asked) return { answer: computed.answer(), version: known?.version ?? null };
+        entry.seen = null;
+        continue;
+      }
+      const item = this.#writeOf(key, known, computed.record, now, computed.announce);
+      const sent = ++this.#count;
+      const limit = computed.begins ? this.#environment.monotonic() + this.#leaseMs : until;
+      const result = await this.#send(item, (cause) => {
+        mayHaveBeenMade = true;
+        return pause(cause, limit);
+      });
+      const { version, record, index } = item;
+      switch (result.kind) {
+        case "written":
+          entry.seen = { known: { version, record, index }, request: sent };
+          return { answer: computed.answer(), version };
+        case "refused":
+          throw result.cause;
+        case "not-written":
+          await pause(result.cause, until);
+          break;
+        case "conflict": {
+          entry.seen = { known: result.current, request: sent };
+          // Computed again, the step may find nothing to write: the earlier write was made, or the lease is lost.
+          const isFirst = failures === 0 || result.isUnclear;
+          const isOfAnotherTime = (result.current?.version ?? null) === item.expected;
+          if (isFirst || !isOfAnotherTime) failures++;
+          if (isFirst) break;
+          // It was refused before. The attempts have to end at some time: a store with a wrong clock would be asked forever.
+          if (isOfAnotherTime) await pause(ofAnotherTime(), until);
+          else if (this.#isOver(until)) throw overtakenByOthers();
+        }
+      }
+    }
+  }
+
+  #writeOf(
+    key: string,
+    known: Known | null,
+    record: IdempotencyRecord,
+    at: number,
+    announce: boolean,
+  ): Swap & { readonly index: RecordIndex } {
+    try {
+      const index = indexOf(key, record);
+      const before = known === null ? null : (known.index ?? indexOf(key, known.record as IdempotencyRecord));
+      const version = this.#environment.token();
+      return { key, expected: known?.version ?? null, version, record, index, before, at, announce };
+    } catch (error) {
+      throw brokenBy(error);
+    }
+  }
+
+  /**
+   * Sends a write until somebody knows whether it was made. The store may still make one that it did not answer, and only
+   * sending the same write again can tell. `isUnclear`: that has happened, so the write may have been made and overwritten.
+   */
+  async #send(
+    item: Swap,
+    pause: (cause: unknown) => Promise<void>,
+  ): Promise<Exclude<SwapResult, { kind: "unknown" }> & { readonly isUnclear: boolean }> {
+    for (let isUnclear = false; ; ) {
+      const result = await this.#store.write(item);
+      // The same write arrived twice. The second one finds what the first one wrote.
+      if (result.kind === "conflict" && result.current?.version === item.version) {
+        return { kind: "written", isUnclear };
+      }
+      if (result.kind === "unknown") isUnclear = true;
+      // A write that was not made this time proves nothing about an earlier sending of the same write.
+      else if (result.kind !== "not-written" || !isUnclear) return { ...result, isUnclear };
+      await pause(result.cause);
+    }
+  }
+
+  /** True if nothing is to be tried after a time on the monotonic clock, or at all. */
+  #isOver(until: number): boolean {
+    return this.#store.isClosed || this.#environment.monotonic() >= until;
+  }
+}
+
+/** A step that was computed. `answer` throws if the step did. */
+interface Computed<T> extends Required<Pick<StepResult<T>, "record" | "begins" | "announce">> {
+  answer(): T;
+}
+
+function compute<T>(
+  step: RecordStep<T>,
+  known: Versioned | null,
+  now: number,
+  mayHaveBeenMade: boolean,
+): Computed<T> {
+  try {
+    const stored = known === null ? null : copyRecord(known.record as IdempotencyRecord);
+    const { answer, record, begins = false, announce = false } = step(stored, now, mayHaveBeenMade);
+    return { answer: () => answer, record, begins, announce };
+  } catch (error) {
+    const answer = (): never => {
+      throw isPayhooksError(error) ? error : brokenBy(error);
+    };
+    return { answer, record: null, begins: false, announce: false };
+  }
+}
+
+function ofAnotherTime(): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_UNAVAILABLE",
+    "The store refuses writes that are dated by its own clock. Nothing was written.",
+    {
+      fix: "Does its clock jump? A store's now() must never be ahead of the clock by which its swap judges.",
+    },
+  );
+}
+
+function overtakenByOthers(): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_UNAVAILABLE",
+    "Other processes kept changing the record for as long as the caller waited. Nothing was written.",
+    { fix: "Try again." },
+  );
+}
+
+const aboutRecords = new WeakSet<object>();
+
+const DEFAULT_FIX =
+  "Is a newer version of Payhooks running on the same data? Update every process to it. Otherwise restore the data from a backup.";
+const SEAL_FIXES = {
+  ERR_SEAL_KEY_MISSING: "Give the inbox `seal: aesGcm([…])` with this key. Until then, its events wait.",
+  ERR_SEAL_BROKEN:
+    "Somebody has changed the record in the database, moved it, or given another key this id. Restore the record, or the key.",
+};
+
+/** The error for a record that cannot be read. Its events wait until somebody has repaired the record or updated Payhooks. */
+export function unreadable({ unreadable: why, code }: Unreadable): PayhooksError {
+  const what = `A record cannot be read: ${why}.`;
+  const fix = code === undefined ? DEFAULT_FIX : SEAL_FIXES[code];
+  const cause = code === undefined ? undefined : new PayhooksError(code, what, { fix });
+  const error = new PayhooksError("ERR_INBOX_UNAVAILABLE", what, { fix, cause });
+  aboutRecords.add(error);
+  return error;
+}
+
+/** True for {@link unreadable}: to try again is no use, since it is the record that is at fault, and not the store. */
+export function isAboutRecord(error: unknown): boolean {
+  return typeof error === "object" && error !== null && aboutRecords.has(error);
+}
+
+/** A step has thrown on a record whose fields are all as they must be. */
+function brokenBy(error: unknown): PayhooksError {
+  return unreadable({
+    unreadable: `it has been changed to something that no step expects (${describeError(error)})`,
+  });
+}

@@ -1,0 +1,55 @@
+import { PayhooksError } from "../../protocol/errors.ts";
+import type { SharedTexts, TextStep } from "../contract/texts.ts";
+import { hashOf } from "../record/keys.ts";
+import type { IdempotencyRecord } from "../record/record.ts";
+import type { Records } from "./records.ts";
+
+/** A text that nobody has written for so long is forgotten. */
+const KEPT_MS = 30 * 24 * 60 * 60_000;
+const MAX_LENGTH = 16_000;
+const DEADLINE_MS = 2_000;
+/** A name that a person can read. */
+const NAME = /^[a-z][a-z0-9:-]{0,62}$/;
+
+/** The texts of an inbox. Each is a record without slots, as a claim is, so every store has a place for it. */
+export function sharedTexts(records: Records, ready: () => Promise<void>): SharedTexts {
+  async function change<T>(name: string, step: TextStep<T>): Promise<T> {
+    checkName(name);
+    await ready();
+    const { answer } = await records.change<T>({
+      key: hashOf(["shared", name], 32),
+      deadlineMs: DEADLINE_MS,
+      step: (record, now) => {
+        const { answer, text } = step(record?.identity.text ?? null, now);
+        return { answer, record: text === null ? null : recordOf(text, now) };
+      },
+    });
+    return answer;
+  }
+  return { change, read: (name) => change(name, (text) => ({ answer: text, text: null })) };
+}
+
+function recordOf(text: string, now: number): IdempotencyRecord {
+  if (text.length > MAX_LENGTH) {
+    throw new PayhooksError("ERR_OPTION_INVALID", `A shared text has ${text.length} characters.`, {
+      fix: `Keep it below ${MAX_LENGTH} characters.`,
+    });
+  }
+  const nothing = { statusSlot: null, lease: null, slots: {}, signedAt: 0 };
+  return {
+    flow: "payments",
+    tenant: "",
+    id: "",
+    ...nothing,
+    terminal: true,
+    identity: { text },
+    expiresAt: now + KEPT_MS,
+  };
+}
+
+function checkName(name: string): void {
+  if (typeof name === "string" && NAME.test(name)) return;
+  throw new PayhooksError("ERR_OPTION_INVALID", `Not a name: ${JSON.stringify(String(name).slice(0, 80))}.`, {
+    fix: "Use up to 63 lowercase letters, digits, - and :, beginning with a letter.",
+  });
+}
