@@ -41,8 +41,9 @@ function configurationOf(folder, { types, report }) {
       },
       apiReport: {
         enabled: true,
-        // Types that users meet without importing them, too; once, and not in the report of each entry point again.
-        includeForgottenExports: report === "index",
+        // Types that users meet without importing them, too: in the reports of the two entry points for merchants' code, and not in
+        // each of the others again.
+        includeForgottenExports: report === "index" || report === "sources",
         reportFileName: report,
         reportFolder: join(folder, "api"),
         reportTempFolder: join(folder, "node_modules", ".cache", "api"),

@@ -9,7 +9,8 @@ import { entrySizes } from "./entry-sizes.mjs";
 /** Bytes of an entry point, minified and gzipped, with room for a few lines more. Raising one is a decision. */
 const SIZE_BUDGET = {
   "@payhooks/client": 14_400,
-  "@payhooks/core": 97_500,
+  "@payhooks/core": 91_700,
+  "@payhooks/core/sources": 21_000,
   "@payhooks/core/signature": 6200,
   "@payhooks/core/adapter": 7000,
   "@payhooks/core/fetch": 6100,

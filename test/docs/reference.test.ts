@@ -307,7 +307,7 @@ describe("options that users can give", () => {
     WebhookChannelOptions: "alerts.md shows each where it is needed",
     SourceOptions: "any-sender.md shows each where it is needed",
     HmacOptions: "any-sender.md shows each where it is needed",
-    PublicKeyOptions: "any-sender.md shows each where it is needed",
+    PublicKeySignatureOptions: "any-sender.md shows each where it is needed",
     TokenOptions: "any-sender.md shows each where it is needed",
     VerifyOptions: "any-sender.md shows each where it is needed",
     ReadySourceOptions: "any-sender.md shows each where it is needed",

@@ -1,8 +1,9 @@
 /** Spans of one process: whose trace they are in, and what they say. */
 import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import type { ReadableSpan } from "@opentelemetry/sdk-trace-base";
-import { createReceiver, type Instrumentation, memoryInbox, Reject, source } from "@payhooks/core";
+import { createReceiver, type Instrumentation, memoryInbox, Reject } from "@payhooks/core";
 import { type OtelOptions, otel } from "@payhooks/core/otel";
+import { source } from "@payhooks/core/sources";
 import {
   callbackFields,
   createTestKeys,

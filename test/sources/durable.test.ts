@@ -2,7 +2,8 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createReceiver, github, type SourceEvent } from "@payhooks/core";
+import { createReceiver } from "@payhooks/core";
+import { github, type SourceEvent } from "@payhooks/core/sources";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { signers } from "@payhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";

@@ -1,4 +1,4 @@
-import { github, paystack, shopify, slack, standardWebhooks, stripe } from "@payhooks/core";
+import { github, paystack, shopify, slack, standardWebhooks, stripe } from "@payhooks/core/sources";
 import { createHarness, signers } from "@payhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
 

@@ -3,17 +3,16 @@ import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { sign as signForGithub } from "@octokit/webhooks-methods";
+import { createReceiver, memoryInbox } from "@payhooks/core";
 import {
-  createReceiver,
   github,
-  memoryInbox,
   paystack,
   type Source,
   shopify,
   slack,
   standardWebhooks,
   stripe,
-} from "@payhooks/core";
+} from "@payhooks/core/sources";
 import { fakeClock } from "@payhooks/core/testing";
 import { webhooks } from "@payhooks/express";
 import express from "express";

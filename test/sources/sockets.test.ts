@@ -7,16 +7,9 @@ import { serve } from "@hono/node-server";
 import { type AbstractHttpAdapter, NestFactory } from "@nestjs/core";
 import { ExpressAdapter } from "@nestjs/platform-express";
 import { FastifyAdapter } from "@nestjs/platform-fastify";
-import {
-  createReceiver,
-  github,
-  hmac,
-  memoryInbox,
-  type ReceiverOptions,
-  type SourceEvent,
-  source,
-} from "@payhooks/core";
+import { createReceiver, memoryInbox, type ReceiverOptions } from "@payhooks/core";
 import { webhooks as onFetch } from "@payhooks/core/fetch";
+import { github, hmac, type SourceEvent, source } from "@payhooks/core/sources";
 import { webhooks as onExpress } from "@payhooks/express";
 import { webhooks as onFastify } from "@payhooks/fastify";
 import { webhooks as onHono } from "@payhooks/hono";

@@ -2,9 +2,9 @@
  * Types that compile and types that do not, with schemas of two libraries. The compiler checks this file; the test runs what it
  * describes.
  */
+import { type AnyReceiver, createReceiver } from "@payhooks/core";
+import { webhooks as onFetch } from "@payhooks/core/fetch";
 import {
-  type AnyReceiver,
-  createReceiver,
   github,
   hmac,
   source,
@@ -12,8 +12,7 @@ import {
   stripe,
   typesOnly,
   unsafeUnsigned,
-} from "@payhooks/core";
-import { webhooks as onFetch } from "@payhooks/core/fetch";
+} from "@payhooks/core/sources";
 import { webhooks as onExpress } from "@payhooks/express";
 import { webhooks as onHono } from "@payhooks/hono";
 import { webhooks as onNext } from "@payhooks/next";

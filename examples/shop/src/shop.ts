@@ -1,6 +1,7 @@
-import { createReceiver, standardWebhooks, stripe, typesOnly } from "@payhooks/core";
+import { createReceiver } from "@payhooks/core";
 import { pgEffects } from "@payhooks/core/effects/postgres";
 import { postgresInbox } from "@payhooks/core/postgres";
+import { standardWebhooks, stripe, typesOnly } from "@payhooks/core/sources";
 import { connectWebhooks, paymentCallbacks, webhooks } from "@payhooks/express";
 import { createSandbox } from "@payhooks/sandbox";
 import express from "express";

@@ -1,17 +1,16 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createReceiver, memoryInbox } from "@payhooks/core";
+import { webhooks } from "@payhooks/core/fetch";
 import {
-  createReceiver,
   github,
-  memoryInbox,
   paystack,
   type SourceEvent,
   shopify,
   slack,
   standardWebhooks,
   stripe,
-} from "@payhooks/core";
-import { webhooks } from "@payhooks/core/fetch";
+} from "@payhooks/core/sources";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { payhooks } from "./support/run.ts";
 

@@ -57,7 +57,6 @@ export type {
   PaymentEvent,
   PaymentStatus,
   Settlement,
-  SourceEvent,
 } from "./protocol/events.ts";
 export type { HeldReason } from "./protocol/held-reasons.ts";
 export type { JsonObject, JsonValue } from "./protocol/json.ts";
@@ -65,31 +64,4 @@ export { createReceiver } from "./receiver/create-receiver.ts";
 export type { Instrumentation } from "./receiver/instrumentation.ts";
 export type { ReceiverOptions } from "./receiver/options.ts";
 export type { AnyReceiver, Ingested, ReadyOptions, Receiver } from "./receiver/receiver.ts";
-export { type HmacOptions, hmac } from "./sources/hmac.ts";
-
-export { anyOf, type TokenOptions, token, unsafeUnsigned } from "./sources/other-verifiers.ts";
-export { type PublicKeyOptions, publicKey } from "./sources/public-key.ts";
-export {
-  github,
-  paystack,
-  type ReadySourceOptions,
-  type StandardWebhooksOptions,
-  type StripeOptions,
-  shopify,
-  slack,
-  standardWebhooks,
-  stripe,
-} from "./sources/ready.ts";
-export {
-  type Answer,
-  type Delivered,
-  type ReadEvent,
-  type Source,
-  type SourceOptions,
-  source,
-  type TypesOnly,
-  typesOnly,
-} from "./sources/source.ts";
-export type { StandardSchemaV1 } from "./sources/standard-schema.ts";
-export type { SourceRequest, Verdict, Verifier, VerifyFunction, VerifyOptions } from "./sources/verifier.ts";
 export type { Clock } from "./time/clock.ts";

@@ -1,5 +1,6 @@
-import type { HandlerOptions, HeldEvent, PaymentStatus, SourceEvent } from "@payhooks/core";
+import type { HandlerOptions, HeldEvent, PaymentStatus } from "@payhooks/core";
 import type { EventMethod, EventNamed, EventOf } from "@payhooks/core/adapter";
+import type { SourceEvent } from "@payhooks/core/sources";
 
 /** Options of a decorated method: those of a handler, and which receiver it is for. */
 export interface MethodOptions extends HandlerOptions {

@@ -9,9 +9,8 @@ import {
   memoryInbox,
   type PaymentEvent,
   Reject,
-  type SourceEvent,
-  stripe,
 } from "@payhooks/core";
+import { type SourceEvent, stripe } from "@payhooks/core/sources";
 import { connectEvent, signConnectWebhook, signers } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { EVENTS } from "../../core/src/protocol/events.ts";

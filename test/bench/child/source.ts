@@ -1,6 +1,7 @@
 /** A ready source of ours on Express, in the place of its sender's own library. */
 import type { Server } from "node:http";
-import { createReceiver, github, memoryInbox, type Source, standardWebhooks, stripe } from "@payhooks/core";
+import { createReceiver, memoryInbox } from "@payhooks/core";
+import { github, type Source, standardWebhooks, stripe } from "@payhooks/core/sources";
 import { webhooks } from "@payhooks/express";
 import express from "express";
 import { silent } from "../../support/silent.ts";

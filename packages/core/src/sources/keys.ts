@@ -39,7 +39,7 @@ function decoded(secret: string, option: string, encoding: "base64" | "hex"): Ui
   });
 }
 
-/** The algorithms of {@link publicKey}. */
+/** The algorithms of {@link publicKeySignature}. */
 export type PublicKeyAlgorithm = "rsa-sha256" | "rsa-pss-sha256" | "ecdsa-sha256" | "ed25519";
 
 /** A public key that is ready to verify with. */

@@ -97,7 +97,7 @@ export function anyOf(...verifiers: readonly [Verifier, Verifier, ...Verifier[]]
   if (binds.length < 2 || binds.length > 4 || binds.some((bind) => bind === null)) {
     throw invalidOption(
       "anyOf was not given two to four verifiers.",
-      "Give what hmac, publicKey or token returned.",
+      "Give what hmac, publicKeySignature or token returned.",
     );
   }
   return verifierOf((option, limits) => {

@@ -8,7 +8,7 @@ import type { Keys } from "../flows/keys.ts";
 import type { SecretInput } from "../signature/keys.ts";
 import { hmac } from "./hmac.ts";
 import { anyOf } from "./other-verifiers.ts";
-import { publicKey } from "./public-key.ts";
+import { publicKeySignature } from "./public-key-signature.ts";
 import { type Schemas, type Source, source, type TypesOf, type TypesOnly } from "./source.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -47,7 +47,7 @@ export interface StandardWebhooksOptions<Given> extends ReadySourceOptions<Given
  */
 export function standardWebhooks<const Given extends Events = undefined>({
   secret,
-  publicKey: key,
+  publicKey,
   toleranceMs,
   headers = "webhook",
   rememberMs = 8 * DAY_MS,
@@ -66,9 +66,9 @@ export function standardWebhooks<const Given extends Events = undefined>({
     ...options,
     rememberMs,
     verify:
-      key === undefined
+      publicKey === undefined
         ? bySecret
-        : anyOf(bySecret, publicKey({ ...signed("v1a,"), key, algorithm: "ed25519" })),
+        : anyOf(bySecret, publicKeySignature({ ...signed("v1a,"), key: publicKey, algorithm: "ed25519" })),
     read: ({ body, covered }) => ({
       name: body.type,
       id: covered.get(`${headers}-id`) ?? undefined,

@@ -199,7 +199,7 @@ export function source<
   if (bind === null) {
     throw invalidOption(
       "verify of a source is no verifier.",
-      "Use hmac, publicKey, token, anyOf, unsafeUnsigned, or a function.",
+      "Use hmac, publicKeySignature, token, anyOf, unsafeUnsigned, or a function.",
     );
   }
   if (typeof read !== "function") {

@@ -56,7 +56,7 @@ export type VerifyFunction = (request: SourceRequest, options: VerifyOptions) =>
 
 declare const VERIFIER: unique symbol;
 
-/** How a source's deliveries are verified. Made by `hmac`, `publicKey`, `token`, `anyOf` and `unsafeUnsigned`. */
+/** How a source's deliveries are verified. Made by `hmac`, `publicKeySignature`, `token`, `anyOf` and `unsafeUnsigned`. */
 export interface Verifier {
   readonly [VERIFIER]: true;
 }

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { KeySource } from "@payhooks/core";
-import { createReceiver, hmac, memoryInbox, source } from "@payhooks/core";
+import { createReceiver, memoryInbox } from "@payhooks/core";
+import { hmac, source } from "@payhooks/core/sources";
 import {
   anyCallbackFields,
   connectEvent,

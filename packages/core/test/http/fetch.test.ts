@@ -1,12 +1,6 @@
-import {
-  createReceiver,
-  memoryInbox,
-  type Notice,
-  type Receiver,
-  source,
-  unsafeUnsigned,
-} from "@payhooks/core";
+import { createReceiver, memoryInbox, type Notice, type Receiver } from "@payhooks/core";
 import { connectWebhooks, paymentCallbacks, webhooks } from "@payhooks/core/fetch";
+import { source, unsafeUnsigned } from "@payhooks/core/sources";
 import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { expect, it } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";

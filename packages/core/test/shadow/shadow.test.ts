@@ -3,16 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   createReceiver,
-  hmac,
   type Inbox,
   memoryInbox,
   type Notice,
   type PaymentEvent,
   type Receiver,
   type ReceiverOptions,
-  source,
 } from "@payhooks/core";
 import { type OldAnswer, type Shadow, type ShadowLine, shadow } from "@payhooks/core/shadow";
+import { hmac, source } from "@payhooks/core/sources";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import {
   callbackFields,

@@ -6,11 +6,10 @@ import {
   type Receiver,
   type ReceiverOptions,
   type Reply,
-  type Source,
-  type SourceEvent,
   type StoredEvent,
 } from "@payhooks/core";
 import { eachEvent } from "@payhooks/core/inbox";
+import type { Source, SourceEvent } from "@payhooks/core/sources";
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { onTestFinished } from "vitest";
 

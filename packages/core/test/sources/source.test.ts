@@ -1,4 +1,5 @@
-import { createReceiver, memoryInbox, source, unsafeUnsigned } from "@payhooks/core";
+import { createReceiver, memoryInbox } from "@payhooks/core";
+import { source, unsafeUnsigned } from "@payhooks/core/sources";
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { receiving } from "./receiving.ts";

@@ -2,13 +2,13 @@ import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import {
   anyOf,
   hmac,
-  publicKey,
+  publicKeySignature,
   source,
   token,
   unsafeUnsigned,
   type Verifier,
   type VerifyFunction,
-} from "@payhooks/core";
+} from "@payhooks/core/sources";
 import { describe, expect, it } from "vitest";
 import { signedTextBy } from "../../src/sources/signed-text.ts";
 import { receiving } from "./receiving.ts";
@@ -275,7 +275,7 @@ describe("hmac", () => {
   });
 });
 
-describe("publicKey", () => {
+describe("publicKeySignature", () => {
   const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const ed = generateKeyPairSync("ed25519");
@@ -301,7 +301,7 @@ describe("publicKey", () => {
   ] as const;
 
   it.each(cases)("verifies %s, and nothing else", async (algorithm, key, signature) => {
-    const verify = () => publicKey({ header: "x-signature", encoding: "base64", algorithm, key });
+    const verify = () => publicKeySignature({ header: "x-signature", encoding: "base64", algorithm, key });
     const headers = { "x-signature": signature.toString("base64") };
     expect(await answerTo(verify(), headers)).toEqual([200, "", 1]);
     expect(await answerTo(verify(), headers, `${BODY} `)).toEqual([401, "ERR_SIGNATURE_INVALID", 0]);
@@ -313,7 +313,7 @@ describe("publicKey", () => {
 
   it("refuses a key of another kind at the start", async () => {
     const { receiver } = of(
-      publicKey({ header: "x-signature", algorithm: "ed25519", key: pem(ec.publicKey) }),
+      publicKeySignature({ header: "x-signature", algorithm: "ed25519", key: pem(ec.publicKey) }),
     );
     await expect(receiver.start()).rejects.toMatchObject({ code: "ERR_KEY_UNREADABLE" });
   });

@@ -7,8 +7,8 @@ import { importKeysOf, type PublicKeyAlgorithm, type PublicVerifyingKey } from "
 import { SIGNED_OPTION_NAMES, type SignedOptions, type SignedText, signedTextBy } from "./signed-text.ts";
 import type { Verifier } from "./verifier.ts";
 
-/** Options of {@link publicKey}. */
-export interface PublicKeyOptions extends SignedOptions {
+/** Options of {@link publicKeySignature}. */
+export interface PublicKeySignatureOptions extends SignedOptions {
   /** PEM text, a JWK as JSON, a certificate, or the 32 bytes of an Ed25519 key in hex or base64. */
   readonly key: Keys<string>;
   /** It is never taken from the request. ECDSA signatures may be in DER or as two numbers of 32 bytes. */
@@ -19,19 +19,27 @@ export interface PublicKeyOptions extends SignedOptions {
  * Verifies a signature with a public key.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` for options that leave open what is signed. The key is checked at the start.
- * @example publicKey({ header: "x-signature-ed25519", over: "{timestamp}{body}", timestamp: { header: "x-signature-timestamp" },
- * algorithm: "ed25519", key: process.env.CHAT_PUBLIC_KEY })
+ * @example
+ * ```ts
+ * publicKeySignature({
+ *   header: "x-signature-ed25519",
+ *   over: "{timestamp}{body}",
+ *   timestamp: { header: "x-signature-timestamp" },
+ *   algorithm: "ed25519",
+ *   key: process.env.CHAT_PUBLIC_KEY,
+ * });
+ * ```
  */
-export function publicKey(options: PublicKeyOptions): Verifier {
-  checkNames("publicKey", options, {
+export function publicKeySignature(options: PublicKeySignatureOptions): Verifier {
+  checkNames("publicKeySignature", options, {
     ...SIGNED_OPTION_NAMES,
     key: true,
     algorithm: true,
   });
   const { key, algorithm } = options;
   if (algorithm === undefined)
-    throw invalidOption("publicKey has no algorithm.", "Name the one that the sender signs with.");
-  checkChoice("algorithm of publicKey", algorithm, {
+    throw invalidOption("publicKeySignature has no algorithm.", "Name the one that the sender signs with.");
+  checkChoice("algorithm of publicKeySignature", algorithm, {
     "rsa-sha256": true,
     "rsa-pss-sha256": true,
     "ecdsa-sha256": true,
@@ -41,7 +49,7 @@ export function publicKey(options: PublicKeyOptions): Verifier {
     importKeysOf(given, option, algorithm);
   return keyedVerifier(
     { keys: key, name: "key", load, refusal: "the signature fits none of the keys" },
-    signedTextBy("publicKey", options),
+    signedTextBy("publicKeySignature", options),
     (text, keys) => findKey(text, keys, algorithm),
   );
 }
