@@ -25,6 +25,8 @@ export default defineConfig({
     conditions: ["payhooks-source", "module", "node", "development|production"],
   },
   test: {
+    globalSetup: "test/mutants/key-pairs.ts",
+    setupFiles: "test/mutants/same-key-pairs.ts",
     // Each change runs the tests once more: the modules are loaded once for all files.
     isolate: false,
     include: [

@@ -5,7 +5,7 @@
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Inbox } from "@payhooks/core/inbox";
-import type { Running } from "../../packages/core/src/inbox/inbox.ts";
+import type { Running } from "../../packages/core/src/inbox/contract/inbox.ts";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import { hasRedis } from "../../scripts/redis-server.mjs";
 import { RedisServer } from "../faults/harness/redis-server.ts";

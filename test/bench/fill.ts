@@ -7,7 +7,7 @@ import {
   type RecordStore,
   type Swap,
 } from "@payhooks/core/inbox";
-import type { Runner } from "../../packages/core/src/inbox/inbox.ts";
+import type { Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { benchEvent } from "./redis-event.ts";
 

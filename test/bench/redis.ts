@@ -7,7 +7,7 @@ import { createInbox, type Inbox } from "@payhooks/core/inbox";
 import { redisStore } from "@payhooks/core/redis";
 import { Queue, Worker } from "bullmq";
 import { Redis } from "ioredis";
-import type { Lease, RunEnd, Runner } from "../../packages/core/src/inbox/inbox.ts";
+import type { Lease, RunEnd, Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { withScope } from "../faults/harness/scope.ts";

@@ -2,7 +2,7 @@
 import { memoryInbox } from "@payhooks/core";
 import { decodeRecord, encodeRecord, isUnreadable } from "@payhooks/core/inbox";
 import { describe, expect, it } from "vitest";
-import { introduce } from "../../packages/core/src/inbox/handler-sets.ts";
+import { introduce } from "../../packages/core/src/inbox/contract/handler-sets.ts";
 import { newCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import { copyRecord } from "../../packages/core/src/inbox/record/codec.ts";
 import { discard, eventIn, replay } from "../../packages/core/src/inbox/record/decisions.ts";
