@@ -1,4 +1,6 @@
 import { checkTime } from "../protocol/check-number.ts";
+import { invalidOption } from "../protocol/errors.ts";
+import { shown } from "../protocol/reading.ts";
 import type { SharedTexts } from "./contract/texts.ts";
 
 /**
@@ -11,6 +13,7 @@ export interface NamedLease {
   /**
    * Lets the lease last for its full time from now on, and replaces the note, of at most 15,000 characters.
    * @returns false if the lease was lost. Then nothing was written, and another process may have the task.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for a longer note, or what the inbox throws.
    */
   keep(note: string): Promise<boolean>;
   /** Ends the lease, so that another process may take it at once, and replaces the note. False as for `keep`. */
@@ -34,6 +37,9 @@ interface Stored {
   readonly note: string;
 }
 
+const NAME = /^[a-z][a-z0-9-]{0,49}$/;
+const MAX_NOTE = 15_000;
+
 const NONE: Stored = { token: "", until: 0, forMs: 0, note: "" };
 
 /** Takes the lease with this name for so long. Null while another holder has it. */
@@ -51,14 +57,16 @@ export async function takeLease(
     return { answer: known.note, text: textOf({ token, until: now + forMs, forMs, note: known.note }) };
   });
   if (note === null) return null;
-  const write = (note: string, lastsMs: number): Promise<boolean> =>
-    texts.change<boolean>(text, (stored, now) => {
+  async function write(note: string, lastsMs: number): Promise<boolean> {
+    checkNote(note);
+    return texts.change<boolean>(text, (stored, now) => {
       const known = leaseIn(stored);
       if (known.token !== token) return { answer: lastsMs === 0 && known.token === `${token}.`, text: null };
       // A lease that has ended gets another token, so that nobody writes under it once more.
       const next = lastsMs === 0 ? `${token}.` : token;
       return { answer: true, text: textOf({ token: next, until: now + lastsMs, forMs: lastsMs, note }) };
     });
+  }
   return { note, keep: (note) => write(note, forMs), end: (note) => write(note, 0) };
 }
 
@@ -77,7 +85,28 @@ function isTaken({ until, forMs }: Stored, now: number): boolean {
 }
 
 function textName(name: string): string {
+  if (typeof name !== "string" || !NAME.test(name)) {
+    throw invalidOption(
+      `A lease cannot be named ${shown(name)}.`,
+      "Use up to 50 lowercase letters, digits and -, beginning with a letter.",
+    );
+  }
   return `lease:${name}`;
+}
+
+function checkNote(note: string): void {
+  if (typeof note !== "string") {
+    throw invalidOption(
+      `The note of a lease is ${shown(note)}.`,
+      "Give a text, such as String(value) or JSON.stringify(value).",
+    );
+  }
+  if (note.length > MAX_NOTE) {
+    throw invalidOption(
+      `The note of a lease has ${note.length} characters.`,
+      `Keep it to ${MAX_NOTE} characters.`,
+    );
+  }
 }
 
 /** The note comes last and as it is, so that it takes no more room than it has letters. */

@@ -148,7 +148,10 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
    * @throws PayhooksError `ERR_OPTION_INVALID`, or what the inbox throws.
    */
   lease(name: string, forMs: number): Promise<NamedLease | null>;
-  /** The note of a task, and whether a process has its lease now. Null if nobody has ever taken it. */
+  /**
+   * The note of a task, and whether a process has its lease now. Null if nobody has ever taken it.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for a name that a lease cannot have, or what the inbox throws.
+   */
   viewLease(name: string): Promise<LeaseView | null>;
   /** The option `effects`; null if there was none. */
   readonly effects: Effects<Context> | null;
