@@ -6,7 +6,10 @@ import { createReceiver, memoryInbox, type Receiver, type ReceiverOptions, Rejec
 import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
 import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import type { AcceptOutcome } from "../../packages/core/src/inbox/record/event.ts";
+import { RULES } from "../../packages/core/src/notices/log-lines.ts";
 import { EVENTS } from "../../packages/core/src/protocol/events.ts";
+import { HELD_REASONS } from "../../packages/core/src/protocol/held-reasons.ts";
 import { ADAPTERS } from "../adapters.ts";
 import { packagesIn, root, sourcesOf } from "../package/workspace.ts";
 import { documents, readDocument, rowsOf, sectionOf } from "./markdown.ts";
@@ -60,6 +63,52 @@ describe("operations.md", () => {
     expect((await receiver.payments.receive(delivery)).status).toBe(200);
     await held;
     expect(await receiver.close({ graceMs: 1_000 })).toEqual({ unfinished: 1 });
+  });
+});
+
+describe("the tables of what operators go by", () => {
+  const inBackticks = (text: string): string[] =>
+    [...text.matchAll(/`([^`]+)`/g)].map(([, word = ""]) => word);
+
+  it("limit the lines of the log as the program does", () => {
+    const rows = rowsOf(sectionOf(readDocument("docs/operating/operations.md"), "Log"));
+    const named = new Map(
+      rows.flatMap(([lines = "", limit]) => inBackticks(lines).map((line) => [line, limit] as const)),
+    );
+    const limits = Object.entries(RULES).flatMap(([type, rule]) =>
+      rule === null ? [] : [{ type, ...rule }],
+    );
+    expect(limits.length).toBeGreaterThan(20);
+    for (const { type, level, perMinute } of limits) {
+      const unnamed = level === "info" ? "every one" : "100";
+      expect(named.get(type) ?? unnamed, type).toBe(perMinute === Infinity ? "every one" : `${perMinute}`);
+    }
+  });
+
+  it.each([
+    ["docs/operating/operations.md", "Held entries", /all reasons but ([^)]+)\)/],
+    ["docs/operating/console.md", "Deciding", /Only ([^.]+) are\./],
+  ])("%s names the reasons that a bulk replays without a second look", (page, section, sentence) => {
+    const repaired = Object.entries(HELD_REASONS).flatMap(([reason, work]) =>
+      work === "repair" ? [reason] : [],
+    );
+    const [, reasons = ""] = sentence.exec(wordsOf(page, section)) ?? [];
+    expect(inBackticks(reasons).sort()).toEqual(repaired.sort());
+  });
+
+  it("list every outcome of ingest", () => {
+    const outcomes: Readonly<Record<AcceptOutcome, true>> = {
+      new: true,
+      progress: true,
+      duplicate: true,
+      stale: true,
+      held: true,
+      expired: true,
+    };
+    const rows = rowsOf(sectionOf(readDocument("docs/reference/receiver.md"), "ingest"));
+    expect(rows.map(([outcome = ""]) => outcome.replaceAll("`", "")).sort()).toEqual(
+      Object.keys(outcomes).sort(),
+    );
   });
 });
 

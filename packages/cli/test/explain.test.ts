@@ -27,7 +27,7 @@ describe("payhooks explain", () => {
         ].join("\n"),
       ),
     );
-    expect(told.stdout).toContain("\n  What you can do\n  Mend what failed. Then replay it:");
+    expect(told.stdout).toContain("\n  What you can do\n  Fix what failed. Then replay it:");
     expect(told.stdout).toContain(`\n  payhooks events replay ${held.eventId} --by NAME --note TEXT\n`);
     for (const name of ["pay-1", held.eventId, held.eventId.slice(0, 8)]) {
       const same = await payhooks(["explain", name, "--sqlite", app.database]);

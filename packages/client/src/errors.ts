@@ -60,7 +60,7 @@ export interface ClientErrorDetail {
  */
 export class ClientError extends Error {
   readonly code: ClientErrorCode;
-  /** The way to mend it, in words. */
+  /** How to fix it, in words. */
   readonly fix: string;
   /** The HTTP status, if there was an answer. */
   readonly httpStatus: number | undefined;

@@ -7,7 +7,7 @@ export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
 /** An error that the user sees as a line or two, without a stack trace. */
 export class CliError extends Error {
   readonly code: string;
-  /** The way to mend it. Empty if the message says it already. */
+  /** How to fix it. Empty if the message says it already. */
   readonly fix: string;
   readonly exitCode: number;
 

@@ -23,7 +23,7 @@ export interface AlertMessage {
   readonly severity: "critical" | "warning" | "info";
   /** The fault, in one sentence. */
   readonly summary: string;
-  /** The way to mend it, in words. */
+  /** How to fix it, in words. */
   readonly advice: string;
   /** The application that sends this: the option `from`. */
   readonly from: string;

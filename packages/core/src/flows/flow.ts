@@ -81,7 +81,7 @@ export type Verification =
       readonly ok: false;
       readonly code: DeliveryErrorCode;
       readonly why: string;
-      /** The way to mend it, if this delivery shows it. Otherwise the most likely cause of the code is told. */
+      /** How to fix it, if this delivery shows it. Otherwise the most likely cause of the code is told. */
       readonly fix?: string | undefined;
     };
 

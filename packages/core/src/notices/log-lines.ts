@@ -59,7 +59,7 @@ type WithOwnText = "refused" | "warning" | "alert";
 const TEXTS: Readonly<Record<Exclude<Notice["type"], WithOwnText | "started" | "finished">, string>> = {
   accepted: "the event is stored and will run",
   duplicate: "a copy of a stored event",
-  stale: "a PENDING that came after the payment's end",
+  stale: "a later event has overtaken this one, so it does not run",
   held: "the event does not run until a person decides",
   unhandled: "an event of a source has no handler, and is not stored; this name is told once",
   replayed: "a person has put a held event back to run",

@@ -128,7 +128,7 @@ export const ANSWER_STATUS: Readonly<Record<DeliveryErrorCode, number>> = {
 
 /** The members of an error besides its code and message. */
 export interface ErrorDetail {
-  /** The way to mend it, in words. */
+  /** How to fix it, in words. */
   readonly fix?: string | undefined;
   /** The HTTP status, if the error is the answer to a delivery. */
   readonly status?: number | undefined;
@@ -143,7 +143,7 @@ export interface ErrorDetail {
  */
 export class PayhooksError extends Error {
   readonly code: ErrorCode;
-  /** The way to mend it, in words; empty when there is nothing to do. */
+  /** How to fix it, in words; empty when there is nothing to do. */
   readonly fix: string;
   /** The HTTP status of the answer, when the error is the answer to a delivery. */
   declare readonly status: number | undefined;
@@ -162,7 +162,7 @@ export class PayhooksError extends Error {
   }
 }
 
-/** The error for an option that cannot be right, and the way to mend it. */
+/** The error for an option that cannot be right, and how to fix it. */
 export function invalidOption(what: string, fix: string): PayhooksError {
   return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
 }

@@ -20,7 +20,7 @@ export type HeldReason =
 /**
  * The work that a held event leaves to a person, for each reason. For `truth`, somebody finds out which event is genuine, which
  * amount is right, or whether an effect has happened: a replay runs the event as it is, perhaps beside another one that has run.
- * For `repair`, something has to be mended, and a replay repeats what failed.
+ * For `repair`, something has to be fixed, and a replay repeats what failed.
  */
 export const HELD_REASONS: Readonly<Record<HeldReason, "truth" | "repair">> = {
   ambiguous: "truth",
@@ -68,7 +68,7 @@ export const HELD_ADVICE: Readonly<Record<HeldReason, string>> = {
   conflict: ASK,
   mismatch: ASK,
   "reference-reused": ASK,
-  exhausted: "Mend what failed. Then replay it: the handlers that have not finished run again.",
+  exhausted: "Fix what failed. Then replay it: the handlers that have not finished run again.",
   rejected: "Decide whether the handler was right. Replay it once the cause is gone, or discard it.",
   crashed: "Find out whether the handler's effect has happened. If not, replay it. If it has, discard it.",
   schema: "Widen the schema and deploy. Then replay it: its data is checked again.",

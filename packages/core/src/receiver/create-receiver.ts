@@ -188,7 +188,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
       this.#notices.post({
         type: "warning",
         what: `The instrumentation has failed: ${describeError(error)}`,
-        fix: "Measurements and traces are incomplete, and events are not touched by it. Mend it, or leave it out.",
+        fix: "Measurements and traces are incomplete, and events are not touched by it. Fix it, or leave it out.",
       });
     });
   }

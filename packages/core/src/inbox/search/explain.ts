@@ -91,7 +91,7 @@ function retrying({ handlers }: StoredEvent, now: number): Present {
       "If a handler fails at its last attempt, the event is held for a person.",
     ],
     advice: [
-      "Mend what the handlers report.",
+      "Fix what the handlers report.",
       ...(nextAt > now
         ? [
             "If that is done, bring the next attempt forward with payhooks events retry, instead of waiting for it.",
