@@ -52,7 +52,7 @@ export interface WatchOptions {
   readonly giveUpAfterMs?: number | undefined;
   /**
    * Called when a payment is given up, with the last look-up, which has succeeded. It is not looked up any more. If this throws, or
-   * the process dies in it, it is called again in a later round.
+   * the process dies in it, the payment is looked up and this is called again in the next round.
    */
   readonly onGivenUp: (payment: OpenPayment, last: ReconcileResult) => void | Promise<void>;
   /** How many look-ups there are in a minute at most. Default: 60. */
@@ -61,11 +61,12 @@ export interface WatchOptions {
   readonly timeoutMs?: number | undefined;
   /** Further headers of a look-up, such as the one that names a connected merchant. */
   readonly headers?: ((payment: OpenPayment) => CallOptions["headers"]) | undefined;
-  /** Called with the result of each look-up. */
+  /** Called with the result of each look-up. If it throws, the payment is looked up again in the next round. */
   readonly onResult?: ((result: ReconcileResult, payment: OpenPayment) => void | Promise<void>) | undefined;
   /**
-   * Called if a round fails, such as when `open` or `onGivenUp` throws, and for each payment that is left out of a round, since its
-   * `since` is no time or its reference no text. The next round comes as usual. Default: a line on stderr.
+   * Called if a round fails, such as when `open` throws, and for each payment that is left for the next round: because `headers`,
+   * `onResult` or `onGivenUp` throws for it, its `since` is no time or its reference no text. The round goes on with the other
+   * payments. Default: a line on stderr that names the error, without its message.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** The source of time. Default: the platform's clock. Its timers do not keep the process alive. */
@@ -149,6 +150,12 @@ async function round(receiver: WatchedReceiver, settings: Settings, signal: Abor
   return new Round(receiver, settings, signal, lease, note).run();
 }
 
+/** An open payment, and what stands for it in the note. */
+interface Candidate {
+  readonly payment: OpenPayment;
+  readonly mark: Mark;
+}
+
 class Round {
   readonly #receiver: WatchedReceiver;
   readonly #settings: Settings;
@@ -203,8 +210,8 @@ class Round {
   }
 
   async #lookUpAll(): Promise<void> {
-    const { open, clock, afterMs, giveUpAfterMs, perMinute, onError } = this.#settings;
-    const payments: { readonly payment: OpenPayment; readonly mark: Mark }[] = [];
+    const { open, clock, afterMs, perMinute, onError } = this.#settings;
+    const payments: Candidate[] = [];
     for await (const payment of await open()) {
       const problem = problemOf(payment);
       if (problem === null) payments.push({ payment, mark: markOf(payment) });
@@ -213,26 +220,46 @@ class Round {
     // Nobody needs to know any more that a payment was given up, once it is no longer open.
     const marks = new Set(payments.map(({ mark }) => mark));
     this.#note.givenUp = this.#note.givenUp.filter((mark) => marks.has(mark));
-    const ageOf = ({ since }: OpenPayment): number => clock.now() - timeOf(since);
     const due = payments.filter(
-      ({ payment, mark }) => !(ageOf(payment) < afterMs) && !this.#note.givenUp.includes(mark),
+      ({ payment, mark }) => !(this.#ageOf(payment) < afterMs) && !this.#note.givenUp.includes(mark),
     );
     this.#note.open = payments.length;
     this.#note.due = due.length;
     // After a round that was broken off, those come first that it did not reach.
     const reached = due.findIndex(({ mark }) => mark === this.#note.last) + 1;
     const inOrder = [...due.slice(reached), ...due.slice(0, reached)];
-    for (const [at, { payment, mark }] of inOrder.entries()) {
+    for (const [at, one] of inOrder.entries()) {
       if (at > 0) await sleep(clock, MINUTE_MS / perMinute, this.#over.signal);
       if (this.#over.signal.aborted) return;
-      const result = await this.#lookUp(payment);
-      if (result === null) return;
-      this.#note.last = mark;
-      if (result.isFinal || result.outcome === "error" || ageOf(payment) < giveUpAfterMs) continue;
-      await this.#settings.onGivenUp(payment, result.result);
-      remember(this.#note, mark);
+      if (!(await this.#takeTurn(one))) continue;
+      remember(this.#note, one.mark);
       if (!(await this.#lease.keep(textOf(this.#note)))) this.#over.abort();
     }
+  }
+
+  /**
+   * Looks up one payment, and calls what is to be called about it. If that throws, the payment has its turn again in the next round, and
+   * the others have theirs in this one. Resolves to true if it was given up.
+   */
+  async #takeTurn({ payment, mark }: Candidate): Promise<boolean> {
+    const { giveUpAfterMs, onGivenUp, onError } = this.#settings;
+    try {
+      const result = await this.#lookUp(payment);
+      if (result === null) return false;
+      this.#note.last = mark;
+      if (result.isFinal || result.outcome === "error" || this.#ageOf(payment) < giveUpAfterMs) return false;
+      await onGivenUp(payment, result.result);
+      return true;
+    } catch (error) {
+      this.#note.last = mark;
+      this.#note.trouble = nameOf(error);
+      tell(onError, error);
+      return false;
+    }
+  }
+
+  #ageOf({ since }: OpenPayment): number {
+    return this.#settings.clock.now() - timeOf(since);
   }
 
   /** Null if it was aborted. */
@@ -356,11 +383,8 @@ function writeLine(error: unknown): void {
 }
 
 function tell(onError: (error: unknown) => void, error: unknown): void {
-  try {
-    onError(error);
-  } catch (thrown) {
-    writeLine(thrown);
-  }
+  // It may be an async function, whose rejection would end the process.
+  (async () => onError(error))().catch(writeLine);
 }
 
 function isClosing(error: unknown): boolean {

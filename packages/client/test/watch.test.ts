@@ -97,6 +97,16 @@ function transaction(reference: string, status: Transaction["status"], now: numb
   };
 }
 
+function linesOnStderr(): readonly string[] {
+  const lines: string[] = [];
+  const { error } = console;
+  console.error = (line: string) => void lines.push(line);
+  onTestFinished(() => {
+    console.error = error;
+  });
+  return lines;
+}
+
 it("looks up what is old enough, in one of two watches, and runs its handler once", async () => {
   const shop = await openShop();
   const { clock, service, open } = shop;
@@ -152,7 +162,7 @@ it("gives a payment up once, after a last look-up that succeeded, and then leave
   expect(shop.handled).toEqual(["PENDING slow", "SUCCESS broken"]);
 });
 
-it("gives a payment up again if onGivenUp threw, and says that the round failed", async () => {
+it("gives a payment up again if onGivenUp threw, and notes the error", async () => {
   const shop = await openShop();
   shop.open.push({ reference: "gone", since: 0 });
   let calls = 0;
@@ -168,6 +178,77 @@ it("gives a payment up again if onGivenUp threw, and says that the round failed"
   await shop.clock.advance(20 * MINUTE);
   expect(calls).toBe(2);
   expect(await shop.note()).toMatchObject({ trouble: null });
+});
+
+it.each(["headers", "onResult", "onGivenUp"] as const)(
+  "goes on with the other payments, round by round, while %s throws for one",
+  async (callback) => {
+    const shop = await openShop();
+    const { clock, service, open } = shop;
+    for (const reference of ["stuck", "paid", "gone"])
+      open.push({ reference, since: clock.now() - 2 * HOUR });
+    service.paid = "PENDING";
+    const secret = "Abebe, 251911000000";
+    const fail = ({ reference }: OpenPayment): void => {
+      if (reference === "stuck") throw Object.assign(new Error(secret), { code: "E_SHOP" });
+    };
+    const options: Partial<WatchOptions> = {
+      giveUpAfterMs: HOUR,
+      onGivenUp: (payment, { outcome }) => {
+        if (callback === "onGivenUp") fail(payment);
+        shop.givenUp.push(`${payment.reference} ${outcome}`);
+      },
+      ...(callback === "headers" && { headers: (payment) => void fail(payment) }),
+      ...(callback === "onResult" && { onResult: (_, payment) => fail(payment) }),
+    };
+    const first = shop.watch(options);
+    await clock.advance(4 * MINUTE);
+    expect(shop.givenUp).toEqual(["paid new", "gone not-found"]);
+    expect(shop.errors).toMatchObject([{ code: "E_SHOP" }]);
+    expect(await shop.note()).toMatchObject({ due: 3, trouble: "Error E_SHOP", endedAt: expect.any(Number) });
+    await clock.advance(5 * MINUTE);
+    expect(shop.errors).toHaveLength(2);
+    // Another process tries it again too, and looks up what is new.
+    const stopped = first.stop();
+    await clock.advance(0);
+    await stopped;
+    open.push({ reference: "late", since: clock.now() - 2 * HOUR });
+    service.late = "SUCCESS";
+    shop.watch(options);
+    await clock.advance(10 * MINUTE);
+    expect(shop.errors).toHaveLength(4);
+    expect(shop.handled).toEqual(["PENDING paid", "SUCCESS late"]);
+    expect(shop.givenUp).toEqual(["paid new", "gone not-found"]);
+    expect(JSON.stringify(await shop.note())).not.toContain("Abebe");
+  },
+);
+
+it("names the error of a callback on stderr, without its message", async () => {
+  const shop = await openShop();
+  shop.open.push({ reference: "order-17", since: 0 });
+  const lines = linesOnStderr();
+  shop.watch({
+    onError: undefined,
+    onGivenUp: () => {
+      throw Object.assign(new Error("about Abebe"), { code: "E_SHOP" });
+    },
+  });
+  await shop.clock.advance(0);
+  expect(lines).toEqual(["payhooks: watch: Error E_SHOP. The next round comes as usual."]);
+});
+
+it("goes on if onError rejects", async () => {
+  const shop = await openShop();
+  shop.open.push({ reference: "order-17", since: 0 });
+  const lines = linesOnStderr();
+  shop.watch({
+    open: () => Promise.reject(new Error("no database")),
+    onError: async () => {
+      throw new TypeError("no logger");
+    },
+  });
+  await shop.clock.advance(6 * MINUTE);
+  expect(lines).toEqual(Array(2).fill("payhooks: watch: TypeError. The next round comes as usual."));
 });
 
 it("goes on after a stop with those that the round did not reach", async () => {

@@ -21,14 +21,14 @@ describe("the line about missed callbacks", () => {
     expect(line).toContain("the last round ended at");
     expect(line).toContain("Open payments: 12, old enough to be looked up: 3, given up: 2.");
     expect(line).toContain("new 1, not-found 2");
-    expect(line).not.toContain("failed");
+    expect(line).not.toContain("error");
   });
 
-  it("says that a round is under way, was broken off, or failed", () => {
+  it("says that a round is under way, was broken off, or had an error", () => {
     const open = JSON.stringify({ ...note, endedAt: null, trouble: "TypeError <b>" });
     expect(lineOf(open, true)).toContain("a round began at");
     expect(lineOf(open)).toContain("a round was broken off that began at");
-    expect(lineOf(open)).toContain("The round failed: <bdi>TypeError &lt;b&gt;</bdi>.");
+    expect(lineOf(open)).toContain("Last error: <bdi>TypeError &lt;b&gt;</bdi>.");
   });
 
   it("is left out if nobody watches, or the note is not one", () => {

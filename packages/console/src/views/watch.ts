@@ -15,7 +15,7 @@ export function watchLine(view: LeaseView | null): Html {
       ? html`${view.isTaken ? "a round began at" : "a round was broken off that began at"} ${moment(beganAt)}`
       : html`the last round ended at ${moment(endedAt)}`;
   const outcomes = Object.entries(counts).map(([outcome, count]) => `${outcome} ${String(count)}`);
-  return html`<p class="hint">Missed callbacks: ${when}. Open payments: ${note.open}, old enough to be looked up: ${note.due}, given up: ${note.givenUp}.${outcomes.length > 0 && html` Look-ups: ${shown(outcomes.join(", "))}.`}${note.trouble !== null && html` The round failed: ${shown(note.trouble)}.`}</p>`;
+  return html`<p class="hint">Missed callbacks: ${when}. Open payments: ${note.open}, old enough to be looked up: ${note.due}, given up: ${note.givenUp}.${outcomes.length > 0 && html` Look-ups: ${shown(outcomes.join(", "))}.`}${note.trouble !== null && html` Last error: ${shown(note.trouble)}.`}</p>`;
 }
 
 interface Note {
