@@ -1,7 +1,7 @@
 import type { AnyReceiver, StoredEvent, UnreadEvents } from "@payhooks/core";
 import { csvLine, EVENT_COLUMNS, type EventRow, eachEvent, eventRow } from "@payhooks/core/inbox";
 import { type ConsoleQuery, filterOf } from "./query.ts";
-import { redactedLabel, redactionOf } from "./redaction/redaction.ts";
+import { type Redactor, redactorOf } from "./redaction/redaction.ts";
 
 /** A kind of file that a list can be downloaded as. */
 export type DownloadKind = "csv" | "jsonl";
@@ -40,12 +40,13 @@ export async function download(
   // The first page is read before the answer begins, so that an inbox that does not answer is an error and not an empty file.
   let next = await events.next();
   checkRead(unread);
+  const redactor = redactorOf(redact, receiver);
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(encoder.encode(head)),
     async pull(controller) {
       if (next.done === true) return controller.close();
-      controller.enqueue(encoder.encode(line(rowOf(next.value, redact))));
+      controller.enqueue(encoder.encode(line(rowOf(next.value, redactor))));
       next = await events.next();
       checkRead(unread);
     },
@@ -67,17 +68,19 @@ function checkRead(unread: UnreadEvents | null): void {
 }
 
 /** A row of which nothing is redacted. What an error says of redacted fields is not known here, so it is left out beside them. */
-function rowOf(event: StoredEvent, redact: readonly string[]): EventRow {
+function rowOf(event: StoredEvent, redactor: Redactor): EventRow {
   const row = eventRow(event);
+  const redaction = redactor.of(event);
   const { lastError } = row;
   return {
     ...row,
-    id: redactedLabel(redact, "id", event.id),
-    event: redactedLabel(redact, "event", event.event),
-    status: redactedLabel(redact, "status", event.status),
-    amount: redactedLabel(redact, "amount", event.amount),
-    referenceId: redactedLabel(redact, "referenceId", event.referenceId),
-    lastError: lastError === null ? null : redactionOf(redact, null).text(lastError),
+    id: redaction.label("id", event.id),
+    tenant: redaction.label("tenant", event.tenant),
+    event: redaction.label("event", event.event),
+    status: redaction.label("status", event.status),
+    amount: redaction.label("amount", event.amount),
+    referenceId: redaction.label("referenceId", event.referenceId),
+    lastError: lastError === null ? null : redactor.withoutFields.text(lastError),
   };
 }
 

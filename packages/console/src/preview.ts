@@ -2,6 +2,7 @@ import { type AnyReceiver, type EventQuery, PayhooksError, type StoredEvent } fr
 import { eachEvent, successesOfReference } from "@payhooks/core/inbox";
 import type { Decision, Outcomes, Preview } from "./answers.ts";
 import { type ConsoleQuery, filterOf } from "./query.ts";
+import { redactorOf } from "./redaction/redaction.ts";
 import { decisionsOn, kindOf } from "./views/list.ts";
 import { type LeftAlone, type Planned, planned } from "./views/planned.ts";
 
@@ -26,7 +27,7 @@ export async function previewOf(
     : await listed(receiver, decision, of);
   const left = Object.values(leftAlone).reduce((sum, count) => sum + count, 0);
   return {
-    html: String(planned(entries, leftAlone, decision, redact, (delivery) => receiver.contents(delivery))),
+    html: String(planned(entries, leftAlone, decision, redactorOf(redact, receiver))),
     events: entries.map(({ eventId, reason, revision, runs }) => ({
       eventId,
       reason,

@@ -12,6 +12,7 @@ import { may } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
 import { problemOf } from "./problem.ts";
 import { type ConsoleQuery, filterOf, flowsOf, isEventId } from "./query.ts";
+import { redactorOf } from "./redaction/redaction.ts";
 import { activityCard } from "./views/chart.ts";
 import { countTiles, reasonLinks } from "./views/counts.ts";
 import { healthNotes } from "./views/health.ts";
@@ -42,6 +43,7 @@ export async function regionsOf(request: PageRequest): Promise<{
   readonly status: 200 | 400 | 404 | 503;
 }> {
   const { receiver, activity, user, query, redact } = request;
+  const redactor = redactorOf(redact, receiver);
   const problems = new Problems();
   const rights = (["replay", "discard"] as const).filter((right) => may(user, right));
   const [counts, health] = await Promise.all([
@@ -68,8 +70,7 @@ export async function regionsOf(request: PageRequest): Promise<{
             life,
             successes,
             order,
-            redact,
-            contents: (delivery) => receiver.contents(delivery),
+            redactor,
             rights,
           });
     const status = problems.text === null && life === null ? 404 : problems.status;
@@ -82,9 +83,9 @@ export async function regionsOf(request: PageRequest): Promise<{
   const regions = {
     ...always,
     reasons: reasonLinks(counts, query),
-    events: eventsCard({ query, ...list, isRefused: problems.status === 400, redact, rights }),
+    events: eventsCard({ query, ...list, isRefused: problems.status === 400, redactor, rights }),
     activity: activityCard(activity, query, Date.now()),
-    log: logCard(activity, query, redact, watchLine(watching)),
+    log: logCard(activity, query, redactor, watchLine(watching)),
   };
   return { regions, problem: problems.text, status: problems.status };
 }

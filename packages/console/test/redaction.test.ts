@@ -1,9 +1,18 @@
-import type { Contents } from "@payhooks/core";
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import { type Contents, createReceiver, memoryInbox } from "@payhooks/core";
+import { webhooks } from "@payhooks/core/fetch";
 import { contentsOf } from "@payhooks/core/inbox";
+import { hmac, source } from "@payhooks/core/sources";
 import { asDelivery, callbackFields, signConnectWebhook, signPaymentCallback } from "@payhooks/core/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { silent } from "../../../test/support/silent.ts";
 import { REDACTED, type Redaction, redactionOf } from "../src/redaction/redaction.ts";
 import { heldId, keys, merchant } from "./support/merchant.ts";
+import { MOUNTS } from "./support/mounts.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const contentsIn = (flow: "payments" | "connect", text: string): Contents =>
@@ -22,6 +31,8 @@ const of = (body: unknown, ...names: readonly string[]) =>
 /** The signed text of a callback. */
 const callback = (text: string, ...names: readonly string[]) =>
   redactionOf(names, contentsIn("payments", text));
+const members = (count: number): Readonly<Record<string, number>> =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`m${n}`, n]));
 const textIn = ({ contents }: Redaction): string => JSON.stringify(contents);
 
 describe("the contents", () => {
@@ -63,6 +74,60 @@ describe("the contents", () => {
   ])("of a webhook have none that is %s", (_where, text) => {
     expect(textIn(of(text))).toMatch(/alice/i);
     expect(textIn(of(text, "userId"))).not.toMatch(/alice/i);
+  });
+
+  it.each([
+    ["in an object of a list", { list: [{ userId: "alice-42" }], other: "for alice-42" }],
+    [
+      "in a list of a list",
+      { list: [[1, { deep: [{ userId: { of: "alice-42" } }] }]], other: "for alice-42" },
+    ],
+    [
+      "in JSON within a string",
+      { text: JSON.stringify({ in: [{ userId: "alice-42" }] }), other: "for alice-42" },
+    ],
+    ["after two hundred members", { ...members(250), userId: "alice-42", "of alice-42": 1 }],
+    ["in a field after two hundred members", { userId: "alice-42", ...members(250), other: "for alice-42" }],
+    ["in an object of a list after two hundred members", { ...members(250), list: [{ userId: "alice-42" }] }],
+    ["beside a text that only begins as a list does", { text: "[alice-42", list: "{", userId: "alice-42" }],
+  ])("of a webhook, what was signed and the errors have none that is %s", (_where, body) => {
+    const redacted = of(body, "userId");
+    expect(textIn(of(body))).toContain("alice");
+    expect(textIn(redacted)).not.toContain("alice");
+    expect(redacted.contents?.signed).toEqual([{ name: null, text: REDACTED }]);
+    expect(redacted.text("cannot mail alice-42")).toBe(`cannot mail ${REDACTED}`);
+  });
+
+  it("have no number that was signed with other digits than handlers get", () => {
+    const text = '{"card":41111111111111111111,"fee":10.500,"note":"41111111111111111111 costs 10.500"}';
+    const redacted = of(text, "card", "fee");
+    expect(textIn(redacted)).not.toMatch(/4111|10[.]5/);
+    expect(redacted.text("no 41111111111111111111 for 10.500")).toBe(`no ${REDACTED} for ${REDACTED}`);
+  });
+
+  it("have none of a member that is named by its path, or whose name has a dot", () => {
+    for (const body of [{ data: { customer: { mail: "alice-42" } } }, { "customer.mail": "alice-42" }]) {
+      const redacted = of({ ...body, list: [{ customer: { mail: "alice-43" } }] }, "customer.mail");
+      expect(textIn(redacted)).not.toContain("alice");
+      expect(redacted.text("no alice-42, no alice-43")).toBe(`no ${REDACTED}, no ${REDACTED}`);
+    }
+  });
+
+  it("are shown beside a text that begins as a list does", () => {
+    expect(of({ text: "[draft] hello", kept: "{yes" }, "userId").contents?.fields).toEqual([
+      { name: "text", value: "[draft] hello" },
+      { name: "kept", value: "{yes" },
+    ]);
+  });
+
+  it("show a person the first two hundred fields", () => {
+    expect(of(members(250)).contents?.fields).toHaveLength(200);
+  });
+
+  it("are not shown when JSON within a string is too deep to be looked through", () => {
+    const redacted = of({ text: `${"[".repeat(50_000)}${"]".repeat(50_000)}` }, "userId");
+    expect(redacted.contents).toBeNull();
+    expect(redacted.text("user-7")).toBeNull();
   });
 
   it.each([
@@ -166,6 +231,112 @@ describe("a redacted field", () => {
     const eventId = await heldId(shop.receiver);
     const page = await shop.open({ redact: [name] });
     for (const query of everyPart(eventId)) expect((await page.get(query)).text).not.toContain(value);
+  });
+
+  it("is no label of an event either that has its value in another field", async () => {
+    const shop = await merchant();
+    shop.words = "the bank is away";
+    await shop.callback({ referenceId: SECRET, userId: SECRET });
+    const eventId = await heldId(shop.receiver);
+    const page = await shop.open({ redact: ["userId"] });
+    for (const query of everyPart(eventId)) expect((await page.get(query)).text).not.toContain(SECRET);
+    expect((await page.get("?state=held&download=csv")).text).not.toContain(SECRET);
+    expect((await (await shop.open()).get("?state=held&download=csv")).text).toContain(SECRET);
+  });
+
+  describe("that a source reads a label from", () => {
+    const secret = "bank-secret-4711";
+    const sign = (body: string): string => createHmac("sha256", secret).update(body).digest("hex");
+
+    async function bank() {
+      let isAway = true;
+      const receiver = createReceiver({
+        sources: {
+          bank: source({
+            verify: hmac({ header: "x-signature", secret }),
+            read: ({ body }) => ({
+              id: body.customer.email,
+              name: body.type,
+              data: body,
+              reference: `customer:${body.list[0].phone}`,
+            }),
+          }),
+        },
+        inbox: memoryInbox(),
+        logger: silent,
+      });
+      onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
+      receiver.on(
+        "bank",
+        "paid",
+        () => {
+          if (isAway) throw new Error(`cannot mail ann@example.com at 251911000000`);
+        },
+        { maxAttempts: 1 },
+      );
+      await receiver.start();
+      const app = createServer(
+        getRequestListener(webhooks(receiver, "bank") as (request: Request) => Promise<Response>),
+      ).listen(0, "127.0.0.1");
+      await once(app, "listening");
+      onTestFinished(() => void app.close());
+      const body = JSON.stringify({
+        type: "paid",
+        customer: { email: "ann@example.com" },
+        list: [{ phone: "251911000000" }],
+      });
+      const { status } = await fetch(`http://127.0.0.1:${(app.address() as AddressInfo).port}/`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-signature": sign(body) },
+        body,
+      });
+      expect(status).toBe(200);
+      await expect.poll(async () => (await receiver.events.counts()).held).toBe(1);
+      const fetched = MOUNTS.fetch;
+      if (fetched === undefined) throw new Error("no mount is named fetch");
+      const open = async (redact: readonly string[]) => {
+        const mount = await fetched(receiver as never, {
+          authorize: () => ({ by: "marta", can: ["view", "replay", "discard"] }),
+          redact,
+        });
+        onTestFinished(mount.close);
+        return async (query: string): Promise<string> => (await fetch(mount.url + query)).text();
+      };
+      const eventId = await heldId(receiver as never);
+      const isDone = async () => (await receiver.events.get(eventId))?.state === "done";
+      return {
+        eventId,
+        open,
+        finish: async () => {
+          isAway = false;
+          await receiver.events.replay(eventId, { by: "marta", note: "again" });
+          await expect.poll(isDone).toBe(true);
+        },
+      };
+    }
+
+    it("is in no list, title or download, before its end and after it", async () => {
+      const { eventId, open, finish } = await bank();
+      const everywhere = [
+        ...everyPart(eventId),
+        "?state=held&download=csv",
+        "?state=held&download=jsonl",
+        "?state=finished&download=csv",
+        "?state=finished&download=jsonl",
+      ];
+      const [redacted, other, whole] = [await open(["email", "phone"]), await open(["iban"]), await open([])];
+      for (const query of everywhere) expect(await redacted(query)).not.toMatch(/ann@|251911/);
+      expect(await redacted("")).toContain(`<bdi>customer:${REDACTED}</bdi>`);
+      for (const page of [other, whole]) {
+        expect(await page(`?event=${eventId}`)).toContain("ann@example.com");
+        expect(await page("?state=held&download=csv")).toContain("ann@example.com,");
+      }
+      await finish();
+      for (const query of everywhere) expect(await redacted(query)).not.toMatch(/ann@|251911/);
+      // Without its fields, nobody knows what they are from.
+      expect(await other("?state=finished&download=csv")).not.toMatch(/ann@|251911/);
+      expect(await whole("?state=finished&download=csv")).toContain("ann@example.com,");
+    });
   });
 
   it.each([

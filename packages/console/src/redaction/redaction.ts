@@ -1,4 +1,6 @@
+import type { AnyReceiver, StoredEvent } from "@payhooks/core";
 import { hideFields } from "@payhooks/core/inbox";
+import { hasNamed, type RedactedValues, redactedValues } from "./values.ts";
 
 /** The part of an event that a page shows. */
 type ShownContents = ReturnType<typeof hideFields>;
@@ -6,12 +8,12 @@ type ShownContents = ReturnType<typeof hideFields>;
 /** The text that is shown instead of a redacted value. */
 export const REDACTED = "•••";
 
+/** A webhook may have thousands of fields. A person needs the first ones. */
+const MAX_FIELDS = 200;
 /** A shorter value is hidden only where it is a whole field: the amount 17.00 does not reveal the id 7. */
 const MIN_PART = 4;
 /** Stored texts are never cut to fewer characters than this. */
 const MAY_BE_CUT = 100;
-/** An event with more values in its redacted fields is not shown, since each value is searched for in every text. */
-const MAX_VALUES = 200;
 
 /** The parts of one event that may leave the server. */
 export interface Redaction {
@@ -22,9 +24,11 @@ export interface Redaction {
    * are not known, because there are fields to redact and the event has ended or cannot be read.
    */
   text(text: string): string | null;
+  /** Removes them from a label of the event. */
+  label<Value extends string | null>(label: Label, value: Value): Value | string;
 }
 
-/** The labels of an event that come from its fields, and the names of these. */
+/** The labels of an event, and the names of the fields that they come from. A source reads them from any field. */
 const LABELS = {
   id: ["payTxnId", "idempotency_key"],
   // Of a connect event it is the `id` in its data.
@@ -32,43 +36,84 @@ const LABELS = {
   event: ["event"],
   status: ["status"],
   amount: ["amount", "base_amount"],
+  tenant: [],
 } as const;
+type Label = keyof typeof LABELS;
 
-/** A label, or {@link REDACTED} if the field that it comes from is redacted. */
-export function redactedLabel(
-  names: readonly string[],
-  label: keyof typeof LABELS,
-  value: string | null,
-): string | null {
-  return value !== null && LABELS[label].some((name) => names.includes(name)) ? REDACTED : value;
+/** Redacts what a page shows of events. */
+export interface Redactor {
+  /** Redacts an event. */
+  of(event: Pick<StoredEvent, "flow" | "delivery">): Redaction;
+  /** Redacts what is known of an event without its fields. */
+  readonly withoutFields: Redaction;
 }
 
-/** Redacts one event: its contents, and the texts about it. */
-export function redactionOf(names: readonly string[], contents: ShownContents | null): Redaction {
-  const values = contents === null ? [] : valuesOf(contents, names);
-  const canShow = contents !== null && values.length <= MAX_VALUES;
-  const isKnown = names.length === 0 || (canShow && contents.fields.length > 0);
+/** The redactor of a console that redacts the fields of these names. */
+export function redactorOf(names: readonly string[], receiver: Pick<AnyReceiver, "contents">): Redactor {
+  const withoutFields = redactionOf(names, null);
   return {
-    contents: canShow ? withoutParts(contents, names, values) : null,
-    text: (text) => (isKnown ? withoutValues(withoutPairs(text, names), values) : null),
+    of({ flow, delivery }) {
+      const contents = () => (delivery === null ? null : receiver.contents(delivery));
+      if (names.length > 0) return redactionOf(names, contents(), flow !== "payments" && flow !== "connect");
+      // A list has no use for the contents if nothing is redacted.
+      return {
+        ...withoutFields,
+        get contents() {
+          return redactionOf(names, contents()).contents;
+        },
+      };
+    },
+    withoutFields,
   };
+}
+
+/**
+ * Redacts one event: its contents, the texts about it and its labels.
+ *
+ * @param isOfSource the source's `read` has taken its labels, so nobody knows from which fields.
+ */
+export function redactionOf(
+  names: readonly string[],
+  contents: ShownContents | null,
+  isOfSource = false,
+): Redaction {
+  const redacted = contents === null ? null : redactedValues(contents, names);
+  const values = redacted?.values ?? [];
+  const isKnown =
+    names.length === 0 || (redacted !== null && contents !== null && contents.fields.length > 0);
+  const mayBeAnything = !isKnown && (isOfSource || contents !== null);
+  const clean = cleaner(names, values);
+  return {
+    contents: contents === null || redacted === null ? null : withoutParts(contents, names, redacted),
+    text: (text) => (isKnown ? withoutValues(withoutPairs(text, names), values) : null),
+    label(label, value) {
+      if (value === null) return value;
+      if (LABELS[label].some((name) => names.includes(name))) return REDACTED;
+      if (isKnown) return clean(value);
+      return mayBeAnything && (label === "id" || label === "referenceId") ? REDACTED : value;
+    },
+  };
+}
+
+/** Removes the values from a short text: the whole text, or parts of it that cannot stand there by chance. */
+function cleaner(names: readonly string[], values: readonly string[]): (text: string) => string {
+  const long = values.filter(({ length }) => length >= MIN_PART);
+  return (text) => (values.includes(text) ? REDACTED : withoutValues(withoutPairs(text, names), long));
 }
 
 /** The contents without redacted values that stand within other fields, or in what was signed beside their own fields. */
 function withoutParts(
   contents: ShownContents,
   names: readonly string[],
-  values: readonly string[],
+  { values, isThere }: RedactedValues,
 ): ShownContents {
-  const long = values.filter(({ length }) => length >= MIN_PART);
-  const isHidden = ({ value }: ShownContents["fields"][number]): boolean =>
-    value?.startsWith("[") === true && hasMember(JSON.parse(value), names);
-  const clean = (text: string): string =>
-    values.includes(text) ? REDACTED : withoutValues(withoutPairs(text, names), long);
-  const hidden = hideFields(contents, names, REDACTED);
+  const clean = cleaner(names, values);
+  const shown = { fields: contents.fields.slice(0, MAX_FIELDS), signed: contents.signed };
+  if (names.length === 0) return shown;
+  const hidden = hideFields(shown, names, REDACTED);
   const fields = hidden.fields.map((field) => ({
     name: clean(field.name),
-    value: isHidden(field) ? REDACTED : field.value === null ? null : clean(field.value),
+    value: hasNamed(field, names) ? REDACTED : field.value === null ? null : clean(field.value),
   }));
   const pieces = hidden.signed.map(({ name, text }) => ({ name, text: clean(text) }));
   // A value that has an "&" may reach over several pieces.
@@ -76,44 +121,17 @@ function withoutParts(
     .map(({ text }) => text)
     .join("")
     .toLowerCase();
+  const isSplit = values.some((value) => value.length >= MIN_PART && whole.includes(value.toLowerCase()));
   // A webhook is one piece, in which a value may be escaped as in JSON within JSON.
-  const isWhole = pieces.every(({ name }) => name === null);
+  const isOnePiece = pieces.length > 0 && pieces.every(({ name }) => name === null);
   const isChanged = fields.some(
     ({ name, value }, at) => name !== contents.fields[at]?.name || value !== contents.fields[at]?.value,
   );
-  const isSplit = long.some((value) => whole.includes(value.toLowerCase()));
+  const mayHaveValues = isThere || isChanged || contents.fields.length > MAX_FIELDS;
   return {
     fields,
-    signed: isSplit || (isWhole && isChanged) ? [{ name: null, text: REDACTED }] : pieces,
+    signed: isSplit || (isOnePiece && mayHaveValues) ? [{ name: null, text: REDACTED }] : pieces,
   };
-}
-
-/** All values of the redacted fields, longest first: those that handlers get, and those that the signed text may have. */
-function valuesOf({ fields, signed }: ShownContents, names: readonly string[]): readonly string[] {
-  const isRedacted = (name: string): boolean => name.split(".").some((one) => names.includes(one));
-  const found = new Set<string>();
-  for (const { name, value } of fields) {
-    if (value === null || !isRedacted(name)) continue;
-    found.add(value);
-    // A list of a webhook is one value; each of its own is as secret.
-    if (value.startsWith("[")) for (const text of innerTexts(value)) found.add(text);
-  }
-  for (const { name, text } of signed) {
-    if (name !== null && isRedacted(name)) found.add(text.slice(text.indexOf("=") + 1));
-  }
-  found.delete("");
-  return [...found].sort((a, b) => b.length - a.length);
-}
-
-/** True if an object within a list has one of these members. Bodies are nested at most 16 deep. */
-function hasMember(value: unknown, names: readonly string[]): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return Object.entries(value).some(([name, inner]) => names.includes(name) || hasMember(inner, names));
-}
-
-function innerTexts(list: string): readonly string[] {
-  const tokens = list.match(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g) ?? [];
-  return tokens.map((token) => (token.startsWith('"') ? String(JSON.parse(token)) : token));
 }
 
 /** Redacts pairs within a text, such as `userId=7` and `"userId": "7"`. */

@@ -1,5 +1,5 @@
 import type { StoredEvent } from "@payhooks/core";
-import { redactedLabel } from "../redaction/redaction.ts";
+import type { Redaction } from "../redaction/redaction.ts";
 
 /** The names of an event on a page. */
 type Named = Pick<StoredEvent, "id" | "event" | "referenceId">;
@@ -12,9 +12,9 @@ export function isCertain({ event }: Pick<StoredEvent, "event">): boolean {
 }
 
 /** The name of an event in lists and titles: its reference, or its id, or a part of the hash that stands for it. */
-export function nameOf(named: Named, redact: readonly string[]): string {
-  const reference = redactedLabel(redact, "referenceId", named.referenceId);
+export function nameOf(named: Named, redaction: Redaction): string {
+  const reference = redaction.label("referenceId", named.referenceId);
   if (reference !== null) return reference;
   if (!isCertain(named)) return `Unnamed (${named.id.slice(0, 8)})`;
-  return redactedLabel(redact, "id", named.id) ?? "";
+  return redaction.label("id", named.id);
 }

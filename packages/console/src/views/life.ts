@@ -1,9 +1,9 @@
-import type { AnyReceiver, StoredEvent } from "@payhooks/core";
+import type { StoredEvent } from "@payhooks/core";
 import { explain, explainOrder, type SubjectOrder } from "@payhooks/core/inbox";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
 import type { ConsoleRight } from "../options.ts";
 import { addressOf, type ConsoleQuery } from "../query.ts";
-import { type Redaction, redactedLabel, redactionOf } from "../redaction/redaction.ts";
+import type { Redaction, Redactor } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
 import { decideButtons, decisionsOn, kindOf, statePill } from "./list.ts";
 import { factsOf, stateOf as otherStateOf, sameReference } from "./planned.ts";
@@ -17,28 +17,27 @@ export interface LifeView {
   readonly successes: readonly StoredEvent[] | null;
   /** The events of the same subject; null if it has none, or if the inbox did not answer. */
   readonly order: SubjectOrder | null;
-  readonly redact: readonly string[];
-  readonly contents: AnyReceiver["contents"];
+  readonly redactor: Redactor;
   readonly rights: readonly ConsoleRight[];
 }
 
 /** The cards about one event: its facts, its history, its body and its handlers. */
 export function lifeCards(view: LifeView): Html {
-  const { life, query, redact, contents, rights } = view;
-  const redaction = redactionOf(redact, life.delivery === null ? null : contents(life.delivery));
+  const { life, query, redactor, rights } = view;
+  const redaction = redactor.of(life);
   const isHeld = life.state === "held";
   const decisions = decisionsOn(kindOf(life), rights);
   return html`<section class="card" aria-labelledby="life-title">
-  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(nameOf(life, redact))}</h2><span class="end">${statePill(life)}</span></header>
+  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(nameOf(life, redaction))}</h2><span class="end">${statePill(life)}</span></header>
   <div class="inner">
     ${explained(life, redaction)}
     ${decisions.length > 0 && html`<div class="actions" role="group" aria-label="Decide about this event">${decideButtons([life.eventId], decisions)}</div>`}
-    ${isHeld && sameReference(view.successes, redact)}
-    ${facts(view)}
+    ${isHeld && sameReference(view.successes, redactor)}
+    ${facts(life, redaction)}
   </div>
 </section>
-${others(view)}
-${orderOfSubject(view)}
+${others(view, redaction)}
+${orderOfSubject(view, redaction)}
 <div class="pair-of-cards">
   <section class="card" aria-labelledby="timeline-title"><header><h2 id="timeline-title">What happened</h2></header><div class="inner">${timeline(life, redaction)}</div></section>
   <section class="card" aria-labelledby="body-title"><header><h2 id="body-title">What its handlers get</h2></header><div class="inner">${body(life, redaction)}</div></section>
@@ -69,22 +68,22 @@ function explained(life: StoredEvent, redaction: Redaction): Html {
 }
 
 /** The other events of the same transaction. */
-function others({ life, query, redact }: LifeView): Html {
+function others({ life, query }: LifeView, redaction: Redaction): Html {
   if (life.others.length === 0) return html``;
   return html`<section class="card" aria-labelledby="others-title"><header><h2 id="others-title">The same ${life.flow === "payments" ? "transaction" : "webhook"}</h2></header>
 <ul class="list">${life.others.map(
     (other) =>
-      html`<li class="row"><a class="event" href="${addressOf(query, { eventId: other.eventId })}"><span class="line"><span>${factsOf(other, redact)}</span><span class="end sub">${moment(other.acceptedAt)}</span></span><span class="sub">${otherStateOf(other)}</span></a></li>`,
+      html`<li class="row"><a class="event" href="${addressOf(query, { eventId: other.eventId })}"><span class="line"><span>${factsOf(other, redaction)}</span><span class="end sub">${moment(other.acceptedAt)}</span></span><span class="sub">${otherStateOf(other)}</span></a></li>`,
   )}</ul></section>`;
 }
 
 /** The events of the same subject in the order in which they were signed, with what each waits for and which has overtaken it. */
-function orderOfSubject({ life, order, query, redact }: LifeView): Html {
+function orderOfSubject({ life, order, query }: LifeView, redaction: Redaction): Html {
   if (order === null) return html``;
   const { words, isWhole } = order;
   return html`<section class="card" aria-labelledby="order-title"><header><h2 id="order-title">The same subject</h2><span class="end sub">by signed time</span></header>
 <ol class="list order">${explainOrder(order).map((word) => {
-    const facts = html`<span class="line"><span>${factsOf(word, redact)}</span><span class="end">${statePill(word)}</span></span><span class="sub">signed ${moment(word.signedAt)}</span><span class="sub">${shown(word.text)}</span>`;
+    const facts = html`<span class="line"><span>${factsOf(word, redaction)}</span><span class="end">${statePill(word)}</span></span><span class="sub">signed ${moment(word.signedAt)}</span><span class="sub">${shown(word.text)}</span>`;
     return word.eventId === life.eventId
       ? html`<li class="row this" aria-current="true"><div class="event">${facts}</div></li>`
       : html`<li class="row"><a class="event" href="${addressOf(query, { eventId: word.eventId })}">${facts}</a></li>`;
@@ -95,17 +94,18 @@ ${words.length === 1 && html`<p class="hint inner">No other event of it is known
 /** The name of an event's id. A source calls it as it likes. */
 const ID_NAMES: Readonly<Record<string, string>> = { payments: "payTxnId", connect: "idempotency_key" };
 
-function facts({ life, redact }: LifeView): Html {
-  const { flow, tenant, eventId, replays, copies, acceptedAt, lastDeliveryAt } = life;
-  const event = redactedLabel(redact, "event", life.event) ?? "";
-  const status = redactedLabel(redact, "status", life.status) ?? "";
-  const reference = redactedLabel(redact, "referenceId", life.referenceId);
-  const amount = redactedLabel(redact, "amount", life.amount);
+function facts(life: StoredEvent, redaction: Redaction): Html {
+  const { flow, eventId, replays, copies, acceptedAt, lastDeliveryAt } = life;
+  const event = redaction.label("event", life.event);
+  const status = redaction.label("status", life.status) ?? "";
+  const reference = redaction.label("referenceId", life.referenceId);
+  const amount = redaction.label("amount", life.amount);
+  const tenant = redaction.label("tenant", life.tenant);
   return html`<dl class="facts">
   ${reference !== null && html`<dt>reference</dt><dd class="mono">${shown(reference)}</dd>`}
   ${
     isCertain(life)
-      ? html`<dt>${ID_NAMES[flow] ?? `id at ${flow}`}</dt><dd class="mono">${shown(redactedLabel(redact, "id", life.id) ?? "")}</dd>`
+      ? html`<dt>${ID_NAMES[flow] ?? `id at ${flow}`}</dt><dd class="mono">${shown(redaction.label("id", life.id))}</dd>`
       : html`<dt>hash of what was signed</dt><dd class="mono">${shown(life.id)}</dd>`
   }
   <dt>event</dt><dd>${event === "" ? "unknown" : shown(event)}${status !== "" && html` · ${shown(status)}`}</dd>
@@ -175,7 +175,7 @@ function body({ delivery }: StoredEvent, redaction: Redaction): Html {
     return html`<p class="hint">The fields are kept while the event is unfinished or held.</p>`;
   const size = html`<p class="hint">${count(delivery.content.byteLength)} bytes, ${delivery.source}, received ${moment(delivery.receivedAt)}${delivery.keyId !== null && html`, verified with key <span class="mono">${shown(delivery.keyId.slice(0, 16))}</span>`}</p>`;
   if (redaction.contents === null)
-    return html`<p class="hint">It has too many redacted values to be shown.</p>${size}`;
+    return html`<p class="hint">It is not shown: it has too many redacted values, or is nested too deeply, to look for all of them.</p>${size}`;
   const { fields, signed } = redaction.contents;
   return html`${fields.length === 0 && html`<p class="hint">Nothing of it can be read, so its handlers get nothing.</p>`}
 <dl class="facts">${fields.map(

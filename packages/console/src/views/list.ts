@@ -5,7 +5,7 @@ import type { Decision } from "../answers.ts";
 import { rightFor } from "../guard.ts";
 import type { ConsoleRight } from "../options.ts";
 import { addressOf, type ConsoleQuery, isNarrowed, STATES } from "../query.ts";
-import { redactedLabel, redactionOf } from "../redaction/redaction.ts";
+import type { Redactor } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
 import { moment, shown, shownAsText } from "./shown.ts";
 
@@ -46,7 +46,7 @@ export interface ListView {
   readonly unsearched: string | null;
   /** The cursor of the next page. */
   readonly next: string | null;
-  readonly redact: readonly string[];
+  readonly redactor: Redactor;
   readonly rights: readonly ConsoleRight[];
 }
 
@@ -149,15 +149,17 @@ export function decideButtons(eventIds: readonly string[], decisions: readonly D
   return html`${button("retry", "Try now…")}${button("replay", "Replay…")}${button("discard", "Discard…")}`;
 }
 
-function row(summary: StoredEvent, { query, redact, rights }: ListView): Html {
-  const { eventId, flow, tenant, acceptedAt } = summary;
-  const id = redactedLabel(redact, "id", summary.id) ?? "";
-  const reference = redactedLabel(redact, "referenceId", summary.referenceId);
-  const event = redactedLabel(redact, "event", summary.event) || "unknown event";
-  const status = redactedLabel(redact, "status", summary.status) ?? "";
-  const amount = redactedLabel(redact, "amount", summary.amount);
-  const name = nameOf(summary, redact);
-  const failure = failureOf(summary, redact);
+function row(summary: StoredEvent, { query, redactor, rights }: ListView): Html {
+  const { eventId, flow, acceptedAt } = summary;
+  const redaction = redactor.of(summary);
+  const id = redaction.label("id", summary.id);
+  const reference = redaction.label("referenceId", summary.referenceId);
+  const event = redaction.label("event", summary.event) || "unknown event";
+  const status = redaction.label("status", summary.status) ?? "";
+  const amount = redaction.label("amount", summary.amount);
+  const tenant = redaction.label("tenant", summary.tenant);
+  const name = nameOf(summary, redaction);
+  const failure = failureOf(summary, redactor);
   const kind = kindOf(summary);
   const canPick = kind === decidedState(query) && decisionsOn(kind, rights).length > 0;
   return html`<li class="row">
@@ -173,10 +175,10 @@ function row(summary: StoredEvent, { query, redact, rights }: ListView): Html {
 const MAX_FAILURE = 160;
 
 /** How often an event that has not ended was tried, and its last error. Null if nothing has failed, or the error may not be shown. */
-function failureOf(event: StoredEvent, redact: readonly string[]): string | null {
+function failureOf(event: StoredEvent, { withoutFields }: Redactor): string | null {
   if (event.state !== "held" && event.state !== "retrying") return null;
   const { attempts, lastError } = eventRow(event);
-  const text = lastError === null ? null : redactionOf(redact, null).text(lastError);
+  const text = lastError === null ? null : withoutFields.text(lastError);
   const said = text?.replace(/\s+/g, " ").slice(0, MAX_FAILURE) ?? null;
   if (attempts === 0) return said;
   const times = attempts === 1 ? "tried once" : `tried ${attempts} times`;

@@ -2,7 +2,7 @@ import type { Notice } from "@payhooks/core";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
 import type { Activity, Entry } from "../activity/activity.ts";
 import { addressOf, type ConsoleQuery } from "../query.ts";
-import { redactionOf } from "../redaction/redaction.ts";
+import type { Redactor } from "../redaction/redaction.ts";
 import { count, moment, shown } from "./shown.ts";
 
 const TONES: Readonly<Record<Entry["notice"]["type"], Tone>> = {
@@ -18,27 +18,22 @@ const TONES: Readonly<Record<Entry["notice"]["type"], Tone>> = {
 };
 
 /** The decisions that people made and the problems that somebody should look at, as this process has seen them. */
-export function logCard(
-  activity: Activity,
-  query: ConsoleQuery,
-  redact: readonly string[],
-  watching: Html,
-): Html {
+export function logCard(activity: Activity, query: ConsoleQuery, redactor: Redactor, watching: Html): Html {
   const { entries } = activity;
   return html`<header><h2 id="log-title">Decisions and trouble</h2><span class="end hint">seen by this process</span></header>
 ${watching}
 ${entries.length === 0 && html`<p class="empty">This process has noted no decision, alert or failure since ${moment(activity.since)}. Events may be held all the same.</p>`}
 <ol class="log">${entries.map(
     ({ at, notice }) =>
-      html`<li><span class="line">${pill(notice.type, TONES[notice.type])}<span class="end sub">${moment(at)}</span></span><span class="said">${textOf(notice, query, redact)}</span></li>`,
+      html`<li><span class="line">${pill(notice.type, TONES[notice.type])}<span class="end sub">${moment(at)}</span></span><span class="said">${textOf(notice, query, redactor)}</span></li>`,
   )}</ol>`;
 }
 
-function textOf(notice: Entry["notice"], query: ConsoleQuery, redact: readonly string[]): Html {
+function textOf(notice: Entry["notice"], query: ConsoleQuery, redactor: Redactor): Html {
   switch (notice.type) {
     case "replayed":
     case "discarded":
-      return decision(notice, query, redact);
+      return decision(notice, query, redactor);
     case "erased":
       return html`${shown(notice.by)}: ${count(notice.count)} ${notice.count === 1 ? "event" : "events"}, of which only the ids are left${notice.count === 1 && html`: <a href="${addressOf(query, { eventId: notice.eventIds[0] ?? null })}">the event</a>`}`;
     case "alert":
@@ -63,8 +58,8 @@ function textOf(notice: Entry["notice"], query: ConsoleQuery, redact: readonly s
 function decision(
   { eventId, by, note }: Extract<Notice, { readonly type: "replayed" | "discarded" }>,
   query: ConsoleQuery,
-  redact: readonly string[],
+  { withoutFields }: Redactor,
 ): Html {
-  const said = redactionOf(redact, null).text(note);
+  const said = withoutFields.text(note);
   return html`${shown(by)}: ${said === null ? html`<span class="hint">the note is not shown here</span>` : html`“${shown(said)}”`} <a href="${addressOf(query, { eventId })}">the event</a>`;
 }

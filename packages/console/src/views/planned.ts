@@ -1,9 +1,9 @@
-import type { AnyReceiver, BulkReason, OtherEvent, StoredEvent } from "@payhooks/core";
+import type { BulkReason, OtherEvent, StoredEvent } from "@payhooks/core";
 import { HELD_BECAUSE, isAboutTruth } from "@payhooks/core/inbox";
 import { type Html, html } from "@payhooks/pages";
 import type { Decision } from "../answers.ts";
 import { isReason } from "../query.ts";
-import { redactedLabel, redactionOf } from "../redaction/redaction.ts";
+import type { Redaction, Redactor } from "../redaction/redaction.ts";
 import { nameOf } from "./labels.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
@@ -32,8 +32,7 @@ export function planned(
   entries: readonly Planned[],
   leftAlone: LeftAlone,
   decision: Decision,
-  redact: readonly string[],
-  contents: AnyReceiver["contents"],
+  redactor: Redactor,
 ): Html {
   const groups = new Map<PlannedReason, Planned[]>();
   for (const entry of entries) groups.set(entry.reason, [...(groups.get(entry.reason) ?? []), entry]);
@@ -42,7 +41,7 @@ export function planned(
     return html`<fieldset class="planned" data-reason="${reason}">
   <legend><label class="check"><input type="checkbox" name="reason" value="${reason}" data-count="${group.length}" ${isTicked && html`checked`}>${reason} <span class="count">${count(group.length)}</span></label></legend>
   <p class="hint">${becauseOf(reason)}</p>
-  <ul>${group.map((entry) => row(entry, entries, decision, redact, contents))}</ul>
+  <ul>${group.map((entry) => row(entry, entries, decision, redactor))}</ul>
 </fieldset>`;
   })}`;
 }
@@ -84,35 +83,30 @@ function left(leftAlone: LeftAlone): Html {
   return html`${parts.length > 0 && html`<p class="hint">Left alone: ${parts.join(", ")}.</p>`}`;
 }
 
-function row(
-  entry: Planned,
-  entries: readonly Planned[],
-  decision: Decision,
-  redact: readonly string[],
-  contents: AnyReceiver["contents"],
-): Html {
-  const { tenant, detail, acceptedAt, delivery } = entry;
-  const redaction = redactionOf(redact, delivery === null ? null : contents(delivery));
+function row(entry: Planned, entries: readonly Planned[], decision: Decision, redactor: Redactor): Html {
+  const { detail, acceptedAt } = entry;
+  const redaction = redactor.of(entry);
+  const tenant = redaction.label("tenant", entry.tenant);
   const first = decision === "replay" ? firstOfTransaction(entry, entries) : undefined;
   const others = entry.others.filter(
     (other) => isQuestion(entry.reason) || other.runsToo || other.eventId === first?.eventId,
   );
-  return html`<li><span class="line"><span class="name">${shown(nameOf(entry, redact))}</span><span class="end sub">${moment(acceptedAt)}</span></span>
-  <span class="sub">${factsOf(entry, redact)}${tenant !== "" && html` · ${shown(tenant)}`}</span>
+  return html`<li><span class="line"><span class="name">${shown(nameOf(entry, redaction))}</span><span class="end sub">${moment(acceptedAt)}</span></span>
+  <span class="sub">${factsOf(entry, redaction)}${tenant !== "" && html` · ${shown(tenant)}`}</span>
   ${detail !== null && html`<span class="problem">${said(redaction, detail)}</span>`}
-  ${others.map((other) => html`<span class="sub">The same transaction: ${factsOf(other, redact)} · ${stateOf(other)}, ${moment(other.acceptedAt)}</span>`)}
-  ${sameReference(entry.sameReference, redact)}
+  ${others.map((other) => html`<span class="sub">The same transaction: ${factsOf(other, redaction)} · ${stateOf(other)}, ${moment(other.acceptedAt)}</span>`)}
+  ${sameReference(entry.sameReference, redactor)}
   ${decision === "replay" && runs(entry, first)}</li>`;
 }
 
 /** The other transactions that have succeeded with the same reference. */
-export function sameReference(lives: readonly StoredEvent[] | null, redact: readonly string[]): Html {
+export function sameReference(lives: readonly StoredEvent[] | null, redactor: Redactor): Html {
   if (lives === null) {
     return html`<span class="sub">The other transaction is not shown: the inbox does not know which one has this reference now.</span>`;
   }
   return html`${lives.map(
     (life) =>
-      html`<span class="sub">Another transaction with this reference: ${shown(redactedLabel(redact, "id", life.id) ?? "")} · ${factsOf(life, redact)} · ${stateOf(life)}, ${moment(life.acceptedAt)}</span>`,
+      html`<span class="sub">Another transaction with this reference: ${shown(redactor.of(life).label("id", life.id))} · ${factsOf(life, redactor.of(life))} · ${stateOf(life)}, ${moment(life.acceptedAt)}</span>`,
   )}`;
 }
 
@@ -150,13 +144,10 @@ function handlersOf({ event, handlers: steps, runs }: Planned): Html {
 }
 
 /** The name, the status and the amount of an event. */
-export function factsOf(
-  event: Pick<StoredEvent, "event" | "status" | "amount">,
-  redact: readonly string[],
-): Html {
-  const name = redactedLabel(redact, "event", event.event) || "unknown event";
-  const status = redactedLabel(redact, "status", event.status) ?? "";
-  const amount = redactedLabel(redact, "amount", event.amount);
+export function factsOf(event: Pick<StoredEvent, "event" | "status" | "amount">, redaction: Redaction): Html {
+  const name = redaction.label("event", event.event) || "unknown event";
+  const status = redaction.label("status", event.status) ?? "";
+  const amount = redaction.label("amount", event.amount);
   return html`${shown(name)}${status !== "" && html` · ${shown(status)}`}${amount !== null && html` · <b class="amount">${shown(amount)}</b>`}`;
 }
 

@@ -9,9 +9,6 @@ import type { Flow } from "./flow.ts";
 import { judgeBy } from "./judgement.ts";
 import { rulesOf } from "./payments-options.ts";
 
-/** A webhook may have thousands of members. A person needs the first ones. */
-const MAX_FIELDS = 200;
-
 /**
  * Shows a person a stored delivery. `rules` are those of the receiver; without them, the names are those of the specification. It
  * takes a time that grows with the delivery's length, and not faster.
@@ -80,7 +77,8 @@ export function hideFields(
   mark: string,
 ): Omit<Contents, "candidates"> {
   if (names.length === 0) return { fields, signed };
-  const isHidden = (path: string): boolean => path.split(".").some((name) => names.includes(name));
+  // A name may be a path itself, or have a dot in it.
+  const isHidden = (path: string): boolean => names.some((name) => `.${path}.`.includes(`.${name}.`));
   // A value may have another field's name in it, as the wire spells it.
   const keys = new Map(signed.flatMap(({ name, text }) => (name === null ? [] : [[wireNameOf(text), name]])));
   const keyOf = (name: string): string => keys.get(name) ?? name;
@@ -142,7 +140,6 @@ function membersOf(text: string): readonly ContentField[] {
   const fields: ContentField[] = [];
   const add = (object: JsonObject, path: string): void => {
     for (const [name, value] of Object.entries(object)) {
-      if (fields.length >= MAX_FIELDS) return;
       if (typeof value === "object" && value !== null && !Array.isArray(value))
         add(value as JsonObject, `${path}${name}.`);
       else
