@@ -136,7 +136,11 @@ export function watch(receiver: WatchedReceiver, options: WatchOptions): Watch {
 /** Does a round if it is time for one, and nobody else does. Resolves to how long to wait. */
 async function round(receiver: WatchedReceiver, settings: Settings, signal: AbortSignal): Promise<number> {
   const { clock, everyMs } = settings;
-  const leftOf = (note: WatchNote): number => Math.min(note.nextAt - clock.now(), everyMs);
+  // A longer time comes from a clock that was ahead, or from a longer `everyMs`.
+  const leftOf = ({ nextAt }: WatchNote): number => {
+    const left = nextAt - clock.now();
+    return left > everyMs ? 0 : left;
+  };
   const view = await receiver.viewLease(WATCH_LEASE);
   if (view?.isTaken === true) return Math.min(everyMs, ASK_AGAIN_MS);
   if (view !== null && leftOf(noteIn(view.note)) > 0) return leftOf(noteIn(view.note));

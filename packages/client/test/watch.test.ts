@@ -237,6 +237,48 @@ it("names the error of a callback on stderr, without its message", async () => {
   expect(lines).toEqual(["payhooks: watch: Error E_SHOP. The next round comes as usual."]);
 });
 
+it("begins a round at once after everyMs was lowered, and then every everyMs", async () => {
+  const shop = await openShop();
+  shop.open.push({ reference: "a", since: shop.clock.now() - HOUR });
+  const first = shop.watch({ everyMs: 24 * HOUR });
+  await shop.clock.advance(MINUTE);
+  const stopped = first.stop();
+  await shop.clock.advance(0);
+  await stopped;
+  expect(shop.lookUps).toEqual(["a 0"]);
+  shop.watch({ everyMs: 10 * MINUTE });
+  shop.watch({ everyMs: 10 * MINUTE });
+  await shop.clock.advance(25 * MINUTE);
+  expect(shop.lookUps).toEqual(["a 0", "a 1", "a 11", "a 21"]);
+});
+
+it("is not put off by a process whose clock was ahead, and that is gone", async () => {
+  const shop = await openShop();
+  const { clock } = shop;
+  shop.open.push({ reference: "a", since: clock.now() - HOUR });
+  const first = shop.watch({ clock: { after: clock.after, now: () => clock.now() + 24 * HOUR } });
+  await clock.advance(MINUTE);
+  const stopped = first.stop();
+  await clock.advance(0);
+  await stopped;
+  shop.lookUps.length = 0;
+  shop.watch();
+  await clock.advance(8 * MINUTE);
+  expect(shop.lookUps).toEqual(["a 1", "a 6"]);
+});
+
+it("makes one round after another beside a process whose clock is ahead", async () => {
+  const shop = await openShop();
+  const { clock } = shop;
+  shop.open.push({ reference: "a", since: clock.now() - HOUR });
+  shop.watch({ clock: { after: clock.after, now: () => clock.now() + 24 * HOUR } });
+  shop.watch();
+  await clock.advance(21 * MINUTE);
+  // Each of the two makes a round every five minutes.
+  expect(shop.lookUps.length).toBeGreaterThanOrEqual(5);
+  expect(shop.lookUps.length).toBeLessThanOrEqual(10);
+});
+
 it("goes on if onError rejects", async () => {
   const shop = await openShop();
   shop.open.push({ reference: "order-17", since: 0 });
