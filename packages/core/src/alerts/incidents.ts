@@ -1,5 +1,5 @@
 import { type AlertMessage, type IncidentKind, KINDS } from "./message.ts";
-import type { Observed } from "./observed.ts";
+import { HOLDS_MS, type Observed } from "./observed.ts";
 
 /** The latest message about an incident to one channel, sent or to be sent again. */
 interface Told {
@@ -69,11 +69,12 @@ export class Incidents {
     this.#all = all;
   }
 
-  /** Reads a note. An unreadable one counts as no note. */
-  static in(note: string): Incidents {
+  /** Reads a note. An unreadable one counts as no note, and a time that a clock has written that is ahead counts as now. */
+  static in(note: string, now: number): Incidents {
     try {
       const { version, by, at, all } = JSON.parse(note) as Note;
       if (version !== VERSION) return new Incidents(new Map());
+      for (const [, one] of all) checkTimes(one, now);
       const incidents = new Incidents(new Map(all));
       incidents.by = by;
       incidents.at = at;
@@ -98,18 +99,18 @@ export class Incidents {
   }
 
   /** True if what a process sees is known here, and need not be written again. */
-  knows({ incident, level, forMs }: Observed, now: number): boolean {
+  knows({ incident, kind, level }: Observed, now: number): boolean {
     const known = this.#all.get(incident);
-    return known !== undefined && known.level >= level && known.until >= now + forMs / 2;
+    return known !== undefined && known.level >= level && known.until >= now + HOLDS_MS[kind] / 2;
   }
 
-  see({ incident, kind, summary, level, forMs, isOnce }: Observed, now: number): void {
+  see({ incident, kind, summary, level, isOnce }: Observed, now: number): void {
     const known = this.#all.get(incident);
     if (known === undefined && this.#all.size >= MAX_INCIDENTS) return;
     const one = known ?? { kind, since: now, isOnce, summary, level, until: 0, told: {} };
     one.summary = summary.slice(0, MAX_SUMMARY);
     one.level = level;
-    one.until = Math.max(one.until, now + forMs);
+    one.until = Math.max(one.until, now + HOLDS_MS[kind]);
     this.#all.set(incident, one);
   }
 
@@ -153,6 +154,15 @@ export class Incidents {
       const isKnown = channels.every((channel) => one.told[channel]?.isEnded === true);
       if (one.until <= now && isKnown) this.#all.delete(incident);
     }
+  }
+}
+
+/** No time that another process has written puts anything off for longer than one that is written now. */
+function checkTimes(one: Incident, now: number): void {
+  one.until = Math.min(one.until, now + HOLDS_MS[one.kind]);
+  for (const told of Object.values(one.told)) {
+    told.nextAt = Math.min(told.nextAt, now + MAX_RETRY_MS);
+    if (told.at !== null) told.at = Math.min(told.at, now);
   }
 }
 

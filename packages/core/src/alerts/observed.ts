@@ -10,8 +10,6 @@ export interface Observed {
   readonly summary: string;
   /** How bad it is, where more is worse; 0 where there is nothing to count. */
   readonly level: number;
-  /** For how long it holds. */
-  readonly forMs: number;
   /** True for what is over when it happens: nobody says later that it is over. */
   readonly isOnce: boolean;
 }
@@ -20,7 +18,20 @@ export interface Observed {
 export const LOOKED_AT_MS = 150_000;
 /** Alerts of one kind are told once in a quarter of an hour. */
 const ALERT_MS = 20 * 60_000;
-const DAY_MS = 24 * 60 * 60_000;
+
+/** For how long what was observed holds. */
+export const HOLDS_MS: Readonly<Record<IncidentKind, number>> = {
+  overdue: LOOKED_AT_MS,
+  held: LOOKED_AT_MS,
+  stalled: LOOKED_AT_MS,
+  "all-failing": ALERT_MS,
+  probing: ALERT_MS,
+  "held-full": ALERT_MS,
+  refused: ALERT_MS,
+  "keys-unreadable": ALERT_MS,
+  "data-lost": 24 * 60 * 60_000,
+  test: 0,
+};
 
 const STALLS: Readonly<Record<StallKind, string>> = {
   start: "a process cannot start",
@@ -40,20 +51,14 @@ const LOSSES: Readonly<Record<Loss, string>> = {
 export function observedIn(notice: Notice): Observed | null {
   switch (notice.type) {
     case "stalled":
-      return observed(
-        "stalled",
-        "",
-        `Nothing may get through: ${STALLS[notice.during]} (${notice.error}).`,
-        LOOKED_AT_MS,
-      );
+      return observed("stalled", "", `Nothing may get through: ${STALLS[notice.during]} (${notice.error}).`);
     case "data-lost":
-      return { ...observed("data-lost", notice.why, LOSSES[notice.why], DAY_MS), isOnce: true };
+      return { ...observed("data-lost", notice.why, LOSSES[notice.why]), isOnce: true };
     case "keys-unreadable":
       return observed(
         "keys-unreadable",
         notice.option,
         `The keys of ${notice.option} cannot be read again (${notice.code}).`,
-        ALERT_MS,
       );
     case "alert":
       return observedInAlert(notice);
@@ -73,7 +78,7 @@ function observedInAlert(alert: Extract<Notice, { readonly type: "alert" }>): Ob
     "held-full": `${flow}: too many events are held, and further ones are refused.`,
     refused: `${flow}: ${failures} authentic deliveries ${within} were refused with ${code}.`,
   };
-  return observed(kind, kind === "refused" ? `${flow}:${code}` : flow, summaries[kind], ALERT_MS);
+  return observed(kind, kind === "refused" ? `${flow}:${code}` : flow, summaries[kind]);
 }
 
 /** The faults that the counts of the inbox show. */
@@ -82,18 +87,16 @@ export function observedInCounts(counts: EventCounts, overdueMs: number): readon
   const found: Observed[] = [];
   if (oldestDueMs !== null && oldestDueMs > overdueMs) {
     const minutes = Math.floor(oldestDueMs / 60_000);
-    found.push(
-      observed("overdue", "", `The oldest event that is due has waited for ${minutes} min.`, LOOKED_AT_MS),
-    );
+    found.push(observed("overdue", "", `The oldest event that is due has waited for ${minutes} min.`));
   }
   if (held > 0) {
     const reasons = Object.entries(heldBy).map(([reason, count]) => `${count} ${reason}`);
     const summary = `${held} ${held === 1 ? "event is" : "events are"} held for a person: ${reasons.join(", ")}.`;
-    found.push({ ...observed("held", "", summary, LOOKED_AT_MS), level: held });
+    found.push({ ...observed("held", "", summary), level: held });
   }
   return found;
 }
 
-function observed(kind: IncidentKind, of: string, summary: string, forMs: number): Observed {
-  return { incident: of === "" ? kind : `${kind}:${of}`, kind, summary, level: 0, forMs, isOnce: false };
+function observed(kind: IncidentKind, of: string, summary: string): Observed {
+  return { incident: of === "" ? kind : `${kind}:${of}`, kind, summary, level: 0, isOnce: false };
 }

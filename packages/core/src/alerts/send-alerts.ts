@@ -94,12 +94,14 @@ class Sender implements AlertSender {
   /** Observations from notices that are not written yet. */
   readonly #news = new Map<string, Observed>();
   /** The open incidents and who was told of them, as far as this process knows. */
-  #known: Incidents = Incidents.in("");
+  #known: Incidents = Incidents.in("", 0);
   /** It has told something that it could not write. */
   #isUnwritten = false;
   /** True while the inbox answers. `#changedAt` tells since when it does, or does not. */
   #isReached = true;
   #changedAt = 0;
+  /** The last look of another process that this one knows of, and since when on its own clock. Null before the first. */
+  #others: { readonly by: string; readonly at: number; readonly since: number } | null = null;
   #looking: Promise<void> | null = null;
   #cancelTimer: () => void;
   #dueAt: number;
@@ -198,7 +200,7 @@ class Sender implements AlertSender {
     const now = this.#clock.now();
     if (!this.#isReached) this.#changedAt = now;
     this.#isReached = true;
-    const seen = Incidents.in(view?.note ?? "");
+    const seen = Incidents.in(view?.note ?? "", now);
     if (!this.#isUnwritten) this.#known = seen;
     const isNew = now - this.#changedAt < TAKE_OVER_MS;
     // The stall seen here may be one of the inbox that another process reports. By the end of this time it has recovered.
@@ -206,7 +208,7 @@ class Sender implements AlertSender {
     if (!this.#leads(seen, now) && !hasNews && !this.#isUnwritten) return true;
     const lease = await this.#receiver.lease(LEASE, LEASE_MS);
     if (lease === null) return false;
-    const incidents = Incidents.in(lease.note);
+    const incidents = Incidents.in(lease.note, now);
     if (this.#isUnwritten) incidents.merge(this.#known);
     if (this.#leads(incidents, now)) {
       incidents.lookedAt(this.#me, now);
@@ -225,7 +227,13 @@ class Sender implements AlertSender {
 
   /** True if this process looks for all: it has done so last, or nobody has for long. */
   #leads({ by, at }: Incidents, now: number): boolean {
-    return by === this.#me || now - Math.max(at, this.#changedAt) >= TAKE_OVER_MS;
+    if (by === this.#me) return true;
+    if (this.#others?.by !== by || this.#others.at !== at) {
+      // The time is of the other process's clock. If that is ahead, it counts from now on, and for a process that has just started, not at all.
+      const isFarAhead = this.#others === null && at > now + TAKE_OVER_MS;
+      this.#others = { by, at, since: isFarAhead ? 0 : Math.min(at, now) };
+    }
+    return now - Math.max(this.#others.since, this.#changedAt) >= TAKE_OVER_MS;
   }
 
   async #lookAlone(error: unknown): Promise<void> {

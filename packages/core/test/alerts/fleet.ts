@@ -67,7 +67,12 @@ export interface Fleet {
   isAway: boolean;
   /** True if the handler of deposits rejects them. */
   rejects: boolean;
-  start(channels: () => readonly AlertChannel[], onProblem?: (problem: string) => never): Promise<Process>;
+  /** `aheadMs` is by how much the clock that the process sends alerts by is ahead. */
+  start(
+    channels: () => readonly AlertChannel[],
+    onProblem?: (problem: string) => never,
+    aheadMs?: number,
+  ): Promise<Process>;
 }
 
 export function fleet(): Fleet {
@@ -97,7 +102,7 @@ export function fleet(): Fleet {
     clock,
     isAway: false,
     rejects: false,
-    async start(channels, onProblem) {
+    async start(channels, onProblem, aheadMs = 0) {
       const problems: string[] = [];
       const receiver = createReceiver({
         payments: { publicKey: keys.publicKey },
@@ -116,7 +121,7 @@ export function fleet(): Fleet {
       const alerts = sendAlerts(receiver, {
         to: channels().map(counted),
         from: "shop <test>",
-        clock,
+        clock: { ...clock, now: () => clock.now() + aheadMs },
         onProblem(problem) {
           problems.push(problem);
           onProblem?.(problem);

@@ -145,6 +145,96 @@ describe("alerts that reach a person", () => {
     expect(texts(channel).map((text) => text.slice(0, 2))).toEqual(["🔴", "🟢"]);
   });
 
+  describe.each([
+    ["half a minute", 30_000],
+    ["two hours", 7_200_000],
+    ["a year", 365 * 86_400_000],
+  ])("of a process whose clock is %s ahead, and that is gone,", (_, aheadMs) => {
+    it("do not keep another process from looking", async () => {
+      const channel = await told();
+      const shop = fleet();
+      const to = () => [slackChannel({ url: channel.url })];
+      const wrong = await shop.start(to, undefined, aheadMs);
+      await shop.clock.advance("1m");
+      const right = await shop.start(to);
+      await shop.clock.advance("10s");
+      await wrong.alerts.stop();
+      right.receiver.pause();
+      wrong.receiver.pause();
+      await deliver(right, shop.clock);
+      await shop.clock.advance("7m");
+      expect(texts(channel)).toEqual([expect.stringContaining("The oldest event that is due has waited")]);
+    });
+
+    it("are tried again by another process", async () => {
+      const channel = await told();
+      channel.answer = { status: 503 };
+      const shop = fleet();
+      const to = () => [slackChannel({ url: channel.url })];
+      const wrong = await shop.start(to, undefined, aheadMs);
+      shop.rejects = true;
+      await deliver(wrong, shop.clock);
+      await shop.clock.advance("1m");
+      await wrong.alerts.stop();
+      channel.got.length = 0;
+      channel.answer = { status: 200 };
+      await shop.start(to);
+      await shop.clock.advance("12m");
+      expect(channel.got).toHaveLength(1);
+    });
+  });
+
+  it("go on, and end, after a process whose clock was a year ahead", async () => {
+    const channel = await told();
+    const shop = fleet();
+    const to = () => [slackChannel({ url: channel.url })];
+    const wrong = await shop.start(to, undefined, 365 * 86_400_000);
+    shop.rejects = true;
+    await deliver(wrong, shop.clock);
+    await shop.clock.advance("1m");
+    expect(channel.got).toHaveLength(1);
+    await wrong.alerts.stop();
+    const right = await shop.start(to);
+    await shop.clock.advance("4h");
+    await shop.clock.advance("5m");
+    expect(channel.got).toHaveLength(2);
+    const { events } = await right.receiver.events.list({ state: "held" });
+    for (const { eventId } of events)
+      await right.receiver.events.discard(eventId, { by: "amina", note: "test" });
+    await shop.clock.advance("5m");
+    expect(texts(channel).map((text) => text.slice(0, 2))).toEqual(["🔴", "🟠", "🟢"]);
+  });
+
+  it("of a cron job come although the job before it had a clock that was ahead", async () => {
+    const channel = await told();
+    const shop = fleet();
+    const to = () => [slackChannel({ url: channel.url })];
+    const job = async (aheadMs: number): Promise<void> => {
+      const one = await shop.start(to, undefined, aheadMs);
+      await one.alerts.look();
+      await one.alerts.stop();
+    };
+    const first = await shop.start(to, undefined, 7_200_000);
+    await first.alerts.look();
+    await first.alerts.stop();
+    shop.rejects = true;
+    await deliver(first, shop.clock);
+    await shop.clock.advance("2m");
+    await job(0);
+    expect(channel.got).toHaveLength(1);
+  });
+
+  it("come from one process, while another one's clock is ahead", async () => {
+    const channel = await told();
+    const shop = fleet();
+    const to = () => [slackChannel({ url: channel.url })];
+    const processes = [await shop.start(to, undefined, 7_200_000), await shop.start(to)];
+    shop.rejects = true;
+    for (const one of processes) await deliver(one, shop.clock);
+    await shop.clock.advance("30m");
+    expect(channel.got).toHaveLength(1);
+  });
+
   it("are tried again with pauses, as the server asks for, and given up in the end", async () => {
     const [channel, pager] = [await told(), await told()];
     channel.answer = { status: 429, headers: { "retry-after": "120" } };
