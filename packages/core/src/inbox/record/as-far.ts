@@ -18,7 +18,7 @@ export function isAsFar(one: IdempotencyRecord, other: IdempotencyRecord): boole
   });
 }
 
-/** Of records without slots: a claim has one owner. A subject has a later word, or the same one. */
+/** Of side records: a claim has one owner. A subject has a later event, or the same one. */
 function hasSameOwner(one: IdempotencyRecord, other: IdempotencyRecord): boolean {
   return one.id === other.id || (isEventId(one.id) && isEventId(other.id) && one.signedAt > other.signedAt);
 }

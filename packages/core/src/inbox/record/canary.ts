@@ -1,8 +1,9 @@
 /**
- * A canary: a record without any event, by which a process finds out whether its store does what an event needs. It goes the way
+ * A canary: a [side record](side-record.ts) by which a process finds out whether its store does what an event needs. It goes the way
  * of an event (written, due, taken, ended), and nothing lists or counts it, since it has no slots.
  */
 import type { IdempotencyRecord } from "./record.ts";
+import { sideRecord } from "./side-record.ts";
 
 /** The end of every canary's key. The key of an event's record has hex digits only. */
 const END = ".canary";
@@ -26,18 +27,16 @@ export function isCanary(key: string): boolean {
  * expires.
  */
 export function newCanary(now: number, isDue: boolean): IdempotencyRecord {
-  return {
+  return sideRecord({
     flow: "payments",
     tenant: "",
     id: FILLING,
-    statusSlot: null,
     terminal: true,
     identity: {},
     lease: isDue ? { slot: "", token: "", until: now, lengthMs: 0 } : null,
-    slots: {},
     signedAt: now,
     expiresAt: now + KEPT_MS,
-  };
+  });
 }
 
 /** A canary that is over. Every store treats an expired record as absent. */

@@ -250,7 +250,7 @@ export function damagedSeal(sealed: SealedText): Unreadable {
 function check({ slots, statusSlot, lease }: IdempotencyRecord): void {
   if (statusSlot !== null && !Object.hasOwn(slots, statusSlot))
     throw new Misshapen("statusSlot names no slot");
-  // A canary and a subject have a lease, and no slots.
+  // A side record may have a lease, and has no slots.
   if (lease !== null && lease.slot !== "" && !Object.hasOwn(slots, lease.slot)) {
     throw new Misshapen("lease names no slot");
   }

@@ -108,7 +108,7 @@ export interface RecordLease {
   lengthMs: number;
 }
 
-/** One transaction, or one webhook, of one tenant. */
+/** One transaction, or one webhook, of one tenant; or a [side record](side-record.ts), in which some fields mean something else. */
 export interface IdempotencyRecord {
   readonly flow: FlowName;
   readonly tenant: string;
@@ -117,7 +117,7 @@ export interface IdempotencyRecord {
   /** The slot with the highest status of the table so far; null while no event was accepted to run. */
   statusSlot: string | null;
   /**
-   * True if the status of that slot is final. For a record without slots, which claims a reference: whether the claim may expire.
+   * True if the status of that slot is final. False in a side record that must not be forgotten yet: a claim that is open.
    */
   terminal: boolean;
   identity: Readonly<Record<string, string>>;
@@ -150,8 +150,8 @@ export function isUnfinished({ state }: Slot): boolean {
 }
 
 /**
- * True if nothing in the record is unfinished, so that it may be forgotten at its expiry. A claim has no slots; a canary that is due
- * has only a lease.
+ * True if nothing in the record is unfinished, so that it may be forgotten at its expiry. A side record is not finished while it is
+ * leased, or a claim that is open.
  */
 export function isFinished({ slots, terminal, lease }: IdempotencyRecord): boolean {
   const all = Object.values(slots);

@@ -1,13 +1,14 @@
 import type { FlowName } from "../../protocol/events.ts";
 import type { VerifiedEvent } from "./event.ts";
 import { type IdempotencyRecord, isFinished, isUnfinished } from "./record.ts";
+import { sideRecord } from "./side-record.ts";
 
 /** A claim is kept for a little longer than its owner, since the write of the owner comes after that of the claim. */
 const LONGER_MS = 60_000;
 const NO_CLAIMS: readonly ReferenceClaim[] = [];
 
 /**
- * The transaction that has a reference (`oneSuccessPerReference`). A claim is a record without slots, whose `id` is the key of
+ * The transaction that has a reference (`oneSuccessPerReference`). A claim is a [side record](side-record.ts), whose `id` is the key of
  * the transaction's own record, its owner. It is written before that one. If the process dies in between, the next copy of the
  * event finds its own claim and passes.
  *
@@ -143,8 +144,9 @@ export function claimReference(
     change: Pick<IdempotencyRecord, "terminal" | "expiresAt"> | null,
   ): Claimed => {
     const signedAt = Math.max(found?.signedAt ?? 0, claim.signedAt);
-    const nothing = { statusSlot: null, lease: null, slots: {}, signedAt };
-    const record = change && { flow, tenant, id: owner, ...nothing, identity: { token }, ...change };
+    const record =
+      change &&
+      sideRecord({ flow, tenant, id: owner, identity: { token }, lease: null, signedAt, ...change });
     return { owner, token, isOld: false, record };
   };
   const expiresAt = Math.max(found?.expiresAt ?? 0, until ?? keptUntil(claim, now));

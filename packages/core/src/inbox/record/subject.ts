@@ -14,6 +14,7 @@ import type { FlowName } from "../../protocol/events.ts";
 import { slotKeyOf } from "./event.ts";
 import { end, type IdempotencyRecord, referenceOf } from "./record.ts";
 import { pullBackTimes } from "./schedule.ts";
+import { sideRecord } from "./side-record.ts";
 
 /**
  * The subject's answer to an event that is about to run. `mine`: it is the latest word. `busy`: another event of the subject
@@ -67,18 +68,16 @@ export function takeSubject(
   const unfinished = stored?.identity ?? {};
   const behind = Object.keys(unfinished).filter((one) => one !== eventId);
   if (stored?.lease?.token === token) return { answer: "mine", record: null, behind };
-  const record: IdempotencyRecord = {
+  const record = sideRecord({
     flow,
     tenant,
     id: eventId,
-    statusSlot: null,
     terminal: true,
     identity: { ...unfinished, [eventId]: "" },
     lease: { slot: "", token, until: now + leaseMs, lengthMs: leaseMs },
-    slots: {},
     signedAt: at,
     expiresAt: keptUntil(stored, at, retentionMs, now),
-  };
+  });
   return { answer: "mine", record, behind };
 }
 

@@ -2,6 +2,7 @@ import { PayhooksError } from "../../protocol/errors.ts";
 import type { SharedTexts, TextStep } from "../contract/texts.ts";
 import { hashOf } from "../record/keys.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
+import { sideRecord } from "../record/side-record.ts";
 import type { Records } from "./records.ts";
 
 /** A text that nobody has written for so long is forgotten. */
@@ -11,7 +12,7 @@ const DEADLINE_MS = 2_000;
 /** A name that a person can read. */
 const NAME = /^[a-z][a-z0-9:-]{0,62}$/;
 
-/** The texts of an inbox. Each is a record without slots, as a claim is, so every store has a place for it. */
+/** The texts of an inbox. Each is in a side record, so every store has a place for it. */
 export function sharedTexts(records: Records, ready: () => Promise<void>): SharedTexts {
   async function change<T>(name: string, step: TextStep<T>): Promise<T> {
     checkName(name);
@@ -35,16 +36,16 @@ function recordOf(text: string, now: number): IdempotencyRecord {
       fix: `Keep it below ${MAX_LENGTH} characters.`,
     });
   }
-  const nothing = { statusSlot: null, lease: null, slots: {}, signedAt: 0 };
-  return {
+  return sideRecord({
     flow: "payments",
     tenant: "",
     id: "",
-    ...nothing,
     terminal: true,
     identity: { text },
+    lease: null,
+    signedAt: 0,
     expiresAt: now + KEPT_MS,
-  };
+  });
 }
 
 function checkName(name: string): void {

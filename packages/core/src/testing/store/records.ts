@@ -9,6 +9,7 @@ import type { Lane } from "../../inbox/record/lane.ts";
 import type { Ending } from "../../inbox/record/lease.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import { beginNext, finish } from "../../inbox/record/run.ts";
+import { sideRecord } from "../../inbox/record/side-record.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { tokens } from "../../time/environment.ts";
 
@@ -165,18 +166,16 @@ export function decided(
 
 /** A record that says which transaction a reference belongs to. */
 export function referenceRecord(owner: string, now: number, lifetimeMs: number): IdempotencyRecord {
-  return {
+  return sideRecord({
     flow: "payments",
     tenant: "",
     id: owner,
-    statusSlot: null,
     terminal: true,
     identity: {},
     lease: null,
-    slots: {},
     signedAt: now,
     expiresAt: now + lifetimeMs,
-  };
+  });
 }
 
 /** The ids of a record's events. */

@@ -1,0 +1,35 @@
+/**
+ * A side record has no slots. It is about no event: it serves records that have some. Every store keeps it like any other record,
+ * and nothing lists or counts it. Its fields mean something else in each of the four kinds:
+ *
+ * | kind                   | `id`                         | `identity`                                | `lease`         | `terminal`                    |
+ * | ---------------------- | ---------------------------- | ----------------------------------------- | --------------- | ----------------------------- |
+ * | a claim of a reference | the key of the owner         | `token`: which opening of the claim it is | none            | false while the claim is open |
+ * | a subject              | the latest event's id        | the events that have begun and not ended  | that of its run | true                          |
+ * | a canary               | filling, so that it is large | empty                                     | while it is due | true                          |
+ * | a shared text          | empty                        | `text`: the text                          | none            | true                          |
+ *
+ * `signedAt` is the signed time of what the record is about, if that has one. A side record is forgotten at `expiresAt`, unless it is
+ * leased, or `terminal` is false.
+ */
+import type { IdempotencyRecord } from "./record.ts";
+
+/** The fields that a side record uses. */
+type SideFields = Omit<IdempotencyRecord, "statusSlot" | "slots" | "claims">;
+
+/** Makes a side record. */
+export function sideRecord(fields: SideFields): IdempotencyRecord {
+  const { flow, tenant, id, terminal, identity, lease, signedAt, expiresAt } = fields;
+  return {
+    flow,
+    tenant,
+    id,
+    statusSlot: null,
+    terminal,
+    identity,
+    lease,
+    slots: {},
+    signedAt,
+    expiresAt,
+  };
+}
