@@ -37,14 +37,14 @@ async function delivered(merchant: Merchant, all: readonly Parameters<Merchant["
   return ids;
 }
 
-const summary = ({ found, decided, known, byReason, leftAlone, leftOut, isWhole }: BulkReport) => ({
+const summary = ({ found, decided, known, byReason, skipped, excluded, complete }: BulkReport) => ({
   found,
   decided,
   known,
   byReason,
-  leftAlone,
-  leftOut,
-  isWhole,
+  skipped,
+  excluded,
+  complete,
 });
 
 export const againCases: readonly ContractCase[] = [
@@ -57,7 +57,7 @@ export const againCases: readonly ContractCase[] = [
     expect(summary(await merchant.receiver.events.replay(ALL, SOON))).toMatchObject({
       found: 1,
       decided: 0,
-      leftAlone: { "not-kept": 1 },
+      skipped: { "not-kept": 1 },
     });
   }),
   onFreshData(
@@ -125,9 +125,9 @@ export const againCases: readonly ContractCase[] = [
       decided: 3,
       known: 0,
       byReason: { done: 3 },
-      leftAlone: {},
-      leftOut: {},
-      isWhole: true,
+      skipped: {},
+      excluded: {},
+      complete: true,
     });
     await merchant.work();
     expect(merchant.calls).toHaveLength(3);
@@ -157,7 +157,7 @@ export const againCases: readonly ContractCase[] = [
         if (decided === 2) stop.abort();
       },
     });
-    expect(first).toMatchObject({ decided: 2, isWhole: false });
+    expect(first).toMatchObject({ decided: 2, complete: false });
     // The events that it has decided about may have run meanwhile.
     await merchant.work();
     const { name, until } = first;
@@ -167,7 +167,7 @@ export const againCases: readonly ContractCase[] = [
     expect(await events.replay(filter, { ...SOON, name })).toMatchObject({
       decided: 4,
       known: 2,
-      isWhole: true,
+      complete: true,
     });
     await merchant.work();
     expect(await events.replay(filter, { ...SOON, name })).toMatchObject({ decided: 0, known: 6 });
@@ -199,12 +199,12 @@ export const againCases: readonly ContractCase[] = [
       expect(summary(await events.replay({ state: "held" }, dry))).toMatchObject({
         found: 3,
         byReason: { exhausted: 2 },
-        leftOut: { mismatch: 1 },
+        excluded: { mismatch: 1 },
       });
       const named = ["mismatch", "exhausted"] as const;
       expect(await events.replay({ state: "held", reason: named }, dry)).toMatchObject({
         byReason: { exhausted: 2, mismatch: 1 },
-        leftOut: {},
+        excluded: {},
       });
       expect(await events.discard({ state: "held", reason: "exhausted" }, SOON)).toMatchObject({
         decided: 2,
@@ -214,7 +214,7 @@ export const againCases: readonly ContractCase[] = [
       expect(summary(await events.replay(ALL, dry))).toMatchObject({
         found: 4,
         byReason: { done: 1 },
-        leftOut: { mismatch: 1, discarded: 2 },
+        excluded: { mismatch: 1, discarded: 2 },
       });
       expect(await events.replay({ ...ALL, reason: "discarded" }, SOON)).toMatchObject({ decided: 2 });
       await expect(events.replay({}, WHO)).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
@@ -235,7 +235,7 @@ export const againCases: readonly ContractCase[] = [
     await delivered(merchant, [{ ...pending, status: "SUCCESS" }]);
     const refused = { code: "ERR_NOT_DECIDABLE" };
     await expect(events.replay(first, WHO)).rejects.toMatchObject(refused);
-    expect(await events.replay(ALL, SOON)).toMatchObject({ decided: 1, leftAlone: { behind: 1 } });
+    expect(await events.replay(ALL, SOON)).toMatchObject({ decided: 1, skipped: { behind: 1 } });
     const before = calls.length;
     await merchant.work();
     expect(calls.slice(before)).toEqual(["SUCCESS"]);
@@ -296,12 +296,12 @@ export const againCases: readonly ContractCase[] = [
     const now = { by: "amina", perSecond: Number.POSITIVE_INFINITY, unfinished: true };
     expect(await events.erase({ state: "waiting", reason: "done" }, now)).toMatchObject({
       decided: 0,
-      leftOut: { unfinished: 1 },
+      excluded: { unfinished: 1 },
     });
     expect(await events.erase({ ...ALL, reason: "done" }, now)).toMatchObject({
       decided: 2,
       byReason: { done: 2 },
-      leftOut: { stale: 1 },
+      excluded: { stale: 1 },
     });
     expect(await merchant.life(first)).toMatchObject({ erasedAt: expect.any(Number) });
     expect(await merchant.life(stale)).toBeNull();

@@ -1,5 +1,5 @@
 /** Proves the contract: each of these inboxes has one plausible mistake, and must fail the case that is named. */
-import type { Which } from "@payhooks/core";
+import type { EventSelection } from "@payhooks/core";
 import {
   type IdempotencyRecord,
   type Inbox,
@@ -116,7 +116,7 @@ function withEvents(change: (events: Inbox["events"]) => Partial<Inbox["events"]
 }
 
 /** The events of a decision, by a filter that has lost one of its fields. */
-function without(field: "amount" | "reason", which: Which): Which {
+function without(field: "amount" | "reason", which: EventSelection): EventSelection {
   return typeof which === "string" || Array.isArray(which) ? which : { ...which, [field]: undefined };
 }
 

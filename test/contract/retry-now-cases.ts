@@ -39,13 +39,13 @@ async function failed(
   return ids;
 }
 
-const summary = ({ found, decided, known, byReason, leftAlone, isWhole }: BulkReport) => ({
+const summary = ({ found, decided, known, byReason, skipped, complete }: BulkReport) => ({
   found,
   decided,
   known,
   byReason,
-  leftAlone,
-  isWhole,
+  skipped,
+  complete,
 });
 
 export const retryNowCases: readonly ContractCase[] = [
@@ -81,8 +81,8 @@ export const retryNowCases: readonly ContractCase[] = [
       decided: 2,
       known: 0,
       byReason: { unfinished: 2 },
-      leftAlone: { "not-waiting": 1, due: 1, missing: 1 },
-      isWhole: true,
+      skipped: { "not-waiting": 1, due: 1, missing: 1 },
+      complete: true,
     });
     expect(await merchant.work()).toMatchObject({ ran: 1 });
     // By a filter: without those that are held.
@@ -115,12 +115,12 @@ export const retryNowCases: readonly ContractCase[] = [
     await rig.advance(2);
     const stop = new AbortController();
     const first = await events.retryNow({}, { ...SOON, signal: stop.signal, progress: () => stop.abort() });
-    expect(first).toMatchObject({ decided: 1, isWhole: false });
+    expect(first).toMatchObject({ decided: 1, complete: false });
     // It fails once more, and waits again.
     expect(await merchant.work()).toMatchObject({ ran: 1, failed: 1 });
     const { name, until } = first;
     const rest = await events.retryNow({ until: until ?? undefined }, { ...SOON, name });
-    expect(rest).toMatchObject({ decided: 2, known: 1, isWhole: true });
+    expect(rest).toMatchObject({ decided: 2, known: 1, complete: true });
     await merchant.work();
     expect(merchant.attempts).toHaveLength(6);
   }),

@@ -376,8 +376,8 @@ export const subjectCases: readonly ContractCase[] = [
       const late = await say(merchant, start, { ...APPROVED, at: -1_000 });
       await settle(rig, merchant);
       // A store that lists no finished events knows the latest word all the same, and says that it may not know the others.
-      const { words = [], isWhole } = (await events.order(declined)) ?? {};
-      const known = isWhole === true ? [late, approved, declined] : [declined];
+      const { words = [], complete } = (await events.order(declined)) ?? {};
+      const known = complete === true ? [late, approved, declined] : [declined];
       expect(words.map(({ eventId }) => eventId)).toEqual(known);
       expect(words.at(-1)).toMatchObject({ isLatest: true, signedAt: start.at + 1_000 });
       const ofLate = await told(late);

@@ -46,7 +46,7 @@ describe("payhooks events replay --state finished", () => {
     const app = await application();
     await app.succeeds({ referenceId: "order-1" });
     const dry = await payhooks([...replay, "--dry-run", "--sqlite", app.database]);
-    expect(dry.stdout).toContain("To replay: 0.\nLeft alone: 1 not-kept.\n");
+    expect(dry.stdout).toContain("To replay: 0.\nSkipped: 1 not-kept.\n");
   });
 });
 
@@ -107,12 +107,12 @@ describe("a bulk that ends before its last event", () => {
     const name = expect.stringMatching(/^[0-9a-f-]{36}$/);
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
     expect(first).toEqual({ name, until: time, since: time });
-    expect(last).toMatchObject({ ...first, isWhole: false, dryRun: false, leftAlone: {} });
+    expect(last).toMatchObject({ ...first, complete: false, dryRun: false, skipped: {} });
     expect(lines.slice(1, -1)).toHaveLength(Number(last?.decided));
     const { name: text, until, since } = first as Record<"name" | "until" | "since", string>;
     const again = await goneOn({ app }, ["--name", text, "--until", until, "--since", since, "--json"]);
     expect(again).toMatchObject({ code: 0, stderr: "" });
-    expect(again.json().at(-1)).toMatchObject({ name: text, until, since, isWhole: true });
+    expect(again.json().at(-1)).toMatchObject({ name: text, until, since, complete: true });
     ranOnce(app);
   });
 
@@ -226,7 +226,7 @@ describe("payhooks events erase", () => {
     const erased = await payhooks([...of, "--reason", "discarded,stale", "--yes"]);
     expect(erased).toMatchObject({ code: 0, stderr: "" });
     expect(erased.stdout).toContain(
-      "To erase: 1 (1 discarded).\nLeft out, since --reason does not name them: 2 done.\n",
+      "To erase: 1 (1 discarded).\nExcluded, since --reason does not name them: 2 done.\n",
     );
     const list = await payhooks(["events", "--reason", "stale", "--sqlite", database]);
     expect(list).toMatchObject({
@@ -245,7 +245,7 @@ describe("payhooks events erase", () => {
 
     const [{ eventId = "" } = {}] = await held();
     const waits = ["events", "erase", eventId, "--by", "amina", "--sqlite", database, "--yes"];
-    expect((await payhooks(waits)).stdout).toContain("To erase: 0.\nLeft alone: 1 unfinished.\n");
+    expect((await payhooks(waits)).stdout).toContain("To erase: 0.\nSkipped: 1 unfinished.\n");
     expect((await payhooks([...waits, "--unfinished"])).stdout).toContain("1 erased.");
     expect(await held()).toEqual([]);
     expect(await receiver.events.get(eventId)).toMatchObject({ id: "", state: "discarded", delivery: null });

@@ -56,7 +56,7 @@ describe("payhooks events retry", () => {
     const ended = ["events", "retry", done.eventId, "--sqlite", database, ...who];
     expect(await payhooks(ended)).toMatchObject({
       code: 1,
-      stdout: expect.stringContaining("Left alone: 1 not-waiting."),
+      stdout: expect.stringContaining("Skipped: 1 not-waiting."),
     });
     const decisions = [["retry"], ["replay"], ["replay", "--state", "finished", "--yes"], ["erase", "--yes"]];
     for (const decision of decisions) {

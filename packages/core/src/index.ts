@@ -28,7 +28,7 @@ export type {
   BulkOutcome,
   BulkReason,
   BulkReport,
-  Which,
+  EventSelection,
 } from "./inbox/contract/bulk.ts";
 export type { AmountRange, EventQuery } from "./inbox/contract/event-query.ts";
 export type { EventCounts, EventPage, Events } from "./inbox/contract/events.ts";

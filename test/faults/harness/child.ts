@@ -186,7 +186,7 @@ const { bulk } = config;
 if (bulk !== undefined) void replayAll(bulk);
 
 async function replayAll({ until, ...options }: BulkConfig): Promise<void> {
-  const { decided, known, isWhole } = await receiver.events.replay(
+  const { decided, known, complete } = await receiver.events.replay(
     { state: "finished", until },
     {
       ...options,
@@ -195,7 +195,7 @@ async function replayAll({ until, ...options }: BulkConfig): Promise<void> {
       progress: ({ eventId, outcome }) => write("replays", eventId, outcome, ""),
     },
   );
-  if (isWhole) write("replayed", "-", String(decided), String(known));
+  if (complete) write("replayed", "-", String(decided), String(known));
 }
 
 // A test that died must not leave a process behind.

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { BulkFilter, BulkOutcome, BulkReport, Inbox, Which } from "@payhooks/core";
+import type { BulkFilter, BulkOutcome, BulkReport, EventSelection, Inbox } from "@payhooks/core";
 import { canAsk, isTyped } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
@@ -115,7 +115,7 @@ export async function decideInBulk(
     .finally(() => interruption.end());
   terminal.json(asJson(report, since));
   terminal.line(`\n${report.decided} ${DONE[bulk]}.`);
-  if (report.isWhole) return codeOf(report, which);
+  if (report.complete) return codeOf(report, which);
   terminal.line(`It was interrupted. To go on: ${goOn}`);
   return EXIT.failure;
 }
@@ -150,16 +150,16 @@ const DONE: Readonly<Record<Bulk, string>> = {
 };
 
 /** An event that was named, and that is not known or not to be decided about, makes the command fail. So does one that cannot be read. */
-function codeOf({ leftAlone, unread }: BulkReport, which: Which): number {
+function codeOf({ skipped, unread }: BulkReport, which: EventSelection): number {
   checkRead(unread);
-  return isFilter(which) || Object.keys(leftAlone).length === 0 ? EXIT.ok : EXIT.failure;
+  return isFilter(which) || Object.keys(skipped).length === 0 ? EXIT.ok : EXIT.failure;
 }
 
-function isFilter(which: Which): which is BulkFilter {
+function isFilter(which: EventSelection): which is BulkFilter {
   return typeof which !== "string" && !Array.isArray(which);
 }
 
-async function whichOf(inbox: Inbox, { query, reasons }: Selection, given: Given): Promise<Which> {
+async function whichOf(inbox: Inbox, { query, reasons }: Selection, given: Given): Promise<EventSelection> {
   const [, ...ids] = given.positionals;
   if (ids.length > 0) return eventIdsOf(inbox, ids);
   return { ...query, ...(reasons.length > 0 && { reason: reasons }) };
@@ -178,7 +178,7 @@ type Progress = (outcome: BulkOutcome) => void;
 function carrying(
   { events }: Inbox,
   bulk: Bulk,
-  which: Which,
+  which: EventSelection,
   given: Given,
 ): (manner: Manner, progress: Progress) => Promise<BulkReport> {
   const perSecond = given.number("rate", { min: 1, max: 10_000 });
@@ -201,17 +201,17 @@ function tell({ json, line }: Terminal): Progress {
   };
 }
 
-/** Prints the counts of a decision that may follow, by reason, and of the events that it leaves alone. */
+/** Prints the counts of a decision that may follow, by reason, and of the events that it skips. */
 function print(
-  { decided, byReason, leftAlone, leftOut, known }: BulkReport,
+  { decided, byReason, skipped, excluded, known }: BulkReport,
   bulk: Bulk,
   { line }: Terminal,
 ): void {
   line(`To ${bulk}: ${decided}${decided === 0 ? "" : ` (${listed(byReason)})`}.`);
   if (known > 0) line(`Decided before under this name: ${known}.`);
-  if (Object.keys(leftAlone).length > 0) line(`Left alone: ${listed(leftAlone)}.`);
-  if (Object.keys(leftOut).length > 0)
-    line(`Left out, since --reason does not name them: ${listed(leftOut)}.`);
+  if (Object.keys(skipped).length > 0) line(`Skipped: ${listed(skipped)}.`);
+  if (Object.keys(excluded).length > 0)
+    line(`Excluded, since --reason does not name them: ${listed(excluded)}.`);
 }
 
 function listed(counts: Readonly<Record<string, number | undefined>>): string {

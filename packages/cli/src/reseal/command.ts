@@ -50,7 +50,7 @@ export const resealCommand: Command = {
       const report = await seal.reseal(store, { perSecond, dryRun, signal });
       print(report, dryRun, terminal);
       const isLeft = report.unreadable + Object.keys(report.missing).length > 0;
-      return report.isWhole && !isLeft ? EXIT.ok : EXIT.failure;
+      return report.complete && !isLeft ? EXIT.ok : EXIT.failure;
     } finally {
       interruption.end();
       await store.close();
@@ -59,7 +59,7 @@ export const resealCommand: Command = {
 };
 
 function print(report: ResealReport, dryRun: boolean, { json, line, paint }: Terminal): void {
-  const { keyId, resealed, current, missing, unreadable, isWhole } = report;
+  const { keyId, resealed, current, missing, unreadable, complete } = report;
   json({ dryRun, ...report });
   const what = `${resealed} ${resealed === 1 ? "record" : "records"}`;
   line(
@@ -72,5 +72,5 @@ function print(report: ResealReport, dryRun: boolean, { json, line, paint }: Ter
     line(`${paint("red", "left")}  ${count} of the key ${shown(id)}, which is not in the file`);
   }
   if (unreadable > 0) line(`${paint("red", "left")}  ${unreadable} that cannot be read`);
-  if (!isWhole) line("It was interrupted. Run it again and it goes on.");
+  if (!complete) line("It was interrupted. Run it again and it goes on.");
 }

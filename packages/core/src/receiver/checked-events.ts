@@ -1,5 +1,5 @@
 import type { Flow } from "../flows/flow.ts";
-import type { BulkFilter, BulkOptions, BulkOutcome, Which } from "../inbox/contract/bulk.ts";
+import type { BulkFilter, BulkOptions, BulkOutcome, EventSelection } from "../inbox/contract/bulk.ts";
 import type { EventQuery } from "../inbox/contract/event-query.ts";
 import type { Events } from "../inbox/contract/events.ts";
 import type { Decision, ReplayDecision } from "../inbox/record/life.ts";
@@ -40,7 +40,7 @@ export function checkedEvents(
     };
     return { ...options, progress };
   }
-  function checkWhich(which: Which): void {
+  function checkWhich(which: EventSelection): void {
     if (isFilter(which)) checkQuery(which);
   }
   return {
@@ -97,7 +97,7 @@ type Told = "replayed" | "discarded";
 /** A notice is also a line of the log. */
 const ERASED_PER_NOTICE = 50;
 
-function isFilter(which: Which): which is BulkFilter & EventQuery {
+function isFilter(which: EventSelection): which is BulkFilter & EventQuery {
   return typeof which !== "string" && !Array.isArray(which);
 }
 

@@ -52,7 +52,7 @@ export interface ResealReport {
   /** Records that stay as they are, since they are damaged, or another version of Payhooks wrote them. */
   readonly unreadable: number;
   /** False if it was ended by its signal, so that there may be more. */
-  readonly isWhole: boolean;
+  readonly complete: boolean;
 }
 
 /** A record to seal anew. */
@@ -93,12 +93,12 @@ export async function resealRecords(
       for await (const page of pagesOf(store, Math.min(TOGETHER, Math.ceil(perSecond)))) {
         const old = page.flatMap((one) => found.look(one));
         const done = dryRun
-          ? { sealed: old.length, isWhole: true }
+          ? { sealed: old.length, complete: true }
           : await resealAll(store, old, current, keys, environment);
         resealed += done.sealed;
-        if (!done.isWhole) isAgain = true;
+        if (!done.complete) isAgain = true;
         onProgress?.(found.report(resealed, before));
-        if (signal?.aborted === true) return { ...found.report(resealed, before), isWhole: false };
+        if (signal?.aborted === true) return { ...found.report(resealed, before), complete: false };
         if (!dryRun && done.sealed > 0) await sleep(environment, (done.sealed / perSecond) * 1_000);
       }
       if (!isAgain) return found.report(resealed, before);
@@ -141,7 +141,7 @@ class Found {
       current,
       missing: Object.fromEntries(this.#missing),
       unreadable: this.#unreadable,
-      isWhole: true,
+      complete: true,
     };
   }
 }
@@ -165,10 +165,10 @@ async function resealAll(
   current: DerivedKey,
   keys: Keyring,
   environment: Environment,
-): Promise<{ readonly sealed: number; readonly isWhole: boolean }> {
+): Promise<{ readonly sealed: number; readonly complete: boolean }> {
   let old = given;
   let sealed = 0;
-  let isWhole = true;
+  let complete = true;
   for (let attempt = 1; old.length > 0; attempt++) {
     const items = old.map((one) => swapsOf(one, current, keys, environment.token(), environment.token()));
     const without = items.map((item) => item.without);
@@ -180,7 +180,7 @@ async function resealAll(
       const { key } = item;
       const result = anew.get(key) ?? bare.get(key);
       if (result?.kind === "written") sealed++;
-      else if (result?.kind !== "conflict") isWhole = false;
+      else if (result?.kind !== "conflict") complete = false;
       else if (result.current !== null) {
         const verdict = verdictOn({ key, ...result.current }, current, keys);
         if (verdict.kind === "old") again.push(verdict.old);
@@ -188,10 +188,10 @@ async function resealAll(
         else if (verdict.kind === "current" && isBare(item)) sealed++;
       }
     }
-    if (again.length > 0 && attempt === AT_ONCE) return { sealed, isWhole: false };
+    if (again.length > 0 && attempt === AT_ONCE) return { sealed, complete: false };
     old = again;
   }
-  return { sealed, isWhole };
+  return { sealed, complete };
 }
 
 /** The two writes of a record. */

@@ -107,7 +107,7 @@ it("an event that runs before the first write of its record is sealed in the sam
       if (write === 1) await receiver.work();
     }),
   );
-  expect(report).toMatchObject({ resealed: 1, current: 0, isWhole: true });
+  expect(report).toMatchObject({ resealed: 1, current: 0, complete: true });
   // The first write of the old state, and both of the new one.
   expect(writes).toBe(3);
   expect((await receiver.events.list({ state: "held", referenceId: "order-1" })).events).toHaveLength(1);
@@ -146,8 +146,8 @@ it("ends behind the page that it is at when it is told to", async () => {
   const seal = aesGcm([current, old]);
   const { signal } = stop;
   const first = await seal.reseal(store, { perSecond: 2, signal, onProgress: () => stop.abort() });
-  expect(first).toMatchObject({ resealed: 2, isWhole: false });
-  expect(await seal.reseal(store)).toMatchObject({ resealed: 3, current: 2, isWhole: true });
+  expect(first).toMatchObject({ resealed: 2, complete: false });
+  expect(await seal.reseal(store)).toMatchObject({ resealed: 3, current: 2, complete: true });
 });
 
 it.each(["gone", "__proto__", "constructor"])(

@@ -27,7 +27,7 @@ export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "curso
 }
 
 /** The events of a decision: one, several, or all that match. */
-export type Which = string | readonly string[] | BulkFilter;
+export type EventSelection = string | readonly string[] | BulkFilter;
 
 /** How a decision about several events is carried out. */
 export interface BulkOptions {
@@ -36,7 +36,7 @@ export interface BulkOptions {
   /** How many events are decided about in a second. Default 50. */
   readonly perSecond?: number | undefined;
   /**
-   * Identifies the bulk. Give the same name again to go on with one that was interrupted: what it has decided about is left alone. A
+   * Identifies the bulk. Give the same name again to go on with one that was interrupted: what it has decided about is skipped. A
    * filter needs `until` then, so that both are about the same events. Default: a new one.
    */
   readonly name?: string | undefined;
@@ -51,8 +51,8 @@ export interface BulkOutcome {
   readonly eventId: string;
   /** The reason by which it was named; null if the inbox does not know it. */
   readonly reason: BulkReason | null;
-  /** `left-out`: its reason was not named. With `dryRun`, `decided` is what would be. */
-  readonly outcome: Decided | "left-out";
+  /** `excluded`: its reason was not named. With `dryRun`, `decided` is what would be. */
+  readonly outcome: Decided | "excluded";
   /** As it was before; null if the inbox does not know it. */
   readonly event: StoredEvent | null;
 }
@@ -72,12 +72,12 @@ export interface BulkReport {
   readonly byReason: Readonly<Partial<Record<BulkReason, number>>>;
   /** How many an earlier call of the same name had decided about. A filter does not find those that wait or run again. */
   readonly known: number;
-  /** How many were left alone, by why. */
-  readonly leftAlone: Readonly<Partial<Record<Exclude<Decided, "decided" | "known">, number>>>;
+  /** How many nothing was decided about, by why, such as `not-kept`. */
+  readonly skipped: Readonly<Partial<Record<Exclude<Decided, "decided" | "known">, number>>>;
   /** Those that nothing was decided about since their records cannot be read; null if there are none. They are not among `found`. */
   readonly unread: UnreadEvents | null;
-  /** How many were left out since their reason was not named, by that. */
-  readonly leftOut: Readonly<Partial<Record<BulkReason, number>>>;
+  /** How many nothing was decided about since `reason` does not name theirs, by that. */
+  readonly excluded: Readonly<Partial<Record<BulkReason, number>>>;
   /** False if it was ended by its signal, so that there may be more. */
-  readonly isWhole: boolean;
+  readonly complete: boolean;
 }

@@ -1,6 +1,6 @@
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import type { Decision, EraseDecision, ReplayDecision, RetryDecision, StoredEvent } from "../record/life.ts";
-import type { BulkOptions, BulkReport, Which } from "./bulk.ts";
+import type { BulkOptions, BulkReport, EventSelection } from "./bulk.ts";
 import type { EventQuery } from "./event-query.ts";
 import type { SubjectOrder } from "./order.ts";
 import type { UnreadEvents } from "./unread-events.ts";
@@ -50,32 +50,32 @@ export interface Events {
   counts(): Promise<EventCounts>;
   /**
    * Makes held or finished events wait again: one, several, or all that match a filter. A finished one needs what was signed, which
-   * the option `keep` of its flow keeps. Of several, what cannot run again is left alone, and the report says why.
+   * the option `keep` of its flow keeps. Of several, what cannot run again is skipped, and the report says why.
    * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when none that is held or finished has this eventId, `ERR_HELD_CHANGED`
    * when it has another `revision` than the decision names, `ERR_NOT_DECIDABLE` when it cannot run again. `ERR_OPTION_INVALID`,
    * `ERR_OPTION_MISSING`.
    */
-  replay(which: Which, decision: ReplayDecision & BulkOptions): Promise<BulkReport>;
+  replay(which: EventSelection, decision: ReplayDecision & BulkOptions): Promise<BulkReport>;
   /**
    * Makes the next attempts of events due now, instead of after their backoff: after an outage, the last one may be an hour away. They
    * are attempts like any other. A filter is about events that are `retrying`, or about those that are `waiting` if it says so.
    * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, is due, is held or
    * has ended. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
-  retryNow(which: Which, decision: RetryDecision & BulkOptions): Promise<BulkReport>;
+  retryNow(which: EventSelection, decision: RetryDecision & BulkOptions): Promise<BulkReport>;
   /**
    * Drops held events for good. Their copies stay duplicates.
    * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has
    * another `revision` than the decision names. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
-  discard(which: Which, decision: Decision & BulkOptions): Promise<BulkReport>;
+  discard(which: EventSelection, decision: Decision & BulkOptions): Promise<BulkReport>;
   /**
    * Erases what is kept of events: what was signed, references, ids, amounts, errors, histories. Their copies are still recognised.
    * A filter takes events of every reason, unless it names some.
    * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, or has not ended.
    * `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
-  erase(which: Which, decision: EraseDecision & BulkOptions): Promise<BulkReport>;
+  erase(which: EventSelection, decision: EraseDecision & BulkOptions): Promise<BulkReport>;
 }
 
 /**

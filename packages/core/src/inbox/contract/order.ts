@@ -14,5 +14,5 @@ export interface SubjectOrder {
   /** In the order of their signed times: the event that was asked about, and at most 20 others, the latest ones. */
   readonly words: readonly SubjectWord[];
   /** False if there may be more: there are more than 20 others, or the inbox keeps no list of finished events. */
-  readonly isWhole: boolean;
+  readonly complete: boolean;
 }

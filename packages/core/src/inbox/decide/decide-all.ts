@@ -70,10 +70,10 @@ export async function decideAll(
   const token = hashOf(["bulk", bulk.verb, name], 32);
   const isNamed = namesOf(filter, bulk.verb);
   const isChosen = choiceOf(filter ?? {}) ?? (() => true);
-  const counts = { found: 0, decided: 0, known: 0, isWhole: true };
+  const counts = { found: 0, decided: 0, known: 0, complete: true };
   const byReason: Partial<Record<BulkReason, number>> = {};
-  const leftAlone: Partial<Record<Exclude<Decided, "decided" | "known">, number>> = {};
-  const leftOut: Partial<Record<BulkReason, number>> = {};
+  const skipped: Partial<Record<Exclude<Decided, "decided" | "known">, number>> = {};
+  const excluded: Partial<Record<BulkReason, number>> = {};
   const unread = new Unread();
   /** The events that a search cannot find, since they cannot be read. */
   let missed: UnreadEvents | null = null;
@@ -83,9 +83,9 @@ export async function decideAll(
     dryRun,
     ...counts,
     byReason: { ...byReason },
-    leftAlone: { ...leftAlone },
+    skipped: { ...skipped },
     unread: unread.events ?? missed,
-    leftOut: { ...leftOut },
+    excluded: { ...excluded },
   });
   const events =
     filter === null
@@ -98,7 +98,7 @@ export async function decideAll(
   try {
     for await (const found of events) {
       if (signal?.aborted === true || bulk.parts.isClosing) {
-        counts.isWhole = false;
+        counts.complete = false;
         break;
       }
       if (unread.counts(found.versioned)) continue;
@@ -107,11 +107,11 @@ export async function decideAll(
       const aheadMs = dryRun ? 0 : (counts.decided * 1_000) / perSecond - time.elapsedMs;
       if (aheadMs > 0) await sleep(environment, aheadMs);
       const isOut = reason !== null && !isNamed(reason);
-      const outcome = isOut ? "left-out" : await decide(found, token, dryRun);
+      const outcome = isOut ? "excluded" : await decide(found, token, dryRun);
       counts.found++;
-      if (outcome === "left-out") addOne(leftOut, reason);
+      if (outcome === "excluded") addOne(excluded, reason);
       else if (outcome === "known") counts.known++;
-      else if (outcome !== "decided") addOne(leftAlone, outcome);
+      else if (outcome !== "decided") addOne(skipped, outcome);
       else {
         counts.decided++;
         addOne(byReason, reason);

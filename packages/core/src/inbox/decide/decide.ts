@@ -1,6 +1,6 @@
 import { inboxError } from "../../notices/notice.ts";
 import { PayhooksError } from "../../protocol/errors.ts";
-import type { BulkOptions, BulkReport, Which } from "../contract/bulk.ts";
+import type { BulkOptions, BulkReport, EventSelection } from "../contract/bulk.ts";
 import type { Events } from "../contract/events.ts";
 import { copyRecord, isUnreadable } from "../record/codec.ts";
 import {
@@ -84,7 +84,7 @@ export function decisions({
   /** Decides about one event, or about many. What cannot be decided about one that is named alone is an error. */
   async function decide(
     verb: Verb,
-    which: Which,
+    which: EventSelection,
     { revision, ...options }: BulkOptions & { readonly revision?: string | undefined },
     rule: Rule,
   ): Promise<BulkReport> {
@@ -164,7 +164,11 @@ function noteClaims(record: IdempotencyRecord, key: string, holders: Holders): v
 }
 
 /** Checks that a filter says in which state its events are. Nobody decides about events of every state by a slip. */
-function stated(which: Which, states: readonly string[] | null, byDefault?: EventState): Which {
+function stated(
+  which: EventSelection,
+  states: readonly string[] | null,
+  byDefault?: EventState,
+): EventSelection {
   if (typeof which === "string" || isIds(which)) return which;
   const { state } = which;
   if (states === null) {

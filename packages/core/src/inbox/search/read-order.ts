@@ -47,7 +47,7 @@ export async function orderOf(
   const shown = inOrder.filter(
     (word, at) => word.eventId === eventId || at >= inOrder.length - MAX_OTHERS - 1,
   );
-  return { words: shown, isWhole: isAll && shown.length === inOrder.length };
+  return { words: shown, complete: isAll && shown.length === inOrder.length };
 }
 
 function wordOf(
