@@ -23,7 +23,7 @@ import { Places } from "../../packages/core/src/inbox/run/places.ts";
 import { Run } from "../../packages/core/src/inbox/run/run.ts";
 import { Runs } from "../../packages/core/src/inbox/run/runs.ts";
 import { SubjectTurn } from "../../packages/core/src/inbox/run/subjects.ts";
-import { Look } from "../../packages/core/src/inbox/search/look.ts";
+import { EventReader } from "../../packages/core/src/inbox/search/event-reader.ts";
 import { type AsyncContext, emptyContext } from "../../packages/core/src/time/async-context.ts";
 import { isPending } from "../../packages/core/src/time/awaitable.ts";
 import { Stopwatch } from "../../packages/core/src/time/clock.ts";
@@ -900,9 +900,9 @@ const mutants: readonly Mutant[] = [
     name: "the order of a subject is that in which its events arrived",
     caughtBy: "the order of a subject",
     replace() {
-      const own = Look.prototype.order;
-      return replaced(Look.prototype, "order", {
-        async value(this: Look, eventId: string) {
+      const own = EventReader.prototype.order;
+      return replaced(EventReader.prototype, "order", {
+        async value(this: EventReader, eventId: string) {
           const order = await own.call(this, eventId);
           return order && { ...order, words: order.words.toSorted((a, b) => a.acceptedAt - b.acceptedAt) };
         },

@@ -25,7 +25,7 @@ import { type Accepted, isEventId, type RunReport, type VerifiedEvent } from "./
 import { type Lane, NONE, otherThan } from "./record/lane.ts";
 import { Dispatcher } from "./run/dispatcher.ts";
 import { Runs } from "./run/runs.ts";
-import { Look } from "./search/look.ts";
+import { EventReader } from "./search/event-reader.ts";
 import { Canary } from "./watch/canary.ts";
 import { withOwnErrors } from "./watch/failures.ts";
 import { HealthCheck } from "./watch/health.ts";
@@ -39,7 +39,7 @@ import { sharedTexts } from "./write/shared-texts.ts";
 export interface InboxOptions {
   /** How long a process may be silent before another one takes its event. Default 30 s; renewed every third of it. */
   readonly leaseMs?: number | undefined;
-  /** How often a process that runs events looks for events of other processes. Default 500 ms. */
+  /** How often a process that runs events polls for events of other processes. Default 500 ms. */
   readonly pollMs?: number | undefined;
   /** Seals what is stored. Default: it is stored in the clear. */
   readonly seal?: Seal | undefined;
@@ -111,7 +111,7 @@ class Engine implements Inbox {
     const canary = new Canary(parts, {
       isRunning: () => this.#dispatcher !== null,
       isTaking,
-      look: () => this.#dispatcher?.wake(0),
+      poll: () => this.#dispatcher?.wake(0),
     });
     this.#canary = canary;
     this.#runs = new Runs(
@@ -133,7 +133,7 @@ class Engine implements Inbox {
     });
     this.#losses = new LossWatch(parts, known, () => canary.suspect());
     this.#pruning = new Pruning(parts);
-    const look = new Look(parts, () => this.ready());
+    const reader = new EventReader(parts, () => this.ready());
     const decided = decisions({
       parts,
       ready: () => this.ready(),
@@ -143,15 +143,15 @@ class Engine implements Inbox {
       },
     });
     this.events = {
-      get: (eventId) => look.get(eventId),
-      list: (query) => look.list(query),
-      claimant: (eventId) => look.claimant(eventId),
-      order: (eventId) => look.order(eventId),
-      counts: () => look.counts(),
+      get: (eventId) => reader.get(eventId),
+      list: (query) => reader.list(query),
+      claimant: (eventId) => reader.claimant(eventId),
+      order: (eventId) => reader.order(eventId),
+      counts: () => reader.counts(),
       ...decided,
     };
     this.texts = sharedTexts(records, () => this.ready());
-    this.#health = new HealthCheck(parts, () => this.ready(), this.#losses, canary, look);
+    this.#health = new HealthCheck(parts, () => this.ready(), this.#losses, canary, reader);
   }
 
   observe(notify: (notice: Happening) => void): void {
@@ -205,7 +205,7 @@ class Engine implements Inbox {
       pollMs: this.#pollMs,
       runner,
       room: (lane) => this.#runs.places.room(lane),
-      nothingWaits: (lookedAt) => this.#runs.crowds.nothingWaits(lookedAt),
+      nothingWaits: (polledAt) => this.#runs.crowds.nothingWaits(polledAt),
       begin: (record) =>
         void this.#runs.beginDue(record, { runner, inBackground: true }, () => dispatcher.isTaking),
     });
@@ -215,7 +215,7 @@ class Engine implements Inbox {
       this.#unsubscribe = (await this.#store.onDue?.(() => dispatcher.hinted())) ?? null;
       if (this.#parts.isClosing) this.#unsubscribe?.();
     } catch (error) {
-      // Without announcements, events of other processes are found at the next look.
+      // Without announcements, events of other processes are found at the next poll.
       if (!this.#parts.isClosing) runner.notify(inboxError("listen", error));
     }
     return {
@@ -267,13 +267,13 @@ class Engine implements Inbox {
         if (ending === "retry" || ending === "held") failed++;
       }
     };
-    // After most responses nothing else is due. So the other lanes look only if the first one has found something.
+    // After most responses nothing else is due. So the other lanes ask only if the first one has found something.
     const first = await take();
     if (first !== undefined) {
       const others = Array.from({ length: Math.min(concurrency, limit) - 1 }, async () => lane(await take()));
       await Promise.all([lane(first), ...others]);
     }
-    await this.#pruning.step();
+    await this.#pruning.pruneSome();
     const { left, nextDueAt } = await this.#store.takeDue(NONE, 0);
     return { ran, failed, remaining: left.usual + left.patient, nextDueAt };
   }
@@ -313,7 +313,7 @@ class Engine implements Inbox {
 
   async #prune(): Promise<void> {
     try {
-      await this.#pruning.all();
+      await this.#pruning.pruneAll();
     } catch (error) {
       this.#parts.notify(inboxError("prune", error));
     }
@@ -349,7 +349,7 @@ class Engine implements Inbox {
     // A connection that is still being opened would stay open.
     await this.#opening?.catch(() => {});
     await this.#acceptor.atRest();
-    // A look that is under way may still begin something. It is handed back before the store closes.
+    // A poll that is under way may still begin something. It is handed back before the store closes.
     await this.#dispatcher?.atRest();
     await Promise.allSettled(this.#working);
     await this.#runs.atRest();

@@ -9,7 +9,7 @@ const WRONG_BY_MS = 5_000;
 export class DueTimes {
   readonly #due: Lanes<EarliestFirst<OpenRecord>> = { usual: newLane(), patient: newLane() };
   readonly #later = new EarliestFirst<OpenRecord>((a, b) => a.lookAt < b.lookAt);
-  /** The latest known time: of the last look, or of anything added since. */
+  /** The latest known time: of the last poll, or of anything added since. */
   #knownNow = Number.NEGATIVE_INFINITY;
   /** True if a record has a due time that is too far away to be right. */
   #isInDoubt = false;

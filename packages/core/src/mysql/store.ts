@@ -172,7 +172,7 @@ class MysqlStore implements RecordStore {
     const before = this.identity;
     const found = await identityOf(upkeep, this.#prefix);
     this.identity = found ?? "";
-    // If something cannot be made again now, the next look tries it.
+    // If something cannot be made again now, the next check tries it.
     if (found === null) await this.#prepare(upkeep).catch(() => {});
     // Data without an identity was told as lost before.
     if (before !== "" && found !== before) return "replaced";

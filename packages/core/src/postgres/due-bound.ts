@@ -1,16 +1,16 @@
 import { Stopwatch } from "../time/clock.ts";
 import type { Environment } from "../time/environment.ts";
 
-/** How often a look is complete. */
+/** How often a poll is complete. */
 const COMPLETE_EVERY_MS = 600_000;
-/** How soon a complete look that has failed is repeated. Until then, what fell due long ago may stay unseen. */
+/** How soon a complete poll that has failed is repeated. Until then, what fell due long ago may stay unseen. */
 const COMPLETE_AGAIN_MS = 20_000;
 
-/** The result of a look. */
+/** The result of a poll. */
 export interface Found {
-  /** The server's clock when the look began. */
+  /** The server's clock when the poll began. */
   readonly now: number;
-  /** The earliest due time that the look has left behind; null if nothing was left. */
+  /** The earliest due time that the poll has left behind; null if nothing was left. */
   readonly oldest: number | null;
 }
 
@@ -20,20 +20,20 @@ export interface BoundWays {
   /** How much later than its due time a write may appear. */
   readonly lateMs: number;
   readonly serverNow: () => number;
-  /** Looks for the earliest due time of all, however long ago it is. May take long. */
+  /** Searches for the earliest due time of all, however long ago it is. May take long. */
   readonly lookAtAll: () => Promise<Found>;
 }
 
 /**
- * The start of looks for due records. As long as anybody holds a snapshot of the database, such as a backup does, the index of
- * due times keeps an entry for each event that has ended. A look from the beginning would walk over all of them.
+ * The start of polls for due records. As long as anybody holds a snapshot of the database, such as a backup does, the index of
+ * due times keeps an entry for each event that has ended. A poll from the beginning would walk over all of them.
  *
- * The rule: a look begins at the oldest due time that the look before has left behind, and at the latest `lateMs` before the
+ * The rule: a poll begins at the oldest due time that the poll before has left behind, and at the latest `lateMs` before the
  * server's time. No record that appears later is due before that. A write has a due time of five seconds ago at most, since the
  * statement sees to it, and is visible once its statement has ended, which has a limit. A record that was locked by somebody
- * else was left behind. If the server's clock goes back, so does the bound, with the next look.
+ * else was left behind. If the server's clock goes back, so does the bound, with the next poll.
  *
- * The first look is complete, and so is one every ten minutes. So what has broken this rule, such as a due time that somebody has
+ * The first poll is complete, and so is one every ten minutes. So what has broken this rule, such as a due time that somebody has
  * set by hand or a statement without a time limit, is found within ten minutes.
  */
 export class DueBound {
@@ -47,7 +47,7 @@ export class DueBound {
     this.#ways = ways;
   }
 
-  /** The start of the next look, on the server's clock. Only the first complete look is waited for. */
+  /** The start of the next poll, on the server's clock. Only the first complete poll is waited for. */
   async from(): Promise<number> {
     if (this.#completed === null || this.#completed.elapsedMs >= this.#completeAgainMs) {
       this.#completing ??= this.#lookAtAll().finally(() => {
@@ -58,9 +58,9 @@ export class DueBound {
     return this.#from ?? this.#latest(this.#ways.serverNow());
   }
 
-  /** A look that began at `from` has found this. */
+  /** A poll that began at `from` has found this. */
   learn(from: number, found: Found): void {
-    // A complete look has found something earlier in the meantime.
+    // A complete poll has found something earlier in the meantime.
     if (this.#from !== null && this.#from < from) return;
     this.#from = this.#least(found);
   }
@@ -74,7 +74,7 @@ export class DueBound {
       this.#from = Math.min(this.#from ?? found, found);
       this.#completeAgainMs = COMPLETE_EVERY_MS;
     } catch {
-      // The looks that follow find what has become due lately, and report it if the server does not answer.
+      // The polls that follow find what has become due lately, and report it if the server does not answer.
     }
   }
 

@@ -15,7 +15,7 @@ export interface HintWays {
 
 /**
  * Tells other processes that something is due. A hint is a statement of its own, since a notification makes its commit wait for
- * the others of the whole server. Every process hears it, and those that have a place look. Nothing waits for a hint, and
+ * the others of the whole server. Every process hears it, and those that have a place poll. Nothing waits for a hint, and
  * nothing relies on one.
  */
 export class Hints {

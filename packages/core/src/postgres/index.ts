@@ -19,7 +19,7 @@ export { type PostgresStoreOptions, postgresStore } from "./store.ts";
 export interface PostgresInboxOptions extends PostgresStoreOptions {
   /** How long a process may be silent before another one takes its event. Default 30 s; renewed every third of it. */
   readonly leaseMs?: number | undefined;
-  /** How often a process that runs events looks for events of other processes. Default 500 ms. */
+  /** How often a process that runs events polls for events of other processes. Default 500 ms. */
   readonly pollMs?: number | undefined;
   /** Seals what is stored: `aesGcm` of `@payhooks/core/seal`. Default: it is stored in the clear. */
   readonly seal?: Seal | undefined;
@@ -33,7 +33,7 @@ export interface PostgresInboxOptions extends PostgresStoreOptions {
  *
  * @param target a URL; a pool of `pg`, whose settings are used for three connections of the inbox's own; or any client with
  * `query(text, values)`, such as PGlite, which is used as it is. With such a client, events of other processes are found only
- * by looking, every `pollMs`.
+ * by polling, every `pollMs`.
  * @throws PayhooksError `ERR_OPTION_INVALID`; at `ready()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_POSTGRES_UNSUITABLE`.
  * @example createReceiver({ payments: { publicKey }, inbox: postgresInbox(pool) })
  */

@@ -40,7 +40,7 @@ import { Writes } from "./swap.ts";
 const COUNTED_DUE = 1_000;
 
 /** The records that one statement has found and taken. */
-interface Look extends Omit<DueRecords, "records"> {
+interface Polled extends Omit<DueRecords, "records"> {
   /** Of the records that were taken, in the order of {@link DueRecords.records}. */
   readonly keys: readonly string[];
 }
@@ -53,7 +53,7 @@ export interface PostgresStoreOptions {
   readonly migrate?: boolean | undefined;
   /**
    * Set it if a pooler gives each statement to another session, as PgBouncer does in transaction mode. Default false. The store
-   * then does without named statements and notifications, so events of other processes are found only by looking.
+   * then does without named statements and notifications, so events of other processes are found only by polling.
    */
   readonly pooled?: boolean | undefined;
   /** The time after which a statement is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
@@ -237,23 +237,23 @@ class PostgresStore implements RecordStore {
    */
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const lanes = LANES.filter((lane) => limit[lane] > 0);
-    const looks: Look[] = [];
+    const polled: Polled[] = [];
     if (lanes.length === 0) {
-      looks.push(await this.#look(this.#statements.lookAtDue, (from) => [COUNTED_DUE, from]));
+      polled.push(await this.#poll(this.#statements.lookAtDue, (from) => [COUNTED_DUE, from]));
     }
     for (const lane of lanes) {
-      looks.push(await this.#look(this.#statements.takeDue, (from) => [limit[lane], hideMs, from, lane]));
+      polled.push(await this.#poll(this.#statements.takeDue, (from) => [limit[lane], hideMs, from, lane]));
     }
-    const [first, second = first] = looks;
-    if (first === undefined || second === undefined) throw new Error("no look was made");
-    const keys = looks.flatMap((look) => look.keys);
+    const [first, second = first] = polled;
+    if (first === undefined || second === undefined) throw new Error("no poll was made");
+    const keys = polled.flatMap((one) => one.keys);
     const found = await this.read(keys);
     const records = keys.flatMap((key, at) => (found[at] ? [{ key, ...found[at] }] : []));
-    // The second look knows what the first one has left, and hidden.
+    // The second poll knows what the first one has left, and hidden.
     return { records, left: second.left, nextDueAt: second.nextDueAt };
   }
 
-  async #look(statement: Statement, valuesFrom: (from: number) => Values): Promise<Look> {
+  async #poll(statement: Statement, valuesFrom: (from: number) => Values): Promise<Polled> {
     const { path } = await this.#open();
     const from = await this.#dueBound.from();
     const askedAt = this.#environment.monotonic();

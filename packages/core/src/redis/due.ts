@@ -3,8 +3,8 @@ import { type Lane, type Lanes, NONE } from "../inbox/record/lane.ts";
 import { dueKeys, type Group, type Groups } from "./groups.ts";
 import { TAKE_DUE } from "./scripts.ts";
 
-/** The result of a look at one group, or at all groups. */
-interface Look {
+/** The result of a poll of one group, or of all groups. */
+interface Polled {
   readonly taken: readonly { readonly key: string; readonly since: number }[];
   readonly left: Lanes;
   /** When the first of the remaining due records of each lane fell due. */
@@ -15,7 +15,7 @@ interface Look {
 /** Makes something for each lane. */
 const ofEach = <T>(make: (lane: Lane) => T): Lanes<T> => ({ usual: make("usual"), patient: make("patient") });
 
-async function look(group: Group, limit: Lanes, hideMs: number): Promise<Look> {
+async function poll(group: Group, limit: Lanes, hideMs: number): Promise<Polled> {
   const keys = dueKeys(group.shards);
   const answers = await group.run(TAKE_DUE, keys, [limit.usual, limit.patient, hideMs]);
   const [usual, patient, oldestUsual, oldestPatient, nextDueAt, ...taken] = answers;
@@ -41,18 +41,21 @@ function least(times: readonly (number | null)[]): number | null {
 
 /** Since when the record of all groups that waits longest has been due; null when none is due. */
 export async function oldestDue(groups: Groups): Promise<number | null> {
-  const { oldest } = sumOf(await Promise.all(groups.all.map((group) => look(group, NONE, 0))));
+  const { oldest } = sumOf(await Promise.all(groups.all.map((group) => poll(group, NONE, 0))));
   return least([oldest.usual, oldest.patient]);
 }
 
-/** Looks at several groups. Groups that cannot be reached are left out, unless all of them are. */
-async function lookAt(limits: ReadonlyMap<Group, Lanes>, hideMs: number): Promise<ReadonlyMap<Group, Look>> {
-  const found = new Map<Group, Look>();
+/** Polls several groups. Groups that cannot be reached are left out, unless all of them are. */
+async function pollGroups(
+  limits: ReadonlyMap<Group, Lanes>,
+  hideMs: number,
+): Promise<ReadonlyMap<Group, Polled>> {
+  const found = new Map<Group, Polled>();
   const failures: unknown[] = [];
   await Promise.all(
     [...limits].map(async ([group, limit]) => {
       try {
-        found.set(group, await look(group, limit, hideMs));
+        found.set(group, await poll(group, limit, hideMs));
       } catch (error) {
         failures.push(error);
       }
@@ -62,12 +65,12 @@ async function lookAt(limits: ReadonlyMap<Group, Lanes>, hideMs: number): Promis
   return found;
 }
 
-function sumOf(looks: readonly Look[]): Look {
+function sumOf(polled: readonly Polled[]): Polled {
   return {
-    taken: looks.flatMap(({ taken }) => taken),
-    left: ofEach((lane) => looks.reduce((sum, { left }) => sum + left[lane], 0)),
-    oldest: ofEach((lane) => least(looks.map(({ oldest }) => oldest[lane]))),
-    nextDueAt: least(looks.map(({ nextDueAt }) => nextDueAt)),
+    taken: polled.flatMap(({ taken }) => taken),
+    left: ofEach((lane) => polled.reduce((sum, { left }) => sum + left[lane], 0)),
+    oldest: ofEach((lane) => least(polled.map(({ oldest }) => oldest[lane]))),
+    nextDueAt: least(polled.map(({ nextDueAt }) => nextDueAt)),
   };
 }
 
@@ -75,10 +78,10 @@ function sumOf(looks: readonly Look[]): Look {
  * Takes the records that have been due for the longest time. A single group is asked for all of them. Of several groups,
  * each one with due records is asked for a share, so that each node gives what it has.
  */
-async function take(groups: Groups, limit: Lanes, hideMs: number): Promise<Look> {
+async function take(groups: Groups, limit: Lanes, hideMs: number): Promise<Polled> {
   const [only, ...others] = groups.all;
-  if (only !== undefined && others.length === 0) return look(only, limit, hideMs);
-  const before = await lookAt(new Map(groups.all.map((group) => [group, NONE])), 0);
+  if (only !== undefined && others.length === 0) return poll(only, limit, hideMs);
+  const before = await pollGroups(new Map(groups.all.map((group) => [group, NONE])), 0);
   const shares = ofEach((lane) => sharesOf(before, lane, limit[lane]));
   const asked = new Map(
     [...shares.usual.keys(), ...shares.patient.keys()].map((group) => [
@@ -86,12 +89,12 @@ async function take(groups: Groups, limit: Lanes, hideMs: number): Promise<Look>
       ofEach((lane) => shares[lane].get(group) ?? 0),
     ]),
   );
-  const after = await lookAt(asked, hideMs);
+  const after = await pollGroups(asked, hideMs);
   return sumOf([...new Map([...before, ...after]).values()]);
 }
 
 /** How many records of a lane to ask each group for. */
-function sharesOf(found: ReadonlyMap<Group, Look>, lane: Lane, limit: number): ReadonlyMap<Group, number> {
+function sharesOf(found: ReadonlyMap<Group, Polled>, lane: Lane, limit: number): ReadonlyMap<Group, number> {
   const due = [...found]
     .filter(([, { left }]) => left[lane] > 0)
     .sort(([, a], [, b]) => (a.oldest[lane] ?? 0) - (b.oldest[lane] ?? 0))

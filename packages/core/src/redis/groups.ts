@@ -81,7 +81,7 @@ export class Groups {
   }
 }
 
-/** The keys that a look needs: those of the usual lane, then those of the patient one. */
+/** The keys that a poll needs: those of the usual lane, then those of the patient one. */
 export function dueKeys(shards: readonly Shard[]): readonly string[] {
   return LANES.flatMap((lane) => shards.map(({ due }) => due[lane]));
 }

@@ -17,7 +17,7 @@ export { type RedisStoreOptions, type RedisTarget, redisStore } from "./store.ts
 export interface RedisInboxOptions extends RedisStoreOptions {
   /** How long a process may be silent before another one takes its event. Default 30 s; renewed every third of it. */
   readonly leaseMs?: number | undefined;
-  /** How often a process that runs events looks for events of other processes. Default 500 ms. */
+  /** How often a process that runs events polls for events of other processes. Default 500 ms. */
   readonly pollMs?: number | undefined;
   /** Seals what is stored: `aesGcm` of `@payhooks/core/seal`. Default: it is stored in the clear. */
   readonly seal?: Seal | undefined;
@@ -29,7 +29,7 @@ export interface RedisInboxOptions extends RedisStoreOptions {
  * a client of another kind.
  *
  * @param target a URL; an ioredis connection or cluster, of which copies with the right settings are made; or any client that
- * runs scripts, which is used as it is. With such a client, events of other processes are found only by looking, every
+ * runs scripts, which is used as it is. With such a client, events of other processes are found only by polling, every
  * `pollMs`.
  * @throws PayhooksError `ERR_OPTION_INVALID`; at `ready()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_REDIS_UNSUITABLE`.
  * @example createReceiver({ payments: { publicKey }, inbox: redisInbox(process.env.REDIS_URL) })

@@ -3,8 +3,8 @@ import type { ListCursor, Listed, ListedEvent, ListOrder, Versioned } from "../i
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { recordKeyOf } from "../inbox/record/event.ts";
 import { type EventLabels, indexOf } from "../inbox/record/index-of.ts";
+import { notSearchable } from "../inbox/search/event-reader.ts";
 import { matches } from "../inbox/search/listing.ts";
-import { notSearchable } from "../inbox/search/look.ts";
 import { HELD_REASONS, type HeldReason } from "../protocol/held-reasons.ts";
 import type { Groups } from "./groups.ts";
 import { MEMBERS } from "./scripts.ts";

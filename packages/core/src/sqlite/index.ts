@@ -18,7 +18,7 @@ export { type SqliteStoreOptions, sqliteStore } from "./store.ts";
 export interface SqliteInboxOptions extends SqliteStoreOptions {
   /** How long a worker may be silent before another one takes its event. Default 30 s; renewed every third of it. */
   readonly leaseMs?: number | undefined;
-  /** How often to look for events that another process has accepted. Default 500 ms. */
+  /** How often to poll for events that another process has accepted. Default 500 ms. */
   readonly pollMs?: number | undefined;
   /** Seals what is stored: `aesGcm` of `@payhooks/core/seal`. Default: it is stored in the clear. */
   readonly seal?: Seal | undefined;

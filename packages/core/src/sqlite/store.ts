@@ -258,7 +258,7 @@ class SqliteStore implements RecordStore {
 
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const { tables } = this.#opened;
-    // Looks without the lock at first, since most looks find nothing.
+    // Polls without the lock at first, since most polls find nothing.
     const taken = isAnyDue(tables, limit, this.now()) ? await this.#take(limit, hideMs) : [];
     return dueRecordsOf(tables, taken, this.now());
   }

@@ -112,10 +112,10 @@ describe("a crowd", () => {
 describe("what waits", () => {
   it("is forgotten once a look finds nothing due, but for what has come since that look was begun", async () => {
     const { clock, crowds, accept } = start();
-    const lookedAt = clock.monotonic();
+    const polledAt = clock.monotonic();
     await clock.advance(10);
     accept(loud, 100);
-    crowds.nothingWaits(lookedAt);
+    crowds.nothingWaits(polledAt);
     expect(crowds.laneOf(loud)).toBe("patient");
     await clock.advance(10);
     crowds.nothingWaits(clock.monotonic());

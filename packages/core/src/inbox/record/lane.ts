@@ -1,5 +1,5 @@
 /**
- * The queue in which an event waits for a place. Looks take from both lanes in turn, so that a crowd of events, which waits in
+ * The queue in which an event waits for a place. Polls take from both lanes in turn, so that a crowd of events, which waits in
  * the patient lane, does not keep the others waiting.
  */
 export type Lane = "usual" | "patient";

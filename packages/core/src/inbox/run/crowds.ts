@@ -80,9 +80,9 @@ export class Crowds {
     if (lane === "patient") this.#patient.remove(kind);
   }
 
-  /** A look that was begun at this time (monotonic clock) has found nothing due, so what had come before it waits no longer. */
-  nothingWaits(lookedAt: number): void {
-    if (this.#lastCameAt < lookedAt) this.#forget();
+  /** A poll that was begun at this time (monotonic clock) has found nothing due, so what had come before it waits no longer. */
+  nothingWaits(polledAt: number): void {
+    if (this.#lastCameAt < polledAt) this.#forget();
   }
 
   #forget(): void {

@@ -15,32 +15,32 @@ export interface DispatcherParts {
   readonly acts: Acts;
   /** For how long a record that was taken is hidden from others. */
   readonly hideMs: number;
-  /** The dispatcher looks at least this often; `Infinity` if no other process can add events. */
+  /** The dispatcher polls at least this often; `Infinity` if no other process can add events. */
   readonly pollMs: number;
   readonly runner: Runner;
   /** How many events of a lane may be begun now. For usual ones, these are all that may be begun. */
   room(lane: Lane): number;
-  /** A look that was begun at this time (monotonic clock) has found nothing due. */
-  nothingWaits(lookedAt: number): void;
+  /** A poll that was begun at this time (monotonic clock) has found nothing due. */
+  nothingWaits(polledAt: number): void;
   /** Begins the next event of a record that the store handed out. */
   begin(record: DueRecord): void;
 }
 
-/** How long to wait after a failed look, or `pollMs` if that is shorter. The next look never comes earlier. */
+/** How long to wait after a failed poll, or `pollMs` if that is shorter. The next poll never comes earlier. */
 const AGAIN_MS = 500;
 /**
- * After a look that found nothing, no other one follows for so long, or for `pollMs` if that is shorter. What has become due often
+ * After a poll that found nothing, no other one follows for so long, or for `pollMs` if that is shorter. What has become due often
  * wakes many processes, and one of them finds it. If another session of the database has locked what is due, it is soon free.
  */
 const EMPTY_MS = 50;
 /**
  * For how long a process waits at least, and for how long again at most, once a record has fallen due that another process may have
- * put off. That process looks first, if it lives. So with a `pollMs` of up to this, others find such a record by polling.
+ * put off. That process polls first, if it lives. So with a `pollMs` of up to this, others find such a record by polling.
  */
 const OTHERS_MS = 500;
 /**
- * For how long a process does not look once a record comes out of hiding that it was given and cannot read, or whose flow it
- * does not have. During a deploy, a process of the newer version is to be the first that looks then.
+ * For how long a process does not poll once a record comes out of hiding that it was given and cannot read, or whose flow it
+ * does not have. During a deploy, a process of the newer version is to be the first that polls then.
  */
 const YIELD_MS = 1_000;
 /** How many due times of its own a process remembers. It finds what falls due at other times as other processes do. */
@@ -59,28 +59,28 @@ interface Own extends Placed {
 }
 
 /**
- * Looks for events that are due, and begins them. It looks every `pollMs`, when another process announces something, and when
- * a place becomes free after a look that found more events than places.
+ * Polls: asks the store for events that are due, and begins them. It polls every `pollMs`, when another process announces something, and when
+ * a place becomes free after a poll that found more events than places.
  *
- * When an event falls due that this process has put off, it looks at that moment. The others, which have seen the event's due
- * time in a look, wait until a little later. Otherwise each retry would wake every process.
+ * When an event falls due that this process has put off, it polls at that moment. The others, which have seen the event's due
+ * time in a poll, wait until a little later. Otherwise each retry would wake every process.
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   #stopped = false;
   #paused = false;
-  #looking: Promise<void> | null = null;
-  /** Something was announced while a look was under way, so another look follows. */
-  #lookAgain = false;
+  #polling: Promise<void> | null = null;
+  /** Something was announced while a poll was under way, so another poll follows. */
+  #pollAgain = false;
   #isBacklog: Lanes<boolean> = { usual: false, patient: false };
   /** With both lanes waiting for an odd number of places, the patient one gets the odd place every other time. */
   #isPatientsTurn = false;
-  /** The last look was given nothing, although something is due. */
+  /** The last poll was given nothing, although something is due. */
   #wasInVain = false;
   /** When the events fall due that this process has put off. */
   readonly #own = new EarliestFirst<Own>((a, b) => a.at < b.at);
   #cancelTimer: (() => void) | null = null;
-  /** The next look after one that failed or found nothing comes no earlier than this (monotonic clock). */
+  /** The next poll after one that failed or found nothing comes no earlier than this (monotonic clock). */
   #notBefore = Number.NEGATIVE_INFINITY;
   /** When a record comes out of hiding that only other processes can run (monotonic clock). */
   #yieldsAt = Number.NEGATIVE_INFINITY;
@@ -91,7 +91,7 @@ export class Dispatcher {
     this.#parts = parts;
   }
 
-  /** True if the last look found more events of this lane than places. Those that wait go before new ones. */
+  /** True if the last poll found more events of this lane than places. Those that wait go before new ones. */
   isBacklog(lane: Lane): boolean {
     return this.#isBacklog[lane];
   }
@@ -105,7 +105,7 @@ export class Dispatcher {
     return !this.#stopped && !this.#paused;
   }
 
-  /** Looks in `inMs` milliseconds, or earlier. */
+  /** Polls in `inMs` milliseconds, or earlier. */
   wake(inMs: number): void {
     if (!this.isTaking) return;
     const { environment } = this.#parts;
@@ -114,7 +114,7 @@ export class Dispatcher {
     const yieldsUntil = this.#yieldsAt + YIELD_MS;
     if (at >= this.#yieldsAt && at < yieldsUntil) at = yieldsUntil;
     if (at - now < NOW_MS) {
-      this.#look();
+      this.#poll();
       return;
     }
     if (at >= this.#timerAt) return;
@@ -171,20 +171,20 @@ export class Dispatcher {
     this.#timerAt = Number.POSITIVE_INFINITY;
   }
 
-  /** Looks in a later turn, so that the caller does not wait for it. */
-  #look(): void {
-    if (this.#looking !== null) {
-      this.#lookAgain = true;
+  /** Polls in a later turn, so that the caller does not wait for it. */
+  #poll(): void {
+    if (this.#polling !== null) {
+      this.#pollAgain = true;
       return;
     }
-    this.#looking = new Promise((resolve) => {
-      this.#parts.environment.soon(() => void this.#lookOnce().then(resolve));
+    this.#polling = new Promise((resolve) => {
+      this.#parts.environment.soon(() => void this.#pollOnce().then(resolve));
     });
   }
 
-  /** Resolves once no look is under way. */
+  /** Resolves once no poll is under way. */
   async atRest(): Promise<void> {
-    await this.#looking;
+    await this.#polling;
   }
 
   /**
@@ -201,17 +201,17 @@ export class Dispatcher {
     return { usual: free - patient, patient };
   }
 
-  async #lookOnce(): Promise<void> {
+  async #pollOnce(): Promise<void> {
     const { store, hideMs, pollMs, runner, begin, room, nothingWaits } = this.#parts;
     let nextMs = pollMs;
-    this.#lookAgain = false;
+    this.#pollAgain = false;
     this.#forgetTimer();
     try {
       if (!this.isTaking) return;
       const askedAt = this.#forgetPast();
       const limit = this.#limit();
       if (limit.usual + limit.patient === 0) {
-        // There may be events. The next place that becomes free looks again.
+        // There may be events. The next place that becomes free polls again.
         this.#isBacklog = { usual: true, patient: true };
         return;
       }
@@ -219,14 +219,14 @@ export class Dispatcher {
       this.#isBacklog = { usual: left.usual > 0, patient: left.patient > 0 };
       if (records.length + left.usual + left.patient === 0) nothingWaits(askedAt);
       const waiting = LANES.filter((lane) => left[lane] > 0 && room(lane) > 0);
-      // More is due in a lane of which this look asked for nothing. If the look before was given nothing either, what is due is locked.
+      // More is due in a lane of which this poll asked for nothing. If the poll before was given nothing either, what is due is locked.
       const wasLeftOut = !this.#wasInVain && waiting.some((lane) => limit[lane] === 0);
       this.#wasInVain = records.length === 0 && left.usual + left.patient > 0;
       if (records.length === 0 && !wasLeftOut && !this.#isAlone) this.#pauseFor(Math.min(pollMs, EMPTY_MS));
       if (records.some(({ record }) => isForOthers(record, runner))) this.#yieldsAt = askedAt + hideMs;
       for (const record of records) begin(record);
       if (waiting.some((lane) => room(lane) > 0)) {
-        if (records.length > 0 || wasLeftOut) this.#lookAgain = true;
+        if (records.length > 0 || wasLeftOut) this.#pollAgain = true;
         else nextMs = Math.min(pollMs, EMPTY_MS);
       }
       if (nextDueAt !== null) nextMs = Math.min(nextMs, this.#inOthersTime(nextDueAt - store.now("")));
@@ -236,13 +236,13 @@ export class Dispatcher {
       nextMs = Math.min(pollMs, AGAIN_MS);
       this.#pauseFor(nextMs);
     } finally {
-      this.#looking = null;
+      this.#polling = null;
       const own = this.#own.peek()?.at ?? Number.POSITIVE_INFINITY;
-      this.wake(this.#lookAgain ? 0 : Math.min(nextMs, own - this.#parts.environment.monotonic()));
+      this.wake(this.#pollAgain ? 0 : Math.min(nextMs, own - this.#parts.environment.monotonic()));
     }
   }
 
-  /** The look that begins now is for every own due time until now, which is returned. */
+  /** The poll that begins now is for every own due time until now, which is returned. */
   #forgetPast(): number {
     const now = this.#parts.environment.monotonic();
     for (let own = this.#own.peek(); own !== undefined && own.at - now < NOW_MS; own = this.#own.peek()) {
@@ -251,7 +251,7 @@ export class Dispatcher {
     return now;
   }
 
-  /** If no other process can add events, nobody else looks either. */
+  /** If no other process can add events, nobody else polls either. */
   get #isAlone(): boolean {
     return this.#parts.pollMs === Number.POSITIVE_INFINITY;
   }
@@ -260,7 +260,7 @@ export class Dispatcher {
     this.#notBefore = this.#parts.environment.monotonic() + ms;
   }
 
-  /** In how many milliseconds to look for a record that falls due in `dueInMs` and that another process may have put off. */
+  /** In how many milliseconds to poll for a record that falls due in `dueInMs` and that another process may have put off. */
   #inOthersTime(dueInMs: number): number {
     if (this.#isAlone) return Math.max(1, dueInMs);
     return Math.max(1, dueInMs) + OTHERS_MS * (0.5 + spreadOf(this.#parts.environment.token()));

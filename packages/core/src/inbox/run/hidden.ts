@@ -5,7 +5,7 @@ import { dueOf } from "../record/schedule.ts";
 import type { InboxParts } from "../write/parts.ts";
 import type { Change } from "../write/records.ts";
 
-/** Records that a look was given while this process still ran them. The look has hidden them from other processes for a while. */
+/** Records that a poll was given while this process still ran them. The poll has hidden them from other processes for a while. */
 export class Hidden {
   readonly #parts: InboxParts;
   readonly #keys = new Set<string>();
@@ -22,12 +22,12 @@ export class Hidden {
     this.#keys.delete(key);
   }
 
-  /** Shows a record again if it is hidden. A look may take it after the end of its run was written, and before this process knows. */
+  /** Shows a record again if it is hidden. A poll may take it after the end of its run was written, and before this process knows. */
   async showIfHidden(key: string, runner: Runner): Promise<void> {
     while (this.#keys.delete(key)) await this.show(key, runner);
   }
 
-  /** Writes a record again that a look has hidden, so that whoever looks next is given it. */
+  /** Writes a record again that a poll has hidden, so that the next process that polls is given it. */
   async show(key: string, runner: Runner, guess?: Versioned): Promise<void> {
     if (this.#parts.isAbandoned) return;
     const { records, hideMs } = this.#parts;

@@ -160,7 +160,7 @@ export class Run implements Lease {
     return begun;
   }
 
-  /** Begins it by a write of its own. If nothing was due after all, a record that a look has hidden is written again, which shows it. */
+  /** Begins it by a write of its own. If nothing was due after all, a record that a poll has hidden is written again, which shows it. */
   async writeBegin(slot: string | "next", guess?: Versioned): Promise<Begun> {
     const { answer } = await this.#parts.records.change<Begun>({
       key: this.key,

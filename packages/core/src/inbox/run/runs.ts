@@ -30,7 +30,7 @@ export interface RunsDispatcher {
   due(inMs: number): void;
   /** A place has become free for events of this lane. */
   freed(lane: Lane): void;
-  /** A look has found a canary. */
+  /** A poll has found a canary. */
   canary(due: DueRecord): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export interface RunsDispatcher {
 const PATIENCE_MS = 250;
 const BROKEN = { unreadable: "the end of its last run could not be computed" };
 
-/** An event that a look has found, and that is begun once a place is nearly free. Others do not see it until then. */
+/** An event that a poll has found, and that is begun once a place is nearly free. Others do not see it until then. */
 interface Taken {
   readonly lane: Lane;
   readonly due: DueRecord;
@@ -57,7 +57,7 @@ export class Runs {
   /** The runs by the key of their record. */
   readonly #active = new InFlight<string, Run>();
   readonly #hidden: Hidden;
-  /** Events that looks have found, and that are not begun yet. */
+  /** Events that polls have found, and that are not begun yet. */
   readonly #taken = new LaneQueues<Taken>();
   /** Begun runs that wait for a place. */
   readonly #waiting = new LaneQueues<Run>();
@@ -152,7 +152,7 @@ export class Runs {
       // If it can be read again one day, somebody has repaired it.
       if (isUnreadable(record)) this.#broken.delete(key);
       const why = isUnreadable(record) ? record : BROKEN;
-      // The record stays hidden for a while, so the next look does not find it again.
+      // The record stays hidden for a while, so the next poll does not find it again.
       runner.notify(inboxError("take", unreadable(why)));
       return null;
     }
@@ -160,7 +160,7 @@ export class Runs {
     if (runner.hasFlow?.(record.flow) === false) return null;
     const lane = dueOf(record)?.lane ?? "usual";
     const wish: RunWish = { runner, inBackground, lane, context: emptyContext };
-    // A look that was under way at the stop has found it.
+    // A poll that was under way at the stop has found it.
     if (this.#parts.isClosing || (inBackground && !this.#dispatcher.isTaking())) {
       await this.#putBack(due, wish);
       return null;
@@ -204,7 +204,7 @@ export class Runs {
     return null;
   }
 
-  /** True if a record that a look was given runs here. It is shown to others again when its run has ended. */
+  /** True if a record that a poll was given runs here. It is shown to others again when its run has ended. */
   #isRunning(key: string): boolean {
     const isRunning = this.has(key);
     if (isRunning) this.#hidden.add(key);
@@ -274,7 +274,7 @@ export class Runs {
     this.crowds.begun(run.data, run.lane);
     for (const facts of run.data.overtaken) run.runner.notify({ type: "stale", ...facts });
     if (!run.inBackground) this.#startNow(run);
-    // A look that was under way at the stop may still begin something.
+    // A poll that was under way at the stop may still begin something.
     else if (!this.#dispatcher.isTaking() && !this.#parts.isClosing) void this.#handBack(run);
     else {
       this.#waiting.push(run);

@@ -1,4 +1,4 @@
-/** Events that a look has found, and has to leave out. Nothing is left out silently: it would look as if nothing were there. */
+/** Events that a search has found, and has to leave out. Nothing is left out silently: it would look as if nothing were there. */
 import { isNotSearchable } from "../../protocol/errors.ts";
 import type { EventFilter } from "../contract/event-query.ts";
 import type { ListOrder, RecordStore, Versioned } from "../contract/store.ts";
@@ -6,7 +6,7 @@ import type { UnreadEvents } from "../contract/unread-events.ts";
 import { isUnreadable, type Unreadable } from "../record/codec.ts";
 import { unreadable } from "../write/records.ts";
 
-/** Counts what a look has to leave out. */
+/** Counts what a search has to leave out. */
 export class Unread {
   #count = 0;
   #why: Unreadable | null = null;

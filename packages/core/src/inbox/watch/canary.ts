@@ -15,7 +15,7 @@ const AGAIN_MS = 1_000;
 const LIMIT_MS = 2_000;
 /** A write that fails is repeated for as long, since a connection that was lost is often there again at once. */
 const REPEATED_FOR_MS = 300;
-/** A canary that is due is taken within this time, unless something is wrong. Processes look every half second. */
+/** A canary that is due is taken within this time, unless something is wrong. Processes poll every half second. */
 const TAKEN_WITHIN_MS = 5_000;
 
 const ACCEPTING: readonly Act[] = ["accept"];
@@ -28,8 +28,8 @@ export interface Takers {
   isRunning(): boolean;
   /** True if it would take an event now: it is not paused, and has a free place. */
   isTaking(): boolean;
-  /** Looks for what is due. */
-  look(): void;
+  /** Polls for what is due. */
+  poll(): void;
 }
 
 /** A canary that is due and was not ended yet. */
@@ -102,7 +102,7 @@ export class Canary {
     await this.#accepted;
   }
 
-  /** Ends the canary that a look has found. It may be one of another process, even of one that has died. */
+  /** Ends the canary that a poll has found. It may be one of another process, even of one that has died. */
   async taken(due: DueRecord): Promise<void> {
     const { acts } = this.#parts;
     acts.canaryPassed("take");
@@ -212,7 +212,7 @@ export class Canary {
     const flight = this.#flights.get(key);
     const wasTaking = flight !== undefined && this.#takers.isTaking();
     if (wasTaking) {
-      this.#takers.look();
+      this.#takers.poll();
       await inTime(environment, TAKEN_WITHIN_MS, () => this.#taken(key, flight), notTaken).catch(() => {});
     }
     this.#flights.delete(key);
@@ -221,7 +221,7 @@ export class Canary {
       const wasThere = await this.#end(key);
       if (!wasTaking || this.#parts.isClosing) return;
       if (!wasThere) acts.canaryPassed("take");
-      // A look that fails tells its own reason. Without a free place, nothing is taken, and nothing is wrong.
+      // A poll that fails tells its own reason. Without a free place, nothing is taken, and nothing is wrong.
       else if (this.#takers.isTaking() && acts.failing === null) acts.canaryFailed("take", notTaken());
     } catch {
       // It expires, or somebody takes it. The next canary shows what the store does.
@@ -238,7 +238,7 @@ export class Canary {
         const [found = null] = await store.read([key]);
         if (found === null) return;
       } catch {
-        // The next look says why.
+        // The next poll says why.
       }
     }
   }

@@ -66,7 +66,7 @@ export class HealthCheck {
   async #find(): Promise<HealthNow> {
     if (this.#parts.isClosing) return notOk("the inbox is closing or closed");
     await this.#ready();
-    const [counts] = await Promise.all([this.#counts(), this.#canary.known(), this.#look()]);
+    const [counts] = await Promise.all([this.#counts(), this.#canary.known(), this.#checkForLoss()]);
     const { failing } = this.#parts.acts;
     if (failing === null) return { ok: true, detail: null, failing: null, ...counts };
     return { ok: false, detail: describeAct(failing.act, failing.cause), failing: failing.act, ...counts };
@@ -81,9 +81,9 @@ export class HealthCheck {
     return this.#parts.store.immediate !== true && since.elapsedMs < GOOD_FOR_MS;
   }
 
-  /** A look that takes long is not waited for: what it finds is told by the next answer. */
-  #look(): Promise<void> {
-    return this.#within(COUNT_LIMIT_MS, this.#losses.look(), () => {});
+  /** A check that takes long is not waited for: the next answer says what it found. */
+  #checkForLoss(): Promise<void> {
+    return this.#within(COUNT_LIMIT_MS, this.#losses.check(), () => {});
   }
 
   /** All callers at one time share one count. If it fails or takes long, the last one is told, as long as it is not too old. */

@@ -4,8 +4,8 @@ import type { ListedEvent } from "../contract/store.ts";
 import type { InboxParts } from "../write/parts.ts";
 import { type KnownRecords, REMEMBERED } from "./known-records.ts";
 
-/** How often to look. A look takes some time too; together, a loss is noticed within 5 s. */
-const LOOK_EVERY_MS = 2_000;
+/** How often to check. A check takes some time too; together, a loss is noticed within 5 s. */
+const CHECK_EVERY_MS = 2_000;
 /** How often to list what has waited longest. */
 const LIST_EVERY_MS = 600_000;
 
@@ -15,7 +15,7 @@ export class LossWatch {
   readonly #suspect: () => void;
   readonly #known: KnownRecords;
   #lostAt: number | null = null;
-  #looking: Promise<void> | null = null;
+  #checking: Promise<void> | null = null;
   #listed: Stopwatch | null = null;
 
   /** @param suspect called if the store cannot be asked. */
@@ -30,23 +30,23 @@ export class LossWatch {
     return this.#lostAt;
   }
 
-  /** Looks every two seconds until the inbox closes. */
+  /** Checks every two seconds until the inbox closes. */
   start(): void {
     if (this.#parts.store.findLoss === undefined) return;
-    this.#parts.environment.after(LOOK_EVERY_MS, () => {
-      if (!this.#parts.isClosing) void this.look().finally(() => this.start());
+    this.#parts.environment.after(CHECK_EVERY_MS, () => {
+      if (!this.#parts.isClosing) void this.check().finally(() => this.start());
     });
   }
 
-  /** Looks now. Never rejects: a store that cannot be reached says nothing about its data. */
-  look(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = null;
+  /** Checks now. Never rejects: a store that cannot be reached says nothing about its data. */
+  check(): Promise<void> {
+    this.#checking ??= this.#checkOnce().finally(() => {
+      this.#checking = null;
     });
-    return this.#looking;
+    return this.#checking;
   }
 
-  async #look(): Promise<void> {
+  async #checkOnce(): Promise<void> {
     const { store, environment, notify } = this.#parts;
     try {
       const loss = (await store.findLoss?.(this.#known.at(store.now("")))) ?? null;

@@ -96,7 +96,7 @@ export class Acts {
     evidence.stall.passed();
   }
 
-  /** A canary, or a look for what is due, has failed. */
+  /** A canary, or a poll for what is due, has failed. */
   canaryFailed(act: Act, cause: unknown): void {
     if (this.#isClosed || isClosing(cause)) return;
     this.#of[act].hasCanaryFailed = true;

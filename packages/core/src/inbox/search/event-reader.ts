@@ -25,7 +25,7 @@ import { Unread, unsearched } from "./unread.ts";
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
 /** How many pages of the store one call reads at most. A filter that few events match would make the call long otherwise. */
-const MAX_LOOKS = 20;
+const MAX_PAGES = 20;
 /** How many events of the store are read at one time to choose among them. */
 const CHOSEN_FROM = 200;
 
@@ -37,8 +37,8 @@ interface Part {
   readonly choice: Choice | null;
 }
 
-/** Looks at the events of a store. */
-export class Look {
+/** Reads and searches the events of a store. */
+export class EventReader {
   readonly #parts: InboxParts;
   readonly #ready: () => Promise<void>;
 
@@ -122,7 +122,7 @@ export class Look {
     let { cursor } = part;
     const events: StoredEvent[] = [];
     const unread = new Unread();
-    for (let looks = 0; looks < MAX_LOOKS && events.length < limit; looks++) {
+    for (let pages = 0; pages < MAX_PAGES && events.length < limit; pages++) {
       const most = choice === null ? limit - events.length : CHOSEN_FROM;
       const page = await this.#parts.store.list(filter, cursor, most, first);
       const rest = page.events.slice();
