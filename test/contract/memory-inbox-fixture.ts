@@ -17,7 +17,7 @@ export function memoryInboxFixture(): InboxFixture {
 
 function fixtureOn(clock: InboxFixture["clock"], advance: InboxFixture["advance"]): InboxFixture {
   // Closed with its last process only.
-  const store = withOverrides<RecordStore>(memoryStore({ environment: clock, ...BOUNDS }), {
+  const store = withOverrides<RecordStore>(memoryStore({ clock, ...BOUNDS }), {
     close: async () => {},
   });
   return {

@@ -30,7 +30,7 @@ export async function playModel(
   const pick = <T>(...choices: readonly [T, ...T[]]): T =>
     choices[Math.floor(random() * choices.length)] ?? choices[0];
   const { leaseMs, clock } = fixture;
-  const newClient = () => createInbox(fixture.open().store, { leaseMs, environment: clock });
+  const newClient = () => createInbox(fixture.open().store, { leaseMs, clock });
   const clients = [newClient(), ...Array.from({ length: CLIENTS - 1 }, newClient)] as const;
   const runner = sampleRunner();
   let commands = 0;

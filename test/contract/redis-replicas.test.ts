@@ -34,9 +34,9 @@ async function followed(primary: RedisServer, replica: RedisServer): Promise<voi
 async function openStore(
   scope: Scope,
   url: string,
-  environment: Environment = environmentOf(),
+  clock: Environment = environmentOf(),
 ): Promise<RecordStore> {
-  const options = { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS, environment };
+  const options = { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS, clock };
   const fixture = redisStoreFixture(() => url, options);
   const store = scope.add(fixture.connect(), (it) => it.close());
   await store.open();
@@ -48,7 +48,7 @@ function clockAhead() {
   let aheadMs = 0;
   const real = environmentOf();
   return {
-    environment: { ...real, monotonic: () => real.monotonic() + aheadMs },
+    clock: { ...real, monotonic: () => real.monotonic() + aheadMs },
     advance: (ms: number) => {
       aheadMs += ms;
     },
@@ -118,8 +118,8 @@ it(
       const proxy = await NetworkProxy.start(scope, primary.port);
       const next = await startReplica(scope, primary);
       await startReplica(scope, primary);
-      const { environment, advance } = clockAhead();
-      const store = await openStore(scope, proxy.url, environment);
+      const { clock, advance } = clockAhead();
+      const store = await openStore(scope, proxy.url, clock);
       const [first, other] = [await fresh(store, one), await fresh(store, two)];
       expect(await isSettled(store, first, other)).toBe(true);
       advance(MINUTE_MS);

@@ -317,7 +317,7 @@ function startProcess(
   });
   const { leaseMs, mistake } = fixture;
   const seen = mistake?.store?.(tapped) ?? tapped;
-  const inbox = createInbox(seen, { leaseMs, pollMs: leaseMs / 6, environment: clock });
+  const inbox = createInbox(seen, { leaseMs, pollMs: leaseMs / 6, clock });
   return {
     inbox: mistake?.inbox?.(inbox, store) ?? inbox,
     clock,

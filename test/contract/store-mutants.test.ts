@@ -564,7 +564,7 @@ function isEmpty({ record }: Versioned): boolean {
 
 function mutantFixture(change: Mutant["change"]): StoreFixture {
   let now = Date.now();
-  const store = memoryStore({ environment: { ...environmentOf(), now: () => now } });
+  const store = memoryStore({ clock: { ...environmentOf(), now: () => now } });
   return {
     connect: () => Object.create(store, Object.getOwnPropertyDescriptors(change(store))) as RecordStore,
     async advance(ms) {

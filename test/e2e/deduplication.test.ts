@@ -55,7 +55,7 @@ async function start(inbox?: (clock: FakeClock) => Inbox): Promise<Ran> {
 
 /** An inbox whose first write is made, but whose answer is lost: nobody knows by then whether the event is stored. */
 function losingAnAnswer(clock: FakeClock): Inbox {
-  const store = memoryStore({ environment: clock, maxRecords: 1_000, maxUnfinished: 1_000 });
+  const store = memoryStore({ clock, maxRecords: 1_000, maxUnfinished: 1_000 });
   let isLost = false;
   const losing: RecordStore = {
     ...store,
@@ -67,7 +67,7 @@ function losingAnAnswer(clock: FakeClock): Inbox {
       throw new Error("the answer is lost");
     },
   };
-  return createInbox(losing, { environment: clock });
+  return createInbox(losing, { clock });
 }
 
 /** Moves the clock on until the promise has settled. */

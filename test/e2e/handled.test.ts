@@ -18,8 +18,8 @@ const HELD = "503 ERR_HELD 5";
 
 /** A memory inbox, said to be as durable as the test wants. */
 function inbox(clock: FakeClock, durability: "process" | "host") {
-  const store = memoryStore({ environment: clock, maxRecords: 1_000, maxUnfinished: 1_000 });
-  return createInbox({ ...store, durability }, { environment: clock });
+  const store = memoryStore({ clock, maxRecords: 1_000, maxUnfinished: 1_000 });
+  return createInbox({ ...store, durability }, { clock });
 }
 
 /** A merchant who answers once the handlers are done. */

@@ -45,7 +45,7 @@ describe("a clock that was an hour ahead and is corrected", { timeout: 60_000 },
       const environment = environmentOf(clock);
       const inbox = () => {
         const store = sqliteStore(openHandle({ file, driver }), { clock: environment });
-        return createInbox(store, { leaseMs: LEASE_MS, pollMs: 50, environment });
+        return createInbox(store, { leaseMs: LEASE_MS, pollMs: 50, clock: environment });
       };
       const ran: string[] = [];
       let release = (): void => {};

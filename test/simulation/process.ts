@@ -68,7 +68,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
       inbox: core.createInbox(linkTo(world, links, this), {
         leaseMs,
         pollMs,
-        environment,
+        clock: environment,
         seal: world.plan.isSealed ? core.aesGcm(sealKeysOf(number)) : undefined,
       }),
       ...OPTIONS[operation],

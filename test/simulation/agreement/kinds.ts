@@ -28,8 +28,8 @@ export function simulated(dueWithinMs: number): Kind {
     distrustsClock: true,
     dueWithinMs,
     make() {
-      const { environment, setTime } = handMovedClock();
-      const store = new SimulatedStore({ now: environment.now, dueWithinMs });
+      const { clock, setTime } = handMovedClock();
+      const store = new SimulatedStore({ now: clock.now, dueWithinMs });
       return { connect: () => store, setTime, close() {} };
     },
   };
@@ -43,10 +43,10 @@ export function tableKind(database: PGlite): Kind {
     listsFinished: false,
     distrustsClock: false,
     make() {
-      const { environment, setTime } = handMovedClock();
+      const { clock, setTime } = handMovedClock();
       const schema = `agreement_${++schemas}`;
       return {
-        connect: () => tableStore(database, { schema, now: environment.now }),
+        connect: () => tableStore(database, { schema, now: clock.now }),
         setTime,
         async close() {
           await database.exec(`DROP SCHEMA ${schema} CASCADE`);
@@ -61,8 +61,8 @@ export const memoryKind: Kind = {
   listsFinished: true,
   distrustsClock: true,
   make() {
-    const { environment, setTime } = handMovedClock();
-    const store = memoryStore({ environment, maxRecords: MAX_RECORDS });
+    const { clock, setTime } = handMovedClock();
+    const store = memoryStore({ clock, maxRecords: MAX_RECORDS });
     return { connect: () => store, setTime, close() {} };
   },
 };
@@ -74,11 +74,11 @@ export function sqliteKind(around: (handle: SqliteHandle) => SqliteHandle = (han
     listsFinished: true,
     distrustsClock: true,
     make() {
-      const { environment, setTime } = handMovedClock();
+      const { clock, setTime } = handMovedClock();
       const folder = mkdtempSync(join(MEMORY_DISK, "payhooks-agreement-"));
       const open = (): SqliteHandle => new Database(join(folder, "inbox.db")) as SqliteHandle;
       return {
-        connect: () => sqliteStore(around(open()), { clock: environment }),
+        connect: () => sqliteStore(around(open()), { clock }),
         setTime,
         close: () => rmSync(folder, { recursive: true }),
       };

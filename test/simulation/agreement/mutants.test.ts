@@ -28,8 +28,8 @@ function mutatedMemory(change: MemoryMutant["change"]): Kind {
   return {
     ...memoryKind,
     make() {
-      const { environment, setTime } = handMovedClock();
-      const store = memoryStore({ environment, maxRecords: 1_000 });
+      const { clock, setTime } = handMovedClock();
+      const store = memoryStore({ clock, maxRecords: 1_000 });
       const mutant = Object.create(store, Object.getOwnPropertyDescriptors(change(store))) as RecordStore;
       return { connect: () => mutant, setTime, close() {} };
     },

@@ -21,12 +21,12 @@ export function mysqlKind(
 ): Kind {
   const make = (): Place => {
     const prefix = `agreement_${process.pid}_${++places}`;
-    const { environment, setTime } = handMovedClock();
+    const { clock, setTime } = handMovedClock();
     const changed = (sql: string): string => {
-      const timed = sql.replaceAll(NOW, String(environment.now()));
+      const timed = sql.replaceAll(NOW, String(clock.now()));
       if (mutant === undefined || !sql.includes(mutant.from)) return timed;
       meet();
-      return sql.replaceAll(mutant.from, mutant.to).replaceAll(NOW, String(environment.now()));
+      return sql.replaceAll(mutant.from, mutant.to).replaceAll(NOW, String(clock.now()));
     };
     const driver: Driver = {
       format: (sql, values) => format(sql, values as string[]),
@@ -46,7 +46,7 @@ export function mysqlKind(
         };
       },
     };
-    const options = { prefix, environment, logger: silent, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
+    const options = { prefix, clock, logger: silent, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
     return {
       connect: () => mysqlStoreOn(async () => driver, url, options),
       setTime,

@@ -26,8 +26,8 @@ let places = 0;
 
 function place(server: QueryClient, target: PostgresTarget): Place {
   const schema = `agreement_${process.pid}_${++places}`;
-  const { environment, setTime } = handMovedClock();
-  const options = { schema, environment, logger: silent, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
+  const { clock, setTime } = handMovedClock();
+  const options = { schema, clock, logger: silent, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
   return {
     connect: () => postgresStore(target, options),
     async setTime(now) {

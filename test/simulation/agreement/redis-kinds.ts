@@ -39,8 +39,8 @@ let places = 0;
 
 function place(server: Redis, target: Parameters<typeof redisStore>[0], replicas: number): Place {
   const prefix = `agreement-${process.pid}-${++places}`;
-  const { environment, setTime } = handMovedClock();
-  const options = { prefix, replicas, environment, logger: silent, commandTimeoutMs: COMMAND_TIMEOUT_MS };
+  const { clock, setTime } = handMovedClock();
+  const options = { prefix, replicas, clock, logger: silent, commandTimeoutMs: COMMAND_TIMEOUT_MS };
   return {
     connect: () => redisStore(target, options),
     async setTime(now) {

@@ -86,12 +86,12 @@ export class World {
 
 /** An environment whose clock stands still between two times that it is given. */
 export function handMovedClock(): {
-  readonly environment: Environment;
+  readonly clock: Environment;
   readonly setTime: (now: number) => void;
 } {
   let now = START;
   return {
-    environment: { ...environmentOf(), now: () => now, monotonic: () => now },
+    clock: { ...environmentOf(), now: () => now, monotonic: () => now },
     setTime(time) {
       now = time;
     },

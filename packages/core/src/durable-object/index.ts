@@ -39,7 +39,7 @@ export function durableObjectInbox(storage: ObjectStorage, options: DurableObjec
   checkNames("durableObjectInbox", options, { leaseMs: true, seal: true, clock: true });
   const { leaseMs, seal, clock } = options;
   const environment = environmentOf(clock);
-  return createInbox(new DurableObjectStore(storage, environment), { leaseMs, seal, environment });
+  return createInbox(new DurableObjectStore(storage, environment), { leaseMs, seal, clock: environment });
 }
 
 /** How long after a failed alarm the next one comes. */

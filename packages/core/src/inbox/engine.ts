@@ -2,7 +2,7 @@ import { type Happening, inboxError } from "../notices/notice.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
-import { sleep } from "../time/clock.ts";
+import { type Clock, sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { Acceptor } from "./accept/acceptor.ts";
 import type { Events } from "./contract/events.ts";
@@ -43,8 +43,8 @@ export interface InboxOptions {
   readonly pollMs?: number | undefined;
   /** Seals what is stored. Default: it is stored in the clear. */
   readonly seal?: Seal | undefined;
-  /** For tests: time and randomness. Give the store the same one. */
-  readonly environment?: Environment | undefined;
+  /** For tests: a clock, or everything that the inbox takes from outside. Give the store the same one. */
+  readonly clock?: Clock | Environment | undefined;
 }
 
 const DEFAULT_LEASE_MS = 30_000;
@@ -97,7 +97,7 @@ class Engine implements Inbox {
   ) {
     checkTime("leaseMs", leaseMs);
     checkTime("pollMs", pollMs);
-    const environment = environmentOf(options.environment);
+    const environment = environmentOf(options.clock);
     const store = options.seal?.over(given, environment, (notice) => this.#parts.notify(notice)) ?? given;
     this.#store = store;
     this.durability = store.durability;

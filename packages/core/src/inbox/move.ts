@@ -8,7 +8,7 @@
  */
 import { checkFlag } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { sleep } from "../time/clock.ts";
+import { type Clock, sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { HANDLERS } from "./contract/handler-sets.ts";
 import type { DueRecord, RecordStore, Scanned, Swap, SwapResult, Versioned } from "./contract/store.ts";
@@ -30,8 +30,8 @@ const LONG_AGO = 1;
 export interface MoveOptions {
   /** Moves nothing, but reports what would be moved and whether another process uses the old inbox. Default false. */
   readonly dryRun?: boolean | undefined;
-  /** For tests: time and randomness. */
-  readonly environment?: Environment | undefined;
+  /** For tests: a clock, or everything that a move takes from outside. */
+  readonly clock?: Clock | Environment | undefined;
 }
 
 /** The result of a move; with `dryRun`, the result that it would have. */
@@ -78,9 +78,10 @@ interface Moving {
 export async function moveRecords(
   from: RecordStore,
   to: RecordStore,
-  { dryRun = false, environment = environmentOf() }: MoveOptions = {},
+  { dryRun = false, clock }: MoveOptions = {},
 ): Promise<MoveReport> {
   checkFlag("dryRun of moveRecords", dryRun);
+  const environment = environmentOf(clock);
   checkStores(from, to);
   const found = new Tally();
   for await (const page of pagesOf(from)) {

@@ -29,5 +29,8 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
   checkNames("memoryInbox", options, { maxRecords: true, maxUnfinished: true, leaseMs: true, clock: true });
   const { maxRecords, maxUnfinished, leaseMs, clock } = options;
   const environment = environmentOf(clock);
-  return createInbox(memoryStore({ maxRecords, maxUnfinished, environment }), { leaseMs, environment });
+  return createInbox(memoryStore({ maxRecords, maxUnfinished, clock: environment }), {
+    leaseMs,
+    clock: environment,
+  });
 }

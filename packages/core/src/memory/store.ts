@@ -14,6 +14,7 @@ import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import { Listing } from "../inbox/search/listing.ts";
 import { InFlight } from "../inbox/write/in-flight.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { DueTimes } from "./due-times.ts";
 import { FinishedRecords } from "./finished-records.ts";
@@ -34,8 +35,8 @@ export interface MemoryStoreOptions {
   readonly maxRecords?: number | undefined;
   /** How many events may wait or run. Default 10,000. */
   readonly maxUnfinished?: number | undefined;
-  /** For tests. */
-  readonly environment?: Environment | undefined;
+  /** For tests: a clock, or everything that the store takes from outside. */
+  readonly clock?: Clock | Environment | undefined;
 }
 
 /** A store in memory, whose answers are synchronous. */
@@ -61,8 +62,9 @@ export interface MemoryStore extends RecordStore {
 export function memoryStore({
   maxRecords = 100_000,
   maxUnfinished = 10_000,
-  environment = environmentOf(),
+  clock,
 }: MemoryStoreOptions = {}): MemoryStore {
+  const environment = environmentOf(clock);
   const open = new InFlight<string, OpenRecord>();
   const finished = new FinishedRecords(maxRecords);
   const references = new References(maxRecords);

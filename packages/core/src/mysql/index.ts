@@ -8,6 +8,7 @@ import type { Inbox } from "../inbox/contract/inbox.ts";
 import type { Seal } from "../inbox/contract/seal.ts";
 import { createInbox } from "../inbox/engine.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
+import { environmentOf } from "../time/environment.ts";
 import type { MysqlTarget } from "./client.ts";
 import { checkPrefix, migration } from "./schema.ts";
 import { type MysqlStoreOptions, mysqlStore } from "./store.ts";
@@ -45,11 +46,12 @@ export function mysqlInbox(target: MysqlTarget | undefined, options: MysqlInboxO
     seal: true,
     statementTimeoutMs: true,
     logger: true,
-    environment: true,
+    clock: true,
   });
   checkFlag("migrate of mysqlInbox", options.migrate);
-  const { leaseMs, pollMs, seal, environment } = options;
-  return createInbox(mysqlStore(target, options), { leaseMs, pollMs, seal, environment });
+  const { leaseMs, pollMs, seal } = options;
+  const clock = environmentOf(options.clock);
+  return createInbox(mysqlStore(target, { ...options, clock }), { leaseMs, pollMs, seal, clock });
 }
 
 /**

@@ -20,6 +20,7 @@ import type { Loss } from "../notices/notice.ts";
 import { type SetupWarning, SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
+import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import {
   Connections,
@@ -49,8 +50,8 @@ export interface MysqlStoreOptions {
   readonly statementTimeoutMs?: number | undefined;
   /** The logger for warnings at the start. Default: they are notices of the receiver, which its logger gets. */
   readonly logger?: GivenLogger | undefined;
-  /** For tests: everything that the store takes from outside, except MySQL itself. */
-  readonly environment?: Environment | undefined;
+  /** For tests: a clock, or everything that the store takes from outside, except MySQL itself. */
+  readonly clock?: Clock | Environment | undefined;
 }
 
 /**
@@ -103,7 +104,7 @@ class MysqlStore implements RecordStore {
     this.#prefix = prefix;
     this.#migrates = migrate;
     this.#timeoutMs = statementTimeoutMs;
-    this.#environment = options.environment ?? environmentOf();
+    this.#environment = environmentOf(options.clock);
     this.#clock = new ServerClock(this.#environment);
     this.#warnings = new SetupWarnings(options.logger);
   }

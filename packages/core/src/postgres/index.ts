@@ -8,6 +8,7 @@ import type { Inbox } from "../inbox/contract/inbox.ts";
 import type { Seal } from "../inbox/contract/seal.ts";
 import { createInbox } from "../inbox/engine.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
+import { environmentOf } from "../time/environment.ts";
 import type { PostgresTarget } from "./client.ts";
 import { checkSchemaName, migration } from "./schema.ts";
 import { type PostgresStoreOptions, postgresStore } from "./store.ts";
@@ -47,12 +48,13 @@ export function postgresInbox(target: PostgresTarget | undefined, options: Postg
     seal: true,
     statementTimeoutMs: true,
     logger: true,
-    environment: true,
+    clock: true,
   });
   checkFlag("migrate of postgresInbox", options.migrate);
   checkFlag("pooled of postgresInbox", options.pooled);
-  const { leaseMs, pollMs, seal, environment } = options;
-  return createInbox(postgresStore(target, options), { leaseMs, pollMs, seal, environment });
+  const { leaseMs, pollMs, seal } = options;
+  const clock = environmentOf(options.clock);
+  return createInbox(postgresStore(target, { ...options, clock }), { leaseMs, pollMs, seal, clock });
 }
 
 /**

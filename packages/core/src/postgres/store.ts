@@ -21,6 +21,7 @@ import type { Loss } from "../notices/notice.ts";
 import type { SetupWarning } from "../notices/setup-warnings.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
+import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { isPool, type PostgresTarget, type Row, type Statement, type Values } from "./client.ts";
 import { type Connections, connections } from "./connections.ts";
@@ -60,8 +61,8 @@ export interface PostgresStoreOptions {
   readonly statementTimeoutMs?: number | undefined;
   /** The logger for warnings at the start. Default: they are notices of the receiver, which its logger gets. */
   readonly logger?: GivenLogger | undefined;
-  /** For tests: everything that the store takes from outside, except PostgreSQL itself. */
-  readonly environment?: Environment | undefined;
+  /** For tests: a clock, or everything that the store takes from outside, except PostgreSQL itself. */
+  readonly clock?: Clock | Environment | undefined;
 }
 
 /**
@@ -100,12 +101,8 @@ class PostgresStore implements RecordStore {
   #opening: Promise<Opened> | null = null;
 
   constructor(target: PostgresTarget | undefined, options: PostgresStoreOptions) {
-    const {
-      schema = "payhooks",
-      pooled = false,
-      statementTimeoutMs = 1_500,
-      environment = environmentOf(),
-    } = options;
+    const { schema = "payhooks", pooled = false, statementTimeoutMs = 1_500 } = options;
+    const environment = environmentOf(options.clock);
     this.#target = target;
     this.#options = options;
     this.#schema = schema;

@@ -8,6 +8,7 @@ import type { Inbox } from "../inbox/contract/inbox.ts";
 import type { Seal } from "../inbox/contract/seal.ts";
 import { createInbox } from "../inbox/engine.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
+import { environmentOf } from "../time/environment.ts";
 import { type RedisStoreOptions, type RedisTarget, redisStore } from "./store.ts";
 
 export type { ScriptClient } from "./script-client.ts";
@@ -44,9 +45,10 @@ export function redisInbox(target: RedisTarget | undefined, options: RedisInboxO
     commandTimeoutMs: true,
     existing: true,
     logger: true,
-    environment: true,
+    clock: true,
   });
   checkFlag("existing of redisInbox", options.existing);
-  const { leaseMs, pollMs, seal, environment } = options;
-  return createInbox(redisStore(target, options), { leaseMs, pollMs, seal, environment });
+  const { leaseMs, pollMs, seal } = options;
+  const clock = environmentOf(options.clock);
+  return createInbox(redisStore(target, { ...options, clock }), { leaseMs, pollMs, seal, clock });
 }

@@ -21,6 +21,7 @@ import type { Loss } from "../notices/notice.ts";
 import { SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkCountOrZero, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { checkServers } from "./checks.ts";
 import { type Connections, type ConnectionTarget, connectionsTo, nodeOf } from "./connections.ts";
@@ -58,8 +59,8 @@ export interface RedisStoreOptions {
   readonly existing?: boolean | undefined;
   /** The logger for warnings at the start. Default: they are notices of the receiver, which its logger gets. */
   readonly logger?: GivenLogger | undefined;
-  /** For tests: everything that the store takes from outside, except Redis itself. */
-  readonly environment?: Environment | undefined;
+  /** For tests: a clock, or everything that the store takes from outside, except Redis itself. */
+  readonly clock?: Clock | Environment | undefined;
 }
 
 /**
@@ -70,7 +71,8 @@ export interface RedisStoreOptions {
  * with `existing`, `ERR_INBOX_UNUSED`.
  */
 export function redisStore(target: RedisTarget | undefined, options: RedisStoreOptions = {}): RecordStore {
-  const { replicas = 0, commandTimeoutMs = 1_500, environment = environmentOf() } = options;
+  const { replicas = 0, commandTimeoutMs = 1_500 } = options;
+  const environment = environmentOf(options.clock);
   checkCountOrZero("replicas", replicas);
   checkTime("commandTimeoutMs", commandTimeoutMs);
   const store = (way: Way): RecordStore =>

@@ -12,7 +12,7 @@ import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import { checkFlag } from "../protocol/check-names.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { sleep } from "../time/clock.ts";
+import { type Clock, sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import type { DerivedKey, Keyring } from "./keys.ts";
 import { openRecord, sealRecord, withoutLabels } from "./sealed-store.ts";
@@ -35,8 +35,8 @@ export interface ResealOptions {
   readonly onProgress?: ((report: ResealReport) => void) | undefined;
   /** Ends it behind the page of records that it is at. */
   readonly signal?: AbortSignal | undefined;
-  /** For tests: time and randomness. */
-  readonly environment?: Environment | undefined;
+  /** For tests: a clock, or everything that it takes from outside. */
+  readonly clock?: Clock | Environment | undefined;
 }
 
 /** The counts of a sealing anew. */
@@ -79,7 +79,7 @@ export async function resealRecords(
   const { perSecond = DEFAULT_PER_SECOND, dryRun = false, onProgress, signal } = options;
   checkTime("perSecond", perSecond);
   checkFlag("dryRun of reseal", dryRun);
-  const environment = environmentOf(options.environment);
+  const environment = environmentOf(options.clock);
   await keys.ready(environment);
   const { current } = keys;
   const letGo = environment.hold();

@@ -53,7 +53,7 @@ export function sqliteInbox(
     leaseMs,
     pollMs,
     seal,
-    environment,
+    clock: environment,
   });
 }
 

@@ -133,7 +133,7 @@ export async function createHarness(
   const { register, receiver: options = {}, keys = createTestKeys(), now = Date.now() } = given;
   const { names } = options;
   const clock = steppedClock(now, rest);
-  const memory = memoryStore({ environment: clock, maxRecords: 10_000, maxUnfinished: 10_000 });
+  const memory = memoryStore({ clock, maxRecords: 10_000, maxUnfinished: 10_000 });
   /** Records as they were while a handler ran, by event and handler. */
   const running = new Map<string, Versioned>();
   const store: RecordStore = {
@@ -154,7 +154,7 @@ export async function createHarness(
     connect: { secret: SECRET },
     logger: silent,
     ...options,
-    inbox: createInbox(store, { leaseMs: LEASE_MS, environment: clock }),
+    inbox: createInbox(store, { leaseMs: LEASE_MS, clock }),
     clock,
     run: "after-response",
   });

@@ -85,7 +85,7 @@ export function fleet(): Fleet {
       await settle();
     } while (wasUnderWay || underWay > 0);
   });
-  const store = memoryStore({ environment: clock });
+  const store = memoryStore({ clock });
   const counted = ({ name, send }: AlertChannel): AlertChannel => ({
     name,
     async send(message, signal) {
@@ -108,7 +108,7 @@ export function fleet(): Fleet {
         payments: { publicKey: keys.publicKey },
         inbox: createInbox(
           remote(store, () => one.isAway),
-          { environment: clock },
+          { clock },
         ),
         clock,
         logger: silent,

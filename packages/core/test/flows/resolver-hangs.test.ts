@@ -284,13 +284,13 @@ describe("deliveries that waited for a resolver", () => {
     const gate = new Promise<void>((open) => {
       letGo = open;
     });
-    const store = memoryStore({ environment: clock, maxRecords: 100, maxUnfinished: 100 });
+    const store = memoryStore({ clock, maxRecords: 100, maxUnfinished: 100 });
     const slow = {
       ...store,
       immediate: false,
       swap: (items) => gate.then(() => store.swap(items)),
     } satisfies RecordStore;
-    const inbox = createInbox(slow, { environment: clock });
+    const inbox = createInbox(slow, { clock });
     const t = await setUp({ payments: { publicKey: resolve }, inbox, limits: { maxInFlight: 2 } }, clock);
     const posting = Array.from({ length: 5 }, () => t.post("payments", callback("alpha")));
     const forged = t.post("payments", callback("alpha", rotated));

@@ -12,8 +12,8 @@ import { verifiedEvent } from "../verified-event.ts";
 it("records on which a step throws give their places back, are not run again, and leave the others alone", async () => {
   const clock = fakeClock();
   const environment = environmentOf(clock);
-  const memory = memoryStore({ environment });
-  const inbox = createInbox(memory, { environment, leaseMs: 1_000 });
+  const memory = memoryStore({ clock: environment });
+  const inbox = createInbox(memory, { clock: environment, leaseMs: 1_000 });
   const ran: string[] = [];
   const notices: Happening[] = [];
   /** While a handler runs, something else takes a part of the record that its end needs. */
@@ -60,7 +60,7 @@ it("records on which a step throws give their places back, are not run again, an
 it("a record that is damaged while its event runs is run once somebody has repaired it", async () => {
   const clock = fakeClock();
   const environment = environmentOf(clock);
-  const memory = memoryStore({ environment });
+  const memory = memoryStore({ clock: environment });
   let isDamaged = false;
   const seen = <V extends Versioned>(found: V): V =>
     isDamaged ? { ...found, record: { unreadable: "its text is damaged" } } : found;
@@ -78,7 +78,7 @@ it("a record that is damaged while its event runs is run once somebody has repai
       return { ...due, records: due.records.map(seen) };
     },
   };
-  const inbox = createInbox(store, { environment, leaseMs: 1_000 });
+  const inbox = createInbox(store, { clock: environment, leaseMs: 1_000 });
   let runs = 0;
   const runner: Runner = {
     run: async () => {

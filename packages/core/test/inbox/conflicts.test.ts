@@ -21,7 +21,7 @@ describe("a store whose now() stays ahead of its own clock", () => {
     "is given up at the caller's deadline, after few writes (immediate: %s)",
     async (immediate) => {
       const clock = fakeClock();
-      const memory = memoryStore({ environment: clock });
+      const memory = memoryStore({ clock });
       let swaps = 0;
       const store: RecordStore = {
         ...memory,
@@ -32,7 +32,7 @@ describe("a store whose now() stays ahead of its own clock", () => {
           return memory.swap(items);
         },
       };
-      const inbox = createInbox(store, { environment: clock });
+      const inbox = createInbox(store, { clock });
       await inbox.ready();
       const accepting = failure(
         (async () => inbox.accept(verifiedEvent(1, { signedAt: clock.now() }), { deadlineMs: 2_000 }))(),
@@ -51,11 +51,11 @@ describe("a store whose now() stays ahead of its own clock", () => {
     const clock = fakeClock();
     let aheadMs = 1_000;
     const store: RecordStore = {
-      ...memoryStore({ environment: clock }),
+      ...memoryStore({ clock }),
       immediate: false,
       now: () => clock.now() + aheadMs,
     };
-    const inbox = createInbox(store, { environment: clock });
+    const inbox = createInbox(store, { clock });
     await inbox.ready();
     const accepting = Promise.resolve(
       inbox.accept(verifiedEvent(1, { signedAt: clock.now() }), { deadlineMs: 2_000 }),
@@ -69,7 +69,7 @@ describe("a store whose now() stays ahead of its own clock", () => {
 
 it("a record that others change all the time is given up at the caller's deadline", async () => {
   const environment = environmentOf();
-  const memory = memoryStore({ environment });
+  const memory = memoryStore({ clock: environment });
   const record: IdempotencyRecord = {
     ...{ flow: "payments", tenant: "", id: "0", statusSlot: null, terminal: false },
     ...{ identity: {}, lease: null, slots: {}, signedAt: 0, expiresAt: environment.now() + 60_000 },

@@ -44,7 +44,7 @@ function watched(store: RecordStore, renewing: () => void): RecordStore {
 describe("the leases of an inbox", () => {
   it("end sooner if they were dated by an old idea of the store's time, also for a process that has slept since", async () => {
     const clock = fakeClock();
-    const memory = memoryStore({ environment: clock });
+    const memory = memoryStore({ clock });
     let behindMs = 0;
     let sleptMs = 0;
     const store: RecordStore = {
@@ -62,7 +62,7 @@ describe("the leases of an inbox", () => {
       monotonic: () => clock.monotonic(),
       after: (ms: number, callback: () => void) => clock.after(ms, callback),
     };
-    const inbox = createInbox(store, { leaseMs: LEASE_MS, environment: environmentOf(environment) });
+    const inbox = createInbox(store, { leaseMs: LEASE_MS, clock: environmentOf(environment) });
     await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
     const asked: string[] = [];
     const runner = runnerOf(async (lease) => {
@@ -83,8 +83,8 @@ describe("the leases of an inbox", () => {
     const clock = fakeClock();
     const renewed: number[] = [];
     const start = clock.now();
-    const store = watched(memoryStore({ environment: clock }), () => renewed.push(clock.now() - start));
-    const inbox = createInbox(store, { leaseMs: LEASE_MS, environment: clock });
+    const store = watched(memoryStore({ clock }), () => renewed.push(clock.now() - start));
+    const inbox = createInbox(store, { leaseMs: LEASE_MS, clock });
     await inbox.accept(verifiedEvent(1, { signedAt: start }));
     await inbox.accept(verifiedEvent(2, { signedAt: start }));
     let release = (): void => {};
@@ -108,8 +108,8 @@ describe("the leases of an inbox", () => {
     const clock = fakeClock();
     const start = clock.now();
     const renewed: number[] = [];
-    const store = watched(memoryStore({ environment: clock }), () => renewed.push(clock.now() - start));
-    const inbox = createInbox({ ...store, endsWithProcess: false }, { leaseMs: 510, environment: clock });
+    const store = watched(memoryStore({ clock }), () => renewed.push(clock.now() - start));
+    const inbox = createInbox({ ...store, endsWithProcess: false }, { leaseMs: 510, clock });
     const runs: { readonly at: number; readonly begunAt: number }[] = [];
     const runner = runnerOf(async (lease) => {
       // The process begins an event ahead of its place only once it has seen that handlers are quick.
@@ -141,10 +141,10 @@ describe("the leases of an inbox", () => {
   it("are given up after a whole lease without the store: the signal aborts, with one warning", async () => {
     const clock = fakeClock();
     let down = false;
-    const store = watched(memoryStore({ environment: clock }), () => {
+    const store = watched(memoryStore({ clock }), () => {
       if (down) throw new Error("unreachable");
     });
-    const inbox = createInbox(store, { leaseMs: LEASE_MS, environment: clock });
+    const inbox = createInbox(store, { leaseMs: LEASE_MS, clock });
     await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
     let aborted = -1;
     const start = clock.now();
@@ -213,7 +213,7 @@ describe("writes of one turn", () => {
         return isCut ? results.slice(0, 1) : results;
       },
     };
-    const inbox = createInbox(cut, { environment: clock });
+    const inbox = createInbox(cut, { clock });
     await inbox.ready();
     const accepting = Promise.all(
       [1, 2].map((n) => inbox.accept(verifiedEvent(n, { signedAt: clock.now() }))),
@@ -229,7 +229,7 @@ describe("writes of one turn", () => {
   it("a swap that rejects, or throws, says nothing about what was written", async () => {
     for (const how of ["rejects", "throws"] as const) {
       const clock = fakeClock();
-      const memory = memoryStore({ environment: clock });
+      const memory = memoryStore({ clock });
       let times = 0;
       const store: RecordStore = {
         ...memory,
@@ -241,7 +241,7 @@ describe("writes of one turn", () => {
           return Promise.reject(new Error("cut off"));
         },
       };
-      const inbox = createInbox(store, { environment: clock });
+      const inbox = createInbox(store, { clock });
       await inbox.ready();
       const accepting = Promise.resolve(inbox.accept(verifiedEvent(1, { signedAt: clock.now() })));
       await clock.advance(1_000);
@@ -254,7 +254,7 @@ describe("writes of one turn", () => {
   it("steps on one record go one after the other, and one that throws changes nothing", async () => {
     const no = new PayhooksError("ERR_HELD_FULL", "no");
     const clock = fakeClock();
-    const memory = memoryStore({ environment: clock });
+    const memory = memoryStore({ clock });
     const records = new Records({ ...memory, immediate: false }, clock, LEASE_MS);
     const key = "1".padStart(32, "0");
     const claimed = { flow: "payments", tenant: "", id: "0", statusSlot: null } as const;
@@ -325,7 +325,7 @@ describe("the close of an inbox", () => {
     let calls = 0;
     let answer = (): void => {};
     const store: RecordStore = {
-      ...memoryStore({ environment: clock }),
+      ...memoryStore({ clock }),
       immediate: false,
       endsWithProcess: false,
       read: async () => {
@@ -341,7 +341,7 @@ describe("the close of an inbox", () => {
         }));
       },
     };
-    const inbox = createInbox(store, { leaseMs: LEASE_MS, environment: clock });
+    const inbox = createInbox(store, { leaseMs: LEASE_MS, clock });
     await inbox.ready();
     const ends: string[] = [];
     const told = (error: Error): number => ends.push(error.message);
@@ -395,10 +395,7 @@ describe("the health of an inbox", () => {
 describe("events of one turn", () => {
   it("start in the order in which they were accepted, whatever the order of their writes", async () => {
     const clock = fakeClock();
-    const inbox = createInbox(
-      { ...memoryStore({ environment: clock }), immediate: false },
-      { environment: clock },
-    );
+    const inbox = createInbox({ ...memoryStore({ clock }), immediate: false }, { clock });
     const started: string[] = [];
     const runner = runnerOf(async ({ data }) => {
       started.push(data.id);
@@ -418,12 +415,12 @@ describe("a store that cannot be listened to", () => {
   it("is looked at all the same, and that is noticed", async () => {
     const clock = fakeClock();
     const deaf: RecordStore = {
-      ...memoryStore({ environment: clock }),
+      ...memoryStore({ clock }),
       endsWithProcess: false,
       onDue: () => Promise.reject(new Error("no connection")),
     };
     const runner = runnerOf(async () => ({ kind: "done" }));
-    const inbox = createInbox(deaf, { environment: clock });
+    const inbox = createInbox(deaf, { clock });
     await inbox.run(runner, { concurrency: 1 });
     expect(runner.notices).toMatchObject([{ type: "inbox-error", during: "listen" }]);
     await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
@@ -438,14 +435,14 @@ describe("a look for due events", () => {
     const clock = fakeClock();
     let looks = 0;
     const locked: RecordStore = {
-      ...memoryStore({ environment: clock }),
+      ...memoryStore({ clock }),
       endsWithProcess: false,
       takeDue: async () => {
         looks++;
         return { records: [], left: { usual: 1, patient: 0 }, nextDueAt: null };
       },
     };
-    const inbox = createInbox(locked, { environment: clock });
+    const inbox = createInbox(locked, { clock });
     await inbox.run(
       runnerOf(async () => ({ kind: "done" })),
       { concurrency: 1 },
@@ -460,7 +457,7 @@ describe("a look for due events", () => {
     const clock = fakeClock();
     let looks = 0;
     let hint = (): unknown => undefined;
-    const memory = memoryStore({ environment: clock });
+    const memory = memoryStore({ clock });
     const hinted: RecordStore = {
       ...memory,
       endsWithProcess: false,
@@ -475,7 +472,7 @@ describe("a look for due events", () => {
         return () => {};
       },
     };
-    const inbox = createInbox(hinted, { environment: clock, pollMs: 10_000 });
+    const inbox = createInbox(hinted, { clock, pollMs: 10_000 });
     await inbox.run(
       runnerOf(async () => ({ kind: "done" })),
       { concurrency: 1 },
@@ -492,7 +489,7 @@ describe("a look for due events", () => {
 
   it("ends before a closing inbox closes its store, and what it begins is handed back", async () => {
     const clock = fakeClock();
-    const memory = memoryStore({ environment: clock });
+    const memory = memoryStore({ clock });
     const calls: string[] = [];
     let hold: Promise<void> | null = null;
     const slow: RecordStore = {
@@ -515,13 +512,13 @@ describe("a look for due events", () => {
       called.push(lease.data.id);
       return { kind: "done" };
     });
-    const other = createInbox({ ...memory, endsWithProcess: false }, { environment: clock });
+    const other = createInbox({ ...memory, endsWithProcess: false }, { clock });
     const { eventId } = await other.accept(verifiedEvent(1, { signedAt: clock.now() }));
     let letGo = (): void => {};
     hold = new Promise((resolve) => {
       letGo = resolve;
     });
-    const inbox = createInbox(slow, { environment: clock });
+    const inbox = createInbox(slow, { clock });
     await inbox.run(runner, { concurrency: 1 });
     await clock.advance(1);
     const closing = inbox.close({ graceMs: 1_000 });
@@ -541,13 +538,13 @@ describe("a look for due events", () => {
 describe("a store with replicas", () => {
   it("confirms the claim of a reference before the event is written, and the event before it is acknowledged", async () => {
     const clock = fakeClock();
-    const memory = memoryStore({ environment: clock });
+    const memory = memoryStore({ clock });
     const confirmed: string[][] = [];
     const replicated: RecordStore = {
       ...memory,
       settled: async (records) => void confirmed.push(records.map(({ key }) => key)),
     };
-    const inbox = createInbox(replicated, { environment: clock });
+    const inbox = createInbox(replicated, { clock });
     const referenceKey = "e".repeat(32);
     const event = verifiedEvent(1, { signedAt: clock.now(), referenceKey });
     for (const outcome of ["new", "duplicate"]) {
@@ -559,7 +556,7 @@ describe("a store with replicas", () => {
 
   it.each([true, false])("have the end of an event before its claim may expire: %s", async (isConfirmed) => {
     const clock = fakeClock();
-    const memory = memoryStore({ environment: clock });
+    const memory = memoryStore({ clock });
     const referenceKey = "e".repeat(32);
     let isAway = false;
     const replicated: RecordStore = {
@@ -568,7 +565,7 @@ describe("a store with replicas", () => {
         if (isAway) throw new Error("no replica has it");
       },
     };
-    const inbox = createInbox(replicated, { environment: clock });
+    const inbox = createInbox(replicated, { clock });
     const event = verifiedEvent(1, { signedAt: clock.now(), referenceKey });
     const { eventId } = await inbox.accept(event);
     isAway = !isConfirmed;

@@ -34,7 +34,7 @@ class Gate {
 function start() {
   const clock = fakeClock();
   const shared: RecordStore = {
-    ...memoryStore({ environment: clock }),
+    ...memoryStore({ clock }),
     immediate: false,
     endsWithProcess: false,
   };
@@ -56,8 +56,7 @@ function start() {
       return results;
     },
   };
-  const inboxOn = (store: RecordStore): Inbox =>
-    createInbox(store, { leaseMs: LEASE_MS, environment: clock });
+  const inboxOn = (store: RecordStore): Inbox => createInbox(store, { leaseMs: LEASE_MS, clock });
   return {
     clock,
     looks,

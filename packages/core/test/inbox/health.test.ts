@@ -46,7 +46,7 @@ describe("the health of an inbox", () => {
     const clock = fakeClock();
     const file = newFile();
     const store: RecordStore = sqliteStore(file, { clock });
-    const one = createInbox(store, { environment: environmentOf(clock) });
+    const one = createInbox(store, { clock: environmentOf(clock) });
     const other = sqliteInbox(file, { clock });
     for (const inbox of [one, other]) {
       await inbox.ready();
@@ -86,7 +86,7 @@ describe("the health of an inbox", () => {
       left.push(...(await store.read([...keys])));
       return close.call(store);
     };
-    const inbox = createInbox(store, { environment: environmentOf(clock) });
+    const inbox = createInbox(store, { clock: environmentOf(clock) });
     await inbox.run(idle, { concurrency: 1 });
     await clock.advance(1);
     void inbox.health();
@@ -99,8 +99,8 @@ describe("the health of an inbox", () => {
 
   it("does not wait for a store that never answers", async () => {
     const clock = fakeClock();
-    const store: RecordStore = { ...memoryStore({ environment: clock }), swap: () => new Promise(() => {}) };
-    const asking = createInbox(store, { environment: clock }).health();
+    const store: RecordStore = { ...memoryStore({ clock }), swap: () => new Promise(() => {}) };
+    const asking = createInbox(store, { clock }).health();
     await clock.advance(2_001);
     expect(await asking).toMatchObject({
       ok: false,
@@ -119,7 +119,7 @@ describe("counts in the health", () => {
       counted++;
       return counts.call(store);
     };
-    const inbox = createInbox(store, { environment: environmentOf(clock) });
+    const inbox = createInbox(store, { clock: environmentOf(clock) });
     await inbox.accept(verifiedEvent());
     for (let turn = 0; turn < 5; turn++) {
       const all = await Promise.all(Array.from({ length: 20 }, () => inbox.health()));
@@ -135,7 +135,7 @@ describe("counts in the health", () => {
   it("are the last ones for half a minute, if they have come to take long; then they are left out", async () => {
     const clock = fakeClock();
     const store: RecordStore = sqliteStore(newFile(), { clock });
-    const inbox = createInbox(store, { environment: environmentOf(clock) });
+    const inbox = createInbox(store, { clock: environmentOf(clock) });
     await inbox.accept(verifiedEvent());
     expect(await inbox.health()).toMatchObject({ waiting: 1 });
     store.counts = () => new Promise<never>(() => {});
@@ -153,10 +153,10 @@ describe("counts in the health", () => {
   it("and a look for losses that takes long, do not make the health bad", async () => {
     const clock = fakeClock();
     const store: RecordStore = {
-      ...memoryStore({ environment: clock }),
+      ...memoryStore({ clock }),
       findLoss: () => new Promise(() => {}),
     };
-    const asking = createInbox(store, { environment: clock }).health();
+    const asking = createInbox(store, { clock }).health();
     await clock.advance(1_000);
     expect(await asking).toMatchObject({ ok: true, waiting: 0 });
   });
@@ -166,8 +166,8 @@ describe("counts in the health", () => {
     ["take long", () => new Promise<never>(() => {})],
   ])("are left out if they %s: an event could be accepted all the same", async (_, counts) => {
     const clock = fakeClock();
-    const store: RecordStore = { ...memoryStore({ environment: clock }), counts };
-    const asking = createInbox(store, { environment: clock }).health();
+    const store: RecordStore = { ...memoryStore({ clock }), counts };
+    const asking = createInbox(store, { clock }).health();
     await clock.advance(1_000);
     expect(await asking).toMatchObject({ ok: true, detail: null, waiting: null, oldestDueMs: null });
   });
@@ -179,13 +179,13 @@ describe("a loss", () => {
     const found: (Loss | null)[] = [null, "replaced", null];
     let looks = 0;
     const store: RecordStore = {
-      ...memoryStore({ environment: clock }),
+      ...memoryStore({ clock }),
       findLoss: async () => {
         looks++;
         return found.shift() ?? null;
       },
     };
-    const inbox = createInbox(store, { environment: environmentOf(clock) });
+    const inbox = createInbox(store, { clock: environmentOf(clock) });
     const told: unknown[] = [];
     inbox.observe((notice) => told.push(notice));
     await inbox.ready();
@@ -206,13 +206,13 @@ describe("a loss", () => {
     const clock = fakeClock();
     let isAway = true;
     const store: RecordStore = {
-      ...memoryStore({ environment: clock }),
+      ...memoryStore({ clock }),
       async findLoss() {
         if (isAway) throw new Error("away");
         return "evicting";
       },
     };
-    const inbox = createInbox(store, { environment: clock });
+    const inbox = createInbox(store, { clock });
     const told: unknown[] = [];
     inbox.observe((notice) => told.push(notice));
     await inbox.ready();

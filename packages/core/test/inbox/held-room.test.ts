@@ -30,8 +30,8 @@ async function fill(inbox: Inbox, clock: FakeClock, tenant: string, maxHeld: num
 /** Inboxes of several processes on one store that all of them reach over a network. */
 async function processes(clock: FakeClock, count: number, changed: Partial<RecordStore> = {}) {
   const environment = environmentOf(clock);
-  const store: RecordStore = { ...memoryStore({ environment }), immediate: false, ...changed };
-  const inboxes = Array.from({ length: count }, () => createInbox(store, { environment }));
+  const store: RecordStore = { ...memoryStore({ clock: environment }), immediate: false, ...changed };
+  const inboxes = Array.from({ length: count }, () => createInbox(store, { clock: environment }));
   for (const inbox of inboxes) await inbox.ready();
   return inboxes as [Inbox, ...Inbox[]];
 }
@@ -106,7 +106,7 @@ describe("the room for held events", () => {
     const clock = fakeClock();
     let lists = 0;
     let fails = true;
-    const memory = memoryStore({ environment: environmentOf(clock) });
+    const memory = memoryStore({ clock: environmentOf(clock) });
     const [inbox] = await processes(clock, 1, {
       ...memory,
       immediate: false,

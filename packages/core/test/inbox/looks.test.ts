@@ -72,7 +72,7 @@ function failing(clock: FakeClock, delayMs: () => number, calls: number[]): Runn
 /** The events are spread over the processes, and each handler fails and is tried again after 2 to 4 seconds. */
 async function fleetOf(processes: number, connect = wellConnected) {
   const clock = fakeClock();
-  const memory = memoryStore({ environment: clock });
+  const memory = memoryStore({ clock });
   const calls: number[] = [];
   let retries = 0;
   // The golden ratio: spread evenly, and never the same twice.
@@ -81,7 +81,7 @@ async function fleetOf(processes: number, connect = wellConnected) {
   for (let n = 0; n < processes; n++) {
     const looks: Looks = { times: [] };
     const store = shared(memory, clock, looks, connect);
-    members.push({ looks, inbox: createInbox(store, { environment: clock, pollMs: POLL_MS }) });
+    members.push({ looks, inbox: createInbox(store, { clock, pollMs: POLL_MS }) });
   }
   for (const { inbox } of members) {
     await inbox.run(runner, { concurrency: 16 });
@@ -131,11 +131,11 @@ describe("an event that a process has put off", () => {
   /** One process of two puts an event off for two seconds, and lives on or dies. How late is it when it is tried again, and where? */
   async function triedAgain(pollMs: number, lives: boolean) {
     const clock = fakeClock();
-    const memory = memoryStore({ environment: clock });
+    const memory = memoryStore({ clock });
     const start = async () => {
       const calls: number[] = [];
       const store = { ...memory, endsWithProcess: false, close: async () => {} };
-      const inbox = createInbox(store, { environment: clock, pollMs });
+      const inbox = createInbox(store, { clock, pollMs });
       const runner = failing(clock, () => 2_000, calls);
       const running = await inbox.run(runner, { concurrency: 1 });
       return { inbox, running, calls };

@@ -142,7 +142,7 @@ describe("pruning, when the clock is wrong", () => {
 
   it("deletes nothing that expires after the time that it is given", async () => {
     const { clock, store, setAhead, rows } = onFile();
-    const inbox = createInbox(store, { environment: environmentOf(clock) });
+    const inbox = createInbox(store, { clock: environmentOf(clock) });
     onTestFinished(async () => void (await inbox.close({ graceMs: 0 })));
     await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
     await work(inbox);

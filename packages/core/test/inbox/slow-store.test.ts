@@ -64,8 +64,8 @@ describe("a store whose answers take a great part of a lease", () => {
       const clock = fakeClock();
       const environment = environmentOf(clock);
       let delayMs = 0;
-      const store = slow(memoryStore({ environment: clock }), clock, () => delayMs);
-      const inbox = createInbox(store, { environment, leaseMs: LEASE_MS });
+      const store = slow(memoryStore({ clock }), clock, () => delayMs);
+      const inbox = createInbox(store, { clock: environment, leaseMs: LEASE_MS });
       const events = Array.from({ length: EVENTS }, (_, n) =>
         verifiedEvent(n + 1, { signedAt: clock.now() }),
       );

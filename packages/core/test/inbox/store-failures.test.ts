@@ -14,7 +14,7 @@ const keys = createTestKeys();
 async function start() {
   const clock = fakeClock();
   const environment = environmentOf(clock);
-  const store = memoryStore({ environment });
+  const store = memoryStore({ clock: environment });
   let broken: string | null = null;
   const failing = new Proxy(store, {
     get(target, name) {
@@ -30,7 +30,7 @@ async function start() {
   const releases: (() => void)[] = [];
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
-    inbox: createInbox(failing, { environment }),
+    inbox: createInbox(failing, { clock: environment }),
     clock,
     concurrency: 1,
     logger: silent,

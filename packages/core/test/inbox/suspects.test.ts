@@ -64,8 +64,8 @@ const EVENTS = 24;
 describe("an inbox whose process has died twice with the same events", () => {
   /** Accepts events, and lets two processes die while they run all of them. */
   async function afterTwoDeaths(clock: FakeClock): Promise<Inbox> {
-    const store: RecordStore = { ...memoryStore({ environment: clock }), endsWithProcess: false };
-    const start = (): Inbox => createInbox(store, { leaseMs: LEASE_MS, environment: environmentOf(clock) });
+    const store: RecordStore = { ...memoryStore({ clock }), endsWithProcess: false };
+    const start = (): Inbox => createInbox(store, { leaseMs: LEASE_MS, clock: environmentOf(clock) });
     const accepting = start();
     for (let n = 0; n < EVENTS; n++) await accepting.accept(verifiedEvent(n, { signedAt: clock.now() }));
     for (let death = 0; death < 2; death++) {

@@ -12,7 +12,7 @@ const keys = createTestKeys();
 it("what was written unheard runs, though the store refuses the same write for longer than the sender waits", async () => {
   const clock = fakeClock();
   const environment = environmentOf(clock);
-  const store = memoryStore({ environment });
+  const store = memoryStore({ clock: environment });
   let writes: "written" | "unheard" | "refused" = "unheard";
   const cause = new Error("the connection broke");
   const breaking: RecordStore = new Proxy(store, {
@@ -32,7 +32,7 @@ it("what was written unheard runs, though the store refuses the same write for l
   const notices: Notice[] = [];
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
-    inbox: createInbox(breaking, { environment }),
+    inbox: createInbox(breaking, { clock: environment }),
     clock,
     logger: silent,
   });

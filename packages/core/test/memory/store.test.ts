@@ -22,8 +22,8 @@ import { environmentOf } from "../../src/time/environment.ts";
 /** A store, its clock, and writes that are given as records only. */
 function setUp(options: MemoryStoreOptions = {}) {
   let now = Date.UTC(2026, 0, 1);
-  const { environment = environmentOf(), ...bounds } = options;
-  const store = memoryStore({ environment: { ...environment, now: () => now }, ...bounds });
+  const { clock, ...bounds } = options;
+  const store = memoryStore({ clock: { ...environmentOf(clock), now: () => now }, ...bounds });
   const known = new Map<string, Written>();
   return {
     store,
@@ -91,7 +91,7 @@ describe("the memory store", () => {
   it("takes randomness when it is opened, not when it is made: Workers refuse it while modules are loaded", async () => {
     let tokens = 0;
     const store = memoryStore({
-      environment: { ...environmentOf(), token: () => `token-${++tokens}-of-twelve` },
+      clock: { ...environmentOf(), token: () => `token-${++tokens}-of-twelve` },
     });
     expect(tokens).toBe(0);
     await store.open();
@@ -212,7 +212,7 @@ describe("the memory store", () => {
       turns++;
       system.soon(callback);
     };
-    const { store, write, now } = setUp({ maxRecords: 2_000, environment: { ...system, soon } });
+    const { store, write, now } = setUp({ maxRecords: 2_000, clock: { ...system, soon } });
     const finish = (n: number): void => {
       write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now(), { id: `tx-${n}` })));
     };

@@ -84,7 +84,7 @@ it("a receiver whose store is away tells its observer of few errors, and of how 
   const clock = fakeClock();
   let isAway = false;
   const store: RecordStore = {
-    ...memoryStore({ environment: clock }),
+    ...memoryStore({ clock }),
     endsWithProcess: false,
     takeDue() {
       if (isAway) throw new Error("away");
@@ -94,7 +94,7 @@ it("a receiver whose store is away tells its observer of few errors, and of how 
   const notices: Notice[] = [];
   const receiver = createReceiver({
     payments: { publicKey: createTestKeys().publicKey },
-    inbox: createInbox(store, { environment: clock }),
+    inbox: createInbox(store, { clock }),
     clock,
     logger: silent,
   });
@@ -119,7 +119,7 @@ it("after a look that failed, nobody's word brings the next one before its time"
   const start = clock.now();
   const dispatcher = new Dispatcher({
     store: {
-      ...memoryStore({ environment: clock }),
+      ...memoryStore({ clock }),
       takeDue() {
         looks.push(clock.now() - start);
         throw new Error("away");

@@ -117,12 +117,12 @@ describe("an error of others", () => {
 describe("an inbox", () => {
   it("rejects with errors of ours alone, also where its store throws at once", async () => {
     const clock = fakeClock();
-    const store = memoryStore({ environment: clock, maxRecords: 10, maxUnfinished: 10 });
+    const store = memoryStore({ clock, maxRecords: 10, maxUnfinished: 10 });
     const fail = (): never => {
       throw Object.assign(new Error(DATA), { code: "E_STORE" });
     };
     const broken = { ...store, read: fail, swap: fail, list: fail, counts: fail, close: fail };
-    const inbox = createInbox(broken, { environment: clock, leaseMs: 1 });
+    const inbox = createInbox(broken, { clock, leaseMs: 1 });
     const health = async () => {
       const asked = inbox.health();
       await clock.advance(1_000);

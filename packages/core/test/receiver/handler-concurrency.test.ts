@@ -159,9 +159,8 @@ it("writes nothing about a handler that waits, and the ends of those before it",
 
 it("at a close hands back what waits, without an attempt", async () => {
   const clock = fakeClock();
-  const store = { ...memoryStore({ environment: clock }), endsWithProcess: false, close: async () => {} };
-  const shopOn = (): Shop =>
-    new Shop({ concurrency: 1 }, { clock, inbox: createInbox(store, { environment: clock }) });
+  const store = { ...memoryStore({ clock }), endsWithProcess: false, close: async () => {} };
+  const shopOn = (): Shop => new Shop({ concurrency: 1 }, { clock, inbox: createInbox(store, { clock }) });
   const one = shopOn();
   await one.receiver.start();
   await one.send("DEPOSIT", numbered(4));

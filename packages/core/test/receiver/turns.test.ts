@@ -32,7 +32,7 @@ async function start({ verifyMs, ...limits }: Limits) {
     monotonic: () => ms,
     after: () => () => {},
   };
-  const store = memoryStore({ environment: clock });
+  const store = memoryStore({ clock });
   const writes: number[] = [];
   const durable: RecordStore = {
     ...store,
@@ -44,7 +44,7 @@ async function start({ verifyMs, ...limits }: Limits) {
   };
   const receiver = createReceiver({
     connect: { secret: SECRET },
-    inbox: createInbox(durable, { environment: clock }),
+    inbox: createInbox(durable, { clock }),
     limits,
     clock,
     run: "elsewhere",

@@ -21,7 +21,7 @@ const keys = createTestKeys();
 function setUp(options: Partial<ReceiverOptions> = {}, overrides: Partial<RecordStore> = {}) {
   const clock = fakeClock();
   const state = { fault: null as Error | null, opened: 0 };
-  const memory = memoryStore({ environment: clock });
+  const memory = memoryStore({ clock });
   const store: RecordStore = {
     ...memory,
     immediate: false,
@@ -40,7 +40,7 @@ function setUp(options: Partial<ReceiverOptions> = {}, overrides: Partial<Record
     },
     ...overrides,
   };
-  const inbox = createInbox(store, { environment: clock });
+  const inbox = createInbox(store, { clock });
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
     inbox,
@@ -101,7 +101,7 @@ describe("a start that fails", () => {
     const { clock, state, receiver, ran, memory } = setUp();
     const other = createReceiver({
       payments: { publicKey: keys.publicKey },
-      inbox: createInbox({ ...memory, close: async () => {} }, { environment: clock }),
+      inbox: createInbox({ ...memory, close: async () => {} }, { clock }),
       clock,
       logger: silent,
       run: "elsewhere",

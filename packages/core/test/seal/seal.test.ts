@@ -197,7 +197,7 @@ describe("a function that reads the keys", () => {
       if (answer === undefined) throw new Error("no answer");
       return answer();
     });
-    const inbox = createInbox(sqliteStore(path), { seal, environment: clock });
+    const inbox = createInbox(sqliteStore(path), { seal, clock });
     const notices: unknown[] = [];
     inbox.observe((notice) => notices.push(notice));
     onTestFinished(async () => {
