@@ -41,11 +41,11 @@ export const FAULT_KINDS: Readonly<
   reset: { scope: "delivery", does: "resets the connection in the middle of the body" },
   resplit: {
     scope: "delivery",
-    does: "lets the payment fail, and sends a forged SUCCESS that reuses the valid signature of the FAILED callback",
+    does: "makes the payment fail, and sends a forged SUCCESS that reuses the valid signature of the FAILED callback",
   },
   "api-error": { scope: "api", does: "answers 500 and does nothing" },
   "api-reset": { scope: "api", does: "resets the connection and does nothing" },
-  "api-drop-answer": { scope: "api", does: "does what was asked, then resets the connection" },
+  "api-drop-answer": { scope: "api", does: "carries out the call, then resets the connection" },
   "api-delay": { scope: "api", does: "waits before answering (`delayMs`, 2 s)" },
 };
 
