@@ -46,7 +46,7 @@ export const MAGIC_OUTCOMES: readonly MagicOutcome[] = [
   {
     name: "error",
     number: "010",
-    does: "the call gets a 500, and nothing is done",
+    does: "the call gets a 500, and the sandbox does nothing",
     fault: "api-error",
   },
   { name: "duplicate", number: "011", does: "SUCCESS, sent twice", fault: "duplicate" },
