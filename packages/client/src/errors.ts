@@ -35,6 +35,8 @@ export const CLIENT_ERROR_CODES = [
   "ERR_ANSWER_NOT_JSON",
   "ERR_ANSWER_UNREADABLE",
   "ERR_ANSWER_MISMATCH",
+  // Look-ups of a round of `watch` failed.
+  "ERR_LOOKUP_FAILED",
 ] as const;
 
 /** A code of {@link ClientError}. */

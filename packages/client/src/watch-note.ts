@@ -18,7 +18,7 @@ export interface WatchNote {
   due: number;
   /** How many look-ups had each outcome. */
   counts: Partial<Record<ReconcileResult["outcome"], number>>;
-  /** The kind of the last error: it ended the round, or left a payment for the next one. Null if there was none. */
+  /** The kind of the last error: it ended the round, or left a payment for the next one, such as by a failed look-up. Null if there was none. */
   trouble: string | null;
   /** The payment that was looked up last, in a round that was broken off. */
   last: Mark | null;

@@ -66,7 +66,8 @@ export interface WatchOptions {
   /**
    * Called if a round fails, such as when `open` throws, and for each payment that is left for the next round: because `headers`,
    * `onResult` or `onGivenUp` throws for it, its `since` is no time or its reference no text. The round goes on with the other
-   * payments. Default: a line on stderr that names the error, without its message.
+   * payments. At the end of a round whose look-ups failed, it is called once, with `ERR_LOOKUP_FAILED`. Default: a line on stderr that
+   * names the error and its cause, without their messages.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** The source of time. Default: the platform's clock. Its timers do not keep the process alive. */
@@ -168,6 +169,8 @@ class Round {
   readonly #over = new AbortController();
   readonly #stop: AbortSignal;
   #note: WatchNote;
+  /** The error of the first look-up that failed. */
+  #firstFailure: { readonly error: unknown } | null = null;
   #keptAt: number;
   #cancelBeat = (): void => {};
 
@@ -209,6 +212,7 @@ class Round {
         this.#note.last = null;
       }
       await this.#lease.end(textOf(this.#note));
+      this.#tellOfFailures();
     }
     return everyMs;
   }
@@ -281,9 +285,25 @@ class Round {
     const [result] = results;
     if (result === undefined) return null;
     const { outcome } = result;
+    if (outcome === "error") {
+      this.#firstFailure ??= { error: result.error };
+      this.#note.trouble = nameOf(result.error);
+    }
     this.#note.counts[outcome] = (this.#note.counts[outcome] ?? 0) + 1;
     await onResult?.(result, payment);
     return { result, outcome, isFinal: settled.length > 0 };
+  }
+
+  /** Once in a round, since a service that is away fails every look-up. */
+  #tellOfFailures(): void {
+    if (this.#firstFailure === null) return;
+    const { error } = this.#firstFailure;
+    const { counts } = this.#note;
+    const lookUps = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const what = `${counts.error} of ${lookUps} look-ups failed, the first of them with ${nameOf(error)}.`;
+    const fix =
+      "See its cause. Until they succeed, nobody knows how these payments have ended, and none of them is given up.";
+    tell(this.#settings.onError, new ClientError("ERR_LOOKUP_FAILED", what, { fix, cause: error }));
   }
 
   /** Keeps the lease while the round lasts. */
@@ -383,7 +403,9 @@ function nameOf(error: unknown): string {
 
 function writeLine(error: unknown): void {
   const field = error instanceof ClientError && error.field !== undefined ? ` (${error.field})` : "";
-  console.error(`payhooks: watch: ${nameOf(error)}${field}. The next round comes as usual.`);
+  const cause =
+    error instanceof Error && error.cause !== undefined ? `, because of ${nameOf(error.cause)}` : "";
+  console.error(`payhooks: watch: ${nameOf(error)}${field}${cause}. The next round comes as usual.`);
 }
 
 function tell(onError: (error: unknown) => void, error: unknown): void {

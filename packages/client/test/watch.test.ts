@@ -1,4 +1,4 @@
-import { createReceiver, memoryInbox } from "@payhooks/core";
+import { createReceiver, memoryInbox, type PaymentsOptions } from "@payhooks/core";
 import { createTestKeys, type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
 import {
@@ -32,11 +32,11 @@ interface Shop {
 }
 
 /** A real receiver. The client is whatever looks payments up, so here it is one that knows the service's mind. */
-async function openShop(): Promise<Shop> {
+async function openShop(payments: PaymentsOptions = { publicKey }): Promise<Shop> {
   const clock = fakeClock();
   const began = clock.now();
   const handled: string[] = [];
-  const receiver = createReceiver({ payments: { publicKey }, inbox: memoryInbox({ clock }), clock });
+  const receiver = createReceiver({ payments, inbox: memoryInbox({ clock }), clock });
   const note = (e: { status: string; referenceId: string }): void =>
     void handled.push(`${e.status} ${e.referenceId}`);
   receiver.onDeposit({ SUCCESS: note, FAILED: note, PENDING: note }).ignore("WITHDRAWAL");
@@ -277,6 +277,53 @@ it("makes one round after another beside a process whose clock is ahead", async 
   // Each of the two makes a round every five minutes.
   expect(shop.lookUps.length).toBeGreaterThanOrEqual(5);
   expect(shop.lookUps.length).toBeLessThanOrEqual(10);
+});
+
+it("says once in a round that look-ups fail, and with what", async () => {
+  const shop = await openShop();
+  const { clock, service, open } = shop;
+  for (const reference of ["a", "b", "c"]) open.push({ reference, since: clock.now() - HOUR });
+  const refused = Object.assign(new Error("about Abebe"), { code: "ERR_UNAUTHORIZED" });
+  Object.assign(service, { a: "PENDING", b: refused, c: new TypeError("about Abebe") });
+  shop.watch();
+  await clock.advance(4 * MINUTE);
+  expect(shop.errors).toMatchObject([
+    {
+      code: "ERR_LOOKUP_FAILED",
+      message: expect.stringMatching(
+        /^2 of 3 look-ups failed, the first of them with Error ERR_UNAUTHORIZED\./,
+      ),
+      cause: refused,
+    },
+  ]);
+  expect(await shop.note()).toMatchObject({ counts: { new: 1, error: 2 }, trouble: "TypeError" });
+  await clock.advance(6 * MINUTE);
+  expect(shop.errors).toHaveLength(2);
+  Object.assign(service, { b: "SUCCESS", c: "SUCCESS" });
+  await clock.advance(10 * MINUTE);
+  expect(shop.errors).toHaveLength(2);
+  expect(shop.givenUp).toEqual([]);
+});
+
+it("says on stderr that look-ups fail, without a message of others", async () => {
+  const shop = await openShop();
+  shop.open.push({ reference: "order-17", since: shop.clock.now() - HOUR });
+  shop.service["order-17"] = Object.assign(new Error("about Abebe"), { code: "ERR_UNAUTHORIZED" });
+  const lines = linesOnStderr();
+  shop.watch({ onError: undefined });
+  await shop.clock.advance(6 * MINUTE);
+  const line =
+    "payhooks: watch: ClientError ERR_LOOKUP_FAILED, because of Error ERR_UNAUTHORIZED. The next round comes as usual.";
+  expect(lines).toEqual([line, line]);
+});
+
+it("says that a receiver of many merchants takes no payment without a tenant", async () => {
+  const shop = await openShop({ publicKey: async () => ({ tenant: "shop-1", keys: publicKey }) });
+  shop.open.push({ reference: "a", since: shop.clock.now() - HOUR });
+  shop.service.a = "SUCCESS";
+  shop.watch();
+  await shop.clock.advance(MINUTE);
+  expect(shop.errors).toMatchObject([{ code: "ERR_LOOKUP_FAILED", cause: { code: "ERR_OPTION_MISSING" } }]);
 });
 
 it("goes on if onError rejects", async () => {
