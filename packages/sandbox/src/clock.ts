@@ -8,6 +8,9 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void;
 }
 
+/** The longest duration that the sandbox takes, some 31 years. A time that is this far away can still be written. */
+export const MAX_DURATION_MS = 1e12;
+
 /** The longest delay of a platform timer. A longer one would fire at once, so it is waited for in parts. */
 const MAX_TIMER_MS = 2_147_483_647;
 

@@ -1,5 +1,5 @@
 import { isLoopbackHost } from "@payhooks/pages";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, MAX_DURATION_MS, systemClock } from "./clock.ts";
 import { RETRY_DEFAULTS, type RetryOptions, type RetryPlan } from "./deliveries/backoff.ts";
 import type { FaultKind, FaultRule } from "./faults/kinds.ts";
 import { type ServiceNames, type WireNames, wireNames } from "./names.ts";
@@ -155,16 +155,16 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
     faults: options.faults ?? [],
     callbackUrl: options.callbackUrl,
     outcome: options.outcome ?? "SUCCESS",
-    delayMs: number("delayMs", options.delayMs, 500),
+    delayMs: duration("delayMs", options.delayMs, 500),
     retry: {
       maxAttempts: number("retry.maxAttempts", retry.maxAttempts, RETRY_DEFAULTS.maxAttempts, { min: 1 }),
-      baseMs: number("retry.baseMs", retry.baseMs, RETRY_DEFAULTS.baseMs),
+      baseMs: duration("retry.baseMs", retry.baseMs, RETRY_DEFAULTS.baseMs),
       factor: number("retry.factor", retry.factor, RETRY_DEFAULTS.factor, { min: 1 }),
-      maxMs: number("retry.maxMs", retry.maxMs, RETRY_DEFAULTS.maxMs),
+      maxMs: duration("retry.maxMs", retry.maxMs, RETRY_DEFAULTS.maxMs),
       jitter: number("retry.jitter", retry.jitter, RETRY_DEFAULTS.jitter, { max: 1 }),
     },
     signRetries: options.signRetries ?? "same",
-    answerTimeoutMs: number("answerTimeoutMs", options.answerTimeoutMs, 10_000),
+    answerTimeoutMs: duration("answerTimeoutMs", options.answerTimeoutMs, 10_000),
     ca: options.ca,
     allowHttpLoopback: options.allowHttpLoopback ?? true,
     strictHttps: options.strictHttps ?? false,
@@ -204,6 +204,10 @@ function number(
   if (given === undefined) return otherwise;
   if (typeof given === "number" && given >= min && given <= max) return given;
   throw invalid(name, `must be a number from ${min} to ${max}; it is ${JSON.stringify(given)}`);
+}
+
+function duration(name: string, given: number | undefined, otherwise: number): number {
+  return number(name, given, otherwise, { max: MAX_DURATION_MS });
 }
 
 function invalid(name: string, rule: string): SandboxError {

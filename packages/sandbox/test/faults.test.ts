@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { FAULT_KINDS, type FaultRule, type SandboxOptions } from "../src/index.ts";
 import { manualClock } from "./support/manual-clock.ts";
 import { type Callback, canonical, verifies } from "./support/signature.ts";
-import { pay, payment, receiver, start } from "./support/start.ts";
+import { call, pay, payment, receiver, start } from "./support/start.ts";
 
 const quick: SandboxOptions = { retry: { baseMs: 1, maxMs: 1, jitter: 0 } };
 
@@ -388,6 +388,9 @@ describe("the faults", () => {
     { kind: "delay", rate: 0 },
     { kind: "delay", times: 0.5 },
     { kind: "delay", delayMs: -1 },
+    { kind: "delay", delayMs: 1e17 },
+    { kind: "stale-timestamp", ageMs: 1e17 },
+    { kind: "stale-timestamp", ageMs: 1e12 + 1 },
     { kind: "delay", flow: "payment" },
     { kind: "delay", event: "deposit" },
     { kind: "delay", event: 7 },
@@ -402,6 +405,20 @@ describe("the faults", () => {
     const sandbox = await start();
     expect(() => sandbox.faults.add(rule as unknown as FaultRule)).toThrow(/must be/);
     expect(sandbox.faults.list()).toEqual([]);
+  });
+
+  it("refuse an age that no date has, with a code and over HTTP, and leave deliveries alone", async () => {
+    const merchant = await receiver();
+    const sandbox = await start({ callbackUrl: merchant.url, ...quick });
+    const refused = await call(sandbox, "POST", "/sandbox/faults", { kind: "stale-timestamp", ageMs: 1e17 });
+    expect(refused.status).toBe(400);
+    expect(refused.body.data.errors).toEqual([
+      { field: "ageMs", message: expect.stringContaining("1000000000000") },
+    ]);
+    sandbox.faults.add({ kind: "stale-timestamp", ageMs: 1e12 });
+    sandbox.deposit({ reference: "order-1" });
+    const { attempts } = await sandbox.deliveries.waitFor({ reference: "order-1", state: "delivered" });
+    expect(attempts).toMatchObject([{ acknowledged: true, faults: ["stale-timestamp"] }]);
   });
 
   it("refuse a member that they do not know, and name those that they do", async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { SandboxOptions } from "../src/index.ts";
 import { manualClock } from "./support/manual-clock.ts";
 import { type Callback, verifies } from "./support/signature.ts";
@@ -15,6 +15,15 @@ async function delivered(answers: number[], options: SandboxOptions = {}) {
   sandbox.deposit({ reference: "order-1" });
   await clock.advance(0, sandbox);
   return { merchant, clock, sandbox, delivery: () => sandbox.deliveries.list()[0] };
+}
+
+/** The warnings that this process emits from now on, until the test ends. */
+function warningsOfProcess(): readonly string[] {
+  const warnings: string[] = [];
+  const note = ({ message }: Error): void => void warnings.push(message);
+  process.on("warning", note);
+  onTestFinished(() => void process.off("warning", note));
+  return warnings;
 }
 
 describe("the retries of a delivery", () => {
@@ -73,6 +82,68 @@ describe("the retries of a delivery", () => {
     sandbox.deposit({ reference: "order-3" });
     await clock.advance(0, sandbox);
     expect(told).toHaveLength(4);
+  });
+
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("a mistake");
+      },
+    ],
+    [
+      "rejects",
+      async () => {
+        throw new Error("a mistake");
+      },
+    ],
+  ])("go on, and are told to others, if somebody who is told %s", async (_, listener) => {
+    const warnings = warningsOfProcess();
+    const merchant = await receiver();
+    merchant.answerWith(500);
+    const clock = manualClock();
+    const sandbox = await start({ clock, callbackUrl: merchant.url, retry: noJitter });
+    const told: number[] = [];
+    sandbox.deliveries.onAttempt(listener);
+    sandbox.deliveries.onAttempt((_, { number }) => void told.push(number));
+    sandbox.deposit({ reference: "order-1" });
+    await clock.advance(60_000, sandbox);
+    expect(told).toEqual([1, 2]);
+    expect(sandbox.deliveries.list()).toMatchObject([{ reference: "order-1", state: "delivered" }]);
+    await expect
+      .poll(() => warnings)
+      .toEqual(Array(2).fill("A listener of onAttempt failed: Error: a mistake"));
+  });
+
+  it("are in the log as failed if the sandbox cannot make them, and are made again", async () => {
+    const merchant = await receiver();
+    // At the end of the times that a date can have.
+    const clock = manualClock(-8.64e15 + 5e11);
+    const sandbox = await start({ clock, callbackUrl: merchant.url, retry: noJitter });
+    sandbox.faults.add({ kind: "stale-timestamp", ageMs: 1e12 });
+    sandbox.deposit({ reference: "order-1" });
+    await clock.advance(60_000, sandbox);
+    expect(sandbox.deliveries.list()).toMatchObject([
+      {
+        state: "delivered",
+        attempts: [
+          { answer: null, error: expect.stringContaining("Invalid time value"), faults: ["stale-timestamp"] },
+          { answer: { status: 200 }, error: null },
+        ],
+      },
+    ]);
+  });
+
+  it("wait for no time if there is none to multiply", async () => {
+    const merchant = await receiver();
+    merchant.answerWith(...Array(30).fill(500));
+    const clock = manualClock();
+    const retry = { ...noJitter, baseMs: 0, factor: Number.MAX_SAFE_INTEGER, maxAttempts: 40 };
+    const sandbox = await start({ clock, callbackUrl: merchant.url, retry });
+    sandbox.deposit({ reference: "order-1" });
+    await clock.advance(0, sandbox);
+    const { attempts } = await sandbox.deliveries.waitFor({ reference: "order-1", state: "delivered" });
+    expect(attempts).toHaveLength(31);
   });
 
   it("repeat the same bytes", async () => {

@@ -31,7 +31,9 @@ export function retryDelayMs(
   drawKey: readonly (string | number)[],
 ): number | null {
   if (attempt >= plan.maxAttempts) return null;
-  const wait = Math.min(plan.baseMs * plan.factor ** (attempt - 1), plan.maxMs);
+  // Without a base, a power that is infinite would make no number.
+  const times = Math.min(plan.factor ** (attempt - 1), Number.MAX_VALUE);
+  const wait = Math.min(plan.baseMs * times, plan.maxMs);
   const swing = plan.jitter * (2 * draw(seed, "jitter", ...drawKey, attempt) - 1);
   return Math.round(wait * (1 + swing));
 }

@@ -119,6 +119,29 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     };
   };
 
+  /** Makes the attempts of one time: two for a duplicate. What the sandbox cannot sign counts as an attempt that failed. */
+  const make = async (
+    record: DeliveryRecord,
+    anew: boolean,
+    happening: readonly Fault[],
+    signal: AbortSignal,
+  ): Promise<readonly Omit<Attempt, "number">[]> => {
+    const faults = happening.map(({ kind }) => kind);
+    let signed = record.signed;
+    try {
+      const changed = await signer.signWith(record.message, happening);
+      signed = changed ?? (anew ? signer.sign(record.message, parts.stamp()) : signed);
+    } catch (thrown) {
+      const error = `the sandbox could not sign it: ${String(thrown)}`;
+      const at = isoTime(clock.now());
+      return [
+        { at, url: record.url, ...signed, answer: null, error, acknowledged: false, durationMs: 0, faults },
+      ];
+    }
+    const copies = faults.includes("duplicate") ? 2 : 1;
+    return Promise.all(Array.from({ length: copies }, () => post(record, signed, happening, signal)));
+  };
+
   const attempt = async (id: string): Promise<void> => {
     timers.delete(id);
     let record = update(id, { state: "sending", dueAt: null, nextAttemptAt: null });
@@ -148,12 +171,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     underWay += 1;
     try {
       const anew = number > 1 && parts.signRetries === "anew";
-      const changed = await signer.signWith(record.message, happening);
-      const signed = changed ?? (anew ? signer.sign(record.message, parts.stamp()) : record.signed);
-      const copies = find("duplicate") ? 2 : 1;
-      const results = await Promise.all(
-        Array.from({ length: copies }, () => post(record, signed, happening, own.signal)),
-      );
+      const results = await make(record, anew, happening, own.signal);
       if (own !== life) return;
       settle(id, results, key);
       if (!reorder) for (const release of [...heldBack]) release();
@@ -182,7 +200,12 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     const numbered = results.map((one, index) => ({ ...one, number: record.attempts.length + 1 + index }));
     const attempts = [...record.attempts, ...numbered];
     const next = decide({ ...record, attempts }, key);
-    for (const attempt of numbered) for (const listener of [...listeners]) listener(next, attempt);
+    for (const attempt of numbered) {
+      for (const listener of [...listeners]) {
+        // It may be an async function, too.
+        (async () => listener(next, attempt))().catch(warnOf("A listener of onAttempt"));
+      }
+    }
   };
 
   const decide = (record: DeliveryRecord, key: readonly (string | number)[]): DeliveryRecord => {
@@ -197,6 +220,8 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     return schedule({ ...record, state: "retrying" }, clock.now() + delayMs);
   };
 
+  const begin = (id: string): void => void attempt(id).catch(warnOf("An attempt"));
+
   const schedule = (record: DeliveryRecord, dueAt: number): DeliveryRecord => {
     const next = { ...record, dueAt, nextAttemptAt: isoTime(dueAt) };
     log.set(record.id, next);
@@ -204,10 +229,10 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     if (ms > 0)
       timers.set(
         record.id,
-        clock.after(ms, () => void attempt(record.id)),
+        clock.after(ms, () => begin(record.id)),
       );
     changes.publish("delivery", record.id);
-    if (ms <= 0) void attempt(record.id);
+    if (ms <= 0) begin(record.id);
     return log.get(record.id) ?? next;
   };
 
@@ -256,6 +281,11 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
       sequence = 0;
     },
   };
+}
+
+/** An error that nobody catches would end the process of whoever uses the sandbox. */
+function warnOf(what: string): (error: unknown) => void {
+  return (error) => process.emitWarning(`${what} failed: ${String(error)}`, "PayhooksSandboxWarning");
 }
 
 /** A reset aborts it, and with it every attempt that is under way. */

@@ -1,5 +1,6 @@
 import { boundedMap } from "../bounded.ts";
 import type { Changes } from "../changes.ts";
+import { MAX_DURATION_MS } from "../clock.ts";
 import { draw } from "../draw.ts";
 import { isJsonObject } from "../json.ts";
 import { type Problem, SandboxError } from "../sandbox-error.ts";
@@ -168,8 +169,8 @@ const MEMBERS: Readonly<Record<keyof FaultRule, readonly [is: (value: unknown) =
   event: [(value) => EVENTS.some((event) => event === value), `must be one of ${EVENTS.join(", ")}`],
   reference: [isText, "must be a string that is not empty"],
   path: [isText, "must be a string that is not empty"],
-  delayMs: [isDuration, "must be milliseconds, 0 or more"],
-  ageMs: [isDuration, "must be milliseconds, 0 or more"],
+  delayMs: [isDuration, `must be milliseconds, from 0 to ${MAX_DURATION_MS}`],
+  ageMs: [isDuration, `must be milliseconds, from 0 to ${MAX_DURATION_MS}`],
   field: [isField, "must be { name, value }: two strings, and a name other than signature"],
 };
 
@@ -191,7 +192,7 @@ function isText(value: unknown): boolean {
 }
 
 function isDuration(value: unknown): boolean {
-  return typeof value === "number" && value >= 0 && Number.isFinite(value);
+  return typeof value === "number" && value >= 0 && value <= MAX_DURATION_MS;
 }
 
 function isField(value: unknown): boolean {
