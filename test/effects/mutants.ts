@@ -237,6 +237,13 @@ export const EFFECT_MUTANTS: readonly EffectMutant[] = [
     put: "",
   },
   {
+    line: "a claim of the effect whose transaction is open is an error",
+    caughtBy: "refuses a claim of the effect that its transaction is of",
+    file: RUN,
+    find: "if (id === this.#openId) throw reused();",
+    put: "",
+  },
+  {
     line: "SQLite takes no async function",
     caughtBy: "refuse an async function",
     file: SQLITE,

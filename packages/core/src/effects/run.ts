@@ -32,6 +32,8 @@ class HandlerEffects implements LooseMethods {
   /** Ids that this run has claimed in transactions of the merchant's. */
   readonly #claimed = new Set<string>();
   #open: Promise<unknown> | null = null;
+  /** The id of the transaction that is open. It has begun in there, so the storage would find it. */
+  #openId: string | null = null;
   #lost: Error | null = null;
 
   constructor(storage: EffectStorage, run: EffectRun) {
@@ -57,9 +59,10 @@ class HandlerEffects implements LooseMethods {
       );
     }
     if (this.#ended.has(id) || this.#claimed.has(id)) throw reused();
-    const open = this.#storage.transact(id, fn as (tx: unknown) => unknown, this.#run.signal);
-    this.#open = open;
     try {
+      this.#openId = id;
+      const open = this.#storage.transact(id, fn as (tx: unknown) => unknown, this.#run.signal);
+      this.#open = open;
       const result = await open;
       this.#ended.add(id);
       if (!result.ran) this.#run.skipped(id);
@@ -68,6 +71,7 @@ class HandlerEffects implements LooseMethods {
       throw this.#noted(error);
     } finally {
       this.#open = null;
+      this.#openId = null;
     }
   }
 
@@ -78,6 +82,7 @@ class HandlerEffects implements LooseMethods {
   #claim(tx: unknown, name: string | undefined): boolean | Promise<boolean> {
     this.#run.signal.throwIfAborted();
     const id = this.#idOf(name ?? null);
+    if (id === this.#openId) throw reused();
     try {
       const answer = this.#storage.claim(tx, id);
       if (typeof answer === "boolean") return this.#claimedAs(id, answer);

@@ -270,6 +270,27 @@ describe("ctx.transaction", () => {
     expect(database.accounts.get("cash")).toBe(10);
   });
 
+  it("refuses a claim of the effect that its transaction is of, holds nothing, and takes one with a name", async () => {
+    const database = new MapDatabase();
+    let claimed: unknown[] = [];
+    let name: string | undefined;
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction(async (tx) => {
+          claimed = [await ctx.claimEffect(tx, name)];
+          await book(tx);
+        }),
+      ),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
+    expect(errorsOf(t)).toEqual([expect.stringContaining("used one effect twice")]);
+    expect(database.ids.size).toBe(0);
+    name = "points";
+    expect(await t.advance("1m")).toEqual(["deposit"]);
+    expect(claimed).toEqual([true]);
+    expect(database.accounts.get("cash")).toBe(10);
+  });
+
   it("refuses a nested call, and one beside another", async () => {
     const database = new MapDatabase();
     const t = await harnessOn(database, (receiver) =>

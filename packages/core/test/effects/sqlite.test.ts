@@ -87,6 +87,20 @@ describe("effects in SQLite", () => {
     expect(timesPaid()).toBe(0);
   });
 
+  it("refuse a claim of the effect that their transaction is of", async () => {
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction((tx) => {
+          tx.exec(PAY);
+          ctx.claimEffect(tx);
+        }),
+      ),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
+    expect(errorsOf(t)).toEqual([expect.stringContaining("used one effect twice")]);
+    expect(timesPaid()).toBe(0);
+  });
+
   it("roll back what throws, and the next attempt pays", async () => {
     const t = await harness((receiver) =>
       receiver.onDeposit((_, ctx) =>
