@@ -398,7 +398,9 @@ function settingsOf(options: WatchOptions): Settings {
 /** Names an error without its message, since the message may name a customer. */
 function nameOf(error: unknown): string {
   const { name, code } = (error ?? {}) as { readonly name?: unknown; readonly code?: unknown };
-  return [name, code].filter((word) => typeof word === "string" && word !== "").join(" ") || "an error";
+  const words = [name, code].filter((word) => typeof word === "string" && word !== "").join(" ");
+  // It goes into the note of a lease, which has little room.
+  return words.slice(0, 200) || "an error";
 }
 
 function writeLine(error: unknown): void {

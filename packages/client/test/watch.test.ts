@@ -237,6 +237,18 @@ it("names the error of a callback on stderr, without its message", async () => {
   expect(lines).toEqual(["payhooks: watch: Error E_SHOP. The next round comes as usual."]);
 });
 
+it("notes an error whose name is longer than the note may be", async () => {
+  const shop = await openShop();
+  shop.open.push({ reference: "a", since: 0 });
+  shop.watch({
+    onGivenUp: () => {
+      throw Object.assign(new Error("x"), { name: "N".repeat(20_000) });
+    },
+  });
+  await shop.clock.advance(MINUTE);
+  expect(await shop.note()).toMatchObject({ trouble: "N".repeat(200) });
+});
+
 it("begins a round at once after everyMs was lowered, and then every everyMs", async () => {
   const shop = await openShop();
   shop.open.push({ reference: "a", since: shop.clock.now() - HOUR });

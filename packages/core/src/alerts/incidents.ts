@@ -54,8 +54,10 @@ const WORSE_MS = 15 * 60_000;
 const MAX_TRIES = 8;
 const FIRST_RETRY_MS = 15_000;
 const MAX_RETRY_MS = 10 * 60_000;
-/** More incidents at one time would say nothing more, and have no room in the note. */
-const MAX_INCIDENTS = 16;
+/** More incidents at one time would say nothing more. With five channels each, so many have room in the note. */
+const MAX_INCIDENTS = 12;
+/** The longest note that a lease takes. */
+const MAX_NOTE = 15_000;
 const MAX_SUMMARY = 200;
 
 /** The incidents of an inbox, and what each channel has been told. They are the note of a lease, so that all processes know them. */
@@ -84,8 +86,13 @@ export class Incidents {
     }
   }
 
+  /** If processes have other channels each, there may be no room for the last incidents. They are left out, since nobody could write the others. */
   get note(): string {
-    return JSON.stringify({ version: VERSION, by: this.by, at: this.at, all: [...this.#all] } satisfies Note);
+    const all = [...this.#all];
+    for (;;) {
+      const note = JSON.stringify({ version: VERSION, by: this.by, at: this.at, all } satisfies Note);
+      if (note.length <= MAX_NOTE || all.pop() === undefined) return note;
+    }
   }
 
   lookedAt(by: string, now: number): void {
@@ -114,12 +121,12 @@ export class Incidents {
     this.#all.set(incident, one);
   }
 
-  /** Takes over what a process has told on its own, while it could not write it. */
+  /** Takes over what a process has told on its own, while it could not write it, as far as there is room. */
   merge(own: Incidents): void {
     for (const [incident, one] of own.#all) {
       const known = this.#all.get(incident);
       if (known === undefined) {
-        this.#all.set(incident, one);
+        if (this.#all.size < MAX_INCIDENTS) this.#all.set(incident, one);
         continue;
       }
       known.until = Math.max(known.until, one.until);

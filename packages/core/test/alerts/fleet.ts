@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { createReceiver, type Receiver, Reject } from "@payhooks/core";
+import { type AnyReceiver, createReceiver, type Receiver, Reject } from "@payhooks/core";
 import { type AlertChannel, type AlertSender, sendAlerts } from "@payhooks/core/alerts";
 import { createInbox } from "@payhooks/core/inbox";
 import {
@@ -16,9 +16,11 @@ import { expect, onTestFinished } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
 import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { type MemoryStore, memoryStore } from "../../src/memory/store.ts";
+import { hmac, source } from "../../src/sources/index.ts";
 import { settle, steppedClock } from "../../src/testing/clock.ts";
 
 const keys: TestKeys = createTestKeys();
+const BANK_SECRET = "bank-secret-4711";
 
 /** A request that a server got. */
 export interface Got {
@@ -56,6 +58,8 @@ export interface Process {
   readonly receiver: Receiver;
   readonly alerts: AlertSender;
   readonly problems: string[];
+  /** True while this process does not reach the inbox's server. */
+  isCutOff: boolean;
 }
 
 /**
@@ -67,6 +71,8 @@ export interface Fleet {
   isAway: boolean;
   /** True if the handler of deposits rejects them. */
   rejects: boolean;
+  /** The names of the sources of every receiver that starts. */
+  sources: readonly string[];
   /** `aheadMs` is by how much the clock that the process sends alerts by is ahead. */
   start(
     channels: () => readonly AlertChannel[],
@@ -102,12 +108,19 @@ export function fleet(): Fleet {
     clock,
     isAway: false,
     rejects: false,
+    sources: [],
     async start(channels, onProblem, aheadMs = 0) {
       const problems: string[] = [];
-      const receiver = createReceiver({
+      const process = { isCutOff: false };
+      const bank = source({
+        verify: hmac({ header: "x-signature", secret: BANK_SECRET }),
+        read: ({ body }) => ({ id: body.id, name: "paid", data: null }),
+      });
+      const receiver: Receiver = createReceiver({
         payments: { publicKey: keys.publicKey },
+        sources: Object.fromEntries(one.sources.map((name) => [name, bank])),
         inbox: createInbox(
-          remote(store, () => one.isAway),
+          remote(store, () => one.isAway || process.isCutOff),
           { clock },
         ),
         clock,
@@ -131,7 +144,7 @@ export function fleet(): Fleet {
         await alerts.stop();
         await receiver.close({ graceMs: 0 });
       });
-      return { receiver, alerts, problems };
+      return Object.assign(process, { receiver, alerts, problems });
     },
   };
   return one;
@@ -163,4 +176,13 @@ export async function deliver(
   const delivery = { method: "POST", url: "/", headers: new Headers(headers), rawBody };
   const reply = await receiver.payments.receive(delivery);
   expect(reply.status).toBe(privateKey === keys.privateKey ? 200 : 401);
+}
+
+/** Sends a source what its secret has not signed, until that is an incident. */
+export async function forge({ receiver }: { readonly receiver: AnyReceiver }, source: string): Promise<void> {
+  for (let n = 0; n < 10; n++) {
+    const delivery = { method: "POST", url: "/", headers: new Headers(), rawBody: new Uint8Array() };
+    const reply = await receiver.sources[source]?.receive(delivery);
+    expect(reply?.status).toBe(401);
+  }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   type AlertMessage,
   pagerDutyChannel,
@@ -8,9 +9,11 @@ import {
 } from "@payhooks/core/alerts";
 import { createTestKeys } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import { Incidents } from "../../src/alerts/incidents.ts";
 import { settle } from "../../src/testing/clock.ts";
-import { deliver, fleet, type Told, told } from "./fleet.ts";
+import { deliver, fleet, forge, type Told, told } from "./fleet.ts";
 
+const CHANNEL_SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const texts = ({ got }: Told): readonly string[] =>
   got.map(({ body }) => (JSON.parse(body) as { text: string }).text);
 
@@ -233,6 +236,63 @@ describe("alerts that reach a person", () => {
     for (const one of processes) await deliver(one, shop.clock);
     await shop.clock.advance("30m");
     expect(channel.got).toHaveLength(1);
+  });
+
+  it("are written after an outage, however many two processes have noticed apart", async () => {
+    const channel = await told();
+    const shop = fleet();
+    const [near, far] = [
+      Array.from({ length: 16 }, (_, n) => `near-${n}-of-the-banks`),
+      Array.from({ length: 20 }, (_, n) => `far-${n}-of-the-banks`),
+    ];
+    shop.sources = [...near, ...far];
+    const to = () =>
+      Array.from({ length: 5 }, (_, n) =>
+        webhookChannel({ name: `webhook-of-the-shop-${n}`, url: channel.url, secret: CHANNEL_SECRET }),
+      );
+    const cutOff = await shop.start(to);
+    await shop.clock.advance("1m");
+    const other = await shop.start(to);
+    cutOff.isCutOff = true;
+    await shop.clock.advance("3m");
+    for (const source of near) await forge(other, source);
+    for (const source of far) await forge(cutOff, source);
+    await shop.clock.advance("5m");
+    cutOff.isCutOff = false;
+    await shop.clock.advance("3m");
+    const view = await other.receiver.viewLease("payhooks-alerts");
+    expect(JSON.parse(view?.note ?? "").all).toHaveLength(12);
+    expect(cutOff.problems).toEqual([expect.stringContaining("ECONNREFUSED")]);
+    // All of them are over in the end, for both.
+    await shop.clock.advance("40m");
+    expect(JSON.parse((await other.receiver.viewLease("payhooks-alerts"))?.note ?? "").all).toEqual([]);
+    expect([...cutOff.problems, ...other.problems]).toHaveLength(1);
+  });
+
+  it("have room in the note of the lease with the longest texts, and even after all channels were renamed", () => {
+    const now = Date.UTC(2026, 10, 28);
+    const incidents = Incidents.in("", now);
+    incidents.lookedAt(randomUUID(), now);
+    const see = (): void => {
+      for (let n = 0; n < 40; n++) {
+        const incident = `refused:${"f".repeat(30)}${n}:${"C".repeat(30)}`;
+        incidents.see(
+          { incident, kind: "refused", summary: '"'.repeat(300), level: 1e6, isOnce: false },
+          now,
+        );
+      }
+    };
+    const send = (of: string): void => {
+      const channels = Array.from({ length: 5 }, (_, n) => `${of.repeat(31)}${n}`);
+      for (const one of incidents.due(channels, "shop", now, 60_000)) one.failed(true, 60_000);
+    };
+    see();
+    send("a");
+    expect(JSON.parse(incidents.note).all).toHaveLength(12);
+    expect(incidents.note.length).toBeLessThanOrEqual(15_000);
+    send("b");
+    expect(JSON.parse(incidents.note).all.length).toBeGreaterThan(5);
+    expect(incidents.note.length).toBeLessThanOrEqual(15_000);
   });
 
   it("are tried again with pauses, as the server asks for, and given up in the end", async () => {
