@@ -46,7 +46,7 @@ export interface WatchOptions {
     | Promise<Iterable<OpenPayment> | AsyncIterable<OpenPayment>>;
   /** How long after the end of a round the next one begins. Default: 5 minutes. */
   readonly everyMs?: number | undefined;
-  /** How old a payment must be before it is looked up. Default: 15 minutes. */
+  /** How old a payment must be before it is looked up. One that is dated further ahead than this is looked up too. Default: 15 minutes. */
   readonly afterMs?: number | undefined;
   /** How old a payment must be before it is given up. It is looked up once more before that. Default: 3 days. */
   readonly giveUpAfterMs?: number | undefined;
@@ -228,8 +228,9 @@ class Round {
     // Nobody needs to know any more that a payment was given up, once it is no longer open.
     const marks = new Set(payments.map(({ mark }) => mark));
     this.#note.givenUp = this.#note.givenUp.filter((mark) => marks.has(mark));
+    // One that is dated far ahead may be of any age: the clock that dated it was wrong.
     const due = payments.filter(
-      ({ payment, mark }) => !(this.#ageOf(payment) < afterMs) && !this.#note.givenUp.includes(mark),
+      ({ payment, mark }) => Math.abs(this.#ageOf(payment)) >= afterMs && !this.#note.givenUp.includes(mark),
     );
     this.#note.open = payments.length;
     this.#note.due = due.length;

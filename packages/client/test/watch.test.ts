@@ -279,6 +279,22 @@ it("is not put off by a process whose clock was ahead, and that is gone", async 
   expect(shop.lookUps).toEqual(["a 1", "a 6"]);
 });
 
+it("looks up a payment that a clock far ahead has dated, and does not give it up", async () => {
+  const shop = await openShop();
+  const { clock, open, service } = shop;
+  open.push({ reference: "far", since: clock.now() + 365 * 24 * HOUR });
+  open.push({ reference: "near", since: clock.now() + 5 * MINUTE });
+  service.far = "SUCCESS";
+  shop.watch({ giveUpAfterMs: HOUR });
+  await clock.advance(MINUTE);
+  expect(shop.lookUps).toEqual(["far 0"]);
+  expect(shop.handled).toEqual(["SUCCESS far"]);
+  open.shift();
+  await clock.advance(30 * MINUTE);
+  expect(shop.lookUps.filter((line) => line.startsWith("near"))).toEqual(["near 20", "near 25", "near 30"]);
+  expect(shop.givenUp).toEqual([]);
+});
+
 it("makes one round after another beside a process whose clock is ahead", async () => {
   const shop = await openShop();
   const { clock } = shop;
