@@ -125,10 +125,10 @@ export function rowsOf({ lines }: Pick<Section, "lines">): readonly (readonly st
     );
 }
 
-/** The names in backticks of the first column, and those in bold that begin an item of a list. */
-export function namesIn(section: Pick<Section, "lines">): readonly string[] {
-  const inRows = rowsOf(section).flatMap(([first = ""]) =>
-    [...first.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name),
+/** The names in backticks of a column, of the first one by default, and those in bold that begin an item of a list. */
+export function namesIn(section: Pick<Section, "lines">, column = 0): readonly string[] {
+  const inRows = rowsOf(section).flatMap(({ [column]: cell = "" }) =>
+    [...cell.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name),
   );
   return [...inRows, ...itemsOf(section).keys()];
 }

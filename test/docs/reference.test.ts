@@ -19,7 +19,7 @@ const ofEveryInbox = [
   .join(" & ");
 
 /** The section in which each name of a type has its row, and no other name has one. */
-const tables: Readonly<Record<string, { page: string; section: string; type: string }>> = {
+const tables: Readonly<Record<string, { page: string; section: string; type: string; column?: number }>> = {
   limits: {
     page: "docs/reference/options.md",
     section: "limits",
@@ -208,6 +208,12 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "Notices",
     type: 'import("@payhooks/core").Notice["type"]',
   },
+  "calls of inbox-error": {
+    page: "docs/reference/notices.md",
+    section: "What `during` says",
+    type: 'Extract<import("@payhooks/core").Notice, { type: "inbox-error" }>["during"]',
+    column: 1,
+  },
   "kinds of alert": {
     page: "docs/operating/operations.md",
     section: "Alerts",
@@ -269,8 +275,8 @@ describe("the reference in the documentation", () => {
 
   it.each(Object.entries(tables).map(([what, place], index) => ({ what, ...place, index })))(
     "has a row for each of the $what, and no other: $page, $section",
-    ({ page, section, index }) => {
-      const names = namesIn(sectionOf(readDocument(page), section));
+    ({ page, section, column = 0, index }) => {
+      const names = namesIn(sectionOf(readDocument(page), section), column);
       expect([...names].sort()).toEqual(program.literalsOf("types.ts", `Table${index}`));
     },
   );

@@ -65,7 +65,7 @@ export class EffectsUpkeep {
     try {
       return await this.#effects.prune();
     } catch (error) {
-      this.#notices.post(inboxError("prune effects", error));
+      this.#notices.post(inboxError("pruneEffects", error));
       return false;
     }
   }

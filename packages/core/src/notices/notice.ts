@@ -124,7 +124,7 @@ export type Happening =
   /** The inbox's store did not answer, or refused. The call is repeated. */
   | {
       readonly type: "inbox-error";
-      readonly during: string;
+      readonly during: InboxCall;
       /** How many equal errors this notice stands for. The first one is reported at once, and later ones every ten seconds. */
       readonly count: number;
       /** The kind and the codes of the error. Of a store's own words, which may contain data, only known texts are repeated. */
@@ -196,8 +196,30 @@ export interface Alert {
   readonly windowMs: number;
 }
 
+/**
+ * What a receiver was doing when the store of its inbox did not answer, or refused. `docs/reference/notices.md` explains each.
+ * `notifyWorker` is the option of this name, which calls no store.
+ */
+export type InboxCall =
+  | "start"
+  | "handlers"
+  | "listen"
+  | "take"
+  | "begin"
+  | "run"
+  | "step"
+  | "claim"
+  | "renew"
+  | "finish"
+  | "subject"
+  | "release"
+  | "work"
+  | "notifyWorker"
+  | "prune"
+  | "pruneEffects";
+
 /** The notice about a store that did not answer. Only here does the error of a store become a text. */
-export function inboxError(during: string, error: unknown): Happening {
+export function inboxError(during: InboxCall, error: unknown): Happening {
   return { type: "inbox-error", during, count: 1, error: describeError(error), stack: originOf(error) };
 }
 

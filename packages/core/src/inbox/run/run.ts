@@ -1,4 +1,4 @@
-import { inboxError, type Notice } from "../../notices/notice.ts";
+import { type InboxCall, inboxError, type Notice } from "../../notices/notice.ts";
 import type { AsyncContext } from "../../time/async-context.ts";
 import { Cancellation } from "../../time/cancellation.ts";
 import { sleep } from "../../time/clock.ts";
@@ -247,7 +247,7 @@ export class Run implements Lease {
 
   /** Makes a change that counts only under the lease. False: the lease is lost. */
   async #write(
-    during: string,
+    during: InboxCall,
     change: (record: IdempotencyRecord | null, now: number) => boolean,
   ): Promise<boolean> {
     if (this.#lost) return false;
@@ -314,7 +314,7 @@ export class Run implements Lease {
    * While the store is down, the write is repeated. The handler is not: its result is kept until then. If the record has become
    * unreadable, there is nothing to wait for.
    */
-  async #persist<T>(during: string, step: RecordStep<T>): Promise<Changed<T> | null> {
+  async #persist<T>(during: InboxCall, step: RecordStep<T>): Promise<Changed<T> | null> {
     const { acts, records, environment, leaseMs: deadlineMs } = this.#parts;
     const onFailure = (cause: unknown): void => acts.failed("end", cause);
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
