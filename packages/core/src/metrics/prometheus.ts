@@ -28,8 +28,12 @@ export interface PrometheusMetrics extends Instrumentation {
  * `metrics.response()` or `metrics.text()`. Names and labels are those of `@payhooks/core/otel`. Labels have neither ids nor
  * references, and a metric keeps at most 1,000 combinations of them.
  *
- * @example const metrics = prometheusMetrics(); createReceiver({ payments: { publicKey }, instrumentation: metrics });
+ * @example
+ * ```ts
+ * const metrics = prometheusMetrics();
+ * const receiver = createReceiver({ payments: { publicKey }, instrumentation: metrics });
  * app.get("/metrics", async (_, res) => res.type(metrics.contentType).send(await metrics.text()));
+ * ```
  */
 export function prometheusMetrics(): PrometheusMetrics {
   return new Prometheus();

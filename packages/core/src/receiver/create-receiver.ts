@@ -57,8 +57,11 @@ import { sourceRegistrationIn } from "./source-registration.ts";
  * delivery.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` for options that are wrong in every environment.
- * @example const receiver = createReceiver({ payments: { publicKey: process.env.PAY_PUBLIC_KEY } }); receiver.onDeposit(async
- * (deposit, ctx) => credit(deposit.referenceId, deposit.amount, ctx.effectId));
+ * @example
+ * ```ts
+ * const receiver = createReceiver({ payments: { publicKey: process.env.PAY_PUBLIC_KEY } });
+ * receiver.onDeposit((deposit, ctx) => credit(deposit.referenceId, deposit.amount, ctx.effectId));
+ * ```
  */
 export function createReceiver<Context extends HandlerContext, const S extends Sources = NoSources>(
   options: ReceiverOptions<S> & { readonly effects: Effects<Context> },

@@ -169,8 +169,13 @@ const MAX_BODY_BYTES = 1024 * 1024;
  * Describes a sender of webhooks, for the option `sources` of a receiver.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` for options that cannot work. Keys are checked at the start.
- * @example source({ verify: hmac({ header: "x-bank-signature", secret: process.env.BANK_SECRET }), read: ({ body }) => ({ id:
- * body.id, name: body.type, data: body.data }) })
+ * @example
+ * ```ts
+ * const bank = source({
+ *   verify: hmac({ header: "x-bank-signature", secret: process.env.BANK_SECRET }),
+ *   read: ({ body }) => ({ id: body.id, name: body.type, data: body.data }),
+ * });
+ * ```
  */
 export function source<
   const Given extends Schemas | TypesOnly<unknown> | undefined = undefined,

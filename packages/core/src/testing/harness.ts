@@ -117,8 +117,12 @@ const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };
  * Makes a harness for tests of a merchant's own handlers, with real keys and signatures, the real receiver, and time that is
  * moved by hand.
  *
- * @example const t = await createHarness({ register: (receiver) => receiver.onDeposit(credit) }); const delivery = await
- * t.deposit({ referenceId: "o-1" }); await t.redeliver(delivery);
+ * @example
+ * ```ts
+ * const t = await createHarness({ register: (receiver) => receiver.onDeposit(credit) });
+ * const delivery = await t.deposit({ referenceId: "o-1" });
+ * await t.redeliver(delivery);
+ * ```
  */
 export async function createHarness<Context extends HandlerContext, const S extends Sources = NoSources>(
   options: HarnessOptions<Context, S> & { readonly receiver: { readonly effects: Effects<Context> } },
