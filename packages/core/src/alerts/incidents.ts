@@ -95,7 +95,7 @@ export class Incidents {
     }
   }
 
-  lookedAt(by: string, now: number): void {
+  checkedAt(by: string, now: number): void {
     this.by = by;
     this.at = now;
   }

@@ -15,15 +15,15 @@ export interface Observed {
 }
 
 /** An observation that is made again and again holds for so long, so that it does not end while another process takes over. */
-export const LOOKED_AT_MS = 150_000;
+export const CHECKED_MS = 150_000;
 /** Alerts of one kind are told once in a quarter of an hour. */
 const ALERT_MS = 20 * 60_000;
 
 /** For how long what was observed holds. */
 export const HOLDS_MS: Readonly<Record<IncidentKind, number>> = {
-  overdue: LOOKED_AT_MS,
-  held: LOOKED_AT_MS,
-  stalled: LOOKED_AT_MS,
+  overdue: CHECKED_MS,
+  held: CHECKED_MS,
+  stalled: CHECKED_MS,
   "all-failing": ALERT_MS,
   probing: ALERT_MS,
   "held-full": ALERT_MS,

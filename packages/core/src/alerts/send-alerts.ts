@@ -1,9 +1,9 @@
 /**
- * Tells people of incidents. Each process notes what it sees. One of them, the one that has looked last, looks at the inbox for all, and
+ * Tells people of incidents. Each process notes what it sees. One of them, the one that has checked last, checks the inbox for all, and
  * others come to the inbox only with news. The open incidents and who was told of them are in the note of a lease. So a message is sent once, whichever
  * process noticed it, and goes on to be tried if its process dies.
  *
- * If the inbox cannot be reached, nobody can write. Then the process that looked last speaks for all from what it remembers. The others
+ * If the inbox cannot be reached, nobody can write. Then the process that checked last speaks for all from what it remembers. The others
  * keep silent, unless that lasts so long that the one may be dead.
  */
 
@@ -25,19 +25,19 @@ import {
   whyNotSent,
 } from "./channel.ts";
 import { type Due, Incidents } from "./incidents.ts";
-import { LOOKED_AT_MS, type Observed, observedIn, observedInCounts } from "./observed.ts";
+import { CHECKED_MS, type Observed, observedIn, observedInCounts } from "./observed.ts";
 
 const LEASE = "payhooks-alerts";
 const LEASE_MS = 60_000;
 const EVERY_MS = 30_000;
-/** How soon a look follows news, and one that found another process writing. */
+/** How soon a check follows news, and one that found another process writing. */
 const SOON_MS = 1_000;
 const BUSY_MS = 5_000;
-/** Another process looks for all once nobody has for so long. */
+/** Another process checks for all once nobody has for so long. */
 const TAKE_OVER_MS = 75_000;
 /** So long after it lost the inbox, a process speaks for itself, since the one that should may be dead. */
 const SPEAK_ANYWAY_MS = 15 * 60_000;
-/** In one look, a channel gets so many messages, so that the lease lasts. */
+/** In one check, a channel gets so many messages, so that the lease lasts. */
 const MAX_AT_ONCE = 6;
 
 /** Options of {@link sendAlerts}. */
@@ -59,7 +59,7 @@ export interface SendAlertsOptions {
 /** A running {@link sendAlerts}. */
 export interface AlertSender {
   /** Looks now, and sends what is due. For a cron job, where no timer runs. Never rejects. */
-  look(): Promise<void>;
+  check(): Promise<void>;
   /** Sends no further message. Call it before `receiver.close()`. */
   stop(): Promise<void>;
 }
@@ -100,9 +100,9 @@ class Sender implements AlertSender {
   /** True while the inbox answers. `#changedAt` tells since when it does, or does not. */
   #isReached = true;
   #changedAt = 0;
-  /** The last look of another process that this one knows of, and since when on its own clock. Null before the first. */
+  /** The last check of another process that this one knows of, and since when on its own clock. Null before the first. */
   #others: { readonly by: string; readonly at: number; readonly since: number } | null = null;
-  #looking: Promise<void> | null = null;
+  #checking: Promise<void> | null = null;
   #cancelTimer: () => void;
   #dueAt: number;
 
@@ -143,21 +143,21 @@ class Sender implements AlertSender {
     this.#clock = clock;
     this.#unobserve = receiver.observe((notice) => this.#observe(notice));
     this.#dueAt = clock.now() + SOON_MS;
-    this.#cancelTimer = clock.after(SOON_MS, () => void this.look());
+    this.#cancelTimer = clock.after(SOON_MS, () => void this.check());
   }
 
-  look(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = null;
+  check(): Promise<void> {
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = null;
     });
-    return this.#looking;
+    return this.#checking;
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#unobserve();
     this.#cancelTimer();
-    await this.#looking;
+    await this.#checking;
   }
 
   #observe(notice: Notice): void {
@@ -166,36 +166,36 @@ class Sender implements AlertSender {
     if (observed === null) return;
     if (notice.type === "stalled") this.#stalls.set(notice.during, observed);
     else this.#news.set(observed.incident, observed);
-    this.#lookIn(SOON_MS);
+    this.#checkIn(SOON_MS);
   }
 
-  #lookIn(ms: number): void {
+  #checkIn(ms: number): void {
     const at = this.#clock.now() + ms;
     if (this.#stopping.signal.aborted || this.#dueAt <= at) return;
     this.#cancelTimer();
     this.#dueAt = at;
     this.#cancelTimer = this.#clock.after(ms, () => {
-      // A look may still be under way. It sets the timer again at its end, and must not find it set.
+      // A check may still be under way. It sets the timer again at its end, and must not find it set.
       this.#dueAt = Number.POSITIVE_INFINITY;
-      void this.look();
+      void this.check();
     });
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     this.#cancelTimer();
     this.#dueAt = Number.POSITIVE_INFINITY;
     let nextMs = EVERY_MS;
     try {
-      if (!(await this.#lookThroughInbox())) nextMs = BUSY_MS;
+      if (!(await this.#checkInbox())) nextMs = BUSY_MS;
     } catch (error) {
-      await this.#lookAlone(error);
+      await this.#checkAlone(error);
     }
-    this.#lookIn(nextMs);
+    this.#checkIn(nextMs);
   }
 
   /** False if another process has the lease, and this one has something to write. */
-  async #lookThroughInbox(): Promise<boolean> {
+  async #checkInbox(): Promise<boolean> {
     const view = await this.#receiver.viewLease(LEASE);
     const now = this.#clock.now();
     if (!this.#isReached) this.#changedAt = now;
@@ -211,7 +211,7 @@ class Sender implements AlertSender {
     const incidents = Incidents.in(lease.note, now);
     if (this.#isUnwritten) incidents.merge(this.#known);
     if (this.#leads(incidents, now)) {
-      incidents.lookedAt(this.#me, now);
+      incidents.checkedAt(this.#me, now);
       // After an outage, what has waited for its end is not overdue yet.
       if (!isNew) {
         const counts = await this.#receiver.events.counts();
@@ -225,7 +225,7 @@ class Sender implements AlertSender {
     return true;
   }
 
-  /** True if this process looks for all: it has done so last, or nobody has for long. */
+  /** True if this process checks for all: it has done so last, or nobody has for long. */
   #leads({ by, at }: Incidents, now: number): boolean {
     if (by === this.#me) return true;
     if (this.#others?.by !== by || this.#others.at !== at) {
@@ -236,7 +236,7 @@ class Sender implements AlertSender {
     return now - Math.max(this.#others.since, this.#changedAt) >= TAKE_OVER_MS;
   }
 
-  async #lookAlone(error: unknown): Promise<void> {
+  async #checkAlone(error: unknown): Promise<void> {
     const now = this.#clock.now();
     if (this.#isReached) {
       this.#isReached = false;
@@ -245,7 +245,7 @@ class Sender implements AlertSender {
     }
     if (this.#known.by !== this.#me && now - this.#changedAt < SPEAK_ANYWAY_MS) return;
     // Nobody can see whether anything else is over.
-    this.#known.prolong(now + LOOKED_AT_MS);
+    this.#known.prolong(now + CHECKED_MS);
     this.#isUnwritten = true;
     await this.#tell(this.#known, now);
   }
@@ -266,7 +266,7 @@ class Sender implements AlertSender {
     incidents.forget(names, now);
   }
 
-  /** False if the channel did not answer. Its other messages wait for a later look, so that this one does not last. */
+  /** False if the channel did not answer. Its other messages wait for a later check, so that this one does not last. */
   async #send({ channel, message, sent, failed }: Due): Promise<boolean> {
     const to = this.#channels.get(channel);
     if (to === undefined || this.#stopping.signal.aborted) return false;

@@ -214,11 +214,11 @@ describe("alerts that reach a person", () => {
     const to = () => [slackChannel({ url: channel.url })];
     const job = async (aheadMs: number): Promise<void> => {
       const one = await shop.start(to, undefined, aheadMs);
-      await one.alerts.look();
+      await one.alerts.check();
       await one.alerts.stop();
     };
     const first = await shop.start(to, undefined, 7_200_000);
-    await first.alerts.look();
+    await first.alerts.check();
     await first.alerts.stop();
     shop.rejects = true;
     await deliver(first, shop.clock);
@@ -272,7 +272,7 @@ describe("alerts that reach a person", () => {
   it("have room in the note of the lease with the longest texts, and even after all channels were renamed", () => {
     const now = Date.UTC(2026, 10, 28);
     const incidents = Incidents.in("", now);
-    incidents.lookedAt(randomUUID(), now);
+    incidents.checkedAt(randomUUID(), now);
     const see = (): void => {
       for (let n = 0; n < 40; n++) {
         const incident = `refused:${"f".repeat(30)}${n}:${"C".repeat(30)}`;
@@ -345,7 +345,7 @@ describe("alerts that reach a person", () => {
     await deliver(one, shop.clock);
     await expect.poll(async () => (await one.receiver.events.counts()).held).toBe(1);
     const { events } = await one.receiver.events.list({ state: "held" });
-    const looking = one.alerts.look();
+    const looking = one.alerts.check();
     await deliver(one, shop.clock);
     await expect.poll(() => channel.got.length).toBe(1);
     const { id, referenceId, eventId } = events[0] ?? {};
@@ -375,7 +375,7 @@ describe("alerts that reach a person", () => {
     expect(texts(channel).map((text) => text.slice(0, 2))).toEqual(["🔴", "🟢"]);
     shop.rejects = true;
     await deliver(one, shop.clock);
-    void one.alerts.look();
+    void one.alerts.check();
     await settle();
     await one.alerts.stop();
   });
@@ -400,7 +400,7 @@ describe("alerts that reach a person", () => {
     for (let n = 0; n < 10; n++) await deliver(one, shop.clock, forged);
     await settle();
     let isOver = false;
-    const looking = one.alerts.look().then(() => {
+    const looking = one.alerts.check().then(() => {
       isOver = true;
     });
     await shop.clock.advance("6s");
