@@ -63,7 +63,7 @@ describe("a decision about all held events", () => {
       reason: "mismatch",
       amount: "9999.000000",
       others: [{ status: "SUCCESS", amount: "10.500000", state: "done", runsToo: true }],
-      leftAloneAfter: null,
+      skippedAfter: null,
     });
     expect(await app.held()).toHaveLength(3);
   });
@@ -97,7 +97,7 @@ describe("a decision about all held events", () => {
     const all = ["replay", "--all", "--reason", "exhausted,mismatch"];
     const before = await held(app, [...all, "--dry-run"]);
     expect(before.stdout).toContain("same transaction: DEPOSIT SUCCESS amount 10.500000, held: exhausted");
-    expect(before.stdout.match(/is left alone, once the other event of this transaction/g)).toHaveLength(1);
+    expect(before.stdout.match(/is skipped, once the other event of this transaction/g)).toHaveLength(1);
     const ended = await held(app, [...all, "--yes", ...who]);
     expect(ended).toMatchObject({ code: 1, stdout: expect.stringContaining("1 queued, 1 changed.") });
     await app.receiver.work();

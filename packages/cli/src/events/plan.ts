@@ -36,7 +36,7 @@ export interface Plan {
   readonly entries: readonly Entry[];
 }
 
-/** The earlier entry of the plan after whose replay this one is left alone: they are outcomes of one transaction. */
+/** The earlier entry of the plan after whose replay this one is skipped: they are outcomes of one transaction. */
 function firstOfTransaction(entry: Entry, { action, entries }: Plan): Entry | undefined {
   if (action === "discard") return undefined;
   const earlier = entries.slice(0, entries.indexOf(entry));
@@ -60,7 +60,7 @@ export function planAsJson(entry: Entry, plan: Plan): Readonly<Record<string, un
     ...eventAsJson(event),
     outcome: plan.action === "replay" ? "would-be-queued" : "would-be-discarded",
     sameReference: sameReference?.map((other) => eventAsJson(other)) ?? null,
-    leftAloneAfter: firstOfTransaction(entry, plan)?.eventId ?? null,
+    skippedAfter: firstOfTransaction(entry, plan)?.eventId ?? null,
   };
 }
 
@@ -90,7 +90,7 @@ export function printPlanned(entry: Entry, plan: Plan, now: number, { line, pain
     line(`  ${paint("red", "a second payment with this reference will run")}`);
   }
   if (first !== undefined) {
-    line(`  ${paint("red", "is left alone, once the other event of this transaction above is replayed")}`);
+    line(`  ${paint("red", "is skipped, once the other event of this transaction above is replayed")}`);
   }
   line(`  ${runsOf(entry, plan)}`);
 }
