@@ -16,7 +16,7 @@ const TOGETHER = 500;
 /** A runner whose handlers have nothing to do. */
 export const idleRunner: Runner = {
   run: async () => ({ ending: { kind: "done" }, changes: [], written: () => {} }),
-  firstStep: () => null,
+  firstHandler: () => null,
   handlersOf: () => [],
   notify: () => {},
 };

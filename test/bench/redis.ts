@@ -66,7 +66,7 @@ await withScope(async (scope) => {
 async function inboxWay(inbox: Inbox): Promise<Way> {
   let done = (): void => {};
   const runner: Runner = {
-    firstStep: () => "deposit",
+    firstHandler: () => "deposit",
     handlersOf: () => [],
     notify: () => {},
     async run(lease: Lease): Promise<RunEnd> {

@@ -15,7 +15,7 @@ import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.t
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { hashOf } from "../../packages/core/src/inbox/record/keys.ts";
 import { NONE } from "../../packages/core/src/inbox/record/lane.ts";
-import type { StepChange } from "../../packages/core/src/inbox/record/lease.ts";
+import type { HandlerChange } from "../../packages/core/src/inbox/record/lease.ts";
 import type { SubjectAnswer } from "../../packages/core/src/inbox/record/subject.ts";
 import { Crowds } from "../../packages/core/src/inbox/run/crowds.ts";
 import { Dispatcher } from "../../packages/core/src/inbox/run/dispatcher.ts";
@@ -146,7 +146,9 @@ function running(change: (runner: Runner) => Partial<Runner>): Mutant["mistake"]
 }
 
 /** Runs whose writes of how handlers stand are changed. */
-function stepping(change: (changes: readonly StepChange[]) => readonly StepChange[]): Mutant["mistake"] {
+function stepping(
+  change: (changes: readonly HandlerChange[]) => readonly HandlerChange[],
+): Mutant["mistake"] {
   return running((runner) => ({
     async run(lease) {
       const end = await runner.run(
@@ -376,7 +378,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "a handler that must not run twice is marked as started with its begin",
     caughtBy: "a handler with onCrash",
-    mistake: running((runner) => ({ firstStep: (data) => runner.firstStep(data) ?? "deposit" })),
+    mistake: running((runner) => ({ firstHandler: (data) => runner.firstHandler(data) ?? "deposit" })),
   },
   {
     name: "the start of a handler is not stored",
@@ -402,7 +404,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "the first handler's start takes a write of its own",
     caughtBy: "an event with 1 handler is 2 writes",
-    mistake: running(() => ({ firstStep: () => null })),
+    mistake: running(() => ({ firstHandler: () => null })),
   },
   {
     name: "a start that was not followed by a call counts as an attempt",

@@ -1,7 +1,7 @@
 /** Handlers, their attempts and their ends (docs/guides/handlers.md, Outcomes and retries), run by the real receiver. */
 import { Reject, RetryAfter, type RunReport } from "@payhooks/core";
 import { expect } from "vitest";
-import type { StepChange } from "../../packages/core/src/inbox/record/lease.ts";
+import type { HandlerChange } from "../../packages/core/src/inbox/record/lease.ts";
 import { depositOf, merchantOn, noticed } from "./merchant-receiver.ts";
 import { type ContractCase, newGate, onFreshData } from "./rig.ts";
 import { endOf, newId, sampleEvent, sampleRunner } from "./sample-events.ts";
@@ -356,7 +356,7 @@ export const retryCases: readonly ContractCase[] = [
         const runner = sampleRunner(async (lease) => {
           const attempt = runner.leases.length;
           const failed = ["einzahlung ✓", "deposit"].map(
-            (name): StepChange => ({ name, kind: "failed", attempt, delayMs: 0, error }),
+            (name): HandlerChange => ({ name, kind: "failed", attempt, delayMs: 0, error }),
           );
           await lease.write(failed.slice(0, 1));
           return endOf(attempt < 3 ? { kind: "retry", delayMs: 0 } : { kind: "done" }, failed.slice(1));

@@ -2,7 +2,7 @@ import type { EventQuery, StoredEvent } from "@payhooks/core";
 import { eachEvent, type Inbox } from "@payhooks/core/inbox";
 import type { Lease, RunEnd, Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
 import type { AcceptOutcome, VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
-import type { Ending, StepChange } from "../../packages/core/src/inbox/record/lease.ts";
+import type { Ending, HandlerChange } from "../../packages/core/src/inbox/record/lease.ts";
 import type { ModelDelivery } from "./reference-model.ts";
 
 const DAY_MS = 86_400_000;
@@ -104,14 +104,14 @@ export function sampleRunner(
       const ended = lease.data.mode === "tell" ? ({ kind: "told" } as const) : await run(lease);
       return "ending" in ended ? ended : endOf(ended);
     },
-    firstStep: () => null,
+    firstHandler: () => null,
     handlersOf: () => [],
     notify: (notice) => notices.push(notice),
   };
 }
 
 /** The end of a run, with what its last handlers have come to. */
-export function endOf(ending: Ending, changes: readonly StepChange[] = []): RunEnd {
+export function endOf(ending: Ending, changes: readonly HandlerChange[] = []): RunEnd {
   return { ending, changes, written: () => {} };
 }
 

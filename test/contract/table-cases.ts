@@ -103,7 +103,7 @@ async function compareBatch(
       ran.set(eventId, previousStatus);
       return endOf({ kind: "done" });
     },
-    firstStep: () => null,
+    firstHandler: () => null,
     handlersOf: () => [],
     notify: () => {},
   };

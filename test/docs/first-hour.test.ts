@@ -28,7 +28,7 @@ describe("the first hour", () => {
 
   it.each([
     ["sqlite/tables.ts", "ORDER BY due_at LIMIT"],
-    ["receiver/step.ts", "attempt >= handler.maxAttempts;"],
+    ["receiver/handler-call.ts", "attempt >= handler.maxAttempts;"],
   ])("asks for a change of %s that can be made", (file, text) => {
     expect(readFileSync(join(source, file), "utf8")).toContain(text);
   });

@@ -71,7 +71,7 @@ export const EFFECT_MUTANTS: readonly EffectMutant[] = [
   {
     line: "a database that is away uses up no attempt",
     caughtBy: "waits for a database that accepts no writes",
-    file: "receiver/step.ts",
+    file: "receiver/handler-call.ts",
     find: "attempt: counts ? attempt : attempts, delayMs",
     put: "attempt, delayMs",
   },
@@ -92,7 +92,7 @@ export const EFFECT_MUTANTS: readonly EffectMutant[] = [
   {
     line: "an effect without an earlier run is told",
     caughtBy: "says so if an effect is there although the inbox knows of no earlier run",
-    file: "receiver/step.ts",
+    file: "receiver/handler-call.ts",
     find: "unexpected: isFirst,",
     put: "unexpected: false,",
   },

@@ -124,7 +124,7 @@ describe("what is finished leaves nothing behind when its time is over", () => {
       const runner = { run: () => Promise.reject(new Error("nothing is due")), notify: () => {} };
       await until("it has forgotten all", async () => {
         await inbox.work(
-          { ...runner, firstStep: () => null, handlersOf: () => [] },
+          { ...runner, firstHandler: () => null, handlersOf: () => [] },
           { deadlineMs: 1_000, limit: 10, concurrency: 1 },
         );
         hours += 2;

@@ -178,7 +178,7 @@ function use(record: IdempotencyRecord): void {
     force: null,
     mayRunSuspect: () => true,
   };
-  const lease = beginNext(changed, { ...options, firstStep: () => "main", handlersOf: () => ["main"] });
+  const lease = beginNext(changed, { ...options, firstHandler: () => "main", handlersOf: () => ["main"] });
   if (lease !== null) {
     const failed = { name: "main", kind: "failed", attempt: 1, delayMs: 1, error: "e" } as const;
     finish(copyRecord(changed), lease, { kind: "retry", delayMs: 1 }, [failed], NOW);

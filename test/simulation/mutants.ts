@@ -24,7 +24,7 @@ const ACCEPT = "inbox/record/accept.ts";
 const TABLE = "inbox/record/table.ts";
 const SCHEDULE = "inbox/record/schedule.ts";
 const RUNNER = "receiver/runner.ts";
-const STEP = "receiver/step.ts";
+const HANDLER_CALL = "receiver/handler-call.ts";
 const SUBJECT = "inbox/record/subject.ts";
 const REFERENCE_CLAIM = "inbox/record/reference-claim.ts";
 
@@ -195,23 +195,28 @@ export const MUTANTS: readonly Mutant[] = [
     "if (rank === 0) return NONE;",
     "if (record !== null) return NONE;",
   ),
-  mutant("a handler that throws is done", STEP, "if (outcome.ok) {", "if (outcome !== null) {"),
-  mutant("a handler that is done runs again", STEP, 'if (before?.state === "done") return "done";', ""),
+  mutant("a handler that throws is done", HANDLER_CALL, "if (outcome.ok) {", "if (outcome !== null) {"),
+  mutant(
+    "a handler that is done runs again",
+    HANDLER_CALL,
+    'if (before?.state === "done") return "done";',
+    "",
+  ),
   mutant(
     "the end of a handler is not stored",
-    STEP,
+    HANDLER_CALL,
     'progress.unwritten.push({ name, kind: "done", attempt, ...(skipped > 0 && { skipped }) });',
     "",
   ),
   mutant(
     "the start of a handler is not stored",
-    STEP,
+    HANDLER_CALL,
     'await lease.write([...changes, { name, kind: "started", attempt }])',
     "await lease.write(changes)",
   ),
   mutant(
     "there is no notice that a handler may run twice",
-    STEP,
+    HANDLER_CALL,
     'if (hasDied) notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });',
     "",
   ),
@@ -223,13 +228,13 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     "a handler that must not run twice runs again after a death",
-    STEP,
+    HANDLER_CALL,
     'if (hasDied && (handler.onCrash === "hold" || attempts >= handler.maxAttempts)) {',
     "if (hasDied && attempts >= handler.maxAttempts) {",
   ),
   mutant(
     "the first failure is the last",
-    STEP,
+    HANDLER_CALL,
     "const isExhausted = !isEarly && counts && attempt >= handler.maxAttempts;",
     "const isExhausted = !isEarly && counts;",
   ),

@@ -34,7 +34,7 @@ function isHandler(name: string): boolean {
   return !name.startsWith(ON_HELD_PREFIX);
 }
 
-/** The steps that an entry still needs before its onHeld handlers are done, except those that this process calls. */
+/** The handlers that an entry still needs before its onHeld handlers are done, except those that this process calls. */
 export function missingTells(
   { steps, handlers }: Pick<LeaseData, "steps" | "handlers">,
   called: readonly string[],

@@ -125,7 +125,7 @@ function runnerFor(flow: Flow, notices: NoticeBoard, certain: boolean): Runner {
       };
       return { ending, changes: [], written };
     },
-    firstStep: () => null,
+    firstHandler: () => null,
     handlersOf: () => [],
     notify,
   };

@@ -1,15 +1,15 @@
-import type { Ending, StepChange } from "../inbox/record/lease.ts";
+import type { Ending, HandlerChange } from "../inbox/record/lease.ts";
 import type { Happening } from "../notices/notice.ts";
 import type { GivenUp, HeldReason } from "../protocol/held-reasons.ts";
 import type { Stopwatch } from "../time/clock.ts";
 
-/** The results so far of the steps of one run. */
+/** The results so far of the handlers of one run. */
 export interface Progress {
   /** States of handlers that have not been written yet. */
-  readonly unwritten: StepChange[];
+  readonly unwritten: HandlerChange[];
   /** Notices to send once those states are written. */
   readonly unnoticed: Happening[];
-  /** The step whose start was written together with the lease; null once the run has reached it. */
+  /** The handler whose start was written together with the lease; null once the run has reached it. */
   startedAhead: string | null;
   /** Measures the time since the run began. */
   readonly since: Stopwatch;
@@ -22,7 +22,7 @@ export interface Progress {
   released: boolean;
 }
 
-/** `startedAhead`: the step whose start was written together with the lease. */
+/** `startedAhead`: the handler whose start was written together with the lease. */
 export function newProgress(since: Stopwatch, startedAhead: string | null): Progress {
   return {
     unwritten: [],
@@ -58,7 +58,7 @@ export function lose(progress: Progress): "open" {
   return "open";
 }
 
-/** A step is tried again after this time, and with it the event. */
+/** A handler is called again after this time, and with it the event. */
 export function retryIn(progress: Progress, ms: number): void {
   progress.retryInMs = Math.min(progress.retryInMs ?? ms, ms);
 }

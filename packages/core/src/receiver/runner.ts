@@ -5,17 +5,23 @@ import { missingHandlers, missingTells } from "../handlers/missing-handlers.ts";
 import type { HandledEvent, Registered, Registry } from "../handlers/registry.ts";
 import type { Lease, RunEnd, Runner } from "../inbox/contract/inbox.ts";
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
-import { type Ending, factsOf, type LeaseData, ON_HELD_PREFIX, type Step } from "../inbox/record/lease.ts";
+import {
+  type Ending,
+  factsOf,
+  type HandlerState,
+  type LeaseData,
+  ON_HELD_PREFIX,
+} from "../inbox/record/lease.ts";
 import { inboxError } from "../notices/notice.ts";
 import type { SourceEvent } from "../protocol/events.ts";
 import { type HeldReason, isEntry } from "../protocol/held-reasons.ts";
 import { Stopwatch } from "../time/clock.ts";
+import { type Call, createRunHandler, type HandlerCallParts } from "./handler-call.ts";
 import type { EndedFacts } from "./instrumentation.ts";
 import { endingOf, held, newProgress, type Progress } from "./progress.ts";
-import { type Call, createRunStep, type StepParts } from "./step.ts";
 
 /** The parts of the receiver that the runner uses. */
-export interface RunnerParts extends StepParts {
+export interface RunnerParts extends HandlerCallParts {
   readonly registry: Registry;
   /** The flows of this process, by their names. */
   readonly flows: ReadonlyMap<string, Flow>;
@@ -52,7 +58,7 @@ const UNORDERED = {
 /** Runs handlers under a lease, and decides what their results mean for the event. */
 export function createRunner(parts: RunnerParts): Runner {
   const { registry, flows, notices, clock, instrumentation } = parts;
-  const runStep = createRunStep(parts);
+  const runHandler = createRunHandler(parts);
 
   /** The inbox begins no event of a flow that this process does not have. */
   function flowOf({ flow }: StoredDelivery): Flow {
@@ -107,7 +113,7 @@ export function createRunner(parts: RunnerParts): Runner {
       calls.push({ handler, call });
     }
     for (const one of calls) {
-      await runStep(lease, one.handler, progress, one.call);
+      await runHandler(lease, one.handler, progress, one.call);
       if (progress.lost || progress.released) break;
     }
     const ending = endingOf(progress);
@@ -178,7 +184,7 @@ export function createRunner(parts: RunnerParts): Runner {
 
   /** If a handler that this process lacks was running when its own process died, a replay may repeat its effect. */
   function warnOfMissing({ data }: Lease, registered: ReadonlySet<string>): void {
-    const mayHaveRun = ([name, { state }]: [string, Step]): boolean =>
+    const mayHaveRun = ([name, { state }]: [string, HandlerState]): boolean =>
       state === "started" && !registered.has(name);
     if (Object.entries(data.steps).some(mayHaveRun)) {
       notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(data) });
@@ -202,14 +208,14 @@ export function createRunner(parts: RunnerParts): Runner {
   async function tell(lease: Lease, progress: Progress): Promise<Ending> {
     const entry = heldEventOf(lease, flows);
     for (const handler of registry.heldHandlers) {
-      const step = { ...handler, name: ON_HELD_PREFIX + handler.name };
-      await runStep(lease, step, progress, (context) => handler.handle(entry, context));
+      const named = { ...handler, name: ON_HELD_PREFIX + handler.name };
+      await runHandler(lease, named, progress, (context) => handler.handle(entry, context));
       if (progress.lost || progress.released) break;
     }
     // Another process has these handlers, or an earlier version had them. So each counts as failed, and is tried again later.
     for (const name of missingTells(lease.data, tellSteps())) {
       if (progress.lost || progress.released) break;
-      await runStep(lease, { ...MISSING_HANDLER, name }, progress, () => {
+      await runHandler(lease, { ...MISSING_HANDLER, name }, progress, () => {
         throw new Error("the process that was to call it has no such handler");
       });
     }
@@ -241,7 +247,7 @@ export function createRunner(parts: RunnerParts): Runner {
     return { ending: { ...ending, tell: tellSteps() }, changes: unwritten, written };
   }
 
-  /** The steps that call the onHeld handlers. */
+  /** The names of the onHeld handlers, as a record has them. */
   function tellSteps(): readonly string[] {
     return registry.heldHandlers.map(({ name }) => ON_HELD_PREFIX + name);
   }
@@ -255,7 +261,7 @@ export function createRunner(parts: RunnerParts): Runner {
     return { kind: "retry", delayMs: defaultBackoffMs(3) };
   }
 
-  /** The step that a run starts with: the one that {@link runEvent} or {@link tell} would start first. */
+  /** The handler that a run calls first: the one that {@link runEvent} or {@link tell} would start first. */
   function firstOf(data: LeaseData): Registered | undefined {
     const { delivery, verdict, only } = data;
     if (data.mode === "tell") {
@@ -280,14 +286,14 @@ export function createRunner(parts: RunnerParts): Runner {
       const running = lease.data.mode === "tell" ? tell(lease, progress) : runEvent(lease, progress);
       return endOf(lease, await running.catch(failed), progress);
     },
-    firstStep(data) {
+    firstHandler(data) {
       const first = firstOf(data);
       if (first === undefined) return null;
       const before = data.steps[first.name];
       // The start of a handler that must not run twice is written by itself. If the process dies before that, the handler was
       // never called. One with a limit of its own may have to wait.
       if (first.onCrash === "hold" || first.maxAttempts === 1 || first.calls !== null) return null;
-      // If its process died in the last run, or the step is not due yet, the run itself decides.
+      // If its process died in the last run, or the handler is not due yet, the run itself decides.
       return before === undefined || (before.state === "failed" && before.dueAt <= data.now)
         ? first.name
         : null;
@@ -299,10 +305,10 @@ export function createRunner(parts: RunnerParts): Runner {
       const names = registry.namesFor(delivery.flow, name, status);
       return only === null ? names : names.filter((handler) => only.includes(handler));
     },
-    maxAttempts(event, step) {
-      if (!step.startsWith(ON_HELD_PREFIX)) return registry.maxAttemptsOf(event, step);
-      const name = step.slice(ON_HELD_PREFIX.length);
-      return registry.heldHandlers.find((handler) => handler.name === name)?.maxAttempts ?? 0;
+    maxAttempts(event, handler) {
+      if (!handler.startsWith(ON_HELD_PREFIX)) return registry.maxAttemptsOf(event, handler);
+      const name = handler.slice(ON_HELD_PREFIX.length);
+      return registry.heldHandlers.find((one) => one.name === name)?.maxAttempts ?? 0;
     },
     hasFlow: (flow) => flows.has(flow),
     notify: (notice) => notices.post(notice),
@@ -326,8 +332,8 @@ function driftOf(verified: VerifiedEvent, { id, name, status, delivery }: LeaseD
   return differs.length === 0 ? null : `read gives another ${differs.join(", ")} than when it was accepted`;
 }
 
-function isThrough(step: Step | undefined): boolean {
-  return step?.state === "done" || step?.state === "given-up";
+function isThrough(before: HandlerState | undefined): boolean {
+  return before?.state === "done" || before?.state === "given-up";
 }
 
 function endedOf(data: LeaseData, outcome: EndedFacts["outcome"], reason: HeldReason | null): EndedFacts {

@@ -1,6 +1,6 @@
 import type { Flow, SetupWarning } from "../flows/flow.ts";
 import type { Registry } from "../handlers/registry.ts";
-import type { HandlerChange } from "../inbox/contract/handler-sets.ts";
+import type { HandlersDiff } from "../inbox/contract/handler-sets.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 
 /** The facts about a receiver's set-up when it starts. */
@@ -14,7 +14,7 @@ export interface SetupParts {
 }
 
 /** The warning that a receiver has other handlers than the last one that started on the same data. */
-export function differenceOf({ missing, added }: HandlerChange): SetupWarning {
+export function differenceOf({ missing, added }: HandlersDiff): SetupWarning {
   const lists = [
     missing.length === 0 ? "" : ` Missing here: ${missing.join(", ")}.`,
     added.length === 0 ? "" : ` New here: ${added.join(", ")}.`,

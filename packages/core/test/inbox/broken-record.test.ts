@@ -30,7 +30,7 @@ it("records on which a step throws give their places back, are not run again, an
       if (data.id !== "tx-9") damage(data.key);
       return { ending: { kind: "done" }, changes: [], written: () => {} };
     },
-    firstStep: () => null,
+    firstHandler: () => null,
     handlersOf: () => [],
     notify: (notice) => void notices.push(notice),
   };
@@ -86,7 +86,7 @@ it("a record that is damaged while its event runs is run once somebody has repai
       isDamaged = runs === 1;
       return { ending: { kind: "done" }, changes: [], written: () => {} };
     },
-    firstStep: () => null,
+    firstHandler: () => null,
     handlersOf: () => [],
     notify: () => {},
   };

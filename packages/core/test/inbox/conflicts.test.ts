@@ -84,11 +84,11 @@ it("a record that others change all the time is given up at the caller's deadlin
     },
   };
   const records = new Records(store, environment, 30_000);
-  const step = (): { readonly answer: string; readonly record: IdempotencyRecord } => ({
+  const change = (): { readonly answer: string; readonly record: IdempotencyRecord } => ({
     answer: "written",
     record,
   });
-  const error = await failure(records.change({ key: KEY, deadlineMs: 100, step }));
+  const error = await failure(records.change({ key: KEY, deadlineMs: 100, change }));
   expect(isPayhooksError(error) && error.code).toBe("ERR_INBOX_UNAVAILABLE");
   expect(writes).toBeGreaterThan(1);
 });
@@ -128,7 +128,7 @@ describe("a decision whose answer is lost while another process writes", () => {
             runs++;
             return { ending: { kind: "done" }, changes: [], written: () => {} };
           },
-          firstStep: () => null,
+          firstHandler: () => null,
           handlersOf: () => [],
           notify: () => {},
         },

@@ -19,7 +19,7 @@ function runnerOf(run: (lease: Lease) => Promise<Ending>): Runner & { readonly n
   return {
     notices,
     run: async (lease) => ({ ending: await run(lease), changes: [], written: () => {} }),
-    firstStep: () => null,
+    firstHandler: () => null,
     handlersOf: () => [],
     notify: (notice) => notices.push(notice),
   };
@@ -251,7 +251,7 @@ describe("writes of one turn", () => {
     }
   });
 
-  it("steps on one record go one after the other, and one that throws changes nothing", async () => {
+  it("changes of one record go one after the other, and one that throws changes nothing", async () => {
     const no = new PayhooksError("ERR_HELD_FULL", "no");
     const clock = fakeClock();
     const memory = memoryStore({ clock });
@@ -263,7 +263,7 @@ describe("writes of one turn", () => {
       records.change<number>({
         key,
         deadlineMs: 1_000,
-        step: (record) => {
+        change: (record) => {
           const before = Number(record?.signedAt ?? 0);
           const signedAt = before + by;
           if (record !== null) record.signedAt = signedAt;

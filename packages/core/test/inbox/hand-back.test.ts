@@ -92,7 +92,7 @@ function runnerOf(run: (lease: Lease) => Promise<Ending>): Runner & {
       ran.push(lease.data.id);
       return { ending: await run(lease), changes: [], written: () => {} };
     },
-    firstStep: () => null,
+    firstHandler: () => null,
     handlersOf: () => [],
     notify: (notice) => notices.push(notice),
   };

@@ -14,7 +14,7 @@ import { verifiedEvent } from "../verified-event.ts";
 
 const idle: Runner = {
   run: async () => ({ ending: { kind: "done" }, changes: [], written() {} }),
-  firstStep: () => null,
+  firstHandler: () => null,
   handlersOf: () => [],
   notify() {},
 };

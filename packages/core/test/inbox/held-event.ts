@@ -11,7 +11,7 @@ export async function held(inbox: Inbox): Promise<string> {
         changes: [],
         written: () => {},
       }),
-      firstStep: () => null,
+      firstHandler: () => null,
       handlersOf: () => [],
       notify: () => {},
     },

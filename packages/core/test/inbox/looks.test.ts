@@ -63,7 +63,7 @@ function failing(clock: FakeClock, delayMs: () => number, calls: number[]): Runn
       calls.push(clock.now());
       return { ending: { kind: "retry", delayMs: delayMs() }, changes: [], written: () => {} };
     },
-    firstStep: () => null,
+    firstHandler: () => null,
     handlersOf: () => [],
     notify: () => {},
   };

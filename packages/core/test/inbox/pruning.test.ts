@@ -17,7 +17,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 const runner: Runner = {
   run: async () => ({ ending: { kind: "done" }, changes: [], written: () => {} }),
-  firstStep: () => null,
+  firstHandler: () => null,
   handlersOf: () => [],
   notify: () => {},
 };

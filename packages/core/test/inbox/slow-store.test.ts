@@ -51,7 +51,7 @@ function runnerOf(clock: FakeClock, called: string[], notices: Happening[]): Run
         written() {},
       };
     },
-    firstStep: () => "credit",
+    firstHandler: () => "credit",
     handlersOf: () => ["credit"],
     notify: (notice) => void notices.push(notice),
   };

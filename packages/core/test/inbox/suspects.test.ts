@@ -48,7 +48,7 @@ describe("suspects", () => {
   it("are fewer with each death; one that has a single attempt left is alone", () => {
     const width = (attempts: number, maxAttempts?: number): number =>
       widthOf(
-        [{ event: "DEPOSIT", step: "credit", attempts }],
+        [{ event: "DEPOSIT", handler: "credit", attempts }],
         maxAttempts === undefined ? {} : { maxAttempts: () => maxAttempts },
       );
     expect([2, 3, 4, 5, 9].map((attempts) => width(attempts, 25))).toEqual([8, 4, 2, 1, 1]);
@@ -99,7 +99,7 @@ describe("an inbox whose process has died twice with the same events", () => {
           written() {},
         };
       },
-      firstStep: () => "credit",
+      firstHandler: () => "credit",
       handlersOf: () => ["credit"],
       maxAttempts: () => maxAttempts,
       notify() {},

@@ -19,7 +19,7 @@ function runner(
         written: () => {},
       };
     },
-    firstStep: () => null,
+    firstHandler: () => null,
     handlersOf: () => [],
     notify: () => {},
   };

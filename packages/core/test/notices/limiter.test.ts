@@ -131,7 +131,7 @@ it("after a look that failed, nobody's word brings the next one before its time"
     pollMs: 60_000,
     runner: {
       run: () => Promise.reject(new Error("nothing runs")),
-      firstStep: () => null,
+      firstHandler: () => null,
       handlersOf: () => [],
       notify: () => {},
     },

@@ -29,7 +29,7 @@ function writingRunner(): Runner & { readonly ran: string[] } {
       const change = { name: "main", kind: "done", attempt: 1 } as const;
       return { ending: { kind: "done" }, changes: [change], written: () => {} };
     },
-    firstStep: () => "main",
+    firstHandler: () => "main",
     handlersOf: () => [],
     notify: () => {},
   };

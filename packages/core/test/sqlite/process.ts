@@ -85,7 +85,7 @@ async function runOne(due: DueRecord): Promise<void> {
     now,
     force: null,
     mayRunSuspect: () => true,
-    firstStep: () => null,
+    firstHandler: () => null,
     handlersOf: () => [],
   });
   if (lease === null) throw new Error(`Nothing is due in ${due.key}.`);

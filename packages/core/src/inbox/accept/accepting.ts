@@ -13,7 +13,7 @@ import {
 } from "../record/reference-claim.ts";
 import type { Run } from "../run/run.ts";
 import type { Holder } from "../write/claims.ts";
-import type { StepResult } from "../write/records.ts";
+import type { RecordChangeResult } from "../write/records.ts";
 
 /** A fact that accepting an event may depend on, and that has to be asked for separately. */
 export type Need = { readonly claims: readonly ReferenceClaim[] } | "held";
@@ -62,16 +62,16 @@ export type AcceptAnswer =
       readonly state: SlotState | null;
     };
 
-/** A step throws this if it needs to know whether one more event may be held. */
+/** The change throws this if it needs to know whether one more event may be held. */
 const NEEDS_HELD: unique symbol = Symbol("needs held");
 
 /**
- * The step that accepts an event. It may be computed again after its write was made: a run that the write began is still in the
+ * The change that accepts an event. It may be computed again after its write was made: a run that the write began is still in the
  * record then, and an event without one is its own copy.
  */
-export function acceptStep(
+export function acceptChange(
   plan: AcceptPlan,
-): (record: IdempotencyRecord | null, now: number) => StepResult<AcceptAnswer> {
+): (record: IdempotencyRecord | null, now: number) => RecordChangeResult<AcceptAnswer> {
   const { event, known, run } = plan;
   let made: AcceptAnswer | null = null;
   const isUnknown = (wanted: ReferenceClaim): boolean => {
@@ -86,9 +86,9 @@ export function acceptStep(
     const holder = own === null ? null : known.claims.get(own.key);
     if (own !== null && holder === undefined) return needs({ claims: [own] });
     const before = record === null ? null : finishedClaims(record);
-    let step: ReturnType<typeof accept>;
+    let applied: ReturnType<typeof accept>;
     try {
-      step = accept(record, event, {
+      applied = accept(record, event, {
         now,
         delayMs: plan.delayMs,
         lane: plan.lane,
@@ -100,8 +100,8 @@ export function acceptStep(
       if (error === NEEDS_HELD) return needs("held");
       throw error;
     }
-    const { accepted, slot } = step;
-    const changed = step.record ?? record;
+    const { accepted, slot } = applied;
+    const changed = applied.record ?? record;
     const missing = changed === null ? [] : claimsToProlong(before, changed, event).filter(isUnknown);
     if (missing.length > 0) return needs({ claims: missing });
     const isNoted = changed !== null && noteClaims(changed, plan);
@@ -110,14 +110,14 @@ export function acceptStep(
     made = { kind: "accepted", accepted: begins ? { ...accepted, begun: true } : accepted, state };
     return {
       answer: made,
-      record: begins || isNoted ? changed : step.record,
+      record: begins || isNoted ? changed : applied.record,
       begins,
       announce: !begins && leavesWork(accepted) && plan.delayMs === 0,
     };
   };
 }
 
-function needs(need: Need): StepResult<AcceptAnswer> {
+function needs(need: Need): RecordChangeResult<AcceptAnswer> {
   return { answer: { kind: "needs", need }, record: null };
 }
 

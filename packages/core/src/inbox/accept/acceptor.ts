@@ -7,7 +7,7 @@ import type { Run } from "../run/run.ts";
 import type { Runs } from "../run/runs.ts";
 import type { InboxParts } from "../write/parts.ts";
 import type { Changed } from "../write/records.ts";
-import { type AcceptAnswer, acceptStep, type Known, leavesWork, type Need } from "./accepting.ts";
+import { type AcceptAnswer, acceptChange, type Known, leavesWork, type Need } from "./accepting.ts";
 import { HeldRoom } from "./held-room.ts";
 
 const DEFAULT_DEADLINE_MS = 2_000;
@@ -125,7 +125,7 @@ export class Acceptor {
   ): Promise<Changed<AcceptAnswer>> {
     const { records, store } = this.#parts;
     const { key, delivery } = event;
-    const step = acceptStep({
+    const change = acceptChange({
       event,
       delayMs,
       lane,
@@ -138,7 +138,7 @@ export class Acceptor {
     });
     // Most events are new, so the first guess is that there is no record.
     const guess = run === null && this.#runs.has(key) ? undefined : null;
-    return records.change({ key, deadlineMs, onFailure, guess, step });
+    return records.change({ key, deadlineMs, onFailure, guess, change });
   }
 
   /** Starts the run that was begun, and answers. If the store has replicas to wait for, they have the event before that. */

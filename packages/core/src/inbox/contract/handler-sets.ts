@@ -15,7 +15,7 @@ const MAX_LENGTH = 16_000;
 export type HandlerSet = readonly string[];
 
 /** How a receiver's handlers differ from those of the receiver that started before it. */
-export interface HandlerChange {
+export interface HandlersDiff {
   /** Handlers that the other receiver had. */
   readonly missing: HandlerSet;
   /** Handlers that it did not have. */
@@ -26,7 +26,7 @@ export interface HandlerChange {
 function introduced(
   known: readonly HandlerSet[],
   own: HandlerSet,
-): { readonly sets: readonly HandlerSet[]; readonly change: HandlerChange | null } {
+): { readonly sets: readonly HandlerSet[]; readonly change: HandlersDiff | null } {
   const others = known.filter((set) => !isDeepStrictEqual(set, own));
   const sets = [...others, own].slice(-MAX_SETS);
   const latest = known.at(-1);
@@ -51,7 +51,7 @@ export async function introduce(
   notes: Notes,
   own: HandlerSet,
   mayWrite: () => boolean,
-): Promise<HandlerChange | null> {
+): Promise<HandlersDiff | null> {
   if (notes.readNote === undefined) return null;
   const known = setsIn(await notes.readNote(HANDLERS));
   const { sets, change } = introduced(known, own);

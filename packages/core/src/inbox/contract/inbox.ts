@@ -2,10 +2,10 @@ import type { Happening, StallKind } from "../../notices/notice.ts";
 import type { AsyncContext } from "../../time/async-context.ts";
 import type { Cancellation } from "../../time/cancellation.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
-import type { Ending, LeaseData, StepChange } from "../record/lease.ts";
+import type { Ending, HandlerChange, LeaseData } from "../record/lease.ts";
 import type { SubjectAnswer } from "../record/subject.ts";
 import type { Events } from "./events.ts";
-import type { HandlerChange } from "./handler-sets.ts";
+import type { HandlersDiff } from "./handler-sets.ts";
 import type { SharedTexts } from "./texts.ts";
 
 /** The state of an inbox for an operator. Counts are null where the inbox did not answer. */
@@ -61,7 +61,7 @@ export interface Lease {
    * Writes the state of handlers, and repeats the write while the store is down. False: the lease is lost and nothing was
    * written.
    */
-  write(changes: readonly StepChange[]): Promise<boolean>;
+  write(changes: readonly HandlerChange[]): Promise<boolean>;
   /**
    * Claims the reference of the event that is run (`oneSuccessPerReference`), which has not claimed it yet. False if the SUCCESS
    * of another transaction has it.
@@ -80,7 +80,7 @@ export interface Lease {
 export interface RunEnd {
   readonly ending: Ending;
   /** States of handlers that are not written yet. They are written together with the ending. */
-  readonly changes: readonly StepChange[];
+  readonly changes: readonly HandlerChange[];
   /** Called once both are written. */
   written(): void;
 }
@@ -89,12 +89,12 @@ export interface RunEnd {
 export interface Runner {
   /** Runs the handlers of the event that have not finished, and resolves to how that ended. */
   run(lease: Lease): Promise<RunEnd>;
-  /** The step that a run starts with, if its start may be written by the same write that begins the run; null otherwise. Pure. */
-  firstStep(data: LeaseData): string | null;
-  /** The steps of all handlers that this process has for the event, or for telling that it is held. Pure. */
+  /** The handler that a run calls first, if its start may be written by the same write that begins the run; null otherwise. Pure. */
+  firstHandler(data: LeaseData): string | null;
+  /** The names of all handlers that this process has for the event, or of its onHeld handlers if it is held. Pure. */
   handlersOf(data: LeaseData): readonly string[];
-  /** How often a step of an event may be tried; 0 if this process does not have its handler. Left out: nobody knows. Pure. */
-  maxAttempts?(event: string, step: string): number;
+  /** How often a handler of an event may be called; 0 if this process does not have it. Left out: nobody knows. Pure. */
+  maxAttempts?(event: string, handler: string): number;
   /**
    * True if this process has the flow. An event of another one is left alone, for a process that has it. Left out: it has every
    * flow. Pure.
@@ -184,7 +184,7 @@ export interface Inbox {
    * Keeps the names of a receiver's handlers beside the data, for all processes. Returns how they differ from those of the
    * receiver that started last; null if they do not, or if a receiver with the same handlers has started before.
    */
-  introduce(handlers: readonly string[]): Promise<HandlerChange | null>;
+  introduce(handlers: readonly string[]): Promise<HandlersDiff | null>;
   /**
    * Applies the table of deduplication in one atomic step and stores the event as durably as the inbox promises. If this
    * process runs events and has room for one more, the same step begins the event.

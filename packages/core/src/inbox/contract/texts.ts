@@ -4,7 +4,7 @@
  * @param text null if there is none.
  * @param now the store's clock, in milliseconds since the epoch.
  */
-export type TextStep<T> = (
+export type TextChange<T> = (
   text: string | null,
   now: number,
 ) => {
@@ -24,5 +24,5 @@ export interface SharedTexts {
    * Changes a text by compare-and-swap, so that no change of another process gets lost. Waits for the store for 2 s at most.
    * @throws PayhooksError `ERR_OPTION_INVALID` for a name or a text that is not possible, or what the inbox throws.
    */
-  change<T>(name: string, step: TextStep<T>): Promise<T>;
+  change<T>(name: string, compute: TextChange<T>): Promise<T>;
 }

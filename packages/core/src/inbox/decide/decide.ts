@@ -57,7 +57,7 @@ export function decisions({
       key,
       deadlineMs,
       ...(versioned === null ? {} : { guess: versioned }),
-      step: (record, now) => {
+      change: (record, now) => {
         const answer = decideOnce(record, eventId, name, () => {
           if (record !== null) noteClaims(record, key, claims);
           return rule(record, eventId, now);

@@ -4,7 +4,7 @@
  */
 import { MAX_CONTRADICTIONS } from "./contradictions.ts";
 import { isEventId } from "./event.ts";
-import { ON_HELD_PREFIX, type Step } from "./lease.ts";
+import { type HandlerState, ON_HELD_PREFIX } from "./lease.ts";
 import { type IdempotencyRecord, isUnfinished, type Slot, type Work } from "./record.ts";
 
 /** True if `one` knows all that `other` does. Then `other` can be dropped: no event is lost, runs again, or is no longer erased. */
@@ -48,14 +48,14 @@ function canBeReplayed(slot: Slot): boolean {
 function isWorkAsFar(one: Slot, { steps }: Work, other: Slot, { steps: others }: Work): boolean {
   const isHeld = one.state === "held";
   if (other.state === "held" && (!isHeld || (other.told && !one.told))) return false;
-  return Object.entries(others).every(([name, step]) => {
+  return Object.entries(others).every(([name, state]) => {
     // These begin anew when the event is held.
     if (name.startsWith(ON_HELD_PREFIX) && isHeld && other.state !== "held") return true;
-    return isStepAsFar(steps[name], step);
+    return isStateAsFar(steps[name], state);
   });
 }
 
-function isStepAsFar(one: Step | undefined, other: Step): boolean {
+function isStateAsFar(one: HandlerState | undefined, other: HandlerState): boolean {
   if (one === undefined || one.attempts < other.attempts) return false;
   if (one.state === "done" || one.state === other.state) return true;
   return other.state !== "done" && other.state !== "given-up";

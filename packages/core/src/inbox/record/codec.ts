@@ -7,7 +7,7 @@ import { type FlowName, isFlowName } from "../../protocol/events.ts";
 import { describeError } from "../../protocol/foreign-error.ts";
 import { type GivenUp, HELD_REASONS, type HeldReason } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery } from "./event.ts";
-import type { HistoryEntry, Step } from "./lease.ts";
+import type { HandlerState, HistoryEntry } from "./lease.ts";
 import {
   type IdempotencyRecord,
   isUnfinished,
@@ -71,9 +71,9 @@ const DELIVERY: Shape<StoredDelivery> = objectOf<StoredDelivery>({
 const HELD_REASON = oneOf<HeldReason>(HELD_REASONS);
 const TEXTS = listOf(text);
 
-const STEP = objectOf<Step>({
+const HANDLER_STATE = objectOf<HandlerState>({
   attempts: count,
-  state: oneOf<Step["state"]>({ started: true, done: true, failed: true, "given-up": true }),
+  state: oneOf<HandlerState["state"]>({ started: true, done: true, failed: true, "given-up": true }),
   dueAt: time,
   dueInMs: time,
   error: orNull(text),
@@ -103,7 +103,7 @@ const WORK = objectOf<Work>({
   dueAt: time,
   dueInMs: time,
   forcedAt: orNull(time),
-  steps: mapOf(STEP),
+  steps: mapOf(HANDLER_STATE),
   only: orNull(TEXTS),
   evenIfExpired: flag,
   previousStatus: orNull(text),
@@ -266,7 +266,7 @@ function checkState(slot: Slot): void {
     throw new Misshapen("reason of a held event is missing");
 }
 
-/** A copy that can be changed without changing the original. Parts that no step ever changes are shared. */
+/** A copy that can be changed without changing the original. Parts that nothing ever changes are shared. */
 export function copyRecord(record: IdempotencyRecord): IdempotencyRecord {
   const slots: Record<string, Slot> = {};
   for (const [key, slot] of Object.entries(record.slots)) {

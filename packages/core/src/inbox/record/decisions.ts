@@ -161,11 +161,11 @@ export function retryNow(
   const { state, work } = slot;
   if (state === "running" || (state === "waiting" && record.lease?.slot === slotKey)) return "running";
   if (state !== "waiting" || work === null) return "not-waiting";
-  const later = Object.entries(work.steps).filter(([, step]) => step.dueAt > now);
+  const later = Object.entries(work.steps).filter(([, state]) => state.dueAt > now);
   if (work.dueAt <= now && later.length === 0) return "due";
   work.dueAt = Math.min(work.dueAt, now);
   work.dueInMs = work.dueAt - now;
-  for (const [name, step] of later) work.steps[name] = { ...step, dueAt: now, dueInMs: 0 };
+  for (const [name, state] of later) work.steps[name] = { ...state, dueAt: now, dueInMs: 0 };
   addHistory(work, { at: now, what: "attempt brought forward", by, note });
   return "decided";
 }

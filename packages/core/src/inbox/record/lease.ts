@@ -3,7 +3,7 @@ import type { GivenUp, HeldReason } from "../../protocol/held-reasons.ts";
 import type { StoredDelivery } from "./event.ts";
 
 /** The state of one handler for one event. */
-export interface Step {
+export interface HandlerState {
   /**
    * How many attempts count. Those that were forced early and failed do not count, nor those that were taken back before they
    * started.
@@ -11,7 +11,7 @@ export interface Step {
   readonly attempts: number;
   /** If the state is `started` when the next run begins, the process died during the attempt, or lost its lease. */
   readonly state: "started" | "done" | "failed" | "given-up";
-  /** The step is not tried before this time (store's clock); 0: at once. */
+  /** The handler is not called before this time (store's clock); 0: at once. */
   readonly dueAt: number;
   /** How far away that time was when it was written. It shows whether the clock was wrong then. */
   readonly dueInMs: number;
@@ -23,7 +23,7 @@ export interface Step {
   readonly skipped?: number;
 }
 
-/** The names of onHeld handlers' steps begin with this. These steps start anew whenever the event is held anew. */
+/** The names of onHeld handlers begin with this in a record. Their states start anew whenever the event is held anew. */
 export const ON_HELD_PREFIX = "held:";
 
 /** One line of an event's history. */
@@ -70,7 +70,7 @@ export interface LeaseData {
   readonly referenceId: string | null;
   readonly delivery: StoredDelivery;
   /** The states of the handlers before this run. */
-  readonly steps: Readonly<Record<string, Step>>;
+  readonly steps: Readonly<Record<string, HandlerState>>;
   /** Handlers that have not been tried, and that a process which began the event had registered. */
   readonly handlers: readonly string[];
   /** The handlers that a replay is limited to; null: all that have not finished. */
@@ -87,11 +87,11 @@ export interface LeaseData {
   readonly previousAmount: string | null;
   /** The store's clock when the run was begun. */
   readonly now: number;
-  /** Steps are tried even before their time. Such an attempt does not count if it fails. */
+  /** Handlers are called even before their time. Such an attempt does not count if it fails. */
   readonly force: boolean;
   /** A run of it has been the latest word of its subject. */
   readonly hadTurn: boolean;
-  /** The step whose start was written together with the lease; null when a write of its own is needed. */
+  /** The handler whose start was written together with the lease; null when a write of its own is needed. */
   readonly started: string | null;
   /** The kept text of the instrumentation of the process that accepted it; null if it has none. */
   readonly trace: string | null;
@@ -110,7 +110,7 @@ export type Ending =
   | { readonly kind: "done" }
   /** At least one handler is to be tried again, in `delayMs`. */
   | { readonly kind: "retry"; readonly delayMs: number }
-  /** `tell`: the steps of the onHeld handlers that are to be called. */
+  /** `tell`: the names of the onHeld handlers that are to be called. */
   | {
       readonly kind: "held";
       readonly reason: HeldReason;
@@ -125,7 +125,7 @@ export type Ending =
   | { readonly kind: "stale" };
 
 /** A new state of one handler. Writing it twice has the same result as writing it once. */
-export type StepChange =
+export type HandlerChange =
   | { readonly name: string; readonly kind: "started"; readonly attempt: number }
   | {
       readonly name: string;
@@ -150,4 +150,4 @@ export type StepChange =
       readonly error: string;
     }
   /** Back to `before` (null: never tried). The handler was not called, or it was called early, which does not count. */
-  | { readonly name: string; readonly kind: "undone"; readonly before: Step | null };
+  | { readonly name: string; readonly kind: "undone"; readonly before: HandlerState | null };

@@ -1,7 +1,7 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery } from "./event.ts";
-import type { HistoryEntry, Step } from "./lease.ts";
+import type { HandlerState, HistoryEntry } from "./lease.ts";
 
 /** Another event of the same transaction, or of the same webhook. */
 export interface OtherEvent
@@ -38,7 +38,7 @@ export interface StoredEvent extends EventFacts {
   readonly copies: number;
   readonly replays: number;
   /** The state of each handler. Empty once the event is finished. */
-  readonly handlers: Readonly<Record<string, Step>>;
+  readonly handlers: Readonly<Record<string, HandlerState>>;
   /**
    * The history, oldest first: attempts that failed, with their errors, and who replayed or discarded the event, and why. At most
    * 50 lines, or 8 shortened ones once the event has ended. Nothing is kept of an event that was done at its first attempt.

@@ -8,7 +8,7 @@
 import type { FlowName } from "../../protocol/events.ts";
 import { type HeldReason, isEntry } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery, Subject } from "./event.ts";
-import type { HistoryEntry, Step } from "./lease.ts";
+import type { HandlerState, HistoryEntry } from "./lease.ts";
 
 /** One event of a record. */
 export interface Slot {
@@ -75,7 +75,8 @@ export interface Work {
   dueInMs: number;
   /** When it was last begun early; null: never. */
   forcedAt: number | null;
-  steps: Record<string, Step>;
+  /** The state of each handler, by its name. (Records are stored with this name.) */
+  steps: Record<string, HandlerState>;
   /**
    * The handlers that have not been tried, as the processes that began the event have them registered. The event is not done
    * without them. Left out if there is none.

@@ -1,7 +1,13 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import { overtake } from "./accept.ts";
 import type { SlotState } from "./event.ts";
-import { type Ending, type LeaseData, ON_HELD_PREFIX, type Step, type StepChange } from "./lease.ts";
+import {
+  type Ending,
+  type HandlerChange,
+  type HandlerState,
+  type LeaseData,
+  ON_HELD_PREFIX,
+} from "./lease.ts";
 import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type Work } from "./record.ts";
 import { type FinishedClaims, finishedClaims, noteClaim } from "./reference-claim.ts";
 import { nextSlot, pullBackTimes } from "./schedule.ts";
@@ -30,8 +36,8 @@ export interface BeginOptions {
    */
   readonly mayRunSuspect: (suspicions: readonly Suspicion[]) => boolean;
   /** The handler that this run starts with, if its start is to be written together with the lease; null otherwise. */
-  readonly firstStep: (data: LeaseData) => string | null;
-  /** The steps of all handlers that this process has for the event. */
+  readonly firstHandler: (data: LeaseData) => string | null;
+  /** The names of all handlers that this process has for the event. */
   readonly handlersOf: (data: LeaseData) => readonly string[];
 }
 
@@ -91,7 +97,7 @@ function take(
   slot: Slot,
   work: Work,
   force: boolean,
-  { key, token, leaseMs, now, firstStep, handlersOf }: BeginOptions,
+  { key, token, leaseMs, now, firstHandler, handlersOf }: BeginOptions,
 ): LeaseData {
   record.lease = { slot: slotKey, token, until: now + leaseMs, lengthMs: leaseMs };
   slot.token = token;
@@ -130,7 +136,7 @@ function take(
     trace: work.trace ?? null,
     overtaken,
   };
-  const first = firstStep(lease);
+  const first = firstHandler(lease);
   if (first !== null) {
     const attempt = (work.steps[first]?.attempts ?? 0) + 1;
     apply(work, [{ name: first, kind: "started", attempt }], now);
@@ -151,7 +157,7 @@ function waitFor(work: Work, handlers: readonly string[]): void {
 export interface Suspicion {
   /** The event's name. */
   readonly event: string;
-  readonly step: string;
+  readonly handler: string;
   /** How many attempts there were. */
   readonly attempts: number;
 }
@@ -164,10 +170,10 @@ function suspicionsIn({ name: event }: Slot, { steps }: Work): readonly Suspicio
   // Each event that begins is asked about, and nearly none is suspected.
   let found: Suspicion[] | null = null;
   for (const name in steps) {
-    const step = steps[name];
-    if (step?.state !== "started" || step.attempts < 2) continue;
+    const state = steps[name];
+    if (state?.state !== "started" || state.attempts < 2) continue;
     found ??= [];
-    found.push({ event, step: name, attempts: step.attempts });
+    found.push({ event, handler: name, attempts: state.attempts });
   }
   return found ?? NO_SUSPICIONS;
 }
@@ -234,10 +240,10 @@ export function renew(
 }
 
 /** Writes new states of handlers. False if somebody else has the lease by now; then nothing is changed. */
-export function writeSteps(
+export function writeHandlerChanges(
   record: IdempotencyRecord | null,
   { slot, token }: LeaseData,
-  changes: readonly StepChange[],
+  changes: readonly HandlerChange[],
   now: number,
 ): boolean {
   const run = leased(record, slot, token);
@@ -257,14 +263,14 @@ export function writeClaim(
   return true;
 }
 
-function apply(work: Work, changes: readonly StepChange[], now: number): void {
+function apply(work: Work, changes: readonly HandlerChange[], now: number): void {
   const handlers = [...(work.handlers ?? [])];
   for (const change of changes) {
-    tellAttempt(work, change, now);
+    noteAttempt(work, change, now);
     if (change.kind === "undone" && change.before === null) {
       delete work.steps[change.name];
       handlers.push(change.name);
-    } else work.steps[change.name] = stepAfter(work.steps[change.name], change, now);
+    } else work.steps[change.name] = stateAfter(work.steps[change.name], change, now);
   }
   waitFor(work, handlers);
 }
@@ -277,7 +283,7 @@ const MAX_DETAIL = 2_000;
  * Adds a failed attempt to the event's history, once: the same change may be applied a second time. One that does not count is left
  * out, since an event that waits for a database would fill its history with them.
  */
-function tellAttempt(work: Work, change: StepChange, now: number): void {
+function noteAttempt(work: Work, change: HandlerChange, now: number): void {
   if (change.kind !== "failed" && change.kind !== "given-up") return;
   const { name, kind, attempt, error } = change;
   const before = work.steps[name];
@@ -287,13 +293,20 @@ function tellAttempt(work: Work, change: StepChange, now: number): void {
   addHistory(work, { at: now, what, handler: name, attempt, error: error.slice(0, MAX_ERROR) });
 }
 
-const NEVER_TRIED: Step = { attempts: 0, state: "failed", dueAt: 0, dueInMs: 0, error: null, reason: null };
+const NEVER_TRIED: HandlerState = {
+  attempts: 0,
+  state: "failed",
+  dueAt: 0,
+  dueInMs: 0,
+  error: null,
+  reason: null,
+};
 
 /**
- * The state after a change. It is the same if the step has the change already: the write may have been made and only its answer
+ * The state after a change. It is the same if the handler has the change already: the write may have been made and only its answer
  * lost.
  */
-function stepAfter(before: Step | undefined, change: StepChange, now: number): Step {
+function stateAfter(before: HandlerState | undefined, change: HandlerChange, now: number): HandlerState {
   if (change.kind === "undone") return change.before ?? NEVER_TRIED;
   const { kind, attempt } = change;
   return {
@@ -338,7 +351,7 @@ export function finish(
   record: IdempotencyRecord | null,
   { key, slot: slotKey, token }: LeaseData,
   ending: Ending,
-  changes: readonly StepChange[],
+  changes: readonly HandlerChange[],
   now: number,
   hadTurn = false,
 ): Finished {

@@ -1,5 +1,5 @@
 import type { Lane } from "./lane.ts";
-import type { Step } from "./lease.ts";
+import type { HandlerState } from "./lease.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
 /** When a record has to be looked at next. */
@@ -33,15 +33,15 @@ export function pullBackTimes({ lease, slots }: IdempotencyRecord, now: number):
     work.dueAt = pulledBack(work.dueAt, work.dueInMs, now);
     if (work.forcedAt !== null) work.forcedAt = pulledBack(work.forcedAt, 0, now);
     for (const name in work.steps) {
-      const step = work.steps[name];
-      if (step !== undefined) work.steps[name] = stepPulledBack(step, now);
+      const state = work.steps[name];
+      if (state !== undefined) work.steps[name] = statePulledBack(state, now);
     }
   }
 }
 
-function stepPulledBack(step: Step, now: number): Step {
-  const dueAt = pulledBack(step.dueAt, step.dueInMs, now);
-  return dueAt === step.dueAt ? step : { ...step, dueAt };
+function statePulledBack(state: HandlerState, now: number): HandlerState {
+  const dueAt = pulledBack(state.dueAt, state.dueInMs, now);
+  return dueAt === state.dueAt ? state : { ...state, dueAt };
 }
 
 /** True if the slot waits for a run, or for its onHeld handlers. */

@@ -3,7 +3,7 @@ import type { Runner } from "../contract/inbox.ts";
 import type { Versioned } from "../contract/store.ts";
 import { dueOf } from "../record/schedule.ts";
 import type { InboxParts } from "../write/parts.ts";
-import type { Change } from "../write/records.ts";
+import type { RecordChange } from "../write/records.ts";
 
 /** Records that a poll was given while this process still ran them. The poll has hidden them from other processes for a while. */
 export class Hidden {
@@ -31,7 +31,7 @@ export class Hidden {
   async show(key: string, runner: Runner, guess?: Versioned): Promise<void> {
     if (this.#parts.isAbandoned) return;
     const { records, hideMs } = this.#parts;
-    const step: Change<void>["step"] = (record, now) => {
+    const change: RecordChange<void> = (record, now) => {
       const due = record === null ? null : dueOf(record);
       return {
         answer: undefined,
@@ -40,7 +40,7 @@ export class Hidden {
       };
     };
     try {
-      await records.change({ key, guess, step, deadlineMs: hideMs });
+      await records.change({ key, guess, change, deadlineMs: hideMs });
     } catch (error) {
       if (!this.#parts.isAbandoned) runner.notify(inboxError("release", error));
     }

@@ -6,7 +6,7 @@ import type { Inbox, Lease, RunEnd, Runner } from "../contract/inbox.ts";
 import type { Versioned } from "../contract/store.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
 import type { Lane } from "../record/lane.ts";
-import { type Ending, factsOf, type LeaseData, type StepChange } from "../record/lease.ts";
+import { type Ending, factsOf, type HandlerChange, type LeaseData } from "../record/lease.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import { claimAtRun } from "../record/reference-claim.ts";
 import {
@@ -20,11 +20,11 @@ import {
   isDecided,
   renew,
   writeClaim,
-  writeSteps,
+  writeHandlerChanges,
 } from "../record/run.ts";
 import { dueOf } from "../record/schedule.ts";
 import type { InboxParts } from "../write/parts.ts";
-import { type Changed, isAboutRecord, type RecordStep } from "../write/records.ts";
+import { type Changed, isAboutRecord, type RecordChange } from "../write/records.ts";
 import { LeaseTime } from "./lease-time.ts";
 import { SubjectTurn } from "./subjects.ts";
 import { widthOf } from "./suspects.ts";
@@ -142,7 +142,7 @@ export class Run implements Lease {
 
   /**
    * The one place where a run begins: takes the lease on a slot, or on the one that is due next, in a copy of the record that the
-   * caller writes. A step that is computed again asks {@link isBegunIn} first.
+   * caller writes. A change that is computed again asks {@link isBegunIn} first.
    */
   begin(record: IdempotencyRecord | null, slot: string | "next", now: number): Begun {
     const { runner, key } = this;
@@ -153,7 +153,7 @@ export class Run implements Lease {
       now,
       force: this.#force,
       mayRunSuspect: (suspicions) => this.#host.mayRunSuspect(key, widthOf(suspicions, runner)),
-      firstStep: (data) => runner.firstStep(data),
+      firstHandler: (data) => runner.firstHandler(data),
       handlersOf: (data) => runner.handlersOf(data),
     });
     this.#data = begun.kind === "leased" ? begun.lease : null;
@@ -166,7 +166,7 @@ export class Run implements Lease {
       key: this.key,
       guess,
       deadlineMs: this.#parts.leaseMs,
-      step: (record, now) => {
+      change: (record, now) => {
         if (record !== null && this.runner.hasFlow?.(record.flow) === false) return FOR_OTHERS;
         if (this.isBegunIn(record)) return { answer: { kind: "leased", lease: this.data }, record: null };
         const answer = this.begin(record, slot, now);
@@ -241,8 +241,8 @@ export class Run implements Lease {
     return this.#host.accept(event, { deadlineMs: this.#parts.leaseMs, trace: this.data.trace });
   }
 
-  write(changes: readonly StepChange[]): Promise<boolean> {
-    return this.#write("step", (record, now) => writeSteps(record, this.data, changes, now));
+  write(changes: readonly HandlerChange[]): Promise<boolean> {
+    return this.#write("step", (record, now) => writeHandlerChanges(record, this.data, changes, now));
   }
 
   /** Makes a change that counts only under the lease. False: the lease is lost. */
@@ -314,13 +314,13 @@ export class Run implements Lease {
    * While the store is down, the write is repeated. The handler is not: its result is kept until then. If the record has become
    * unreadable, there is nothing to wait for.
    */
-  async #persist<T>(during: InboxCall, step: RecordStep<T>): Promise<Changed<T> | null> {
+  async #persist<T>(during: InboxCall, change: RecordChange<T>): Promise<Changed<T> | null> {
     const { acts, records, environment, leaseMs: deadlineMs } = this.#parts;
     const onFailure = (cause: unknown): void => acts.failed("end", cause);
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
       if (this.#parts.isAbandoned) return null;
       try {
-        const changed = await records.change({ key: this.key, step, deadlineMs, onFailure });
+        const changed = await records.change({ key: this.key, change, deadlineMs, onFailure });
         acts.passed("end");
         return changed;
       } catch (error) {
@@ -347,7 +347,7 @@ export class Run implements Lease {
         key: this.key,
         // A third of a lease, as often as it is renewed, unless the store takes longer to answer.
         deadlineMs: this.#lease.lengthMs / 3,
-        step: (record, now) => {
+        change: (record, now) => {
           sent = this.#lease.send();
           dated = now;
           const answer = renew(record, this.data, sent.leaseMs, now);

@@ -6,7 +6,7 @@ import { isCanary } from "../record/canary.ts";
 import { isUnreadable } from "../record/codec.ts";
 import { type RunReport, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { LANES, type Lane } from "../record/lane.ts";
-import type { StepChange } from "../record/lease.ts";
+import type { HandlerChange } from "../record/lease.ts";
 import type { FinishedClaims } from "../record/reference-claim.ts";
 import { type Begun, suspicionsOf } from "../record/run.ts";
 import { dueOf } from "../record/schedule.ts";
@@ -364,7 +364,7 @@ export class Runs {
   async #handBack(run: Run): Promise<void> {
     this.crowds.waits(run.data);
     const { started, steps } = run.data;
-    const changes: readonly StepChange[] =
+    const changes: readonly HandlerChange[] =
       started === null ? [] : [{ name: started, kind: "undone", before: steps[started] ?? null }];
     await this.#end(run, { ending: { kind: "released" }, changes, written: () => {} });
   }

@@ -69,7 +69,7 @@ export class SubjectTurn {
       key: subject.key,
       guess: null,
       deadlineMs: leaseMs / 3,
-      step: (record, now) => {
+      change: (record, now) => {
         const isOld = signed + retentionMs <= now || signed <= (store.forgottenBefore?.(tenant) ?? 0);
         const wish = { flow, tenant, eventId, at: subject.at, token, retentionMs };
         const taking = takeSubject(
@@ -110,7 +110,7 @@ export class SubjectTurn {
     const { answer: hasEnded } = await this.#parts.records.change({
       key: recordKeyOf(eventId),
       deadlineMs: this.#parts.leaseMs / 3,
-      step: (record, now, mayHaveBeenMade) => {
+      change: (record, now, mayHaveBeenMade) => {
         const { hasEnded, facts } = overtakeBySubject(record, eventId, now);
         // Computed after its write was made, it finds the end.
         if (facts !== null || !mayHaveBeenMade) told = facts;
@@ -127,7 +127,7 @@ export class SubjectTurn {
     const { answer } = await this.#parts.records.change({
       key: this.#taken.key,
       deadlineMs: this.#parts.leaseMs / 3,
-      step: (record, now) => {
+      change: (record, now) => {
         const answer = renewSubject(record, token, this.#leaseMs, now);
         return { answer, record: answer ? record : null };
       },
@@ -147,7 +147,7 @@ export class SubjectTurn {
     const left = this.#parts.records.change({
       key: taken.key,
       deadlineMs: this.#parts.leaseMs / 3,
-      step: (record, now) => {
+      change: (record, now) => {
         const answer = leaveSubject(record, token, ended, taken.retentionMs, now);
         return { answer, record: answer ? record : null };
       },

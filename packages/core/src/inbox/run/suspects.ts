@@ -63,8 +63,8 @@ export function widthOf(
   { maxAttempts }: Pick<Runner, "maxAttempts">,
 ): number {
   return Math.min(
-    ...suspicions.map(({ event, step, attempts }) => {
-      const isLast = attempts + 1 >= (maxAttempts?.(event, step) ?? 0);
+    ...suspicions.map(({ event, handler, attempts }) => {
+      const isLast = attempts + 1 >= (maxAttempts?.(event, handler) ?? 0);
       return isLast ? 1 : Math.max(1, TOGETHER >> (attempts - 2));
     }),
   );

@@ -1,5 +1,5 @@
 import { HELD_ADVICE, HELD_BECAUSE, type HeldReason } from "../../protocol/held-reasons.ts";
-import { type HistoryEntry, ON_HELD_PREFIX, type Step } from "../record/lease.ts";
+import { type HandlerState, type HistoryEntry, ON_HELD_PREFIX } from "../record/lease.ts";
 import type { StoredEvent } from "../record/life.ts";
 
 /** Something that happened to an event. */
@@ -33,7 +33,7 @@ const SOON_MS = 30_000;
 
 /** Explains an event by its record alone. `now` is in milliseconds since the epoch. */
 export function explain(event: StoredEvent, now: number): Explanation {
-  const handlers = Object.entries(event.handlers).map((step) => stepText(step, now));
+  const handlers = Object.entries(event.handlers).map((handler) => handlerText(handler, now));
   return { past: pastOf(event), handlers, ...PRESENT[event.state](event, now) };
 }
 
@@ -117,7 +117,7 @@ function running(): Present {
 function held({ reason, heldAt, handlers, others }: StoredEvent, now: number): Present {
   const because = reason === null ? "" : ` ${HELD_BECAUSE[reason]}`;
   const since = heldAt === null ? "" : ` since ${timeText(heldAt, now)}`;
-  const isTold = ([name, { state }]: readonly [string, Step]): boolean =>
+  const isTold = ([name, { state }]: readonly [string, HandlerState]): boolean =>
     name.startsWith(ON_HELD_PREFIX) && (state === "failed" || state === "started");
   return {
     now: [`It is held for a person${since}.${because}`],
@@ -146,7 +146,10 @@ function ended(now: string): Present {
   };
 }
 
-function stepText([name, { state, attempts, dueAt }]: readonly [string, Step], now: number): string {
+function handlerText(
+  [name, { state, attempts, dueAt }]: readonly [string, HandlerState],
+  now: number,
+): string {
   const isTelling = name.startsWith(ON_HELD_PREFIX);
   const who = `${isTelling ? "The onHeld handler" : "The handler"} ${isTelling ? name.slice(ON_HELD_PREFIX.length) : name}`;
   const tries = `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;

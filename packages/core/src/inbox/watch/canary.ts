@@ -198,7 +198,7 @@ export class Canary {
       onFailure: (cause) => {
         this.#cause = cause;
       },
-      step: (record, now) => ({
+      change: (record, now) => ({
         answer: undefined,
         record: record === null ? newCanary(now, isDue) : null,
       }),
@@ -249,7 +249,7 @@ export class Canary {
       key,
       guess,
       deadlineMs: REPEATED_FOR_MS,
-      step: (record, now) =>
+      change: (record, now) =>
         record === null ? { answer: false, record } : { answer: true, record: endedCanary(record, now) },
     });
     return answer;

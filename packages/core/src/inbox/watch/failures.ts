@@ -43,7 +43,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     },
     texts: {
       read: (name) => owned(() => texts.read(name)),
-      change: (name, step) => owned(() => texts.change(name, step)),
+      change: (name, compute) => owned(() => texts.change(name, compute)),
     },
     health: () => owned(() => inbox.health()),
     close(options) {

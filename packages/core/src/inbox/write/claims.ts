@@ -8,7 +8,7 @@ import {
   type FinishedClaims,
   type ReferenceClaim,
 } from "../record/reference-claim.ts";
-import type { RecordStep, Records } from "./records.ts";
+import type { RecordChange, Records } from "./records.ts";
 
 const DEADLINE_MS = 2_000;
 
@@ -50,7 +50,7 @@ export class Claims {
       deadlineMs: DEADLINE_MS,
       onFailure,
       guess: null,
-      step: (record, now) => {
+      change: (record, now) => {
         const answer = claimReference(record, claim, { now, token: opening, forgotten });
         return { answer, record: answer.record };
       },
@@ -81,7 +81,7 @@ export class Claims {
       this.#records.change({
         key,
         deadlineMs: this.#leaseMs,
-        step: (claim) => ({ answer: undefined, record: closeClaim(claim, token, expiresAt) }),
+        change: (claim) => ({ answer: undefined, record: closeClaim(claim, token, expiresAt) }),
       }),
     );
     await Promise.all(closing);
@@ -89,8 +89,8 @@ export class Claims {
 
   /** Reads a record. Once the inbox is closed, this fails as a write would. */
   async #read(key: string): Promise<IdempotencyRecord | null> {
-    const step: RecordStep<IdempotencyRecord | null> = (record) => ({ answer: record, record: null });
-    const { answer } = await this.#records.change({ key, deadlineMs: DEADLINE_MS, step });
+    const change: RecordChange<IdempotencyRecord | null> = (record) => ({ answer: record, record: null });
+    const { answer } = await this.#records.change({ key, deadlineMs: DEADLINE_MS, change });
     return answer;
   }
 }

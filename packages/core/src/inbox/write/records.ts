@@ -10,8 +10,8 @@ import { BatchedStore } from "./batched-store.ts";
 import { FirstInFirstOut } from "./first-in-first-out.ts";
 import { InFlight } from "./in-flight.ts";
 
-/** The result of a step. */
-export interface StepResult<T> {
+/** The result of a change that was computed. */
+export interface RecordChangeResult<T> {
   readonly answer: T;
   /** The record to write; null if the stored one stays as it is. */
   readonly record: IdempotencyRecord | null;
@@ -25,24 +25,24 @@ export interface StepResult<T> {
 }
 
 /**
- * Computes a change of one record. A step must be synchronous and pure, since it may be computed several times. It gets a copy,
+ * Computes a change of one record. The function must be synchronous and pure, since it may be computed several times. It gets a copy,
  * which it may change. If it throws, nothing is written. Unless it throws a `PayhooksError`, the record counts as unreadable.
- * `mayHaveBeenMade` is true if a write of this step was sent before and its outcome is unknown.
+ * `mayHaveBeenMade` is true if a write of this change was sent before and its outcome is unknown.
  */
-export type RecordStep<T> = (
+export type RecordChange<T> = (
   record: IdempotencyRecord | null,
   now: number,
   mayHaveBeenMade: boolean,
-) => StepResult<T>;
+) => RecordChangeResult<T>;
 
 /** A change of one record. */
-export interface Change<T> {
+export interface ChangeRequest<T> {
   readonly key: string;
-  readonly step: RecordStep<T>;
+  readonly change: RecordChange<T>;
   /** How long the caller waits. After that, a write that has not been made is not tried again. */
   readonly deadlineMs: number;
   /**
-   * A guess of what the store has. For a new event, the guess is null: there is no record. Without a guess, the step is
+   * A guess of what the store has. For a new event, the guess is null: there is no record. Without a guess, the change is
    * computed from what this process wrote last, or the store is asked first.
    */
   readonly guess?: Versioned | null | undefined;
@@ -126,10 +126,10 @@ export class Records {
     this.#store.close();
   }
 
-  async change<T>(change: Change<T>): Promise<Changed<T>> {
-    const { key, guess } = change;
+  async change<T>(request: ChangeRequest<T>): Promise<Changed<T>> {
+    const { key, guess } = request;
     const asked = ++this.#count;
-    const until = this.#environment.monotonic() + change.deadlineMs;
+    const until = this.#environment.monotonic() + request.deadlineMs;
     const entry = this.#entryOf(key);
     const isNext = !entry.isBusy;
     entry.isBusy = true;
@@ -138,7 +138,7 @@ export class Records {
     else if (guess !== undefined) entry.seen = { known: guess, request: GUESSED };
     try {
       if (!isNext && entry.failure !== null && this.#isOver(until)) throw entry.failure;
-      const changed = await this.#make(change, entry, asked, until);
+      const changed = await this.#make(request, entry, asked, until);
       entry.failure = null;
       return changed;
     } catch (error) {
@@ -176,7 +176,7 @@ export class Records {
 
   /** @param asked the number of this change. An answer without a write may only rest on what was requested after it. */
   async #make<T>(
-    { key, step, onFailure }: Change<T>,
+    { key, change, onFailure }: ChangeRequest<T>,
     entry: Entry,
     asked: number,
     until: number,
@@ -207,7 +207,7 @@ export class Records {
         await pause(error, until);
         continue;
       }
-      const computed = compute(step, known, now, mayHaveBeenMade);
+      const computed = compute(change, known, now, mayHaveBeenMade);
       if (computed.record === null) {
         if (request > asked) return { answer: computed.answer(), version: known?.version ?? null };
         entry.seen = null;
@@ -232,7 +232,7 @@ export class Records {
           break;
         case "conflict": {
           entry.seen = { known: result.current, request: sent };
-          // Computed again, the step may find nothing to write: the earlier write was made, or the lease is lost.
+          // Computed again, the change may find nothing to write: the earlier write was made, or the lease is lost.
           const isFirst = failures === 0 || result.isUnclear;
           const isOfAnotherTime = (result.current?.version ?? null) === item.expected;
           if (isFirst || !isOfAnotherTime) failures++;
@@ -289,20 +289,20 @@ export class Records {
   }
 }
 
-/** A step that was computed. `answer` throws if the step did. */
-interface Computed<T> extends Required<Pick<StepResult<T>, "record" | "begins" | "announce">> {
+/** A change that was computed. `answer` throws if computing it did. */
+interface Computed<T> extends Required<Pick<RecordChangeResult<T>, "record" | "begins" | "announce">> {
   answer(): T;
 }
 
 function compute<T>(
-  step: RecordStep<T>,
+  change: RecordChange<T>,
   known: Versioned | null,
   now: number,
   mayHaveBeenMade: boolean,
 ): Computed<T> {
   try {
     const stored = known === null ? null : copyRecord(known.record as IdempotencyRecord);
-    const { answer, record, begins = false, announce = false } = step(stored, now, mayHaveBeenMade);
+    const { answer, record, begins = false, announce = false } = change(stored, now, mayHaveBeenMade);
     return { answer: () => answer, record, begins, announce };
   } catch (error) {
     const answer = (): never => {
@@ -355,9 +355,9 @@ export function isAboutRecord(error: unknown): boolean {
   return typeof error === "object" && error !== null && aboutRecords.has(error);
 }
 
-/** A step has thrown on a record whose fields are all as they must be. */
+/** A change has thrown on a record whose fields are all as they must be. */
 function brokenBy(error: unknown): PayhooksError {
   return unreadable({
-    unreadable: `it has been changed to something that no step expects (${describeError(error)})`,
+    unreadable: `it has been changed to something that no change expects (${describeError(error)})`,
   });
 }

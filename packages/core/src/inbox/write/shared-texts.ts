@@ -1,5 +1,5 @@
 import { PayhooksError } from "../../protocol/errors.ts";
-import type { SharedTexts, TextStep } from "../contract/texts.ts";
+import type { SharedTexts, TextChange } from "../contract/texts.ts";
 import { hashOf } from "../record/keys.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import { sideRecord } from "../record/side-record.ts";
@@ -14,14 +14,14 @@ const NAME = /^[a-z][a-z0-9:-]{0,62}$/;
 
 /** The texts of an inbox. Each is in a side record, so every store has a place for it. */
 export function sharedTexts(records: Records, ready: () => Promise<void>): SharedTexts {
-  async function change<T>(name: string, step: TextStep<T>): Promise<T> {
+  async function change<T>(name: string, compute: TextChange<T>): Promise<T> {
     checkName(name);
     await ready();
     const { answer } = await records.change<T>({
       key: hashOf(["shared", name], 32),
       deadlineMs: DEADLINE_MS,
-      step: (record, now) => {
-        const { answer, text } = step(record?.identity.text ?? null, now);
+      change: (record, now) => {
+        const { answer, text } = compute(record?.identity.text ?? null, now);
         return { answer, record: text === null ? null : recordOf(text, now) };
       },
     });

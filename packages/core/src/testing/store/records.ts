@@ -139,7 +139,7 @@ function ran(
     now,
     force: null,
     mayRunSuspect: () => true,
-    firstStep: () => "credit",
+    firstHandler: () => "credit",
     handlersOf: () => [],
   });
   if (lease === null) throw new Error("Nothing in the record is due.");

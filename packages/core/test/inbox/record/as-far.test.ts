@@ -4,7 +4,7 @@ import { copyRecord } from "../../../src/inbox/record/codec.ts";
 import { MAX_CONTRADICTIONS } from "../../../src/inbox/record/contradictions.ts";
 import { replay } from "../../../src/inbox/record/decisions.ts";
 import { erase } from "../../../src/inbox/record/erase.ts";
-import type { Step } from "../../../src/inbox/record/lease.ts";
+import type { HandlerState } from "../../../src/inbox/record/lease.ts";
 import type { IdempotencyRecord, Slot } from "../../../src/inbox/record/record.ts";
 import {
   accepted,
@@ -41,7 +41,7 @@ function withSlot(record: IdempotencyRecord, change: (slot: Slot) => Partial<Slo
 /** The record, whose event has these handlers. */
 function withSteps(
   record: IdempotencyRecord,
-  states: Readonly<Record<string, Step["state"]>>,
+  states: Readonly<Record<string, HandlerState["state"]>>,
 ): IdempotencyRecord {
   const none = { attempts: 1, dueAt: 0, dueInMs: 0, error: null, reason: null };
   const steps = Object.fromEntries(Object.entries(states).map(([name, state]) => [name, { ...none, state }]));

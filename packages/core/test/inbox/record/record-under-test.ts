@@ -1,7 +1,7 @@
 import { type AcceptContext, accept } from "../../../src/inbox/record/accept.ts";
 import { eventIn } from "../../../src/inbox/record/decisions.ts";
 import type { Accepted, VerifiedEvent } from "../../../src/inbox/record/event.ts";
-import type { Ending, LeaseData, StepChange } from "../../../src/inbox/record/lease.ts";
+import type { Ending, HandlerChange, LeaseData } from "../../../src/inbox/record/lease.ts";
 import type { StoredEvent } from "../../../src/inbox/record/life.ts";
 import type { IdempotencyRecord, Slot } from "../../../src/inbox/record/record.ts";
 import {
@@ -12,7 +12,7 @@ import {
   type Finished,
   finish,
   renew,
-  writeSteps,
+  writeHandlerChanges,
 } from "../../../src/inbox/record/run.ts";
 
 export const DAY: number = 86_400_000;
@@ -94,17 +94,17 @@ export class RecordUnderTest {
       now: this.now,
       force: null,
       mayRunSuspect: () => true,
-      firstStep: () => null,
+      firstHandler: () => null,
       handlersOf: () => [],
     };
   }
 
-  finish(slot: string, ending: Ending, changes: readonly StepChange[] = [], token = "w"): Finished {
+  finish(slot: string, ending: Ending, changes: readonly HandlerChange[] = [], token = "w"): Finished {
     return finish(this.record, { ...this.#lease(slot), token }, ending, changes, this.now);
   }
 
-  write(slot: string, changes: readonly StepChange[], token = "w"): boolean {
-    return writeSteps(this.record, { ...this.#lease(slot), token }, changes, this.now);
+  write(slot: string, changes: readonly HandlerChange[], token = "w"): boolean {
+    return writeHandlerChanges(this.record, { ...this.#lease(slot), token }, changes, this.now);
   }
 
   renew(slot: string, now: number, token = "w"): boolean {

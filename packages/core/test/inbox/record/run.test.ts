@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { replay } from "../../../src/inbox/record/decisions.ts";
 import { indexOf } from "../../../src/inbox/record/index-of.ts";
-import type { Step, StepChange } from "../../../src/inbox/record/lease.ts";
+import type { HandlerChange, HandlerState } from "../../../src/inbox/record/lease.ts";
 import { isFinished } from "../../../src/inbox/record/record.ts";
 import { isBegunBy } from "../../../src/inbox/record/run.ts";
 import { dueOf } from "../../../src/inbox/record/schedule.ts";
@@ -53,7 +53,7 @@ describe("taking an event", () => {
   it("marks its first handler as started, where that may be written with it", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
-    const begun = tested.begin(SUCCESS, { firstStep: () => "h" });
+    const begun = tested.begin(SUCCESS, { firstHandler: () => "h" });
     expect(begun).toMatchObject({ kind: "leased", lease: { started: "h", steps: {} } });
     expect(tested.slot(SUCCESS).work?.steps).toMatchObject({ h: { state: "started", attempts: 1 } });
     tested.finish(SUCCESS, { kind: "released" }, [{ name: "h", kind: "undone", before: null }]);
@@ -214,7 +214,7 @@ describe("what is next of a record", () => {
 });
 
 describe("before its time", () => {
-  const FAILED_ONCE: Step = {
+  const FAILED_ONCE: HandlerState = {
     attempts: 1,
     state: "failed",
     dueAt: 6_000,
@@ -236,7 +236,7 @@ describe("before its time", () => {
     const begun = tested.begin(SUCCESS, { force });
     if (begun.kind !== "leased") return begun.kind;
     const before = { ...FAILED_ONCE, error: "still down" };
-    const undone: StepChange = { name: "h", kind: "undone", before };
+    const undone: HandlerChange = { name: "h", kind: "undone", before };
     tested.finish(SUCCESS, { kind: "retry", delayMs: 6_000 - begun.lease.now }, [undone]);
     return begun.lease.force ? "forced" : "due";
   }
@@ -290,7 +290,7 @@ describe("before its time", () => {
 describe("the owner of a lease", () => {
   it("alone writes: others have lost it", () => {
     const tested = running();
-    const start: StepChange = { name: "h", kind: "started", attempt: 1 };
+    const start: HandlerChange = { name: "h", kind: "started", attempt: 1 };
     for (const [slot, token] of [
       [SUCCESS, "v"],
       [FAILED, "w"],
@@ -311,7 +311,7 @@ describe("the owner of a lease", () => {
 
   it("writes what becomes of each handler, the same however often", () => {
     const tested = running();
-    const write = (change: StepChange): unknown => {
+    const write = (change: HandlerChange): unknown => {
       for (let time = 0; time < 2; time++) expect(tested.write(SUCCESS, [change])).toBe(true);
       return tested.slot(SUCCESS).work?.steps.h;
     };

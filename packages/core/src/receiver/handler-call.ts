@@ -10,7 +10,7 @@ import {
 } from "../handlers/handler.ts";
 import type { Registered } from "../handlers/registry.ts";
 import type { Lease } from "../inbox/contract/inbox.ts";
-import { factsOf, type Step } from "../inbox/record/lease.ts";
+import { factsOf, type HandlerState } from "../inbox/record/lease.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import type { Logger } from "../notices/logger.ts";
 import type { Happening, Notice } from "../notices/notice.ts";
@@ -21,8 +21,8 @@ import { RunContext } from "./context.ts";
 import type { HandlerEnd, HandlerFacts, Instrumentation, Observation } from "./instrumentation.ts";
 import { lose, type Progress, retryIn } from "./progress.ts";
 
-/** The parts of a step besides its lease. */
-export interface StepParts {
+/** What a call of a handler needs besides its lease. */
+export interface HandlerCallParts {
   readonly notices: NoticeBoard;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -50,19 +50,19 @@ type Outcome = { readonly ok: true } | { readonly ok: false; readonly error: unk
  *
  * @returns `done`: it need not run again. `open`: it has not finished, and `progress` says what follows from that.
  */
-export type RunStep = (
+export type RunHandler = (
   lease: Lease,
   handler: Registered,
   progress: Progress,
   call: Call,
 ) => Promise<"done" | "open">;
 
-export function createRunStep(parts: StepParts): RunStep {
+export function createRunHandler(parts: HandlerCallParts): RunHandler {
   const { notices, logger, clock, effects, instrumentation } = parts;
   /** The calls that are over time and have not ended, by event and handler, with their attempt. */
   const overdue = new Map<string, number>();
 
-  const runStep: RunStep = async (lease, handler, progress, call) => {
+  const runHandler: RunHandler = async (lease, handler, progress, call) => {
     const { name } = handler;
     const before = lease.data.steps[name];
     if (before?.state === "done") return "done";
@@ -204,10 +204,10 @@ export function createRunStep(parts: StepParts): RunStep {
   }
 
   /**
-   * The time until a step's next attempt. The store's clock gave it when the run began, and this process measures the time since
+   * The time until a handler's next attempt. The store's clock gave it when the run began, and this process measures the time since
    * then. Not by the wall clock alone, which may be set back by an hour in the meantime.
    */
-  function waitOf({ dueAt }: Step, { data }: Lease, { since }: Progress): number {
+  function waitOf({ dueAt }: HandlerState, { data }: Lease, { since }: Progress): number {
     return Math.max(0, dueAt - data.now - since.elapsedMs);
   }
 
@@ -303,7 +303,7 @@ export function createRunStep(parts: StepParts): RunStep {
     return new RunContext(lease, name, attempt, cancellation, logger, given);
   }
 
-  return runStep;
+  return runHandler;
 }
 
 function observedOf({ data }: Lease, handler: string, attempt: number): HandlerFacts {
