@@ -63,7 +63,7 @@ export const crashCases: readonly ContractCase[] = [
         ]);
         const runner = sampleRunner();
         await workAll(survivor.inbox, runner);
-        expect(runner.ran.sort()).toEqual(kind === "conflict" ? ["FAILED", "tell SUCCESS"] : ["SUCCESS"]);
+        expect(runner.ran.sort()).toEqual(kind === "conflict" ? ["FAILED", "onHeld SUCCESS"] : ["SUCCESS"]);
       }),
     ),
   ),
@@ -203,7 +203,7 @@ export const crashCases: readonly ContractCase[] = [
         );
         const runner = sampleRunner();
         await workAll(inbox, runner);
-        expect(runner.ran.sort()).toEqual(["SUCCESS", "tell SUCCESS"]);
+        expect(runner.ran.sort()).toEqual(["SUCCESS", "onHeld SUCCESS"]);
       },
     ),
   ),

@@ -96,7 +96,7 @@ export const expiryCases: readonly ContractCase[] = [
       expect((await heldOf(inbox)).map(({ eventId }) => eventId)).toEqual([heldId]);
       const runner = sampleRunner();
       await workAll(inbox, runner);
-      expect(runner.ran.filter((name) => !name.startsWith("tell"))).toEqual(["SUCCESS"]);
+      expect(runner.ran.filter((name) => !name.startsWith("onHeld"))).toEqual(["SUCCESS"]);
       await inbox.events.discard(heldId, { by: "an operator", note: "old" });
       for (const eventId of [waiting.key + waiting.slot, heldId])
         expect(await inbox.events.get(eventId)).not.toBeNull();

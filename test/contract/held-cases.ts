@@ -9,7 +9,7 @@ import { heldOf, newId, outcomes, sampleEvent, sampleRunner, workAll } from "./s
 const BY = { by: "an operator", note: "looked into it" };
 const notHeld = { code: "ERR_HELD_NOT_FOUND" };
 /** A runner whose every event ends on hold. */
-const holding = () => sampleRunner(() => ({ kind: "held", reason: "rejected", detail: "no", tell: [] }));
+const holding = () => sampleRunner(() => ({ kind: "held", reason: "rejected", detail: "no", onHeld: [] }));
 
 export const heldCases: readonly ContractCase[] = [
   onFreshData("the held list is filtered by flow, tenant and reason, and read in pages", async (rig) => {
@@ -248,7 +248,7 @@ export const heldCases: readonly ContractCase[] = [
       });
       expect(wrote).toEqual([false]);
       await workAll(inbox, plain);
-      expect(plain.ran.filter((name) => !name.startsWith("tell"))).toHaveLength(1);
+      expect(plain.ran.filter((name) => !name.startsWith("onHeld"))).toHaveLength(1);
       expect(await inbox.events.get(eventId)).toMatchObject({ state: "done", replays: 1 });
     },
   ),
@@ -306,7 +306,7 @@ export const heldCases: readonly ContractCase[] = [
     await inbox.accept(failed);
     const runner = sampleRunner();
     await workAll(inbox, runner);
-    expect(runner.ran).toEqual(["tell FAILED"]);
+    expect(runner.ran).toEqual(["onHeld FAILED"]);
     for (let copy = 0; copy < 3; copy++) {
       expect(await inbox.accept(success)).toMatchObject({
         outcome: "duplicate",
@@ -318,7 +318,7 @@ export const heldCases: readonly ContractCase[] = [
       });
     }
     await workAll(inbox, runner);
-    expect(runner.ran).toEqual(["tell FAILED"]);
+    expect(runner.ran).toEqual(["onHeld FAILED"]);
     expect((await heldOf(inbox)).map(({ reason }) => reason).sort()).toEqual(["conflict", "rejected"]);
   }),
   onFreshData("a PENDING that was held and is replayed under a terminal status is stale", async (rig) => {

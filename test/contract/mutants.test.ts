@@ -502,7 +502,7 @@ const mutants: readonly Mutant[] = [
     mistake: running((runner) => ({
       async run(lease) {
         const end = await runner.run(lease);
-        return end.ending.kind === "held" ? { ...end, ending: { ...end.ending, tell: [] } } : end;
+        return end.ending.kind === "held" ? { ...end, ending: { ...end.ending, onHeld: [] } } : end;
       },
     })),
   },

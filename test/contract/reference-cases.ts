@@ -86,7 +86,7 @@ export const referenceCases: readonly ContractCase[] = [
     ]);
     const runner = sampleRunner();
     await workAll(inbox, runner);
-    expect(runner.ran.sort()).toEqual(["SUCCESS", "SUCCESS", "tell SUCCESS"]);
+    expect(runner.ran.sort()).toEqual(["SUCCESS", "SUCCESS", "onHeld SUCCESS"]);
     expect((await heldOf(inbox)).map(({ id }) => id)).toEqual([second.id]);
   }),
   onFreshData("of many transactions that want one reference at the same time, one has it", async (rig) => {

@@ -99,9 +99,9 @@ export function sampleRunner(
     notices,
     async run(lease) {
       const name = slotNameOf(lease.data.eventId);
-      ran.push(lease.data.mode === "tell" ? `tell ${name}` : name);
+      ran.push(lease.data.mode === "onHeld" ? `onHeld ${name}` : name);
       leases.push(lease);
-      const ended = lease.data.mode === "tell" ? ({ kind: "told" } as const) : await run(lease);
+      const ended = lease.data.mode === "onHeld" ? ({ kind: "stays-held" } as const) : await run(lease);
       return "ending" in ended ? ended : endOf(ended);
     },
     firstHandler: () => null,

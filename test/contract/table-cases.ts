@@ -98,7 +98,7 @@ async function compareBatch(
   const ran = new Map<string, string | null>();
   const runner: Runner = {
     async run({ data: { mode, eventId, previousStatus } }) {
-      if (mode === "tell") return endOf({ kind: "told" });
+      if (mode === "onHeld") return endOf({ kind: "stays-held" });
       if (ran.has(eventId)) expect.fail(`${eventId} ran twice`);
       ran.set(eventId, previousStatus);
       return endOf({ kind: "done" });

@@ -27,7 +27,7 @@ export const workCases: readonly ContractCase[] = [
         const kinds = ["done", "retry", "held", "done"] as const;
         const kind = kinds[runs++ % 4] ?? "done";
         if (kind === "retry") return { kind, delayMs: rig.leaseMs * 2 };
-        return kind === "held" ? { kind, reason: "rejected", detail: null, tell: [] } : { kind };
+        return kind === "held" ? { kind, reason: "rejected", detail: null, onHeld: [] } : { kind };
       });
       const before = rig.now();
       const first = await inbox.work(runner, { deadlineMs: 60_000, limit: 4, concurrency: 2 });
@@ -155,7 +155,7 @@ export const workCases: readonly ContractCase[] = [
       if (++began === 1) {
         const waiting = lease.aside(turn.passed);
         isAside.open();
-        if (!(await waiting)) return { kind: "released" };
+        if (!(await waiting)) return { kind: "handed-back" };
         enter("first");
         isBack.open();
       } else {
@@ -188,7 +188,7 @@ export const workCases: readonly ContractCase[] = [
       lease.called();
       const waiting = lease.aside(new Promise(() => {}));
       isAside.open();
-      return { kind: (await waiting) ? "done" : "released" };
+      return { kind: (await waiting) ? "done" : "handed-back" };
     });
     await one.inbox.run(runner, { concurrency: 1 });
     await acceptMany(rig, one.inbox, 1);
@@ -319,7 +319,7 @@ export const workCases: readonly ContractCase[] = [
       const runner = sampleRunner(async (lease) => {
         begun.open();
         await free.passed;
-        return lease.mayCall() === "hand-back" ? { kind: "released" } : { kind: "done" };
+        return lease.mayCall() === "hand-back" ? { kind: "handed-back" } : { kind: "done" };
       });
       await one.inbox.run(runner, { concurrency: 1 });
       await begun.passed;
@@ -378,7 +378,7 @@ export const workCases: readonly ContractCase[] = [
       const runner = sampleRunner(() =>
         ++attempts === 1
           ? { kind: "retry", delayMs: rig.leaseMs * 1_000 }
-          : { kind: "held", reason: "rejected", detail: null, tell: ["held:held"] },
+          : { kind: "held", reason: "rejected", detail: null, onHeld: ["held:held"] },
       );
       await inbox.run(runner, { concurrency: 1 });
       await rig.advance(rig.leaseMs);
@@ -387,7 +387,7 @@ export const workCases: readonly ContractCase[] = [
       await rig.advance(rig.leaseMs / 2);
       // Held events in memory are lost as well.
       expect(await closing).toEqual({ unfinished: 1 });
-      expect(runner.ran).toEqual(["SUCCESS", "SUCCESS", "tell SUCCESS"]);
+      expect(runner.ran).toEqual(["SUCCESS", "SUCCESS", "onHeld SUCCESS"]);
     },
     { only: "ends-with-process" },
   ),

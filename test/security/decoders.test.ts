@@ -39,7 +39,7 @@ function samples(): readonly IdempotencyRecord[] {
     kind: "held",
     reason: "rejected",
     detail: "no such order",
-    tell: ["held:mail"],
+    onHeld: ["held:mail"],
   });
   const again = ended(KEY, NOW, both, { kind: "retry", delayMs: 1_000 });
   const records = [

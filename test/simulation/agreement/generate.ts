@@ -160,7 +160,7 @@ function changeOf(dice: Dice, times: Times): Change {
     case "end":
       return {
         kind,
-        how: dice.of(["done", "done", "done", "held", "released", "retry"]),
+        how: dice.of(["done", "done", "done", "held", "handed-back", "retry"]),
         delayMs: dice.of([0, 1, 999.5, SECOND, HOUR]),
       };
     case "decide":

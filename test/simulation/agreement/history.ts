@@ -24,7 +24,11 @@ export type Change =
       readonly text: TextKind;
     }
   | { readonly kind: "begin"; readonly leaseMs: number }
-  | { readonly kind: "end"; readonly how: "done" | "held" | "released" | "retry"; readonly delayMs: number }
+  | {
+      readonly kind: "end";
+      readonly how: "done" | "held" | "handed-back" | "retry";
+      readonly delayMs: number;
+    }
   | { readonly kind: "decide"; readonly decision: "replay" | "discard" }
   /** A record without events. */
   | { readonly kind: "claim"; readonly lifetimeMs: number }

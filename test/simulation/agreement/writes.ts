@@ -152,7 +152,7 @@ function mayRun({ slots }: IdempotencyRecord, now: number): boolean {
 function endingOf({ how, delayMs }: Extract<Change, { readonly kind: "end" }>): Ending {
   switch (how) {
     case "held":
-      return { kind: "held", reason: "rejected", detail: null, tell: delayMs === 0 ? ["held:held"] : [] };
+      return { kind: "held", reason: "rejected", detail: null, onHeld: delayMs === 0 ? ["held:held"] : [] };
     case "retry":
       return { kind: "retry", delayMs };
     default:

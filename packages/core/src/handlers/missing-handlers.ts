@@ -35,7 +35,7 @@ function isHandler(name: string): boolean {
 }
 
 /** The handlers that an entry still needs before its onHeld handlers are done, except those that this process calls. */
-export function missingTells(
+export function missingOnHeld(
   { steps, handlers }: Pick<LeaseData, "steps" | "handlers">,
   called: readonly string[],
 ): readonly string[] {

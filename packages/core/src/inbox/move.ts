@@ -83,7 +83,7 @@ export async function moveRecords(
   checkFlag("dryRun of moveRecords", dryRun);
   const environment = environmentOf(clock);
   checkStores(from, to);
-  const found = new Tally();
+  const found = new MoveCounts();
   for await (const page of pagesOf(from)) {
     for (const one of page) {
       const moving = movingOf(one);
@@ -93,7 +93,7 @@ export async function moveRecords(
   }
   if (found.leased > 0) throw inUse(`${found.leased} of its events are leased to one`);
   if (dryRun) return found.report();
-  const moved = new Tally();
+  const moved = new MoveCounts();
   const mover = new Mover(from, to, environment, moved);
   const release = environment.hold();
   try {
@@ -149,7 +149,7 @@ function isLeased({ key, record }: Moving, store: RecordStore): boolean {
 }
 
 /** Counts what was found, or moved. */
-class Tally {
+class MoveCounts {
   leased = 0;
   #records = 0;
   #thereBefore = 0;
@@ -184,9 +184,9 @@ class Mover {
   readonly #from: RecordStore;
   readonly #to: RecordStore;
   readonly #environment: Environment;
-  readonly #tally: Tally;
+  readonly #tally: MoveCounts;
 
-  constructor(from: RecordStore, to: RecordStore, environment: Environment, tally: Tally) {
+  constructor(from: RecordStore, to: RecordStore, environment: Environment, tally: MoveCounts) {
     this.#from = from;
     this.#to = to;
     this.#environment = environment;

@@ -12,7 +12,7 @@ const ROUNDING_MS = 1;
  */
 export class ServerClock {
   readonly #clock: Clock;
-  #told: number | null = null;
+  #serverTime: number | null = null;
   #arrivedAt = 0;
 
   constructor(clock: Clock) {
@@ -25,16 +25,16 @@ export class ServerClock {
   }
 
   #at(monotonic: number): number {
-    if (this.#told === null) return this.#clock.now();
-    return this.#told + (monotonic - this.#arrivedAt) * SLOWEST;
+    if (this.#serverTime === null) return this.#clock.now();
+    return this.#serverTime + (monotonic - this.#arrivedAt) * SLOWEST;
   }
 
   /** Takes in the server's time from an answer to a question that was sent at `askedAt` (monotonic). */
-  learn(told: number, askedAt: number): void {
+  learn(serverTime: number, askedAt: number): void {
     const arrivedAt = this.#clock.monotonic();
-    const isAhead = this.#at(askedAt) >= told + ROUNDING_MS;
-    if (this.#told !== null && !isAhead && told < this.#at(arrivedAt)) return;
-    this.#told = told;
+    const isAhead = this.#at(askedAt) >= serverTime + ROUNDING_MS;
+    if (this.#serverTime !== null && !isAhead && serverTime < this.#at(arrivedAt)) return;
+    this.#serverTime = serverTime;
     this.#arrivedAt = arrivedAt;
   }
 }

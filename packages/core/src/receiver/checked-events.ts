@@ -17,7 +17,7 @@ const BULK: OptionNames<BulkOptions> = {
   progress: true,
 };
 
-/** The events of an inbox, as a receiver hands them out: what is asked is checked first, and decisions are told. */
+/** The events of an inbox, as a receiver hands them out: what is asked is checked first, and decisions are posted as notices. */
 export function checkedEvents(
   events: Events,
   notices: NoticeBoard,
@@ -27,9 +27,9 @@ export function checkedEvents(
     checkFlowOf(query, flows);
     checkTenantOf(query, flows);
   };
-  /** Options with a `progress` that also tells of each decision. */
-  function told<Options extends BulkOptions>(
-    type: Told,
+  /** Options with a `progress` that also posts a notice of each decision. */
+  function withNotices<Options extends BulkOptions>(
+    type: BulkNotice,
     by: string,
     note: string,
     options: Options,
@@ -52,7 +52,7 @@ export function checkedEvents(
     replay: async (which, decision) => {
       checkWhich(which);
       checkReplay(decision);
-      return events.replay(which, told("replayed", decision.by, decision.note, decision));
+      return events.replay(which, withNotices("replayed", decision.by, decision.note, decision));
     },
     retryNow: async (which, decision) => {
       checkWhich(which);
@@ -67,14 +67,14 @@ export function checkedEvents(
         revision: true,
         ...BULK,
       });
-      return events.discard(which, told("discarded", decision.by, decision.note, decision));
+      return events.discard(which, withNotices("discarded", decision.by, decision.note, decision));
     },
     erase: async (which, decision) => {
       checkWhich(which);
       checkNames("erase", decision, { by: true, unfinished: true, ...BULK });
       checkFlag("unfinished of erase", decision.unfinished);
       const erased: string[] = [];
-      const tell = (name: string): void => {
+      const post = (name: string): void => {
         const eventIds = erased.splice(0);
         if (eventIds.length === 0) return;
         notices.post({ type: "erased", by: decision.by, name, count: eventIds.length, eventIds });
@@ -83,16 +83,16 @@ export function checkedEvents(
       const progress: BulkOptions["progress"] = (one, report) => {
         name = report.name;
         if (isDecided(one) && !report.dryRun) erased.push(one.eventId);
-        if (erased.length === ERASED_PER_NOTICE) tell(name);
+        if (erased.length === ERASED_PER_NOTICE) post(name);
         decision.progress?.(one, report);
       };
-      // If it fails on its way, what it has erased is told all the same.
-      return await events.erase(which, { ...decision, progress }).finally(() => tell(name));
+      // If it fails on its way, what it has erased is posted all the same.
+      return await events.erase(which, { ...decision, progress }).finally(() => post(name));
     },
   };
 }
 
-type Told = "replayed" | "discarded";
+type BulkNotice = "replayed" | "discarded";
 
 /** A notice is also a line of the log. */
 const ERASED_PER_NOTICE = 50;

@@ -139,6 +139,6 @@ export class RunContext implements HandlerContext, LooseMethods {
  * are told something new.
  */
 function effectIdOf({ eventId, mode, replays, again }: LeaseData, handler: string): string {
-  const isNew = again || (mode === "tell" && replays > 0);
+  const isNew = again || (mode === "onHeld" && replays > 0);
   return `${eventId}.${handler}${isNew ? `~${replays}` : ""}`;
 }

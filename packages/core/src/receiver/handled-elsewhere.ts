@@ -108,11 +108,11 @@ function runnerFor(flow: Flow, notices: NoticeBoard, certain: boolean): Runner {
   async function endingOf(lease: Lease): Promise<Ending> {
     const { mode, verdict, delivery } = lease.data;
     // The onHeld handlers of an event that is held are for the receiver that will run events.
-    if (mode === "tell" || isEntry(verdict)) return { kind: "released" };
-    if (!certain) return { kind: "held", reason: "rejected", detail: DOUBT, tell: [] };
+    if (mode === "onHeld" || isEntry(verdict)) return { kind: "handed-back" };
+    if (!certain) return { kind: "held", reason: "rejected", detail: DOUBT, onHeld: [] };
     const { verified } = flow.read(delivery);
     const place = verified.subject === undefined ? "mine" : await lease.takeSubject(verified);
-    if (place === "busy") return { kind: "released" };
+    if (place === "busy") return { kind: "handed-back" };
     return { kind: place === "overtaken" ? "stale" : "done" };
   }
   return {

@@ -101,7 +101,7 @@ export function createRunHandler(parts: HandlerCallParts): RunHandler {
         // The handler was not called, so the next process to run the event starts it as if this had not happened.
         if (isStarted) progress.unwritten.push({ name, kind: "undone", before: before ?? null });
         if (may === "lost") return lose(progress);
-        progress.released = true;
+        progress.handedBack = true;
         return "open";
       }
       if (notices.observed) notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
@@ -186,7 +186,7 @@ export function createRunHandler(parts: HandlerCallParts): RunHandler {
     if (isHeld && (await lease.aside(turn.come))) return true;
     turn.leave();
     if (!isHeld || lease.mayCall() === "lost") lose(progress);
-    else progress.released = true;
+    else progress.handedBack = true;
     return false;
   }
 

@@ -19,7 +19,7 @@ export interface Progress {
   /** The lease is lost, so nothing that this run writes counts any more. */
   lost: boolean;
   /** Nothing was started, so another process may take the event. */
-  released: boolean;
+  handedBack: boolean;
 }
 
 /** `startedAhead`: the handler whose start was written together with the lease. */
@@ -32,7 +32,7 @@ export function newProgress(since: Stopwatch, startedAhead: string | null): Prog
     retryInMs: null,
     givenUp: null,
     lost: false,
-    released: false,
+    handedBack: false,
   };
 }
 
@@ -40,8 +40,8 @@ export function newProgress(since: Stopwatch, startedAhead: string | null): Prog
  * Decides from the results how the event ends. It is held only if no handler has attempts left: one that has failed for good does
  * not stop the others.
  */
-export function endingOf({ retryInMs, givenUp, lost, released }: Progress): Ending {
-  if (released) return { kind: "released" };
+export function endingOf({ retryInMs, givenUp, lost, handedBack }: Progress): Ending {
+  if (handedBack) return { kind: "handed-back" };
   if (lost) return { kind: "retry", delayMs: 0 };
   if (retryInMs !== null) return { kind: "retry", delayMs: retryInMs };
   return givenUp === null ? { kind: "done" } : held(givenUp.reason, givenUp.error);
@@ -49,7 +49,7 @@ export function endingOf({ retryInMs, givenUp, lost, released }: Progress): Endi
 
 /** The end of a run that puts its event on hold. */
 export function held(reason: HeldReason, detail: string | null): Ending {
-  return { kind: "held", reason, detail, tell: [] };
+  return { kind: "held", reason, detail, onHeld: [] };
 }
 
 /** The lease is lost. */

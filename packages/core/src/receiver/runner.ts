@@ -1,7 +1,7 @@
 import { contentsIn } from "../flows/contents.ts";
 import { type Flow, type Verified, withFreshness } from "../flows/flow.ts";
 import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
-import { missingHandlers, missingTells } from "../handlers/missing-handlers.ts";
+import { missingHandlers, missingOnHeld } from "../handlers/missing-handlers.ts";
 import type { HandledEvent, Registered, Registry } from "../handlers/registry.ts";
 import type { Lease, RunEnd, Runner } from "../inbox/contract/inbox.ts";
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
@@ -71,7 +71,7 @@ export function createRunner(parts: RunnerParts): Runner {
     const { delivery, verdict, only } = lease.data;
     const flow = flowOf(delivery);
     if (isEntry(verdict)) {
-      return release(lease, withFreshness(flow.read(delivery), clock.now(), flow.windowMs));
+      return enterTable(lease, withFreshness(flow.read(delivery), clock.now(), flow.windowMs));
     }
     const reading = flow.read(delivery);
     const { event, verified } = reading;
@@ -114,7 +114,7 @@ export function createRunner(parts: RunnerParts): Runner {
     }
     for (const one of calls) {
       await runHandler(lease, one.handler, progress, one.call);
-      if (progress.lost || progress.released) break;
+      if (progress.lost || progress.handedBack) break;
     }
     const ending = endingOf(progress);
     const registered = new Set(handlers.map(({ name }) => name));
@@ -141,7 +141,7 @@ export function createRunner(parts: RunnerParts): Runner {
       case "mine":
         return null;
       case "busy":
-        return { kind: "released", delayMs: BUSY_MS };
+        return { kind: "handed-back", delayMs: BUSY_MS };
       case "overtaken":
         return { kind: "stale" };
       case "equal":
@@ -192,7 +192,7 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /** Replays an entry that never entered the table: reads it again, and enters it as if it had just arrived. */
-  async function release(lease: Lease, { reading: { verified } }: Verified): Promise<Ending> {
+  async function enterTable(lease: Lease, { reading: { verified } }: Verified): Promise<Ending> {
     const { verdict, evenIfExpired } = lease.data;
     if (isEntry(verified.verdict)) return held(verified.verdict as HeldReason, verified.detail);
     const { outcome } = await lease.accept(verified);
@@ -205,23 +205,23 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /** Runs the onHeld handlers. */
-  async function tell(lease: Lease, progress: Progress): Promise<Ending> {
+  async function callOnHeld(lease: Lease, progress: Progress): Promise<Ending> {
     const entry = heldEventOf(lease, flows);
     for (const handler of registry.heldHandlers) {
       const named = { ...handler, name: ON_HELD_PREFIX + handler.name };
       await runHandler(lease, named, progress, (context) => handler.handle(entry, context));
-      if (progress.lost || progress.released) break;
+      if (progress.lost || progress.handedBack) break;
     }
     // Another process has these handlers, or an earlier version had them. So each counts as failed, and is tried again later.
-    for (const name of missingTells(lease.data, tellSteps())) {
-      if (progress.lost || progress.released) break;
+    for (const name of missingOnHeld(lease.data, onHeldNames())) {
+      if (progress.lost || progress.handedBack) break;
       await runHandler(lease, { ...MISSING_HANDLER, name }, progress, () => {
         throw new Error("the process that was to call it has no such handler");
       });
     }
     // The event is held already. A handler that has used up its attempts has posted a notice, and makes no second entry.
     const ending = endingOf(progress);
-    return ending.kind === "retry" || ending.kind === "released" ? ending : { kind: "told" };
+    return ending.kind === "retry" || ending.kind === "handed-back" ? ending : { kind: "stays-held" };
   }
 
   function endOf(lease: Lease, ending: Ending, progress: Progress): RunEnd {
@@ -244,11 +244,11 @@ export function createRunner(parts: RunnerParts): Runner {
       }
     };
     if (ending.kind !== "held") return { ending, changes: unwritten, written };
-    return { ending: { ...ending, tell: tellSteps() }, changes: unwritten, written };
+    return { ending: { ...ending, onHeld: onHeldNames() }, changes: unwritten, written };
   }
 
   /** The names of the onHeld handlers, as a record has them. */
-  function tellSteps(): readonly string[] {
+  function onHeldNames(): readonly string[] {
     return registry.heldHandlers.map(({ name }) => ON_HELD_PREFIX + name);
   }
 
@@ -261,10 +261,10 @@ export function createRunner(parts: RunnerParts): Runner {
     return { kind: "retry", delayMs: defaultBackoffMs(3) };
   }
 
-  /** The handler that a run calls first: the one that {@link runEvent} or {@link tell} would start first. */
+  /** The handler that a run calls first: the one that {@link runEvent} or {@link callOnHeld} would start first. */
   function firstOf(data: LeaseData): Registered | undefined {
     const { delivery, verdict, only } = data;
-    if (data.mode === "tell") {
+    if (data.mode === "onHeld") {
       const first = registry.heldHandlers.find(({ name }) => !isThrough(data.steps[ON_HELD_PREFIX + name]));
       return first === undefined ? undefined : { ...first, name: ON_HELD_PREFIX + first.name };
     }
@@ -283,7 +283,7 @@ export function createRunner(parts: RunnerParts): Runner {
   return {
     async run(lease) {
       const progress = newProgress(new Stopwatch(clock), lease.data.started);
-      const running = lease.data.mode === "tell" ? tell(lease, progress) : runEvent(lease, progress);
+      const running = lease.data.mode === "onHeld" ? callOnHeld(lease, progress) : runEvent(lease, progress);
       return endOf(lease, await running.catch(failed), progress);
     },
     firstHandler(data) {
@@ -300,7 +300,7 @@ export function createRunner(parts: RunnerParts): Runner {
     },
     handlersOf(data) {
       const { mode, verdict, name, status, only, delivery } = data;
-      if (mode === "tell") return tellSteps();
+      if (mode === "onHeld") return onHeldNames();
       if (isEntry(verdict)) return [];
       const names = registry.namesFor(delivery.flow, name, status);
       return only === null ? names : names.filter((handler) => only.includes(handler));

@@ -508,7 +508,7 @@ describe("a look for due events", () => {
     };
     const called: string[] = [];
     const runner = runnerOf(async (lease) => {
-      if (lease.mayCall() !== "yes") return { kind: "released" };
+      if (lease.mayCall() !== "yes") return { kind: "handed-back" };
       called.push(lease.data.id);
       return { kind: "done" };
     });

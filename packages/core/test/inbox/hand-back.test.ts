@@ -105,7 +105,7 @@ it("what a close hands back is due at once, even if a look of the closing proces
   await t.inbox.accept(t.event(1));
   const runner = runnerOf(async (lease) => {
     await free.pass();
-    return lease.mayCall() === "hand-back" ? { kind: "released" } : { kind: "done" };
+    return lease.mayCall() === "hand-back" ? { kind: "handed-back" } : { kind: "done" };
   });
   await t.inbox.run(runner, { concurrency: 1 });
   await settle();
@@ -211,7 +211,7 @@ async function withTaken() {
   const busy = new Gate();
   const runner = runnerOf(async (lease) => {
     await busy.pass();
-    return lease.mayCall() === "hand-back" ? { kind: "released" } : { kind: "done" };
+    return lease.mayCall() === "hand-back" ? { kind: "handed-back" } : { kind: "done" };
   });
   const running = await t.inbox.run(runner, { concurrency: 4 });
   busy.close();

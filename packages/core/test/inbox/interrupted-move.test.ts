@@ -154,7 +154,7 @@ describe("a move after one that was killed between the write to the new inbox an
   const endings: readonly (readonly [string, Ending])[] = [
     ["ran it", { kind: "done" }],
     ["tried it, and will try again", { kind: "retry", delayMs: HOUR_MS }],
-    ["gave it up", { kind: "held", reason: "exhausted", detail: null, tell: [] }],
+    ["gave it up", { kind: "held", reason: "exhausted", detail: null, onHeld: [] }],
   ];
   it.each(endings)("brings what the old receiver has done meanwhile: %s", (_, ending) =>
     withStores(PLAIN, (stores) =>
@@ -327,7 +327,7 @@ describe("moves in random orders", () => {
     run: (key, now, record) => ran(key, now, record, { kind: "done" }),
     retry: (key, now, record) => ran(key, now, record, { kind: "retry", delayMs: 0 }),
     giveUp: (key, now, record) =>
-      ran(key, now, record, { kind: "held", reason: "exhausted", detail: null, tell: [] }),
+      ran(key, now, record, { kind: "held", reason: "exhausted", detail: null, onHeld: [] }),
     crash: (key, now, record) => begun(key, now, record, 0),
     bringForward: (key, now, record) => each(record, (slot) => retryNow(record, key + slot, BY, now)),
     replay: (key, now, record) => each(record, (slot) => replay(record, key + slot, BY, now)),
@@ -343,7 +343,7 @@ describe("moves in random orders", () => {
 
   function ran(key: string, now: number, record: IdempotencyRecord, ending: Ending): IdempotencyRecord {
     const slot = record.slots[nextSlot(record, now) ?? ""];
-    return ended(key, now, record, slot?.state === "held" ? { kind: "told" } : ending);
+    return ended(key, now, record, slot?.state === "held" ? { kind: "stays-held" } : ending);
   }
 
   /** The record after an act; null if the act is not possible now. */

@@ -40,7 +40,7 @@ function runnerOf(clock: FakeClock, called: string[], notices: Happening[]): Run
       const before = steps.credit ?? null;
       if (lease.mayCall() !== "yes") {
         const changes = [{ name: "credit", kind: "undone", before } as const];
-        return { ending: { kind: "released" }, changes, written() {} };
+        return { ending: { kind: "handed-back" }, changes, written() {} };
       }
       lease.called();
       called.push(eventId);

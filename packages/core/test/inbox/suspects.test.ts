@@ -24,16 +24,16 @@ describe("suspects", () => {
     expect(suspects.take("a", 2)).toBe(true);
     // Others wait, and are first.
     expect(suspects.take("e", 4)).toBe(false);
-    suspects.release("unknown");
-    suspects.release("a");
+    suspects.ended("unknown");
+    suspects.ended("a");
     await waiting[2];
     expect(went).toEqual(["a", "b", "not c", "c"]);
-    suspects.release("b");
+    suspects.ended("b");
     expect(went).toHaveLength(4);
-    suspects.release("c");
+    suspects.ended("c");
     await waiting[3];
     expect(went.at(-1)).toBe("alone");
-    suspects.release("alone");
+    suspects.ended("alone");
     await waiting[4];
     expect(went.at(-1)).toBe("d");
   });

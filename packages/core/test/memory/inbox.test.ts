@@ -14,7 +14,7 @@ function runner(
     async run(lease) {
       await ran(lease);
       return {
-        ending: lease.data.mode === "tell" ? { kind: "told" } : ending,
+        ending: lease.data.mode === "onHeld" ? { kind: "stays-held" } : ending,
         changes: [],
         written: () => {},
       };
@@ -178,7 +178,7 @@ describe("the memory inbox at its bounds", () => {
     for (let n = 1; n <= 3; n++) await inbox.accept(verifiedEvent(n, { signedAt: clock.now() }));
     const seen: unknown[] = [];
     await inbox.work(
-      runner({ kind: "held", reason: "rejected", detail: null, tell: [] }, async () => {
+      runner({ kind: "held", reason: "rejected", detail: null, onHeld: [] }, async () => {
         seen.push(await inbox.health());
       }),
       { ...all, limit: 2 },

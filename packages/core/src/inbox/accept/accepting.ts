@@ -5,9 +5,8 @@ import type { Lane } from "../record/lane.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import {
   claimsToProlong,
-  dropClaim,
   finishedClaims,
-  noteClaim,
+  noteHolders,
   type ReferenceClaim,
   serves,
 } from "../record/reference-claim.ts";
@@ -24,7 +23,7 @@ export interface KnownClaim extends Holder {
 }
 
 /** The facts that were asked for so far for one event. */
-export interface Known {
+export interface AskedFacts {
   /** The claims that were asked for, by their keys. */
   readonly claims: ReadonlyMap<string, KnownClaim>;
   /** There is room for one more held event of the tenant. False as long as nobody has asked. */
@@ -42,7 +41,7 @@ export interface AcceptPlan {
   readonly maxHeld: number;
   /** The store may have forgotten events that were signed before this time. */
   forgottenBefore(): number;
-  readonly known: Known;
+  readonly known: AskedFacts;
   /** The run that the same write begins, if there is something to run. Null: none. */
   readonly run: Run | null;
   /**
@@ -104,7 +103,7 @@ export function acceptChange(
     const changed = applied.record ?? record;
     const missing = changed === null ? [] : claimsToProlong(before, changed, event).filter(isUnknown);
     if (missing.length > 0) return needs({ claims: missing });
-    const isNoted = changed !== null && noteClaims(changed, plan);
+    const isNoted = changed !== null && noteHolders(changed, event.key, known.claims);
     const begins = run?.begin(changed, plan.runs === "this" ? slot : "next", now).kind === "leased";
     const state = changed?.slots[slot]?.state ?? null;
     made = { kind: "accepted", accepted: begins ? { ...accepted, begun: true } : accepted, state };
@@ -119,16 +118,6 @@ export function acceptChange(
 
 function needs(need: Need): RecordChangeResult<AcceptAnswer> {
   return { answer: { kind: "needs", need }, record: null };
-}
-
-/** Notes in the record the claims that it has, and takes out those that somebody else has. False if nothing has changed. */
-function noteClaims(record: IdempotencyRecord, { event, known }: AcceptPlan): boolean {
-  let isChanged = false;
-  for (const [key, { owner, token }] of known.claims) {
-    const hasChanged = owner === event.key ? noteClaim(record, key, token) : dropClaim(record, key);
-    isChanged ||= hasChanged;
-  }
-  return isChanged;
 }
 
 /** True if something of the event is left to run: the event itself, or its onHeld handlers. */

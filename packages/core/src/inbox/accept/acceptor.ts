@@ -7,11 +7,11 @@ import type { Run } from "../run/run.ts";
 import type { Runs } from "../run/runs.ts";
 import type { InboxParts } from "../write/parts.ts";
 import type { Changed } from "../write/records.ts";
-import { type AcceptAnswer, acceptChange, type Known, leavesWork, type Need } from "./accepting.ts";
+import { type AcceptAnswer, type AskedFacts, acceptChange, leavesWork, type Need } from "./accepting.ts";
 import { HeldRoom } from "./held-room.ts";
 
 const DEFAULT_DEADLINE_MS = 2_000;
-const NOTHING_KNOWN: Known = { claims: new Map(), mayBeHeld: false };
+const NOTHING_KNOWN: AskedFacts = { claims: new Map(), mayBeHeld: false };
 
 /** The part of the inbox that runs events, as the acceptor sees it. */
 export interface BackgroundRuns {
@@ -119,7 +119,7 @@ export class Acceptor {
   #write(
     event: VerifiedEvent,
     { deadlineMs = DEFAULT_DEADLINE_MS, delayMs = 0, lane, handle, trace = null, ...options }: LaneOptions,
-    known: Known,
+    known: AskedFacts,
     run: Run | null,
     onFailure: OnFailure,
   ): Promise<Changed<AcceptAnswer>> {
@@ -147,7 +147,7 @@ export class Acceptor {
     { handle, delayMs = 0, lane }: LaneOptions,
     { accepted, state }: Extract<AcceptAnswer, { kind: "accepted" }>,
     run: Run | null,
-    { known, version }: { readonly known: Known; readonly version: string | null },
+    { known, version }: { readonly known: AskedFacts; readonly version: string | null },
     onFailure: OnFailure,
   ): Promise<Accepted> {
     if (accepted.outcome === "held" && known.mayBeHeld) this.#heldRoom.added(event.delivery.tenant);
@@ -174,9 +174,9 @@ export class Acceptor {
     need: Need,
     { delivery }: VerifiedEvent,
     { maxHeld = Number.POSITIVE_INFINITY }: AcceptOptions,
-    known: Known,
+    known: AskedFacts,
     onFailure: OnFailure,
-  ): Promise<Known> {
+  ): Promise<AskedFacts> {
     if (need === "held") {
       await this.#heldRoom.check(delivery.tenant, maxHeld);
       return { ...known, mayBeHeld: true };

@@ -16,7 +16,7 @@ import { erase } from "../record/erase.ts";
 import { recordKeyOf, slotKeyOf } from "../record/event.ts";
 import type { EventState } from "../record/index-of.ts";
 import { type IdempotencyRecord, isFinished } from "../record/record.ts";
-import { dropClaim, type FinishedClaims, finishedClaims, noteClaim } from "../record/reference-claim.ts";
+import { type FinishedClaims, finishedClaims, noteHolders } from "../record/reference-claim.ts";
 import type { Holder } from "../write/claims.ts";
 import type { InboxParts } from "../write/parts.ts";
 import { decideAll, type Found, isIds, type Verb } from "./decide-all.ts";
@@ -59,7 +59,7 @@ export function decisions({
       ...(versioned === null ? {} : { guess: versioned }),
       change: (record, now) => {
         const answer = decideOnce(record, eventId, name, () => {
-          if (record !== null) noteClaims(record, key, claims);
+          if (record !== null) noteHolders(record, key, claims);
           return rule(record, eventId, now);
         });
         closing = record === null ? null : finishedClaims(record);
@@ -154,13 +154,6 @@ export function decisions({
 
 function readable(versioned: Found["versioned"]): IdempotencyRecord | null {
   return versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
-}
-
-function noteClaims(record: IdempotencyRecord, key: string, holders: Holders): void {
-  for (const [claim, { owner, token }] of holders) {
-    if (owner === key) noteClaim(record, claim, token);
-    else dropClaim(record, claim);
-  }
 }
 
 /** Checks that a filter says in which state its events are. Nobody decides about events of every state by a slip. */

@@ -4,7 +4,7 @@ import type { Accepted, AcceptOutcome, VerifiedEvent } from "./event.ts";
 import type { Lane } from "./lane.ts";
 import { countCopy, end, type IdempotencyRecord, referenceOf, type Slot } from "./record.ts";
 import { claimOf, type ReferenceClaim } from "./reference-claim.ts";
-import { decide, type Ruling, rankOf } from "./table.ts";
+import { type Ruling, rankOf, ruleOn } from "./table.ts";
 
 /** The claim of an event that is accepted (`oneSuccessPerReference`), or null. Only a SUCCESS with the verdict `run` claims. */
 export function claimAtAcceptance(
@@ -13,7 +13,7 @@ export function claimAtAcceptance(
   now: number,
 ): ReferenceClaim | null {
   if (event.referenceKey === null || !event.fresh) return null;
-  const { verdict, slot } = decide(record, event);
+  const { verdict, slot } = ruleOn(record, event);
   return verdict === "run" ? claimOf(event, record, slot, now) : null;
 }
 
@@ -61,7 +61,7 @@ export function accept(
   { now, delayMs, lane, trace, referenceReused, admit }: AcceptContext,
 ): AcceptStep {
   const event = judged(given, referenceReused);
-  const ruling = decide(record, event);
+  const ruling = ruleOn(record, event);
   const slot = record?.slots[ruling.slot];
   const plain = { eventId: event.key + ruling.slot, ...NOTHING_MORE };
   if (slot === undefined && ruling.outcome !== "stale" && !event.fresh) {
@@ -85,7 +85,7 @@ export function accept(
   }
   // If an event of the record runs now, its process will be the first that can run this one too.
   const waitMs = changed.lease === null ? delayMs : 0;
-  const accepted = claim(changed, event, ruling, { now, delayMs: waitMs, lane, trace });
+  const accepted = addSlot(changed, event, ruling, { now, delayMs: waitMs, lane, trace });
   return { accepted, slot: ruling.slot, record: changed };
 }
 
@@ -166,7 +166,7 @@ function acceptCopy(
   return { accepted, isChanged: isNewAmount || isCounted };
 }
 
-function claim(
+function addSlot(
   record: IdempotencyRecord,
   event: VerifiedEvent,
   ruling: Ruling,

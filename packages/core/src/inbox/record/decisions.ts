@@ -45,7 +45,7 @@ export function decideOnce(
   record: IdempotencyRecord | null,
   eventId: string,
   { token, revision }: DecisionName,
-  decide: () => Decided,
+  make: () => Decided,
 ): Decided {
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
@@ -54,7 +54,7 @@ export function decideOnce(
   // An event that nobody can decide about has no revision, and the decision says why.
   const now = revision === undefined ? null : revisionOf(record, recordKeyOf(eventId), slotKey);
   if (now !== null && now !== revision) return "changed";
-  const decided = decide();
+  const decided = make();
   if (isMade(decided)) slot.decision = token;
   return decided;
 }

@@ -58,8 +58,8 @@ export interface LeaseData {
   readonly eventId: string;
   /** Identifies this run. A write of the run counts only as long as the record has this token. */
   readonly token: string;
-  /** `run` the event, or `tell` the onHeld handlers about a held one. */
-  readonly mode: "run" | "tell";
+  /** `run`: the handlers of the event are called. `onHeld`: it is held, and the onHeld handlers are called. */
+  readonly mode: "run" | "onHeld";
   readonly verdict: "run" | HeldReason;
   readonly reason: HeldReason | null;
   readonly detail: string | null;
@@ -110,17 +110,17 @@ export type Ending =
   | { readonly kind: "done" }
   /** At least one handler is to be tried again, in `delayMs`. */
   | { readonly kind: "retry"; readonly delayMs: number }
-  /** `tell`: the names of the onHeld handlers that are to be called. */
+  /** `onHeld`: the names of the onHeld handlers that are to be called. */
   | {
       readonly kind: "held";
       readonly reason: HeldReason;
       readonly detail: string | null;
-      readonly tell: readonly string[];
+      readonly onHeld: readonly string[];
     }
   /** The onHeld handlers are done. The event stays held. */
-  | { readonly kind: "told" }
+  | { readonly kind: "stays-held" }
   /** No handler was called. Another process may take the event at once, or after `delayMs`. */
-  | { readonly kind: "released"; readonly delayMs?: number }
+  | { readonly kind: "handed-back"; readonly delayMs?: number }
   /** A later word of its subject has begun. */
   | { readonly kind: "stale" };
 

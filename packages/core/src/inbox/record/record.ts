@@ -14,7 +14,7 @@ import type { HandlerState, HistoryEntry } from "./lease.ts";
 export interface Slot {
   readonly name: string;
   readonly status: string;
-  /** When it was erased. Left out if it was not. See {@link eraseSlot}. */
+  /** When it was erased. Left out if it was not. See `erase`. */
   readonly erasedAt?: number;
   /** A higher rank may follow a lower one. Null: the event has no place in the table. */
   readonly rank: number | null;
@@ -24,7 +24,7 @@ export interface Slot {
   amounts: Readonly<Record<string, string>>;
   readonly verdict: "run" | HeldReason;
   state: SlotState;
-  /** True once the onHeld handlers of a held event are done, or if there are none. */
+  /** True once the onHeld handlers of a held event are done, or if there are none. (Records are stored with this name.) */
   told: boolean;
   replays: number;
   /** When it was accepted, on the store's clock. */

@@ -182,11 +182,28 @@ export function noteClaim(record: IdempotencyRecord, key: string, token: string)
 }
 
 /** Takes out of a record a claim that somebody else has. False if it had none. */
-export function dropClaim(record: IdempotencyRecord, key: string): boolean {
+function dropClaim(record: IdempotencyRecord, key: string): boolean {
   if (record.claims?.[key] === undefined) return false;
   const { [key]: _, ...others } = record.claims;
   record.claims = others;
   return true;
+}
+
+/**
+ * Notes in a record, whose key is `key`, the claims that it holds, and takes out those that others hold. `holders` are by the keys of
+ * the claims. False if nothing has changed.
+ */
+export function noteHolders(
+  record: IdempotencyRecord,
+  key: string,
+  holders: ReadonlyMap<string, Pick<Claimed, "owner" | "token">>,
+): boolean {
+  let isChanged = false;
+  for (const [claim, { owner, token }] of holders) {
+    const hasChanged = owner === key ? noteClaim(record, claim, token) : dropClaim(record, claim);
+    isChanged ||= hasChanged;
+  }
+  return isChanged;
 }
 
 /** The claims of a record; null if it has none, or something in it is unfinished. */

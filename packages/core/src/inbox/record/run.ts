@@ -104,7 +104,7 @@ function take(
   // An event of a lower rank that was running when the next status came, and whose lease has lapsed since, must not run after it.
   const isBehind = slot.rank !== null && slot.rank < rankOf(record);
   const overtaken = isBehind ? [] : overtake(record, key, now);
-  const mode = slot.state === "held" ? "tell" : "run";
+  const mode = slot.state === "held" ? "onHeld" : "run";
   if (mode === "run") slot.state = "running";
   const lease: LeaseData = {
     key,
@@ -324,7 +324,7 @@ function stateAfter(before: HandlerState | undefined, change: HandlerChange, now
 /** True if somebody has replayed or discarded a held event while its onHeld handlers were called. They are not called again for it. */
 export function isDecided(record: IdempotencyRecord | null, { mode, slot }: LeaseData): boolean {
   const state = record?.slots[slot]?.state;
-  return mode === "tell" && state !== undefined && state !== "held";
+  return mode === "onHeld" && state !== undefined && state !== "held";
 }
 
 /** The result of ending a run. */
@@ -375,7 +375,7 @@ export function finish(
       break;
     case "held":
       slot.state = "held";
-      slot.told = ending.tell.length === 0;
+      slot.told = ending.onHeld.length === 0;
       work.reason = ending.reason;
       work.detail = ending.detail?.slice(0, MAX_DETAIL) ?? null;
       work.heldAt = now;
@@ -384,13 +384,13 @@ export function finish(
       work.steps = Object.fromEntries(
         Object.entries(work.steps).filter(([name]) => !name.startsWith(ON_HELD_PREFIX)),
       );
-      waitFor(work, ending.tell);
+      waitFor(work, ending.onHeld);
       addHistory(work, { at: now, what: `held: ${ending.reason}` });
       break;
-    case "told":
+    case "stays-held":
       slot.told = true;
       break;
-    case "released":
+    case "handed-back":
       // Without a delay, its due time does not change, so that it keeps its turn.
       if (ending.delayMs !== undefined) waitAgain(slot, work, ending.delayMs, now);
       else if (slot.state === "running") slot.state = "waiting";

@@ -13,7 +13,7 @@ export interface Ruling {
 }
 
 /** The table of deduplication. Its rows are in the order of `docs/concepts/deduplication.md`. Rows 1 and 2 choose the slot. */
-export function decide(record: IdempotencyRecord | null, event: VerifiedEvent): Ruling {
+export function ruleOn(record: IdempotencyRecord | null, event: VerifiedEvent): Ruling {
   // Such an event has no place in the table: it is an entry, or the specification does not list its name or status.
   if (event.rank === null) {
     const slot = event.variantSlot();

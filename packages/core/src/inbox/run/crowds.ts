@@ -20,10 +20,10 @@ const FORGOTTEN_MS = 60_000;
 export class Crowds {
   readonly #places: Places;
   readonly #clock: Clock;
-  readonly #running = new Tally();
+  readonly #running = new KindCounts();
   /** The running ones of the patient lane. */
-  readonly #patient = new Tally();
-  #waiting = new Tally();
+  readonly #patient = new KindCounts();
+  #waiting = new KindCounts();
   /** Since when those are counted that wait, and when the last of them came (monotonic clock). */
   #waitingSince: number;
   #lastCameAt = Number.NEGATIVE_INFINITY;
@@ -86,7 +86,7 @@ export class Crowds {
   }
 
   #forget(): void {
-    this.#waiting = new Tally();
+    this.#waiting = new KindCounts();
     this.#waitingSince = this.#clock.monotonic();
   }
 }
@@ -97,7 +97,7 @@ function kindOf({ name, delivery }: Likeness): string {
 }
 
 /** How many there are of each kind. */
-class Tally {
+class KindCounts {
   readonly #counts = new Map<string, number>();
   sum = 0;
 

@@ -302,11 +302,11 @@ export class Run implements Lease {
       case "stale":
         return { state: "stale", ran: false };
       case "held":
-      case "told":
+      case "stays-held":
         return { state: "held", ran: true };
       case "retry":
-      case "released":
-        return { state: this.data.mode === "tell" ? "held" : "waiting", ran: true };
+      case "handed-back":
+        return { state: this.data.mode === "onHeld" ? "held" : "waiting", ran: true };
     }
   }
 

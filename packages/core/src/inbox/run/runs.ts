@@ -13,7 +13,7 @@ import { dueOf } from "../record/schedule.ts";
 import { InFlight } from "../write/in-flight.ts";
 import type { InboxParts } from "../write/parts.ts";
 import { unreadable } from "../write/records.ts";
-import { Broken } from "./broken.ts";
+import { BrokenRecords } from "./broken-records.ts";
 import { Crowds } from "./crowds.ts";
 import { Hidden } from "./hidden.ts";
 import { LaneQueues } from "./lane-queues.ts";
@@ -39,7 +39,7 @@ const PATIENCE_MS = 250;
 const BROKEN = { unreadable: "the end of its last run could not be computed" };
 
 /** An event that a poll has found, and that is begun once a place is nearly free. Others do not see it until then. */
-interface Taken {
+interface TakenEvent {
   readonly lane: Lane;
   readonly due: DueRecord;
   readonly wish: RunWish;
@@ -58,13 +58,13 @@ export class Runs {
   readonly #active = new InFlight<string, Run>();
   readonly #hidden: Hidden;
   /** Events that polls have found, and that are not begun yet. */
-  readonly #taken = new LaneQueues<Taken>();
+  readonly #taken = new LaneQueues<TakenEvent>();
   /** Begun runs that wait for a place. */
   readonly #waiting = new LaneQueues<Run>();
   /** Runs that had left their place and wait for one again. */
   readonly #returning = new LaneQueues<{ readonly lane: Lane; readonly enter: () => void }>();
   readonly #suspects = new Suspects();
-  readonly #broken = new Broken();
+  readonly #broken = new BrokenRecords();
   #isStarting = false;
   #isWatching = false;
   /** Cancels the timer that renews leases; null if there is none. */
@@ -99,7 +99,7 @@ export class Runs {
     this.places.reserve(wish.lane ?? "usual");
     const run = new Run(key, wish, this.#parts, this.#host);
     this.#active.set(key, run);
-    this.#parts.records.hold(key);
+    this.#parts.records.remember(key);
     return run;
   }
 
@@ -107,18 +107,18 @@ export class Runs {
   giveBack({ key, lane }: Run): void {
     this.#active.delete(key);
     this.#hidden.delete(key);
-    this.#suspects.release(key);
-    this.#parts.records.release(key);
+    this.#suspects.ended(key);
+    this.#parts.records.forget(key);
     this.places.giveBack(lane);
     this.#beginTaken();
-    this.#tellFreed();
+    this.#notifyFreed();
     if (this.#active.size > 0) return;
     for (const tell of this.#whenAtRest.splice(0)) tell();
     // Elsewhere it fires once more, which is cheaper than a new timer for each run.
     if (this.#parts.store.sleeps === true) this.#cancelRenewal?.();
   }
 
-  #tellFreed(): void {
+  #notifyFreed(): void {
     // While events wait here for a place, the store is not asked at every free place, but for many events at once.
     for (const freed of LANES) {
       const isIdle = this.#waiting.isEmpty(freed) && this.#taken.isEmpty(freed);
@@ -220,7 +220,7 @@ export class Runs {
   }
 
   /** Puts back some of what was taken. */
-  #putBackAll(taken: Iterable<Taken>): void {
+  #putBackAll(taken: Iterable<TakenEvent>): void {
     for (const { lane, due, wish } of taken) {
       this.places.untake(lane);
       void this.#putBack(due, wish);
@@ -231,7 +231,7 @@ export class Runs {
   async #mayRun(key: string, width: number, isWanted: () => boolean): Promise<boolean> {
     if (!(await this.#suspects.wait(key, width))) return false;
     if (isWanted() && !this.#parts.isClosing && !this.has(key)) return true;
-    if (!this.has(key)) this.#suspects.release(key);
+    if (!this.has(key)) this.#suspects.ended(key);
     return false;
   }
 
@@ -344,7 +344,7 @@ export class Runs {
     run.leave(false);
     this.places.giveBack(lane);
     this.#beginTaken();
-    this.#tellFreed();
+    this.#notifyFreed();
     this.#startWaiting();
     return (waits) => {
       this.places.reserve(lane);
@@ -366,7 +366,7 @@ export class Runs {
     const { started, steps } = run.data;
     const changes: readonly HandlerChange[] =
       started === null ? [] : [{ name: started, kind: "undone", before: steps[started] ?? null }];
-    await this.#end(run, { ending: { kind: "released" }, changes, written: () => {} });
+    await this.#end(run, { ending: { kind: "handed-back" }, changes, written: () => {} });
   }
 
   /** Writes the end of a run, and what follows from it. */

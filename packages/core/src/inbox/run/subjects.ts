@@ -22,7 +22,7 @@ const LONGER_MS = 5_000;
 const LAST_WAIT_MS = 50;
 
 /** A subject that a run has taken. */
-interface Taken extends Subject {
+interface TakenSubject extends Subject {
   readonly retentionMs: number;
   /** The events behind it that have ended. */
   readonly ended: string[];
@@ -32,7 +32,7 @@ interface Taken extends Subject {
 export class SubjectTurn {
   readonly #parts: InboxParts;
   readonly #runner: Runner;
-  #taken: Taken | null = null;
+  #taken: TakenSubject | null = null;
 
   constructor(parts: InboxParts, runner: Runner) {
     this.#parts = parts;
@@ -87,7 +87,7 @@ export class SubjectTurn {
       },
     });
     if (answer !== "mine") return answer;
-    const taken: Taken = { ...subject, retentionMs, ended: [] };
+    const taken: TakenSubject = { ...subject, retentionMs, ended: [] };
     this.#taken = taken;
     if (version !== null) await store.settled?.([{ key: subject.key, version }]);
     for (const one of behind) if (await this.#overtake(one)) taken.ended.push(one);
@@ -106,18 +106,18 @@ export class SubjectTurn {
 
   /** Ends an earlier word. False if it has not ended yet. */
   async #overtake(eventId: string): Promise<boolean> {
-    let told: Overtaken["facts"] = null;
+    let ended: Overtaken["facts"] = null;
     const { answer: hasEnded } = await this.#parts.records.change({
       key: recordKeyOf(eventId),
       deadlineMs: this.#parts.leaseMs / 3,
       change: (record, now, mayHaveBeenMade) => {
         const { hasEnded, facts } = overtakeBySubject(record, eventId, now);
         // Computed after its write was made, it finds the end.
-        if (facts !== null || !mayHaveBeenMade) told = facts;
+        if (facts !== null || !mayHaveBeenMade) ended = facts;
         return { answer: hasEnded, record: facts === null ? null : record };
       },
     });
-    if (told !== null) this.#runner.notify({ type: "stale", ...(told as NonNullable<Overtaken["facts"]>) });
+    if (ended !== null) this.#runner.notify({ type: "stale", ...(ended as NonNullable<Overtaken["facts"]>) });
     return hasEnded;
   }
 

@@ -17,7 +17,7 @@ interface Waiting {
  * ended with the death of its process. One of them may be the cause, and takes those with it that run at the same time.
  *
  * So they run in groups that get smaller with every death: eight, four, two, one. Where nobody is to blame, as after a deploy that
- * killed the process twice, that is nearly as quick as usual. Whoever has only one attempt left runs alone, so no event is held because
+ * killed the process twice, that is nearly as quick as usual. An event with one attempt left runs alone, so no event is held because
  * of another one.
  */
 export class Suspects {
@@ -42,7 +42,7 @@ export class Suspects {
   }
 
   /** The record runs no more. The next ones may, in the order in which they came. */
-  release(key: string): void {
+  ended(key: string): void {
     if (!this.#running.delete(key)) return;
     for (const [next, { width, go }] of this.#waiting) {
       if (!this.#mayJoin(width)) return;

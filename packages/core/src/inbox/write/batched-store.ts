@@ -3,13 +3,13 @@ import type { Environment } from "../../time/environment.ts";
 import type { RecordStore, Swap, SwapResult, Versioned } from "../contract/store.ts";
 
 /** A write that waits for the end of the turn. */
-interface Writing {
+interface WaitingWrite {
   readonly item: Swap;
   readonly tell: (result: SwapResult) => void;
 }
 
 /** A read that waits for the end of the turn. */
-interface Reading {
+interface WaitingRead {
   readonly key: string;
   readonly tell: (found: Versioned | null) => void;
   readonly fail: (error: unknown) => void;
@@ -20,8 +20,8 @@ export class BatchedStore {
   readonly #store: RecordStore;
   readonly #environment: Environment;
   readonly #written: (item: Swap) => void;
-  #writes: Writing[] = [];
-  #reads: Reading[] = [];
+  #writes: WaitingWrite[] = [];
+  #reads: WaitingRead[] = [];
   #isScheduled = false;
   #isClosed = false;
 
@@ -92,7 +92,7 @@ export class BatchedStore {
   }
 
   /** Tells the answers in the order of the requests, so that events that are begun together start with the oldest. */
-  async #writeAll(batch: readonly Writing[]): Promise<void> {
+  async #writeAll(batch: readonly WaitingWrite[]): Promise<void> {
     const sorted = batch.length === 1 ? batch : batch.toSorted((a, b) => (a.item.key < b.item.key ? -1 : 1));
     let results: readonly SwapResult[];
     try {
@@ -106,7 +106,7 @@ export class BatchedStore {
     for (const writing of batch) writing.tell(found.get(writing) ?? NO_ANSWER);
   }
 
-  async #readAll(batch: readonly Reading[]): Promise<void> {
+  async #readAll(batch: readonly WaitingRead[]): Promise<void> {
     const keys = [...new Set(batch.map(({ key }) => key))];
     try {
       const found = await this.#store.read(keys);

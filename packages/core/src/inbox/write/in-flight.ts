@@ -7,7 +7,7 @@ interface Cell<V> {
  * Values that are under way, by key. Unlike a `Map` in V8, it lets go of values that were removed. When a `Map` outgrows its
  * table, the old table keeps its values and a reference to the new one. Once an old table is in the old generation, everything
  * that passes through the map stays in memory until a full collection. With events in it, that was most of the garbage
- * collector's work (decision 0008).
+ * collector's work.
  */
 export class InFlight<K, V extends object> {
   readonly #cells = new Map<K, Cell<V>>();

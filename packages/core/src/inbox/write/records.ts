@@ -58,13 +58,13 @@ export interface Changed<T> {
 }
 
 /** A record as the store has it, with its index if this process has computed it. */
-interface Known extends Versioned {
+interface IndexedRecord extends Versioned {
   readonly index?: RecordIndex;
 }
 
 /** A record as the request with this number has seen it. Null: there was no such record. */
 interface Seen {
-  readonly known: Known | null;
+  readonly known: IndexedRecord | null;
   readonly request: number;
 }
 
@@ -72,7 +72,7 @@ interface Seen {
 interface Entry {
   /** Null: not known. */
   seen: Seen | null;
-  isHeld: boolean;
+  isRemembered: boolean;
   /** A change is under way. The others wait for their turn. */
   isBusy: boolean;
   readonly waiting: FirstInFirstOut<() => void>;
@@ -109,16 +109,17 @@ export class Records {
     this.#leaseMs = leaseMs;
   }
 
-  /** Remembers the last state of a record that will be written again soon, until {@link release}. */
-  hold(key: string): void {
-    this.#entryOf(key).isHeld = true;
+  /** Remembers the last state of a record that will be written again soon, until {@link forget}. */
+  remember(key: string): void {
+    this.#entryOf(key).isRemembered = true;
   }
 
-  release(key: string): void {
+  /** The record will not be written again soon. */
+  forget(key: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
-    entry.isHeld = false;
-    this.#forget(key, entry);
+    entry.isRemembered = false;
+    this.#forgetIfIdle(key, entry);
   }
 
   /** Leaves the store alone from now on. Changes that are under way fail with `ERR_CLOSING`, or with what had delayed them. */
@@ -153,7 +154,13 @@ export class Records {
   #entryOf(key: string): Entry {
     let entry = this.#entries.get(key);
     if (entry === undefined) {
-      entry = { seen: null, isHeld: false, isBusy: false, waiting: new FirstInFirstOut(), failure: null };
+      entry = {
+        seen: null,
+        isRemembered: false,
+        isBusy: false,
+        waiting: new FirstInFirstOut(),
+        failure: null,
+      };
       this.#entries.set(key, entry);
     }
     return entry;
@@ -167,11 +174,11 @@ export class Records {
       return;
     }
     entry.isBusy = false;
-    this.#forget(key, entry);
+    this.#forgetIfIdle(key, entry);
   }
 
-  #forget(key: string, entry: Entry): void {
-    if (!entry.isBusy && !entry.isHeld) this.#entries.delete(key);
+  #forgetIfIdle(key: string, entry: Entry): void {
+    if (!entry.isBusy && !entry.isRemembered) this.#entries.delete(key);
   }
 
   /** @param asked the number of this change. An answer without a write may only rest on what was requested after it. */
@@ -247,7 +254,7 @@ export class Records {
 
   #writeOf(
     key: string,
-    known: Known | null,
+    known: IndexedRecord | null,
     record: IdempotencyRecord,
     at: number,
     announce: boolean,

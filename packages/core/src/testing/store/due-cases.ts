@@ -197,7 +197,7 @@ export const dueCases: readonly StoreCase[] = [
       const { records, nextDueAt } = await takeDue(store, 10, HOUR_MS);
       assert.deepEqual(records, []);
       assert.equal(nextDueAt, indexOf(one, leased.record).dueAt);
-      const again = ended(one, store.now(one), first.record, { kind: "released" });
+      const again = ended(one, store.now(one), first.record, { kind: "handed-back" });
       await put(store, one, leased, again);
       assert.deepEqual(await takenKeys(store, 10, HOUR_MS), [one]);
       assert.deepEqual(await takenKeys(store, 10, HOUR_MS), []);
@@ -380,7 +380,7 @@ export const dueCases: readonly StoreCase[] = [
       await rig.advance(SHORT_MS + 100);
       assert.deepEqual((await taken(store, none, SHORT_MS)).keys, []);
       assert.deepEqual((await taken(store, some, SHORT_MS)).keys, [one]);
-      const again = ended(one, store.now(one), first.record, { kind: "released" });
+      const again = ended(one, store.now(one), first.record, { kind: "handed-back" });
       const waits = await put(store, one, running, again);
       assert.deepEqual((await taken(store, none, SHORT_MS)).keys, []);
       assert.deepEqual((await taken(store, some, HOUR_MS)).keys, [one]);

@@ -115,8 +115,8 @@ function nextOf(
   const ending = choose<Ending>([
     { kind: "done" },
     { kind: "retry", delayMs: HOUR_MS },
-    { kind: "held", reason: "rejected", detail: null, tell: choose([[], ["held:held"]]) },
-    { kind: "released" },
+    { kind: "held", reason: "rejected", detail: null, onHeld: choose([[], ["held:held"]]) },
+    { kind: "handed-back" },
   ]);
   return plain(ended(key, now, unleased, ending));
 }

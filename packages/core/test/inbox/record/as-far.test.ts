@@ -30,7 +30,7 @@ const keptDone = ended(
   NOW,
   withSlot(waiting, ({ work }) => ({ work: work && { ...work, keepMs: DAY_MS } })),
 );
-const exhausted = ended(key, NOW, waiting, { kind: "held", reason: "exhausted", detail: null, tell: [] });
+const exhausted = ended(key, NOW, waiting, { kind: "held", reason: "exhausted", detail: null, onHeld: [] });
 
 /** The record with another slot. */
 function withSlot(record: IdempotencyRecord, change: (slot: Slot) => Partial<Slot>): IdempotencyRecord {
@@ -98,7 +98,7 @@ describe("isAsFar", () => {
     ],
     ["the end", waiting, done],
     ["an event that is held", waiting, exhausted],
-    ["onHeld handlers that are done", held, ended(key, NOW, held, { kind: "told" })],
+    ["onHeld handlers that are done", held, ended(key, NOW, held, { kind: "stays-held" })],
     ["a held event that no onHeld handler is called for", held, withSlot(held, () => ({ told: true }))],
     ["a discarded event", held, decided(key, NOW, held, "discard")],
     ["a replay", held, replayed(held)],

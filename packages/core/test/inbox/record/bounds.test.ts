@@ -104,7 +104,7 @@ describe("the size of a record", () => {
                 { ...failed, kind: "failed", delayMs: 10 },
               ]);
             else
-              tested.finish(lease.slot, { kind: "held", reason: "exhausted", detail: long, tell: [] }, [
+              tested.finish(lease.slot, { kind: "held", reason: "exhausted", detail: long, onHeld: [] }, [
                 { ...failed, kind: "given-up", reason: "exhausted" },
               ]);
           }

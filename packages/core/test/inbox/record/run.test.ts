@@ -56,7 +56,7 @@ describe("taking an event", () => {
     const begun = tested.begin(SUCCESS, { firstHandler: () => "h" });
     expect(begun).toMatchObject({ kind: "leased", lease: { started: "h", steps: {} } });
     expect(tested.slot(SUCCESS).work?.steps).toMatchObject({ h: { state: "started", attempts: 1 } });
-    tested.finish(SUCCESS, { kind: "released" }, [{ name: "h", kind: "undone", before: null }]);
+    tested.finish(SUCCESS, { kind: "handed-back" }, [{ name: "h", kind: "undone", before: null }]);
     expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { steps: {}, dueAt: 1_000 } });
   });
 
@@ -82,7 +82,7 @@ describe("taking an event", () => {
     const tested = running();
     tested.accept(event("FAILED"));
     tested.now = 2_000;
-    expect(tested.begin(FAILED)).toMatchObject({ lease: { mode: "tell", reason: "conflict" } });
+    expect(tested.begin(FAILED)).toMatchObject({ lease: { mode: "onHeld", reason: "conflict" } });
     expect(tested.slot(SUCCESS).state).toBe("waiting");
     expect(tested.slot(FAILED).state).toBe("held");
   });
@@ -178,16 +178,16 @@ describe("what is next of a record", () => {
     tested.now = 1_010;
     tested.accept(event("SUCCESS"));
     tested.accept(event("FAILED"));
-    tested.finish(PENDING, { kind: "held", reason: "rejected", detail: null, tell: ["held:held"] });
+    tested.finish(PENDING, { kind: "held", reason: "rejected", detail: null, onHeld: ["held:held"] });
     const taken: unknown[] = [];
     for (let lease = tested.next(); lease !== null; lease = tested.next()) {
       taken.push([lease.mode, lease.status]);
-      tested.finish(lease.slot, lease.mode === "tell" ? { kind: "told" } : { kind: "done" });
+      tested.finish(lease.slot, lease.mode === "onHeld" ? { kind: "stays-held" } : { kind: "done" });
     }
     expect(taken).toEqual([
       ["run", "SUCCESS"],
-      ["tell", "PENDING"],
-      ["tell", "FAILED"],
+      ["onHeld", "PENDING"],
+      ["onHeld", "FAILED"],
     ]);
   });
 
@@ -281,7 +281,7 @@ describe("before its time", () => {
   it("it is asked for anew by a replay, which is due at once", () => {
     const tested = failed();
     tested.begin(SUCCESS, { force: "last" });
-    tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, tell: [] });
+    tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: [] });
     expect(replay(tested.record, KEY + SUCCESS, { by: "me", note: "" }, tested.now)).toBe("decided");
     expect(tested.begin(SUCCESS)).toMatchObject({ kind: "leased" });
   });
@@ -365,7 +365,7 @@ describe("the end of a run", () => {
   it("held: with its reason, and without the steps of handlers that are told of it", () => {
     const tested = running();
     tested.now = 1_050;
-    tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: "no", tell: ["held:held"] }, [
+    tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: "no", onHeld: ["held:held"] }, [
       { name: "h", kind: "done", attempt: 1 },
       { name: "held:h", kind: "done", attempt: 1 },
     ]);
@@ -386,16 +386,20 @@ describe("the end of a run", () => {
 
   it("held: whoever is to be told of it is leased once; a retry of that leaves it held", () => {
     const tested = running();
-    tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, tell: ["held:held"] });
-    for (const ending of [{ kind: "retry", delayMs: 0 }, { kind: "released" }, { kind: "told" }] as const) {
-      expect(tested.next()).toMatchObject({ mode: "tell", reason: "rejected" });
+    tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: ["held:held"] });
+    for (const ending of [
+      { kind: "retry", delayMs: 0 },
+      { kind: "handed-back" },
+      { kind: "stays-held" },
+    ] as const) {
+      expect(tested.next()).toMatchObject({ mode: "onHeld", reason: "rejected" });
       expect(tested.finish(SUCCESS, ending)).toMatchObject({ kind: "ended" });
       expect(tested.slot(SUCCESS).state).toBe("held");
     }
     expect(tested.next()).toBeNull();
     expect(tested.begin(SUCCESS)).toEqual({ kind: "finished", state: "held" });
     const untold = running();
-    untold.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, tell: [] });
+    untold.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: [] });
     expect(untold.next()).toBeNull();
   });
 

@@ -1,0 +1,27 @@
+/** How many records are remembered that cannot be read. */
+const MAX_BROKEN = 10_000;
+
+/**
+ * Records that could not be read, or on which a change failed, at the end of a run. They are not begun again in this process, unless a
+ * poll finds one unreadable first: then it is begun once it can be read. If there are too many, the oldest are forgotten.
+ */
+export class BrokenRecords {
+  /** The latest last. */
+  readonly #keys = new Set<string>();
+
+  add(key: string): void {
+    this.#keys.add(key);
+    for (const oldest of this.#keys) {
+      if (this.#keys.size <= MAX_BROKEN) break;
+      this.#keys.delete(oldest);
+    }
+  }
+
+  has(key: string): boolean {
+    return this.#keys.has(key);
+  }
+
+  delete(key: string): void {
+    this.#keys.delete(key);
+  }
+}
