@@ -869,28 +869,28 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "an older word runs after a newer one",
-    caughtBy: "an older word that arrives after",
+    name: "an older event runs after a newer one",
+    caughtBy: "an older event that arrives after",
     replace: () => asked({ overtaken: "mine" }),
   },
   {
-    name: "a word does not wait for the one that runs",
-    caughtBy: "while a word runs",
+    name: "an event does not wait for the one that runs",
+    caughtBy: "while an event runs",
     replace: () => asked({ busy: "mine" }),
   },
   {
-    name: "of two words of one time the second runs unasked",
-    caughtBy: "of two words that were signed at the same time",
+    name: "of two events of one time the second runs unasked",
+    caughtBy: "of two events that were signed at the same time",
     replace: () => asked({ equal: "mine" }),
   },
   {
-    name: "a word whose subject may be forgotten runs",
-    caughtBy: "a word that waited until its subject may be forgotten",
+    name: "an event whose subject may be forgotten runs",
+    caughtBy: "an event that waited until its subject may be forgotten",
     replace: () => asked({ forgotten: "mine" }),
   },
   {
-    name: "an earlier word that is held stays so",
-    caughtBy: "a word that is held ends as stale",
+    name: "an earlier event that is held stays so",
+    caughtBy: "an event that is held ends as stale",
     replace: () => replaced(SubjectTurn.prototype, "take", { value: async () => "mine" }),
   },
   {
@@ -906,7 +906,7 @@ const mutants: readonly Mutant[] = [
       return replaced(EventReader.prototype, "order", {
         async value(this: EventReader, eventId: string) {
           const order = await own.call(this, eventId);
-          return order && { ...order, words: order.words.toSorted((a, b) => a.acceptedAt - b.acceptedAt) };
+          return order && { ...order, events: order.events.toSorted((a, b) => a.acceptedAt - b.acceptedAt) };
         },
       });
     },

@@ -1,4 +1,4 @@
-/** The order of the events of one subject (docs/concepts/order.md): the last word stands, whatever fails and however it arrives. */
+/** The order of the events of one subject (docs/concepts/order.md): the latest event counts, whatever fails and however it arrives. */
 import { Reject } from "@payhooks/core";
 import { explainOrder } from "@payhooks/core/inbox";
 import { signConnectWebhook } from "@payhooks/core/testing";
@@ -12,8 +12,8 @@ const BY = { by: "an operator", note: "the ledger is open again" };
 
 type Decision = "approved" | "declined";
 
-/** One word of the service about an account, to be delivered as often as one likes. */
-interface Word {
+/** One event of the service about an account, to be delivered as often as one likes. */
+interface AccountEvent {
   readonly decision: Decision;
   /** When it was signed, in milliseconds after the first one. */
   readonly at: number;
@@ -21,8 +21,8 @@ interface Word {
   readonly object?: "connected_account" | "settlement";
 }
 
-const APPROVED: Word = { decision: "approved", at: 0 };
-const DECLINED: Word = { decision: "declined", at: 1_000 };
+const APPROVED: AccountEvent = { decision: "approved", at: 0 };
+const DECLINED: AccountEvent = { decision: "declined", at: 1_000 };
 
 /** How a merchant's handlers behave, and what they wrote down: `approved?` before an attempt, `approved` once the account is that. */
 interface Account {
@@ -55,15 +55,15 @@ function merchantOf(
   );
 }
 
-/** When the first word was signed. */
+/** When the first event was signed. */
 type Start = Pick<Rig, "now"> & { readonly at: number };
 
 function started(rig: Rig): Start {
   return { now: rig.now, at: Math.floor(rig.now()) - 10_000 };
 }
 
-function say(merchant: Merchant, { at: from }: Start, word: Word): Promise<string> {
-  const { decision, at, account = "cm_1", object = "connected_account" } = word;
+function say(merchant: Merchant, { at: from }: Start, said: AccountEvent): Promise<string> {
+  const { decision, at, account = "cm_1", object = "connected_account" } = said;
   const state = object === "settlement" ? { connected_account_id: "cm_1", amount: 1, status: decision } : {};
   const event = {
     event: `${object}.${decision}`,
@@ -85,7 +85,7 @@ async function settle(rig: Rig, merchant: Merchant): Promise<void> {
   expect.fail("something waits for ever");
 }
 
-/** Works until the process dies. If the first word took the subject once more, the second one waits for its turn before that. */
+/** Works until the process dies. If the first event took the subject once more, the second one waits for its turn before that. */
 async function workToDeath(rig: Rig, { work, process }: Merchant): Promise<void> {
   const dead = process.dead.then(() => "dead");
   for (let round = 0; round < 40; round++) {
@@ -97,19 +97,19 @@ async function workToDeath(rig: Rig, { work, process }: Merchant): Promise<void>
 
 async function stateOf(merchant: Merchant, eventId: string): Promise<string> {
   const life = await merchant.life(eventId);
-  return [life?.state, life?.reason].filter((word) => word != null).join(" ");
+  return [life?.state, life?.reason].filter((part) => part != null).join(" ");
 }
 
-/** Nothing of the first word is tried after a handler of the second was called, and the second is what the account is. */
-function expectLastWord(log: readonly string[], last: Decision = "declined"): void {
+/** Nothing of the first event is tried after a handler of the second was called, and the second is what the account is. */
+function expectLatest(log: readonly string[], last: Decision = "declined"): void {
   expect(log.at(-1)).toBe(last);
   expect(log.slice(log.indexOf(`${last}?`)).filter((line) => !line.startsWith(last))).toEqual([]);
   expect(log.filter((line) => line === last)).toHaveLength(1);
 }
 
 const [A, D] = [APPROVED, DECLINED];
-/** Every order in which two words and a copy of each arrive. */
-const ORDERS: readonly (readonly Word[])[] = [
+/** Every order in which two events and a copy of each arrive. */
+const ORDERS: readonly (readonly AccountEvent[])[] = [
   [A, A, D, D],
   [A, D, A, D],
   [A, D, D, A],
@@ -122,7 +122,7 @@ const isDown = (decision: Decision): void => {
   if (decision === "approved") throw new Error("the ledger is down");
 };
 
-/** The moments at which a process dies while a word fails and the next one overtakes it. */
+/** The moments at which a process dies while an event fails and the next one overtakes it. */
 const DEATHS = [
   ["before", "take subject"],
   ["after", "take subject"],
@@ -144,13 +144,13 @@ export const subjectCases: readonly ContractCase[] = [
           const log: string[] = [];
           const merchant = merchantOf(rig.start(), { log, on: isDown });
           const start = started(rig);
-          for (const word of order) {
-            await say(merchant, start, word);
+          for (const event of order) {
+            await say(merchant, start, event);
             await merchant.work();
             await rig.advance(5);
           }
           await settle(rig, merchant);
-          expectLastWord(log);
+          expectLatest(log);
           expect(await stateOf(merchant, await say(merchant, start, APPROVED))).toBe("stale");
           expect(await noticed(merchant, "stale")).toMatchObject([{ event: "connected_account.approved" }]);
         } finally {
@@ -161,7 +161,7 @@ export const subjectCases: readonly ContractCase[] = [
   },
   ...DEATHS.map(([moment, write]) =>
     onFreshData(
-      `death ${moment} the write "${write}", between a word and the next: the account is what the last one said`,
+      `death ${moment} the write "${write}", between an event and the next: the account is what the last one said`,
       async (rig) => {
         const log: string[] = [];
         const start = started(rig);
@@ -181,7 +181,7 @@ export const subjectCases: readonly ContractCase[] = [
       { only: "outlives-process" },
     ),
   ),
-  onFreshData("an older word that arrives after a newer one has run is stale, and not run", async (rig) => {
+  onFreshData("an older event that arrives after a newer one has run is stale, and not run", async (rig) => {
     const log: string[] = [];
     const merchant = merchantOf(rig.start(), { log });
     const start = started(rig);
@@ -194,7 +194,7 @@ export const subjectCases: readonly ContractCase[] = [
     expect(await noticed(merchant, "finished")).toHaveLength(1);
   }),
   onFreshData(
-    "words that follow each other run one after the other, in the order of their signed times",
+    "events that follow each other run one after the other, in the order of their signed times",
     async (rig) => {
       const log: string[] = [];
       const merchant = merchantOf(rig.start(), { log });
@@ -208,7 +208,7 @@ export const subjectCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "words about other accounts, and about other things of the same name, are not in the order",
+    "events about other accounts, and about other things of the same name, are not in the order",
     async (rig) => {
       const log: string[] = [];
       const merchant = merchantOf(rig.start(), { log });
@@ -223,7 +223,7 @@ export const subjectCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "of two words that were signed at the same time the first runs, and a person decides about the other",
+    "of two events that were signed at the same time the first runs, and a person decides about the other",
     async (rig) => {
       const log: string[] = [];
       const merchant = merchantOf(rig.start(), { log });
@@ -238,7 +238,7 @@ export const subjectCases: readonly ContractCase[] = [
       expect(log.filter((line) => !line.endsWith("?"))).toEqual(["approved", "declined"]);
     },
   ),
-  onFreshData("a word that is held ends as stale when a later one begins", async (rig) => {
+  onFreshData("an event that is held ends as stale when a later one begins", async (rig) => {
     const log: string[] = [];
     const merchant = merchantOf(rig.start(), {
       log,
@@ -256,10 +256,10 @@ export const subjectCases: readonly ContractCase[] = [
     await expect(merchant.receiver.events.replay(held, BY)).rejects.toMatchObject({
       code: "ERR_NOT_DECIDABLE",
     });
-    expectLastWord(log);
+    expectLatest(log);
   }),
   onFreshData(
-    "while a word runs, no other of its subject does: the next waits for it, in another process too",
+    "while an event runs, no other of its subject does: the next waits for it, in another process too",
     async (rig) => {
       const log: string[] = [];
       const [reached, gate] = [newGate(), newGate()];
@@ -290,7 +290,7 @@ export const subjectCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "a process dies while a word runs: the next waits until its lease is over, and is the last one",
+    "a process dies while an event runs: the next waits until its lease is over, and is the last one",
     async (rig) => {
       const log: string[] = [];
       const reached = newGate();
@@ -318,7 +318,7 @@ export const subjectCases: readonly ContractCase[] = [
     { only: "outlives-process" },
   ),
   onFreshData(
-    "a word that waited until its subject may be forgotten is held; one that had its turn runs at a replay",
+    "an event that waited until its subject may be forgotten is held; one that had its turn runs at a replay",
     async (rig) => {
       const log: string[] = [];
       let isOpen = false;
@@ -370,19 +370,19 @@ export const subjectCases: readonly ContractCase[] = [
       expect(await told(declined)).toEqual([`approved retrying: ${tried}`, `declined waiting: ${waits}`]);
       await settle(rig, merchant);
       const overtaken = `stale: It was overtaken: the event signed at ${at(1_000)} stands in its place.`;
-      const last = "declined done: It has run, and is the last word.";
+      const last = "declined done: It has run, and is the latest event.";
       expect(await told(approved)).toEqual([`approved ${overtaken}`, last]);
       await rig.advance(5);
       const late = await say(merchant, start, { ...APPROVED, at: -1_000 });
       await settle(rig, merchant);
-      // A store that lists no finished events knows the latest word all the same, and says that it may not know the others.
-      const { words = [], complete } = (await events.order(declined)) ?? {};
+      // A store that lists no finished events knows the latest event all the same, and says that it may not know the others.
+      const { events: found = [], complete } = (await events.order(declined)) ?? {};
       const known = complete === true ? [late, approved, declined] : [declined];
-      expect(words.map(({ eventId }) => eventId)).toEqual(known);
-      expect(words.at(-1)).toMatchObject({ isLatest: true, signedAt: start.at + 1_000 });
+      expect(found.map(({ eventId }) => eventId)).toEqual(known);
+      expect(found.at(-1)).toMatchObject({ isLatest: true, signedAt: start.at + 1_000 });
       const ofLate = await told(late);
       expect([ofLate[0], ofLate.at(-1)]).toEqual([`approved ${overtaken}`, last]);
-      expect((await events.order(other))?.words.map(({ eventId }) => eventId)).toEqual([other]);
+      expect((await events.order(other))?.events.map(({ eventId }) => eventId)).toEqual([other]);
       expect(await events.order("0".repeat(48))).toBeNull();
     },
   ),

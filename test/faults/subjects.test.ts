@@ -1,4 +1,4 @@
-/** The order of the words about one account (docs/concepts/order.md), while the process that hears them is killed. */
+/** The order of the events about one account (docs/concepts/order.md), while the process that gets them is killed. */
 import type { Inbox } from "@payhooks/core/inbox";
 import { signConnectWebhook } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
@@ -14,11 +14,11 @@ import { Sender } from "./harness/sender.ts";
 import { LONG_LEASE_MS, System } from "./harness/system.ts";
 
 const SECRET = "whsec_faults_0123456789";
-/** How many words the service says about each account. */
+/** How many events the service sends about each account. */
 const WORDS = 4;
 
-/** The words about accounts, in any order, and copies of them. */
-class Words {
+/** The events about accounts, in any order, and copies of them. */
+class AccountEvents {
   readonly #random: () => number;
   readonly #hasSubjects: boolean;
   readonly #waiting: TestEvent[] = [];
@@ -29,24 +29,24 @@ class Words {
     this.#hasSubjects = hasSubjects;
   }
 
-  /** Any of those that wait: a word comes some time before or after its neighbours. */
+  /** Any of those that wait: an event comes some time before or after its neighbours. */
   next(): TestEvent {
     while (this.#waiting.length < 12) this.#add();
     const at = Math.floor(this.#random() * this.#waiting.length);
-    const [word] = this.#waiting.splice(at, 1);
-    return word ?? this.next();
+    const [event] = this.#waiting.splice(at, 1);
+    return event ?? this.next();
   }
 
   #add(): void {
     const account = `cm-${++this.#accounts}`;
     for (let turn = 0; turn < WORDS; turn++) {
-      const word = this.#word(account, turn);
-      this.#waiting.push(word);
-      if (this.#random() < 0.3) this.#waiting.push(word);
+      const event = this.#event(account, turn);
+      this.#waiting.push(event);
+      if (this.#random() < 0.3) this.#waiting.push(event);
     }
   }
 
-  #word(account: string, turn: number): TestEvent {
+  #event(account: string, turn: number): TestEvent {
     const key = `${account}/${turn}`;
     const decision = turn % 2 === 0 ? "approved" : "declined";
     const event = {
@@ -73,7 +73,7 @@ function turnOf(key: string): number {
   return Number(key.split("/")[1]);
 }
 
-/** Each line of a word that was written after a handler of a later word of its account was called. */
+/** Each line of an event that was written after a handler of a later event of its account was called. */
 function outOfOrder(lines: readonly LogLine[]): readonly LogLine[] {
   const latest = new Map<string, number>();
   return lines.filter(({ what, key }) => {
@@ -87,7 +87,7 @@ function outOfOrder(lines: readonly LogLine[]): readonly LogLine[] {
 interface Played {
   readonly acknowledged: readonly string[];
   readonly lines: readonly LogLine[];
-  /** The state of each acknowledged word. */
+  /** The state of each acknowledged event. */
   readonly states: ReadonlyMap<string, string>;
 }
 
@@ -97,7 +97,7 @@ async function play(
   inbox: InboxConfig,
   seed: number,
   kills: number,
-  words: Words,
+  events: AccountEvents,
 ): Promise<Played> {
   const random = seededRandom(seed + 1);
   const system = System.create(scope, inbox, seed);
@@ -105,12 +105,12 @@ async function play(
     connectSecret: SECRET,
     handlerMs: 60,
     throwRate: 0.2,
-    // A lease that lapses only because the machine is slow would let two words run at one time.
+    // A lease that lapses only because the machine is slow would let two events run at one time.
     leaseMs: LONG_LEASE_MS,
   });
   const sender = scope.add(new Sender({ ports: [config.port] }), (one) => one.close());
   let over = false;
-  const sending = sender.run(() => words.next(), {
+  const sending = sender.run(() => events.next(), {
     isOver: () => over,
     perSecond: 60,
     withinMs: Number.POSITIVE_INFINITY,
@@ -131,7 +131,7 @@ async function play(
   await ProcessUnderTest.start(scope, config);
   const looking = scope.add(openInbox(inbox), (one: Inbox) => one.close({ graceMs: 0 }));
   await until(
-    "every word ends",
+    "every event ends",
     async () => {
       const { waiting, retrying, running } = await looking.events.counts();
       return waiting + retrying + running === 0;
@@ -152,12 +152,12 @@ const kills = lengthOf(5, 200);
 describe.each<{ readonly name: string; readonly at: (scope: Scope) => Promise<InboxConfig> }>([
   { name: "Redis", at: async (scope) => ({ kind: "redis", target: (await RedisServer.start(scope)).url }) },
   { name: "SQLite", at: async (scope) => newSqliteInbox(scope) },
-])("the words about an account, in $name,", ({ name, at }) => {
+])("the events about an account, in $name,", ({ name, at }) => {
   it(`keep their order in ${kills} kills, and none is lost`, { timeout: 240_000 + kills * 4_000 }, () =>
     withScope(async (scope) => {
-      const seed = newSeed(`words, ${name}`);
-      const words = new Words(seed, true);
-      const { acknowledged, lines, states } = await play(scope, await at(scope), seed, kills, words);
+      const seed = newSeed(`events, ${name}`);
+      const events = new AccountEvents(seed, true);
+      const { acknowledged, lines, states } = await play(scope, await at(scope), seed, kills, events);
       expect(outOfOrder(lines)).toEqual([]);
       const completed = new Set(lines.flatMap(({ what, key }) => (what === "completed" ? [key] : [])));
       const begun = lines.flatMap(({ what, key }) => (what === "started" ? [key] : []));
@@ -175,12 +175,12 @@ describe.each<{ readonly name: string; readonly at: (scope: Scope) => Promise<In
 });
 
 it(
-  "control: without a subject in common, the same kills let a word run after a later one",
+  "control: without a subject in common, the same kills let an event run after a later one",
   { timeout: 240_000 },
   () =>
     withScope(async (scope) => {
-      const seed = newSeed("words, control");
-      const { lines } = await play(scope, newSqliteInbox(scope), seed, 3, new Words(seed, false));
+      const seed = newSeed("events, control");
+      const { lines } = await play(scope, newSqliteInbox(scope), seed, 3, new AccountEvents(seed, false));
       expect(outOfOrder(lines).length).toBeGreaterThan(0);
     }),
 );

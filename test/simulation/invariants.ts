@@ -425,7 +425,7 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     name: "heldStaysHeld",
-    says: "A held entry stays until a person decides, or a later word about its subject begins: it is neither lost nor revived by copies.",
+    says: "A held entry stays until a person decides, or a later event of its subject begins: it is neither lost nor revived by copies.",
     broken: heldStaysHeld,
   },
   {
@@ -439,8 +439,8 @@ export const INVARIANTS: readonly Invariant[] = [
     broken: tableDisagrees,
   },
   {
-    name: "lastWordStands",
-    says: "Every handler of a word about a subject is called under the lease of that subject, and none after a handler of a later word, unless the store lost the subject.",
+    name: "latestEventCounts",
+    says: "Every handler of an event of a subject is called under the lease of that subject, and none after a handler of a later event, unless the store lost the subject.",
     broken: olderAfterLatest,
   },
   {

@@ -31,19 +31,19 @@ const REFERENCE_CLAIM = "inbox/record/reference-claim.ts";
 export const MUTANTS: readonly Mutant[] = [
   // The order of a subject's events.
   mutant(
-    "an older word runs after a newer one",
+    "an older event runs after a newer one",
     SUBJECT,
     'if (at < stored.signedAt) return no("overtaken");',
     "if (at < stored.signedAt) at = stored.signedAt;",
   ),
   mutant(
-    "two words about a subject run at the same time",
+    "two events of a subject run at the same time",
     SUBJECT,
     'if (isOther && stored.lease !== null && stored.lease.until > now) return no("busy");',
     "",
   ),
   mutant(
-    "a word runs without its subject",
+    "an event runs without its subject",
     "receiver/runner.ts",
     "if (overtaken !== null) return overtaken;",
     "void overtaken;",

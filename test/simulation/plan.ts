@@ -159,7 +159,7 @@ function eventOf(dice: Dice, number: number, { transactions }: Size, sharesAccou
     const name = dice.pick(CONNECT_EVENTS, "event", number);
     // Most webhooks are of their own; some contradict another one.
     const id = dice.chance(0.15, "own", number) ? dice.whole(0, 2, "id", number) : 3 + (number % WEBHOOKS);
-    // Half of the accounts are one of two, so that words about them follow each other.
+    // Half of the accounts are one of two, so that events about them follow each other.
     const isShared =
       sharesAccounts &&
       name.startsWith("connected_account.") &&

@@ -3,7 +3,7 @@ import type { Chronicle, HandlerCall, Write } from "./chronicle.ts";
 import { deliveryOf } from "./deliveries.ts";
 import { couldNotTellTime, lostBetween } from "./explanations.ts";
 
-/** A handler of a word about a subject was called. */
+/** A handler of an event of a subject was called. */
 interface Said {
   readonly call: HandlerCall;
   readonly subject: Subject;
@@ -11,7 +11,7 @@ interface Said {
   readonly takenAt: number;
 }
 
-/** Handlers of a word that were called after those of a later word about the same subject, or without the subject. */
+/** Handlers of an event that were called after those of a later event of the same subject, or without the subject. */
 export function olderAfterLatest(chronicle: Chronicle): string | null {
   const subjects = subjectsIn(chronicle);
   const told = changedBehindARun(chronicle, new Set([...subjects.values()].map(({ key }) => key)));
@@ -56,12 +56,12 @@ function subjectsIn({ plan }: Chronicle): ReadonlyMap<string, Subject> {
   return found;
 }
 
-/** A subject that went back to an earlier word, or to another event during a run. */
+/** A subject that went back to an earlier event, or to another event during a run. */
 function changedBehindARun(chronicle: Chronicle, keys: ReadonlySet<string>): string | null {
   for (const { key, before, after, at, now } of chronicle.writes) {
     if (before === null || !keys.has(key) || lostBetween(chronicle, key, 0, at)) continue;
     if (after.signedAt < before.signedAt)
-      return `the subject ${key.slice(0, 6)} goes back to an earlier word`;
+      return `the subject ${key.slice(0, 6)} goes back to an earlier event`;
     if (before.lease === null || after.id === before.id || isOver(before.lease, now)) continue;
     return `the subject ${key.slice(0, 6)} is taken at ${at.toFixed(1)} while another event's run has it`;
   }
@@ -72,7 +72,7 @@ function isOver({ until, lengthMs }: NonNullable<Write["after"]["lease"]>, now: 
   return until <= now || until - now > lengthMs + 5_000;
 }
 
-/** True if an event has ended because a later word of its subject has begun. */
+/** True if an event has ended because a later event of its subject has begun. */
 export function isOvertaken({ plan, writes }: Chronicle, eventId: string, until: number): boolean {
   const subjects = plan.events.flatMap((event) => {
     const { verified, eventId: usual, variantId } = deliveryOf(event);

@@ -1,6 +1,6 @@
 import type { Inbox, StoredEvent } from "@payhooks/core";
 import {
-  type ExplainedWord,
+  type ExplainedEvent,
   eachEvent,
   explain,
   explainOrder,
@@ -112,7 +112,7 @@ function printExplained(event: StoredEvent, order: SubjectOrder | null, terminal
   const { eventId, detail } = event;
   const { past, now, handlers, next, advice, decisions } = explain(event, Date.now());
   const { line, json, paint } = terminal;
-  const words = order === null ? null : explainOrder(order);
+  const explained = order === null ? null : explainOrder(order);
   const told = past.map(({ at, text }) => ({ at: timeOf(at), text }));
   json({
     eventId,
@@ -125,8 +125,8 @@ function printExplained(event: StoredEvent, order: SubjectOrder | null, terminal
     next,
     advice,
     decisions,
-    order: words?.map(({ signedAt, acceptedAt, ...word }) => ({
-      ...word,
+    order: explained?.map(({ signedAt, acceptedAt, ...facts }) => ({
+      ...facts,
       signedAt: timeOf(signedAt),
       acceptedAt: timeOf(acceptedAt),
     })),
@@ -138,7 +138,7 @@ function printExplained(event: StoredEvent, order: SubjectOrder | null, terminal
     for (const sentence of sentences) line(`  ${shown(sentence, 1_000)}`);
   };
   part("Now", [...now, ...(detail === null ? [] : [`Detail: ${detail}`]), ...handlers]);
-  if (words !== null) part("Order of its subject, by signed time", words.map(orderLine(eventId)));
+  if (explained !== null) part("Order of its subject, by signed time", explained.map(orderLine(eventId)));
   part("Next", next);
   part("What you can do", advice);
   for (const decision of decisions) {
@@ -148,7 +148,7 @@ function printExplained(event: StoredEvent, order: SubjectOrder | null, terminal
 }
 
 /** One event of a subject. The one that is explained has a mark. */
-function orderLine(explained: string): (word: ExplainedWord) => string {
-  return ({ eventId, event, signedAt, text, ...word }) =>
-    `${eventId === explained ? ">" : " "} ${timeOf(signedAt)}  ${eventId.slice(0, 8)}…  ${event || "?"}  ${stateIn(word)}. ${text}`;
+function orderLine(explainedId: string): (one: ExplainedEvent) => string {
+  return ({ eventId, event, signedAt, text, ...facts }) =>
+    `${eventId === explainedId ? ">" : " "} ${timeOf(signedAt)}  ${eventId.slice(0, 8)}…  ${event || "?"}  ${stateIn(facts)}. ${text}`;
 }

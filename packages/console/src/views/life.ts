@@ -80,15 +80,15 @@ function others({ life, query }: LifeView, redaction: Redaction): Html {
 /** The events of the same subject in the order in which they were signed, with what each waits for and which has overtaken it. */
 function orderOfSubject({ life, order, query }: LifeView, redaction: Redaction): Html {
   if (order === null) return html``;
-  const { words, complete } = order;
+  const { events, complete } = order;
   return html`<section class="card" aria-labelledby="order-title"><header><h2 id="order-title">The same subject</h2><span class="end sub">by signed time</span></header>
-<ol class="list order">${explainOrder(order).map((word) => {
-    const facts = html`<span class="line"><span>${factsOf(word, redaction)}</span><span class="end">${statePill(word)}</span></span><span class="sub">signed ${moment(word.signedAt)}</span><span class="sub">${shown(word.text)}</span>`;
-    return word.eventId === life.eventId
+<ol class="list order">${explainOrder(order).map((event) => {
+    const facts = html`<span class="line"><span>${factsOf(event, redaction)}</span><span class="end">${statePill(event)}</span></span><span class="sub">signed ${moment(event.signedAt)}</span><span class="sub">${shown(event.text)}</span>`;
+    return event.eventId === life.eventId
       ? html`<li class="row this" aria-current="true"><div class="event">${facts}</div></li>`
-      : html`<li class="row"><a class="event" href="${addressOf(query, { eventId: word.eventId })}">${facts}</a></li>`;
+      : html`<li class="row"><a class="event" href="${addressOf(query, { eventId: event.eventId })}">${facts}</a></li>`;
   })}</ol>
-${words.length === 1 && html`<p class="hint inner">No other event of it is known.</p>`}${!complete && html`<p class="hint inner">There may be earlier ones that are not listed here.</p>`}</section>`;
+${events.length === 1 && html`<p class="hint inner">No other event of it is known.</p>`}${!complete && html`<p class="hint inner">There may be earlier ones that are not listed here.</p>`}</section>`;
 }
 
 /** The name of an event's id. A source calls it as it likes. */

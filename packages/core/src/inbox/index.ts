@@ -15,7 +15,7 @@ export { BULK_REASONS } from "./contract/bulk.ts";
 export type { EventFilter } from "./contract/event-query.ts";
 export { eachEvent } from "./contract/events.ts";
 export type { Inbox } from "./contract/inbox.ts";
-export type { SubjectOrder, SubjectWord } from "./contract/order.ts";
+export type { SubjectEvent, SubjectOrder } from "./contract/order.ts";
 export type { Seal } from "./contract/seal.ts";
 export type {
   Counts,
@@ -48,4 +48,4 @@ export type { IdempotencyRecord } from "./record/record.ts";
 export { successesOfReference } from "./same-reference.ts";
 export { csvLine, EVENT_COLUMNS, type EventRow, eventRow } from "./search/event-row.ts";
 export { type ExplainedMoment, type Explanation, explain } from "./search/explain.ts";
-export { type ExplainedWord, explainOrder } from "./search/explain-order.ts";
+export { type ExplainedEvent, explainOrder } from "./search/explain-order.ts";

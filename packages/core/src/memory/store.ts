@@ -238,7 +238,7 @@ function fullOfFuture(maxRecords: number): PayhooksError {
 }
 
 /**
- * The error if there is no room for a reference, or a subject. Dropping one early would let a second SUCCESS run, or an older word, so the
+ * The error if there is no room for a reference, or a subject. Dropping one early would let a second SUCCESS run, or an older event, so the
  * service has to wait.
  */
 function fullOfReferences(maxRecords: number): PayhooksError {

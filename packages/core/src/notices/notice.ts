@@ -49,7 +49,7 @@ export type Happening =
   | (AboutEvent<"accepted"> & { readonly keyId: string | null; readonly previousAmount: string | null })
   /** A copy of a stored event. It is acknowledged, and not run again. */
   | AboutEvent<"duplicate">
-  /** A PENDING after the terminal status, or a word about a subject after a later one. It is acknowledged, and not run. */
+  /** A PENDING after the terminal status, or an event of a subject after a later one. It is acknowledged, and not run. */
   | AboutEvent<"stale">
   /** The event is kept for a person. */
   | (AboutEvent<"held"> & { readonly reason: HeldReason; readonly detail: string | null })

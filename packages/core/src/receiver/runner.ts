@@ -50,7 +50,7 @@ const BUSY_MS = 500;
 /** The detail of an event whose place among those of its subject nobody knows. */
 const UNORDERED = {
   equal:
-    "another event of its subject was signed at the same time: nobody can say which of them is the last word",
+    "another event of its subject was signed at the same time: nobody can say which of them is the latest",
   forgotten:
     "a later event of its subject may have run and been forgotten: only a replay with evenIfExpired runs it",
 };
@@ -134,7 +134,7 @@ export function createRunner(parts: RunnerParts): Runner {
     return unhandled(lease, detail, registered);
   }
 
-  /** The end of a run whose event is not the latest word of its subject, or has to wait for another one. Null if it may run. */
+  /** The end of a run whose event is not the latest of its subject, or has to wait for another one. Null if it may run. */
   async function overtakenBy(lease: Lease, verified: VerifiedEvent): Promise<Ending | null> {
     const answer = await lease.takeSubject(verified);
     switch (answer) {

@@ -219,7 +219,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
   };
 }
 
-/** Every later word of the subject would be stale for as long. */
+/** Every later event of the subject would be stale for as long. */
 function isAhead({ subject, occurredAt }: CheckedEvent, { receivedAt }: StoredDelivery): boolean {
   return subject !== null && occurredAt !== null && occurredAt.getTime() > receivedAt + MAX_FUTURE_MS;
 }

@@ -45,7 +45,7 @@ export interface ReadEvent<Status extends string = string> {
   readonly tenant?: string | undefined;
   /**
    * The subject whose state the event tells anew, such as `account:17` of an account's status. Of the events of one subject the
-   * latest is the last word, by `occurredAt`, which then has to be given and signed: one that happened earlier and has not ended
+   * latest one counts, by `occurredAt`, which then has to be given and signed: one that happened earlier and has not ended
    * is stale. Leave it out for an event that has to run whatever came after it.
    */
   readonly subject?: string | undefined;

@@ -68,7 +68,7 @@ export interface Lease {
    */
   claimReference(event: VerifiedEvent): Promise<boolean>;
   /**
-   * Asks the subject of the event that is run, before any of its handlers is called. With `mine`, it is the latest word, the earlier
+   * Asks the subject of the event that is run, before any of its handlers is called. With `mine`, it is the latest event, the earlier
    * ones that have not ended are stale, and no other event of the subject runs before this run is over.
    */
   takeSubject(event: VerifiedEvent): Promise<SubjectAnswer>;

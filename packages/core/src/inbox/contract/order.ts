@@ -1,9 +1,9 @@
 import type { StoredEvent } from "../record/life.ts";
 
 /** An event of a subject, among the others of the same subject. */
-export interface SubjectWord
+export interface SubjectEvent
   extends Pick<StoredEvent, "eventId" | "event" | "status" | "amount" | "state" | "reason" | "acceptedAt"> {
-  /** When it was signed, by its own words, in milliseconds since the epoch. The events of a subject are ordered by it. */
+  /** When it was signed, by what it says itself, in milliseconds since the epoch. The events of a subject are ordered by it. */
   readonly signedAt: number;
   /** True for the latest event that has begun to run. No earlier one begins any more. */
   readonly isLatest: boolean;
@@ -12,7 +12,7 @@ export interface SubjectWord
 /** The events of one subject (docs/concepts/order.md). */
 export interface SubjectOrder {
   /** In the order of their signed times: the event that was asked about, and at most 20 others, the latest ones. */
-  readonly words: readonly SubjectWord[];
+  readonly events: readonly SubjectEvent[];
   /** False if there may be more: there are more than 20 others, or the inbox keeps no list of finished events. */
   readonly complete: boolean;
 }

@@ -108,7 +108,7 @@ export function decisions({
     return report;
   }
 
-  /** True if a later word of its subject has run since an event has ended. If that is forgotten by now, its run finds out. */
+  /** True if a later event of its subject has run since an event has ended. If that is forgotten by now, its run finds out. */
   async function isOvertaken({ eventId, versioned }: Found): Promise<boolean> {
     const slot = readable(versioned)?.slots[slotKeyOf(eventId)];
     if (slot?.kept === undefined || slot.subject === undefined) return false;
@@ -216,7 +216,7 @@ const FIND =
 
 const WORDS = {
   behind: {
-    what: "has ended, and a later status of its transaction, or a later word of its subject, has replaced it",
+    what: "has ended, and a later status of its transaction, or a later event of its subject, has replaced it",
     fix: "Look at the later one. An event that was replaced does not run again.",
   },
   "not-kept": {

@@ -15,7 +15,7 @@ import { rankOf } from "./table.ts";
  * - `missing`: there is no such event. `unfinished`: it waits or runs. `running`: it runs.
  * - `due`: it waits for no later attempt, since it is due. `not-waiting`: it is held or has ended, so it waits for no attempt.
  * - `not-held`: it has ended. `not-kept`: it has ended, and what was signed is gone.
- * - `behind`: it has ended, and a later status, or a later word of its subject, has replaced it.
+ * - `behind`: it has ended, and a later status, or a later event of its subject, has replaced it.
  * - `changed`: it has another revision than the one that was seen.
  */
 export type Decided =
@@ -68,7 +68,7 @@ export function isMade(decided: Decided): boolean {
 function canBeReplayed({ state, kept }: Slot): "unfinished" | "behind" | "not-kept" | null {
   if (state === "held") return null;
   if (state === "waiting" || state === "running") return "unfinished";
-  // A later word of its subject, or a later status, has begun.
+  // A later event of its subject, or a later status, has begun.
   if (state === "stale") return "behind";
   return kept === undefined ? "not-kept" : null;
 }
@@ -129,7 +129,7 @@ function reopened(slot: Slot): Work | null {
   if (kept === undefined) return null;
   delete slot.kept;
   delete slot.past;
-  // Its turn is over: if its subject has been forgotten since, a later word may have had one.
+  // Its turn is over: if its subject has been forgotten since, a later event may have had one.
   if (subject !== undefined) slot.subject = { key: subject.key, at: subject.at };
   return {
     ...kept,

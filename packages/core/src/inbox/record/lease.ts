@@ -89,7 +89,7 @@ export interface LeaseData {
   readonly now: number;
   /** Handlers are called even before their time. Such an attempt does not count if it fails. */
   readonly force: boolean;
-  /** A run of it has been the latest word of its subject. */
+  /** A run of it has been the latest event of its subject. */
   readonly hadTurn: boolean;
   /** The handler whose start was written together with the lease; null when a write of its own is needed. */
   readonly started: string | null;
@@ -121,7 +121,7 @@ export type Ending =
   | { readonly kind: "stays-held" }
   /** No handler was called. Another process may take the event at once, or after `delayMs`. */
   | { readonly kind: "handed-back"; readonly delayMs?: number }
-  /** A later word of its subject has begun. */
+  /** A later event of its subject has begun. */
   | { readonly kind: "stale" };
 
 /** A new state of one handler. Writing it twice has the same result as writing it once. */

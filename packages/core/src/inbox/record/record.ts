@@ -42,7 +42,7 @@ export interface Slot {
   past?: Past;
   /** Identifies the last decision of a person, so that a repeated write of it is recognised. */
   decision?: string;
-  /** The subject. `hadTurn`: a run of it has been the latest word. Left out for an event without a subject. */
+  /** The subject. `hadTurn`: a run of it has been the latest event of it. Left out for an event without a subject. */
   subject?: Subject & { readonly hadTurn?: true };
 }
 

@@ -346,7 +346,7 @@ export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: Lea
   return found === token || found === ended(token);
 }
 
-/** Ends a run, and applies the last states of its handlers. `hadTurn`: it was the latest word of its subject. */
+/** Ends a run, and applies the last states of its handlers. `hadTurn`: it was the latest event of its subject. */
 export function finish(
   record: IdempotencyRecord | null,
   { key, slot: slotKey, token }: LeaseData,

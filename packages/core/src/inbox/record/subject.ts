@@ -1,13 +1,13 @@
 /**
  * The order of the events of one subject, such as the KYC state of one connected account. A subject has a small record beside those
- * of its events: one without slots, which knows the latest word that has begun to run.
+ * of its events: one without slots, which knows the latest event that has begun to run.
  *
- * - `id` is the eventId of that word, and `signedAt` its signed time. An event that was signed earlier is stale from then on.
+ * - `id` is the eventId of that event, and `signedAt` its signed time. An event that was signed earlier is stale from then on.
  * - `lease` belongs to its run. Another event of the subject waits until it is over, so two of them never run at the same time.
- * - `identity` names the events that have begun and not ended: the next word ends them before it calls a handler.
+ * - `identity` names the events that have begun and not ended: the next event ends them before it calls a handler.
  *
  * The subject is asked when a run begins, and not when an event is accepted. So an event that waits may still run before a newer one,
- * and never after it. `docs/decisions/0038-the-last-word-of-a-subject.md` says why it is a record of its own.
+ * and never after it. `docs/decisions/0038-the-latest-event-of-a-subject.md` says why it is a record of its own.
  */
 import type { EventFacts } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
@@ -17,8 +17,8 @@ import { pullBackTimes } from "./schedule.ts";
 import { sideRecord } from "./side-record.ts";
 
 /**
- * The subject's answer to an event that is about to run. `mine`: it is the latest word. `busy`: another event of the subject
- * runs. `overtaken`: a later word has begun. `equal`: another word was signed at the same time. `forgotten`: a later word may
+ * The subject's answer to an event that is about to run. `mine`: it is the latest event. `busy`: another event of the subject
+ * runs. `overtaken`: a later event has begun. `equal`: another event was signed at the same time. `forgotten`: a later event may
  * have run, so long ago that nobody knows.
  */
 export type SubjectAnswer = "mine" | "busy" | "overtaken" | "equal" | "forgotten";
@@ -34,14 +34,14 @@ export interface SubjectWish {
   readonly leaseMs: number;
   /** How long the subject is remembered after this run. */
   readonly retentionMs: number;
-  /** A person has decided that it runs, although another word was signed at the same time. */
+  /** A person has decided that it runs, although another event was signed at the same time. */
   readonly isDecided: boolean;
   /** If there is no record of the subject, it may have been forgotten since the event arrived. */
   readonly mayBeForgotten: boolean;
 }
 
 /** The answer of a subject, with the record to write; null if the stored one stays as it is. */
-export interface SubjectStep {
+export interface SubjectResult {
   readonly answer: SubjectAnswer;
   readonly record: IdempotencyRecord | null;
   /** With `mine`: the events that have begun, and not ended, before this one. */
@@ -50,13 +50,13 @@ export interface SubjectStep {
 
 const NOBODY: readonly string[] = [];
 
-/** Makes an event the latest word of its subject, and leases the subject to its run. Computed again, it answers the same. */
+/** Makes an event the latest event of its subject, and leases the subject to its run. Computed again, it answers the same. */
 export function takeSubject(
   stored: IdempotencyRecord | null,
   { flow, tenant, eventId, at, token, leaseMs, retentionMs, isDecided, mayBeForgotten }: SubjectWish,
   now: number,
-): SubjectStep {
-  const no = (answer: SubjectAnswer): SubjectStep => ({ answer, record: null, behind: NOBODY });
+): SubjectResult {
+  const no = (answer: SubjectAnswer): SubjectResult => ({ answer, record: null, behind: NOBODY });
   if (stored === null && mayBeForgotten) return no("forgotten");
   if (stored !== null) {
     pullBackTimes(stored, now);
@@ -114,7 +114,7 @@ function keptUntil(stored: IdempotencyRecord | null, at: number, retentionMs: nu
   return Math.max(stored?.expiresAt ?? 0, Math.max(now, at) + retentionMs);
 }
 
-/** The result for an event that a later word of its subject overtakes. */
+/** The result for an event that a later event of its subject overtakes. */
 export interface Overtaken {
   /** False while a run has it: one that will find that it is overtaken, or one that calls the onHeld handlers about it. */
   readonly hasEnded: boolean;
@@ -122,7 +122,7 @@ export interface Overtaken {
   readonly facts: EventFacts | null;
 }
 
-/** Ends an event that waits, or is held, since a later word of its subject begins. The record is changed if there are facts. */
+/** Ends an event that waits, or is held, since a later event of its subject begins. The record is changed if there are facts. */
 export function overtakeBySubject(record: IdempotencyRecord | null, eventId: string, now: number): Overtaken {
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];

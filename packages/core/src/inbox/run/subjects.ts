@@ -58,7 +58,7 @@ export class SubjectTurn {
     { signedAt, delivery, ...event }: VerifiedEvent,
     subject: Subject,
   ): Promise<SubjectAnswer> {
-    // While an earlier word can be run again, its subject has to be known.
+    // While an earlier event can be run again, its subject has to be known.
     const retentionMs = Math.max(event.retentionMs, event.keepMs ?? 0);
     const { records, store, leaseMs } = this.#parts;
     const { eventId, token, replays, hadTurn } = data;
@@ -104,7 +104,7 @@ export class SubjectTurn {
     return leaseNowMs + Math.min(leaseMs, LONGER_MS);
   }
 
-  /** Ends an earlier word. False if it has not ended yet. */
+  /** Ends an earlier event of the subject. False if it has not ended yet. */
   async #overtake(eventId: string): Promise<boolean> {
     let ended: Overtaken["facts"] = null;
     const { answer: hasEnded } = await this.#parts.records.change({

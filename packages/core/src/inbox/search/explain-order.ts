@@ -1,20 +1,20 @@
-import type { SubjectOrder, SubjectWord } from "../contract/order.ts";
+import type { SubjectEvent, SubjectOrder } from "../contract/order.ts";
 
 /** An event of a subject, and what its place in the order means for it. */
-export interface ExplainedWord extends SubjectWord {
+export interface ExplainedEvent extends SubjectEvent {
   /** A sentence without any value of a delivery but signed times. */
   readonly text: string;
 }
 
 /** Says of each event of a subject which one it waits for, and which has overtaken it. */
-export function explainOrder({ words }: SubjectOrder): readonly ExplainedWord[] {
-  return words.map((word) => ({ ...word, text: placeOf(word, words) }));
+export function explainOrder({ events }: SubjectOrder): readonly ExplainedEvent[] {
+  return events.map((event) => ({ ...event, text: placeOf(event, events) }));
 }
 
-function placeOf(word: SubjectWord, words: readonly SubjectWord[]): string {
-  const { state, isLatest, signedAt } = word;
-  const later = words.find((one) => one.signedAt > signedAt && hasBegun(one));
-  const running = words.find((one) => one.isLatest && one.state === "running" && one !== word);
+function placeOf(event: SubjectEvent, events: readonly SubjectEvent[]): string {
+  const { state, isLatest, signedAt } = event;
+  const later = events.find((one) => one.signedAt > signedAt && hasBegun(one));
+  const running = events.find((one) => one.isLatest && one.state === "running" && one !== event);
   if (state === "stale") {
     return later === undefined
       ? "A later event has overtaken it, which is not known any more."
@@ -23,17 +23,17 @@ function placeOf(word: SubjectWord, words: readonly SubjectWord[]): string {
   if (state === "discarded") return "A person has discarded it.";
   if (state === "done") {
     if (later !== undefined) return `It has run. The event signed at ${timeOf(later)} has replaced it.`;
-    return isLatest ? "It has run, and is the last word." : "It has run.";
+    return isLatest ? "It has run, and is the latest event." : "It has run.";
   }
   if (later !== undefined) {
     return `It is stale when its turn comes: the event signed at ${timeOf(later)} has begun.`;
   }
   if (running !== undefined) return `It waits for the event signed at ${timeOf(running)}, which is running.`;
-  const twin = words.find((one) => one !== word && one.signedAt === signedAt);
+  const twin = events.find((one) => one !== event && one.signedAt === signedAt);
   if (state === "held") {
     return twin === undefined
       ? "It is held, until a person decides or a later event overtakes it."
-      : `It is held: another event was signed at ${timeOf(twin)}, too, and nobody can say which is the last word.`;
+      : `It is held: another event was signed at ${timeOf(twin)}, too, and nobody can say which is the latest.`;
   }
   if (state === "running") return "It is running. Other events of its subject wait for it.";
   return isLatest
@@ -41,10 +41,10 @@ function placeOf(word: SubjectWord, words: readonly SubjectWord[]): string {
     : "It waits for its run, and a later event that begins before overtakes it.";
 }
 
-function hasBegun({ isLatest, state }: SubjectWord): boolean {
+function hasBegun({ isLatest, state }: SubjectEvent): boolean {
   return isLatest || state === "running" || state === "retrying" || state === "done";
 }
 
-function timeOf({ signedAt }: SubjectWord): string {
+function timeOf({ signedAt }: SubjectEvent): string {
   return new Date(signedAt).toISOString();
 }

@@ -1,5 +1,5 @@
 import { isNotSearchable } from "../../protocol/errors.ts";
-import type { SubjectOrder, SubjectWord } from "../contract/order.ts";
+import type { SubjectEvent, SubjectOrder } from "../contract/order.ts";
 import type { Listed, RecordStore } from "../contract/store.ts";
 import { isUnreadable } from "../record/codec.ts";
 import { eventIn } from "../record/decisions.ts";
@@ -25,37 +25,37 @@ export async function orderOf(
   if (record === null || slot?.subject === undefined) return null;
   const { key } = slot.subject;
   const [subject = null] = await read([key]);
-  const words = new Map<string, SubjectWord>();
+  const found = new Map<string, SubjectEvent>();
   const add = (of: IdempotencyRecord, one: string): void => {
-    const word = wordOf(of, one, key, subject?.id === one);
-    if (word !== null) words.set(one, word);
+    const event = subjectEventOf(of, one, key, subject?.id === one);
+    if (event !== null) found.set(one, event);
   };
   const { events, isAll } = await related(store, record, referenceOf(record, slot));
   for (const { eventId: one, versioned } of events) {
     if (!isUnreadable(versioned.record)) add(versioned.record, one);
   }
   add(record, eventId);
-  // The subject itself knows the latest word and those that have not ended, where no list has them.
+  // The subject itself knows the latest event and those that have not ended, where no list has them.
   const known = subject === null ? [] : [subject.id, ...Object.keys(subject.identity)];
-  const unlisted = [...new Set(known)].filter((one) => isEventId(one) && !words.has(one));
+  const unlisted = [...new Set(known)].filter((one) => isEventId(one) && !found.has(one));
   const records = await read(unlisted.map(recordKeyOf));
   for (const [at, one] of unlisted.entries()) {
-    const found = records[at] ?? null;
-    if (found !== null) add(found, one);
+    const other = records[at] ?? null;
+    if (other !== null) add(other, one);
   }
-  const inOrder = [...words.values()].sort((a, b) => a.signedAt - b.signedAt || a.acceptedAt - b.acceptedAt);
+  const inOrder = [...found.values()].sort((a, b) => a.signedAt - b.signedAt || a.acceptedAt - b.acceptedAt);
   const shown = inOrder.filter(
-    (word, at) => word.eventId === eventId || at >= inOrder.length - MAX_OTHERS - 1,
+    (event, at) => event.eventId === eventId || at >= inOrder.length - MAX_OTHERS - 1,
   );
-  return { words: shown, complete: isAll && shown.length === inOrder.length };
+  return { events: shown, complete: isAll && shown.length === inOrder.length };
 }
 
-function wordOf(
+function subjectEventOf(
   record: IdempotencyRecord,
   eventId: string,
   subjectKey: string,
   isLatest: boolean,
-): SubjectWord | null {
+): SubjectEvent | null {
   const subject = record.slots[slotKeyOf(eventId)]?.subject;
   const stored = eventIn(record, eventId);
   if (stored === null || subject?.key !== subjectKey) return null;
