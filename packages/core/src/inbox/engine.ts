@@ -106,6 +106,11 @@ class Engine implements Inbox {
     const records = new Records(store, environment, leaseMs, (item) => known.written(item));
     const parts = new InboxParts(store, environment, records, leaseMs);
     this.#parts = parts;
+    // Canary, runs and acceptor reach each other, and the dispatcher, by functions. The dispatcher comes with `run`, and until then
+    // nothing is taken. Calls go round in this order: the dispatcher begins what is due in the runs; the runs say to it when
+    // something falls due and when a place is free, and hand a canary that was due to the canary; the acceptor begins runs, and says to
+    // the dispatcher what it has not begun; a run accepts an event that its handlers find in an entry. No function is called before
+    // the constructor has ended.
     const isTaking = (): boolean =>
       this.#dispatcher?.isTaking === true && this.#runs.places.room("usual") > 0;
     const canary = new Canary(parts, {

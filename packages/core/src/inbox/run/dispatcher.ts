@@ -1,3 +1,11 @@
+/**
+ * Asks the store which events are due, and hands them to the runs of this process: {@link Dispatcher} polls, `Runs.beginDue` begins.
+ *
+ * In: `wake` (at a start or after a decision), `hinted` (another process has stored an event), `freed` (a run has left its place), `due`
+ * and `added` (this process has put an event off, or stored one that it has not begun). Each of them only sets the time of the next poll.
+ * One poll asks for as many events as there is room for (`room`), hands each to `begin`, and sets that time anew. At most one is under
+ * way, and what comes in meanwhile lets another follow.
+ */
 import { inboxError } from "../../notices/notice.ts";
 import { EarliestFirst, type Placed } from "../../time/earliest-first.ts";
 import type { Environment } from "../../time/environment.ts";
@@ -59,8 +67,8 @@ interface Own extends Placed {
 }
 
 /**
- * Polls: asks the store for events that are due, and begins them. It polls every `pollMs`, when another process announces something, and when
- * a place becomes free after a poll that found more events than places.
+ * Polls every `pollMs`, when another process announces something, and when a place becomes free after a poll that found more events
+ * than places.
  *
  * When an event falls due that this process has put off, it polls at that moment. The others, which have seen the event's due
  * time in a poll, wait until a little later. Otherwise each retry would wake every process.

@@ -1,3 +1,12 @@
+/**
+ * How many events this process may run, begin and take. {@link Places} only counts; others ask it and tell it what they do.
+ *
+ * An event passes through three counts, each of its lane. `take` when a poll was given it, until `untake`. `reserve` before the write
+ * that begins it, until `giveBack`. `enter` when its handlers may be called, until the function that `enter` returns is called. An event
+ * that is begun as it is accepted skips the first.
+ *
+ * `room` says how many more may be taken, `isSoon` whether a taken one may be begun, and `isFree` whether a begun one may run.
+ */
 import type { Clock } from "../../time/clock.ts";
 import type { Lane } from "../record/lane.ts";
 
@@ -13,8 +22,8 @@ const NEWEST = 1 / 16;
 const KEPT_FREE_MS = 60_000;
 
 /**
- * Counts how many events may run at one time in this process, how many more may be begun since a place is soon free, and how many more
- * may be taken from the store. If handlers take a millisecond, these are many. If they take a second, few are begun and none is taken.
+ * Counts how many events may run at one time, how many more may be begun since a place is soon free, and how many more may be taken from
+ * the store. If handlers take a millisecond, these are many. If they take a second, few are begun and none is taken.
  *
  * Usual events may have all places. Patient ones have half of them while places are kept free for others, and otherwise all.
  */

@@ -1,3 +1,15 @@
+/**
+ * The way of an event through this process, from the store or from a delivery to the end of its run.
+ *
+ * 1. The dispatcher hands what is due to `beginDue`, where it waits in `#taken` until a place is nearly free. Then the run is reserved and
+ *    begun by a write. The acceptor instead calls `reserve`, begins the run in the write that accepts the event, and calls `start`.
+ * 2. `start` puts the begun run into `#waiting`. It enters a place once one is free: `#startWaiting` asks after each end. `work`, `runEvent`
+ *    and a close do not wait for places.
+ * 3. `#run` has the receiver's runner call the handlers, while one timer renews all leases. `#end` writes what became of it.
+ * 4. `giveBack` frees record and place, begins more of `#taken`, and says so to the dispatcher, which may poll.
+ *
+ * What waits for longer than a quarter of a second is handed back, and so is all that waits at a pause or a close.
+ */
 import { inboxError } from "../../notices/notice.ts";
 import { type AsyncContext, emptyContext } from "../../time/async-context.ts";
 import type { Inbox, RunEnd, Runner } from "../contract/inbox.ts";
