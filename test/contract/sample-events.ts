@@ -81,7 +81,7 @@ export function sampleEvent(id: number, now: number, sample: Sample = {}): Verif
 
 /** A runner that does at each run what it is told, and remembers what ran. */
 export interface SampleRunner extends Runner {
-  /** Slots in the order of their runs, by the model's name; told ones begin with `tell `. */
+  /** Slots in the order of their runs, by the model's name; those of onHeld handlers begin with `onHeld `. */
   readonly ran: string[];
   readonly leases: Lease[];
   readonly notices: Parameters<Runner["notify"]>[0][];
