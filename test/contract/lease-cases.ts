@@ -75,7 +75,11 @@ export const leaseCases: readonly ContractCase[] = [
       expect(await working).toMatchObject({ failed: 0 });
       await workAll(other.inbox, runner);
       expect([...one.runner.ran, ...runner.ran].sort()).toEqual(
-        ["PENDING", "SUCCESS", `onHeld ${JSON.stringify(["PENDING", [["referenceId", "o-2"]], "10"])}`].sort(),
+        [
+          "PENDING",
+          "SUCCESS",
+          `onHeld ${JSON.stringify(["PENDING", [["referenceId", "o-2"]], "10"])}`,
+        ].sort(),
       );
     },
   ),

@@ -212,7 +212,7 @@ it("what came for a reference is read with SQL, after its end too", () =>
   }));
 
 describe("a role that may not make tables", { timeout: 60_000 }, () => {
-  it("is told what to run, and works once that was done", () =>
+  it("gets an error whose fix names the SQL, and opens once an administrator has run it", () =>
     withScope(async (own) => {
       const schema = `granted_${process.pid}`;
       await server.tell("CREATE ROLE shop LOGIN");

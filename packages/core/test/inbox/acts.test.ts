@@ -23,7 +23,7 @@ function setUp() {
 }
 
 describe("a canary that passes although events fail", () => {
-  it("ends a failure that was not told, and is not believed once events fail again", async () => {
+  it("ends a failure that was not reported, and is not believed once events fail again", async () => {
     const { acts, clock, fail, pass, play } = setUp();
     fail();
     await clock.advance("4s");
@@ -32,7 +32,7 @@ describe("a canary that passes although events fail", () => {
     await play();
   });
 
-  it("does not end a failure that was told before any canary had tried", async () => {
+  it("does not end a failure that was reported before any canary had tried", async () => {
     const { play } = setUp();
     await play();
   });

@@ -9,7 +9,7 @@ import type { Happening } from "../../src/notices/notice.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
-it("records on which a step throws give their places back, are not run again, and leave the others alone", async () => {
+it("records on which a change throws give their places back, are not run again, and leave the others alone", async () => {
   const clock = fakeClock();
   const environment = environmentOf(clock);
   const memory = memoryStore({ clock: environment });

@@ -53,7 +53,7 @@ function count(lanes: readonly Lane[]): { readonly usual: number; readonly patie
 }
 
 describe("a crowd", () => {
-  it("are events of one tenant and name from a quarter of the places on, running or waiting", () => {
+  it("is made of events of one tenant and name, from a quarter of the places on, running or waiting", () => {
     const { accept, begin } = start();
     expect(count(accept(loud, 3))).toEqual({ usual: 3, patient: 0 });
     // Of those that waited one is begun.
@@ -61,7 +61,7 @@ describe("a crowd", () => {
     expect(count(accept(loud, 3))).toEqual({ usual: 1, patient: 2 });
   });
 
-  it("is no longer one when its events have ended", () => {
+  it("is no longer a crowd when its events have ended", () => {
     const { crowds, accept, begin } = start();
     accept(loud, 4);
     const end = begin(loud, "usual", 4);
@@ -70,7 +70,7 @@ describe("a crowd", () => {
     expect(crowds.laneOf(loud)).toBe("usual");
   });
 
-  it("does not count what was accepted and leaves nothing to run", () => {
+  it("does not count accepted events that leave nothing to run, such as copies", () => {
     const { crowds } = start();
     for (let copy = 0; copy < 10; copy++) {
       expect(crowds.laneOf(loud)).toBe("usual");
@@ -94,7 +94,7 @@ describe("a crowd", () => {
     expect(count(accept(quiet, 10))).toEqual({ usual: 10, patient: 0 });
   });
 
-  it("are all kinds that have much more than others; none is one where all have little", () => {
+  it("may be several kinds that have much more events than the others; where all have few, none is a crowd", () => {
     const { accept } = start();
     const kinds = Array.from({ length: 8 }, (_, n) => likenessOf(`m-${n}`));
     for (const kind of kinds) expect(count(accept(kind, 2))).toEqual({ usual: 2, patient: 0 });
@@ -102,7 +102,7 @@ describe("a crowd", () => {
     for (const kind of kinds.slice(2)) expect(count(accept(kind, 1))).toEqual({ usual: 1, patient: 0 });
   });
 
-  it("is nothing in a process that runs no events", () => {
+  it("is never seen by a process that runs no events", () => {
     const { places, accept } = start();
     places.open(null);
     expect(count(accept(loud, 100))).toEqual({ usual: 100, patient: 0 });
@@ -110,7 +110,7 @@ describe("a crowd", () => {
 });
 
 describe("what waits", () => {
-  it("is forgotten once a look finds nothing due, but for what has come since that look was begun", async () => {
+  it("is forgotten once a poll finds nothing due, except for what came after that poll began", async () => {
     const { clock, crowds, accept } = start();
     const polledAt = clock.monotonic();
     await clock.advance(10);
@@ -143,7 +143,7 @@ describe("what waits", () => {
 });
 
 describe("places are kept free of a crowd", () => {
-  it("when a usual event of others comes, or is begun, while the crowd runs", () => {
+  it("when a usual event of another kind comes, or is begun, while the crowd runs", () => {
     for (const meet of [
       ({ crowds }: Process) => void crowds.laneOf(quiet),
       ({ begin }: Process) => void begin(quiet, "usual", 1),
@@ -157,7 +157,7 @@ describe("places are kept free of a crowd", () => {
     }
   });
 
-  it("not for its own events, nor for those that come when it has ended", () => {
+  it("but not for the crowd's own events, nor for events that come after it has ended", () => {
     const { places, crowds, begin } = start();
     const before = places.room("patient");
     const end = begin(loud, "patient", 8);

@@ -360,7 +360,7 @@ describe("the close of an inbox", () => {
     expect(ends).toHaveLength(4);
   });
 
-  it("without any runner tells how much is lost", async () => {
+  it("returns how many events are lost if there is no runner", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
     await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
@@ -412,7 +412,7 @@ describe("events of one turn", () => {
 });
 
 describe("a store that cannot be listened to", () => {
-  it("is looked at all the same, and that is noticed", async () => {
+  it("is polled all the same, and an inbox-error says that it cannot be listened to", async () => {
     const clock = fakeClock();
     const deaf: RecordStore = {
       ...memoryStore({ clock }),
@@ -430,7 +430,7 @@ describe("a store that cannot be listened to", () => {
   });
 });
 
-describe("a look for due events", () => {
+describe("a poll for due events", () => {
   it("is not repeated at once if something is due that another session has locked", async () => {
     const clock = fakeClock();
     let looks = 0;

@@ -84,8 +84,8 @@ async function shop(options: Partial<ReceiverOptions> = {}): Promise<Shop> {
 const wordsOf = ({ past, ...rest }: Explanation): string =>
   [...past.map(({ text }) => text), ...Object.values(rest).flat()].join("\n");
 
-describe("what is explained of an event", () => {
-  it("is how it arrived, how it was read, and that it is done", async () => {
+describe("the explanation of an event", () => {
+  it("says how it arrived, how it was read, and that it is done", async () => {
     const one = await shop();
     await one.deliver({ referenceId: "order-1", amount: "10.500000" });
     const { past, now, handlers, decisions } = await one.explained("order-1");
@@ -104,7 +104,7 @@ describe("what is explained of an event", () => {
     });
   });
 
-  it("is what failed, and when it is tried again, as long as it is tried again", async () => {
+  it("says what failed, and when it is tried again", async () => {
     const one = await shop();
     one.throws = new Error("the bank is down");
     await one.deliver({ referenceId: "order-1" });
@@ -124,7 +124,7 @@ describe("what is explained of an event", () => {
     expect((await one.explained("order-1")).next[0]).toMatch(/^It is due:/);
   });
 
-  it("is why it is held, what a person can do, and who has decided", async () => {
+  it("says why it is held, what a person can do, and who has decided", async () => {
     const one = await shop();
     one.throws = new Reject("no such order");
     await one.deliver({ referenceId: "order-1" });

@@ -98,7 +98,7 @@ function runnerOf(run: (lease: Lease) => Promise<Ending>): Runner & {
   };
 }
 
-it("what a close hands back is due at once, even if a look of the closing process has taken it since", async () => {
+it("what a close hands back is due at once, even if a poll of the closing process has taken it since", async () => {
   const t = start();
   const free = new Gate();
   free.close();
@@ -121,7 +121,7 @@ it("what a close hands back is due at once, even if a look of the closing proces
   expect([runner.ran, runner.notices]).toEqual([["tx-1"], []]);
 });
 
-it("so is what a pause hands back", async () => {
+it("what a pause hands back is due at once", async () => {
   const t = start();
   for (const n of [1, 2]) await t.inbox.accept(t.event(n));
   const runner = runnerOf(() => new Promise(() => {}));
@@ -138,7 +138,7 @@ it("so is what a pause hands back", async () => {
   expect([runner.ran, runner.notices]).toEqual([["tx-1"], []]);
 });
 
-it("so is what follows a run of work on the same record", async () => {
+it("the next event of a record is due at once, also if work runs the one before it", async () => {
   const t = start();
   await t.inbox.accept({ ...t.event(1), slot: "0".repeat(16), status: "PENDING", rank: 0 });
   await t.inbox.accept(t.event(2));
@@ -161,7 +161,7 @@ it("so is what follows a run of work on the same record", async () => {
   expect(runner.ran).toEqual(["tx-1", "tx-2", "tx-1"]);
 });
 
-it("what a late look finds is left to others, even an event that may have killed its process", async () => {
+it("what a late poll finds is left to others, even an event that may have killed its process", async () => {
   const t = start();
   const dying = runnerOf(async (lease) => {
     await lease.write([{ name: "handler", kind: "started", attempt: 2 }]);
@@ -185,7 +185,7 @@ it("what a late look finds is left to others, even an event that may have killed
   expect([runner.ran, runner.notices]).toEqual([[], []]);
 });
 
-it("a look that ends after the grace hides what it finds for a few seconds, and nothing more is asked of the store", async () => {
+it("a poll that ends after the grace hides what it finds for a few seconds, and nothing more is asked of the store", async () => {
   const t = start();
   t.looks.close();
   await t.inbox.accept(t.event(1));

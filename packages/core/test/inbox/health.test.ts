@@ -20,7 +20,7 @@ const idle: Runner = {
 };
 
 describe("the health of an inbox", () => {
-  it("is found out by one canary, however many ask, and by another one some seconds later", async () => {
+  it("is found by one canary, however many ask, and by another one some seconds later", async () => {
     const clock = fakeClock();
     const { handle, done } = watched(openFile(newFile()));
     const inbox = sqliteInbox(handle, { clock });
@@ -62,7 +62,7 @@ describe("the health of an inbox", () => {
     await Promise.all([one.close({ graceMs: 0 }), other.close({ graceMs: 0 })]);
   });
 
-  it("is not well while it closes, nor once it has", async () => {
+  it("is bad while the inbox closes, and once it is closed", async () => {
     const inbox = sqliteInbox(newFile());
     expect(await inbox.health()).toMatchObject({ ok: true });
     await inbox.close({ graceMs: 0 });
@@ -132,7 +132,7 @@ describe("counts in the health", () => {
     await inbox.close({ graceMs: 0 });
   });
 
-  it("are the last ones for half a minute, if they have come to take long; then they are left out", async () => {
+  it("are up to half a minute old if counting has become slow; then they are left out", async () => {
     const clock = fakeClock();
     const store: RecordStore = sqliteStore(newFile(), { clock });
     const inbox = createInbox(store, { clock: environmentOf(clock) });
@@ -150,7 +150,7 @@ describe("counts in the health", () => {
     await inbox.close({ graceMs: 0 });
   });
 
-  it("and a look for losses that takes long, do not make the health bad", async () => {
+  it("and a check for losses that take long do not make the health bad", async () => {
     const clock = fakeClock();
     const store: RecordStore = {
       ...memoryStore({ clock }),
@@ -174,7 +174,7 @@ describe("counts in the health", () => {
 });
 
 describe("a loss", () => {
-  it("is looked for every two seconds, told once, and kept in the health", async () => {
+  it("is checked for every two seconds, reported once, and kept in the health", async () => {
     const clock = fakeClock();
     const found: (Loss | null)[] = [null, "replaced", null];
     let looks = 0;
@@ -202,7 +202,7 @@ describe("a loss", () => {
     expect(looks).toBe(5);
   });
 
-  it("is not looked for by a store that is away, and is told once it answers", async () => {
+  it("is reported once the store answers again, if it was away during the check", async () => {
     const clock = fakeClock();
     let isAway = true;
     const store: RecordStore = {

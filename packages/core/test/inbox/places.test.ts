@@ -32,7 +32,7 @@ function begin(places: Places, lane: Lane): number {
 }
 
 describe("places", () => {
-  it("leave room for many while handlers are quick, and for as many as run while they are slow", async () => {
+  it("leave room for many taken events while handlers are quick, and only for as many as run while handlers are slow", async () => {
     const unknown = new Places(fakeClock());
     expect(unknown.room("usual")).toBe(0);
     unknown.open(16);
@@ -59,7 +59,7 @@ describe("places", () => {
     expect(begin((await placesFor(1)).places)).toBe(16 + 80);
   });
 
-  it("count what was taken and is not begun yet, but not as ahead of what may be begun", async () => {
+  it("count taken events against the room, but not against what may be begun soon", async () => {
     const { places } = await placesFor(50);
     expect(places.room("usual")).toBe(16 + 15);
     for (let taken = 0; taken < 31; taken++) places.take("usual");
@@ -69,7 +69,7 @@ describe("places", () => {
     expect(places.room("usual")).toBe(0);
   });
 
-  it("are all a crowd's that is alone, and half while others are there and for a minute after", async () => {
+  it("are all for a crowd that is alone; it gets half while others come, and for a minute after", async () => {
     const { clock, places } = await placesFor(1_000);
     expect(places.room("patient")).toBe(16);
     places.keepFree();
@@ -83,14 +83,14 @@ describe("places", () => {
     expect([places.isFree("patient"), places.isFree("usual")]).toEqual([false, false]);
   });
 
-  it("are all of usual events if no crowd is there, although some are kept free", async () => {
+  it("are all for usual events if no crowd runs, even while places are kept free", async () => {
     const { places } = await placesFor(1_000);
     places.keepFree();
     expect(begin(places, "usual")).toBe(16);
     expect(places.room("patient")).toBe(0);
   });
 
-  it("have room for others at once, although a crowd was begun far beyond its half while it was alone", async () => {
+  it("have room for others at once, even if a crowd began more than its half while it was alone", async () => {
     const { places } = await placesFor(1);
     expect(begin(places, "patient")).toBe(272);
     expect(places.room("usual")).toBe(0);
@@ -107,7 +107,7 @@ describe("places", () => {
     expect(places.room("usual")).toBe(0);
   });
 
-  it("have one for a crowd, however few there are", async () => {
+  it("leave a place for a crowd even if there is only one place", async () => {
     const { places } = await placesFor(1_000, 1);
     places.keepFree();
     expect([places.room("usual"), places.room("patient")]).toEqual([1, 1]);
@@ -115,7 +115,7 @@ describe("places", () => {
     expect(places.room("patient")).toBe(0);
   });
 
-  it("know how many are a quarter of them", () => {
+  it("say from how many events on these would take a quarter of the places", () => {
     const places = new Places(fakeClock());
     expect(places.isQuarter(1_000)).toBe(false);
     places.open(16);

@@ -11,7 +11,7 @@ import { environmentOf } from "../../src/time/environment.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
 describe("suspects", () => {
-  it("run together as far as each of them allows, in the order in which they came", async () => {
+  it("run together in groups as large as each of them allows, in the order in which they came", async () => {
     const suspects = new Suspects();
     const went: string[] = [];
     const wait = async (key: string, width: number): Promise<void> => {
@@ -38,14 +38,14 @@ describe("suspects", () => {
     expect(went.at(-1)).toBe("d");
   });
 
-  it("are waited for by a hundred, and by no more", async () => {
+  it("let a hundred others wait in the process, and no more", async () => {
     const suspects = new Suspects();
     expect(suspects.take("first", 1)).toBe(true);
     for (let n = 0; n < 100; n++) void suspects.wait(`event ${n}`, 1);
     expect(await suspects.wait("one more", 1)).toBe(false);
   });
 
-  it("are fewer with each death; one that has a single attempt left is alone", () => {
+  it("run in smaller groups with each death, and alone with a single attempt left", () => {
     const width = (attempts: number, maxAttempts?: number): number =>
       widthOf(
         [{ event: "DEPOSIT", handler: "credit", attempts }],

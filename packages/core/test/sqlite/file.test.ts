@@ -43,7 +43,7 @@ async function expectLeftAsItIs(file: string, error: unknown): Promise<void> {
 }
 
 describe("the store of SQLite", () => {
-  it("makes no file before it is opened, nor when it is closed unused", async () => {
+  it("makes no file before it is opened, nor when it is closed without having been opened", async () => {
     const file = newFile();
     const store = sqliteStore(file);
     expect(existsSync(file)).toBe(false);
@@ -103,7 +103,7 @@ describe("the store of SQLite", () => {
     expect(await readOne(store, keyOf(0))).not.toBeNull();
   });
 
-  it("says that it is not open, before and after", async () => {
+  it("refuses calls before it is opened and after it is closed, and says why", async () => {
     const store = sqliteStore(newFile());
     const notOpen = expect.objectContaining({ code: "ERR_INBOX_UNAVAILABLE" });
     expect(() => store.read([keyOf(1)])).toThrow(notOpen);
@@ -178,20 +178,20 @@ describe("the schema", () => {
 });
 
 describe("a file that cannot be an inbox is refused, with what to do:", () => {
-  it("another program's, which is left as it is", async () => {
+  it("a file of another program, which is left as it is", async () => {
     await expectLeftAsItIs(
       fileWith("CREATE TABLE orders (id TEXT)"),
       unsuitable(/belongs to another program/),
     );
   });
 
-  it("one that is no database", async () => {
+  it("a file that is no database", async () => {
     const file = newFile();
     writeFileSync(file, "id,amount\n".repeat(1_000));
     await expect(sqliteStore(file).open()).rejects.toEqual(unsuitable(/not a database/));
   });
 
-  it("one that is damaged", async () => {
+  it("a damaged file", async () => {
     const file = await closedInbox(200);
     const bytes = readFileSync(file);
     bytes.fill(0x5a, 4096, 8 * 4096);
@@ -199,11 +199,11 @@ describe("a file that cannot be an inbox is refused, with what to do:", () => {
     await expect(sqliteStore(file).open()).rejects.toEqual(unsuitable(/is damaged|malformed/));
   });
 
-  it("one in memory, which survives nothing", async () => {
+  it("a database in memory, which does not outlive the process", async () => {
     await expect(sqliteStore(":memory:").open()).rejects.toEqual(unsuitable(/its journal is "memory"/));
   });
 
-  it("one that may not be written, be it new or an inbox", async () => {
+  it("a file that may not be written, be it new or an inbox", async () => {
     const empty = newFile();
     writeFileSync(empty, "");
     for (const file of [empty, await closedInbox()]) {
@@ -215,7 +215,7 @@ describe("a file that cannot be an inbox is refused, with what to do:", () => {
     }
   });
 
-  it("one in a folder that is missing, and a folder", async () => {
+  it("a file in a missing folder, and a folder", async () => {
     const file = newFile();
     const missing = /cannot be opened: its folder ".*no" does not exist\. Make the folder first/;
     await expect(sqliteStore(join(file, "no", "inbox.db")).open()).rejects.toEqual(unsuitable(missing));
@@ -223,7 +223,7 @@ describe("a file that cannot be an inbox is refused, with what to do:", () => {
     await expect(sqliteStore(join(dirname(file), "folder")).open()).rejects.toEqual(unsuitable(/cannot be/));
   });
 
-  it("and once it is mended, the same store opens it", async () => {
+  it("and the same store opens the file once it has been repaired", async () => {
     const file = join(newFile(), "later", "inbox.db");
     const store = sqliteStore(file);
     onTestFinished(() => store.close());

@@ -36,7 +36,7 @@ function overwrite(file: string, content: Uint8Array): void {
 const loss = (store: RecordStore) => store.findLoss?.([]);
 
 describe("a file of SQLite that was overwritten while it was open", () => {
-  it("is told, takes nothing more, and is opened again if it is whole", async () => {
+  it("is reported as lost, takes no more writes, and is opened again if it is intact", async () => {
     const { file, copy, clock, store } = await openFor(4);
     overwrite(file, copy);
     const [refused] = await store.swap([waiting(store, 2)]);
@@ -51,7 +51,7 @@ describe("a file of SQLite that was overwritten while it was open", () => {
     expect(await fates(store, [waiting(store, 2)])).toEqual(["written"]);
   });
 
-  it("is told by each process, unless others have just committed", async () => {
+  it("is reported as lost by each process, unless others have just committed", async () => {
     const { file, copy, clock, store } = await openFor(4);
     const [second, third] = [1, 2].map(() => sqliteStore(file, { clock }));
     for (const one of [second, third]) {
@@ -68,13 +68,13 @@ describe("a file of SQLite that was overwritten while it was open", () => {
     expect(await loss(third)).toBe("replaced");
   });
 
-  it("is told in silence, too", async () => {
+  it("is reported as lost even if nothing is written", async () => {
     const { file, copy, store } = await openFor(4);
     overwrite(file, copy);
     expect(await loss(store)).toBe("replaced");
   });
 
-  it("is told at once if the copy keeps its older time", async () => {
+  it("is reported as lost at once if the copy keeps its older modification time", async () => {
     const file = newFile();
     const store = sqliteStore(file, { clock: fakeClock() });
     await store.open();
@@ -87,7 +87,7 @@ describe("a file of SQLite that was overwritten while it was open", () => {
     expect(await loss(store)).toBe("replaced");
   });
 
-  it("is told if another program has written the log back without a commit, which looks the same", async () => {
+  it("is also reported as lost if another program has written the log back without a commit, which looks the same", async () => {
     const { file, store } = await openFor(4);
     const other = openFile(file);
     other.exec("PRAGMA wal_checkpoint(PASSIVE)");
@@ -121,7 +121,7 @@ describe("what SQLite writes into the file by itself is no loss", () => {
     expect(await fates(store, [waiting(store, 2)])).toEqual(["written"]);
   });
 
-  it("another store on the file closes", async () => {
+  it("when another store on the file closes", async () => {
     const { file, store } = await openFor(4);
     const other = sqliteStore(file);
     await other.open();
@@ -130,7 +130,7 @@ describe("what SQLite writes into the file by itself is no loss", () => {
     expect(await fates(store, [waiting(store, 2)])).toEqual(["written"]);
   });
 
-  it("another store writes its log back after the clock of the machine was set back", async () => {
+  it("when another store writes its log back after the clock of the machine was set back", async () => {
     const { file, clock, store } = await openFor(4);
     const other = sqliteStore(file, { clock });
     await other.open();
@@ -148,7 +148,7 @@ describe("what SQLite writes into the file by itself is no loss", () => {
     expect(await fates(store, [waiting(store, 3)])).toEqual(["written"]);
   });
 
-  it("the store itself writes its log back, as it grows", async () => {
+  it("when the store itself writes back its log, which has grown", async () => {
     const { file, clock, store } = await openFor(4);
     const { size } = statSync(file);
     for (let n = 2; n < 1_500; n++) {
@@ -159,7 +159,7 @@ describe("what SQLite writes into the file by itself is no loss", () => {
     expect(await loss(store)).toBeNull();
   });
 
-  it("whoever gave the handle may write through it", async () => {
+  it("when the program that gave the handle writes through it", async () => {
     const { file, copy, store } = await openFor(4, true);
     overwrite(file, copy);
     expect(await loss(store)).toBeNull();

@@ -82,7 +82,7 @@ describe("the writes of one call", () => {
     expect(await store.counts()).toMatchObject({ waiting: 3 });
   });
 
-  it("find a record that cannot be read, without harm to the others", async () => {
+  it("write the others although one record cannot be read", async () => {
     const database = openFile(newFile());
     const store = await openStore(database);
     const swap = waiting(store, 1);
@@ -117,7 +117,7 @@ describe("a commit that fails", () => {
     },
   );
 
-  it("for want of room: nothing was written", async () => {
+  it("for want of room writes nothing, and says so", async () => {
     const { handle, failCommit } = failing(openFile(newFile()));
     const store = await openStore(handle);
     const swaps = swapsOf(store, 3);
@@ -159,7 +159,7 @@ describe("a full disk", () => {
 });
 
 describe("a file that may no longer be written", () => {
-  it("is said to be so by writes and by a canary, and is read as before", async () => {
+  it("answers writes with not-written, fails the canary, and can still be read", async () => {
     const database = openFile(newFile());
     const store = await openStore(database);
     const written = waiting(store, 1);
@@ -175,7 +175,7 @@ describe("a file that may no longer be written", () => {
 });
 
 describe("another program that holds the file", () => {
-  it("is waited for, and the event loop goes on meanwhile; in the end nothing was written", async () => {
+  it("makes writes wait without blocking the event loop, and at the time limit they are not-written", async () => {
     const file = newFile();
     // The same SQLite for both: the system keeps locks by process, so another in this process would not see them.
     const store = await openStore(openFile(file));
@@ -225,7 +225,7 @@ describe("another program that holds the file", () => {
     expect(await store.counts()).toMatchObject({ waiting: 7 });
   });
 
-  it("is waited for at the start too", async () => {
+  it("makes the start wait, too", async () => {
     const file = newFile();
     const other = openFile(file);
     onTestFinished(() => void other.close());

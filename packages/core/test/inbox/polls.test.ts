@@ -111,8 +111,8 @@ function shortestRest(times: Looks["times"]): number {
   return Math.min(...rests);
 }
 
-describe("looks for due events", () => {
-  it("of 24 processes whose handlers fail are below two per useful one", async () => {
+describe("polls for due events", () => {
+  it("of 24 processes whose handlers fail are fewer than two for each that finds something", async () => {
     const fleet = await fleetOf(PROCESSES);
     expect(fleet.calls).toBeGreaterThan(EVENTS);
     expect(fleet.looks / fleet.useful).toBeLessThan(2);
@@ -120,7 +120,7 @@ describe("looks for due events", () => {
     await fleet.close();
   });
 
-  it("are counted: if each process looks when what it has seen falls due, they are more", async () => {
+  it("are more (control) if each process polls whenever an event that it has seen falls due", async () => {
     const fleet = await fleetOf(PROCESSES, wakingAll);
     expect(fleet.looks / fleet.useful).toBeGreaterThan(2);
     await fleet.close();
