@@ -229,7 +229,7 @@ export const heldCases: readonly ContractCase[] = [
     expect(await one.inbox.events.get(eventId)).toMatchObject({ state: "done", replays: 1 });
   }),
   onFreshData(
-    "who is told about an entry while it is replayed loses the lease, and changes nothing",
+    "a replay takes the lease from the process that is calling onHeld handlers, which then changes nothing",
     async (rig) => {
       const { inbox } = rig.start();
       const event = sampleEvent(newId(), rig.now(), { verdict: "malformed" });
@@ -579,7 +579,7 @@ export const heldCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "an entry that was signed too long ago runs only where its replay says evenIfExpired, which is told",
+    "an entry that was signed too long ago runs only if its replay says evenIfExpired, and a notice says so",
     async (rig) => {
       const ran: string[] = [];
       const register = (receiver: Parameters<Parameters<typeof merchantOn>[1]>[0]) =>

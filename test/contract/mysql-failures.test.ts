@@ -110,7 +110,7 @@ describe("data that vanishes under a running process is told once, and it goes o
     }),
   );
 
-  it("tables that it may not make again: each loss is told once, and it goes on when they are there", () =>
+  it("tables that it may not make again: each loss is reported once, and it goes on when they are there", () =>
     withScope(async (own) => {
       const { store: maker, prefix, newOnes } = open(own, server.url);
       await maker.open();

@@ -303,7 +303,7 @@ export const retryCases: readonly ContractCase[] = [
     ),
   ),
   onFreshData(
-    "a handler that takes too long is told so, counts as an attempt, and its late return as nothing",
+    "a handler that takes too long gets a signal that aborts, counts as an attempt, and its late return is ignored",
     async (rig) => {
       const [begun, free] = [newGate(), newGate()];
       const attempts: number[] = [];

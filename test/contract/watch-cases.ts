@@ -186,7 +186,7 @@ export const watchCases: readonly ContractCase[] = [
     staysAwake,
   ),
   noticed(
-    "takes that fail are told by the health and by one notice",
+    "takes that fail are reported by the health and by one notice",
     "take",
     () => withTakes(() => Promise.reject(away)),
     {
@@ -194,13 +194,13 @@ export const watchCases: readonly ContractCase[] = [
     },
   ),
   noticed(
-    "takes that find nothing although something is due are told by the health and by one notice",
+    "takes that find nothing although something is due are reported by the health and by one notice",
     "take",
     () => withTakes(async () => ({ records: [], left: { usual: 0, patient: 0 }, nextDueAt: null })),
     { hasEvents: false },
   ),
   noticed(
-    "ends that cannot be written are told, although everything else works",
+    "ends that cannot be written are reported, although everything else works",
     "end",
     () => withoutWrites(isEnd),
     {
@@ -208,13 +208,13 @@ export const watchCases: readonly ContractCase[] = [
     },
   ),
   noticed(
-    "a store that takes no new record is told although no event comes",
+    "a store that takes no new record is reported although no event comes",
     "accept",
     () => withoutWrites(isNew),
     { hasEvents: false },
   ),
   noticed(
-    "a store that takes canaries and no event is told all the same",
+    "a store that takes canaries and no event is reported all the same",
     "accept",
     () => withoutWrites((item) => isNew(item) && !isCanary(item.key)),
     { hasEvents: true },

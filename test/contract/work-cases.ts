@@ -60,7 +60,7 @@ export const workCases: readonly ContractCase[] = [
     expect(report).toMatchObject({ ran: 2, remaining: 3 });
     expect(ends).toHaveLength(2);
   }),
-  onFreshData("work runs no more at a time than it is told", async (rig) => {
+  onFreshData("work runs no more events at a time than its concurrency", async (rig) => {
     const { inbox } = rig.start();
     await acceptMany(rig, inbox, 9);
     let [running, most] = [0, 0];

@@ -251,34 +251,31 @@ export const writeCases: readonly ContractCase[] = [
       expect(runner.ran).toHaveLength(4);
     },
   ),
-  onFreshData(
-    "of steps on one record that travel together, the one that is refused fails alone",
-    async (rig) => {
-      const id = newId();
-      const [pending, success, failed] = (["PENDING", "SUCCESS", "FAILED"] as const).map((status) =>
-        sampleEvent(id, rig.now(), { status }),
-      );
-      if (pending === undefined || success === undefined || failed === undefined) return;
-      const { inbox } = rig.start(undefined, {
-        store: withSwap(async (items, store) => {
-          // A turn later, so that what is asked for meanwhile makes up one write.
-          await new Promise((resolve) => setImmediate(resolve));
-          const isBad = items.some(({ record }) => record.slots[failed.slot] !== undefined);
-          if (!isBad) return store.swap(items);
-          return items.map((): SwapResult => ({ kind: "refused", cause: new Error("invalid data") }));
-        }),
-      });
-      const answers = await Promise.allSettled(
-        [pending, success, failed, success].map((event) => inbox.accept(event)),
-      );
-      expect(answers).toMatchObject([
-        { value: { outcome: "new" } },
-        { value: { outcome: "progress" } },
-        { reason: unavailable },
-        { value: { outcome: "duplicate" } },
-      ]);
-    },
-  ),
+  onFreshData("of changes of one record that travel together, only the refused one fails", async (rig) => {
+    const id = newId();
+    const [pending, success, failed] = (["PENDING", "SUCCESS", "FAILED"] as const).map((status) =>
+      sampleEvent(id, rig.now(), { status }),
+    );
+    if (pending === undefined || success === undefined || failed === undefined) return;
+    const { inbox } = rig.start(undefined, {
+      store: withSwap(async (items, store) => {
+        // A turn later, so that what is asked for meanwhile makes up one write.
+        await new Promise((resolve) => setImmediate(resolve));
+        const isBad = items.some(({ record }) => record.slots[failed.slot] !== undefined);
+        if (!isBad) return store.swap(items);
+        return items.map((): SwapResult => ({ kind: "refused", cause: new Error("invalid data") }));
+      }),
+    });
+    const answers = await Promise.allSettled(
+      [pending, success, failed, success].map((event) => inbox.accept(event)),
+    );
+    expect(answers).toMatchObject([
+      { value: { outcome: "new" } },
+      { value: { outcome: "progress" } },
+      { reason: unavailable },
+      { value: { outcome: "duplicate" } },
+    ]);
+  }),
   onFreshData("a delivery that is refused fails its caller alone, whatever travels with it", async (rig) => {
     const { inbox } = rig.start();
     const id = newId();
