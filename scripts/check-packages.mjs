@@ -8,7 +8,7 @@ import { entrySizes } from "./entry-sizes.mjs";
 
 /** Bytes of an entry point, minified and gzipped, with room for a few lines more. Raising one is a decision. */
 const SIZE_BUDGET = {
-  "@payhooks/client": 14_400,
+  "@payhooks/client": 14_600,
   "@payhooks/core": 91_700,
   "@payhooks/core/sources": 21_000,
   "@payhooks/core/signature": 6200,
@@ -21,7 +21,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/sqlite": 45_400,
   "@payhooks/core/durable-object": 41_600,
   "@payhooks/core/seal": 10_900,
-  "@payhooks/core/alerts": 7800,
+  "@payhooks/core/alerts": 8000,
   "@payhooks/core/shadow": 4600,
   "@payhooks/core/effects": 5800,
   "@payhooks/core/effects/postgres": 9500,
@@ -37,12 +37,12 @@ const SIZE_BUDGET = {
   "@payhooks/next": 6700,
   "@payhooks/lambda": 6200,
   "@payhooks/nestjs": 9000,
-  "@payhooks/console": 40_900,
-  "@payhooks/console/express": 40_900,
-  "@payhooks/console/fastify": 40_900,
-  "@payhooks/console/hono": 40_900,
-  "@payhooks/console/next": 40_900,
-  "@payhooks/sandbox": 36100,
+  "@payhooks/console": 41_200,
+  "@payhooks/console/express": 41_200,
+  "@payhooks/console/fastify": 41_200,
+  "@payhooks/console/hono": 41_200,
+  "@payhooks/console/next": 41_200,
+  "@payhooks/sandbox": 36_300,
 };
 
 const directory = mkdtempSync(join(tmpdir(), "payhooks-pack-"));
