@@ -14,6 +14,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/signature": 6200,
   "@payhooks/core/adapter": 7000,
   "@payhooks/core/fetch": 6100,
+  "@payhooks/core/events": 20_000,
   "@payhooks/core/inbox": 60_200,
   "@payhooks/core/postgres": 51_200,
   "@payhooks/core/mysql": 47_200,

@@ -2,7 +2,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Reject } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import { signPaymentCallback } from "@payhooks/core/testing";
 import { expect } from "vitest";
 import { ON_WORKERS } from "../../packages/core/src/time/environment.ts";

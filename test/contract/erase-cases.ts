@@ -1,6 +1,6 @@
 /** Dumps inboxes once a customer's events are erased, and searches the files for the customer's texts. */
 import { createReceiver, type Inbox, type Receiver } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import { anyCallbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { withScope } from "../faults/harness/scope.ts";

@@ -1,6 +1,7 @@
 /** The one waiting room (docs/concepts/deduplication.md, Held): what enters it, stays until a person decides. */
 import { Reject, serviceNames } from "@payhooks/core";
-import { eachEvent, type Inbox } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
+import type { Inbox } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData } from "./rig.ts";

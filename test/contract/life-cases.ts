@@ -1,6 +1,6 @@
 /** Cases about an inbox's view of one event afterwards, and of all events together. */
 import type { EventQuery } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import { resplitPair } from "@payhooks/core/testing";
 import { expect } from "vitest";
 import { depositOf, merchantOn } from "./merchant-receiver.ts";

@@ -1,6 +1,6 @@
 /** One SUCCESS per reference (docs/concepts/deduplication.md): whose a reference is, from when, and for how long. */
 import { Reject } from "@payhooks/core";
-import { successesOfReference } from "@payhooks/core/inbox";
+import { successesOfReference } from "@payhooks/core/events";
 import { expect } from "vitest";
 import { depositOf, type Merchant, merchantOn } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData, type Process, type Rig } from "./rig.ts";

@@ -1,5 +1,6 @@
 import type { EventQuery, StoredEvent } from "@payhooks/core";
-import { eachEvent, type Inbox } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
+import type { Inbox } from "@payhooks/core/inbox";
 import type { Lease, RunEnd, Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
 import type { AcceptOutcome, VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import type { Ending, HandlerChange } from "../../packages/core/src/inbox/record/lease.ts";

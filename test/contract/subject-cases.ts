@@ -1,6 +1,6 @@
 /** The order of the events of one subject (docs/concepts/order.md): the latest event counts, whatever fails and however it arrives. */
 import { Reject } from "@payhooks/core";
-import { explainOrder } from "@payhooks/core/inbox";
+import { explainOrder } from "@payhooks/core/events";
 import { signConnectWebhook } from "@payhooks/core/testing";
 import { expect } from "vitest";
 import { type Merchant, merchantOn, noticed } from "./merchant-receiver.ts";

@@ -1,10 +1,10 @@
 import type { PGlite } from "@electric-sql/pglite";
+import type { HeldReason } from "@payhooks/core";
 import {
   createInbox,
   decodeRecord,
   type EventState,
   encodeRecord,
-  type HeldReason,
   type Inbox,
   type RecordStore,
   type Swap,

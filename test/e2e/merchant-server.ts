@@ -10,7 +10,7 @@ import {
   type ReceiverOptions,
   type StoredEvent,
 } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import {
   anyCallbackFields,
   anyConnectEvent,

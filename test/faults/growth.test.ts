@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createReceiver, type Inbox, type Receiver } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { callbackFields, signPaymentCallback } from "@payhooks/core/testing";

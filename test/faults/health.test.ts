@@ -68,7 +68,7 @@ describe.concurrent("on Redis", { timeout: 60_000 }, () => {
       await expectAccepting(receiver);
     }));
 
-  it("that is frozen: the answer comes in time", () =>
+  it("health answers in time while the store is frozen", () =>
     withScope(async (scope) => {
       const { redis, receiver } = await onRedis(scope);
       await expectAccepting(receiver);

@@ -6,7 +6,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createReceiver, formatAmount, parseAmount, type Receiver } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import { redisInbox } from "@payhooks/core/redis";
 import { type ShadowLine, shadow } from "@payhooks/core/shadow";
 import {

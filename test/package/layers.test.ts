@@ -28,6 +28,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["names"],
   ["signature"],
   ["protocol"],
+  ["collections"],
   ["time"],
 ];
 

@@ -1,5 +1,5 @@
 import { createReceiver, type Inbox, type LookupTransaction, type Receiver } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import {
   anyConnectEvent,
   callbackFields,

@@ -15,7 +15,8 @@ import {
   verifyPaymentCallback,
 } from "@payhooks/core";
 import { sharedReceiver } from "@payhooks/core/adapter";
-import { createInbox, eachEvent, memoryStore } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
+import { createInbox, memoryStore } from "@payhooks/core/inbox";
 import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import {

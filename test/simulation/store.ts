@@ -2,6 +2,7 @@
  * The simulated store: a record store in a map, as its interface describes one and without any fault. The faults on the way
  * to it are in `store-link.ts`. Beside its interface it can lose writes, as a database does in a failover.
  */
+import type { HeldReason } from "@payhooks/core";
 import {
   type Counts,
   type DueRecords,
@@ -9,7 +10,6 @@ import {
   type EventFilter,
   type EventLabels,
   encodeRecord,
-  type HeldReason,
   type IdempotencyRecord,
   type Lanes,
   type Listed,

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import type { StoredEvent } from "@payhooks/core";
-import { HELD_REASONS, type HeldReason, isAboutTruth } from "@payhooks/core/inbox";
+import type { HeldReason, StoredEvent } from "@payhooks/core";
+import { HELD_REASONS, isAboutTruth } from "@payhooks/core/events";
 import { resplitPair } from "@payhooks/core/testing";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { type Application, application, keys, who } from "./support/application.ts";

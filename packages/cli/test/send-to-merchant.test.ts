@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createReceiver, type Receiver, type StoredEvent } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { createTestKeys } from "@payhooks/core/testing";
 import { paymentCallbacks } from "@payhooks/express";

@@ -1,5 +1,5 @@
 import type { AnyReceiver, StoredEvent, UnreadEvents } from "@payhooks/core";
-import { csvLine, EVENT_COLUMNS, type EventRow, eachEvent, eventRow } from "@payhooks/core/inbox";
+import { csvLine, EVENT_COLUMNS, type EventRow, eachEvent, eventRow } from "@payhooks/core/events";
 import { type ConsoleQuery, filterOf } from "./query.ts";
 import { type Redactor, redactorOf } from "./redaction/redaction.ts";
 

@@ -1,5 +1,5 @@
 import { type AnyReceiver, type EventQuery, PayhooksError, type StoredEvent } from "@payhooks/core";
-import { eachEvent, successesOfReference } from "@payhooks/core/inbox";
+import { eachEvent, successesOfReference } from "@payhooks/core/events";
 import type { Decision, Outcomes, Preview } from "./answers.ts";
 import { type ConsoleQuery, filterOf } from "./query.ts";
 import { redactorOf } from "./redaction/redaction.ts";

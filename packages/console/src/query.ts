@@ -5,7 +5,7 @@ import {
   type HeldReason,
   PayhooksError,
 } from "@payhooks/core";
-import { HELD_REASONS } from "@payhooks/core/inbox";
+import { HELD_REASONS } from "@payhooks/core/events";
 
 /** A state to list events of. */
 export type EventState = Extract<keyof EventCounts, "held" | "retrying" | "waiting" | "running"> | "finished";

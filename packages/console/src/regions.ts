@@ -6,7 +6,7 @@ import {
   type StoredEvent,
   type UnreadEvents,
 } from "@payhooks/core";
-import { successesOfReference } from "@payhooks/core/inbox";
+import { successesOfReference } from "@payhooks/core/events";
 import type { Activity } from "./activity/activity.ts";
 import { may } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";

@@ -12,7 +12,7 @@ import {
   type Reply,
   type StoredEvent,
 } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import { type FakeClock, fakeClock, type SignedDelivery, signCanonicalString } from "@payhooks/core/testing";
 import { openCallback, wireOf } from "../src/flows/callback.ts";
 import { SPECIFIED_NAMES } from "../src/names/service-names.ts";

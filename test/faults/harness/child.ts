@@ -2,7 +2,8 @@
 import { openSync, writeSync } from "node:fs";
 import { type ConnectEvent, createReceiver, type HandlerContext, Reject } from "@payhooks/core";
 import { sendAlerts, slackChannel } from "@payhooks/core/alerts";
-import { createInbox, eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
+import { createInbox } from "@payhooks/core/inbox";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import { silent } from "../../support/silent.ts";

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import { createTestKeys, type TestKeys } from "@payhooks/core/testing";
 import { freePort } from "../../support/free-port.ts";
 import type { ChildConfig, InboxConfig } from "./child-config.ts";

@@ -1,5 +1,5 @@
 import type { StoredEvent } from "@payhooks/core";
-import { csvLine, EVENT_COLUMNS, eventRow } from "@payhooks/core/inbox";
+import { csvLine, EVENT_COLUMNS, eventRow } from "@payhooks/core/events";
 import { printText } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 

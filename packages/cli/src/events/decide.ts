@@ -1,5 +1,5 @@
 import type { Inbox } from "@payhooks/core";
-import { isAboutTruth } from "@payhooks/core/inbox";
+import { isAboutTruth } from "@payhooks/core/events";
 import { canAsk, isTyped } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";

@@ -1,5 +1,5 @@
 import type { OtherEvent, StoredEvent } from "@payhooks/core";
-import { contentsOf } from "@payhooks/core/inbox";
+import { contentsOf } from "@payhooks/core/events";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 

@@ -1,5 +1,5 @@
-import type { Inbox, StoredEvent } from "@payhooks/core";
-import { type HeldReason, isAboutTruth, successesOfReference } from "@payhooks/core/inbox";
+import type { HeldReason, Inbox, StoredEvent } from "@payhooks/core";
+import { isAboutTruth, successesOfReference } from "@payhooks/core/events";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { amountIn, eventAsJson, stateIn, timeOf, whatIs } from "./event.ts";

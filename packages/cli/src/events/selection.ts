@@ -1,5 +1,5 @@
 import type { BulkReason, EventQuery, HeldReason, Inbox, StoredEvent } from "@payhooks/core";
-import { BULK_REASONS, eachEvent, HELD_REASONS } from "@payhooks/core/inbox";
+import { BULK_REASONS, eachEvent, HELD_REASONS } from "@payhooks/core/events";
 import { UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
 import { chosen, type Given } from "../command-line/given.ts";

@@ -5,7 +5,7 @@ import {
   explain,
   explainOrder,
   type SubjectOrder,
-} from "@payhooks/core/inbox";
+} from "@payhooks/core/events";
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import { shown } from "../command-line/printer.ts";

@@ -1,7 +1,7 @@
 /** A merchant's application on an inbox in a file, in this process. */
 import { join } from "node:path";
 import { createReceiver, type Receiver, type ReceiverOptions, type StoredEvent } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import {
   callbackFields,

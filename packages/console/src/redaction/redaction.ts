@@ -1,5 +1,5 @@
 import type { AnyReceiver, StoredEvent } from "@payhooks/core";
-import { hideFields } from "@payhooks/core/inbox";
+import { hideFields } from "@payhooks/core/events";
 import { hasNamed, type RedactedValues, redactedValues } from "./values.ts";
 
 /** The part of an event that a page shows. */

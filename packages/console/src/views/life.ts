@@ -1,5 +1,5 @@
 import type { StoredEvent } from "@payhooks/core";
-import { explain, explainOrder, type SubjectOrder } from "@payhooks/core/inbox";
+import { explain, explainOrder, type SubjectOrder } from "@payhooks/core/events";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
 import type { ConsoleRight } from "../options.ts";
 import { addressOf, type ConsoleQuery } from "../query.ts";

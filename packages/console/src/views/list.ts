@@ -1,5 +1,5 @@
 import type { StoredEvent } from "@payhooks/core";
-import { eventRow } from "@payhooks/core/inbox";
+import { eventRow } from "@payhooks/core/events";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
 import type { Decision } from "../answers.ts";
 import { rightFor } from "../guard.ts";

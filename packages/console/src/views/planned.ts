@@ -1,5 +1,5 @@
 import type { BulkReason, OtherEvent, StoredEvent } from "@payhooks/core";
-import { HELD_BECAUSE, isAboutTruth } from "@payhooks/core/inbox";
+import { HELD_BECAUSE, isAboutTruth } from "@payhooks/core/events";
 import { type Html, html } from "@payhooks/pages";
 import type { Decision } from "../answers.ts";
 import { isReason } from "../query.ts";

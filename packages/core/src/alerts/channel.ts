@@ -1,6 +1,6 @@
 import { invalidOption, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
-import { shown } from "../protocol/reading.ts";
+import { shown } from "../protocol/foreign-value.ts";
 import type { Clock } from "../time/clock.ts";
 import type { AlertMessage } from "./message.ts";
 

@@ -2,7 +2,7 @@
 import { isForbidden, isMissing, isNoRoom, isReadOnly, numberOf } from "../mysql/failure.ts";
 import { isPayhooksError, type PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
-import { propertyOf, textOf } from "../protocol/reading.ts";
+import { propertyOf, textOf } from "../protocol/foreign-value.ts";
 import { swallowedId, unsuitableEffects } from "./errors.ts";
 import { checkTable } from "./table-options.ts";
 import type { Stored } from "./transaction.ts";

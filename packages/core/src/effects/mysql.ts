@@ -5,7 +5,7 @@
  */
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { propertyOf } from "../protocol/reading.ts";
+import { propertyOf } from "../protocol/foreign-value.ts";
 import { systemClock } from "../time/clock.ts";
 import { inTime } from "../time/in-time.ts";
 import type { EffectContext } from "./context.ts";

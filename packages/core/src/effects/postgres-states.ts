@@ -1,6 +1,6 @@
 /** The meaning of the clients' errors for PostgreSQL. Some of them put the server's code elsewhere. */
 import { isAway } from "../postgres/spent.ts";
-import { isError, propertyOf, textOf } from "../protocol/reading.ts";
+import { isError, propertyOf, textOf } from "../protocol/foreign-value.ts";
 
 /** The codes of an error and its causes: SQLSTATEs, and those of the clients and of Node.js. */
 export function codesOf(error: unknown): readonly string[] {

@@ -6,7 +6,7 @@
 
 import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { propertyOf, textOf } from "../protocol/reading.ts";
+import { propertyOf, textOf } from "../protocol/foreign-value.ts";
 import { isBusy } from "../sqlite/failure.ts";
 import type { SqliteHandle } from "../sqlite/handle.ts";
 import { sleep, systemClock } from "../time/clock.ts";

@@ -4,6 +4,7 @@ import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type ConnectEvent, DATA, flowOfEvent, objectOfEvent } from "../protocol/events.ts";
+import { shown } from "../protocol/foreign-value.ts";
 import {
   frozen,
   isUnwieldy,
@@ -13,7 +14,6 @@ import {
   parseJsonBody,
   withoutPrototype,
 } from "../protocol/json.ts";
-import { shown } from "../protocol/reading.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { findSecret, isSignatureHeader } from "../signature/hmac.ts";
 import { countUnset, importSecrets, type SecretInput, type VerifyingSecret } from "../signature/keys.ts";

@@ -209,8 +209,8 @@ export class Readings {
     const { fields, indexOf, pinnedUrls, roles, afterUrl } = this.#known;
     const urlName = roles.get("callbackUrl") ?? "";
     // If another free text may follow the URL, or the URL may be missing, nothing is taken for its query.
-    const url = afterUrl === null ? -1 : this.#firstHandler(urlName);
-    const after = afterUrl === null ? -1 : this.#firstHandler(afterUrl);
+    const url = afterUrl === null ? -1 : this.#firstStep(urlName);
+    const after = afterUrl === null ? -1 : this.#firstStep(afterUrl);
     const urlEnd = Math.max(...(this.#steps[url] ?? []));
     const isPinned = url >= 0 && pinnedUrls.size > 0 && this.#isPinned(url, urlEnd);
     const inQuery = new Set<string>();
@@ -235,7 +235,7 @@ export class Readings {
   }
 
   /** The first part that begins a field of this name in a reading. */
-  #firstHandler(name: string): number {
+  #firstStep(name: string): number {
     return this.#names.findIndex((each, part) => each === name && this.#hasStep(part));
   }
 

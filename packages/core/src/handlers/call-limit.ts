@@ -12,7 +12,7 @@ const FIRST_GUESS_MS = 1_000;
 const NEWEST = 1 / 16;
 
 /** A place in the queue for a call. */
-export interface Turn {
+export interface QueuedCall {
   /** Resolves when the call may begin. */
   readonly come: Promise<void>;
   /** Leaves the queue. If the turn has come, the next one has it. */
@@ -45,7 +45,7 @@ export class CallLimit {
   }
 
   /** Waits for a place. Null if too many wait, unless this one cannot be put off. */
-  wait(mustWait: boolean): Turn | null {
+  wait(mustWait: boolean): QueuedCall | null {
     if (!mustWait && this.#queue.size >= this.#maxWaiting) return null;
     let call = (): void => {};
     const come = new Promise<void>((resolve) => {

@@ -2,8 +2,8 @@ import type { Logger } from "../notices/logger.ts";
 import type { EventFacts } from "../notices/notice.ts";
 import type { Contents } from "../protocol/contents.ts";
 import type { PaymentStatus } from "../protocol/events.ts";
+import { propertyOf } from "../protocol/foreign-value.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
-import { propertyOf } from "../protocol/reading.ts";
 
 /** The handler's second argument, beside the event. */
 export interface HandlerContext {
@@ -15,8 +15,8 @@ export interface HandlerContext {
   readonly effectId: string;
   readonly eventId: string;
   /**
-   * 1 at the first attempt of this handler. An attempt before its time has the number of the next attempt, since it counts only if it
-   * succeeds.
+   * 1 at the first attempt of this handler. An attempt before its time has the number of the next attempt. If it
+   * fails, it does not count, and the next attempt has this number again.
    */
   readonly attempt: number;
   /** Aborts when the lease is lost, when the handler's time is up, or when the receiver closes and its grace period is over. */
@@ -83,7 +83,7 @@ export interface HandlerOptions {
    */
   readonly onTimeout?: "wait" | "rerun" | undefined;
   /**
-   * How many calls of this handler may be open in this process at one time. Default: as many as the receiver's `concurrency` allows.
+   * How many calls of this handler may be open in this process at one time. Default: no limit of its own.
    * Events that wait for a call leave their places to others. A call that is past its `timeoutMs` counts until it ends, unless
    * `onTimeout` is `"rerun"`.
    */

@@ -11,8 +11,8 @@ import {
   type SourceEvent,
   STATUS_RANK,
 } from "../protocol/events.ts";
+import { shown } from "../protocol/foreign-value.ts";
 import { isHandlerName } from "../protocol/handler-name.ts";
-import { shown } from "../protocol/reading.ts";
 import { CallLimit } from "./call-limit.ts";
 import { defaultBackoffMs, type Handler, type HandlerOptions, type HeldEvent } from "./handler.ts";
 

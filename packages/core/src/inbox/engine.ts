@@ -50,7 +50,7 @@ export interface InboxOptions {
 const DEFAULT_LEASE_MS = 30_000;
 const DEFAULT_POLL_MS = 500;
 const PRUNE_EVERY_MS = 60_000;
-const LANES_AT_CLOSE = 16;
+const WORKERS_AT_CLOSE = 16;
 const PAGE = 100;
 
 /**
@@ -65,7 +65,7 @@ export function createInbox(store: RecordStore, options: InboxOptions = {}): Inb
 }
 
 /** The lane that the next event is taken from. */
-interface Turn {
+interface NextLane {
   lane: Lane;
 }
 
@@ -254,16 +254,16 @@ class Engine implements Inbox {
     let taken = 0;
     let ran = 0;
     let failed = 0;
-    const turn: Turn = { lane: "usual" };
+    const next: NextLane = { lane: "usual" };
     const isInTime = (): boolean => time.elapsedMs < deadlineMs;
     const take = async (): Promise<DueRecord | undefined> => {
       if (taken >= limit || !isInTime() || this.#parts.isClosing) return undefined;
       taken++;
-      const record = await this.#takeOne(turn);
+      const record = await this.#takeOne(next);
       if (record === undefined) taken--;
       return record;
     };
-    const lane = async (found: DueRecord | undefined): Promise<void> => {
+    const worker = async (found: DueRecord | undefined): Promise<void> => {
       for (let record = found; record !== undefined; record = await take()) {
         const run = await this.#runs.beginDue(record, { runner, inBackground: false }, isInTime);
         const ending = run === null ? null : (await run.ended).ending;
@@ -272,24 +272,26 @@ class Engine implements Inbox {
         if (ending === "retry" || ending === "held") failed++;
       }
     };
-    // After most responses nothing else is due. So the other lanes ask only if the first one has found something.
+    // After most responses nothing else is due. So the other workers ask only if the first one has found something.
     const first = await take();
     if (first !== undefined) {
-      const others = Array.from({ length: Math.min(concurrency, limit) - 1 }, async () => lane(await take()));
-      await Promise.all([lane(first), ...others]);
+      const others = Array.from({ length: Math.min(concurrency, limit) - 1 }, async () =>
+        worker(await take()),
+      );
+      await Promise.all([worker(first), ...others]);
     }
     await this.#pruning.pruneSome();
     const { left, nextDueAt } = await this.#store.takeDue(NONE, 0);
     return { ran, failed, remaining: left.usual + left.patient, nextDueAt };
   }
 
-  /** Takes an event of the lane whose turn it is, or of the other one if nothing is due there. */
-  async #takeOne(turn: Turn): Promise<DueRecord | undefined> {
-    const first = turn.lane;
+  /** Takes an event of the lane that is next, or of the other one if nothing is due there. */
+  async #takeOne(next: NextLane): Promise<DueRecord | undefined> {
+    const first = next.lane;
     for (const lane of [first, otherThan(first)]) {
       const { records, left } = await this.#store.takeDue({ ...NONE, [lane]: 1 }, this.#parts.hideMs);
       const isMoreInOther = left[otherThan(lane)] > 0;
-      if (isMoreInOther) turn.lane = otherThan(lane);
+      if (isMoreInOther) next.lane = otherThan(lane);
       if (records.length > 0 || !isMoreInOther) return records[0];
     }
     return undefined;
@@ -373,7 +375,7 @@ class Engine implements Inbox {
         cursor = page.next;
       } while (cursor !== null);
     }
-    const lane = async (): Promise<void> => {
+    const worker = async (): Promise<void> => {
       for (let eventId = waiting.shift(); eventId !== undefined; eventId = waiting.shift()) {
         if (this.#parts.isAbandoned) return;
         const { state } = await this.#runs.runNow(runner, eventId, "last", emptyContext);
@@ -381,7 +383,7 @@ class Engine implements Inbox {
         if (state === "held") await this.#runs.runNow(runner, eventId, "last", emptyContext);
       }
     };
-    await Promise.all(Array.from({ length: LANES_AT_CLOSE }, lane));
+    await Promise.all(Array.from({ length: WORKERS_AT_CLOSE }, worker));
   }
 
   async #countLost(): Promise<number> {

@@ -5,17 +5,11 @@
  * @module
  */
 
-export { contentsOf, hideFields } from "../flows/contents.ts";
 export { type MemoryStoreOptions, memoryStore } from "../memory/store.ts";
 export type { Loss } from "../notices/notice.ts";
-export type { Candidates, ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
-export { HELD_BECAUSE, HELD_REASONS, type HeldReason, isAboutTruth } from "../protocol/held-reasons.ts";
 export type { Awaitable } from "../time/awaitable.ts";
-export { BULK_REASONS } from "./contract/bulk.ts";
 export type { EventFilter } from "./contract/event-query.ts";
-export { eachEvent } from "./contract/events.ts";
 export type { Inbox } from "./contract/inbox.ts";
-export type { SubjectEvent, SubjectOrder } from "./contract/order.ts";
 export type { Seal } from "./contract/seal.ts";
 export type {
   Counts,
@@ -45,7 +39,3 @@ export {
 export type { EventLabels, EventState, RecordIndex } from "./record/index-of.ts";
 export type { Lane, Lanes } from "./record/lane.ts";
 export type { IdempotencyRecord } from "./record/record.ts";
-export { successesOfReference } from "./same-reference.ts";
-export { csvLine, EVENT_COLUMNS, type EventRow, eventRow } from "./search/event-row.ts";
-export { type ExplainedMoment, type Explanation, explain } from "./search/explain.ts";
-export { type ExplainedEvent, explainOrder } from "./search/explain-order.ts";

@@ -1,6 +1,6 @@
 import { checkTime } from "../protocol/check-number.ts";
 import { invalidOption } from "../protocol/errors.ts";
-import { shown } from "../protocol/reading.ts";
+import { shown } from "../protocol/foreign-value.ts";
 import type { SharedTexts } from "./contract/texts.ts";
 
 /**

@@ -1,5 +1,5 @@
+import { EarliestFirst } from "../collections/earliest-first.ts";
 import { LANES, type Lanes } from "../inbox/record/lane.ts";
-import { EarliestFirst } from "../time/earliest-first.ts";
 import type { OpenRecord } from "./open-record.ts";
 
 /** If a time is further away than when it was set, by more than this, a wrong clock has set it. */

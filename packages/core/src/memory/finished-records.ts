@@ -1,9 +1,9 @@
 import { LRUCache } from "lru-cache";
+import { EarliestFirst, type Placed } from "../collections/earliest-first.ts";
 import { mayHaveOneMore } from "../inbox/accept/shares.ts";
 import type { Versioned } from "../inbox/contract/store.ts";
 import { decodeRecord, encodeRecord, isUnreadable } from "../inbox/record/codec.ts";
 import { type IdempotencyRecord, isFinished } from "../inbox/record/record.ts";
-import { EarliestFirst, type Placed } from "../time/earliest-first.ts";
 
 /** A finished record as one text, with the time of its signature and its version on lines of their own before it. */
 export function fold(version: string, record: IdempotencyRecord): string {

@@ -1,7 +1,7 @@
+import type { EarliestFirst, Placed } from "../collections/earliest-first.ts";
 import type { DueRecord } from "../inbox/contract/store.ts";
 import type { RecordIndex } from "../inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
-import type { EarliestFirst, Placed } from "../time/earliest-first.ts";
 
 /** One version of a record with something unfinished or held in it. */
 export interface OpenRecord extends DueRecord, Placed {

@@ -1,3 +1,4 @@
+import { InFlight } from "../collections/in-flight.ts";
 import type {
   Counts,
   DueRecords,
@@ -12,7 +13,6 @@ import { type EventLabels, indexOf, type RecordIndex } from "../inbox/record/ind
 import type { Lanes } from "../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import { Listing } from "../inbox/search/listing.ts";
-import { InFlight } from "../inbox/write/in-flight.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";

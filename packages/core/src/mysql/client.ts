@@ -1,5 +1,5 @@
 import { PayhooksError } from "../protocol/errors.ts";
-import { propertyOf } from "../protocol/reading.ts";
+import { propertyOf } from "../protocol/foreign-value.ts";
 import type { Environment } from "../time/environment.ts";
 import { inTime } from "../time/in-time.ts";
 import { explained, isRepeatable, NoAnswer, NotSent } from "./failure.ts";

@@ -2,7 +2,7 @@
 import type { SwapResult } from "../inbox/contract/store.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
-import { propertyOf } from "../protocol/reading.ts";
+import { propertyOf } from "../protocol/foreign-value.ts";
 
 /** Statements that never left this process. */
 export class NotSent extends Error {

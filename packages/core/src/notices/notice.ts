@@ -53,7 +53,7 @@ export type Happening =
   | AboutEvent<"stale">
   /** The event is kept for a person. */
   | (AboutEvent<"held"> & { readonly reason: HeldReason; readonly detail: string | null })
-  /** A person released or dropped a held entry. */
+  /** A person made an event run again, or discarded a held one. */
   | {
       readonly type: "replayed" | "discarded";
       readonly eventId: string;

@@ -3,7 +3,7 @@
  * limited in length.
  */
 
-import { isError, propertyOf, textOf } from "../protocol/reading.ts";
+import { isError, propertyOf, textOf } from "../protocol/foreign-value.ts";
 
 const MAX_LINE = 500;
 const MAX_STACK = 4_000;

@@ -4,7 +4,7 @@
  * then.
  */
 
-import { propertyOf } from "../protocol/reading.ts";
+import { propertyOf } from "../protocol/foreign-value.ts";
 
 /** PostgreSQL's codes have a digit. `EPIPE` of Node.js has none. */
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;

@@ -1,5 +1,5 @@
 import { PayhooksError } from "./errors.ts";
-import { shown } from "./reading.ts";
+import { shown } from "./foreign-value.ts";
 
 /** The name of each option of a type, and no other. The compiler compares them. */
 export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };

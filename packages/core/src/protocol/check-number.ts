@@ -1,5 +1,5 @@
 import { PayhooksError } from "./errors.ts";
-import { shown } from "./reading.ts";
+import { shown } from "./foreign-value.ts";
 
 /** Throws `ERR_OPTION_INVALID` unless an option is a finite time above zero, in milliseconds. */
 export function checkTime(option: string, value: number): void {

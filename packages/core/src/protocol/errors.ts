@@ -1,5 +1,5 @@
 import { withoutData } from "./foreign-error.ts";
-import { isError, propertyOf } from "./reading.ts";
+import { isError, propertyOf } from "./foreign-value.ts";
 
 /**
  * Every code that Payhooks can throw or answer with. The union is closed: a `switch` over `error.code` narrows, and

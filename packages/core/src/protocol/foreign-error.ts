@@ -6,7 +6,7 @@
  * that are known to contain no data: the error's kind, its codes, the texts of a fixed list, and where it was thrown.
  */
 
-import { isError, propertyOf, textOf } from "./reading.ts";
+import { isError, propertyOf, textOf } from "./foreign-value.ts";
 
 /** The error in one line: `ReplyError: OOM, evalsha`. Errors of Payhooks keep their message, since Payhooks wrote it. */
 export function describeError(error: unknown): string {

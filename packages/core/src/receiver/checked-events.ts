@@ -7,7 +7,7 @@ import type { NoticeBoard } from "../notices/board.ts";
 import { checkFlag, checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { FLOWS } from "../protocol/events.ts";
-import { shown } from "../protocol/reading.ts";
+import { shown } from "../protocol/foreign-value.ts";
 
 const BULK: OptionNames<BulkOptions> = {
   dryRun: true,

@@ -21,12 +21,12 @@ import { Deadline, TIME_IS_UP, withinTime } from "../time/deadline.ts";
 import { type Environment, ON_WORKERS } from "../time/environment.ts";
 import { type Course, endOf, newCourse } from "./course.ts";
 import type { Endpoint, ReceiveOptions } from "./endpoint.ts";
+import { EventLoopBudget } from "./event-loop-budget.ts";
 import { markHandled } from "./handled-elsewhere.ts";
 import type { Instrumentation } from "./instrumentation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Settings } from "./options.ts";
 import type { Fault, Outcomes } from "./outcomes.ts";
-import { Turns } from "./turns.ts";
 import { UnhandledNames } from "./unhandled-names.ts";
 
 /** The parts of the receiver that the intake uses. */
@@ -56,7 +56,7 @@ type Obstacle = readonly [code: DeliveryErrorCode, why: string];
 export class Intake {
   readonly #parts: IntakeParts;
   /** Null on Workers, where a promise of one request cannot be fulfilled by another. */
-  readonly #turns: Turns | null;
+  readonly #eventLoopBudget: EventLoopBudget | null;
   #inFlight = 0;
   /** How long it took to verify and accept the latest delivery that was accepted. */
   #tookMs = 0;
@@ -68,7 +68,7 @@ export class Intake {
   constructor(parts: IntakeParts) {
     this.#parts = parts;
     this.#unhandled = new UnhandledNames(parts.notices);
-    this.#turns = ON_WORKERS ? null : new Turns(parts.environment);
+    this.#eventLoopBudget = ON_WORKERS ? null : new EventLoopBudget(parts.environment);
   }
 
   /** One flow, as adapters mount it. */
@@ -194,7 +194,7 @@ export class Intake {
     this.#inFlight++;
     const deadline = new Deadline(clock, settings.acceptTimeoutMs);
     try {
-      const turn = this.#turns?.next() ?? null;
+      const turn = this.#eventLoopBudget?.next() ?? null;
       if (turn !== null) {
         await turn;
         if (deadline.leftMs <= this.#tookMs) return refuse(...this.#tooLate(deadline));

@@ -9,7 +9,7 @@ import type { GivenLogger } from "../notices/logger.ts";
 import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { checkCount, checkLimit, checkTime } from "../protocol/check-number.ts";
 import { invalidOption } from "../protocol/errors.ts";
-import { shown } from "../protocol/reading.ts";
+import { shown } from "../protocol/foreign-value.ts";
 import type { Sources } from "../sources/source.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Instrumentation } from "./instrumentation.ts";

@@ -140,7 +140,7 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
   handlersOf(event: Pick<StoredEvent, "flow" | "event" | "status">): readonly string[];
   /** Shows a person the delivery of an event, as this receiver's options read it. */
   contents(delivery: StoredDelivery): Contents;
-  /** The events of the inbox: to look at, and to decide about those that are held for a person. */
+  /** The events of the inbox: to look at, to run again, to bring forward, to discard and to erase. */
   readonly events: Events;
   /**
    * Takes the lease of a task that one process at a time does, for so many milliseconds. Null while another holder has it. Names have

@@ -6,7 +6,7 @@
 
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { invalidOption } from "../protocol/errors.ts";
-import { shown } from "../protocol/reading.ts";
+import { shown } from "../protocol/foreign-value.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import type { Claim } from "./keyed-verifier.ts";
 import { type NotAuthentic, refused, type SourceRequest } from "./verifier.ts";

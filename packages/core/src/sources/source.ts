@@ -3,7 +3,7 @@ import { checkChoice, checkFlag, checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import { invalidOption } from "../protocol/errors.ts";
 import type { SourceEvent } from "../protocol/events.ts";
-import { shown } from "../protocol/reading.ts";
+import { shown } from "../protocol/foreign-value.ts";
 import { ownVerifier } from "./other-verifiers.ts";
 import type { OutputOf, StandardSchemaV1 } from "./standard-schema.ts";
 import { type Bind, bindOf, type Verifier, type VerifyFunction } from "./verifier.ts";

@@ -1,6 +1,6 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
-import { isError, propertyOf, textOf } from "../protocol/reading.ts";
+import { isError, propertyOf, textOf } from "../protocol/foreign-value.ts";
 
 /** The words of an error. Some drivers give a code, others only a text. */
 export function wordsOf(error: unknown): string {

@@ -29,7 +29,7 @@ function faultOf(changes: Readonly<Record<string, string | undefined>>, rules = 
 }
 
 describe("the fields that every callback must have", () => {
-  it("are enough", () => {
+  it("a callback with only the required fields is accepted", () => {
     expect(faultOf({})).toBeNull();
   });
 

@@ -2,7 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createReceiver, type Receiver, type ReceiverOptions, Reject } from "@payhooks/core";
-import { type Explanation, explain } from "@payhooks/core/inbox";
+import { type Explanation, explain } from "@payhooks/core/events";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import {
   callbackFields,

@@ -7,7 +7,7 @@ import {
   RetryAfter,
   serviceNames,
 } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import {
   anyCallbackFields,
   createHarness,

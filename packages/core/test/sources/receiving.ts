@@ -8,7 +8,7 @@ import {
   type Reply,
   type StoredEvent,
 } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent } from "@payhooks/core/events";
 import type { Source, SourceEvent } from "@payhooks/core/sources";
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { onTestFinished } from "vitest";

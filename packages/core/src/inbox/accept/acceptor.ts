@@ -59,7 +59,7 @@ export class Acceptor {
     } finally {
       if (!isToRun) waitsNoMore();
       this.#underWay--;
-      if (this.#underWay === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
+      if (this.#underWay === 0) for (const resolve of this.#whenAtRest.splice(0)) resolve();
     }
   }
 

@@ -6,8 +6,8 @@
  */
 import { checkFlag } from "../../protocol/check-names.ts";
 import { isNotSearchable, PayhooksError } from "../../protocol/errors.ts";
+import { shown } from "../../protocol/foreign-value.ts";
 import { HELD_REASONS } from "../../protocol/held-reasons.ts";
-import { shown } from "../../protocol/reading.ts";
 import { Stopwatch, sleep } from "../../time/clock.ts";
 import {
   BULK_REASONS,

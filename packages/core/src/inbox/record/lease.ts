@@ -32,7 +32,8 @@ export interface HistoryEntry {
   readonly at: number;
   /**
    * `accepted`, `held: REASON`, `failed` or `given up: REASON` (of an attempt), `lapsed` (the process died during a run, or was
-   * silent for too long), `replay N`, or an end: `done`, `stale` or `discarded`.
+   * silent for too long), `replay N`, `attempt brought forward`, `and more: N` (contradictions that were counted and not kept), or an end: `done`,
+   * `stale` or `discarded`.
    */
   readonly what: string;
   /** The handler that was tried. */

@@ -328,7 +328,7 @@ export function isDecided(record: IdempotencyRecord | null, { mode, slot }: Leas
 }
 
 /** The result of ending a run. */
-export type Finished =
+export type FinishResult =
   | { readonly kind: "lost" }
   | {
       readonly kind: "ended";
@@ -354,7 +354,7 @@ export function finish(
   changes: readonly HandlerChange[],
   now: number,
   hadTurn = false,
-): Finished {
+): FinishResult {
   if (record?.slots[slotKey]?.token === ended(token)) {
     return { kind: "ended", overtaken: [], closing: finishedClaims(record) };
   }

@@ -6,8 +6,9 @@
  * One poll asks for as many events as there is room for (`room`), hands each to `begin`, and sets that time anew. At most one is under
  * way, and what comes in meanwhile lets another follow.
  */
+
+import { EarliestFirst, type Placed } from "../../collections/earliest-first.ts";
 import { inboxError } from "../../notices/notice.ts";
-import { EarliestFirst, type Placed } from "../../time/earliest-first.ts";
 import type { Environment } from "../../time/environment.ts";
 import { spreadOf } from "../../time/spread.ts";
 import type { Runner } from "../contract/inbox.ts";
@@ -42,8 +43,8 @@ const AGAIN_MS = 500;
  */
 const EMPTY_MS = 50;
 /**
- * For how long a process waits at least, and for how long again at most, once a record has fallen due that another process may have
- * put off. That process polls first, if it lives. So with a `pollMs` of up to this, others find such a record by polling.
+ * Once a record falls due that another process may have put off, this process waits for one to two times as long before it polls. The
+ * other one polls first, if it lives. So with a `pollMs` of up to this, others find such a record by polling.
  */
 const OTHERS_MS = 500;
 /**

@@ -1,5 +1,5 @@
+import { FirstInFirstOut } from "../../collections/first-in-first-out.ts";
 import { LANES, type Lane, type Lanes, otherThan } from "../record/lane.ts";
-import { FirstInFirstOut } from "../write/first-in-first-out.ts";
 
 /** A queue for each lane. */
 export class LaneQueues<T extends { readonly lane: Lane }> {

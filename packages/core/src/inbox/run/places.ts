@@ -69,7 +69,7 @@ export class Places {
     const ofPatient = this.#shareOfPatient(all);
     const usual = this.#begun.usual + this.#taken.usual;
     const patient = this.#begun.patient + this.#taken.patient;
-    // A crowd that was taken while it was alone stands back behind others, but for what runs already.
+    // Patient events beyond their share take no room from usual ones, unless they run already.
     const crowd = Math.max(Math.min(patient, ofPatient), this.#running.patient);
     const free = Math.max(0, all - usual - crowd);
     return lane === "usual" ? free : Math.max(0, Math.min(free, ofPatient - patient));

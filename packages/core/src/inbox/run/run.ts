@@ -14,7 +14,7 @@ import {
   type Begun,
   begin,
   beginNext,
-  type Finished,
+  type FinishResult,
   finish,
   isBegunBy,
   isDecided,
@@ -55,14 +55,14 @@ export interface RunWish {
 }
 
 /** How a run ended. */
-export interface Ended {
+export interface RunResult {
   readonly report: RunReport;
   /** Null if the lease was lost. */
   readonly ending: Ending["kind"] | null;
 }
 
 /** An end that was written. */
-type Written = Extract<Finished, { kind: "ended" }> & {
+type WrittenEnd = Extract<FinishResult, { kind: "ended" }> & {
   readonly dueInMs: number | null;
   readonly version: string | null;
 };
@@ -79,7 +79,7 @@ export class Run implements Lease {
   readonly inBackground: boolean;
   readonly lane: Lane;
   readonly cancellation: Cancellation = new Cancellation();
-  readonly ended: Promise<Ended>;
+  readonly ended: Promise<RunResult>;
   context: AsyncContext;
   /** A handler was called. If its end cannot be stored, its effect may happen twice. */
   wasCalled = false;
@@ -94,7 +94,7 @@ export class Run implements Lease {
   readonly #token: string;
   readonly #turn: SubjectTurn;
   readonly #force: BeginOptions["force"];
-  #tellEnd: (ended: Ended) => void = () => {};
+  #resolve: (ended: RunResult) => void = () => {};
   #data: LeaseData | null = null;
   readonly #lease: LeaseTime;
   #started = false;
@@ -125,7 +125,7 @@ export class Run implements Lease {
     this.#turn = new SubjectTurn(parts, runner);
     this.#lease = new LeaseTime(key, parts);
     this.ended = new Promise((tell) => {
-      this.#tellEnd = tell;
+      this.#resolve = tell;
     });
   }
 
@@ -264,11 +264,11 @@ export class Run implements Lease {
    * The one place where a run ends: writes how. Null if the lease was lost; then nothing was written. `dueInMs`: when something else
    * of the record has to be looked at, or this again; null for never. `version`: the record, as it was written.
    */
-  async finish({ ending, changes }: RunEnd): Promise<Written | null> {
+  async finish({ ending, changes }: RunEnd): Promise<WrittenEnd | null> {
     this.#ending = true;
     let mayHaveEnded = false;
     let dueInMs: number | null = null;
-    const finished = await this.#persist<Finished>("finish", (record, now, mayHaveBeenMade) => {
+    const finished = await this.#persist<FinishResult>("finish", (record, now, mayHaveBeenMade) => {
       mayHaveEnded = mayHaveBeenMade;
       const answer = finish(record, this.data, ending, changes, now, this.#turn.isTaken);
       this.#decided = answer.kind === "lost" && isDecided(record, this.data);
@@ -290,8 +290,8 @@ export class Run implements Lease {
   }
 
   /** Tells those who wait for the end. `isWritten` is false if the lease was lost. */
-  over(isWritten: boolean, { kind }: Ending): void {
-    this.#tellEnd({ report: this.#reportOf(isWritten, kind), ending: isWritten ? kind : null });
+  resolveEnded(isWritten: boolean, { kind }: Ending): void {
+    this.#resolve({ report: this.#reportOf(isWritten, kind), ending: isWritten ? kind : null });
   }
 
   #reportOf(isWritten: boolean, kind: Ending["kind"]): RunReport {

@@ -10,6 +10,8 @@
  *
  * What waits for longer than a quarter of a second is handed back, and so is all that waits at a pause or a close.
  */
+
+import { InFlight } from "../../collections/in-flight.ts";
 import { inboxError } from "../../notices/notice.ts";
 import { type AsyncContext, emptyContext } from "../../time/async-context.ts";
 import type { Inbox, RunEnd, Runner } from "../contract/inbox.ts";
@@ -22,7 +24,6 @@ import type { HandlerChange } from "../record/lease.ts";
 import type { FinishedClaims } from "../record/reference-claim.ts";
 import { type Begun, suspicionsOf } from "../record/run.ts";
 import { dueOf } from "../record/schedule.ts";
-import { InFlight } from "../write/in-flight.ts";
 import type { InboxParts } from "../write/parts.ts";
 import { unreadable } from "../write/records.ts";
 import { BrokenRecords } from "./broken-records.ts";
@@ -350,7 +351,10 @@ export class Runs {
     await this.#end(run, end);
   }
 
-  /** A run waits for something other than a place. Until it comes back, others have its place, and its place among the begun ones. */
+  /**
+   * A run waits for something other than a place. Until it comes back, it counts neither as running nor as begun, so others may run and be
+   * begun instead.
+   */
   #leavePlace(run: Run): (waits: boolean) => Promise<void> {
     const { lane, inBackground } = run;
     run.leave(false);
@@ -398,7 +402,7 @@ export class Runs {
     if (run.isBroken) this.#broken.add(key);
     else await this.#hidden.showIfHidden(key, runner);
     this.crowds.ended(run.data, run.lane);
-    run.over(finished !== null, end.ending);
+    run.resolveEnded(finished !== null, end.ending);
     this.giveBack(run);
     if (finished?.dueInMs != null) this.#dispatcher.due(finished.dueInMs);
   }

@@ -13,8 +13,8 @@ interface Waiting {
 }
 
 /**
- * Limits how many events run together that may have killed their process. These are events whose last attempt, and not their first,
- * ended with the death of its process. One of them may be the cause, and takes those with it that run at the same time.
+ * Events that may have killed their process are suspects: their last attempt, which was not their first, ended with the death of its
+ * process. One of them may be the cause, and takes those with it that run at the same time. This limits how many of them run together.
  *
  * So they run in groups that get smaller with every death: eight, four, two, one. Where nobody is to blame, as after a deploy that
  * killed the process twice, that is nearly as quick as usual. An event with one attempt left runs alone, so no event is held because

@@ -1,8 +1,8 @@
 import { checkChoice, checkNames } from "../../protocol/check-names.ts";
 import { invalidOption, isNotSearchable, PayhooksError } from "../../protocol/errors.ts";
 import { FLOWS, isFlowName } from "../../protocol/events.ts";
+import { shown, textOf } from "../../protocol/foreign-value.ts";
 import { HELD_REASONS } from "../../protocol/held-reasons.ts";
-import { shown, textOf } from "../../protocol/reading.ts";
 import type { EventFilter, EventQuery } from "../contract/event-query.ts";
 import type { EventCounts, EventPage } from "../contract/events.ts";
 import type { SubjectOrder } from "../contract/order.ts";

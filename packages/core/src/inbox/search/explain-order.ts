@@ -18,7 +18,7 @@ function placeOf(event: SubjectEvent, events: readonly SubjectEvent[]): string {
   if (state === "stale") {
     return later === undefined
       ? "A later event has overtaken it, which is not known any more."
-      : `It was overtaken: the event signed at ${timeOf(later)} stands in its place.`;
+      : `It was overtaken: the event signed at ${timeOf(later)} has replaced it.`;
   }
   if (state === "discarded") return "A person has discarded it.";
   if (state === "done") {

@@ -48,8 +48,8 @@ export class InboxParts {
   }
 
   /**
-   * How long a lease lasts that is dated now. If the store answers slowly, its time is known as late as its answer, so twice that has
-   * passed of a lease when its process hears of it. That much is added, or no handler would ever be called.
+   * The length of a lease that is written now. If the store takes long to answer, the process learns its time late: by then, twice the
+   * answer's time has passed of the lease. So that much is added. Otherwise the lease would be over before a handler could be called.
    */
   get leaseNowMs(): number {
     const isQuick = this.#answerMs < this.leaseMs * QUICK;

@@ -1,3 +1,27 @@
+/**
+ * Every change of a record goes this way: read, compute, swap, and again if another process was faster. Changes of one record that are
+ * asked for in this process are made one after the other.
+ *
+ * 1. The change is computed from what is known of the record: a guess (a new event has none), what this process has read or written last,
+ *    or what the store says now. If nothing has to be written, that is the answer, provided that it was read after the change was asked for.
+ * 2. Otherwise the store swaps the known record for the next one, and says what became of the write:
+ *
+ *    | the store says | what follows                                                                                |
+ *    | -------------- | ------------------------------------------------------------------------------------------- |
+ *    | written        | the change is made                                                                          |
+ *    | conflict       | it is computed again, from the record that is there now                                     |
+ *    | not-written    | it is tried again after a pause                                                             |
+ *    | unknown        | the same write is sent again, unchanged, until the store knows: only that tells             |
+ *    | refused        | the change fails                                                                            |
+ *
+ * 3. A write whose outcome was unknown may have been made, and overwritten since. Then the change is computed once more with
+ *    `mayHaveBeenMade`, and finds its own traces in the record.
+ * 4. Attempts end at the caller's deadline, or at a close. A write that begins a run is sent until its lease would be over, since a run
+ *    that was begun has to run.
+ */
+
+import { FirstInFirstOut } from "../../collections/first-in-first-out.ts";
+import { InFlight } from "../../collections/in-flight.ts";
 import { isPayhooksError, PayhooksError } from "../../protocol/errors.ts";
 import { describeError } from "../../protocol/foreign-error.ts";
 import { sleep } from "../../time/clock.ts";
@@ -7,8 +31,6 @@ import { copyRecord, isUnreadable, type Unreadable } from "../record/codec.ts";
 import { indexOf, type RecordIndex } from "../record/index-of.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import { BatchedStore } from "./batched-store.ts";
-import { FirstInFirstOut } from "./first-in-first-out.ts";
-import { InFlight } from "./in-flight.ts";
 
 /** The result of a change that was computed. */
 export interface RecordChangeResult<T> {
@@ -85,10 +107,7 @@ const GUESSED = 0;
 const AGAIN_MIN_MS = 20;
 const AGAIN_MAX_MS = 500;
 
-/**
- * Changes records by compare-and-swap: reads, computes, writes, and begins anew if another process was faster. Changes of one
- * record that are asked for in this process are made one after the other.
- */
+/** Changes records by compare-and-swap. */
 export class Records {
   readonly #store: BatchedStore;
   readonly #environment: Environment;

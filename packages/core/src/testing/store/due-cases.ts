@@ -59,7 +59,7 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a look that takes some takes those that wait longest",
+    name: "a poll with a limit takes the events that have waited longest",
     needs: "oldestOfAll",
     async run(rig) {
       const store = await rig.open();
@@ -75,13 +75,13 @@ export const dueCases: readonly StoreCase[] = [
       const store = await rig.open();
       const keys = await putDue(store, 50);
       const taken: string[] = [];
-      for (let looks = 1; taken.length < keys.length; looks++) {
+      for (let polls = 1; taken.length < keys.length; polls++) {
         const { records, left } = await takeDue(store, 7, 60_000);
         assert.ok(records.length <= 7);
         taken.push(...records.map(({ key }) => key));
         assert.equal(left > 0, taken.length < keys.length, `${left} left of ${keys.length - taken.length}`);
         // Looks that find nothing because they look elsewhere come to an end.
-        assert.ok(looks < 500);
+        assert.ok(polls < 500);
       }
       assert.deepEqual(taken.toSorted(), keys.toSorted());
     },
@@ -106,7 +106,7 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a look without a limit to fill takes nothing, and tells whether something is due",
+    name: "a poll that may take nothing says whether something is due",
     async run(rig) {
       const store = await rig.open();
       assert.deepEqual(await takeDue(store, 0, 60_000), { records: [], left: 0, nextDueAt: null });
@@ -251,10 +251,10 @@ export const dueCases: readonly StoreCase[] = [
       if (store === undefined) throw new Error("no store");
       const keys = await putDue(store, 60);
       const taken: string[] = [];
-      for (let looks = 1; taken.length < keys.length; looks++) {
+      for (let polls = 1; taken.length < keys.length; polls++) {
         const found = await Promise.all(stores.map((each) => takenKeys(each, 5, 60_000)));
         taken.push(...found.flat());
-        assert.ok(looks < 200);
+        assert.ok(polls < 200);
       }
       assert.deepEqual(taken.toSorted(), keys.toSorted());
     },
@@ -337,7 +337,7 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a look tells for each lane whether more is due, also for one that it takes nothing of",
+    name: "a poll says for each lane whether more is due, also for a lane that it takes nothing from",
     async run(rig) {
       const store = await rig.open();
       await putDue(store, 4, "patient");

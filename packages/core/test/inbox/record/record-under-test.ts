@@ -9,7 +9,7 @@ import {
   type Begun,
   begin,
   beginNext,
-  type Finished,
+  type FinishResult,
   finish,
   renew,
   writeHandlerChanges,
@@ -99,7 +99,7 @@ export class RecordUnderTest {
     };
   }
 
-  finish(slot: string, ending: Ending, changes: readonly HandlerChange[] = [], token = "w"): Finished {
+  finish(slot: string, ending: Ending, changes: readonly HandlerChange[] = [], token = "w"): FinishResult {
     return finish(this.record, { ...this.#lease(slot), token }, ending, changes, this.now);
   }
 

@@ -274,7 +274,7 @@ describe("a record as text", () => {
     }
   });
 
-  it("takes little room", () => {
+  it("the text of a record with one done event is short", () => {
     expect(encodeRecord(sample).length).toBeLessThan(323);
   });
 });

@@ -1,4 +1,4 @@
-import { FirstInFirstOut } from "../inbox/write/first-in-first-out.ts";
+import { FirstInFirstOut } from "../collections/first-in-first-out.ts";
 import type { Environment } from "../time/environment.ts";
 
 /** For how long deliveries are begun in one turn of the event loop. */
@@ -12,7 +12,7 @@ const TURN_MS = 10;
  * A delivery that is alone is not delayed. Once deliveries have been begun for {@link TURN_MS} in a turn, further ones wait for the
  * next turn, in their order, and so do those that come after them.
  */
-export class Turns {
+export class EventLoopBudget {
   readonly #environment: Environment;
   readonly #waiting = new FirstInFirstOut<() => void>();
   /** Until when deliveries go on at once (monotonic clock). */

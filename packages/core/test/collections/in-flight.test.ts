@@ -1,7 +1,7 @@
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { InFlight } from "../../src/inbox/write/in-flight.ts";
+import { InFlight } from "../../src/collections/in-flight.ts";
 
 describe("what is under way", () => {
   it("gives what it was given last, until that leaves", () => {

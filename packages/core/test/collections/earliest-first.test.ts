@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { EarliestFirst } from "../../src/time/earliest-first.ts";
+import { EarliestFirst } from "../../src/collections/earliest-first.ts";
 
 interface Entry {
   readonly at: number;
