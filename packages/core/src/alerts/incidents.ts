@@ -2,7 +2,7 @@ import { type AlertMessage, type IncidentKind, KINDS } from "./message.ts";
 import { HOLDS_MS, type Observed } from "./observed.ts";
 
 /** The latest message about an incident to one channel, sent or to be sent again. */
-interface Told {
+interface Sent {
   /** When it was told last, as a time of the incident's life; null: never. */
   at: number | null;
   /** How bad it was then. */
@@ -15,7 +15,7 @@ interface Told {
   nextAt: number;
 }
 
-const NOT_TOLD: Told = { at: null, level: 0, count: 0, isEnded: false, tries: 0, nextAt: 0 };
+const NOT_SENT: Sent = { at: null, level: 0, count: 0, isEnded: false, tries: 0, nextAt: 0 };
 
 interface Incident {
   readonly kind: IncidentKind;
@@ -25,11 +25,11 @@ interface Incident {
   level: number;
   /** It is over at this time, unless somebody sees it again. */
   until: number;
-  readonly told: Record<string, Told>;
+  readonly sent: Record<string, Sent>;
 }
 
 /** A note of another version counts as none. */
-const VERSION = 1;
+const VERSION = 2;
 
 interface Note {
   readonly version: number;
@@ -114,7 +114,7 @@ export class Incidents {
   see({ incident, kind, summary, level, isOnce }: Observed, now: number): void {
     const known = this.#all.get(incident);
     if (known === undefined && this.#all.size >= MAX_INCIDENTS) return;
-    const one = known ?? { kind, since: now, isOnce, summary, level, until: 0, told: {} };
+    const one = known ?? { kind, since: now, isOnce, summary, level, until: 0, sent: {} };
     one.summary = summary.slice(0, MAX_SUMMARY);
     one.level = level;
     one.until = Math.max(one.until, now + HOLDS_MS[kind]);
@@ -130,9 +130,9 @@ export class Incidents {
         continue;
       }
       known.until = Math.max(known.until, one.until);
-      for (const [channel, told] of Object.entries(one.told)) {
-        const before = known.told[channel];
-        if (before === undefined || before.count < told.count) known.told[channel] = told;
+      for (const [channel, sent] of Object.entries(one.sent)) {
+        const before = known.sent[channel];
+        if (before === undefined || before.count < sent.count) known.sent[channel] = sent;
       }
     }
   }
@@ -142,14 +142,14 @@ export class Incidents {
     const due: Due[] = [];
     for (const [incident, one] of this.#all) {
       for (const channel of channels) {
-        const told = one.told[channel] ?? { ...NOT_TOLD };
-        one.told[channel] = told;
-        const what = wanted(one, told, now, repeatMs);
-        if (what === null || told.nextAt > now) continue;
+        const sent = one.sent[channel] ?? { ...NOT_SENT };
+        one.sent[channel] = sent;
+        const what = wanted(one, sent, now, repeatMs);
+        if (what === null || sent.nextAt > now) continue;
         const { kind, summary, since } = one;
-        const id = `${incident}:${since.toString(36)}:${what}:${told.count}`;
+        const id = `${incident}:${since.toString(36)}:${what}:${sent.count}`;
         const message = { what, id, incident, kind, ...KINDS[kind], summary, from, since, at: now };
-        due.push({ channel, message, ...outcomes(one, told, what, now) });
+        due.push({ channel, message, ...outcomes(one, sent, what, now) });
       }
     }
     return due;
@@ -158,7 +158,7 @@ export class Incidents {
   /** Forgets what is over, once every channel knows. */
   forget(channels: readonly string[], now: number): void {
     for (const [incident, one] of this.#all) {
-      const isKnown = channels.every((channel) => one.told[channel]?.isEnded === true);
+      const isKnown = channels.every((channel) => one.sent[channel]?.isEnded === true);
       if (one.until <= now && isKnown) this.#all.delete(incident);
     }
   }
@@ -167,56 +167,56 @@ export class Incidents {
 /** No time that another process has written puts anything off for longer than one that is written now. */
 function checkTimes(one: Incident, now: number): void {
   one.until = Math.min(one.until, now + HOLDS_MS[one.kind]);
-  for (const told of Object.values(one.told)) {
-    told.nextAt = Math.min(told.nextAt, now + MAX_RETRY_MS);
-    if (told.at !== null) told.at = Math.min(told.at, now);
+  for (const sent of Object.values(one.sent)) {
+    sent.nextAt = Math.min(sent.nextAt, now + MAX_RETRY_MS);
+    if (sent.at !== null) sent.at = Math.min(sent.at, now);
   }
 }
 
 function wanted(
   one: Incident,
-  told: Told,
+  sent: Sent,
   now: number,
   repeatMs: number,
 ): "opened" | "going-on" | "ended" | null {
-  if (told.at === null) return "opened";
+  if (sent.at === null) return "opened";
   if (one.until <= now) {
-    if (!told.isEnded && !one.isOnce) return "ended";
-    told.isEnded = true;
+    if (!sent.isEnded && !one.isOnce) return "ended";
+    sent.isEnded = true;
     return null;
   }
   if (one.isOnce) return null;
   // It began again before it was over for everybody.
-  if (told.isEnded) return "opened";
-  const age = now - told.at;
-  return age >= repeatMs || (one.level > told.level && age >= WORSE_MS) ? "going-on" : null;
+  if (sent.isEnded) return "opened";
+  const age = now - sent.at;
+  return age >= repeatMs || (one.level > sent.level && age >= WORSE_MS) ? "going-on" : null;
 }
 
 function outcomes(
   one: Incident,
-  told: Told,
+  sent: Sent,
   what: AlertMessage["what"],
   now: number,
 ): Pick<Due, "sent" | "failed"> {
   const done = (): void => {
-    told.at = now;
-    told.level = one.level;
-    told.count++;
-    told.isEnded = what === "ended";
-    told.tries = 0;
-    told.nextAt = 0;
+    sent.at = now;
+    sent.level = one.level;
+    sent.count++;
+    sent.isEnded = what === "ended";
+    sent.tries = 0;
+    sent.nextAt = 0;
   };
   return {
     sent: done,
     failed(mayPass, retryAfterMs) {
-      told.tries++;
-      if (!mayPass || told.tries >= MAX_TRIES) {
+      sent.tries++;
+      if (!mayPass || sent.tries >= MAX_TRIES) {
         // While it goes on, the next message about it is due as if this one had arrived.
         done();
         return true;
       }
-      const delayMs = Math.min(FIRST_RETRY_MS * 2 ** (told.tries - 1), MAX_RETRY_MS);
-      told.nextAt = now + Math.min(Math.max(delayMs, retryAfterMs ?? 0), MAX_RETRY_MS);
+      const delayMs = Math.min(FIRST_RETRY_MS * 2 ** (sent.tries - 1), MAX_RETRY_MS);
+      sent.nextAt = now + Math.min(Math.max(delayMs, retryAfterMs ?? 0), MAX_RETRY_MS);
       return false;
     },
   };

@@ -218,7 +218,7 @@ class Sender implements AlertSender {
         for (const observed of observedInCounts(counts, this.#overdueMs)) incidents.see(observed, now);
       }
     }
-    await this.#tell(incidents, now);
+    await this.#sendAll(incidents, now);
     this.#known = incidents;
     this.#isUnwritten = true;
     this.#isUnwritten = !(await lease.end(incidents.note));
@@ -241,17 +241,17 @@ class Sender implements AlertSender {
     if (this.#isReached) {
       this.#isReached = false;
       this.#changedAt = now;
-      this.#tellProblem(`The inbox cannot be asked for incidents: ${describeError(error)}`);
+      this.#reportProblem(`The inbox cannot be asked for incidents: ${describeError(error)}`);
     }
     if (this.#known.by !== this.#me && now - this.#changedAt < SPEAK_ANYWAY_MS) return;
     // Nobody can see whether anything else is over.
     this.#known.prolong(now + CHECKED_MS);
     this.#isUnwritten = true;
-    await this.#tell(this.#known, now);
+    await this.#sendAll(this.#known, now);
   }
 
   /** Sends what is due, and notes in the incidents what was sent. */
-  async #tell(incidents: Incidents, now: number): Promise<void> {
+  async #sendAll(incidents: Incidents, now: number): Promise<void> {
     for (const observed of this.#seen()) incidents.see(observed, now);
     this.#news.clear();
     const names = [...this.#channels.keys()];
@@ -278,7 +278,7 @@ class Sender implements AlertSender {
       const { mayPass, retryAfterMs } =
         error instanceof AlertNotSent ? error : { mayPass: true, retryAfterMs: null };
       if (failed(mayPass, retryAfterMs)) {
-        this.#tellProblem(
+        this.#reportProblem(
           `${channel} did not take a message about ${message.incident}, which is given up: ${whyNotSent(error)}.`,
         );
       }
@@ -287,7 +287,7 @@ class Sender implements AlertSender {
   }
 
   /** If `onProblem` fails, the problem is on stderr, and alerts go on. */
-  #tellProblem(problem: string): void {
+  #reportProblem(problem: string): void {
     (async () => this.#onProblem(problem))().catch(() => onStderr(problem));
   }
 

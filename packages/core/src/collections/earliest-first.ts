@@ -1,11 +1,11 @@
 /** An entry of a heap. The heap stores the entry's position in it. */
-export interface Placed {
+export interface HeapEntry {
   /** Only the heap may use this. */
-  place: number;
+  position: number;
 }
 
 /** A binary heap whose entries know their positions, so that each of them can be removed at any time. */
-export class EarliestFirst<T extends Placed> {
+export class EarliestFirst<T extends HeapEntry> {
   readonly #heap: T[] = [];
   readonly #isBefore: (a: T, b: T) => boolean;
 
@@ -34,14 +34,14 @@ export class EarliestFirst<T extends Placed> {
   remove(entry: T): void {
     const last = this.#heap.pop();
     if (last === undefined || last === entry) return;
-    const { place } = entry;
-    this.#rise(place, last);
-    if (last.place === place) this.#sink(place, last);
+    const { position } = entry;
+    this.#rise(position, last);
+    if (last.position === position) this.#sink(position, last);
   }
 
   /** Puts the entry at this position, or above it. */
-  #rise(place: number, entry: T): void {
-    let at = place;
+  #rise(position: number, entry: T): void {
+    let at = position;
     while (at > 0) {
       const above = (at - 1) >> 1;
       const parent = this.#heap[above];
@@ -53,8 +53,8 @@ export class EarliestFirst<T extends Placed> {
   }
 
   /** Puts the entry at this position, or below it. */
-  #sink(place: number, entry: T): void {
-    let at = place;
+  #sink(position: number, entry: T): void {
+    let at = position;
     for (;;) {
       let below = 2 * at + 1;
       let child = this.#heap[below];
@@ -70,8 +70,8 @@ export class EarliestFirst<T extends Placed> {
     this.#put(at, entry);
   }
 
-  #put(place: number, entry: T): void {
-    this.#heap[place] = entry;
-    entry.place = place;
+  #put(position: number, entry: T): void {
+    this.#heap[position] = entry;
+    entry.position = position;
   }
 }

@@ -160,31 +160,34 @@ export class MysqlTable {
   #explained(cause: unknown): PayhooksError | unknown {
     const number = numberOf(cause);
     if (number === null) return cause;
-    const told = (what: string, fix: string): PayhooksError =>
+    const setupError = (what: string, fix: string): PayhooksError =>
       unsuitableEffects(`${what} (${describeError(cause)}).`, fix, cause);
     if (number === 1045 || number === 1698) {
-      return told(
+      return setupError(
         "MySQL refused the user or the password of the pool that effects were given",
         "Correct them in the settings of the pool.",
       );
     }
     if (number === 1049 || number === 1046) {
-      return told("The database of the pool that effects were given does not exist", "Correct its name.");
+      return setupError(
+        "The database of the pool that effects were given does not exist",
+        "Correct its name.",
+      );
     }
     if (isForbidden(cause)) {
-      return told(
+      return setupError(
         `The user lacks a privilege on the table ${this.name}`,
         `GRANT SELECT, INSERT, UPDATE, DELETE ON ${this.name} TO the user of the application. ${this.#remake()}`,
       );
     }
     if (number === 1064) {
-      return told(
+      return setupError(
         `The name ${this.name} cannot be used for a table`,
         "Is it a reserved word of SQL? Choose another with the option table.",
       );
     }
     const what = isMissing(cause) ? "lacks a column, or is missing" : "is not as effects need it";
-    return told(
+    return setupError(
       `The table ${this.name} ${what}`,
       `Does another program have a table of this name, or does it have a trigger or a further column? Choose another name with the option table. ${this.#remake()}`,
     );

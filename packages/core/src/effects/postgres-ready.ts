@@ -90,40 +90,40 @@ function howToMake(name: string): string {
 function explained(name: string, cause: unknown): PayhooksError | null {
   const codes = codesOf(cause);
   const has = (pattern: RegExp): boolean => codes.some((code) => pattern.test(code));
-  const told = (what: string, fix: string): PayhooksError =>
+  const setupError = (what: string, fix: string): PayhooksError =>
     unsuitableEffects(`${what} (${describeError(cause)}).`, fix, cause);
   if (has(/^(?:28P01|P1000)$/)) {
-    return told(
+    return setupError(
       "PostgreSQL refused the password of the role that effects connect with",
       "Correct the user and the password in the settings of the client that effects were given.",
     );
   }
   if (has(/^(?:28000|P1010)$/)) {
-    return told(
+    return setupError(
       "PostgreSQL refused the role that effects connect with",
       "Does the role exist, may it log in, and does pg_hba.conf let it into this database from here, with or without TLS?",
     );
   }
   if (has(/^(?:3D000|P1003)$/)) {
-    return told(
+    return setupError(
       "The database that effects connect to does not exist",
       "Correct its name in the settings of the client that effects were given, or create it.",
     );
   }
   if (has(/^42501$/)) {
-    return told(
+    return setupError(
       `The role lacks a privilege on the table ${name}, or a row-level policy keeps it out`,
       `Run as its owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ${name} TO the role of the application; and exempt the role from policies.`,
     );
   }
   if (has(/^42601$/)) {
-    return told(
+    return setupError(
       `The name ${name} cannot be used for a table`,
       "Is it a reserved word of SQL? Choose another with the option table.",
     );
   }
   if (has(/^(?:42|22|23|0A|3F|P0)/)) {
-    return told(
+    return setupError(
       `The table ${name} is not as effects need it`,
       `Does another program have a table of this name, or does it have a trigger, a rule or a further constraint? Choose another name with the option table, or make it anew: ${postgresEffectsSql(name).join("; ")};`,
     );

@@ -110,7 +110,7 @@ export function connectFlow(
     const missing = refused("ERR_SIGNATURE_MISSING", `there is no ${signatureHeader} header`);
     const others = otherSignatures(delivery);
     if (others.length === 0) return missing;
-    const tell = (found: Awaited<ReturnType<typeof keyring.find>>): Verification => {
+    const verificationOf = (found: Awaited<ReturnType<typeof keyring.find>>): Verification => {
       const fitting = others.find(
         ({ value }) => findSecret(delivery.rawBody, value, found?.keys ?? []) !== null,
       );
@@ -120,7 +120,7 @@ export function connectFlow(
       return { ...missing, why: `${missing.why}, and the signature in ${name} is genuine`, fix };
     };
     const found = keyring.find(delivery.tenant === undefined ? {} : { tenant: delivery.tenant });
-    return isPending(found) ? found.then(tell) : tell(found);
+    return isPending(found) ? found.then(verificationOf) : verificationOf(found);
   }
 
   function verifyWith(

@@ -90,7 +90,7 @@ async function startOf<Platform>(
   platform: Platform,
 ): Promise<void> {
   const { after, token } = environmentOf();
-  let told = "";
+  let lastError = "";
   for (let failures = 0; ; failures++) {
     let receiver: AnyReceiver | null = null;
     try {
@@ -102,8 +102,9 @@ async function startOf<Platform>(
       // A receiver that exists has sent a notice of its own.
       else if (receiver === null) {
         const facts = factsOfThrown(error);
-        if (facts.error !== told) consoleLogger.error("no receiver was made; this is tried again", facts);
-        told = facts.error;
+        if (facts.error !== lastError)
+          consoleLogger.error("no receiver was made; this is tried again", facts);
+        lastError = facts.error;
         await new Promise<void>((resolve) => after(pauseAfter(failures, token()), resolve));
         continue;
       }

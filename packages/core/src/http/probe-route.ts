@@ -22,17 +22,18 @@ export function mountProbe<Platform = void>(
 ): MountedProbe<Platform> {
   checkNames("ready", options, { maxDueAgeMs: true });
   if (options.maxDueAgeMs !== undefined) checkTime("maxDueAgeMs", options.maxDueAgeMs);
-  let told: string | null = null;
+  let lastError: string | null = null;
   return async (platform) => {
     try {
       const receiver = await receiverOf(source, platform);
       const probe = which === "live" ? receiver.live() : await receiver.ready(options);
-      told = null;
+      lastError = null;
       return replyOf(probe);
     } catch (error) {
       const facts = factsOfThrown(error);
-      if (facts.error !== told) consoleLogger.error(`/${which} is answered 503: there is no receiver`, facts);
-      told = facts.error;
+      if (facts.error !== lastError)
+        consoleLogger.error(`/${which} is answered 503: there is no receiver`, facts);
+      lastError = facts.error;
       return replyOf({ ok: false, code: "no-receiver" });
     }
   };

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { EarliestFirst, type Placed } from "../collections/earliest-first.ts";
+import { EarliestFirst, type HeapEntry } from "../collections/earliest-first.ts";
 import { mayHaveOneMore } from "../inbox/accept/shares.ts";
 import type { Versioned } from "../inbox/contract/store.ts";
 import { decodeRecord, encodeRecord, isUnreadable } from "../inbox/record/codec.ts";
@@ -28,7 +28,7 @@ function signedAtOf(folded: string): number {
 const LOOKED_AT = 2;
 
 /** The records of one tenant. It stays when no record is left in it, since it knows what was forgotten. */
-interface Share extends Placed {
+interface Share extends HeapEntry {
   /** Its records that may make room. */
   readonly folded: LRUCache<string, string>;
   /** How many of its records were signed in the future. */
@@ -113,7 +113,7 @@ export class FinishedRecords {
     if (known !== undefined) return known;
     // With a size of 1 each, nothing is allocated before it is needed.
     const folded = new LRUCache<string, string>({ maxSize: this.#max, sizeCalculation: () => 1 });
-    const share = { folded, ahead: 0, forgottenBefore: Number.NEGATIVE_INFINITY, place: 0 };
+    const share = { folded, ahead: 0, forgottenBefore: Number.NEGATIVE_INFINITY, position: 0 };
     this.#shares.set(compact(tenant), share);
     this.#largest.add(share);
     return share;

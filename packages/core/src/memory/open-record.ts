@@ -1,10 +1,10 @@
-import type { EarliestFirst, Placed } from "../collections/earliest-first.ts";
+import type { EarliestFirst, HeapEntry } from "../collections/earliest-first.ts";
 import type { DueRecord } from "../inbox/contract/store.ts";
 import type { RecordIndex } from "../inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
 
 /** One version of a record with something unfinished or held in it. */
-export interface OpenRecord extends DueRecord, Placed {
+export interface OpenRecord extends DueRecord, HeapEntry {
   readonly record: IdempotencyRecord;
   readonly index: RecordIndex;
   /** Increases with each version that is written. */

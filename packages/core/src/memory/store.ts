@@ -133,7 +133,7 @@ export function memoryStore({
         lookAt: index.dueAt ?? 0,
         lookInMs: index.dueInMs,
         line: null,
-        place: 0,
+        position: 0,
       };
       open.set(key, entry);
       dueTimes.add(entry, now);

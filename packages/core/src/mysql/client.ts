@@ -215,9 +215,18 @@ export class Connections {
       connection.release();
       return answers;
     } catch (error) {
-      connection.destroy();
+      // The server rolls back after a connection has ended, but not at once. A repetition would skip what is locked until then.
+      if (isRepeatable(error) && (await this.#isRolledBack(connection, limitMs))) connection.release();
+      else connection.destroy();
       throw error;
     }
+  }
+
+  async #isRolledBack(connection: Connection, limitMs: number): Promise<boolean> {
+    return this.#ask(connection, "ROLLBACK", limitMs).then(
+      () => true,
+      () => false,
+    );
   }
 
   async #ask(connection: Connection, sql: string, limitMs: number): Promise<readonly Answer[]> {

@@ -36,8 +36,8 @@ export class NoticeBoard {
     this.#clock = clock;
     this.#soon = ON_WORKERS ? inNextMicrotask : environmentOf(clock).soon;
     const pass = (error: InboxError): void => this.#add(error);
-    const tellRest = (latest: InboxError, count: number): void => pass({ ...latest, count });
-    this.#inboxErrors = new Limiter({ clock, periodMs: EQUAL_ERRORS_MS, restCounts: true, pass, tellRest });
+    const passRest = (latest: InboxError, count: number): void => pass({ ...latest, count });
+    this.#inboxErrors = new Limiter({ clock, periodMs: EQUAL_ERRORS_MS, restCounts: true, pass, passRest });
   }
 
   /** False if nobody listens to notices about what goes well. Then they need not even be made. */
@@ -59,7 +59,7 @@ export class NoticeBoard {
 
   post(happening: Happening): void {
     this.#watcher?.(happening);
-    if (this.#observers.size === 0 && !this.#lines.tells(happening)) return;
+    if (this.#observers.size === 0 && !this.#lines.isWritten(happening)) return;
     if (happening.type === "inbox-error") {
       const { during, error, count } = happening;
       this.#inboxErrors.add(`${during}\n${error}`, happening, 1, count);
@@ -84,7 +84,7 @@ export class NoticeBoard {
     this.#pending = [];
     for (const notice of batch) {
       for (const { observer } of this.#observers) {
-        this.#tell(observer, notice);
+        this.#notify(observer, notice);
       }
       this.#lines.write(notice);
     }
@@ -96,7 +96,7 @@ export class NoticeBoard {
   }
 
   /** An observer may be an async function. Its errors are logged: they neither break a delivery nor end the process. */
-  #tell(observer: (notice: Notice) => unknown, notice: Notice): void {
+  #notify(observer: (notice: Notice) => unknown, notice: Notice): void {
     const threw = (error: unknown): void => this.#lines.observerThrew(lineOfThrown(error));
     try {
       const answer = emptyContext.run(() => observer(notice));

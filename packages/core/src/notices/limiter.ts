@@ -16,7 +16,7 @@ export interface LimiterParts<Item> {
   /** True if what is told of the rest is the first of the next period. */
   readonly restCounts?: boolean;
   readonly pass: (item: Item) => void;
-  readonly tellRest: (latest: Item, leftOut: number) => void;
+  readonly passRest: (latest: Item, leftOut: number) => void;
 }
 
 /** How many subjects are known. There are few kinds of them; the oldest one is ended early. */
@@ -74,6 +74,6 @@ export class Limiter<Item> {
     if (period === undefined) return;
     this.#periods.delete(subject);
     period.cancelTimer?.();
-    if (period.latest !== null) this.#parts.tellRest(period.latest, period.leftOut);
+    if (period.latest !== null) this.#parts.passRest(period.latest, period.leftOut);
   }
 }

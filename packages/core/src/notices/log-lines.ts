@@ -145,7 +145,7 @@ export class LogLines {
       clock,
       periodMs: MINUTE_MS,
       pass: (line) => this.#say(line),
-      tellRest: ({ rule, title }, leftOut) =>
+      passRest: ({ rule, title }, leftOut) =>
         this.#say({ rule, message: `${title}: ${leftOut} more within a minute were not written` }),
     });
   }
@@ -155,7 +155,7 @@ export class LogLines {
     return this.#level === "info";
   }
 
-  tells(happening: Happening): boolean {
+  isWritten(happening: Happening): boolean {
     return this.#ruleFor(happening) !== null;
   }
 
@@ -253,10 +253,10 @@ function titleOf(notice: Notice): string {
 
 /** The notice's facts, with long texts shortened. Ids and references are as long as their sender likes. */
 function factsIn({ type: _, at, ...facts }: Notice): Readonly<Record<string, unknown>> {
-  const told: Record<string, unknown> = { at: new Date(at).toISOString() };
+  const written: Record<string, unknown> = { at: new Date(at).toISOString() };
   for (const [name, value] of Object.entries(facts)) {
     const isLong = typeof value === "string" && name !== "stack" && value.length > MAX_TEXT;
-    told[name] = isLong ? `${value.slice(0, MAX_TEXT)}…` : value;
+    written[name] = isLong ? `${value.slice(0, MAX_TEXT)}…` : value;
   }
-  return told;
+  return written;
 }

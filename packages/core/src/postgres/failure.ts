@@ -42,9 +42,9 @@ export function isForbidden(error: unknown): boolean {
  * not know this session's named statements.
  */
 export function isPooled(error: unknown): boolean {
-  const told = error instanceof NotSent ? error.cause : error;
-  const isUnsupported = codeOf(told) === "08P01" && /startup parameter/.test(String(told));
-  return isUnsupported || codeOf(told) === "26000" || codeOf(told) === "42P05";
+  const cause = error instanceof NotSent ? error.cause : error;
+  const isUnsupported = codeOf(cause) === "08P01" && /startup parameter/.test(String(cause));
+  return isUnsupported || codeOf(cause) === "26000" || codeOf(cause) === "42P05";
 }
 
 /** The data is not accepted: it is too long, cannot be encoded, or violates a constraint. */

@@ -112,7 +112,7 @@ export class Writes {
       else if (current !== null && current.version !== expected) one.done({ kind: "conflict", current });
       else conflicts.push(one);
     }
-    if (conflicts.length > 0) await this.#tellConflicts(session, conflicts);
+    if (conflicts.length > 0) await this.#answerConflicts(session, conflicts);
   }
 
   async #attempt(session: Session, portion: readonly Pending[]): Promise<Answer> {
@@ -132,7 +132,7 @@ export class Writes {
   }
 
   /** Reads the records that conflicted. A statement sees only what was there when it began, but others may have written since. */
-  async #tellConflicts(session: Session, conflicts: readonly Pending[]): Promise<void> {
+  async #answerConflicts(session: Session, conflicts: readonly Pending[]): Promise<void> {
     const { read, forget } = this.#ways;
     try {
       const keys = conflicts.map(({ item }) => item.key);

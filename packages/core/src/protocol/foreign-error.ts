@@ -10,11 +10,11 @@ import { isError, propertyOf, textOf } from "./foreign-value.ts";
 
 /** The error in one line: `ReplyError: OOM, evalsha`. Errors of Payhooks keep their message, since Payhooks wrote it. */
 export function describeError(error: unknown): string {
-  const told: string[] = [];
-  for (let one: unknown = error; one !== undefined && told.length < MAX_CAUSES; one = causeOf(one)) {
-    told.push(describeOne(one));
+  const descriptions: string[] = [];
+  for (let one: unknown = error; one !== undefined && descriptions.length < MAX_CAUSES; one = causeOf(one)) {
+    descriptions.push(describeOne(one));
   }
-  return told.join(", caused by ");
+  return descriptions.join(", caused by ");
 }
 
 /** The stack of the error, without its message: one stack frame a line. Null if the error does not say. */

@@ -83,7 +83,7 @@ const OK: Probe = { ok: true, code: null, detail: null };
 const CLOSING: Probe = notReady("closing", "the receiver is closing or closed");
 
 /** For how many values of `maxDueAgeMs` the last answer is remembered. */
-const MAX_TOLD = 10;
+const MAX_READY_CODES = 10;
 
 /** A receiver without the methods that register handlers. */
 class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, HandlerContext> | "on" | "ignore"> {
@@ -105,9 +105,9 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
   readonly #outcomes: Outcomes;
   readonly #lifecycle: Lifecycle;
   /** The last code of `ready`, by its option. */
-  readonly #told = new Map<number | undefined, NotReadyCode | null>();
+  readonly #lastReadyCodes = new Map<number | undefined, NotReadyCode | null>();
   /** The last error of the set-up that was told. */
-  #toldSetup: string | null = null;
+  #lastSetupError: string | null = null;
 
   constructor(options: ReceiverOptions, registry: Registry) {
     this.#registry = registry;
@@ -256,8 +256,8 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
       return await action();
     } catch (error) {
       const setup = isSetupError(error) ? describeError(error) : null;
-      const isNewError = setup === null || setup !== this.#toldSetup;
-      this.#toldSetup = setup;
+      const isNewError = setup === null || setup !== this.#lastSetupError;
+      this.#lastSetupError = setup;
       if (isNewError && !this.#lifecycle.isClosing) this.#notices.post(inboxError("start", error));
       throw error;
     }
@@ -359,9 +359,9 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     const { maxDueAgeMs } = options;
     if (maxDueAgeMs !== undefined) checkTime("maxDueAgeMs", maxDueAgeMs);
     const probe = await this.#ready(maxDueAgeMs);
-    const last = this.#told.get(maxDueAgeMs) ?? null;
-    if (this.#told.size === MAX_TOLD) this.#told.clear();
-    this.#told.set(maxDueAgeMs, probe.code);
+    const last = this.#lastReadyCodes.get(maxDueAgeMs) ?? null;
+    if (this.#lastReadyCodes.size === MAX_READY_CODES) this.#lastReadyCodes.clear();
+    this.#lastReadyCodes.set(maxDueAgeMs, probe.code);
     if (probe.code !== last) this.#notices.post({ type: "readiness", ...probe });
     return probe;
   }

@@ -117,12 +117,12 @@ export class Intake {
     try {
       const receiving =
         instrumentation === null
-          ? this.#receiveTold(flow, delivery, options)
+          ? this.#receiveAndReport(flow, delivery, options)
           : this.#receiveObserved(instrumentation, flow, delivery, options);
       return this.#last(await receiving);
     } finally {
       this.#unanswered--;
-      if (this.#unanswered === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
+      if (this.#unanswered === 0) for (const resolve of this.#whenAtRest.splice(0)) resolve();
     }
   }
 
@@ -136,10 +136,10 @@ export class Intake {
       flow: flow.name,
       header: (name) => delivery.headers.get(name) ?? null,
     });
-    if (observation === null) return this.#receiveTold(flow, delivery, options);
+    if (observation === null) return this.#receiveAndReport(flow, delivery, options);
     const course = newCourse(observation.trace);
     try {
-      const reply = await observation.run(() => this.#receiveTold(flow, delivery, options, course));
+      const reply = await observation.run(() => this.#receiveAndReport(flow, delivery, options, course));
       observation.end(endOf(course, reply.status));
       return reply;
     } catch (error) {
@@ -150,7 +150,7 @@ export class Intake {
   }
 
   /** Receives a delivery, and tells the caller what became of it if it asks. */
-  async #receiveTold(
+  async #receiveAndReport(
     flow: Flow,
     delivery: Delivery,
     { mounted = false, onEnd }: ReceiveOptions,
@@ -380,12 +380,12 @@ export class Intake {
     const { notifyWorker, acceptTimeoutMs } = settings;
     const isStored = outcome === "new" || outcome === "progress" || outcome === "held";
     if (notifyWorker === undefined || begun || !isStored) return;
-    const telling = withinTime(environment, acceptTimeoutMs, async () => notifyWorker(eventId));
+    const notifying = withinTime(environment, acceptTimeoutMs, async () => notifyWorker(eventId));
     // Whatever it does, the event is stored, and a worker finds it.
-    const told = telling.catch((error: unknown) =>
+    const notified = notifying.catch((error: unknown) =>
       notices.post(inboxError("notifyWorker", error === TIME_IS_UP ? notifyTimedOut() : error)),
     );
-    waitUntil(told);
+    waitUntil(notified);
   }
 }
 

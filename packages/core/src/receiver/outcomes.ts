@@ -37,11 +37,11 @@ export class Outcomes {
   /** What became of a verified event in the inbox. */
   accepted({ verified, leftOut }: Reading, accepted: Accepted): void {
     if (leftOut.length > 0) this.#warnOf(leftOut.join(", "));
-    this.#tell(verified, accepted);
+    this.#report(verified, accepted);
     for (const facts of accepted.overtaken) this.#notices.post({ type: "stale", ...facts });
   }
 
-  #tell(verified: VerifiedEvent, accepted: Accepted): void {
+  #report(verified: VerifiedEvent, accepted: Accepted): void {
     const { outcome, eventId, reason, previousAmount } = accepted;
     const notices = this.#notices;
     const isNoted = outcome === "held" || outcome === "stale" || previousAmount !== null;

@@ -35,17 +35,17 @@ export class Identities {
   /** True if data was lost since the last call. A node that does not answer is left out. */
   async findLoss(groups: readonly Group[], token: string): Promise<Loss | null> {
     const answers = await Promise.allSettled(groups.map((group) => ask(group, token)));
-    const told = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+    const answered = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
     const [failure] = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []));
-    if (told.length === 0 && failure !== undefined) throw failure;
+    if (answered.length === 0 && failure !== undefined) throw failure;
     let isReplaced = false;
-    for (const { shard, identity } of told) {
+    for (const { shard, identity } of answered) {
       const known = this.#known.get(shard);
       isReplaced ||= known !== undefined && known !== identity;
       this.#known.set(shard, identity);
     }
     const wasEvicting = this.#isEvicting;
-    this.#isEvicting = told.some(({ isEvicting }) => isEvicting);
+    this.#isEvicting = answered.some(({ isEvicting }) => isEvicting);
     if (isReplaced) return "replaced";
     return this.#isEvicting && !wasEvicting ? "evicting" : null;
   }

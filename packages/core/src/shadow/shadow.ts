@@ -96,14 +96,14 @@ export function shadow<Mounted extends AnyReceiver>(
   }
   let isTold = false;
   /** A failure of the shadow itself, such as a disk that is full, is told once: it would come with each delivery. */
-  const tell = (error: unknown): void => {
+  const report = (error: unknown): void => {
     if (!isTold)
       consoleLogger.error("the shadow has failed, and its report is incomplete", factsOfThrown(error));
     isTold = true;
   };
   const write = (line: ShadowLine): void => {
     // It may be an async function, such as fs.promises.appendFile. Nobody waits for it.
-    (async () => options.journal(`${JSON.stringify(line)}\n`))().catch(tell);
+    (async () => options.journal(`${JSON.stringify(line)}\n`))().catch(report);
   };
 
   /** Marks an event, and tries again in the background if that fails. True if it is marked. */
@@ -161,7 +161,7 @@ export function shadow<Mounted extends AnyReceiver>(
   }
 
   return {
-    delivered: (source, delivery, old) => delivered(source, delivery, old).catch(tell),
+    delivered: (source, delivery, old) => delivered(source, delivery, old).catch(report),
     async handled(given) {
       try {
         const { flow = "payments", ...event } = given;
@@ -169,7 +169,7 @@ export function shadow<Mounted extends AnyReceiver>(
         write({ type: "handled", at: systemClock.now(), event: namesOf(flow, event) });
         return await mark(endpoint, event, "handled");
       } catch (error) {
-        tell(error);
+        report(error);
         return false;
       }
     },

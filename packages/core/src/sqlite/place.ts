@@ -41,7 +41,7 @@ export class FilePlace {
   #wasLogRemoved = false;
   readonly #version: SqliteStatement;
   readonly #environment: Environment;
-  readonly #tellsWrites: boolean;
+  readonly #canSeeWrites: boolean;
   /** When the file itself was last written. SQLite writes into it only when it writes its log back, after a commit. */
   #writtenAt: number;
   /** Changes with each commit of another handle. */
@@ -55,7 +55,7 @@ export class FilePlace {
     this.#database = database;
     this.#environment = environment;
     // Windows may say only later when a file was written.
-    this.#tellsWrites = isOurs && process.platform !== "win32";
+    this.#canSeeWrites = isOurs && process.platform !== "win32";
     const list = database.prepare("PRAGMA database_list").all() as readonly { name: string; file: string }[];
     this.#path = list.find(({ name }) => name === "main")?.file || null;
     this.#opened = this.#look(this.#path);
@@ -82,7 +82,7 @@ export class FilePlace {
    */
   get isOverwritten(): boolean {
     const now = this.#look(this.#path)?.mtimeMs ?? this.#writtenAt;
-    if (now === this.#writtenAt || !this.#tellsWrites) return false;
+    if (now === this.#writtenAt || !this.#canSeeWrites) return false;
     this.noteOthers();
     // An older time comes from a copy that kept it, unless the log of others was written back after a clock was set back.
     const isOlder = now < this.#writtenAt && !this.#hasOthers;

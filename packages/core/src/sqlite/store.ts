@@ -105,7 +105,7 @@ class SqliteStore implements RecordStore {
     readonly isForGood: boolean;
   } | null = null;
   /** How events were lost; null again once that was reported. */
-  #untold: Loss | null = null;
+  #unreportedLoss: Loss | null = null;
   #isClosed = false;
 
   constructor(file: string | SqliteHandle | undefined, existing: boolean, environment: Environment) {
@@ -178,9 +178,9 @@ class SqliteStore implements RecordStore {
 
   async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
     const opened = this.#openedFile;
-    if (opened !== null) this.#untold ??= this.#lossOf(opened, known);
-    const loss = this.#untold;
-    this.#untold = null;
+    if (opened !== null) this.#unreportedLoss ??= this.#lossOf(opened, known);
+    const loss = this.#unreportedLoss;
+    this.#unreportedLoss = null;
     if (this.#openedFile === null && !this.#isClosed) void this.open().catch(() => {});
     return loss;
   }
@@ -192,11 +192,11 @@ class SqliteStore implements RecordStore {
       opened.place.check();
     } catch (error) {
       this.#letGo(opened, error);
-      return this.#untold;
+      return this.#unreportedLoss;
     }
     if (opened.place.isLogDamaged) {
       this.#letGo(opened, new LogGone("The log was cut or overwritten."), true);
-      return this.#untold;
+      return this.#unreportedLoss;
     }
     if (opened.place.takeLogRemoved()) return "log-removed";
     try {
@@ -229,7 +229,7 @@ class SqliteStore implements RecordStore {
       since: new Stopwatch(this.#environment),
       isForGood: isDamaged || (!isFile && staysOpen(opened.database)),
     };
-    this.#untold = isFile ? "replaced" : "log-removed";
+    this.#unreportedLoss = isFile ? "replaced" : "log-removed";
     if (!isDamaged) opened.database.close();
   }
 

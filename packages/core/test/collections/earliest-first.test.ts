@@ -4,7 +4,7 @@ import { EarliestFirst } from "../../src/collections/earliest-first.ts";
 
 interface Entry {
   readonly at: number;
-  place: number;
+  position: number;
 }
 
 describe("a heap of entries that can leave it", () => {
@@ -21,7 +21,7 @@ describe("a heap of entries that can leave it", () => {
         const known: Entry[] = [];
         for (const operation of operations) {
           if ("add" in operation) {
-            const entry = { at: operation.add, place: -1 };
+            const entry = { at: operation.add, position: -1 };
             entries.add(entry);
             known.push(entry);
           } else {
@@ -43,15 +43,15 @@ describe("a heap of entries that can leave it", () => {
     const entries = heap();
     let places = 0;
     const watched = (at: number): Entry => {
-      let place = -1;
+      let position = -1;
       return {
         at,
-        get place() {
-          return place;
+        get position() {
+          return position;
         },
-        set place(value) {
+        set position(value) {
           places++;
-          place = value;
+          position = value;
         },
       };
     };
@@ -70,5 +70,5 @@ describe("a heap of entries that can leave it", () => {
 });
 
 function byTime(a: Entry, b: Entry): number {
-  return a.at - b.at || a.place - b.place;
+  return a.at - b.at || a.position - b.position;
 }

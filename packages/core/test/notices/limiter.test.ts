@@ -15,7 +15,7 @@ function setUp() {
     periodMs: 10_000,
     restCounts: true,
     pass: (error) => told.push(`${error} 1`),
-    tellRest: (error, leftOut) => told.push(`${error} ${leftOut}`),
+    passRest: (error, leftOut) => told.push(`${error} ${leftOut}`),
   });
   const add = (during: string, error = "E"): void =>
     limiter.add(`${during} ${error}`, `${during} ${error}`, 1, 1);
@@ -62,7 +62,7 @@ describe("equal errors", () => {
       clock,
       periodMs: 10_000,
       pass: () => told.push(1),
-      tellRest: (_, leftOut) => told.push(leftOut),
+      passRest: (_, leftOut) => told.push(leftOut),
     });
     for (now = 0; now <= 10_000; now += 1_000) limiter.add("take", "E", 1, 1);
     expect(told).toEqual([1, 9, 1]);

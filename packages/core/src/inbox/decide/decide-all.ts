@@ -159,7 +159,7 @@ async function* named({ parts }: BulkParts, ids: readonly string[]): AsyncGenera
     const page = unique.slice(at, at + PAGE);
     const keys = page.filter(isEventId).map(recordKeyOf);
     const records = await parts.store.read(keys);
-    const byKey = new Map(keys.map((key, place) => [key, records[place] ?? null]));
+    const byKey = new Map(keys.map((key, at) => [key, records[at] ?? null]));
     for (const eventId of page) yield { eventId, versioned: byKey.get(recordKeyOf(eventId)) ?? null };
   }
 }

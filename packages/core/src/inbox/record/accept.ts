@@ -68,7 +68,7 @@ export function accept(
     return { accepted: { outcome: "expired", ...plain }, slot: ruling.slot, record: null };
   }
   const full = slot === undefined && ruling.outcome === "held" && record !== null ? makeRoom(record) : null;
-  if (full !== null && record !== null) return further(record, full, event, ruling, now);
+  if (full !== null && record !== null) return countContradiction(record, full, event, ruling, now);
   if (slot === undefined) admit(ruling.outcome);
   const changed = record ?? newRecord(event);
   const isLater = extend(changed, event, now);
@@ -90,7 +90,7 @@ export function accept(
 }
 
 /** One contradiction too many. It is counted, and answered as if it were kept. */
-function further(
+function countContradiction(
   record: IdempotencyRecord,
   last: string,
   event: VerifiedEvent,

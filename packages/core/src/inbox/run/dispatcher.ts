@@ -7,7 +7,7 @@
  * way, and what comes in meanwhile lets another follow.
  */
 
-import { EarliestFirst, type Placed } from "../../collections/earliest-first.ts";
+import { EarliestFirst, type HeapEntry } from "../../collections/earliest-first.ts";
 import { inboxError } from "../../notices/notice.ts";
 import type { Environment } from "../../time/environment.ts";
 import { spreadOf } from "../../time/spread.ts";
@@ -63,7 +63,7 @@ function isForOthers(record: DueRecord["record"], { hasFlow }: Runner): boolean 
 }
 
 /** When an event falls due that this process has put off (monotonic clock). */
-interface Own extends Placed {
+interface Own extends HeapEntry {
   readonly at: number;
 }
 
@@ -138,7 +138,7 @@ export class Dispatcher {
   /** This process has put an event off, which falls due in `inMs` milliseconds. */
   due(inMs: number): void {
     const at = this.#parts.environment.monotonic() + inMs;
-    if (inMs > 0 && this.#own.size < MAX_OWN) this.#own.add({ at, place: 0 });
+    if (inMs > 0 && this.#own.size < MAX_OWN) this.#own.add({ at, position: 0 });
     this.wake(inMs);
   }
 

@@ -124,8 +124,8 @@ export class Run implements Lease {
     this.#token = parts.environment.token();
     this.#turn = new SubjectTurn(parts, runner);
     this.#lease = new LeaseTime(key, parts);
-    this.ended = new Promise((tell) => {
-      this.#resolve = tell;
+    this.ended = new Promise((resolve) => {
+      this.#resolve = resolve;
     });
   }
 

@@ -126,7 +126,7 @@ export class Runs {
     this.#beginTaken();
     this.#notifyFreed();
     if (this.#active.size > 0) return;
-    for (const tell of this.#whenAtRest.splice(0)) tell();
+    for (const resolve of this.#whenAtRest.splice(0)) resolve();
     // Elsewhere it fires once more, which is cheaper than a new timer for each run.
     if (this.#parts.store.sleeps === true) this.#cancelRenewal?.();
   }

@@ -5,13 +5,13 @@ import type { RecordStore, Swap, SwapResult, Versioned } from "../contract/store
 /** A write that waits for the end of the turn. */
 interface WaitingWrite {
   readonly item: Swap;
-  readonly tell: (result: SwapResult) => void;
+  readonly resolve: (result: SwapResult) => void;
 }
 
 /** A read that waits for the end of the turn. */
 interface WaitingRead {
   readonly key: string;
-  readonly tell: (found: Versioned | null) => void;
+  readonly resolve: (found: Versioned | null) => void;
   readonly fail: (error: unknown) => void;
 }
 
@@ -49,15 +49,15 @@ export class BatchedStore {
 
   /** Never rejects: an error of the store is the result `unknown`. */
   write(item: Swap): Promise<SwapResult> {
-    return new Promise((tell) => {
-      this.#writes.push({ item, tell });
+    return new Promise((resolve) => {
+      this.#writes.push({ item, resolve });
       this.#schedule();
     });
   }
 
   read(key: string): Promise<Versioned | null> {
-    return new Promise((tell, fail) => {
-      this.#reads.push({ key, tell, fail });
+    return new Promise((resolve, fail) => {
+      this.#reads.push({ key, resolve, fail });
       this.#schedule();
     });
   }
@@ -83,7 +83,7 @@ export class BatchedStore {
     this.#reads = [];
     if (this.#isClosed) {
       const cause = closedMeanwhile();
-      for (const { tell } of writes) tell({ kind: "not-written", cause });
+      for (const { resolve } of writes) resolve({ kind: "not-written", cause });
       for (const { fail } of reads) fail(cause);
       return;
     }
@@ -98,12 +98,12 @@ export class BatchedStore {
     try {
       results = await this.#store.swap(sorted.map(({ item }) => item));
     } catch (cause) {
-      for (const { tell } of batch) tell({ kind: "unknown", cause });
+      for (const { resolve } of batch) resolve({ kind: "unknown", cause });
       return;
     }
     const found = new Map(sorted.map((writing, at) => [writing, results[at] ?? NO_ANSWER]));
     for (const [{ item }, { kind }] of found) if (kind === "written") this.#written(item);
-    for (const writing of batch) writing.tell(found.get(writing) ?? NO_ANSWER);
+    for (const writing of batch) writing.resolve(found.get(writing) ?? NO_ANSWER);
   }
 
   async #readAll(batch: readonly WaitingRead[]): Promise<void> {
@@ -111,7 +111,7 @@ export class BatchedStore {
     try {
       const found = await this.#store.read(keys);
       const byKey = new Map(keys.map((key, at) => [key, found[at] ?? null]));
-      for (const { key, tell } of batch) tell(byKey.get(key) ?? null);
+      for (const { key, resolve } of batch) resolve(byKey.get(key) ?? null);
     } catch (error) {
       for (const { fail } of batch) fail(error);
     }
