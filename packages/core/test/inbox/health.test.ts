@@ -1,4 +1,5 @@
 /** Tests what a question about health costs, and its answer while an inbox closes. */
+import { rmSync } from "node:fs";
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
 import type { Runner } from "../../src/inbox/contract/inbox.ts";
@@ -40,6 +41,21 @@ describe("the health of an inbox", () => {
     expect(await inbox.health()).toMatchObject({ ok: true });
     await vi.waitFor(() => expect(commits() - before).toBe(4));
     await inbox.close({ graceMs: 0 });
+  });
+
+  it("is bad as soon as the check for losses finds that nothing can be written any more", async () => {
+    const file = newFile();
+    const [one, other] = [sqliteInbox(file), sqliteInbox(file)];
+    await one.ready();
+    await other.ready();
+    expect(await other.health()).toMatchObject({ ok: true });
+    for (const end of ["-wal", "-shm"]) rmSync(`${file}${end}`);
+    expect(await other.health()).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining("-wal or -shm"),
+    });
+    await one.close({ graceMs: 0 });
+    await other.close({ graceMs: 0 });
   });
 
   it("is good again soon after an outage, although another process takes the canary", async () => {

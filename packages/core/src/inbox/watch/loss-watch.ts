@@ -47,14 +47,18 @@ export class LossWatch {
   }
 
   async #checkOnce(): Promise<void> {
-    const { store, environment, notify } = this.#parts;
+    const { store, environment, notify, acts } = this.#parts;
     try {
       const loss = (await store.findLoss?.(this.#known.at(store.now("")))) ?? null;
       if (loss !== null) {
         this.#lostAt = environment.now();
         notify({ type: "data-lost", why: loss });
-        // Each loss is told once.
-        if (loss !== "evicting") this.#known.forget();
+        if (loss !== "evicting") {
+          // Each loss is told once.
+          this.#known.forget();
+          // Perhaps nothing can be written any more, whatever the last canary has shown.
+          await store.open().catch((error: unknown) => acts.canaryFailed("accept", error));
+        }
       }
       await this.#list();
     } catch {
