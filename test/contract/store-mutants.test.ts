@@ -202,7 +202,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "takes one when it is asked for none",
-    caughtBy: "a look without a limit",
+    caughtBy: "a poll that may take nothing",
     change: (store) => ({
       takeDue: (limit, hideMs) => store.takeDue({ ...limit, usual: Math.max(1, limit.usual) }, hideMs),
     }),
@@ -236,7 +236,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "tells of a lane only if it is asked for some of it",
-    caughtBy: "a look tells for each lane",
+    caughtBy: "a poll says for each lane",
     change: (store) => ({
       takeDue(limit, hideMs) {
         const found = store.takeDue(limit, hideMs);

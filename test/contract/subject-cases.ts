@@ -369,7 +369,7 @@ export const subjectCases: readonly ContractCase[] = [
       const waits = "It waits for its run, and a later event that begins before overtakes it.";
       expect(await told(declined)).toEqual([`approved retrying: ${tried}`, `declined waiting: ${waits}`]);
       await settle(rig, merchant);
-      const overtaken = `stale: It was overtaken: the event signed at ${at(1_000)} stands in its place.`;
+      const overtaken = `stale: It was overtaken: the event signed at ${at(1_000)} has replaced it.`;
       const last = "declined done: It has run, and is the latest event.";
       expect(await told(approved)).toEqual([`approved ${overtaken}`, last]);
       await rig.advance(5);

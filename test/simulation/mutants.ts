@@ -102,8 +102,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "the answers of a batch are given out in the order of the keys",
     BATCHED,
-    "for (const writing of batch) writing.tell(found.get(writing) ?? NO_ANSWER);",
-    "batch.forEach((writing, at) => writing.tell(results[at] ?? NO_ANSWER));",
+    "for (const writing of batch) writing.resolve(found.get(writing) ?? NO_ANSWER);",
+    "batch.forEach((writing, at) => writing.resolve(results[at] ?? NO_ANSWER));",
   ),
   // Accepting.
   mutant(

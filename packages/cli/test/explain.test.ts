@@ -103,7 +103,7 @@ describe("payhooks explain", () => {
       new RegExp(
         [
           "Order of its subject, by signed time",
-          `  > ${first}  [0-9a-f]{8}…  connected_account\\.approved  stale\\. It was overtaken: the event signed at ${last} stands in its place\\.`,
+          `  > ${first}  [0-9a-f]{8}…  connected_account\\.approved  stale\\. It was overtaken: the event signed at ${last} has replaced it\\.`,
           `    ${last}  [0-9a-f]{8}…  connected_account\\.declined  done\\. It has run, and is the latest event\\.`,
         ].join("\n"),
       ),

@@ -154,7 +154,7 @@ describe("what the console says", () => {
     const words = wordsOf(await page.get(`?event=${stale?.eventId}`));
     const later = new Date(from + 5_000).toISOString();
     expect(words).toMatch(/The same subject.*connected_account\.approved.*connected_account\.declined/);
-    expect(words).toContain(`It was overtaken: the event signed at ${later} stands in its place.`);
+    expect(words).toContain(`It was overtaken: the event signed at ${later} has replaced it.`);
     expect(words).toContain("It has run, and is the latest event.");
     const hidden = await shop.open({ redact: ["id"] });
     expect((await hidden.get(`?event=${stale?.eventId}`)).text).not.toContain("cm_1");
