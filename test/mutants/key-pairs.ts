@@ -1,19 +1,13 @@
-import { generateKeyPairSync } from "node:crypto";
 import type { TestProject } from "vitest/node";
+import { createTestKeys, type TestKeys } from "../../packages/core/src/testing/signers.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    readonly keyPairs: readonly { readonly publicKey: string; readonly privateKey: string }[];
+    readonly keyPairs: readonly TestKeys[];
   }
 }
 
 /** Makes the RSA keys of a mutation run once: a thousand changes would make each test file's keys a thousand times. */
 export function setup(project: TestProject): void {
-  const pair = () =>
-    generateKeyPairSync("rsa", {
-      modulusLength: 2048,
-      publicKeyEncoding: { type: "spki", format: "pem" },
-      privateKeyEncoding: { type: "pkcs8", format: "pem" },
-    });
-  project.provide("keyPairs", Array.from({ length: 12 }, pair));
+  project.provide("keyPairs", Array.from({ length: 12 }, createTestKeys));
 }

@@ -4,6 +4,7 @@ import { inject } from "vitest";
 
 /** Each test file gets the same RSA keys in every run of it: the first that it asks for is the first of the pairs. */
 const pairs = inject("keyPairs");
+// All test files share one process, and this module runs for each of them. Only at first is the function that of Node.
 const make = Reflect.get(globalThis, "payhooksMakesKeys") ?? crypto.generateKeyPairSync;
 Reflect.set(globalThis, "payhooksMakesKeys", make);
 let asked = 0;

@@ -11,6 +11,11 @@ export interface Clock {
 /** The longest duration that the sandbox takes, some 31 years. A time that is this far away can still be written. */
 export const MAX_DURATION_MS = 1e12;
 
+/** True for milliseconds that the sandbox can wait, or shift a time by. */
+export function isDuration(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= MAX_DURATION_MS;
+}
+
 /** The longest delay of a platform timer. A longer one would fire at once, so it is waited for in parts. */
 const MAX_TIMER_MS = 2_147_483_647;
 

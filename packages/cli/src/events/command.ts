@@ -83,7 +83,7 @@ export const eventsCommand: Command = {
     "Only what was shown is decided. An event that somebody else has decided about meanwhile, or that has changed, is left alone and named. Ctrl-C finishes the event that is under way, and names those that were not tried.",
     "retry brings the next attempt of an event forward. After an outage it may be an hour away. It counts like any other attempt. --rate says how many a second are brought forward.",
     "A replayed event waits again until a process of your application runs it, with the handlers that the process has then. A discarded event is kept and never runs.",
-    "replay --state finished runs events again that have ended, if keep of their flow has kept what was signed. Without --reason it is about those that are done; what it leaves alone, and why, is printed first. erase is about events of every reason, unless --reason names some.",
+    "replay --state finished runs events again that have ended, if keep of their flow has kept what was signed. Without --reason it is about those that are done; it first prints which events it skips, and why. erase is about events of every reason, unless --reason names some.",
     "retry, replay --state finished and erase print a --name before their first decision, and with --all an --until, too. The same command with these goes on after it was interrupted, and decides about no event twice. With --json they are in the first line, and the last line has the counts, with complete false if there may be more.",
     "EVENT_ID is the first thing that a list shows for an event. Its beginning is enough if the event is held, and no other held event begins with it.",
   ],

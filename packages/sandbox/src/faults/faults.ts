@@ -1,6 +1,6 @@
 import { boundedMap } from "../bounded.ts";
 import type { Changes } from "../changes.ts";
-import { MAX_DURATION_MS } from "../clock.ts";
+import { isDuration, MAX_DURATION_MS } from "../clock.ts";
 import { draw } from "../draw.ts";
 import { isJsonObject } from "../json.ts";
 import { type Problem, SandboxError } from "../sandbox-error.ts";
@@ -189,10 +189,6 @@ function problemsOf(rule: FaultRule): Problem[] {
 
 function isText(value: unknown): boolean {
   return typeof value === "string" && value !== "";
-}
-
-function isDuration(value: unknown): boolean {
-  return typeof value === "number" && value >= 0 && value <= MAX_DURATION_MS;
 }
 
 function isField(value: unknown): boolean {

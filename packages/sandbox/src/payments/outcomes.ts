@@ -1,4 +1,4 @@
-import { MAX_DURATION_MS } from "../clock.ts";
+import { isDuration } from "../clock.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { type Medium, STATUSES, type TransactionStatus, type TransactionType } from "../wire.ts";
 import { magicOutcome } from "./magic.ts";
@@ -79,8 +79,7 @@ export function toPath(outcome: unknown): readonly Step[] {
     typeof step === "object" &&
     step !== null &&
     STATUSES.some((status) => status === step.status) &&
-    (step.afterMs === undefined ||
-      (typeof step.afterMs === "number" && step.afterMs >= 0 && step.afterMs <= MAX_DURATION_MS)) &&
+    (step.afterMs === undefined || isDuration(step.afterMs)) &&
     (step.message === undefined || typeof step.message === "string") &&
     (step.callback === undefined || typeof step.callback === "boolean");
   if (!Array.isArray(outcome) || outcome.length > MAX_STEPS || !outcome.every(isStep)) {
