@@ -40,7 +40,7 @@ export interface BulkOptions {
    * filter needs `until` then, so that both are about the same events. Default: a new one.
    */
   readonly name?: string | undefined;
-  /** Ends the bulk behind the event that it is at. */
+  /** Once it aborts, the event that is under way is finished, and no other one is begun. */
   readonly signal?: AbortSignal | undefined;
   /** Called for each event, with the report so far. */
   readonly progress?: ((outcome: BulkOutcome, report: BulkReport) => void) | undefined;
