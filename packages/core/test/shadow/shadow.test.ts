@@ -331,11 +331,11 @@ describe("the journal", () => {
     const fields = { referenceId: "order-17", userId: "user-99", message: "for Abebe", amount: "77.310000" };
     await beside.delivered("payments", callback("paid", "SUCCESS", fields), "accepted");
     await beside.handled(handled("paid"));
-    const forged = forgedCallback(callbackFields({ ...fields }), { amount: "900.000000" }, keys.privateKey);
+    const forged = forgedCallback(callbackFields({ ...fields }), { amount: "90071.250000" }, keys.privateKey);
     await beside.delivered("payments", forged, "accepted");
     await beside.delivered("payments", resplitPair("victim", keys.privateKey).forged, "accepted");
     const text = JSON.stringify(lines);
-    for (const value of [...Object.values(fields), "victim", "900", "signature"])
+    for (const value of [...Object.values(fields), "victim", "90071.25", "signature"])
       expect(text).not.toContain(value);
     expect(lines).toMatchObject([
       {
