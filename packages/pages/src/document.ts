@@ -23,8 +23,8 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "Cache-Control": "no-store",
 };
 
-/** The parts of a page. */
-export interface PageParts {
+/** The content of a page. */
+export interface PageContent {
   readonly title: string;
   readonly body: Html;
   readonly bodyClass: string;
@@ -36,7 +36,7 @@ export interface PageParts {
 }
 
 /** Builds a whole HTML document. */
-export function pageDocument({ title, body, bodyClass, icon, style, script, refresh }: PageParts): Html {
+export function pageDocument({ title, body, bodyClass, icon, style, script, refresh }: PageContent): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>

@@ -31,7 +31,7 @@ import { withOwnErrors } from "./watch/failures.ts";
 import { HealthCheck } from "./watch/health.ts";
 import { KnownRecords } from "./watch/known-records.ts";
 import { LossWatch } from "./watch/loss-watch.ts";
-import { InboxParts } from "./write/parts.ts";
+import { InboxCore } from "./write/inbox-core.ts";
 import { Records } from "./write/records.ts";
 import { sharedTexts } from "./write/shared-texts.ts";
 
@@ -73,7 +73,7 @@ class Engine implements Inbox {
   readonly durability: Inbox["durability"];
   readonly events: Events;
   readonly texts: SharedTexts;
-  readonly #parts: InboxParts;
+  readonly #core: InboxCore;
   readonly #store: RecordStore;
   readonly #pollMs: number;
   readonly #runs: Runs;
@@ -98,14 +98,14 @@ class Engine implements Inbox {
     checkTime("leaseMs", leaseMs);
     checkTime("pollMs", pollMs);
     const environment = environmentOf(options.clock);
-    const store = options.seal?.over(given, environment, (notice) => this.#parts.notify(notice)) ?? given;
+    const store = options.seal?.over(given, environment, (notice) => this.#core.notify(notice)) ?? given;
     this.#store = store;
     this.durability = store.durability;
     this.#pollMs = isAlone(store) ? Number.POSITIVE_INFINITY : pollMs;
     const known = new KnownRecords();
     const records = new Records(store, environment, leaseMs, (item) => known.written(item));
-    const parts = new InboxParts(store, environment, records, leaseMs);
-    this.#parts = parts;
+    const core = new InboxCore(store, environment, records, leaseMs);
+    this.#core = core;
     // Canary, runs and acceptor reach each other, and the dispatcher, by functions. The dispatcher comes with `run`, and until then
     // nothing is taken. Calls go round in this order: the dispatcher begins what is due in the runs; the runs say to it when
     // something falls due and when a place is free, and hand a canary that was due to the canary; the acceptor begins runs, and says to
@@ -113,14 +113,14 @@ class Engine implements Inbox {
     // the constructor has ended.
     const isTaking = (): boolean =>
       this.#dispatcher?.isTaking === true && this.#runs.places.room("usual") > 0;
-    const canary = new Canary(parts, {
+    const canary = new Canary(core, {
       isRunning: () => this.#dispatcher !== null,
       isTaking,
       poll: () => this.#dispatcher?.wake(0),
     });
     this.#canary = canary;
     this.#runs = new Runs(
-      parts,
+      core,
       {
         isTaking: () => this.#dispatcher?.isTaking === true,
         due: (inMs) => this.#dispatcher?.due(inMs),
@@ -131,16 +131,16 @@ class Engine implements Inbox {
       (event, options = {}) => this.#acceptor.accept(event, options),
     );
     const mayBegin = (lane: Lane): boolean =>
-      this.#dispatcher?.isTaking === true && !this.#dispatcher.mustWait(lane) && !parts.isClosing;
-    this.#acceptor = new Acceptor(parts, this.#runs, {
+      this.#dispatcher?.isTaking === true && !this.#dispatcher.mustWait(lane) && !core.isClosing;
+    this.#acceptor = new Acceptor(core, this.#runs, {
       runner: (lane) => (mayBegin(lane) ? this.#runner : null),
       added: (inMs, lane) => this.#dispatcher?.added(inMs, lane),
     });
-    this.#losses = new LossWatch(parts, known, () => canary.suspect());
-    this.#pruning = new Pruning(parts);
-    const reader = new EventReader(parts, () => this.ready());
+    this.#losses = new LossWatch(core, known, () => canary.suspect());
+    this.#pruning = new Pruning(core);
+    const reader = new EventReader(core, () => this.ready());
     const decided = decisions({
-      parts,
+      core,
       ready: () => this.ready(),
       decided: () => {
         this.#acceptor.heldChanged();
@@ -156,15 +156,15 @@ class Engine implements Inbox {
       ...decided,
     };
     this.texts = sharedTexts(records, () => this.ready());
-    this.#health = new HealthCheck(parts, () => this.ready(), this.#losses, canary, reader);
+    this.#health = new HealthCheck(core, () => this.ready(), this.#losses, canary, reader);
   }
 
   observe(notify: (notice: Happening) => void): void {
-    this.#parts.notify = notify;
+    this.#core.notify = notify;
   }
 
   ready(): Promise<void> {
-    if (this.#isClosed || (this.#parts.isClosing && !this.#isOpen)) return Promise.reject(closed());
+    if (this.#isClosed || (this.#core.isClosing && !this.#isOpen)) return Promise.reject(closed());
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = null;
       throw error;
@@ -175,7 +175,7 @@ class Engine implements Inbox {
   async #open(): Promise<void> {
     await this.#store.open();
     this.#isOpen = true;
-    for (const warning of this.#store.warnings ?? []) this.#parts.notify({ type: "warning", ...warning });
+    for (const warning of this.#store.warnings ?? []) this.#core.notify({ type: "warning", ...warning });
     this.#losses.start();
     this.#canary.start();
     if (this.#store.prune === undefined) return;
@@ -185,27 +185,27 @@ class Engine implements Inbox {
 
   async introduce(handlers: readonly string[]): ReturnType<Inbox["introduce"]> {
     await this.ready();
-    return introduce(this.#store, handlers, () => !this.#parts.isClosing);
+    return introduce(this.#store, handlers, () => !this.#core.isClosing);
   }
 
   async accept(event: VerifiedEvent, options: AcceptOptions = {}): Promise<Accepted> {
     if (!this.#isOpen) await this.ready();
     // Such a store ends with the process. An event that is accepted after the final count would be lost, and nobody would know.
-    const isOver = this.#isClosed || (this.#parts.isClosing && this.#store.endsWithProcess === true);
+    const isOver = this.#isClosed || (this.#core.isClosing && this.#store.endsWithProcess === true);
     if (isOver) throw closed();
     return this.#acceptor.accept(event, options);
   }
 
   async run(...[runner, { concurrency }]: Parameters<Inbox["run"]>): Promise<Running> {
     await this.ready();
-    if (this.#parts.isClosing) throw closed();
+    if (this.#core.isClosing) throw closed();
     this.#runner = runner;
     this.#runs.places.open(concurrency);
-    const { environment, hideMs } = this.#parts;
+    const { environment, hideMs } = this.#core;
     const dispatcher = new Dispatcher({
       store: this.#store,
       environment,
-      acts: this.#parts.acts,
+      acts: this.#core.acts,
       hideMs,
       pollMs: this.#pollMs,
       runner,
@@ -218,10 +218,10 @@ class Engine implements Inbox {
     dispatcher.wake(0);
     try {
       this.#unsubscribe = (await this.#store.onDue?.(() => dispatcher.hinted())) ?? null;
-      if (this.#parts.isClosing) this.#unsubscribe?.();
+      if (this.#core.isClosing) this.#unsubscribe?.();
     } catch (error) {
       // Without announcements, events of other processes are found at the next poll.
-      if (!this.#parts.isClosing) runner.notify(inboxError("listen", error));
+      if (!this.#core.isClosing) runner.notify(inboxError("listen", error));
     }
     return {
       pause: () => {
@@ -250,14 +250,14 @@ class Engine implements Inbox {
   async #work(runner: Runner, { deadlineMs, limit, concurrency }: WorkOptions): Promise<WorkReport> {
     await this.ready();
     this.#runner ??= runner;
-    const time = this.#parts.stopwatch();
+    const time = this.#core.stopwatch();
     let taken = 0;
     let ran = 0;
     let failed = 0;
     const next: NextLane = { lane: "usual" };
     const isInTime = (): boolean => time.elapsedMs < deadlineMs;
     const take = async (): Promise<DueRecord | undefined> => {
-      if (taken >= limit || !isInTime() || this.#parts.isClosing) return undefined;
+      if (taken >= limit || !isInTime() || this.#core.isClosing) return undefined;
       taken++;
       const record = await this.#takeOne(next);
       if (record === undefined) taken--;
@@ -289,7 +289,7 @@ class Engine implements Inbox {
   async #takeOne(next: NextLane): Promise<DueRecord | undefined> {
     const first = next.lane;
     for (const lane of [first, otherThan(first)]) {
-      const { records, left } = await this.#store.takeDue({ ...NONE, [lane]: 1 }, this.#parts.hideMs);
+      const { records, left } = await this.#store.takeDue({ ...NONE, [lane]: 1 }, this.#core.hideMs);
       const isMoreInOther = left[otherThan(lane)] > 0;
       if (isMoreInOther) next.lane = otherThan(lane);
       if (records.length > 0 || !isMoreInOther) return records[0];
@@ -313,8 +313,8 @@ class Engine implements Inbox {
   }
 
   #pruneLater(): void {
-    this.#parts.environment.after(PRUNE_EVERY_MS, () => {
-      if (!this.#parts.isClosing) void this.#prune().finally(() => this.#pruneLater());
+    this.#core.environment.after(PRUNE_EVERY_MS, () => {
+      if (!this.#core.isClosing) void this.#prune().finally(() => this.#pruneLater());
     });
   }
 
@@ -322,13 +322,13 @@ class Engine implements Inbox {
     try {
       await this.#pruning.pruneAll();
     } catch (error) {
-      this.#parts.notify(inboxError("prune", error));
+      this.#core.notify(inboxError("prune", error));
     }
   }
 
   async close({ graceMs }: { readonly graceMs: number }): Promise<{ readonly unfinished: number }> {
-    const { environment } = this.#parts;
-    this.#parts.isClosing = true;
+    const { environment } = this.#core;
+    this.#core.isClosing = true;
     this.#canary.stop();
     const letGo = environment.hold();
     try {
@@ -336,12 +336,12 @@ class Engine implements Inbox {
       this.#unsubscribe?.();
       const ended = this.#finishWhatRuns().then(() => true);
       const isInTime = await Promise.race([ended, sleep(environment, graceMs).then(() => false)]);
-      this.#parts.isAbandoned = !isInTime;
+      this.#core.isAbandoned = !isInTime;
       const stillRunning = isInTime ? 0 : this.#runs.abandon();
       return { unfinished: this.#store.endsWithProcess === true ? await this.#countLost() : stillRunning };
     } finally {
       this.#isClosed = true;
-      this.#parts.records.close();
+      this.#core.records.close();
       try {
         await this.#store.close();
       } finally {
@@ -377,7 +377,7 @@ class Engine implements Inbox {
     }
     const worker = async (): Promise<void> => {
       for (let eventId = waiting.shift(); eventId !== undefined; eventId = waiting.shift()) {
-        if (this.#parts.isAbandoned) return;
+        if (this.#core.isAbandoned) return;
         const { state } = await this.#runs.runNow(runner, eventId, "last", emptyContext);
         // The last attempts may have put events on hold. Their onHeld handlers run now.
         if (state === "held") await this.#runs.runNow(runner, eventId, "last", emptyContext);

@@ -4,7 +4,7 @@
  * readings of the clock are kept beside the data, and a record is deleted only if it had expired by a reading of an hour ago or
  * earlier. If the clock goes back meanwhile, the hour begins anew.
  */
-import type { InboxParts } from "./write/parts.ts";
+import type { InboxCore } from "./write/inbox-core.ts";
 
 /** How far apart two readings of the store's clock have to be before the earlier one counts. */
 const READINGS_APART_MS = 3_600_000;
@@ -31,34 +31,34 @@ export function withReading(known: ClockReadings | null, now: number): ClockRead
 
 /** Prunes the store of an inbox. */
 export class Pruning {
-  readonly #parts: InboxParts;
+  readonly #core: InboxCore;
   /** The readings that this process knows, for a store that keeps no notes. */
   #readings: ClockReadings | null = null;
 
-  constructor(parts: InboxParts) {
-    this.#parts = parts;
+  constructor(core: InboxCore) {
+    this.#core = core;
   }
 
   /** Deletes some records. True if there are more. */
   async pruneSome(): Promise<boolean> {
-    const { store } = this.#parts;
+    const { store } = this.#core;
     return (await store.prune?.(await this.#safeTime())) === true;
   }
 
   /** Deletes all records that may be deleted now, unless the inbox closes. */
   async pruneAll(): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.#core;
     const before = await this.#safeTime();
-    while (!this.#parts.isClosing && (await store.prune?.(before)) === true);
+    while (!this.#core.isClosing && (await store.prune?.(before)) === true);
   }
 
   /** The last reading that counts: what had expired by then may be deleted. */
   async #safeTime(): Promise<number> {
-    const { store } = this.#parts;
+    const { store } = this.#core;
     if (store.prune === undefined) return 0;
     const known = store.readNote === undefined ? this.#readings : readingsIn(await store.readNote(NOTE));
     const readings = withReading(known, store.now(""));
-    if (readings !== known && !this.#parts.isClosing)
+    if (readings !== known && !this.#core.isClosing)
       await store.writeNote?.(NOTE, `${readings.last} ${readings.before}`);
     this.#readings = readings;
     return readings.before;

@@ -10,7 +10,7 @@ interface Period<Item> {
   cancelTimer: (() => void) | null;
 }
 
-export interface LimiterParts<Item> {
+export interface LimiterOptions<Item> {
   readonly clock: Clock;
   readonly periodMs: number;
   /** True if what is told of the rest is the first of the next period. */
@@ -27,16 +27,16 @@ const MAX_SUBJECTS = 100;
  * away, every call to it fails, and a report of each one would help nobody.
  */
 export class Limiter<Item> {
-  readonly #parts: LimiterParts<Item>;
+  readonly #options: LimiterOptions<Item>;
   readonly #periods = new Map<string, Period<Item>>();
 
-  constructor(parts: LimiterParts<Item>) {
-    this.#parts = parts;
+  constructor(options: LimiterOptions<Item>) {
+    this.#options = options;
   }
 
   /** Looks at the time too, since on Workers, timers end with the request that set them. `times`: the item stands for so many. */
   add(subject: string, item: Item, limit: number, times: number): void {
-    const { clock, periodMs, pass, restCounts = false } = this.#parts;
+    const { clock, periodMs, pass, restCounts = false } = this.#options;
     const now = clock.now();
     const open = this.#periods.get(subject);
     if (open !== undefined && (now < open.began || now >= open.began + periodMs)) this.#end(subject);
@@ -64,7 +64,13 @@ export class Limiter<Item> {
       if (this.#periods.size < MAX_SUBJECTS) break;
       this.#end(oldest);
     }
-    const period = { began: this.#parts.clock.now(), passed: 0, latest: null, leftOut: 0, cancelTimer: null };
+    const period = {
+      began: this.#options.clock.now(),
+      passed: 0,
+      latest: null,
+      leftOut: 0,
+      cancelTimer: null,
+    };
     this.#periods.set(subject, period);
     return period;
   }
@@ -74,6 +80,6 @@ export class Limiter<Item> {
     if (period === undefined) return;
     this.#periods.delete(subject);
     period.cancelTimer?.();
-    if (period.latest !== null) this.#parts.passRest(period.latest, period.leftOut);
+    if (period.latest !== null) this.#options.passRest(period.latest, period.leftOut);
   }
 }

@@ -43,8 +43,8 @@ export interface Marked {
   readonly state: SlotState | null;
 }
 
-/** The parts of the receiver that marking needs. */
-export interface ElsewhereParts {
+/** What marking needs of the receiver. */
+export interface MarkDependencies {
   readonly inbox: Inbox;
   readonly environment: Environment;
   readonly notices: NoticeBoard;
@@ -65,7 +65,7 @@ const AGAIN_MS = 20;
  * @throws PayhooksError as `markHandled` of an endpoint.
  */
 export async function markHandled(
-  parts: ElsewhereParts,
+  dependencies: MarkDependencies,
   flow: Flow,
   given: ElsewhereEvent,
   options: MarkOptions,
@@ -73,11 +73,11 @@ export async function markHandled(
   checkNames("markHandled", options, { certain: true });
   checkFlag("certain of markHandled", options.certain);
   checkTenant(flow, given.tenant, "markHandled");
-  return parts.lifecycle.during(() => mark(parts, flow, given, options.certain ?? true));
+  return dependencies.lifecycle.during(() => mark(dependencies, flow, given, options.certain ?? true));
 }
 
 async function mark(
-  { inbox, environment, notices, settings }: ElsewhereParts,
+  { inbox, environment, notices, settings }: MarkDependencies,
   flow: Flow,
   given: ElsewhereEvent,
   certain: boolean,

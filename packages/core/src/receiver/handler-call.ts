@@ -22,7 +22,7 @@ import type { HandlerEnd, HandlerFacts, Instrumentation, Observation } from "./i
 import { lose, type Progress, retryIn } from "./progress.ts";
 
 /** What a call of a handler needs besides its lease. */
-export interface HandlerCallParts {
+export interface HandlerCallDependencies {
   readonly notices: NoticeBoard;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -57,8 +57,8 @@ export type RunHandler = (
   call: Call,
 ) => Promise<"done" | "open">;
 
-export function createRunHandler(parts: HandlerCallParts): RunHandler {
-  const { notices, logger, clock, effects, instrumentation } = parts;
+export function createRunHandler(dependencies: HandlerCallDependencies): RunHandler {
+  const { notices, logger, clock, effects, instrumentation } = dependencies;
   /** The calls that are over time and have not ended, by event and handler, with their attempt. */
   const overdue = new Map<string, number>();
 

@@ -29,8 +29,8 @@ import type { Settings } from "./options.ts";
 import type { Fault, Outcomes } from "./outcomes.ts";
 import { UnhandledNames } from "./unhandled-names.ts";
 
-/** The parts of the receiver that the intake uses. */
-export interface IntakeParts {
+/** What the intake uses of the receiver. */
+export interface IntakeDependencies {
   readonly settings: Settings;
   readonly environment: Environment;
   readonly notices: NoticeBoard;
@@ -54,7 +54,7 @@ type Obstacle = readonly [code: DeliveryErrorCode, why: string];
 
 /** Takes a delivery from its bytes to its answer: verify, accept, acknowledge. Both flows of a receiver share one. */
 export class Intake {
-  readonly #parts: IntakeParts;
+  readonly #dependencies: IntakeDependencies;
   /** Null on Workers, where a promise of one request cannot be fulfilled by another. */
   readonly #eventLoopBudget: EventLoopBudget | null;
   #inFlight = 0;
@@ -65,18 +65,22 @@ export class Intake {
   #whenAtRest: (() => void)[] = [];
   readonly #unhandled: UnhandledNames;
 
-  constructor(parts: IntakeParts) {
-    this.#parts = parts;
-    this.#unhandled = new UnhandledNames(parts.notices);
-    this.#eventLoopBudget = ON_WORKERS ? null : new EventLoopBudget(parts.environment);
+  constructor(dependencies: IntakeDependencies) {
+    this.#dependencies = dependencies;
+    this.#unhandled = new UnhandledNames(dependencies.notices);
+    this.#eventLoopBudget = ON_WORKERS ? null : new EventLoopBudget(dependencies.environment);
   }
 
   /** One flow, as adapters mount it. */
   endpoint(flow: Flow): Endpoint {
-    const { bodyTimeoutMs, ack, run } = this.#parts.settings;
+    const { bodyTimeoutMs, ack, run } = this.#dependencies.settings;
     const maxBodyBytes = this.#maxBodyBytesOf(flow);
     const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
-      this.#answeredUnread(flow, this.#parts.outcomes.refused(flow, remoteAddress, false, [code, why]), code);
+      this.#answeredUnread(
+        flow,
+        this.#dependencies.outcomes.refused(flow, remoteAddress, false, [code, why]),
+        code,
+      );
     return {
       flow: flow.name,
       maxBodyBytes,
@@ -93,17 +97,17 @@ export class Intake {
       },
       receive: (delivery, options = {}) => this.#answer(flow, delivery, options),
       refuse,
-      markHandled: (event, options = {}) => markHandled(this.#parts, flow, event, options),
+      markHandled: (event, options = {}) => markHandled(this.#dependencies, flow, event, options),
     };
   }
 
   #maxBodyBytesOf({ source }: Flow): number {
-    return source?.maxBodyBytes ?? this.#parts.settings.maxBodyBytes;
+    return source?.maxBodyBytes ?? this.#dependencies.settings.maxBodyBytes;
   }
 
   /** Resolves once every delivery has its answer and the adapter could send it, or when the time is over. */
   async atRest(waitMs: number): Promise<void> {
-    const { environment } = this.#parts;
+    const { environment } = this.#dependencies;
     if (this.#unanswered > 0 && waitMs > 0) {
       const answered = new Promise<void>((resolve) => this.#whenAtRest.push(resolve));
       await Promise.race([answered, sleep(environment, waitMs)]);
@@ -113,7 +117,7 @@ export class Intake {
 
   async #answer(flow: Flow, delivery: Delivery, options: ReceiveOptions): Promise<Reply> {
     this.#unanswered++;
-    const { instrumentation } = this.#parts;
+    const { instrumentation } = this.#dependencies;
     try {
       const receiving =
         instrumentation === null
@@ -165,7 +169,7 @@ export class Intake {
 
   /** Observes a request that is answered before its body is read. */
   #answeredUnread(flow: Flow, reply: Reply, code: DeliveryErrorCode | null): Reply {
-    const { instrumentation } = this.#parts;
+    const { instrumentation } = this.#dependencies;
     if (instrumentation !== null) {
       const outcome = code === null ? "answered" : "refused";
       const observation = instrumentation.delivery({ flow: flow.name, header: () => null });
@@ -176,12 +180,12 @@ export class Intake {
 
   /** A closing process ends each connection with its answer, so that the sender's next request goes to another process. */
   #last(reply: Reply): Reply {
-    return this.#parts.lifecycle.isClosing ? lastOfConnection(reply) : reply;
+    return this.#dependencies.lifecycle.isClosing ? lastOfConnection(reply) : reply;
   }
 
   /** From bytes to an answer. Verification and acceptance share one deadline. */
   async #receive(flow: Flow, delivery: Delivery, mounted: boolean, course: Course | null): Promise<Reply> {
-    const { settings, environment: clock, outcomes, inbox, lifecycle, runner } = this.#parts;
+    const { settings, environment: clock, outcomes, inbox, lifecycle, runner } = this.#dependencies;
     let isAuthentic = false;
     const refuse: Refuse = (...given) => {
       if (course !== null) course.code = given[0];
@@ -275,7 +279,7 @@ export class Intake {
   /** The event to accept; null for one of a source whose name nobody wants. It is counted, and not stored. */
   #wanted({ name: flow, source }: Flow, { verified }: Reading, run: Settings["run"]): VerifiedEvent | null {
     if (source === undefined || verified.verdict !== "run") return verified;
-    const wish = this.#parts.wishFor(flow, verified.name);
+    const wish = this.#dependencies.wishFor(flow, verified.name);
     if (wish === "handled" || (wish === "none" && source.unhandled === "hold")) return verified;
     // The handlers are in another process, and nobody here knows their names.
     if (wish === "unknown" || run === "elsewhere") {
@@ -298,7 +302,7 @@ export class Intake {
 
   /** The reason to refuse every delivery now; null if there is none. */
   #findObstacle(): Obstacle | null {
-    const { settings, lifecycle } = this.#parts;
+    const { settings, lifecycle } = this.#dependencies;
     if (lifecycle.isClosing) return ["ERR_CLOSING", "the receiver is closing"];
     return this.#inFlight < settings.maxInFlight ? null : this.#overloaded();
   }
@@ -318,7 +322,7 @@ export class Intake {
 
   #refuseExpired(verification: Verified, accepted: Accepted, refuse: Refuse): Reply {
     const { signedBefore } = accepted;
-    if (signedBefore !== undefined) this.#parts.notices.post({ type: "window-shrunk", signedBefore });
+    if (signedBefore !== undefined) this.#dependencies.notices.post({ type: "window-shrunk", signedBefore });
     return refuse(...expiry(verification, accepted));
   }
 
@@ -327,14 +331,14 @@ export class Intake {
    * answer, so events run after the response there by default. If somebody has called `start()`, the process keeps running.
    */
   #runOf(delivery: Delivery): NonNullable<Settings["run"]> {
-    const { settings, lifecycle } = this.#parts;
+    const { settings, lifecycle } = this.#dependencies;
     if (settings.run !== undefined) return settings.run;
     return delivery.waitUntil === undefined || lifecycle.isToRun ? "background" : "after-response";
   }
 
   /** `ack: "handled"`: every copy is answered with the event's state after this attempt. */
   async #handle({ handled }: Accepted, refuse: Refuse, received: Reply): Promise<Reply> {
-    const { settings, environment: clock, inbox } = this.#parts;
+    const { settings, environment: clock, inbox } = this.#dependencies;
     if (handled === undefined) return received;
     const budget = new Deadline(clock, settings.handledBudgetMs);
     try {
@@ -362,11 +366,11 @@ export class Intake {
 
   /** `run: "after-response"`: runs this event, then the others that are due. */
   #workAfter(delivery: Delivery, { outcome, eventId }: Accepted): void {
-    const { inbox, runner, notices } = this.#parts;
+    const { inbox, runner, notices } = this.#dependencies;
     const context = currentContext();
     const work = (async () => {
       if (outcome !== "duplicate") await inbox.runEvent(runner, eventId, { context });
-      if (!this.#parts.lifecycle.isClosing) await this.#parts.work();
+      if (!this.#dependencies.lifecycle.isClosing) await this.#dependencies.work();
     })().catch((error: unknown) => notices.post(inboxError("work", error)));
     delivery.waitUntil?.(work);
   }
@@ -376,7 +380,7 @@ export class Intake {
    * before it sends the answer, so the call has a time limit.
    */
   notifyWorker({ begun, outcome, eventId }: Accepted, waitUntil: (work: Promise<unknown>) => void): void {
-    const { settings, notices, environment } = this.#parts;
+    const { settings, notices, environment } = this.#dependencies;
     const { notifyWorker, acceptTimeoutMs } = settings;
     const isStored = outcome === "new" || outcome === "progress" || outcome === "held";
     if (notifyWorker === undefined || begun || !isStored) return;

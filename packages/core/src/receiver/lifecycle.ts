@@ -32,7 +32,7 @@ export interface Closed {
 }
 
 /** The actions between one state and the next. */
-export interface LifecycleParts {
+export interface LifecycleDependencies {
   /** It also keeps the process alive during a step. The timers of Payhooks alone do not. */
   readonly environment: Environment;
   notify(notice: Happening): void;
@@ -46,7 +46,7 @@ export interface LifecycleParts {
 
 /** Takes a receiver from state to state. */
 export class Lifecycle {
-  readonly #parts: LifecycleParts;
+  readonly #dependencies: LifecycleDependencies;
   readonly #again: StartAgain;
   /** Null until somebody calls start. */
   #goal: StartGoal | null = null;
@@ -57,12 +57,12 @@ export class Lifecycle {
   #running: Running | null = null;
   #isPaused = false;
 
-  constructor(parts: LifecycleParts) {
-    this.#parts = parts;
-    const { environment } = parts;
+  constructor(dependencies: LifecycleDependencies) {
+    this.#dependencies = dependencies;
+    const { environment } = dependencies;
     this.#again = new StartAgain(
       environment,
-      (notice) => parts.notify(notice),
+      (notice) => dependencies.notify(notice),
       () => {
         if (this.#goal !== null && !this.isClosing) void this.start(this.#goal).catch(() => {});
       },
@@ -103,9 +103,11 @@ export class Lifecycle {
   async prepare(): Promise<void> {
     this.refuseWhenClosing();
     if (this.isReady) return;
-    this.#preparing ??= this.#pass("new", "preparing", "ready", () => this.#parts.prepare()).finally(() => {
-      this.#preparing = null;
-    });
+    this.#preparing ??= this.#pass("new", "preparing", "ready", () => this.#dependencies.prepare()).finally(
+      () => {
+        this.#preparing = null;
+      },
+    );
     await this.#preparing;
     this.refuseWhenClosing();
   }
@@ -129,7 +131,7 @@ export class Lifecycle {
       await this.prepare();
       if (goal === "running" && !this.isRunning) {
         await this.#pass("ready", "starting", "running", async () => {
-          this.#running = await this.#parts.run();
+          this.#running = await this.#dependencies.run();
           if (this.#isPaused) this.#running.pause();
         });
       }
@@ -167,7 +169,7 @@ export class Lifecycle {
     this.#state = "closing";
     this.#again.stop();
     try {
-      return await this.#alive(() => this.#parts.close(options));
+      return await this.#alive(() => this.#dependencies.close(options));
     } finally {
       this.#state = "closed";
     }
@@ -204,7 +206,7 @@ export class Lifecycle {
 
   /** Keeps the process alive during an action. It may be shared by several callers, so it runs in the context of none of them. */
   async #alive<T>(action: () => Promise<T>): Promise<T> {
-    const letGo = this.#parts.environment.hold();
+    const letGo = this.#dependencies.environment.hold();
     try {
       return await emptyContext.run(action);
     } finally {

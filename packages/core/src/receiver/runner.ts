@@ -16,12 +16,12 @@ import { inboxError } from "../notices/notice.ts";
 import type { SourceEvent } from "../protocol/events.ts";
 import { type HeldReason, isEntry } from "../protocol/held-reasons.ts";
 import { Stopwatch } from "../time/clock.ts";
-import { type Call, createRunHandler, type HandlerCallParts } from "./handler-call.ts";
+import { type Call, createRunHandler, type HandlerCallDependencies } from "./handler-call.ts";
 import type { EndedFacts } from "./instrumentation.ts";
 import { endingOf, held, newProgress, type Progress } from "./progress.ts";
 
-/** The parts of the receiver that the runner uses. */
-export interface RunnerParts extends HandlerCallParts {
+/** What the runner uses of the receiver. */
+export interface RunnerDependencies extends HandlerCallDependencies {
   readonly registry: Registry;
   /** The flows of this process, by their names. */
   readonly flows: ReadonlyMap<string, Flow>;
@@ -56,9 +56,9 @@ const UNORDERED = {
 };
 
 /** Runs handlers under a lease, and decides what their results mean for the event. */
-export function createRunner(parts: RunnerParts): Runner {
-  const { registry, flows, notices, clock, instrumentation } = parts;
-  const runHandler = createRunHandler(parts);
+export function createRunner(dependencies: RunnerDependencies): Runner {
+  const { registry, flows, notices, clock, instrumentation } = dependencies;
+  const runHandler = createRunHandler(dependencies);
 
   /** The inbox begins no event of a flow that this process does not have. */
   function flowOf({ flow }: StoredDelivery): Flow {
@@ -341,7 +341,7 @@ function endedOf(data: LeaseData, outcome: EndedFacts["outcome"], reason: HeldRe
   return { ...factsOf(data), outcome, reason, replays, trace };
 }
 
-function heldEventOf({ data }: Lease, flows: RunnerParts["flows"]): HeldEvent {
+function heldEventOf({ data }: Lease, flows: RunnerDependencies["flows"]): HeldEvent {
   const { reason, detail, delivery } = data;
   return {
     ...factsOf(data),

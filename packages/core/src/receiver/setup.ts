@@ -4,7 +4,7 @@ import type { HandlersDiff } from "../inbox/contract/handler-sets.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 
 /** The facts about a receiver's set-up when it starts. */
-export interface SetupParts {
+export interface SetupFacts {
   /** True if an inbox was named. */
   readonly hasInbox: boolean;
   /** True if handlers run in another process. */
@@ -36,7 +36,7 @@ export async function checkSetup({
   runsElsewhere,
   registry,
   flows,
-}: SetupParts): Promise<readonly SetupWarning[]> {
+}: SetupFacts): Promise<readonly SetupWarning[]> {
   if (!hasInbox && process.env.NODE_ENV === "production") {
     throw new PayhooksError("ERR_INBOX_REQUIRED", "NODE_ENV is production and no inbox is named.", {
       fix: "Choose one: postgresInbox(url), mysqlInbox(url) or redisInbox(url) for several machines, sqliteInbox(file) for one machine, or memoryInbox(), which loses acknowledged events when the process dies.",

@@ -59,15 +59,15 @@ function listsOf({ state, reason }: EventFilter): readonly ListName[] {
   });
 }
 
-/** The parts of the store that listing uses. */
-export interface ListParts {
+/** What listing uses of the store. */
+export interface ListDependencies {
   readonly groups: Groups;
   readonly read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>;
 }
 
 /** A page of a list. It may be short, since each shard's list is asked only for a share of it. */
 export async function listEvents(
-  { groups, read }: ListParts,
+  { groups, read }: ListDependencies,
   filter: EventFilter,
   cursor: ListCursor | null,
   limit: number,

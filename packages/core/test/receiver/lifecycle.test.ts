@@ -16,7 +16,7 @@ import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/c
 import { describe, expect, it, onTestFinished } from "vitest";
 import { removeFolder } from "../../../../test/support/remove-folder.ts";
 import { silent } from "../../../../test/support/silent.ts";
-import { Lifecycle, type LifecycleParts } from "../../src/receiver/lifecycle.ts";
+import { Lifecycle, type LifecycleDependencies } from "../../src/receiver/lifecycle.ts";
 import { openDatabase } from "../../src/sqlite/driver.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { codeOfReply, deliveryOf, noticed, rejectedBy } from "../receiving.ts";
@@ -47,7 +47,7 @@ function gate(): { readonly passed: Promise<void>; open(): void } {
 
 describe("the life of a receiver", () => {
   /** A life whose ways take as long as the test says, and what holds its process. */
-  function life(parts: Partial<LifecycleParts> = {}) {
+  function life(dependencies: Partial<LifecycleDependencies> = {}) {
     let held = 0;
     const lifecycle = new Lifecycle({
       notify: () => {},
@@ -61,7 +61,7 @@ describe("the life of a receiver", () => {
       prepare: async () => {},
       run: async () => ({ pause: () => {}, resume: () => {}, stop: async () => {} }),
       close: async () => ({ unfinished: 0 }),
-      ...parts,
+      ...dependencies,
     });
     return { lifecycle, held: () => held };
   }

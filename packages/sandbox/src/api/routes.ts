@@ -15,7 +15,7 @@ import { failure, failureOf, success } from "./answers.ts";
 import { type OrderKind, type OrderRules, readOrder } from "./orders.ts";
 import { readSettings } from "./settings.ts";
 
-export interface ApiParts {
+export interface ApiDependencies {
   readonly clock: Clock;
   readonly faults: FaultTaker;
   readonly merchant: () => Merchant;
@@ -31,9 +31,9 @@ export interface ApiParts {
 const API_DELAY_MS = 2_000;
 
 /** All endpoints of the specification. */
-export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
-  const { transactions, connect, merchant } = parts;
-  const { names } = parts.rules;
+export function apiRoutes(dependencies: ApiDependencies): Hono<ServerEnv> {
+  const { transactions, connect, merchant } = dependencies;
+  const { names } = dependencies.rules;
   const api = new Hono<ServerEnv>();
 
   const authenticate =
@@ -52,10 +52,14 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
     const named = (method === "POST" && parseJsonObject(await bodyText(c))) || {};
     const ordered = typeof named.reference === "string" ? named.reference : null;
     const reference = ordered ?? referenceIn(c.req.url);
-    const happening = parts.faults.take({ scope: "api", path, reference }, [method, path, reference ?? ""]);
+    const happening = dependencies.faults.take({ scope: "api", path, reference }, [
+      method,
+      path,
+      reference ?? "",
+    ]);
     const delay = happening.find(({ kind }) => kind === "api-delay");
     if (delay) {
-      await new Promise<void>((resolve) => parts.clock.after(delay.delayMs ?? API_DELAY_MS, resolve));
+      await new Promise<void>((resolve) => dependencies.clock.after(delay.delayMs ?? API_DELAY_MS, resolve));
     }
     const kinds = happening.map(({ kind }) => kind);
     const digits = typeof named.phone_number === "string" ? named.phone_number.replaceAll(" ", "") : "";
@@ -84,12 +88,15 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
 
   const take = (kind: OrderKind) => async (c: Context<ServerEnv>) => {
     const onBehalfOf = connectedMerchant(c.req.header("x-connected-merchant-id"));
-    const record = parts.place({ ...readOrder(kind, await jsonBody(c), parts.rules), onBehalfOf });
+    const record = dependencies.place({
+      ...readOrder(kind, await jsonBody(c), dependencies.rules),
+      onBehalfOf,
+    });
     return accepted(
       c,
       record,
       names.idFields,
-      kind === "checkout" ? parts.checkoutUrl(record.transaction.id) : null,
+      kind === "checkout" ? dependencies.checkoutUrl(record.transaction.id) : null,
     );
   };
   api.post("/api/v2/payment/direct", take("direct"));
@@ -116,7 +123,7 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
   const settingsPath = `/api/v2/${names.pathSegment}/connected-accounts/webhook-settings`;
   api.get(settingsPath, (c) => success(c, connect.settings));
   api.put(settingsPath, async (c) => {
-    connect.configure(readSettings(await jsonBody(c), parts.rules));
+    connect.configure(readSettings(await jsonBody(c), dependencies.rules));
     return success(c, connect.settings);
   });
 

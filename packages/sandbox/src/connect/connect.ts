@@ -36,7 +36,7 @@ export interface Connect {
   clear(): void;
 }
 
-export interface ConnectParts {
+export interface ConnectDependencies {
   readonly clock: Clock;
   readonly changes: Changes;
   readonly merchant: () => Merchant;
@@ -44,13 +44,13 @@ export interface ConnectParts {
   readonly send: (delivery: NewDelivery) => void;
 }
 
-export function createConnect(parts: ConnectParts): Connect {
-  const { changes } = parts;
+export function createConnect(dependencies: ConnectDependencies): Connect {
+  const { changes } = dependencies;
   const accounts = boundedMap<ConnectedAccount>(
-    parts.maxEntries,
+    dependencies.maxEntries,
     ({ kyc_status }) => kyc_status !== "pending",
   );
-  const settlements = boundedMap<Settlement>(parts.maxEntries, ({ status }) => status !== "pending");
+  const settlements = boundedMap<Settlement>(dependencies.maxEntries, ({ status }) => status !== "pending");
   let settings = NO_SETTINGS;
 
   const emit = (event: ConnectEventName, data: ConnectedAccount | Settlement, status: Decision): void => {
@@ -59,10 +59,10 @@ export function createConnect(parts: ConnectParts): Connect {
     const webhook: ConnectWebhook = {
       event,
       idempotency_key: `evt_${randomUUID()}`,
-      occurred_at: isoTime(parts.clock.now()),
+      occurred_at: isoTime(dependencies.clock.now()),
       data,
     };
-    parts.send({
+    dependencies.send({
       flow: "connect",
       event,
       deduplicationKey: webhook.idempotency_key,
@@ -77,7 +77,7 @@ export function createConnect(parts: ConnectParts): Connect {
     const account: ConnectedAccount = {
       object: "connected_account",
       id: `cm_${randomUUID()}`,
-      master_merchant_id: parts.merchant().masterMerchantId,
+      master_merchant_id: dependencies.merchant().masterMerchantId,
       kyc_status: "pending",
     };
     accounts.set(account.id, account);

@@ -25,7 +25,7 @@ export interface Dispatcher {
   clear(): void;
 }
 
-export interface DispatcherParts {
+export interface DispatcherDependencies {
   readonly clock: Clock;
   readonly changes: Changes;
   readonly faults: FaultTaker;
@@ -47,10 +47,10 @@ export interface DispatcherParts {
 const DELAY_MS = 2_000;
 const REORDER_MS = 5_000;
 
-export function createDispatcher(parts: DispatcherParts): Dispatcher {
-  const { clock, changes, faults, signer, transport, retry } = parts;
+export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
+  const { clock, changes, faults, signer, transport, retry } = dependencies;
   const log = boundedMap<DeliveryRecord>(
-    parts.maxDeliveries,
+    dependencies.maxDeliveries,
     ({ state }) => state === "delivered" || state === "gave-up",
   );
   const timers = new Map<string, () => void>();
@@ -130,7 +130,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     let signed = record.signed;
     try {
       const changed = await signer.signWith(record.message, happening);
-      signed = changed ?? (anew ? signer.sign(record.message, parts.stamp()) : signed);
+      signed = changed ?? (anew ? signer.sign(record.message, dependencies.stamp()) : signed);
     } catch (thrown) {
       const error = `the sandbox could not sign it: ${String(thrown)}`;
       const at = isoTime(clock.now());
@@ -157,7 +157,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     ];
     const { flow, event, reference } = record;
     const isSigned = record.signed.signature !== null;
-    const isForgeable = parts.isForgeable(record);
+    const isForgeable = dependencies.isForgeable(record);
     const facts = { scope: "delivery", flow, event, reference, isSigned, isForgeable } as const;
     const happening = faults.take(facts, key);
     const find = (kind: FaultKind) => happening.find((fault) => fault.kind === kind);
@@ -170,7 +170,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
 
     underWay += 1;
     try {
-      const anew = number > 1 && parts.signRetries === "anew";
+      const anew = number > 1 && dependencies.signRetries === "anew";
       const results = await make(record, anew, happening, own.signal);
       if (own !== life) return;
       settle(id, results, key);
@@ -183,7 +183,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
 
   /** Replaces the delivery by the FAILED from which the forgery is made. Retries send that FAILED. */
   const toFailed = (record: DeliveryRecord): DeliveryRecord => {
-    const failed = record.status === "FAILED" ? null : parts.fail(record);
+    const failed = record.status === "FAILED" ? null : dependencies.fail(record);
     if (failed === null) return record;
     const { status, message } = failed;
     return update(record.id, { status, message, signed: signer.sign(message) }) ?? record;
@@ -212,10 +212,10 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     const { id, attempts } = record;
     if (attempts.some(({ acknowledged }) => acknowledged)) {
       const delivered = update(id, { attempts, state: "delivered" }) ?? record;
-      parts.acknowledged(delivered);
+      dependencies.acknowledged(delivered);
       return delivered;
     }
-    const delayMs = retryDelayMs(retry, attempts.length, parts.seed, key);
+    const delayMs = retryDelayMs(retry, attempts.length, dependencies.seed, key);
     if (delayMs === null) return update(id, { attempts, state: "gave-up" }) ?? record;
     return schedule({ ...record, state: "retrying" }, clock.now() + delayMs);
   };
@@ -261,7 +261,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
       if (original === undefined) {
         throw new SandboxError("ERR_NOT_FOUND", `No delivery ${id} is in the dispatch log.`);
       }
-      const signed = resign ? signer.sign(original.message, parts.stamp()) : original.signed;
+      const signed = resign ? signer.sign(original.message, dependencies.stamp()) : original.signed;
       return add(original, signed, id);
     },
     get: (id) => log.get(id),

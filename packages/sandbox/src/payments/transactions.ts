@@ -56,7 +56,7 @@ export interface Transactions {
   clear(): void;
 }
 
-export interface TransactionsParts {
+export interface TransactionsDependencies {
   readonly clock: Clock;
   readonly changes: Changes;
   readonly scripts: Scripts;
@@ -74,8 +74,8 @@ export interface TransactionsParts {
 
 const PENDING_MESSAGE = "The transaction is being processed.";
 
-export function createTransactions(parts: TransactionsParts): Transactions {
-  const { clock, changes, scripts, names } = parts;
+export function createTransactions(dependencies: TransactionsDependencies): Transactions {
+  const { clock, changes, scripts, names } = dependencies;
   const timers = new Map<string, () => void>();
   const idOfReference = new Map<string, string>();
   const forget = (record: TransactionRecord) => {
@@ -83,10 +83,10 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     timers.get(transaction.id)?.();
     timers.delete(transaction.id);
     idOfReference.delete(transaction.reference);
-    parts.ends(record);
+    dependencies.ends(record);
   };
   const records = boundedMap<TransactionRecord>(
-    parts.maxTransactions,
+    dependencies.maxTransactions,
     ({ transaction, coming }) => transaction.status !== "PENDING" && coming.length === 0,
     forget,
   );
@@ -132,7 +132,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     if (status === "PENDING" && record.transaction.status !== "PENDING") {
       // A final status does not become PENDING again. This simulates an old callback that arrives late.
       const late = { ...record, providerTxId: null, transaction: { ...record.transaction, status, message } };
-      if (step.callback !== false) parts.announce(late);
+      if (step.callback !== false) dependencies.announce(late);
       return store(record);
     }
     const isFailed = status === "FAILED";
@@ -146,8 +146,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       history: [...record.history, { status, at, message }],
       transaction: { ...record.transaction, status, message, details, updated_at: at },
     });
-    if (names.status(status) !== null && step.callback !== false) parts.announce(next);
-    else if (status !== "PENDING" && next.coming.length === 0) parts.ends(next);
+    if (names.status(status) !== null && step.callback !== false) dependencies.announce(next);
+    else if (status !== "PENDING" && next.coming.length === 0) dependencies.ends(next);
     // A fault may have turned it into a FAILED while it was announced.
     return records.get(next.transaction.id) ?? next;
   };
@@ -157,7 +157,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     let dueAt = clock.now();
     const path = scripts.pathOf({ ...order, event: order.type, medium: order.medium ?? "" });
     const coming = path.map((step) => {
-      dueAt += step.afterMs ?? parts.delayMs;
+      dueAt += step.afterMs ?? dependencies.delayMs;
       return { ...step, dueAt };
     });
     const started = store({ ...record, awaitsCustomer: false, coming });
@@ -179,13 +179,13 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         const what = `The reference ${JSON.stringify(order.reference)} was used before.`;
         throw new SandboxError("ERR_PARAMETERS", what, { problems: [problem] });
       }
-      parts.begins(order);
+      dependencies.begins(order);
       const at = isoTime(clock.now());
       const message = PENDING_MESSAGE;
       const awaitsCustomer = order.supportedMediums !== null;
       const transaction: Transaction = {
         id: randomUUID(),
-        merchant_id: order.onBehalfOf ?? parts.merchant().merchantId,
+        merchant_id: order.onBehalfOf ?? dependencies.merchant().merchantId,
         phone_number: shownPhoneNumber(order.phoneNumber),
         reference: order.reference,
         type: order.type,

@@ -5,7 +5,7 @@ import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
 import type { Lane } from "../record/lane.ts";
 import type { Run } from "../run/run.ts";
 import type { Runs } from "../run/runs.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 import type { Changed } from "../write/records.ts";
 import { type AcceptAnswer, type AskedFacts, acceptChange, leavesWork, type Need } from "./accepting.ts";
 import { HeldRoom } from "./held-room.ts";
@@ -32,18 +32,18 @@ type OnFailure = (cause: unknown) => void;
 
 /** Accepts events, and begins them in the same write where there is room. */
 export class Acceptor {
-  readonly #parts: InboxParts;
+  readonly #core: InboxCore;
   readonly #runs: Runs;
   readonly #background: BackgroundRuns;
   readonly #heldRoom: HeldRoom;
   #underWay = 0;
   #whenAtRest: (() => void)[] = [];
 
-  constructor(parts: InboxParts, runs: Runs, background: BackgroundRuns) {
-    this.#parts = parts;
+  constructor(core: InboxCore, runs: Runs, background: BackgroundRuns) {
+    this.#core = core;
     this.#runs = runs;
     this.#background = background;
-    this.#heldRoom = new HeldRoom(parts);
+    this.#heldRoom = new HeldRoom(core);
   }
 
   async accept(event: VerifiedEvent, options: AcceptOptions): Promise<Accepted> {
@@ -76,7 +76,7 @@ export class Acceptor {
 
   /** Applies the table of deduplication. In rare cases a fact is missing. It is then looked up, and the event is tried again. */
   async #accept(event: VerifiedEvent, options: LaneOptions): Promise<Accepted> {
-    const { acts } = this.#parts;
+    const { acts } = this.#core;
     const onFailure: OnFailure = (cause) => {
       acts.failed("accept", cause);
       options.onFailure?.(cause);
@@ -123,7 +123,7 @@ export class Acceptor {
     run: Run | null,
     onFailure: OnFailure,
   ): Promise<Changed<AcceptAnswer>> {
-    const { records, store } = this.#parts;
+    const { records, store } = this.#core;
     const { key, delivery } = event;
     const change = acceptChange({
       event,
@@ -152,7 +152,7 @@ export class Acceptor {
   ): Promise<Accepted> {
     if (accepted.outcome === "held" && known.mayBeHeld) this.#heldRoom.added(event.delivery.tenant);
     try {
-      if (version !== null) await this.#parts.store.settled?.([{ key: event.key, version }]);
+      if (version !== null) await this.#core.store.settled?.([{ key: event.key, version }]);
     } catch (error) {
       onFailure(error);
       throw error;
@@ -160,7 +160,7 @@ export class Acceptor {
       if (run !== null) this.#start(run, accepted);
       else if (leavesWork(accepted)) this.#background.added(delayMs, lane);
     }
-    if (leavesWork(accepted)) this.#parts.acts.passed("accept");
+    if (leavesWork(accepted)) this.#core.acts.passed("accept");
     return handle === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };
   }
 
@@ -183,7 +183,7 @@ export class Acceptor {
     }
     const claims = new Map(known.claims);
     for (const asked of need.claims) {
-      claims.set(asked.key, { asked, ...(await this.#parts.claims.take(asked, onFailure)) });
+      claims.set(asked.key, { asked, ...(await this.#core.claims.take(asked, onFailure)) });
     }
     return { ...known, claims };
   }

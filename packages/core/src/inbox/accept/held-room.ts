@@ -3,7 +3,7 @@ import type { Stopwatch } from "../../time/clock.ts";
 import type { ListCursor } from "../contract/store.ts";
 import { isUnreadable } from "../record/codec.ts";
 import { label } from "../record/label.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 import { mayHaveOneMore } from "./shares.ts";
 
 /** The store is asked how many events are held at most this often, and at most this often whose they are. */
@@ -27,12 +27,12 @@ interface Owners {
  * counted here, but only once half of the room is taken: below that, every tenant leaves more free than it can have.
  */
 export class HeldRoom {
-  readonly #parts: InboxParts;
+  readonly #core: InboxCore;
   #counted: { held: number; readonly since: Stopwatch } | null = null;
   #owners: Owners | null = null;
 
-  constructor(parts: InboxParts) {
-    this.#parts = parts;
+  constructor(core: InboxCore) {
+    this.#core = core;
   }
 
   /** Rejects with `ERR_HELD_FULL` if no further event of this tenant may be held at its acceptance. */
@@ -73,12 +73,12 @@ export class HeldRoom {
   }
 
   async #count(): Promise<number> {
-    const { store } = this.#parts;
+    const { store } = this.#core;
     const known = this.#counted;
     if (known !== null && store.immediate !== true && known.since.elapsedMs < COUNTED_FOR_MS) {
       return known.held;
     }
-    const since = this.#parts.stopwatch();
+    const since = this.#core.stopwatch();
     const { held } = await store.counts();
     this.#counted = { held, since };
     return held;
@@ -88,7 +88,7 @@ export class HeldRoom {
     let owners = this.#owners;
     if (owners === null || owners.since.elapsedMs >= LOOKED_FOR_MS) {
       const byTenant = new Map<string, number>();
-      owners = { held, byTenant, since: this.#parts.stopwatch(), known: this.#readInto({ byTenant }) };
+      owners = { held, byTenant, since: this.#core.stopwatch(), known: this.#readInto({ byTenant }) };
       this.#owners = owners;
     }
     try {
@@ -103,7 +103,7 @@ export class HeldRoom {
   async #readInto(owners: Pick<Owners, "byTenant">): Promise<void> {
     let cursor: ListCursor | null = null;
     do {
-      const { events, next } = await this.#parts.store.list({ state: "held" }, cursor, PAGE);
+      const { events, next } = await this.#core.store.list({ state: "held" }, cursor, PAGE);
       for (const { versioned } of events)
         if (!isUnreadable(versioned.record)) addTo(owners, label(versioned.record.tenant));
       cursor = next;

@@ -29,7 +29,7 @@ import { choiceOf } from "../search/choice.ts";
 import { filterOf } from "../search/event-reader.ts";
 import { matches } from "../search/listing.ts";
 import { Unread, unsearched } from "../search/unread.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 import { unreadable } from "../write/records.ts";
 
 /** One event of a bulk, as it was read. */
@@ -47,20 +47,20 @@ const DEFAULT_PER_SECOND = 50;
 /** The kinds of decisions. */
 export type Verb = "replay" | "discard" | "retry" | "erase";
 
-/** The parts of an inbox that a bulk needs. */
-export interface BulkParts {
-  readonly parts: InboxParts;
+/** A decision about several events: the inbox, and what is decided. */
+export interface BulkDecision {
+  readonly core: InboxCore;
   readonly verb: Verb;
 }
 
 /** Decides about several events, one after the other. */
 export async function decideAll(
-  bulk: BulkParts,
+  bulk: BulkDecision,
   which: readonly string[] | BulkFilter,
   options: BulkOptions,
   decide: DecideOne,
 ): Promise<BulkReport> {
-  const { environment, store } = bulk.parts;
+  const { environment, store } = bulk.core;
   const { dryRun = false, perSecond = DEFAULT_PER_SECOND, signal, progress } = options;
   checkFlag("dryRun", dryRun);
   checkPace(perSecond);
@@ -97,7 +97,7 @@ export async function decideAll(
   const letGo = environment.hold();
   try {
     for await (const found of events) {
-      if (signal?.aborted === true || bulk.parts.isClosing) {
+      if (signal?.aborted === true || bulk.core.isClosing) {
         counts.complete = false;
         break;
       }
@@ -153,12 +153,12 @@ function namesOf(filter: BulkFilter | null, verb: Verb): (reason: BulkReason) =>
   return (one) => one !== "discarded" && truths[one] !== "truth";
 }
 
-async function* named({ parts }: BulkParts, ids: readonly string[]): AsyncGenerator<Found> {
+async function* named({ core }: BulkDecision, ids: readonly string[]): AsyncGenerator<Found> {
   const unique = [...new Set(ids)];
   for (let at = 0; at < unique.length; at += PAGE) {
     const page = unique.slice(at, at + PAGE);
     const keys = page.filter(isEventId).map(recordKeyOf);
-    const records = await parts.store.read(keys);
+    const records = await core.store.read(keys);
     const byKey = new Map(keys.map((key, at) => [key, records[at] ?? null]));
     for (const eventId of page) yield { eventId, versioned: byKey.get(recordKeyOf(eventId)) ?? null };
   }
@@ -170,11 +170,11 @@ function queryOf({ reason: _, ...query }: BulkFilter): EventQuery {
 
 /** The events that match. A store that lists no finished events is read as a whole. */
 async function* matching(
-  bulk: BulkParts,
+  bulk: BulkDecision,
   given: BulkFilter,
   unread: (record: Unreadable) => void,
 ): AsyncGenerator<Found> {
-  const { store } = bulk.parts;
+  const { store } = bulk.core;
   const filter = filterOf(queryOf(given));
   try {
     let cursor: ListCursor | null = null;
@@ -190,7 +190,7 @@ async function* matching(
 }
 
 async function* scanned(
-  scan: NonNullable<InboxParts["store"]["scan"]>,
+  scan: NonNullable<InboxCore["store"]["scan"]>,
   filter: EventFilter,
   unread: (record: Unreadable) => void,
 ): AsyncGenerator<Found> {

@@ -18,12 +18,12 @@ import type { EventState } from "../record/index-of.ts";
 import { type IdempotencyRecord, isFinished } from "../record/record.ts";
 import { type FinishedClaims, finishedClaims, noteHolders } from "../record/reference-claim.ts";
 import type { Holder } from "../write/claims.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 import { decideAll, type Found, isIds, type Verb } from "./decide-all.ts";
 
-/** The parts of an inbox that decisions need. */
-export interface DecideParts {
-  readonly parts: InboxParts;
+/** What decisions need of their inbox. */
+export interface DecisionDependencies {
+  readonly core: InboxCore;
   ready(): Promise<void>;
   /** Called after a decision was written, since it changes what is due and how many entries are held. */
   decided(): void;
@@ -39,11 +39,11 @@ const NO_CLAIMS: Holders = new Map();
 
 /** The decisions that people make about events. */
 export function decisions({
-  parts,
+  core,
   ready,
   decided: onDecided,
-}: DecideParts): Pick<Events, "replay" | "discard" | "retryNow" | "erase"> {
-  const { records, leaseMs: deadlineMs, store } = parts;
+}: DecisionDependencies): Pick<Events, "replay" | "discard" | "retryNow" | "erase"> {
+  const { records, leaseMs: deadlineMs, store } = core;
 
   async function write(
     { eventId, versioned }: Found,
@@ -68,8 +68,8 @@ export function decisions({
     });
     if (isMade(answer) || answer === "known") onDecided();
     if (isMade(answer) && closing !== null) {
-      const closed = parts.claims.close(key, version, closing);
-      await closed.catch((error: unknown) => parts.notify(inboxError("claim", error)));
+      const closed = core.claims.close(key, version, closing);
+      await closed.catch((error: unknown) => core.notify(inboxError("claim", error)));
     }
     return answer;
   }
@@ -89,7 +89,7 @@ export function decisions({
     rule: Rule,
   ): Promise<BulkReport> {
     await ready();
-    const bulk = { parts, verb };
+    const bulk = { core, verb };
     const list = typeof which === "string" ? [which] : which;
     const report = await decideAll(bulk, list, options, async (found, token, dryRun) => {
       const name = { token, revision };
@@ -127,7 +127,7 @@ export function decisions({
     for (const [key, spent] of Object.entries(record.claims)) {
       const owner = recordKeyOf(eventId);
       const claim = { key, owner, flow, tenant, until: null, signedAt, retentionMs, spent };
-      holders.set(key, await parts.claims.take(claim));
+      holders.set(key, await core.claims.take(claim));
     }
     return holders;
   }

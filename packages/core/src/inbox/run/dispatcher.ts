@@ -17,8 +17,8 @@ import { isUnreadable } from "../record/codec.ts";
 import { LANES, type Lane, type Lanes } from "../record/lane.ts";
 import type { Acts } from "../write/acts.ts";
 
-/** The parts of the inbox that a dispatcher uses. */
-export interface DispatcherParts {
+/** What a dispatcher uses of its inbox. */
+export interface DispatcherDependencies {
   readonly store: RecordStore;
   readonly environment: Environment;
   readonly acts: Acts;
@@ -75,7 +75,7 @@ interface Own extends HeapEntry {
  * time in a poll, wait until a little later. Otherwise each retry would wake every process.
  */
 export class Dispatcher {
-  readonly #parts: DispatcherParts;
+  readonly #dependencies: DispatcherDependencies;
   #stopped = false;
   #paused = false;
   #polling: Promise<void> | null = null;
@@ -96,8 +96,8 @@ export class Dispatcher {
   /** When the timer fires, on the monotonic clock. */
   #timerAt = Number.POSITIVE_INFINITY;
 
-  constructor(parts: DispatcherParts) {
-    this.#parts = parts;
+  constructor(dependencies: DispatcherDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** True if the last poll found more events of this lane than places. Those that wait go before new ones. */
@@ -117,7 +117,7 @@ export class Dispatcher {
   /** Polls in `inMs` milliseconds, or earlier. */
   wake(inMs: number): void {
     if (!this.isTaking) return;
-    const { environment } = this.#parts;
+    const { environment } = this.#dependencies;
     const now = environment.monotonic();
     let at = Math.max(now + inMs, this.#notBefore);
     const yieldsUntil = this.#yieldsAt + YIELD_MS;
@@ -137,27 +137,27 @@ export class Dispatcher {
 
   /** This process has put an event off, which falls due in `inMs` milliseconds. */
   due(inMs: number): void {
-    const at = this.#parts.environment.monotonic() + inMs;
+    const at = this.#dependencies.environment.monotonic() + inMs;
     if (inMs > 0 && this.#own.size < MAX_OWN) this.#own.add({ at, position: 0 });
     this.wake(inMs);
   }
 
   /** This process has accepted an event without beginning it. The event falls due in `inMs` milliseconds. */
   added(inMs: number, lane: Lane): void {
-    if (inMs > 0 || this.#parts.room(lane) > 0) this.due(inMs);
+    if (inMs > 0 || this.#dependencies.room(lane) > 0) this.due(inMs);
     else this.#isBacklog = { ...this.#isBacklog, [lane]: true };
   }
 
   /** Another process has announced an event. Returns false if there is no place for it here. */
   hinted(): boolean {
-    if (!this.isTaking || this.#parts.room("usual") === 0) return false;
+    if (!this.isTaking || this.#dependencies.room("usual") === 0) return false;
     this.wake(0);
     return true;
   }
 
   /** A place has become free for events of this lane. */
   freed(lane: Lane): void {
-    if (this.#isBacklog[lane] && this.#parts.room(lane) > 0) this.wake(0);
+    if (this.#isBacklog[lane] && this.#dependencies.room(lane) > 0) this.wake(0);
   }
 
   pause(): void {
@@ -187,7 +187,7 @@ export class Dispatcher {
       return;
     }
     this.#polling = new Promise((resolve) => {
-      this.#parts.environment.soon(() => void this.#pollOnce().then(resolve));
+      this.#dependencies.environment.soon(() => void this.#pollOnce().then(resolve));
     });
   }
 
@@ -201,8 +201,8 @@ export class Dispatcher {
    * known to wait is not asked while the other one needs all places.
    */
   #limit(): Lanes {
-    const free = this.#parts.room("usual");
-    const room = this.#isBacklog.patient ? Math.min(free, this.#parts.room("patient")) : 0;
+    const free = this.#dependencies.room("usual");
+    const room = this.#isBacklog.patient ? Math.min(free, this.#dependencies.room("patient")) : 0;
     if (!this.#isBacklog.usual) return { usual: free - room, patient: room };
     this.#isPatientsTurn = !this.#isPatientsTurn;
     const half = this.#isPatientsTurn ? Math.ceil(free / 2) : Math.floor(free / 2);
@@ -211,7 +211,7 @@ export class Dispatcher {
   }
 
   async #pollOnce(): Promise<void> {
-    const { store, hideMs, pollMs, runner, begin, room, nothingWaits } = this.#parts;
+    const { store, hideMs, pollMs, runner, begin, room, nothingWaits } = this.#dependencies;
     let nextMs = pollMs;
     this.#pollAgain = false;
     this.#forgetTimer();
@@ -240,20 +240,20 @@ export class Dispatcher {
       }
       if (nextDueAt !== null) nextMs = Math.min(nextMs, this.#inOthersTime(nextDueAt - store.now("")));
     } catch (error) {
-      this.#parts.acts.canaryFailed("take", error);
+      this.#dependencies.acts.canaryFailed("take", error);
       runner.notify(inboxError("take", error));
       nextMs = Math.min(pollMs, AGAIN_MS);
       this.#pauseFor(nextMs);
     } finally {
       this.#polling = null;
       const own = this.#own.peek()?.at ?? Number.POSITIVE_INFINITY;
-      this.wake(this.#pollAgain ? 0 : Math.min(nextMs, own - this.#parts.environment.monotonic()));
+      this.wake(this.#pollAgain ? 0 : Math.min(nextMs, own - this.#dependencies.environment.monotonic()));
     }
   }
 
   /** The poll that begins now is for every own due time until now, which is returned. */
   #forgetPast(): number {
-    const now = this.#parts.environment.monotonic();
+    const now = this.#dependencies.environment.monotonic();
     for (let own = this.#own.peek(); own !== undefined && own.at - now < NOW_MS; own = this.#own.peek()) {
       this.#own.remove(own);
     }
@@ -262,16 +262,16 @@ export class Dispatcher {
 
   /** If no other process can add events, nobody else polls either. */
   get #isAlone(): boolean {
-    return this.#parts.pollMs === Number.POSITIVE_INFINITY;
+    return this.#dependencies.pollMs === Number.POSITIVE_INFINITY;
   }
 
   #pauseFor(ms: number): void {
-    this.#notBefore = this.#parts.environment.monotonic() + ms;
+    this.#notBefore = this.#dependencies.environment.monotonic() + ms;
   }
 
   /** In how many milliseconds to poll for a record that falls due in `dueInMs` and that another process may have put off. */
   #inOthersTime(dueInMs: number): number {
     if (this.#isAlone) return Math.max(1, dueInMs);
-    return Math.max(1, dueInMs) + OTHERS_MS * (0.5 + spreadOf(this.#parts.environment.token()));
+    return Math.max(1, dueInMs) + OTHERS_MS * (0.5 + spreadOf(this.#dependencies.environment.token()));
   }
 }

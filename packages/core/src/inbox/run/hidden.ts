@@ -2,16 +2,16 @@ import { inboxError } from "../../notices/notice.ts";
 import type { Runner } from "../contract/inbox.ts";
 import type { Versioned } from "../contract/store.ts";
 import { dueOf } from "../record/schedule.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 import type { RecordChange } from "../write/records.ts";
 
 /** Records that a poll was given while this process still ran them. The poll has hidden them from other processes for a while. */
 export class Hidden {
-  readonly #parts: InboxParts;
+  readonly #core: InboxCore;
   readonly #keys = new Set<string>();
 
-  constructor(parts: InboxParts) {
-    this.#parts = parts;
+  constructor(core: InboxCore) {
+    this.#core = core;
   }
 
   add(key: string): void {
@@ -29,8 +29,8 @@ export class Hidden {
 
   /** Writes a record again that a poll has hidden, so that the next process that polls is given it. */
   async show(key: string, runner: Runner, guess?: Versioned): Promise<void> {
-    if (this.#parts.isAbandoned) return;
-    const { records, hideMs } = this.#parts;
+    if (this.#core.isAbandoned) return;
+    const { records, hideMs } = this.#core;
     const change: RecordChange<void> = (record, now) => {
       const due = record === null ? null : dueOf(record);
       return {
@@ -42,7 +42,7 @@ export class Hidden {
     try {
       await records.change({ key, guess, change, deadlineMs: hideMs });
     } catch (error) {
-      if (!this.#parts.isAbandoned) runner.notify(inboxError("release", error));
+      if (!this.#core.isAbandoned) runner.notify(inboxError("release", error));
     }
   }
 }

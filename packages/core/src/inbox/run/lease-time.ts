@@ -1,9 +1,9 @@
 import { PayhooksError } from "../../protocol/errors.ts";
 import type { Stopwatch } from "../../time/clock.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 
 /** The part of the engine that tells the time of a lease. */
-type Times = Pick<InboxParts, "store" | "stopwatch" | "leaseNowMs" | "answeredAfter">;
+type Times = Pick<InboxCore, "store" | "stopwatch" | "leaseNowMs" | "answeredAfter">;
 
 /** A write that makes or renews a lease, when it is sent. */
 export interface Sent {

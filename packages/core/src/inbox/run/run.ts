@@ -23,7 +23,7 @@ import {
   writeHandlerChanges,
 } from "../record/run.ts";
 import { dueOf } from "../record/schedule.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 import { type Changed, isAboutRecord, type RecordChange } from "../write/records.ts";
 import { LeaseTime } from "./lease-time.ts";
 import { SubjectTurn } from "./subjects.ts";
@@ -89,7 +89,7 @@ export class Run implements Lease {
   wasTooLate = false;
   /** Leaves the place in which it runs. */
   leave: (hasEnded: boolean) => void = () => {};
-  readonly #parts: InboxParts;
+  readonly #core: InboxCore;
   readonly #host: RunHost;
   readonly #token: string;
   readonly #turn: SubjectTurn;
@@ -110,7 +110,7 @@ export class Run implements Lease {
   constructor(
     key: string,
     { runner, context, inBackground, lane = "usual", force = null }: RunWish,
-    parts: InboxParts,
+    core: InboxCore,
     host: RunHost,
   ) {
     this.key = key;
@@ -119,11 +119,11 @@ export class Run implements Lease {
     this.lane = lane;
     this.context = context;
     this.#force = force;
-    this.#parts = parts;
+    this.#core = core;
     this.#host = host;
-    this.#token = parts.environment.token();
-    this.#turn = new SubjectTurn(parts, runner);
-    this.#lease = new LeaseTime(key, parts);
+    this.#token = core.environment.token();
+    this.#turn = new SubjectTurn(core, runner);
+    this.#lease = new LeaseTime(key, core);
     this.ended = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -162,10 +162,10 @@ export class Run implements Lease {
 
   /** Begins it by a write of its own. If nothing was due after all, a record that a poll has hidden is written again, which shows it. */
   async writeBegin(slot: string | "next", guess?: Versioned): Promise<Begun> {
-    const { answer } = await this.#parts.records.change<Begun>({
+    const { answer } = await this.#core.records.change<Begun>({
       key: this.key,
       guess,
-      deadlineMs: this.#parts.leaseMs,
+      deadlineMs: this.#core.leaseMs,
       change: (record, now) => {
         if (record !== null && this.runner.hasFlow?.(record.flow) === false) return FOR_OTHERS;
         if (this.isBegunIn(record)) return { answer: { kind: "leased", lease: this.data }, record: null };
@@ -191,7 +191,7 @@ export class Run implements Lease {
   call(): Promise<RunEnd> {
     this.#started = true;
     // It has waited long for its place. The timer that renews all leases could fire too late for this one.
-    if (this.elapsedMs >= this.#parts.renewEveryMs) void this.renew();
+    if (this.elapsedMs >= this.#core.renewEveryMs) void this.renew();
     return this.runner.run(this);
   }
 
@@ -199,7 +199,7 @@ export class Run implements Lease {
     if (this.#lost) return "lost";
     // Perhaps nobody has taken it. The write that hands it back shows that.
     if (this.#lease.isOver) this.wasTooLate = true;
-    const { isClosing, store } = this.#parts;
+    const { isClosing, store } = this.#core;
     return this.wasTooLate || (isClosing && store.endsWithProcess !== true) ? "hand-back" : "yes";
   }
 
@@ -227,7 +227,7 @@ export class Run implements Lease {
   async claimReference(event: VerifiedEvent): Promise<boolean> {
     const wanted = claimAtRun(event);
     if (wanted === null) return true;
-    const { owner, token } = await this.#parts.claims.take(wanted);
+    const { owner, token } = await this.#core.claims.take(wanted);
     if (owner !== this.key) return false;
     await this.#write("claim", (record) => writeClaim(record, this.data, { key: wanted.key, token }));
     return true;
@@ -238,7 +238,7 @@ export class Run implements Lease {
   }
 
   accept(event: VerifiedEvent): Promise<Accepted> {
-    return this.#host.accept(event, { deadlineMs: this.#parts.leaseMs, trace: this.data.trace });
+    return this.#host.accept(event, { deadlineMs: this.#core.leaseMs, trace: this.data.trace });
   }
 
   write(changes: readonly HandlerChange[]): Promise<boolean> {
@@ -315,16 +315,16 @@ export class Run implements Lease {
    * unreadable, there is nothing to wait for.
    */
   async #persist<T>(during: InboxCall, change: RecordChange<T>): Promise<Changed<T> | null> {
-    const { acts, records, environment, leaseMs: deadlineMs } = this.#parts;
+    const { acts, records, environment, leaseMs: deadlineMs } = this.#core;
     const onFailure = (cause: unknown): void => acts.failed("end", cause);
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
-      if (this.#parts.isAbandoned) return null;
+      if (this.#core.isAbandoned) return null;
       try {
         const changed = await records.change({ key: this.key, change, deadlineMs, onFailure });
         acts.passed("end");
         return changed;
       } catch (error) {
-        if (this.#parts.isAbandoned) return null;
+        if (this.#core.isAbandoned) return null;
         this.runner.notify(inboxError(during, error));
         if (isAboutRecord(error)) {
           this.isBroken = true;
@@ -343,7 +343,7 @@ export class Run implements Lease {
     let sent = this.#lease.send();
     let dated = 0;
     try {
-      const { answer: holds } = await this.#parts.records.change({
+      const { answer: holds } = await this.#core.records.change({
         key: this.key,
         // A third of a lease, as often as it is renewed, unless the store takes longer to answer.
         deadlineMs: this.#lease.lengthMs / 3,
@@ -372,7 +372,7 @@ export class Run implements Lease {
     if (this.#lost) return;
     this.#lost = true;
     this.#wake();
-    if (this.#parts.isAbandoned) return;
+    if (this.#core.isAbandoned) return;
     if (this.#decided) this.cancellation.cancel(new Error("somebody has decided about the held event"));
     else this.warnOfDouble("lease-lost");
   }

@@ -24,7 +24,7 @@ import type { HandlerChange } from "../record/lease.ts";
 import type { FinishedClaims } from "../record/reference-claim.ts";
 import { type Begun, suspicionsOf } from "../record/run.ts";
 import { dueOf } from "../record/schedule.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 import { unreadable } from "../write/records.ts";
 import { BrokenRecords } from "./broken-records.ts";
 import { Crowds } from "./crowds.ts";
@@ -64,7 +64,7 @@ interface TakenEvent {
 export class Runs {
   readonly places: Places;
   readonly crowds: Crowds;
-  readonly #parts: InboxParts;
+  readonly #core: InboxCore;
   readonly #host: RunHost;
   readonly #dispatcher: RunsDispatcher;
   /** The runs by the key of their record. */
@@ -84,12 +84,12 @@ export class Runs {
   #cancelRenewal: (() => void) | null = null;
   #whenAtRest: (() => void)[] = [];
 
-  constructor(parts: InboxParts, dispatcher: RunsDispatcher, accept: Inbox["accept"]) {
-    this.#parts = parts;
+  constructor(core: InboxCore, dispatcher: RunsDispatcher, accept: Inbox["accept"]) {
+    this.#core = core;
     this.#dispatcher = dispatcher;
-    this.#hidden = new Hidden(parts);
-    this.places = new Places(parts.environment);
-    this.crowds = new Crowds(this.places, parts.environment);
+    this.#hidden = new Hidden(core);
+    this.places = new Places(core.environment);
+    this.crowds = new Crowds(this.places, core.environment);
     this.#host = {
       accept,
       hasRoom: (lane) => dispatcher.isTaking() && this.places.room(lane) > 0,
@@ -110,9 +110,9 @@ export class Runs {
   /** Reserves the record and a place for a run, before the write that begins it. */
   reserve(key: string, wish: RunWish): Run {
     this.places.reserve(wish.lane ?? "usual");
-    const run = new Run(key, wish, this.#parts, this.#host);
+    const run = new Run(key, wish, this.#core, this.#host);
     this.#active.set(key, run);
-    this.#parts.records.remember(key);
+    this.#core.records.remember(key);
     return run;
   }
 
@@ -121,14 +121,14 @@ export class Runs {
     this.#active.delete(key);
     this.#hidden.delete(key);
     this.#suspects.ended(key);
-    this.#parts.records.forget(key);
+    this.#core.records.forget(key);
     this.places.giveBack(lane);
     this.#beginTaken();
     this.#notifyFreed();
     if (this.#active.size > 0) return;
     for (const resolve of this.#whenAtRest.splice(0)) resolve();
     // Elsewhere it fires once more, which is cheaper than a new timer for each run.
-    if (this.#parts.store.sleeps === true) this.#cancelRenewal?.();
+    if (this.#core.store.sleeps === true) this.#cancelRenewal?.();
   }
 
   #notifyFreed(): void {
@@ -174,7 +174,7 @@ export class Runs {
     const lane = dueOf(record)?.lane ?? "usual";
     const wish: RunWish = { runner, inBackground, lane, context: emptyContext };
     // A poll that was under way at the stop has found it.
-    if (this.#parts.isClosing || (inBackground && !this.#dispatcher.isTaking())) {
+    if (this.#core.isClosing || (inBackground && !this.#dispatcher.isTaking())) {
       await this.#putBack(due, wish);
       return null;
     }
@@ -183,7 +183,7 @@ export class Runs {
       return null;
     if (!inBackground) return this.#beginNow(due, wish);
     this.places.take(lane);
-    this.#taken.push({ lane, due, wish, since: this.#parts.environment.monotonic() });
+    this.#taken.push({ lane, due, wish, since: this.#core.environment.monotonic() });
     this.#watch();
     this.#beginTaken();
     return null;
@@ -205,12 +205,12 @@ export class Runs {
     try {
       const begun = await run.writeBegin("next", due);
       if (begun.kind === "leased") {
-        this.#parts.acts.passed("take");
+        this.#core.acts.passed("take");
         this.start(run);
         return run;
       }
     } catch (error) {
-      this.#parts.acts.failed("take", error);
+      this.#core.acts.failed("take", error);
       wish.runner.notify(inboxError("begin", error));
     }
     this.giveBack(run);
@@ -243,7 +243,7 @@ export class Runs {
   /** Waits until a record that is suspected may run. Meanwhile the store may hand it to another process. */
   async #mayRun(key: string, width: number, isWanted: () => boolean): Promise<boolean> {
     if (!(await this.#suspects.wait(key, width))) return false;
-    if (isWanted() && !this.#parts.isClosing && !this.has(key)) return true;
+    if (isWanted() && !this.#core.isClosing && !this.has(key)) return true;
     if (!this.has(key)) this.#suspects.ended(key);
     return false;
   }
@@ -288,7 +288,7 @@ export class Runs {
     for (const facts of run.data.overtaken) run.runner.notify({ type: "stale", ...facts });
     if (!run.inBackground) this.#startNow(run);
     // A poll that was under way at the stop may still begin something.
-    else if (!this.#dispatcher.isTaking() && !this.#parts.isClosing) void this.#handBack(run);
+    else if (!this.#dispatcher.isTaking() && !this.#core.isClosing) void this.#handBack(run);
     else {
       this.#waiting.push(run);
       this.#watch();
@@ -298,14 +298,14 @@ export class Runs {
 
   #startNow(run: Run): void {
     run.leave = this.places.enter(run.lane);
-    this.#parts.environment.soon(() => void this.#run(run));
+    this.#core.environment.soon(() => void this.#run(run));
   }
 
   /** Starts in a later turn, so that the answer to the delivery is written first. */
   #startSoon(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;
-    this.#parts.environment.soon(() => {
+    this.#core.environment.soon(() => {
       this.#isStarting = false;
       this.#startWaiting();
     });
@@ -317,7 +317,7 @@ export class Runs {
     this.places.open(null);
     for (const { enter } of this.#returning.all()) enter();
     for (const run of this.#waiting.all()) this.#startNow(run);
-    if (this.#parts.store.endsWithProcess !== true) this.#endWaiting();
+    if (this.#core.store.endsWithProcess !== true) this.#endWaiting();
   }
 
   /** Hands back what was taken, and the runs that have not started, or wait. Another process takes them, or the next start of this one. */
@@ -391,7 +391,7 @@ export class Runs {
     const finished = await run.finish(end);
     if (run.wasTooLate) {
       const error = tooLate();
-      this.#parts.acts.failed("take", error);
+      this.#core.acts.failed("take", error);
       runner.notify(inboxError("begin", error));
     }
     if (finished !== null) {
@@ -409,8 +409,8 @@ export class Runs {
 
   /** Lets the claims of a record expire with it. */
   async #close({ key, runner }: Run, version: string | null, closing: FinishedClaims): Promise<void> {
-    if (this.#parts.isAbandoned) return;
-    const closed = this.#parts.claims.close(key, version, closing);
+    if (this.#core.isAbandoned) return;
+    const closed = this.#core.claims.close(key, version, closing);
     await closed.catch((error: unknown) => runner.notify(inboxError("claim", error)));
   }
 
@@ -433,7 +433,7 @@ export class Runs {
   #watch(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
-    const { environment } = this.#parts;
+    const { environment } = this.#core;
     environment.after(PATIENCE_MS, () => {
       this.#isWatching = false;
       const before = environment.monotonic() - PATIENCE_MS;
@@ -451,10 +451,10 @@ export class Runs {
   /** One timer renews every lease of this process. */
   #keepRenewing(): void {
     if (this.#cancelRenewal !== null) return;
-    const { environment, renewEveryMs } = this.#parts;
+    const { environment, renewEveryMs } = this.#core;
     const cancel = environment.after(renewEveryMs, () => {
       this.#cancelRenewal = null;
-      if (this.#active.size === 0 || this.#parts.isAbandoned) return;
+      if (this.#active.size === 0 || this.#core.isAbandoned) return;
       for (const [, run] of this.#active.entries()) void run.renew();
       this.#keepRenewing();
     });

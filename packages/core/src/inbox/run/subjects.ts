@@ -11,7 +11,7 @@ import {
   type SubjectAnswer,
   takeSubject,
 } from "../record/subject.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 
 /**
  * A subject's lease ends so much later than the run's own, or by the length of a short lease. A store takes no write that is dated by
@@ -30,12 +30,12 @@ interface TakenSubject extends Subject {
 
 /** The turn of one run among the events of its subject. A run of an event without a subject has none, and pays nothing. */
 export class SubjectTurn {
-  readonly #parts: InboxParts;
+  readonly #core: InboxCore;
   readonly #runner: Runner;
   #taken: TakenSubject | null = null;
 
-  constructor(parts: InboxParts, runner: Runner) {
-    this.#parts = parts;
+  constructor(core: InboxCore, runner: Runner) {
+    this.#core = core;
     this.#runner = runner;
   }
 
@@ -48,8 +48,8 @@ export class SubjectTurn {
     if (subject === undefined) return "mine";
     for (;;) {
       const answer = await this.#ask(data, event, subject);
-      if (answer !== "busy" || !isLast || this.#parts.isAbandoned) return answer;
-      await sleep(this.#parts.environment, LAST_WAIT_MS);
+      if (answer !== "busy" || !isLast || this.#core.isAbandoned) return answer;
+      await sleep(this.#core.environment, LAST_WAIT_MS);
     }
   }
 
@@ -60,7 +60,7 @@ export class SubjectTurn {
   ): Promise<SubjectAnswer> {
     // While an earlier event can be run again, its subject has to be known.
     const retentionMs = Math.max(event.retentionMs, event.keepMs ?? 0);
-    const { records, store, leaseMs } = this.#parts;
+    const { records, store, leaseMs } = this.#core;
     const { eventId, token, replays, hadTurn } = data;
     const { flow, tenant, receivedAt } = delivery;
     const signed = signedAt ?? receivedAt;
@@ -100,16 +100,16 @@ export class SubjectTurn {
   }
 
   get #leaseMs(): number {
-    const { leaseMs, leaseNowMs } = this.#parts;
+    const { leaseMs, leaseNowMs } = this.#core;
     return leaseNowMs + Math.min(leaseMs, LONGER_MS);
   }
 
   /** Ends an earlier event of the subject. False if it has not ended yet. */
   async #overtake(eventId: string): Promise<boolean> {
     let ended: Overtaken["facts"] = null;
-    const { answer: hasEnded } = await this.#parts.records.change({
+    const { answer: hasEnded } = await this.#core.records.change({
       key: recordKeyOf(eventId),
-      deadlineMs: this.#parts.leaseMs / 3,
+      deadlineMs: this.#core.leaseMs / 3,
       change: (record, now, mayHaveBeenMade) => {
         const { hasEnded, facts } = overtakeBySubject(record, eventId, now);
         // Computed after its write was made, it finds the end.
@@ -124,9 +124,9 @@ export class SubjectTurn {
   /** Renews the lease on the subject, after that of the run. False if another run has it. Rejects if the store does not answer. */
   async renew({ token }: LeaseData): Promise<boolean> {
     if (this.#taken === null) return true;
-    const { answer } = await this.#parts.records.change({
+    const { answer } = await this.#core.records.change({
       key: this.#taken.key,
-      deadlineMs: this.#parts.leaseMs / 3,
+      deadlineMs: this.#core.leaseMs / 3,
       change: (record, now) => {
         const answer = renewSubject(record, token, this.#leaseMs, now);
         return { answer, record: answer ? record : null };
@@ -142,11 +142,11 @@ export class SubjectTurn {
   async leave({ token, eventId }: LeaseData, isOver: boolean): Promise<void> {
     const taken = this.#taken;
     this.#taken = null;
-    if (taken === null || this.#parts.isAbandoned) return;
+    if (taken === null || this.#core.isAbandoned) return;
     const ended = isOver ? [...taken.ended, eventId] : taken.ended;
-    const left = this.#parts.records.change({
+    const left = this.#core.records.change({
       key: taken.key,
-      deadlineMs: this.#parts.leaseMs / 3,
+      deadlineMs: this.#core.leaseMs / 3,
       change: (record, now) => {
         const answer = leaveSubject(record, token, ended, taken.retentionMs, now);
         return { answer, record: answer ? record : null };

@@ -15,7 +15,7 @@ import { claimKeyFor, ONLY_TENANT, recordKeyFor } from "../record/keys.ts";
 import { label } from "../record/label.ts";
 import type { StoredEvent } from "../record/life.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 import { unreadable } from "../write/records.ts";
 import { type Choice, choiceOf } from "./choice.ts";
 import { Listing } from "./listing.ts";
@@ -39,18 +39,18 @@ interface Part {
 
 /** Reads and searches the events of a store. */
 export class EventReader {
-  readonly #parts: InboxParts;
+  readonly #core: InboxCore;
   readonly #ready: () => Promise<void>;
 
-  constructor(parts: InboxParts, ready: () => Promise<void>) {
-    this.#parts = parts;
+  constructor(core: InboxCore, ready: () => Promise<void>) {
+    this.#core = core;
     this.#ready = ready;
   }
 
   async get(eventId: string): Promise<StoredEvent | null> {
     await this.#ready();
     if (!isEventId(eventId)) return null;
-    const [found = null] = await this.#parts.store.read([recordKeyOf(eventId)]);
+    const [found = null] = await this.#core.store.read([recordKeyOf(eventId)]);
     if (found === null) return null;
     if (isUnreadable(found.record)) throw unreadable(found.record);
     return eventIn(found.record, eventId);
@@ -63,7 +63,7 @@ export class EventReader {
     await this.#ready();
     const page = await this.#page(filter, query, part);
     if (page.events.length > 0 || page.unread !== null || part.cursor !== null) return page;
-    return { ...page, unread: await unsearched(this.#parts.store, filter) };
+    return { ...page, unread: await unsearched(this.#core.store, filter) };
   }
 
   async #page(
@@ -95,7 +95,7 @@ export class EventReader {
 
   async order(eventId: string): Promise<SubjectOrder | null> {
     await this.#ready();
-    const { store } = this.#parts;
+    const { store } = this.#core;
     const read = async (keys: readonly string[]): Promise<readonly (IdempotencyRecord | null)[]> =>
       (await store.read(keys)).map((found) =>
         found !== null && !isUnreadable(found.record) ? found.record : null,
@@ -105,7 +105,7 @@ export class EventReader {
 
   async counts(): Promise<EventCounts> {
     await this.#ready();
-    const { store } = this.#parts;
+    const { store } = this.#core;
     const { oldestDueAt, ...counts } = await store.counts();
     const { waiting, retrying, running, held } = counts;
     // Without an event, only a canary is due.
@@ -114,7 +114,7 @@ export class EventReader {
   }
 
   async #record(key: string): Promise<IdempotencyRecord | null> {
-    const [found = null] = await this.#parts.store.read([key]);
+    const [found = null] = await this.#core.store.read([key]);
     return found === null || isUnreadable(found.record) ? null : found.record;
   }
 
@@ -124,7 +124,7 @@ export class EventReader {
     const unread = new Unread();
     for (let pages = 0; pages < MAX_PAGES && events.length < limit; pages++) {
       const most = choice === null ? limit - events.length : CHOSEN_FROM;
-      const page = await this.#parts.store.list(filter, cursor, most, first);
+      const page = await this.#core.store.list(filter, cursor, most, first);
       const rest = page.events.slice();
       for (let one = rest.shift(); one !== undefined; one = rest.shift()) {
         if (unread.counts(one.versioned)) continue;
@@ -147,7 +147,7 @@ export class EventReader {
     { limit, cursor, first, choice }: Part,
   ): Promise<EventPage> {
     const keys = flowsOf(filter).map((flow) => recordKeyFor(tenant, flow, id));
-    const records = await this.#parts.store.read(keys);
+    const records = await this.#core.store.read(keys);
     const listing = new Listing(filter, cursor, first);
     const unread = new Unread();
     for (const [at, key] of keys.entries()) {

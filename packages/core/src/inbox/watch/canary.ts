@@ -5,7 +5,7 @@ import { spreadOf } from "../../time/spread.ts";
 import type { DueRecord, Versioned } from "../contract/store.ts";
 import { canaryKey, endedCanary, newCanary } from "../record/canary.ts";
 import type { Act } from "../write/acts.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 
 /** When nothing has shown for this long that an act works, a canary is sent. */
 const SILENCE_MS = 5_000;
@@ -45,7 +45,7 @@ interface Flight {
  * event needs is noticed although no event comes.
  */
 export class Canary {
-  readonly #parts: InboxParts;
+  readonly #core: InboxCore;
   readonly #takers: Takers;
   /** The canaries of this process that are due. */
   readonly #flights = new Map<string, Flight>();
@@ -61,8 +61,8 @@ export class Canary {
   #isSuspected = false;
   #sentAt = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: InboxParts, takers: Takers) {
-    this.#parts = parts;
+  constructor(core: InboxCore, takers: Takers) {
+    this.#core = core;
     this.#takers = takers;
   }
 
@@ -71,17 +71,17 @@ export class Canary {
    * process would be kept awake.
    */
   start(): void {
-    const { environment, store } = this.#parts;
+    const { environment, store } = this.#core;
     if (store.immediate === true || store.sleeps === true) return;
     environment.after(this.#pauseMs() * spreadOf(environment.token()), () => {
-      if (this.#parts.isClosing) return;
+      if (this.#core.isClosing) return;
       if (this.#isWanted(this.#shown)) this.#send();
       this.start();
     });
   }
 
   #pauseMs(): number {
-    const { acts } = this.#parts;
+    const { acts } = this.#core;
     if (this.#isSuspected || acts.failing !== null) return AGAIN_MS;
     return Math.max(AGAIN_MS, SILENCE_MS - acts.silentMs(this.#shown));
   }
@@ -98,13 +98,13 @@ export class Canary {
 
   /** Waits until it is known whether an event could be accepted. Usually it is known. Never rejects: `acts` has the answer. */
   async known(): Promise<void> {
-    if (this.#parts.store.immediate === true || this.#isWanted(ACCEPTING)) this.#send();
+    if (this.#core.store.immediate === true || this.#isWanted(ACCEPTING)) this.#send();
     await this.#accepted;
   }
 
   /** Ends the canary that a poll has found. It may be one of another process, even of one that has died. */
   async taken(due: DueRecord): Promise<void> {
-    const { acts } = this.#parts;
+    const { acts } = this.#core;
     acts.canaryPassed("take");
     try {
       await this.#end(due.key, due);
@@ -120,7 +120,7 @@ export class Canary {
 
   /** Waits for no canary any more. */
   stop(): void {
-    this.#parts.acts.close();
+    this.#core.acts.close();
     for (const { end } of this.#flights.values()) end();
   }
 
@@ -130,12 +130,12 @@ export class Canary {
   }
 
   #isWanted(acts: readonly Act[]): boolean {
-    const known = this.#parts.acts;
+    const known = this.#core.acts;
     return this.#isSuspected || known.failing !== null || known.silentMs(acts) >= SILENCE_MS;
   }
 
   #send(): void {
-    const { environment, store } = this.#parts;
+    const { environment, store } = this.#core;
     const now = environment.monotonic();
     if (this.#isAway || (store.immediate !== true && now < this.#sentAt + AGAIN_MS / 2)) return;
     this.#isAway = true;
@@ -152,7 +152,7 @@ export class Canary {
 
   /** Resolves to the keys that were written, or to none. */
   async #accept(): Promise<readonly string[]> {
-    const { acts, environment } = this.#parts;
+    const { acts, environment } = this.#core;
     try {
       this.#writing ??= this.#write().finally(() => {
         this.#writing = null;
@@ -173,7 +173,7 @@ export class Canary {
   }
 
   async #write(): Promise<readonly string[]> {
-    const { environment, store } = this.#parts;
+    const { environment, store } = this.#core;
     this.#cause = null;
     const token = environment.token();
     const keys = (await store.canaryKeys?.(token)) ?? [canaryKey(token)];
@@ -191,7 +191,7 @@ export class Canary {
   }
 
   async #put(key: string, isDue: boolean): Promise<{ readonly key: string; readonly version: string }> {
-    const { version } = await this.#parts.records.change<void>({
+    const { version } = await this.#core.records.change<void>({
       key,
       guess: null,
       deadlineMs: REPEATED_FOR_MS,
@@ -208,7 +208,7 @@ export class Canary {
 
   /** Waits until a canary is taken and ended, by whichever process. One that nobody is to take is removed at once. */
   async #follow(key: string): Promise<void> {
-    const { acts, environment } = this.#parts;
+    const { acts, environment } = this.#core;
     const flight = this.#flights.get(key);
     const wasTaking = flight !== undefined && this.#takers.isTaking();
     if (wasTaking) {
@@ -219,7 +219,7 @@ export class Canary {
     if (flight?.isEnded === true) return;
     try {
       const wasThere = await this.#end(key);
-      if (!wasTaking || this.#parts.isClosing) return;
+      if (!wasTaking || this.#core.isClosing) return;
       if (!wasThere) acts.canaryPassed("take");
       // A poll that fails tells its own reason. Without a free place, nothing is taken, and nothing is wrong.
       else if (this.#takers.isTaking() && acts.failing === null) acts.canaryFailed("take", notTaken());
@@ -230,10 +230,10 @@ export class Canary {
 
   /** Waits until a canary was taken. This process hears of one that it takes itself; it asks the store about any other. */
   async #taken(key: string, flight: Flight): Promise<void> {
-    const { environment, store } = this.#parts;
+    const { environment, store } = this.#core;
     for (;;) {
       await inTime(environment, AGAIN_MS, () => flight.ended, notTaken).catch(() => {});
-      if (flight.isEnded || this.#parts.isClosing || !this.#flights.has(key)) return;
+      if (flight.isEnded || this.#core.isClosing || !this.#flights.has(key)) return;
       try {
         const [found = null] = await store.read([key]);
         if (found === null) return;
@@ -245,7 +245,7 @@ export class Canary {
 
   /** False if it was ended before. */
   async #end(key: string, guess?: Versioned): Promise<boolean> {
-    const { answer } = await this.#parts.records.change<boolean>({
+    const { answer } = await this.#core.records.change<boolean>({
       key,
       guess,
       deadlineMs: REPEATED_FOR_MS,

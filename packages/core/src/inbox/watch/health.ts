@@ -4,7 +4,7 @@ import { inTime } from "../../time/in-time.ts";
 import type { Events } from "../contract/events.ts";
 import type { Health } from "../contract/inbox.ts";
 import { describeAct } from "../write/acts.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 import type { Canary } from "./canary.ts";
 import type { LossWatch } from "./loss-watch.ts";
 
@@ -32,7 +32,7 @@ const NOT_COUNTED: CountsOfHealth = {
 
 /** Says whether an event could be accepted now and would run. Events and canaries have shown it before anybody asks. */
 export class HealthCheck {
-  readonly #parts: InboxParts;
+  readonly #core: InboxCore;
   readonly #ready: () => Promise<void>;
   readonly #losses: LossWatch;
   readonly #canary: Canary;
@@ -41,13 +41,13 @@ export class HealthCheck {
   #counted: { readonly counts: CountsOfHealth; readonly since: Stopwatch } | null = null;
 
   constructor(
-    parts: InboxParts,
+    core: InboxCore,
     ready: () => Promise<void>,
     losses: LossWatch,
     canary: Canary,
     events: Pick<Events, "counts">,
   ) {
-    this.#parts = parts;
+    this.#core = core;
     this.#events = events;
     this.#ready = ready;
     this.#losses = losses;
@@ -64,21 +64,21 @@ export class HealthCheck {
   }
 
   async #find(): Promise<HealthNow> {
-    if (this.#parts.isClosing) return notOk("the inbox is closing or closed");
+    if (this.#core.isClosing) return notOk("the inbox is closing or closed");
     await this.#ready();
     const [counts] = await Promise.all([this.#counts(), this.#canary.known(), this.#checkForLoss()]);
-    const { failing } = this.#parts.acts;
+    const { failing } = this.#core.acts;
     if (failing === null) return { ok: true, detail: null, failing: null, ...counts };
     return { ok: false, detail: describeAct(failing.act, failing.cause), failing: failing.act, ...counts };
   }
 
   #lastCause(): string | null {
-    const { failing } = this.#parts.acts;
+    const { failing } = this.#core.acts;
     return failing === null ? null : describeAct(failing.act, failing.cause);
   }
 
   #isFresh(since: Stopwatch): boolean {
-    return this.#parts.store.immediate !== true && since.elapsedMs < GOOD_FOR_MS;
+    return this.#core.store.immediate !== true && since.elapsedMs < GOOD_FOR_MS;
   }
 
   /** A check that takes long is not waited for: the next answer says what it found. */
@@ -102,7 +102,7 @@ export class HealthCheck {
   }
 
   async #countNow(): Promise<CountsOfHealth> {
-    const since = this.#parts.stopwatch();
+    const since = this.#core.stopwatch();
     const { waiting, retrying, running, held, oldestDueMs } = await this.#events.counts();
     const counts = { waiting, retrying, running, held, oldestDueMs };
     this.#counted = { counts, since };
@@ -112,7 +112,7 @@ export class HealthCheck {
   /** Resolves to the action's value, or to the other value if the action rejects or takes too long. */
   #within<T>(limitMs: number, action: Promise<T>, otherwise: () => T): Promise<T> {
     const late = (): Error => new Error("it takes too long");
-    return inTime(this.#parts.environment, limitMs, () => action, late).catch(otherwise);
+    return inTime(this.#core.environment, limitMs, () => action, late).catch(otherwise);
   }
 }
 

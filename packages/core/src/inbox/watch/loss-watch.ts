@@ -1,7 +1,7 @@
 import { isNotSearchable } from "../../protocol/errors.ts";
 import type { Stopwatch } from "../../time/clock.ts";
 import type { ListedEvent } from "../contract/store.ts";
-import type { InboxParts } from "../write/parts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
 import { type KnownRecords, REMEMBERED } from "./known-records.ts";
 
 /** How often to check. A check takes some time too; together, a loss is noticed within 5 s. */
@@ -11,7 +11,7 @@ const LIST_EVERY_MS = 600_000;
 
 /** Checks every two seconds whether the store still has its data. Nothing else would notice that it was lost. */
 export class LossWatch {
-  readonly #parts: InboxParts;
+  readonly #core: InboxCore;
   readonly #suspect: () => void;
   readonly #known: KnownRecords;
   #lostAt: number | null = null;
@@ -19,8 +19,8 @@ export class LossWatch {
   #listed: Stopwatch | null = null;
 
   /** @param suspect called if the store cannot be asked. */
-  constructor(parts: InboxParts, known: KnownRecords, suspect: () => void) {
-    this.#parts = parts;
+  constructor(core: InboxCore, known: KnownRecords, suspect: () => void) {
+    this.#core = core;
     this.#known = known;
     this.#suspect = suspect;
   }
@@ -32,9 +32,9 @@ export class LossWatch {
 
   /** Checks every two seconds until the inbox closes. */
   start(): void {
-    if (this.#parts.store.findLoss === undefined) return;
-    this.#parts.environment.after(CHECK_EVERY_MS, () => {
-      if (!this.#parts.isClosing) void this.check().finally(() => this.start());
+    if (this.#core.store.findLoss === undefined) return;
+    this.#core.environment.after(CHECK_EVERY_MS, () => {
+      if (!this.#core.isClosing) void this.check().finally(() => this.start());
     });
   }
 
@@ -47,7 +47,7 @@ export class LossWatch {
   }
 
   async #checkOnce(): Promise<void> {
-    const { store, environment, notify, acts } = this.#parts;
+    const { store, environment, notify, acts } = this.#core;
     try {
       const loss = (await store.findLoss?.(this.#known.at(store.now("")))) ?? null;
       if (loss !== null) {
@@ -69,17 +69,17 @@ export class LossWatch {
 
   /** Learns what has waited longest and what is newest of the finished, which an earlier process may have stored. */
   async #list(): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.#core;
     if (store.findLoss === undefined) return;
     if (this.#listed !== null && this.#listed.elapsedMs < LIST_EVERY_MS) return;
     const { events } = await store.list({}, null, REMEMBERED);
     this.#known.listed([...events, ...(await this.#newestFinished())]);
-    this.#listed = this.#parts.stopwatch();
+    this.#listed = this.#core.stopwatch();
   }
 
   async #newestFinished(): Promise<readonly ListedEvent[]> {
     try {
-      return (await this.#parts.store.list({ state: "finished" }, null, REMEMBERED, "newest")).events;
+      return (await this.#core.store.list({ state: "finished" }, null, REMEMBERED, "newest")).events;
     } catch (error) {
       if (isNotSearchable(error)) return [];
       throw error;

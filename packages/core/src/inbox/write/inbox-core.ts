@@ -12,8 +12,8 @@ const QUICK = 1 / 8;
 /** A store that takes longer than so many leases to answer counts as one that takes so long. */
 const SLOWEST = 2;
 
-/** The shared parts of one inbox. */
-export class InboxParts {
+/** What the classes of one inbox share: its store, its records, its clock, and whether it is closing. */
+export class InboxCore {
   readonly store: RecordStore;
   readonly environment: Environment;
   readonly records: Records;
