@@ -200,11 +200,11 @@ function startProcess(
         cancel();
       };
     },
-    soon: (callback) =>
+    nextTurn: (callback) =>
       void setImmediate(() => {
         if (alive) callback();
       }),
-    hold: () => () => {},
+    keepAlive: () => () => {},
   };
 
   function kill(): void {

@@ -52,7 +52,8 @@ function endOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readon
   // To take over a lapsed lease does not end a run.
   if (slot.token !== `${led.token}.` && record.lease?.slot === led.slot) return [];
   if (slot.state === "waiting") return slot.replays > (before?.replays ?? 0) ? [] : ["finish retry"];
-  if (slot.state === "held") return [slot.told && before?.state === "held" ? "finish told" : "finish held"];
+  if (slot.state === "held")
+    return [slot.onHeldDone && before?.state === "held" ? "finish onHeld" : "finish held"];
   return slot.state === "done" ? ["finish done"] : [];
 }
 

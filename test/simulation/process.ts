@@ -112,8 +112,8 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
       },
       monotonic: () => this.#monotonic,
       after: (ms, callback) => this.#after(Math.max(0, ms), callback),
-      soon: (callback) => timeline.soon(this, callback),
-      hold: () => () => {},
+      nextTurn: (callback) => timeline.nextTurn(this, callback),
+      keepAlive: () => () => {},
       token: tokens(`${this.name.replace(".", "-")}-`.padEnd(9, "-")),
     };
   }
@@ -175,7 +175,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
       closing.closedAt = this.#time;
       chronicle.tell(timeline.now, this.name, () => "has closed");
       // The callers of `close` get its result before the process exits.
-      timeline.soon(this, () => {
+      timeline.nextTurn(this, () => {
         this.die();
         exited();
       });

@@ -14,14 +14,14 @@ interface Task {
 }
 
 /**
- * True time, and everything that is going to happen. Time moves on only when the microtasks and what is to run `soon` are
+ * True time, and everything that is going to happen. Time moves on only when the microtasks and what is to run at the next turn of the event loop are
  * through, so that a history is the same each time, however busy the machine is.
  */
 export class Timeline {
   #now = 0;
   #orders = 0;
   readonly #heap: Task[] = [];
-  #soon: { readonly owner: Owner; readonly run: () => void }[] = [];
+  #nextTurn: { readonly owner: Owner; readonly run: () => void }[] = [];
 
   /** In milliseconds since the history began. */
   get now(): number {
@@ -43,17 +43,17 @@ export class Timeline {
   }
 
   /** Runs a task after what runs now, before any other. */
-  soon(owner: Owner, run: () => void): void {
-    this.#soon.push({ owner, run });
+  nextTurn(owner: Owner, run: () => void): void {
+    this.#nextTurn.push({ owner, run });
   }
 
   /** Runs tasks until `isOver`. False: no task was left, or `limit` was reached before. */
   async play(isOver: () => boolean, limit: number): Promise<boolean> {
     for (;;) {
       await microtasks();
-      if (this.#soon.length > 0) {
-        const batch = this.#soon;
-        this.#soon = [];
+      if (this.#nextTurn.length > 0) {
+        const batch = this.#nextTurn;
+        this.#nextTurn = [];
         for (const { owner, run } of batch) {
           if (!owner.isAlive) continue;
           if (owner.frozenUntil > this.#now) this.at(owner.frozenUntil, owner, run);

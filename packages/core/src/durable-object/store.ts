@@ -175,7 +175,7 @@ export class DurableObjectStore implements RecordStore {
 
   /** SQLite answers synchronously. Without a pause between them, a sequence of pages or steps would block everything else. */
   #nextTurn(): Promise<void> {
-    return new Promise((resolve) => this.#environment.soon(resolve));
+    return new Promise((resolve) => this.#environment.nextTurn(resolve));
   }
 
   async close(): Promise<void> {

@@ -78,7 +78,7 @@ export function mountFlow<Platform = void>(
       return endpoint.receive({ method, url, headers, remoteAddress, tenant, waitUntil, rawBody }, MOUNTED);
     },
     startSoon(platform) {
-      environmentOf().soon(() => void startOf(source, flow, platform));
+      environmentOf().nextTurn(() => void startOf(source, flow, platform));
     },
   };
 }
@@ -98,7 +98,7 @@ async function startOf<Platform>(
       void endpointOf(receiver, flow);
       await receiver.start();
     } catch (error) {
-      if (isSetupError(error)) environmentOf().soon(() => throwUncaught(error));
+      if (isSetupError(error)) environmentOf().nextTurn(() => throwUncaught(error));
       // A receiver that exists has sent a notice of its own.
       else if (receiver === null) {
         const facts = factsOfThrown(error);

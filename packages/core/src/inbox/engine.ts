@@ -330,7 +330,7 @@ class Engine implements Inbox {
     const { environment } = this.#core;
     this.#core.isClosing = true;
     this.#canary.stop();
-    const letGo = environment.hold();
+    const letGo = environment.keepAlive();
     try {
       this.#dispatcher?.stop();
       this.#unsubscribe?.();

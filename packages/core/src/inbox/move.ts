@@ -95,7 +95,7 @@ export async function moveRecords(
   if (dryRun) return found.report();
   const moved = new MoveCounts();
   const mover = new Mover(from, to, environment, moved);
-  const release = environment.hold();
+  const release = environment.keepAlive();
   try {
     for await (const page of pagesOf(from)) await mover.move(page);
     while ((await from.prune?.(LONG_AGO)) === true);

@@ -146,7 +146,7 @@ export function memoryStore({
   ): Promise<void> {
     let lookedAt = 0;
     for (const key of finished.keys()) {
-      if (++lookedAt % LOOKED_AT_ONCE === 0) await new Promise<void>((go) => environment.soon(go));
+      if (++lookedAt % LOOKED_AT_ONCE === 0) await new Promise<void>((go) => environment.nextTurn(go));
       if (!finished.mayFit(key, mayFit)) continue;
       const versioned = finished.peek(key, environment.now());
       if (versioned === null || isUnreadable(versioned.record)) continue;

@@ -22,7 +22,7 @@ type InboxError = Extract<Happening, { readonly type: "inbox-error" }>;
 export class NoticeBoard {
   readonly #lines: LogLines;
   readonly #clock: Clock;
-  readonly #soon: (task: () => void) => void;
+  readonly #nextTurn: (task: () => void) => void;
   readonly #inboxErrors: Limiter<InboxError>;
   /** One entry for each call of `observe`, even with the same function. */
   readonly #observers = new Set<{ readonly observer: (notice: Notice) => void }>();
@@ -34,7 +34,7 @@ export class NoticeBoard {
   constructor(lines: LogLines, clock: Clock | Environment) {
     this.#lines = lines;
     this.#clock = clock;
-    this.#soon = ON_WORKERS ? inNextMicrotask : environmentOf(clock).soon;
+    this.#nextTurn = ON_WORKERS ? inNextMicrotask : environmentOf(clock).nextTurn;
     const pass = (error: InboxError): void => this.#add(error);
     const passRest = (latest: InboxError, count: number): void => pass({ ...latest, count });
     this.#inboxErrors = new Limiter({ clock, periodMs: EQUAL_ERRORS_MS, restCounts: true, pass, passRest });
@@ -74,7 +74,7 @@ export class NoticeBoard {
     this.#pending.push({ ...happening, at: this.#clock.now() });
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#soon(() => this.flush());
+    this.#nextTurn(() => this.flush());
   }
 
   /** Hands out the notices that wait. */

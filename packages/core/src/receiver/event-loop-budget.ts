@@ -31,7 +31,7 @@ export class EventLoopBudget {
       if (now < this.#until) return null;
       if (!this.#isUnderWay) {
         this.#begin(now);
-        this.#environment.soon(() => this.#end());
+        this.#environment.nextTurn(() => this.#end());
         return null;
       }
     }
@@ -56,6 +56,6 @@ export class EventLoopBudget {
       // Lets the delivery do its work, so that this is part of the turn's time.
       await null;
     } while (this.#waiting.size > 0 && monotonic() < this.#until);
-    this.#environment.soon(() => this.#end());
+    this.#environment.nextTurn(() => this.#end());
   }
 }

@@ -19,7 +19,7 @@ import { isPending } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
 import { Deadline, TIME_IS_UP, withinTime } from "../time/deadline.ts";
 import { type Environment, ON_WORKERS } from "../time/environment.ts";
-import { type Course, endOf, newCourse } from "./course.ts";
+import { type DeliveryProgress, endOf, newProgress } from "./delivery-progress.ts";
 import type { Endpoint, ReceiveOptions } from "./endpoint.ts";
 import { EventLoopBudget } from "./event-loop-budget.ts";
 import { markHandled } from "./handled-elsewhere.ts";
@@ -112,7 +112,7 @@ export class Intake {
       const answered = new Promise<void>((resolve) => this.#whenAtRest.push(resolve));
       await Promise.race([answered, sleep(environment, waitMs)]);
     }
-    await new Promise<void>((resolve) => environment.soon(resolve));
+    await new Promise<void>((resolve) => environment.nextTurn(resolve));
   }
 
   async #answer(flow: Flow, delivery: Delivery, options: ReceiveOptions): Promise<Reply> {
@@ -141,14 +141,14 @@ export class Intake {
       header: (name) => delivery.headers.get(name) ?? null,
     });
     if (observation === null) return this.#receiveAndReport(flow, delivery, options);
-    const course = newCourse(observation.trace);
+    const progress = newProgress(observation.trace);
     try {
-      const reply = await observation.run(() => this.#receiveAndReport(flow, delivery, options, course));
-      observation.end(endOf(course, reply.status));
+      const reply = await observation.run(() => this.#receiveAndReport(flow, delivery, options, progress));
+      observation.end(endOf(progress, reply.status));
       return reply;
     } catch (error) {
-      course.code ??= codeOf(error);
-      observation.end(endOf(course, ANSWER_STATUS[course.code]));
+      progress.code ??= codeOf(error);
+      observation.end(endOf(progress, ANSWER_STATUS[progress.code]));
       throw error;
     }
   }
@@ -158,12 +158,12 @@ export class Intake {
     flow: Flow,
     delivery: Delivery,
     { mounted = false, onEnd }: ReceiveOptions,
-    observed: Course | null = null,
+    observed: DeliveryProgress | null = null,
   ): Promise<Reply> {
     if (onEnd === undefined) return this.#receive(flow, delivery, mounted, observed);
-    const course = observed ?? newCourse(null);
-    const reply = await this.#receive(flow, delivery, mounted, course);
-    onEnd(endOf(course, reply.status), course.event);
+    const progress = observed ?? newProgress(null);
+    const reply = await this.#receive(flow, delivery, mounted, progress);
+    onEnd(endOf(progress, reply.status), progress.event);
     return reply;
   }
 
@@ -184,11 +184,16 @@ export class Intake {
   }
 
   /** From bytes to an answer. Verification and acceptance share one deadline. */
-  async #receive(flow: Flow, delivery: Delivery, mounted: boolean, course: Course | null): Promise<Reply> {
+  async #receive(
+    flow: Flow,
+    delivery: Delivery,
+    mounted: boolean,
+    progress: DeliveryProgress | null,
+  ): Promise<Reply> {
     const { settings, environment: clock, outcomes, inbox, lifecycle, runner } = this.#dependencies;
     let isAuthentic = false;
     const refuse: Refuse = (...given) => {
-      if (course !== null) course.code = given[0];
+      if (progress !== null) progress.code = given[0];
       return outcomes.refused(flow, delivery.remoteAddress, isAuthentic, given);
     };
     const fault = this.#findFault(flow, delivery, mounted);
@@ -228,12 +233,12 @@ export class Intake {
       outcomes.verified(flow);
       if (verification.ok === null) return verification.reply;
       isAuthentic = true;
-      if (course !== null) course.event = verification.reading.verified;
+      if (progress !== null) progress.event = verification.reading.verified;
       const run = this.#runOf(delivery);
       const received = flow.source?.received ?? RECEIVED;
       const wanted = this.#wanted(flow, verification.reading, run);
       if (wanted === null) {
-        if (course !== null) course.outcome = "unwanted";
+        if (progress !== null) progress.outcome = "unwanted";
         return received;
       }
       if (run === "background" && !lifecycle.isRunning) {
@@ -252,11 +257,11 @@ export class Intake {
           failure = cause;
         },
         context: currentContext(),
-        trace: course?.trace,
+        trace: progress?.trace,
       });
       const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;
       this.#tookMs = beganMs - deadline.leftMs;
-      if (course !== null) course.accepted = accepted;
+      if (progress !== null) progress.accepted = accepted;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
       isAuthentic = false;
       outcomes.accepted(verification.reading, accepted);

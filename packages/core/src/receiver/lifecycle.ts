@@ -206,7 +206,7 @@ export class Lifecycle {
 
   /** Keeps the process alive during an action. It may be shared by several callers, so it runs in the context of none of them. */
   async #alive<T>(action: () => Promise<T>): Promise<T> {
-    const letGo = this.#dependencies.environment.hold();
+    const letGo = this.#dependencies.environment.keepAlive();
     try {
       return await emptyContext.run(action);
     } finally {

@@ -82,7 +82,7 @@ export async function resealRecords(
   const environment = environmentOf(options.clock);
   await keys.ready(environment);
   const { current } = keys;
-  const letGo = environment.hold();
+  const letGo = environment.keepAlive();
   let resealed = 0;
   try {
     for (let pass = 1; ; pass++) {

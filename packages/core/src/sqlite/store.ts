@@ -303,7 +303,7 @@ class SqliteStore implements RecordStore {
 
   /** SQLite answers synchronously. Without a pause between them, a sequence of pages or steps would block everything else. */
   #nextTurn(): Promise<void> {
-    return new Promise((resolve) => this.#environment.soon(resolve));
+    return new Promise((resolve) => this.#environment.nextTurn(resolve));
   }
 
   async #write<T>(work: (tables: Tables) => T): Promise<T> {

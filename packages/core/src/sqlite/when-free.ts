@@ -10,7 +10,7 @@ const PAUSE_MS = 5;
 /** Calls `attempt` at once, and repeats it for up to `limitMs` while another process has the file locked. */
 export async function whenFree<T>(environment: Environment, limitMs: number, attempt: () => T): Promise<T> {
   const waited = new Stopwatch(environment);
-  const letGo = environment.hold();
+  const letGo = environment.keepAlive();
   try {
     for (;;) {
       try {

@@ -42,10 +42,10 @@ export function fakeClock(start: number = Date.now()): FakeClock {
 export function steppedClock(start: number, rest: () => Promise<void>): FakeClock {
   const timers = new Set<{ readonly at: number; readonly callback: () => void }>();
   let now = start;
-  const { soon, hold, token } = environmentOf();
+  const { nextTurn, keepAlive, token } = environmentOf();
   return {
-    soon,
-    hold,
+    nextTurn,
+    keepAlive,
     token,
     now: () => now,
     monotonic: () => now,

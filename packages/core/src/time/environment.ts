@@ -7,9 +7,9 @@ import { type Clock, systemClock } from "./clock.ts";
  */
 export interface Environment extends Clock {
   /** Calls back once, after what is running now and before any timer. */
-  soon(callback: () => void): void;
+  nextTurn(callback: () => void): void;
   /** Keeps the process alive until the returned function is called. */
-  hold(): () => void;
+  keepAlive(): () => void;
   /** Makes a text that no other call in any process gets: 12 to 16 letters, digits, `-` and `_`. */
   token(): string;
 }
@@ -38,9 +38,9 @@ let nextToken: (() => string) | null = null;
 
 const FOREVER_MS = 2_147_483_647;
 
-const systemParts: Pick<Environment, "soon" | "hold" | "token"> = {
-  soon: (callback) => void emptyContext.run(() => setImmediate(callback)),
-  hold() {
+const systemParts: Pick<Environment, "nextTurn" | "keepAlive" | "token"> = {
+  nextTurn: (callback) => void emptyContext.run(() => setImmediate(callback)),
+  keepAlive() {
     const timer = emptyContext.run(() => setInterval(() => {}, FOREVER_MS));
     return () => clearInterval(timer);
   },
@@ -67,8 +67,8 @@ export function environmentOf(given: Clock | Environment = systemClock): Environ
     now: () => given.now(),
     monotonic: () => given.monotonic(),
     after: (ms, callback) => emptyContext.run(() => given.after(ms, () => emptyContext.run(callback))),
-    soon: (callback) => emptyContext.run(() => parts.soon(() => emptyContext.run(callback))),
-    hold: () => parts.hold(),
+    nextTurn: (callback) => emptyContext.run(() => parts.nextTurn(() => emptyContext.run(callback))),
+    keepAlive: () => parts.keepAlive(),
     token: () => parts.token(),
   };
   inEmptyContext.add(environment);

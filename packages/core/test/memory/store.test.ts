@@ -208,11 +208,11 @@ describe("the memory store", () => {
   it("lists many finished records in several turns of the event loop, while they come and go", async () => {
     let turns = 0;
     const system = environmentOf();
-    const soon = (callback: () => void): void => {
+    const nextTurn = (callback: () => void): void => {
       turns++;
-      system.soon(callback);
+      system.nextTurn(callback);
     };
-    const { store, write, now } = setUp({ maxRecords: 2_000, clock: { ...system, soon } });
+    const { store, write, now } = setUp({ maxRecords: 2_000, clock: { ...system, nextTurn } });
     const finish = (n: number): void => {
       write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now(), { id: `tx-${n}` })));
     };

@@ -22,11 +22,11 @@ interface Limits {
 async function start({ verifyMs, ...limits }: Limits) {
   let ms = 0;
   let verified = 0;
-  const { soon, hold, token } = environmentOf();
+  const { nextTurn, keepAlive, token } = environmentOf();
   const began = Date.now();
   const clock: Environment = {
-    soon,
-    hold,
+    nextTurn,
+    keepAlive,
     token,
     now: () => began + ms,
     monotonic: () => ms,

@@ -53,7 +53,7 @@ describe("the life of a receiver", () => {
       notify: () => {},
       environment: {
         ...environmentOf(),
-        hold: () => {
+        keepAlive: () => {
           held++;
           return () => held--;
         },

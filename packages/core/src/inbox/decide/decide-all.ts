@@ -94,7 +94,7 @@ export async function decideAll(
           missed ??= { count: null, error: unreadable(record) };
         });
   const time = new Stopwatch(environment);
-  const letGo = environment.hold();
+  const letGo = environment.keepAlive();
   try {
     for await (const found of events) {
       if (signal?.aborted === true || bulk.core.isClosing) {

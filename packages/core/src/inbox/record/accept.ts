@@ -192,7 +192,7 @@ function addSlot(
     amounts: event.amount === null ? {} : { [event.delivery.source]: event.amount },
     verdict: ruling.verdict,
     state: run ? "waiting" : "held",
-    told: false,
+    onHeldDone: false,
     replays: 0,
     acceptedAt: now,
     token: null,

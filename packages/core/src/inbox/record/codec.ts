@@ -137,7 +137,7 @@ const SLOT = objectOf<Slot>({
   replays: count,
   acceptedAt: time,
   token: orNull(text),
-  told: flag,
+  onHeldDone: flag,
   work: orNull(WORK),
   past: optional(objectOf<Past>({ history: HISTORY, copies: count, lastCopyAt: orNull(time) })),
   kept: optional(

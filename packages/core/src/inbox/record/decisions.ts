@@ -103,7 +103,7 @@ export function replay(
   if (record.lease?.slot === slotKey) record.lease = null;
   slot.work = work;
   slot.state = "waiting";
-  slot.told = false;
+  slot.onHeldDone = false;
   slot.replays++;
   work.dueAt = now;
   work.dueInMs = 0;

@@ -24,7 +24,8 @@ export function erase(
     if (isLeased) record.lease = null;
     end(record, slot, { at: now, what: "discarded" });
   }
-  const { name, status, rank, verdict, state, told, replays, acceptedAt, token, decision, subject } = slot;
+  const { name, status, rank, verdict, state, onHeldDone, replays, acceptedAt, token, decision, subject } =
+    slot;
   record.slots[slotKey] = {
     // The name and status of an event that is not listed can be any text.
     name: rank === null ? "" : name,
@@ -34,7 +35,7 @@ export function erase(
     amounts: {},
     verdict,
     state,
-    told,
+    onHeldDone,
     replays,
     acceptedAt,
     token,

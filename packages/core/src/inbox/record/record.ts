@@ -24,8 +24,8 @@ export interface Slot {
   amounts: Readonly<Record<string, string>>;
   readonly verdict: "run" | HeldReason;
   state: SlotState;
-  /** True once the onHeld handlers of a held event are done, or if there are none. (Records are stored with this name.) */
-  told: boolean;
+  /** True once the onHeld handlers of a held event are done, or if there are none. */
+  onHeldDone: boolean;
   replays: number;
   /** When it was accepted, on the store's clock. */
   readonly acceptedAt: number;
@@ -75,7 +75,7 @@ export interface Work {
   dueInMs: number;
   /** When it was last begun early; null: never. */
   forcedAt: number | null;
-  /** The state of each handler, by its name. (Records are stored with this name.) */
+  /** The state of each handler, by its name. */
   steps: Record<string, HandlerState>;
   /**
    * The handlers that have not been tried, as the processes that began the event have them registered. The event is not done

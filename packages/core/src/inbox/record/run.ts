@@ -62,7 +62,7 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
   const { work } = slot;
   const { now, force } = options;
   const wanted =
-    slot.state === "waiting" || slot.state === "running" || (slot.state === "held" && !slot.told);
+    slot.state === "waiting" || slot.state === "running" || (slot.state === "held" && !slot.onHeldDone);
   if (!wanted || work === null) return { kind: "finished", state: slot.state };
   pullBackTimes(record, now);
   if (record.lease !== null && record.lease.until > now) {
@@ -375,7 +375,7 @@ export function finish(
       break;
     case "held":
       slot.state = "held";
-      slot.told = ending.onHeld.length === 0;
+      slot.onHeldDone = ending.onHeld.length === 0;
       work.reason = ending.reason;
       work.detail = ending.detail?.slice(0, MAX_DETAIL) ?? null;
       work.heldAt = now;
@@ -388,7 +388,7 @@ export function finish(
       addHistory(work, { at: now, what: `held: ${ending.reason}` });
       break;
     case "stays-held":
-      slot.told = true;
+      slot.onHeldDone = true;
       break;
     case "handed-back":
       // Without a delay, its due time does not change, so that it keeps its turn.

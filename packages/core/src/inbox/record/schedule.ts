@@ -46,7 +46,7 @@ function statePulledBack(state: HandlerState, now: number): HandlerState {
 
 /** True if the slot waits for a run, or for its onHeld handlers. */
 function waits(slot: Slot): boolean {
-  return slot.state === "waiting" || (slot.state === "held" && !slot.told);
+  return slot.state === "waiting" || (slot.state === "held" && !slot.onHeldDone);
 }
 
 /** The lane of an event. A canary has none, and waits with the usual ones. */

@@ -187,7 +187,7 @@ export class Dispatcher {
       return;
     }
     this.#polling = new Promise((resolve) => {
-      this.#dependencies.environment.soon(() => void this.#pollOnce().then(resolve));
+      this.#dependencies.environment.nextTurn(() => void this.#pollOnce().then(resolve));
     });
   }
 

@@ -298,14 +298,14 @@ export class Runs {
 
   #startNow(run: Run): void {
     run.leave = this.places.enter(run.lane);
-    this.#core.environment.soon(() => void this.#run(run));
+    this.#core.environment.nextTurn(() => void this.#run(run));
   }
 
   /** Starts in a later turn, so that the answer to the delivery is written first. */
   #startSoon(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;
-    this.#core.environment.soon(() => {
+    this.#core.environment.nextTurn(() => {
       this.#isStarting = false;
       this.#startWaiting();
     });

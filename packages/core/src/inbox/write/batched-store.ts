@@ -70,7 +70,7 @@ export class BatchedStore {
     }
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    this.#environment.soon(() => {
+    this.#environment.nextTurn(() => {
       this.#isScheduled = false;
       this.#flush();
     });

@@ -45,7 +45,7 @@ describe("what is accepted", () => {
           amounts: { callback: "10" },
           verdict: "run",
           state: "waiting",
-          told: false,
+          onHeldDone: false,
           replays: 0,
           acceptedAt: 1_000,
           token: null,
@@ -230,7 +230,7 @@ describe("what is held at once", () => {
     const detail = "status differs from the final one that is recorded";
     expect(tested.accept(event("FAILED"))).toEqual(held("held", "conflict", FAILED, detail));
     expect(tested.record).toMatchObject({ statusSlot: SUCCESS });
-    expect(tested.slot(FAILED)).toMatchObject({ state: "held", verdict: "conflict", told: false });
+    expect(tested.slot(FAILED)).toMatchObject({ state: "held", verdict: "conflict", onHeldDone: false });
     expect(tested.slot(FAILED).work).toMatchObject({
       reason: "conflict",
       detail,

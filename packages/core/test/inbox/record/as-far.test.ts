@@ -99,7 +99,7 @@ describe("isAsFar", () => {
     ["the end", waiting, done],
     ["an event that is held", waiting, exhausted],
     ["onHeld handlers that are done", held, ended(key, NOW, held, { kind: "stays-held" })],
-    ["a held event that no onHeld handler is called for", held, withSlot(held, () => ({ told: true }))],
+    ["a held event that no onHeld handler is called for", held, withSlot(held, () => ({ onHeldDone: true }))],
     ["a discarded event", held, decided(key, NOW, held, "discard")],
     ["a replay", held, replayed(held)],
     ["a replay of a finished event", keptDone, replayed(keptDone)],

@@ -18,7 +18,7 @@ describe("a person's decision", () => {
   it("to replay makes it wait again, without the steps that were not done, and counts", () => {
     const tested = held();
     expect(replay(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("decided");
-    expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", told: false, replays: 1 });
+    expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", onHeldDone: false, replays: 1 });
     const { work } = tested.slot(SUCCESS);
     expect(Object.keys(work?.steps ?? {})).toEqual(["first"]);
     expect(work).toMatchObject({ dueAt: 2_000, dueInMs: 0, only: null });
@@ -46,7 +46,7 @@ describe("a person's decision", () => {
 
   it("to replay takes the lease from whoever is being told", () => {
     const tested = held();
-    tested.slot(SUCCESS).told = false;
+    tested.slot(SUCCESS).onHeldDone = false;
     const begun = tested.begin(SUCCESS);
     if (begun.kind !== "leased") throw new Error(begun.kind);
     replay(tested.record, KEY + SUCCESS, decision, 2_000);
@@ -68,7 +68,7 @@ describe("a person's decision", () => {
 
   it("to discard leaves copies duplicates, and remembers who and why", () => {
     const tested = held();
-    tested.slot(SUCCESS).told = false;
+    tested.slot(SUCCESS).onHeldDone = false;
     tested.begin(SUCCESS);
     expect(discard(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("decided");
     expect(tested.record).toMatchObject({ lease: null, expiresAt: 2_000 + DAY });

@@ -369,7 +369,7 @@ describe("the end of a run", () => {
       { name: "h", kind: "done", attempt: 1 },
       { name: "held:h", kind: "done", attempt: 1 },
     ]);
-    expect(tested.slot(SUCCESS)).toMatchObject({ state: "held", told: false });
+    expect(tested.slot(SUCCESS)).toMatchObject({ state: "held", onHeldDone: false });
     expect(tested.slot(SUCCESS).work).toMatchObject({
       reason: "rejected",
       detail: "no",

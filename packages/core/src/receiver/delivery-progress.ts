@@ -2,8 +2,8 @@ import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { DeliveryEnd, DeliveryOutcome } from "./instrumentation.ts";
 
-/** A delivery on its way to its answer, as an instrumentation is told of it. */
-export interface Course {
+/** What has become of a delivery so far, for an instrumentation. */
+export interface DeliveryProgress {
   /** The text of the instrumentation that is kept with the event. */
   readonly trace: string | null;
   /** Counts only if the delivery was neither refused nor accepted. */
@@ -14,12 +14,12 @@ export interface Course {
   event: VerifiedEvent | null;
 }
 
-export function newCourse(trace: string | null): Course {
+export function newProgress(trace: string | null): DeliveryProgress {
   return { trace, outcome: "answered", code: null, accepted: null, event: null };
 }
 
 /** The end of a delivery that was answered with this status. */
-export function endOf({ outcome, code, accepted }: Course, status: number): DeliveryEnd {
+export function endOf({ outcome, code, accepted }: DeliveryProgress, status: number): DeliveryEnd {
   const isStored = accepted !== null && accepted.outcome !== "expired" && accepted.outcome !== "stale";
   return {
     outcome: accepted?.outcome ?? (code === null ? outcome : "refused"),
