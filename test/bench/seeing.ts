@@ -172,8 +172,8 @@ function sqliteInboxFixture(folder: string): Ground {
         BEGIN;
         CREATE TEMP TABLE copies AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${times - 1})
           SELECT i * ${WRITTEN} AS shift FROM n;
-        INSERT INTO records (place, key, version, text, lane, due_at, due_in_ms, expires_at)
-          SELECT place + shift, printf('%032x', place + shift), version, text, lane, NULL, 0, expires_at
+        INSERT INTO records (row_id, key, version, text, lane, due_at, due_in_ms, expires_at)
+          SELECT row_id + shift, printf('%032x', row_id + shift), version, text, lane, NULL, 0, expires_at
           FROM copies CROSS JOIN (SELECT * FROM records LIMIT ${WRITTEN});
         INSERT INTO events (record, event_id, state, reason, flow, tenant, id, event, status, reference_id, accepted_at)
           SELECT record + shift, printf('%032x', record + shift) || substr(event_id, 33), state, NULL, flow, tenant,
@@ -197,9 +197,9 @@ function postgresInboxFixture(url: string): Ground {
         SELECT md5('copy ' || n), version, lane, NULL, expires_at, text
         FROM (SELECT * FROM payhooks.records LIMIT 1) AS one, generate_series(1, ${rows}) AS n`);
       await pool.query(`INSERT INTO payhooks.labels (record, accepted_at, flow, tenant, id, event, status, reference_id, event_id)
-        SELECT place, now() - (${FINISHED} - place) * interval '${(8 * DAY_MS) / FINISHED} milliseconds', 'payments', '',
-          'tx-' || place, 'DEPOSIT', 'SUCCESS', 'copy-' || place, key || repeat('0', 16)
-        FROM payhooks.records WHERE place > ${WRITTEN}`);
+        SELECT row_id, now() - (${FINISHED} - row_id) * interval '${(8 * DAY_MS) / FINISHED} milliseconds', 'payments', '',
+          'tx-' || row_id, 'DEPOSIT', 'SUCCESS', 'copy-' || row_id, key || repeat('0', 16)
+        FROM payhooks.records WHERE row_id > ${WRITTEN}`);
       // As the server does by itself after a while.
       await pool.query("VACUUM ANALYZE");
       await pool.end();

@@ -51,7 +51,7 @@ it("what was due long before the process began is found by its first look, and t
   withScope(async (own) => {
     const { schema, store, connect } = await open(own);
     for (const n of [1, 2, 3]) await late(store, keyOf(n));
-    await server.tell(`UPDATE ${schema}.records SET due_at = place`);
+    await server.tell(`UPDATE ${schema}.records SET due_at = row_id`);
     const next = connect();
     await next.open();
     expect((await takeDue(next, 0, 0)).left).toBe(3);
@@ -66,7 +66,7 @@ it("what somebody else had locked is found once it is free", () =>
   withScope(async (own) => {
     const { schema, store } = await open(own);
     for (const n of [1, 2]) await late(store, keyOf(n));
-    await server.tell(`UPDATE ${schema}.records SET due_at = place`);
+    await server.tell(`UPDATE ${schema}.records SET due_at = row_id`);
     const holder = own.add(new pg.Client({ connectionString: server.url }), (one) => one.end());
     await holder.connect();
     await holder.query("BEGIN");

@@ -82,14 +82,14 @@ describe("data that vanishes under a running process is told once, and it goes o
     [
       "a backup of the schema from before, with the same identity",
       `DROP TABLE $.records, $.labels, $.unfinished CASCADE;
-       CREATE TABLE $.records (place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL UNIQUE,
+       CREATE TABLE $.records (row_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL UNIQUE,
          version text COLLATE "C" NOT NULL, lane text COLLATE "C" NOT NULL, due_at bigint, expires_at bigint, text text NOT NULL)`,
       "replaced",
     ],
     [
       "a backup of the whole server from before: the records since then are gone",
       `DELETE FROM $.records WHERE key = '${keyOf(3)}';
-       DELETE FROM $.labels WHERE record NOT IN (SELECT place FROM $.records)`,
+       DELETE FROM $.labels WHERE record NOT IN (SELECT row_id FROM $.records)`,
       "missing",
     ],
   ])("%s", (_, sql, why) =>

@@ -119,9 +119,9 @@ beforeAll(async () => {
   await server.tell(`
     INSERT INTO ${schema}.records (key, version, lane, due_at, text)
       SELECT md5(n::text), 'v', 'usual', ${now} - 600000 + n * 570000::bigint / ${ENDED}, repeat('m', 600) FROM generate_series(1, ${ENDED}) n;
-    INSERT INTO ${schema}.labels SELECT place, now(), 'payments', '', key, 'DEPOSIT', 'SUCCESS', key, key || key
+    INSERT INTO ${schema}.labels SELECT row_id, now(), 'payments', '', key, 'DEPOSIT', 'SUCCESS', key, key || key
       FROM ${schema}.records;
-    INSERT INTO ${schema}.unfinished SELECT place, now(), 'running', NULL, key || key FROM ${schema}.records`);
+    INSERT INTO ${schema}.unfinished SELECT row_id, now(), 'running', NULL, key || key FROM ${schema}.records`);
   await server.tell(`
     UPDATE ${schema}.records SET version = 'w', text = 'short', due_at = NULL, expires_at = ${now} + 600000000;
     DELETE FROM ${schema}.unfinished`);

@@ -256,7 +256,7 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
   it.each([
     ["all records", "DELETE FROM records"],
     ["what its records are found by", "DELETE FROM events"],
-    ["one record", "DELETE FROM records WHERE place = (SELECT min(place) FROM records)"],
+    ["one record", "DELETE FROM records WHERE row_id = (SELECT min(row_id) FROM records)"],
   ])(
     "from which somebody deleted %s: this is told by a process that has only found them there, too",
     (_, sql) =>

@@ -182,8 +182,8 @@ function messagePage(status: number, title: string, text: string): Response {
 }
 
 function failed(error: unknown): Response {
-  const { status, ...told } = problemOf(error) ?? { status: 500, message: logged(error) };
-  return Response.json({ ok: false, ...told }, { status, headers: HEADERS });
+  const { status, ...problem } = problemOf(error) ?? { status: 500, message: logged(error) };
+  return Response.json({ ok: false, ...problem }, { status, headers: HEADERS });
 }
 
 /** Logs an error of others. Its message may contain anything, so the page shows this one instead. */

@@ -184,7 +184,7 @@ export const sqlMutants: readonly TextMutant[] = [
   },
   {
     name: "leaves the events of a record that is gone to the next one in its place",
-    from: "DELETE FROM events WHERE record = old.place;",
+    from: "DELETE FROM events WHERE record = old.row_id;",
     to: "SELECT 1;",
   },
   {
@@ -205,8 +205,8 @@ export const sqlMutants: readonly TextMutant[] = [
   },
   {
     name: "hides without end what was taken once",
-    from: "SET due_at = ?, due_in_ms = ? WHERE place",
-    to: "SET due_at = ? + 1000000, due_in_ms = ? WHERE place",
+    from: "SET due_at = ?, due_in_ms = ? WHERE row_id",
+    to: "SET due_at = ? + 1000000, due_in_ms = ? WHERE row_id",
   },
   {
     name: "does not see that a time is too far away",

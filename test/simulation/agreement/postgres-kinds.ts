@@ -115,7 +115,7 @@ export const postgresMutants: readonly TextMutant[] = [
   { name: "counts an event where it was before", from: "WHERE change = 'moved'", to: "WHERE FALSE" },
   {
     name: "leaves an event where it was if its record is written alone",
-    from: "WHERE record = (SELECT place FROM written) AND",
+    from: "WHERE record = (SELECT row_id FROM written) AND",
     to: "WHERE FALSE AND",
   },
   {

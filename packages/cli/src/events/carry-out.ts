@@ -39,31 +39,31 @@ export async function carryOut(
   choice: Choice,
   terminal: Terminal,
 ): Promise<number> {
-  const told: Outcome[] = [];
-  const tell = (eventId: string, outcome: Outcome): void => {
-    told.push(outcome);
+  const outcomes: Outcome[] = [];
+  const report = (eventId: string, outcome: Outcome): void => {
+    outcomes.push(outcome);
     terminal.json({ eventId, outcome });
     terminal.line(
       `${shown(eventId)}  ${GOOD.has(outcome) ? WORDS[outcome] : terminal.paint("red", WORDS[outcome])}`,
     );
   };
-  for (const eventId of missing) tell(eventId, "not-found");
+  for (const eventId of missing) report(eventId, "not-found");
   const interruption = new Interruption();
   let failure: unknown = null;
   for (const { eventId, revision } of entries) {
     if (failure !== null || interruption.signal.aborted) {
-      tell(eventId, "not-tried");
+      report(eventId, "not-tried");
       continue;
     }
     try {
-      tell(eventId, await decided(inbox, action, eventId, { ...choice, revision }));
+      report(eventId, await decided(inbox, action, eventId, { ...choice, revision }));
     } catch (error) {
       failure = error;
-      tell(eventId, "unknown");
+      report(eventId, "unknown");
     }
   }
   interruption.end();
-  if (told.length > 1) summarize(told, action, terminal);
+  if (outcomes.length > 1) summarize(outcomes, action, terminal);
   if (failure !== null) throw failure;
   if (entries.length === 0 && missing.length > 0) {
     throw new CliError(
@@ -72,7 +72,7 @@ export async function carryOut(
       "payhooks events --state held shows what is.",
     );
   }
-  return told.every((outcome) => GOOD.has(outcome)) ? EXIT.ok : EXIT.failure;
+  return outcomes.every((outcome) => GOOD.has(outcome)) ? EXIT.ok : EXIT.failure;
 }
 
 async function decided(
@@ -94,9 +94,9 @@ async function decided(
   }
 }
 
-function summarize(told: readonly Outcome[], action: Action, { line }: Terminal): void {
+function summarize(outcomes: readonly Outcome[], action: Action, { line }: Terminal): void {
   const counts = new Map<Outcome, number>();
-  for (const outcome of told) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+  for (const outcome of outcomes) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
   line(`\n${[...counts].map(([outcome, count]) => `${count} ${outcome.replace("-", " ")}`).join(", ")}.`);
   if (action === "replay" && counts.has("queued")) {
     line(

@@ -49,7 +49,7 @@ export async function openInbox(given: Given): Promise<Inbox> {
   }
 }
 
-/** The place of an inbox. */
+/** The address of an inbox. */
 export interface Address {
   readonly kind: "SQLite" | "Redis" | "PostgreSQL" | "MySQL";
   readonly text: string;

@@ -5,7 +5,7 @@ import type { Given } from "../command-line/given.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { SEAL_OPTION, sealOf } from "../events/seal-keys.ts";
-import { nameOf, openStore, type Place } from "./open-store.ts";
+import { nameOf, openStore, type StoreAddress } from "./open-store.ts";
 
 export const moveCommand: Command = {
   name: "move",
@@ -41,8 +41,8 @@ export const moveCommand: Command = {
   arguments: { least: 0, most: 0 },
   changes: (given) => !given.flag("dry-run"),
   async run(given, terminal) {
-    const from = placeOf(given, "from", "the old inbox");
-    const to = placeOf(given, "to", "the new inbox");
+    const from = addressOf(given, "from", "the old inbox");
+    const to = addressOf(given, "to", "the new inbox");
     const dryRun = given.flag("dry-run");
     const source = await openStore(from, true);
     try {
@@ -62,7 +62,7 @@ export const moveCommand: Command = {
   },
 };
 
-function placeOf(given: Given, end: "from" | "to", why: string): Place {
+function addressOf(given: Given, end: "from" | "to", why: string): StoreAddress {
   return {
     address: given.required(end, why),
     prefix: given.text(`${end}-prefix`),

@@ -4,8 +4,8 @@ import { serverAt } from "../command-line/address.ts";
 import { UsageError, unavailableAs } from "../command-line/errors.ts";
 import { silentLogger } from "../silent-logger.ts";
 
-/** The inbox at one end of a move. */
-export interface Place {
+/** Where the inbox at one end of a move is. */
+export interface StoreAddress {
   /** A URL or the name of a file, as the user wrote it. */
   readonly address: string;
   readonly prefix?: string | undefined;
@@ -15,7 +15,7 @@ export interface Place {
 type Kind = "PostgreSQL" | "MySQL" | "Redis" | "SQLite";
 
 /** The kind of store at an address. Anything that is not a URL is the name of a SQLite file. */
-function kindOf({ address }: Place): Kind {
+function kindOf({ address }: StoreAddress): Kind {
   const server = serverAt(address);
   if (server !== null) return server;
   if (!/^[a-z][a-z+.-]+:\/\//i.test(address)) return "SQLite";
@@ -25,17 +25,17 @@ function kindOf({ address }: Place): Kind {
   );
 }
 
-/** The place in words, without the user and the password. */
-export function nameOf(place: Place): string {
-  const kind = kindOf(place);
-  if (kind === "SQLite" || !URL.canParse(place.address)) return `${kind} ${place.address}`;
-  const { host, pathname } = new URL(place.address);
+/** The address in words, without the user and the password. */
+export function nameOf(given: StoreAddress): string {
+  const kind = kindOf(given);
+  if (kind === "SQLite" || !URL.canParse(given.address)) return `${kind} ${given.address}`;
+  const { host, pathname } = new URL(given.address);
   return `${kind} ${host}${pathname === "/" ? "" : pathname}`;
 }
 
-/** Opens the store at a place. The store that is moved from must exist; the other one is created. */
-export async function openStore(place: Place, isSource: boolean): Promise<RecordStore> {
-  const store = await storeOf(place, isSource);
+/** Opens the store at an address. The store that is moved from must exist; the other one is created. */
+export async function openStore(given: StoreAddress, isSource: boolean): Promise<RecordStore> {
+  const store = await storeOf(given, isSource);
   try {
     await store.open();
     return store;
@@ -44,13 +44,13 @@ export async function openStore(place: Place, isSource: boolean): Promise<Record
     const { code } = error as { code?: unknown };
     const isKnown = error instanceof Error && error.name === "PayhooksError";
     if (isKnown && code !== "ERR_INBOX_UNAVAILABLE") throw error;
-    throw unavailableAs("ERR_INBOX_UNAVAILABLE", nameOf(place), error);
+    throw unavailableAs("ERR_INBOX_UNAVAILABLE", nameOf(given), error);
   }
 }
 
-async function storeOf(place: Place, isSource: boolean): Promise<RecordStore> {
-  const { address, prefix, schema } = place;
-  const kind = kindOf(place);
+async function storeOf(given: StoreAddress, isSource: boolean): Promise<RecordStore> {
+  const { address, prefix, schema } = given;
+  const kind = kindOf(given);
   if (prefix !== undefined && kind !== "Redis" && kind !== "MySQL") {
     throw new UsageError("Only Redis and MySQL have a prefix.");
   }

@@ -47,7 +47,7 @@ export interface Agreement {
 export interface KnownFields {
   readonly fields: readonly KnownField[];
   readonly indexOf: ReadonlyMap<string, number>;
-  /** For each place (see {@link Readings}), the place of the next required field. */
+  /** For each ordinal (see {@link Readings}), the ordinal of the next required field. */
   readonly nextRequired: readonly number[];
   readonly pinnedUrls: ReadonlySet<string>;
   /** The names on the wire of fields with a role in the rules. A field that is absent has none. */
@@ -101,10 +101,10 @@ export class Readings {
   readonly #signed: string;
   readonly #names: readonly (string | null)[];
   /**
-   * The place of each part's name among the known names: 2i + 1 for the i-th, and 2i between it and the one before. So names
-   * ascend if places do. Names at the same even place are compared.
+   * The ordinal of each part's name among the known names: 2i + 1 for the i-th, and 2i between it and the one before. So names
+   * ascend if ordinals do. Names at the same even ordinal are compared.
    */
-  readonly #places: readonly number[];
+  readonly #ordinals: readonly number[];
   readonly #known: KnownFields;
   /** The steps that are part of a complete path: for each part, the parts that may follow its value. */
   readonly #steps: readonly (readonly number[])[];
@@ -117,7 +117,7 @@ export class Readings {
     this.#starts = starts;
     this.#known = known;
     this.#names = Array.from({ length: this.tooLong ? 0 : count }, (_, i) => nameAt(signed, starts, i));
-    this.#places = this.#names.map((name) => (name === null ? -1 : placeOf(name, known)));
+    this.#ordinals = this.#names.map((name) => (name === null ? -1 : ordinalOf(name, known)));
     this.#steps = this.#findSteps();
   }
 
@@ -180,12 +180,12 @@ export class Readings {
     const skip = (from: number, to: number): void => {
       for (const i of optional) if (from < 2 * i + 1 && 2 * i + 1 < to) values[i]?.skip();
     };
-    skip(-1, this.#places[0] ?? 0);
+    skip(-1, this.#ordinals[0] ?? 0);
     this.#steps.forEach((next, i) => {
-      const place = this.#places[i] ?? 0;
+      const ordinal = this.#ordinals[i] ?? 0;
       for (const end of next) {
-        skip(place, this.#placeOrEnd(end));
-        if (place % 2 === 1) values[(place - 1) / 2]?.add(i, this.#valueAt(i, end));
+        skip(ordinal, this.#ordinalOrEnd(end));
+        if (ordinal % 2 === 1) values[(ordinal - 1) / 2]?.add(i, this.#valueAt(i, end));
       }
     });
     const texts = new Map<string, string>();
@@ -244,15 +244,15 @@ export class Readings {
     return this.#signed.slice(nameEnd, (this.#starts[end] ?? 0) - 1);
   }
 
-  #placeOrEnd(part: number): number {
-    return this.#places[part] ?? 2 * this.#known.fields.length + 1;
+  #ordinalOrEnd(part: number): number {
+    return this.#ordinals[part] ?? 2 * this.#known.fields.length + 1;
   }
 
   /** Finds the steps of all readings. A pinned URL is indivisible: no reading cuts it or continues it. */
   #findSteps(): readonly (readonly number[])[] {
     const count = this.#names.length;
     const followers = this.#names.map((_, part) =>
-      this.#places[part] === -1 ? [] : this.#followersOf(part, count),
+      this.#ordinals[part] === -1 ? [] : this.#followersOf(part, count),
     );
     const steps = this.#wholePaths(followers);
     if (this.#known.pinnedUrls.size === 0) return steps;
@@ -271,7 +271,7 @@ export class Readings {
   #wholePaths(followers: readonly (readonly number[])[]): readonly (readonly number[])[] {
     const count = followers.length;
     const reached = new Set<number>();
-    if (this.#places[0] !== -1 && (this.#known.nextRequired[0] ?? 0) >= (this.#places[0] ?? 0))
+    if (this.#ordinals[0] !== -1 && (this.#known.nextRequired[0] ?? 0) >= (this.#ordinals[0] ?? 0))
       reached.add(0);
     followers.forEach((next, part) => {
       if (reached.has(part)) for (const end of next) reached.add(end);
@@ -288,8 +288,8 @@ export class Readings {
 
   /** The parts that may follow a field's value, including the end of the string. */
   #followersOf(part: number, count: number): readonly number[] {
-    const place = this.#places[part] ?? 0;
-    const form = place % 2 === 1 ? this.#known.fields[(place - 1) / 2] : undefined;
+    const ordinal = this.#ordinals[part] ?? 0;
+    const form = ordinal % 2 === 1 ? this.#known.fields[(ordinal - 1) / 2] : undefined;
     const next: number[] = [];
     const most = form?.free === false ? part + 1 : count;
     let fits = true;
@@ -311,11 +311,11 @@ export class Readings {
   }
 
   #mayFollow(part: number, next: number): boolean {
-    const place = this.#places[part] ?? 0;
-    const nextPlace = this.#placeOrEnd(next);
-    if (nextPlace === -1 || nextPlace > (this.#known.nextRequired[place] ?? 0)) return false;
-    if (nextPlace !== place) return nextPlace > place;
-    return place % 2 === 0 && (this.#names[next] ?? "") > (this.#names[part] ?? "");
+    const ordinal = this.#ordinals[part] ?? 0;
+    const nextOrdinal = this.#ordinalOrEnd(next);
+    if (nextOrdinal === -1 || nextOrdinal > (this.#known.nextRequired[ordinal] ?? 0)) return false;
+    if (nextOrdinal !== ordinal) return nextOrdinal > ordinal;
+    return ordinal % 2 === 0 && (this.#names[next] ?? "") > (this.#names[part] ?? "");
   }
 }
 
@@ -377,20 +377,20 @@ function nameAt(signed: string, starts: readonly number[], part: number): string
   return name === "signature" ? null : name;
 }
 
-function placeOf(name: string, { fields, indexOf }: KnownFields): number {
+function ordinalOf(name: string, { fields, indexOf }: KnownFields): number {
   const index = indexOf.get(name);
   if (index !== undefined) return 2 * index + 1;
   const next = fields.findIndex((field) => field.name > name);
   return 2 * (next < 0 ? fields.length : next);
 }
 
-/** For each place, the place of the next required field. If none follows, this is the place of the string's end. */
+/** For each ordinal, the ordinal of the next required field. If none follows, this is the ordinal of the string's end. */
 function nextRequiredOf(fields: readonly KnownField[]): readonly number[] {
   const next: number[] = [];
   let required = 2 * fields.length + 1;
-  for (let place = 2 * fields.length; place >= 0; place--) {
-    next[place] = required;
-    if (place % 2 === 1 && fields[(place - 1) / 2]?.required === true) required = place;
+  for (let ordinal = 2 * fields.length; ordinal >= 0; ordinal--) {
+    next[ordinal] = required;
+    if (ordinal % 2 === 1 && fields[(ordinal - 1) / 2]?.required === true) required = ordinal;
   }
   return next;
 }

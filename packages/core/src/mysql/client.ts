@@ -10,7 +10,7 @@ export interface MysqlPool {
   getConnection(...given: never[]): unknown;
 }
 
-/** The place of a MySQL inbox: a URL, or a pool of `mysql2`. */
+/** The address of a MySQL inbox: a URL, or a pool of `mysql2`. */
 export type MysqlTarget = string | MysqlPool;
 
 /** A value that is put into a statement. */

@@ -60,12 +60,12 @@ export async function listEvents(
   }
   for (const one of ["flow", "tenant", "event", "reason"] as const) passes.add(`e.${one} = ?`, filter[one]);
   const atMost = Math.max(limit, LOOKED_AT);
-  // An event's id begins with the key of its record. After somebody has emptied one table alone, a place may be of another record.
+  // An event's id begins with the key of its record. After somebody has emptied one table alone, a row's id may be of another record.
   const rows = await ask([
     `SELECT p.*, r.version, r.text FROM (
       SELECT e.*, (${passes}) AS passes FROM ${from} WHERE ${looked}
       ORDER BY e.accepted_at ${order}, e.event_id ${order} LIMIT ${atMost}
-    ) p LEFT JOIN ${prefix}_records r ON p.passes AND r.place = p.record AND ${UNEXPIRED}
+    ) p LEFT JOIN ${prefix}_records r ON p.passes AND r.row_id = p.record AND ${UNEXPIRED}
       AND LEFT(p.event_id, CHAR_LENGTH(r.\`key\`)) = r.\`key\`
     ORDER BY p.accepted_at ${order}, p.event_id ${order}`,
     ...passes.values,

@@ -25,7 +25,7 @@ export function checkPrefix(prefix: string): void {
 
 /**
  * The tables. Texts differ if their bytes differ: in case, in accents, and in spaces at the end. MySQL and MariaDB have different
- * names for such a collation, and each reads only its own comment. `place` is the order in which records were made: by their keys,
+ * names for such a collation, and each reads only its own comment. `row_id` is the order in which records were made: by their keys,
  * which are random, records that are made together would be on different pages.
  */
 export function migration(prefix: string): readonly string[] {
@@ -35,7 +35,7 @@ export function migration(prefix: string): readonly string[] {
   return [
     table(
       "records",
-      `place BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, \`key\` VARCHAR(200) NOT NULL, version VARCHAR(200) NOT NULL,
+      `row_id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, \`key\` VARCHAR(200) NOT NULL, version VARCHAR(200) NOT NULL,
       lane VARCHAR(20) NOT NULL, due_at BIGINT, expires_at BIGINT, text LONGTEXT NOT NULL,
       UNIQUE KEY by_key (\`key\`), KEY by_due (lane, due_at), KEY by_expiry (expires_at)`,
     ),
@@ -66,7 +66,7 @@ function naming(prefix: string): string {
 function tries(prefix: string): readonly Statement[] {
   return WRITTEN.flatMap((table) => {
     const name = `${prefix}_${table}`;
-    const [column] = table === "notes" ? ["name"] : table === "records" ? ["place"] : ["record"];
+    const [column] = table === "notes" ? ["name"] : table === "records" ? ["row_id"] : ["record"];
     return [
       [`INSERT INTO ${name} SELECT * FROM ${name} WHERE FALSE`],
       [`UPDATE ${name} SET ${column} = ${column} WHERE FALSE`],

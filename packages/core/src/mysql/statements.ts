@@ -34,32 +34,32 @@ export function readRecords(
 
 /** Deletes records with all that belongs to them: those that `chosen`, the beginning of a FROM, names `r`. */
 export function deleteRecords(prefix: string, chosen: string): string {
-  return `DELETE r, e, s FROM ${chosen} LEFT JOIN ${prefix}_events e ON e.record = r.place
-    LEFT JOIN ${prefix}_readings s ON s.record = r.place`;
+  return `DELETE r, e, s FROM ${chosen} LEFT JOIN ${prefix}_events e ON e.record = r.row_id
+    LEFT JOIN ${prefix}_readings s ON s.record = r.row_id`;
 }
 
 /** Deletes some records that have expired, and tells whether there are more. */
 export function pruneRecords(prefix: string, before: number): readonly Statement[] {
   const expired = `FROM ${prefix}_records WHERE expires_at <= ?`;
-  const some = `(SELECT place ${expired} ORDER BY expires_at LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED) gone`;
+  const some = `(SELECT row_id ${expired} ORDER BY expires_at LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED) gone`;
   return [
-    [deleteRecords(prefix, `${some} JOIN ${prefix}_records r ON r.place = gone.place`), before],
+    [deleteRecords(prefix, `${some} JOIN ${prefix}_records r ON r.row_id = gone.row_id`), before],
     [`SELECT EXISTS (SELECT 1 ${expired}) AS is_more`, before],
   ];
 }
 
-/** The records of a lane that a transaction has taken, as `r`. A variable of the session has their places. */
+/** The records of a lane that a transaction has taken, as `r`. A variable of the session has their row ids. */
 function takenOf(prefix: string, lane: Lane): string {
-  return `JSON_TABLE(@payhooks_${lane}, '$[*]' COLUMNS (place BIGINT PATH '$.place', since BIGINT PATH '$.since')) taken
-    STRAIGHT_JOIN ${prefix}_records r FORCE INDEX (PRIMARY) ON r.place = taken.place`;
+  return `JSON_TABLE(@payhooks_${lane}, '$[*]' COLUMNS (row_id BIGINT PATH '$.row_id', since BIGINT PATH '$.since')) taken
+    STRAIGHT_JOIN ${prefix}_records r FORCE INDEX (PRIMARY) ON r.row_id = taken.row_id`;
 }
 
 /** Takes what is due of a lane, and hides it. It skips what others are taking or writing. */
 function takeOf(prefix: string, lane: Lane, limit: number, hideMs: number): readonly Statement[] {
   return [
     [
-      `SELECT JSON_ARRAYAGG(JSON_OBJECT('place', place, 'since', due_at)) INTO @payhooks_${lane} FROM (
-        SELECT place, due_at FROM ${prefix}_records FORCE INDEX (by_due)
+      `SELECT JSON_ARRAYAGG(JSON_OBJECT('row_id', row_id, 'since', due_at)) INTO @payhooks_${lane} FROM (
+        SELECT row_id, due_at FROM ${prefix}_records FORCE INDEX (by_due)
         WHERE lane = ? AND due_at <= ${NOW} ORDER BY due_at LIMIT ? FOR UPDATE SKIP LOCKED
       ) due`,
       lane,

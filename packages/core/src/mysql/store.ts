@@ -184,8 +184,8 @@ class MysqlStore implements RecordStore {
     if (known.length === 0) return true;
     const [rows = []] = await this.#keepUp([
       `SELECT r.\`key\`, r.version, COUNT(e.event_id) AS n, SUM(e.state <> 'finished') AS open
-      FROM ${this.#prefix}_records r LEFT JOIN ${this.#prefix}_events e ON e.record = r.place
-      WHERE r.\`key\` IN (?) GROUP BY r.place, r.\`key\`, r.version`,
+      FROM ${this.#prefix}_records r LEFT JOIN ${this.#prefix}_events e ON e.record = r.row_id
+      WHERE r.\`key\` IN (?) GROUP BY r.row_id, r.\`key\`, r.version`,
       known.map(({ key }) => key),
     ]);
     const found = new Map(rows.map((row) => [String(row.key), row]));
@@ -242,15 +242,15 @@ class MysqlStore implements RecordStore {
 
   async scan(cursor: string | null, limit: number): Promise<Scanned> {
     const [rows = []] = await this.#keepUp([
-      `SELECT r.place, r.\`key\`, r.version, r.text, ${UNEXPIRED} AS is_there
-      FROM ${this.#prefix}_records r WHERE r.place > ? ORDER BY r.place LIMIT ?`,
+      `SELECT r.row_id, r.\`key\`, r.version, r.text, ${UNEXPIRED} AS is_there
+      FROM ${this.#prefix}_records r WHERE r.row_id > ? ORDER BY r.row_id LIMIT ?`,
       Number(cursor ?? 0),
       limit,
     ]);
     const records = rows
       .filter((row) => Number(row.is_there) === 1)
       .map((row) => ({ key: String(row.key), ...versionedOf(row) }));
-    return { records, next: rows.length < limit ? null : String(rows.at(-1)?.place) };
+    return { records, next: rows.length < limit ? null : String(rows.at(-1)?.row_id) };
   }
 
   async counts(): Promise<Counts> {

@@ -110,7 +110,7 @@ async function transact(
   { prefix, connections, learn, monotonic, versioned }: SwapWays,
   writes: readonly Write[],
 ): Promise<ReadonlyMap<Swap, Versioned | null>> {
-  const { statements, places } = packetOf(prefix, writes);
+  const { statements, indexes } = packetOf(prefix, writes);
   const packet = connections.textOf(statements);
   if (Buffer.byteLength(packet) >= connections.maxPacketBytes) throw tooLarge(connections.maxPacketBytes);
   const askedAt = monotonic();
@@ -119,8 +119,8 @@ async function transact(
   learn(rows, askedAt);
   const read = new Map(rows.map((row) => [row.key, row]));
   const conflicts = new Map<Swap, Versioned | null>();
-  for (const [item, place] of places) {
-    if ((answers[place] as { readonly affectedRows: number }).affectedRows > 0) continue;
+  for (const [item, index] of indexes) {
+    if ((answers[index] as { readonly affectedRows: number }).affectedRows > 0) continue;
     const row = read.get(item.key);
     conflicts.set(item, row === undefined ? null : versioned(row));
   }
@@ -135,21 +135,21 @@ async function transact(
 function packetOf(
   prefix: string,
   writes: readonly Write[],
-): { readonly statements: readonly Statement[]; readonly places: ReadonlyMap<Swap, number> } {
+): { readonly statements: readonly Statement[]; readonly indexes: ReadonlyMap<Swap, number> } {
   const statements: Statement[] = [["START TRANSACTION"]];
-  const places = new Map<Swap, number>();
+  const indexes = new Map<Swap, number>();
   const added = writes.flatMap(({ item }) => (item.expected === null ? [item.key] : []));
   if (added.length > 0) {
     const expired = deleteRecords(prefix, `${prefix}_records r FORCE INDEX (by_key)`);
     statements.push([`${expired} WHERE r.\`key\` IN (?) AND r.expires_at <= ${NOW}`, added]);
   }
   for (const { item, text } of writes) {
-    places.set(item, statements.push(writeOf(prefix, item, text)) - 1);
+    indexes.set(item, statements.push(writeOf(prefix, item, text)) - 1);
     statements.push(...eventsOf(prefix, item));
   }
   const [keys, versions] = [writes.map(({ item }) => item.key), writes.map(({ item }) => item.version)];
   statements.push(["COMMIT"], readRecords(prefix, keys, versions));
-  return { statements, places };
+  return { statements, indexes };
 }
 
 function writeOf(prefix: string, { key, expected, version, index, at }: Swap, text: string): Statement {
@@ -191,7 +191,7 @@ function eventsOf(prefix: string, { key, version, expected, index, before }: Swa
     statements.push([
       `INSERT INTO ${prefix}_events
         (record, event_id, state, reason, flow, tenant, id, event, status, reference_id, accepted_at)
-      SELECT r.place, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM ${prefix}_records r WHERE ${isWritten}
+      SELECT r.row_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM ${prefix}_records r WHERE ${isWritten}
       ON DUPLICATE KEY UPDATE state = ?, reason = ?`,
       ...columnsOf(labels),
       key,
@@ -201,7 +201,7 @@ function eventsOf(prefix: string, { key, version, expected, index, before }: Swa
     ]);
     for (const text of old === undefined ? labels.foundBy : []) {
       statements.push([
-        `INSERT INTO ${prefix}_readings (record, text) SELECT r.place, ? FROM ${prefix}_records r WHERE ${isWritten}
+        `INSERT INTO ${prefix}_readings (record, text) SELECT r.row_id, ? FROM ${prefix}_records r WHERE ${isWritten}
         ON DUPLICATE KEY UPDATE text = ?`,
         text,
         key,
@@ -212,12 +212,12 @@ function eventsOf(prefix: string, { key, version, expected, index, before }: Swa
   }
   if (known.size > 0) {
     statements.push([
-      `DELETE s FROM ${prefix}_records r JOIN ${prefix}_readings s ON s.record = r.place WHERE ${isWritten}`,
+      `DELETE s FROM ${prefix}_records r JOIN ${prefix}_readings s ON s.record = r.row_id WHERE ${isWritten}`,
       key,
       version,
     ]);
     statements.push([
-      `DELETE e FROM ${prefix}_records r JOIN ${prefix}_events e ON e.record = r.place
+      `DELETE e FROM ${prefix}_records r JOIN ${prefix}_events e ON e.record = r.row_id
       WHERE ${isWritten} AND e.event_id IN (?)`,
       key,
       version,

@@ -36,7 +36,7 @@ export interface PostgresPool extends QueryClient {
   readonly options: object;
 }
 
-/** The place of a PostgreSQL inbox: a URL, a pool of `pg`, or any client that runs statements. */
+/** The address of a PostgreSQL inbox: a URL, a pool of `pg`, or any client that runs statements. */
 export type PostgresTarget = string | PostgresPool | QueryClient;
 
 /** A client of `pg`, as far as it is used. */

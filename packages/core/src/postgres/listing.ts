@@ -39,7 +39,7 @@ const SUMMARY = `l.event_id, coalesce(u.state, 'finished') AS state, u.reason, l
 
 const UNEXPIRED = "(r.expires_at IS NULL OR r.expires_at > extract(epoch FROM statement_timestamp()) * 1000)";
 
-/** Rows may be left of a record that is gone, and another record may have its place since. */
+/** Rows may be left of a record that is gone, and another record may have its row id since. */
 const OF_RECORD = "starts_with(l.event_id, r.key)";
 
 /** Matches events with this id or reference, or with a reading that has it. There is an index for either. */
@@ -113,10 +113,10 @@ export async function listEvents(
   const found = isByState
     ? `(${ofStates}) u JOIN ${schema}.labels l ON ${ofLabel}`
     : `${isOfFinished ? ofFinished : labelled(atMost)} LEFT JOIN ${unfinished} ON ${ofLabel}`;
-  const place = isOfFinished ? "l.n" : "NULL";
+  const rowNumber = isOfFinished ? "l.n" : "NULL";
   const text = `
-    SELECT ${SUMMARY}, ${place} AS n, r.version, r.text FROM ${found}
-    LEFT JOIN ${schema}.records r ON r.place = l.record AND ${OF_RECORD} AND ${passes} AND ${UNEXPIRED}
+    SELECT ${SUMMARY}, ${rowNumber} AS n, r.version, r.text FROM ${found}
+    LEFT JOIN ${schema}.records r ON r.row_id = l.record AND ${OF_RECORD} AND ${passes} AND ${UNEXPIRED}
     ${inOrder("l")}`;
   // It has no name, since it differs for each filter, and a stored plan would not be used again.
   const rows = await run({ name: "", text }, values);

@@ -52,7 +52,7 @@ BEGIN
     CREATE SCHEMA ${tables};
   END IF;
   CREATE TABLE IF NOT EXISTS ${tables}.records (
-    place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    row_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key text COLLATE "C" NOT NULL UNIQUE,
     version text COLLATE "C" NOT NULL,
     lane text COLLATE "C" NOT NULL,
@@ -98,7 +98,7 @@ BEGIN
   CREATE TABLE IF NOT EXISTS ${tables}.meta (version integer NOT NULL, identity text NOT NULL);
   CREATE UNIQUE INDEX IF NOT EXISTS meta_has_one_row ON ${tables}.meta ((true));
   -- Rows that belong to records of an earlier table must not be taken for those of new records.
-  PERFORM setval(pg_get_serial_sequence('${tables}.records', 'place'), (SELECT max(record) FROM ${tables}.labels))
+  PERFORM setval(pg_get_serial_sequence('${tables}.records', 'row_id'), (SELECT max(record) FROM ${tables}.labels))
     WHERE NOT EXISTS (SELECT FROM ${tables}.records) AND EXISTS (SELECT FROM ${tables}.labels);
   ${fillMeta(schema)};
 END
@@ -137,15 +137,15 @@ export function isWhole(tables: string): boolean {
  */
 export function missing(schema: string): Statement {
   const has = (table: string): string =>
-    `(SELECT 1 FROM ${quoted(schema)}.${table} one WHERE one.record = stored.place LIMIT 1) IS NOT NULL`;
+    `(SELECT 1 FROM ${quoted(schema)}.${table} one WHERE one.record = stored.row_id LIMIT 1) IS NOT NULL`;
   return {
     name: `payhooks_${schema}_missing`,
     text: `SELECT count(*)::float8 AS n
       FROM unnest($1::text[], $2::text[], $3::int[], $4::int[]) AS known (key, version, has_labels, is_open)
       LEFT JOIN LATERAL (
-        SELECT place, version FROM ${quoted(schema)}.records r WHERE r.key = known.key LIMIT 1
+        SELECT row_id, version FROM ${quoted(schema)}.records r WHERE r.key = known.key LIMIT 1
       ) stored ON TRUE
-      WHERE stored.place IS NULL OR (stored.version = known.version
+      WHERE stored.row_id IS NULL OR (stored.version = known.version
         AND ((has_labels = 1 AND NOT ${has("labels")}) OR (is_open = 1 AND NOT ${has("unfinished")})))`,
   };
 }

@@ -67,14 +67,14 @@ export function statementsFor(schema: string): Statements {
   const due = (lane: Lane, from: string): string =>
     `${tables}.records WHERE lane = '${lane}' AND due_at >= ${from}::bigint AND due_at <= ${NOW}`;
   const oldest = (lane: Lane, from: string): string =>
-    `(SELECT due_at FROM ${due(lane, from)} AND place <> ALL (ARRAY(SELECT place FROM taken)) ORDER BY due_at LIMIT 1)`;
+    `(SELECT due_at FROM ${due(lane, from)} AND row_id <> ALL (ARRAY(SELECT row_id FROM taken)) ORDER BY due_at LIMIT 1)`;
   const next = `least(${LANES.map(
     (lane) => `(SELECT min(due_at) FROM ${tables}.records WHERE lane = '${lane}' AND due_at > ${NOW})`,
   ).join(", ")})`;
   const withoutLabels = (records: string): string => `
-    WITH gone AS (${records} RETURNING place),
-      labels AS (DELETE FROM ${tables}.labels WHERE record IN (SELECT place FROM gone)),
-      readings AS (DELETE FROM ${tables}.readings WHERE record IN (SELECT place FROM gone))
+    WITH gone AS (${records} RETURNING row_id),
+      labels AS (DELETE FROM ${tables}.labels WHERE record IN (SELECT row_id FROM gone)),
+      readings AS (DELETE FROM ${tables}.readings WHERE record IN (SELECT row_id FROM gone))
     SELECT ${NOW} AS now, count(*)::float8 AS n FROM gone`;
   return {
     read: statement(
@@ -89,18 +89,18 @@ export function statementsFor(schema: string): Statements {
     ),
     scan: statement(
       "scan",
-      `SELECT place::text AS place, key, version, text, ${UNEXPIRED} AS is_there
-      FROM ${tables}.records r WHERE r.place > $1::bigint ORDER BY r.place LIMIT $2::int`,
+      `SELECT row_id::text AS row_id, key, version, text, ${UNEXPIRED} AS is_there
+      FROM ${tables}.records r WHERE r.row_id > $1::bigint ORDER BY r.row_id LIMIT $2::int`,
     ),
     takeDue: statement(
       "take_due",
       `WITH due AS MATERIALIZED (
-        SELECT place, due_at FROM ${tables}.records
+        SELECT row_id, due_at FROM ${tables}.records
         WHERE lane = $4::text AND due_at >= $3::bigint AND due_at <= ${NOW}
         ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
       ), taken AS (
-        UPDATE ${tables}.records r SET due_at = ${NOW} + $2::bigint FROM due WHERE r.place = due.place
-        RETURNING r.place, r.key, due.due_at AS since
+        UPDATE ${tables}.records r SET due_at = ${NOW} + $2::bigint FROM due WHERE r.row_id = due.row_id
+        RETURNING r.row_id, r.key, due.due_at AS since
       ), others AS (
         SELECT ${next} AS next, ${LANES.map((lane) => `${oldest(lane, "$3")} AS ${lane}`).join(", ")}
       )
@@ -130,8 +130,8 @@ export function statementsFor(schema: string): Statements {
     ),
     prune: statement(
       "prune",
-      withoutLabels(`DELETE FROM ${tables}.records WHERE place = ANY (ARRAY(
-        SELECT place FROM ${tables}.records WHERE expires_at <= $1::bigint
+      withoutLabels(`DELETE FROM ${tables}.records WHERE row_id = ANY (ARRAY(
+        SELECT row_id FROM ${tables}.records WHERE expires_at <= $1::bigint
         ORDER BY expires_at LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED))`),
     ),
     readNote: statement("read_note", `SELECT text FROM ${tables}.notes WHERE name = $1`),

@@ -281,7 +281,7 @@ class PostgresStore implements RecordStore {
     const records = rows
       .filter((row) => row.is_there === true)
       .map((row) => ({ key: String(row.key), ...versionedOf(row) }));
-    return { records, next: rows.length < limit ? null : String(rows.at(-1)?.place) };
+    return { records, next: rows.length < limit ? null : String(rows.at(-1)?.row_id) };
   }
 
   async counts(): Promise<Counts> {

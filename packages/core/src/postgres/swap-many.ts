@@ -21,7 +21,7 @@ const ACCEPTED_AT: Column<OfEvent> = ["accepted_at", "float8", ({ labels }) => l
  * Restricts a table to the rows of the records that were written. Without it, a server that believes the table to be empty, since
  * it was so when statistics were last made, walks over a whole index of it, with all entries that a snapshot keeps from clean-up.
  */
-const ofWritten = (table: string): string => `${table}.record = ANY (ARRAY(SELECT place FROM written))`;
+const ofWritten = (table: string): string => `${table}.record = ANY (ARRAY(SELECT row_id FROM written))`;
 
 /**
  * Writes records together with their labels, each independently of the others. Returns the keys of the records that were
@@ -79,24 +79,24 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
   if (makes.updates) {
     steps.push(
       `known AS MATERIALIZED (
-        SELECT r.place, i.* FROM input i JOIN ${tables}.records r ON r.key = i.key AND r.version = i.expected
+        SELECT r.row_id, i.* FROM input i JOIN ${tables}.records r ON r.key = i.key AND r.version = i.expected
         WHERE r.expires_at IS NULL OR r.expires_at > ${NOW}
         ORDER BY r.key FOR UPDATE OF r
       )`,
       `updated AS (
         UPDATE ${tables}.records r SET version = k.version, text = k.text, lane = k.lane, due_at = k.due_at, expires_at = k.expires_at
-        FROM known k WHERE r.place = k.place RETURNING r.key, r.place
+        FROM known k WHERE r.row_id = k.row_id RETURNING r.key, r.row_id
       )`,
     );
-    written.push("SELECT key, place FROM updated");
+    written.push("SELECT key, row_id FROM updated");
   }
   if (makes.inserts) {
     steps.push(`inserted AS (
       INSERT INTO ${tables}.records (key, version, text, lane, due_at, expires_at)
       SELECT key, version, text, lane, due_at, expires_at FROM input WHERE expected IS NULL ORDER BY key
-      ON CONFLICT (key) DO NOTHING RETURNING key, place
+      ON CONFLICT (key) DO NOTHING RETURNING key, row_id
     )`);
-    written.push("SELECT key, place FROM inserted");
+    written.push("SELECT key, row_id FROM inserted");
   }
   steps.push(`written AS MATERIALIZED (${written.join(" UNION ALL ")})`);
   if (makes.labels) {
@@ -114,14 +114,14 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
     steps.push(`labels AS (
       INSERT INTO ${tables}.labels
         (record, accepted_at, flow, tenant, id, event, status, reference_id, event_id)
-      SELECT place, to_timestamp(accepted_at / 1000), flow, tenant, id, event, status, reference_id, event_id
+      SELECT row_id, to_timestamp(accepted_at / 1000), flow, tenant, id, event, status, reference_id, event_id
       FROM ${rows} JOIN written USING (key)
     )`);
   }
   if (makes.readings) {
     steps.push(`readings AS (
       INSERT INTO ${tables}.readings (record, text)
-      SELECT place, text FROM ${bind(readings, [KEY, ["text", "text", ({ text }) => text]])} JOIN written USING (key)
+      SELECT row_id, text FROM ${bind(readings, [KEY, ["text", "text", ({ text }) => text]])} JOIN written USING (key)
     )`);
   }
   if (changes.length > 0) {
@@ -134,11 +134,11 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
       ["change", "text", ({ change }) => change],
     ]);
     const rowsThat = (change: StateChange["change"]): string => `${rows} JOIN written USING (key)
-      WHERE change = '${change}' AND ${ofWritten("u")} AND u.record = place AND u.event_id = given.event_id`;
+      WHERE change = '${change}' AND ${ofWritten("u")} AND u.record = row_id AND u.event_id = given.event_id`;
     if (makes.opened) {
       steps.push(`opened AS (
         INSERT INTO ${tables}.unfinished (record, event_id, accepted_at, state, reason)
-        SELECT place, event_id, to_timestamp(accepted_at / 1000), state, reason
+        SELECT row_id, event_id, to_timestamp(accepted_at / 1000), state, reason
         FROM ${rows} JOIN written USING (key) WHERE change = 'opened'
       )`);
     }
@@ -155,11 +155,11 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
   if (makes.gone) {
     steps.push(`unread AS (
       DELETE FROM ${tables}.readings s USING ${bind(gone, [KEY])} JOIN written USING (key)
-      WHERE ${ofWritten("s")} AND s.record = place
+      WHERE ${ofWritten("s")} AND s.record = row_id
     )`);
     steps.push(`gone AS (
       DELETE FROM ${tables}.labels l USING ${bind(gone, [KEY, EVENT_ID])} JOIN written USING (key)
-      WHERE ${ofWritten("l")} AND l.record = place AND l.event_id = given.event_id
+      WHERE ${ofWritten("l")} AND l.record = row_id AND l.event_id = given.event_id
     )`);
   }
   const kind = Object.values(makes)

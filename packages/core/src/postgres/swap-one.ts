@@ -37,11 +37,11 @@ export function swapOne(schema: string, { item, text }: Write): BoundStatement |
     expected === null
       ? `written AS (
           INSERT INTO ${tables}.records (key, version, text, lane, due_at, expires_at)
-          SELECT ${boundKey}, ${record} WHERE ${isTimely} ON CONFLICT (key) DO NOTHING RETURNING place
+          SELECT ${boundKey}, ${record} WHERE ${isTimely} ON CONFLICT (key) DO NOTHING RETURNING row_id
         )`
       : `written AS (
           UPDATE ${tables}.records SET (version, text, lane, due_at, expires_at) = ROW (${record})
-          WHERE key = ${boundKey} AND version = ${bind(expected)} AND ${UNEXPIRED} AND ${isTimely} RETURNING place
+          WHERE key = ${boundKey} AND version = ${bind(expected)} AND ${UNEXPIRED} AND ${isTimely} RETURNING row_id
         )`,
   ];
   if (label !== undefined) {
@@ -49,17 +49,17 @@ export function swapOne(schema: string, { item, text }: Write): BoundStatement |
     const facts = [flow, tenant, id, event, status, referenceId, eventId].map((fact) => bind(fact));
     steps.push(`labels AS (
       INSERT INTO ${tables}.labels (record, accepted_at, flow, tenant, id, event, status, reference_id, event_id)
-      SELECT place, to_timestamp(${bind(acceptedAt, "float8")} / 1000), ${facts.join(", ")} FROM written
+      SELECT row_id, to_timestamp(${bind(acceptedAt, "float8")} / 1000), ${facts.join(", ")} FROM written
     )`);
   }
   if (state !== undefined) {
     const { labels, change } = state;
     const eventId = bind(labels.eventId);
-    const ofEvent = `WHERE record = (SELECT place FROM written) AND event_id = ${eventId}`;
+    const ofEvent = `WHERE record = (SELECT row_id FROM written) AND event_id = ${eventId}`;
     if (change === "opened") {
       steps.push(`opened AS (
         INSERT INTO ${tables}.unfinished (record, event_id, accepted_at, state, reason)
-        SELECT place, ${eventId}, to_timestamp(${bind(labels.acceptedAt, "float8")} / 1000), ${bind(labels.state)}, ${bind(labels.reason)}
+        SELECT row_id, ${eventId}, to_timestamp(${bind(labels.acceptedAt, "float8")} / 1000), ${bind(labels.state)}, ${bind(labels.reason)}
         FROM written
       )`);
     } else if (change === "moved") {

@@ -41,7 +41,7 @@ import { READ, WRITE } from "./scripts.ts";
 import { Shards } from "./shards.ts";
 import { swapRecords } from "./swap.ts";
 
-/** The place of a Redis inbox: a URL, an ioredis connection or cluster, or any client that runs scripts. */
+/** The address of a Redis inbox: a URL, an ioredis connection or cluster, or any client that runs scripts. */
 export type RedisTarget = ConnectionTarget | ScriptClient;
 
 /** Options of {@link redisStore}. */

@@ -1,5 +1,5 @@
 import { PayhooksError } from "../protocol/errors.ts";
-import { FileGone, FileOverwritten, LogGone } from "./place.ts";
+import { FileGone, FileOverwritten, LogGone } from "./file-check.ts";
 
 /** The error says that nobody would find what is written. */
 export function isGone(error: unknown): error is FileGone | LogGone {

@@ -81,7 +81,7 @@ export function listEvents(
        FROM (
          SELECT ${LABELS}, record, (${passes}) AS passes FROM events
          WHERE ${looked} ORDER BY accepted_at ${order}, event_id ${order} LIMIT ?
-       ) LEFT JOIN records ON passes AND place = record AND (expires_at IS NULL OR expires_at > ?)
+       ) LEFT JOIN records ON passes AND row_id = record AND (expires_at IS NULL OR expires_at > ?)
        ORDER BY accepted_at ${order}, event_id ${order}`,
     )
     .all(...passes.values, ...looked.values, atMost, now) as EventRow[];

@@ -27,9 +27,9 @@ export function swapOne(tables: Tables, item: Swap, now: number): SwapResult {
     return { kind: "conflict", current: versionedOf(current) };
   }
   const text = encodeRecord(item.record);
-  if (current !== null) tables.update(current.place, item, text);
+  if (current !== null) tables.update(current.row_id, item, text);
   else {
-    if (row !== null) tables.remove(row.place);
+    if (row !== null) tables.remove(row.row_id);
     tables.insert(item, text);
   }
   return { kind: "written" };
@@ -43,7 +43,7 @@ export function isAnyDue(tables: Tables, limit: Lanes, now: number): boolean {
 /** The records that are due, which are hidden from now on. */
 export function hideDue(tables: Tables, limit: Lanes, hideMs: number, now: number): readonly RecordRow[] {
   const rows = LANES.flatMap((lane) => (limit[lane] > 0 ? tables.due(lane, now, limit[lane]) : []));
-  for (const { place } of rows) tables.hide(place, now + hideMs, hideMs);
+  for (const { row_id } of rows) tables.hide(row_id, now + hideMs, hideMs);
   return rows;
 }
 
@@ -61,7 +61,7 @@ export function scanFrom(tables: Tables, cursor: string | null, limit: number, n
   const records = rows
     .filter((row) => unexpired(row, now) !== null)
     .map((row) => ({ key: row.key, ...decoded(row) }));
-  return { records, next: rows.length < limit ? null : String(rows.at(-1)?.place) };
+  return { records, next: rows.length < limit ? null : String(rows.at(-1)?.row_id) };
 }
 
 export function countsOf(tables: Tables, now: number): Counts {
@@ -81,9 +81,9 @@ export function isAnyExpired(tables: Tables, before: number): boolean {
 
 /** Deletes some records that have expired. True if there may be more. */
 export function pruneSome(tables: Tables, before: number): boolean {
-  const places = tables.expired(before, PRUNED_AT_ONCE);
-  for (const place of places) tables.remove(place);
-  return places.length === PRUNED_AT_ONCE;
+  const rowIds = tables.expired(before, PRUNED_AT_ONCE);
+  for (const rowId of rowIds) tables.remove(rowId);
+  return rowIds.length === PRUNED_AT_ONCE;
 }
 
 function unexpired(row: RecordRow | null, now: number): RecordRow | null {

@@ -11,14 +11,14 @@ export const APPLICATION_ID = 0x5059484b;
 export const VERSION = 6;
 
 /**
- * Each record has a row, and so has each of its events. Rows are stored in the order in which they were written (`place`,
+ * Each record has a row, and so has each of its events. Rows are stored in the order in which they were written (`row_id`,
  * `record`). Ordered by their ids, which are random, rows that are written together would be on different pages. Finished
  * events are found only by time, id and reference. Everything that counts or lists unfinished events uses an index of those
  * alone. An entry with several readings has a row in `readings` for each id and reference that it can be found by.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS records (
-    place INTEGER PRIMARY KEY,
+    row_id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
     version TEXT NOT NULL,
     text TEXT NOT NULL,
@@ -52,8 +52,8 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS readings_by_text ON readings (text);
   CREATE INDEX IF NOT EXISTS readings_by_record ON readings (record);
   CREATE TRIGGER IF NOT EXISTS events_go_with_their_record AFTER DELETE ON records BEGIN
-    DELETE FROM events WHERE record = old.place;
-    DELETE FROM readings WHERE record = old.place;
+    DELETE FROM events WHERE record = old.row_id;
+    DELETE FROM readings WHERE record = old.row_id;
   END;
   CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;`;
 

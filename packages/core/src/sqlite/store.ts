@@ -21,6 +21,7 @@ import { type Clock, Stopwatch } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { openDatabase } from "./driver.ts";
 import { isBusy, isDataRefused, isTableMissing, unavailable } from "./failure.ts";
+import { FileCheck, FileGone, FileOverwritten, LogGone } from "./file-check.ts";
 import { gone, isGone } from "./gone.ts";
 import type { SqliteDatabase, SqliteHandle } from "./handle.ts";
 import { listEvents } from "./listing.ts";
@@ -36,7 +37,6 @@ import {
   swapOne,
 } from "./operations.ts";
 import { closeOrPark, staysOpen } from "./parked.ts";
-import { FileGone, FileOverwritten, FilePlace, LogGone } from "./place.ts";
 import {
   checkTables,
   identityOf,
@@ -86,7 +86,7 @@ interface Opened {
   readonly database: SqliteDatabase;
   readonly tables: Tables;
   readonly writer: Writer;
-  readonly place: FilePlace;
+  readonly fileCheck: FileCheck;
   readonly identity: string;
 }
 
@@ -145,10 +145,10 @@ class SqliteStore implements RecordStore {
       const identity = await whenFree(this.#environment, START_LIMIT_MS, () =>
         prepareSchema(database, newIdentity),
       );
-      const place = new FilePlace(database, this.#environment, isPath);
-      place.check();
-      const writer = new Writer(database, place, this.#environment);
-      this.#openedFile = { database, tables: new Tables(database), writer, place, identity };
+      const fileCheck = new FileCheck(database, this.#environment, isPath);
+      fileCheck.run();
+      const writer = new Writer(database, fileCheck, this.#environment);
+      this.#openedFile = { database, tables: new Tables(database), writer, fileCheck, identity };
       this.#gone = null;
     } catch (error) {
       // A handle of the caller's stays open, so that it can be tried again. An own handle that could not be used, for example
@@ -187,18 +187,18 @@ class SqliteStore implements RecordStore {
 
   #lossOf(opened: Opened, known: readonly KnownRecord[]): Loss | null {
     try {
-      opened.place.noteOthers();
-      if (opened.place.isOverwritten) throw new FileOverwritten("The file was overwritten.");
-      opened.place.check();
+      opened.fileCheck.noteOthers();
+      if (opened.fileCheck.isOverwritten) throw new FileOverwritten("The file was overwritten.");
+      opened.fileCheck.run();
     } catch (error) {
       this.#letGo(opened, error);
       return this.#unreportedLoss;
     }
-    if (opened.place.isLogDamaged) {
+    if (opened.fileCheck.isLogDamaged) {
       this.#letGo(opened, new LogGone("The log was cut or overwritten."), true);
       return this.#unreportedLoss;
     }
-    if (opened.place.takeLogRemoved()) return "log-removed";
+    if (opened.fileCheck.takeLogRemoved()) return "log-removed";
     try {
       checkTables(opened.database);
       const identity = identityOf(opened.database);

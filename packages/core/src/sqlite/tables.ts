@@ -6,7 +6,7 @@ import type { SqliteDatabase, SqliteStatement } from "./handle.ts";
 
 /** A row of the table of records. */
 export interface RecordRow {
-  readonly place: number;
+  readonly row_id: number;
   readonly key: string;
   readonly version: string;
   readonly text: string;
@@ -20,7 +20,7 @@ export interface CountRow {
   readonly n: number;
 }
 
-const COLUMNS = "place, key, version, text, expires_at";
+const COLUMNS = "row_id, key, version, text, expires_at";
 
 /**
  * Selects the records of a lane that are due, the longest waiting first. If a time is further away now than when it was written, a clock
@@ -61,7 +61,7 @@ const COUNTED_DUE = 10_000;
 export class Tables {
   readonly #find: SqliteStatement;
   readonly #insert: SqliteStatement;
-  readonly #lastPlace: SqliteStatement;
+  readonly #lastRowId: SqliteStatement;
   readonly #update: SqliteStatement;
   readonly #remove: SqliteStatement;
   readonly #insertEvent: SqliteStatement;
@@ -86,11 +86,11 @@ export class Tables {
     );
     // RETURNING is not used: after an insert that found the disk full, libsql 0.5.29 lost and mixed up rows of other
     // statements.
-    this.#lastPlace = database.prepare("SELECT last_insert_rowid() AS place");
+    this.#lastRowId = database.prepare("SELECT last_insert_rowid() AS row_id");
     this.#update = database.prepare(
-      "UPDATE records SET version = ?, text = ?, lane = ?, due_at = ?, due_in_ms = ?, expires_at = ? WHERE place = ?",
+      "UPDATE records SET version = ?, text = ?, lane = ?, due_at = ?, due_in_ms = ?, expires_at = ? WHERE row_id = ?",
     );
-    this.#remove = database.prepare("DELETE FROM records WHERE place = ?");
+    this.#remove = database.prepare("DELETE FROM records WHERE row_id = ?");
     this.#insertEvent = database.prepare(
       `INSERT INTO events (record, event_id, state, reason, flow, tenant, id, event, status, reference_id, accepted_at)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -108,10 +108,12 @@ export class Tables {
        WHERE lane = ? AND due_at > ? AND due_at - due_in_ms <= ? ORDER BY due_at LIMIT 1`,
     );
     this.#oldestDue = database.prepare(due("due_at"));
-    this.#hide = database.prepare("UPDATE records SET due_at = ?, due_in_ms = ? WHERE place = ?");
-    this.#expired = database.prepare("SELECT place FROM records WHERE expires_at <= ? LIMIT ?");
+    this.#hide = database.prepare("UPDATE records SET due_at = ?, due_in_ms = ? WHERE row_id = ?");
+    this.#expired = database.prepare("SELECT row_id FROM records WHERE expires_at <= ? LIMIT ?");
     this.#counts = database.prepare(COUNTS);
-    this.#behind = database.prepare(`SELECT ${COLUMNS} FROM records WHERE place > ? ORDER BY place LIMIT ?`);
+    this.#behind = database.prepare(
+      `SELECT ${COLUMNS} FROM records WHERE row_id > ? ORDER BY row_id LIMIT ?`,
+    );
     this.#labels = database.prepare(
       "SELECT count(*) AS n, total(state <> 'finished') AS open FROM events WHERE record = ?",
     );
@@ -126,30 +128,30 @@ export class Tables {
   insert({ key, version, index }: Swap, text: string): void {
     this.#insert.run(key, version, text, index.lane, index.dueAt, index.dueInMs, index.expiresAt);
     if (index.events.length === 0) return;
-    const { place } = this.#lastPlace.get() as { place: number };
-    for (const labels of index.events) this.#addEvent(place, labels);
+    const { row_id: rowId } = this.#lastRowId.get() as { row_id: number };
+    for (const labels of index.events) this.#addEvent(rowId, labels);
   }
 
-  update(place: number, { version, index, before }: Swap, text: string): void {
-    this.#update.run(version, text, index.lane, index.dueAt, index.dueInMs, index.expiresAt, place);
+  update(rowId: number, { version, index, before }: Swap, text: string): void {
+    this.#update.run(version, text, index.lane, index.dueAt, index.dueInMs, index.expiresAt, rowId);
     const gone = new Map(before?.events.map((labels) => [labels.eventId, labels]));
     for (const labels of index.events) {
       const known = gone.get(labels.eventId);
-      if (known === undefined) this.#addEvent(place, labels);
+      if (known === undefined) this.#addEvent(rowId, labels);
       // Its other labels never change.
       else if (known.state !== labels.state || known.reason !== labels.reason) {
-        this.#updateEvent.run(labels.state, labels.reason, place, labels.eventId);
+        this.#updateEvent.run(labels.state, labels.reason, rowId, labels.eventId);
       }
       gone.delete(labels.eventId);
     }
-    for (const eventId of gone.keys()) this.#removeEvent.run(place, eventId);
-    if (gone.size > 0) this.#removeReadings.run(place);
+    for (const eventId of gone.keys()) this.#removeEvent.run(rowId, eventId);
+    if (gone.size > 0) this.#removeReadings.run(rowId);
   }
 
-  #addEvent(place: number, labels: EventLabels): void {
+  #addEvent(rowId: number, labels: EventLabels): void {
     const { eventId, state, reason, flow, tenant, id, event, status, referenceId, acceptedAt } = labels;
     this.#insertEvent.run(
-      place,
+      rowId,
       eventId,
       state,
       reason,
@@ -161,12 +163,12 @@ export class Tables {
       referenceId,
       acceptedAt,
     );
-    for (const text of labels.foundBy) this.#insertReading.run(text, place);
+    for (const text of labels.foundBy) this.#insertReading.run(text, rowId);
   }
 
   /** Deletes a record and its events. */
-  remove(place: number): void {
-    this.#remove.run(place);
+  remove(rowId: number): void {
+    this.#remove.run(rowId);
   }
 
   /** The records of a lane that are due, the longest waiting first. */
@@ -197,24 +199,24 @@ export class Tables {
   has({ key, version, index }: KnownRecord): boolean {
     const row = this.find(key);
     if (row === null) return false;
-    const { n, open } = this.#labels.get(row.place) as { n: number; open: number };
+    const { n, open } = this.#labels.get(row.row_id) as { n: number; open: number };
     const isOpen = index.events.some(({ state }) => state !== "finished");
     return row.version !== version || ((n > 0 || index.events.length === 0) && (open > 0 || !isOpen));
   }
 
   /** Makes a record due at another time, without a new version. */
-  hide(place: number, until: number, forMs: number): void {
-    this.#hide.run(until, forMs, place);
+  hide(rowId: number, until: number, forMs: number): void {
+    this.#hide.run(until, forMs, rowId);
   }
 
-  /** The places of records that have expired. */
+  /** The row ids of records that have expired. */
   expired(now: number, limit: number): readonly number[] {
-    return (this.#expired.all(now, limit) as { place: number }[]).map(({ place }) => place);
+    return (this.#expired.all(now, limit) as { row_id: number }[]).map(({ row_id }) => row_id);
   }
 
-  /** Records in the order of their places, including expired ones. */
-  behind(place: number, limit: number): readonly RecordRow[] {
-    return this.#behind.all(place, limit) as RecordRow[];
+  /** Records in the order of their row ids, including expired ones. */
+  behind(rowId: number, limit: number): readonly RecordRow[] {
+    return this.#behind.all(rowId, limit) as RecordRow[];
   }
 
   counts(): readonly CountRow[] {

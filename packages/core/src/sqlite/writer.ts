@@ -1,7 +1,7 @@
 import type { Environment } from "../time/environment.ts";
 import { isBusy } from "./failure.ts";
+import { type FileCheck, FileGone, FileOverwritten, LogGone } from "./file-check.ts";
 import type { SqliteDatabase } from "./handle.ts";
-import { FileGone, FileOverwritten, type FilePlace, LogGone } from "./place.ts";
 import { transact, UnclearCommit } from "./transaction.ts";
 import { whenFree } from "./when-free.ts";
 
@@ -21,19 +21,19 @@ interface Write {
 export class Writer {
   readonly #database: SqliteDatabase;
   readonly #environment: Environment;
-  readonly #place: FilePlace;
+  readonly #fileCheck: FileCheck;
   #waiting: Write[] = [];
   #isAtIt = false;
 
-  constructor(database: SqliteDatabase, place: FilePlace, environment: Environment) {
+  constructor(database: SqliteDatabase, fileCheck: FileCheck, environment: Environment) {
     this.#database = database;
-    this.#place = place;
+    this.#fileCheck = fileCheck;
     this.#environment = environment;
   }
 
   /**
    * Runs `work` in a transaction. It may be called several times, but only one call is committed. Rejects with what
-   * {@link transact} throws, or with what {@link FilePlace.check} throws if nobody will find what was written.
+   * {@link transact} throws, or with what {@link FileCheck.run} throws if nobody will find what was written.
    */
   write<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -77,9 +77,9 @@ export class Writer {
   }
 
   #commit<T>(work: () => T): T {
-    if (this.#place.isOverwritten) throw new FileOverwritten("The file was overwritten.");
+    if (this.#fileCheck.isOverwritten) throw new FileOverwritten("The file was overwritten.");
     const value = transact(this.#database, work);
-    this.#place.check();
+    this.#fileCheck.run();
     return value;
   }
 

@@ -29,10 +29,10 @@ const MAGIC: readonly number[] = [0x377f0682, 0x377f0683];
 const WRITES_BACK_MS = 3_000;
 
 /**
- * The place of an open file and of its companions. SQLite keeps using a file that was deleted or exchanged, as if nothing had
- * happened. Its commits into a log that was removed are gone when the last process closes it.
+ * Checks that an open file and its companions are still those at their paths. SQLite keeps using a file that was deleted or
+ * exchanged, as if nothing had happened. Its commits into a log that was removed are gone when the last process closes it.
  */
-export class FilePlace {
+export class FileCheck {
   readonly #database: SqliteDatabase;
   /** Null if the driver does not tell the path. Then a lost file cannot be noticed. */
   readonly #path: string | null;
@@ -77,7 +77,7 @@ export class FilePlace {
   }
 
   /**
-   * True if something other than SQLite has written into the file since the last call of `check`: nobody has committed, so nobody
+   * True if something other than SQLite has written into the file since the last call of `run`: nobody has committed, so nobody
    * has written a log back. What is in the file then does not fit to the log, nor to what SQLite has in memory.
    */
   get isOverwritten(): boolean {
@@ -104,7 +104,7 @@ export class FilePlace {
    *
    * @throws FileGone, or LogGone
    */
-  check(): void {
+  run(): void {
     const now = this.#look(this.#path);
     if (this.#path !== null && !isSame(now, this.#opened)) {
       throw new FileGone("The file was deleted or exchanged.");
