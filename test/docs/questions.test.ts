@@ -5,7 +5,7 @@
 import { createReceiver, memoryInbox } from "@payhooks/core";
 import { createTestKeys } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { readArguments } from "../../packages/cli/src/command-line/given.ts";
+import { readArguments } from "../../packages/cli/src/command-line/parsed-arguments.ts";
 import { COMMANDS } from "../../packages/cli/src/commands.ts";
 import { linksIn, readDocument, rowsOf, type Section, sectionOf } from "./markdown.ts";
 

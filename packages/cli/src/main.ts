@@ -1,30 +1,30 @@
 import manifest from "../package.json" with { type: "json" };
 import type { Command } from "./command-line/command.ts";
 import { cliErrorOf, EXIT, UsageError } from "./command-line/errors.ts";
-import { readArguments } from "./command-line/given.ts";
 import { helpOf, overview } from "./command-line/help.ts";
 import { nearest } from "./command-line/nearest.ts";
 import { Output } from "./command-line/output.ts";
+import { readArguments } from "./command-line/parsed-arguments.ts";
 import { paint, printJson, printText, shown } from "./command-line/printer.ts";
 import { createTerminal } from "./command-line/terminal.ts";
 import { COMMANDS } from "./commands.ts";
 
 /** Runs one command line. Resolves with the exit code; never rejects. */
-export async function main(args: readonly string[]): Promise<number> {
+export async function main(argv: readonly string[]): Promise<number> {
   const output = new Output();
   // Looked for before the command line is read, so that errors about it are JSON too.
-  const end = args.indexOf("--");
-  const isJson = args.slice(0, end < 0 ? args.length : end).includes("--json");
+  const end = argv.indexOf("--");
+  const isJson = argv.slice(0, end < 0 ? argv.length : end).includes("--json");
   try {
-    const code = await dispatch(args, output);
+    const code = await dispatch(argv, output);
     return output.isBroken ? EXIT.failure : code;
   } catch (error) {
     return tell(error, isJson);
   }
 }
 
-async function dispatch(args: readonly string[], output: Output): Promise<number> {
-  const [name, ...others] = args;
+async function dispatch(argv: readonly string[], output: Output): Promise<number> {
+  const [name, ...others] = argv;
   if (name === "--version" || name === "-v") {
     printText("stdout", `${manifest.version}\n`);
     return EXIT.ok;
@@ -36,13 +36,13 @@ async function dispatch(args: readonly string[], output: Output): Promise<number
     return name === undefined ? EXIT.usage : EXIT.ok;
   }
   const command = commandNamed(name);
-  const given = readArguments(command, others);
-  if (given.flag("help")) {
+  const args = readArguments(command, others);
+  if (args.flag("help")) {
     printText("stdout", helpOf(command));
     return EXIT.ok;
   }
-  output.writtenBy(command, given);
-  return command.run(given, createTerminal(given.flag("json")), output.stop);
+  output.writtenBy(command, args);
+  return command.run(args, createTerminal(args.flag("json")), output.stop);
 }
 
 function commandNamed(name: string): Command {

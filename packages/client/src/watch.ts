@@ -116,7 +116,7 @@ export function watch(receiver: WatchedReceiver, options: WatchOptions): Watch {
     while (!signal.aborted) {
       let waitMs = settings.everyMs;
       try {
-        waitMs = await round(receiver, settings, signal);
+        waitMs = await runRoundIfDue(receiver, settings, signal);
       } catch (error) {
         if (isClosing(error)) return;
         tell(onError, error);
@@ -135,7 +135,11 @@ export function watch(receiver: WatchedReceiver, options: WatchOptions): Watch {
 }
 
 /** Does a round if it is time for one, and nobody else does. Resolves to how long to wait. */
-async function round(receiver: WatchedReceiver, settings: Settings, signal: AbortSignal): Promise<number> {
+async function runRoundIfDue(
+  receiver: WatchedReceiver,
+  settings: Settings,
+  signal: AbortSignal,
+): Promise<number> {
   const { clock, everyMs } = settings;
   // A longer time comes from a clock that was ahead, or from a longer `everyMs`.
   const leftOf = ({ nextAt }: WatchNote): number => {
@@ -152,7 +156,7 @@ async function round(receiver: WatchedReceiver, settings: Settings, signal: Abor
     await lease.end(lease.note);
     return leftOf(note);
   }
-  return new Round(receiver, settings, signal, lease, note).run();
+  return new WatchRound(receiver, settings, signal, lease, note).run();
 }
 
 /** An open payment, and what stands for it in the note. */
@@ -161,7 +165,7 @@ interface Candidate {
   readonly mark: Mark;
 }
 
-class Round {
+class WatchRound {
   readonly #receiver: WatchedReceiver;
   readonly #settings: Settings;
   readonly #lease: NamedLease;
@@ -171,8 +175,8 @@ class Round {
   #note: WatchNote;
   /** The error of the first look-up that failed. */
   #firstFailure: { readonly error: unknown } | null = null;
-  #keptAt: number;
-  #cancelBeat = (): void => {};
+  #renewedAt: number;
+  #cancelRenewal = (): void => {};
 
   constructor(
     receiver: WatchedReceiver,
@@ -185,9 +189,9 @@ class Round {
     this.#settings = settings;
     this.#stop = stop;
     this.#lease = lease;
-    this.#keptAt = settings.clock.now();
+    this.#renewedAt = settings.clock.now();
     const { givenUp, last } = note;
-    this.#note = { ...emptyNote(), givenUp, last, beganAt: this.#keptAt };
+    this.#note = { ...emptyNote(), givenUp, last, beganAt: this.#renewedAt };
   }
 
   async run(): Promise<number> {
@@ -195,14 +199,14 @@ class Round {
     const end = (): void => this.#over.abort();
     this.#stop.addEventListener("abort", end, { once: true });
     if (this.#stop.aborted) end();
-    this.#beatLater();
+    this.#renewLater();
     try {
       await this.#lookUpAll();
     } catch (error) {
       this.#note.trouble = nameOf(error);
       throw error;
     } finally {
-      this.#cancelBeat();
+      this.#cancelRenewal();
       this.#stop.removeEventListener("abort", end);
       const isWhole = !this.#over.signal.aborted;
       // A round that was broken off is continued at once by another process.
@@ -240,17 +244,17 @@ class Round {
     for (const [at, one] of inOrder.entries()) {
       if (at > 0) await sleep(clock, MINUTE_MS / perMinute, this.#over.signal);
       if (this.#over.signal.aborted) return;
-      if (!(await this.#takeTurn(one))) continue;
+      if (!(await this.#handlePayment(one))) continue;
       remember(this.#note, one.mark);
       if (!(await this.#lease.keep(textOf(this.#note)))) this.#over.abort();
     }
   }
 
   /**
-   * Looks up one payment, and calls what is to be called about it. If that throws, the payment has its turn again in the next round, and
-   * the others have theirs in this one. Resolves to true if it was given up.
+   * Looks up one payment, and calls what is to be called about it. If that throws, the payment is looked up again in the next round, and
+   * the others are still looked up in this one. Resolves to true if it was given up.
    */
-  async #takeTurn({ payment, mark }: Candidate): Promise<boolean> {
+  async #handlePayment({ payment, mark }: Candidate): Promise<boolean> {
     const { giveUpAfterMs, onGivenUp, onError } = this.#settings;
     try {
       const result = await this.#lookUp(payment);
@@ -308,20 +312,20 @@ class Round {
   }
 
   /** Keeps the lease while the round lasts. */
-  #beatLater(): void {
-    this.#cancelBeat = this.#settings.clock.after(LEASE_MS / 3, () => void this.#beat());
+  #renewLater(): void {
+    this.#cancelRenewal = this.#settings.clock.after(LEASE_MS / 3, () => void this.#renewLease());
   }
 
-  async #beat(): Promise<void> {
+  async #renewLease(): Promise<void> {
     const { clock } = this.#settings;
     try {
-      if (await this.#lease.keep(textOf(this.#note))) this.#keptAt = clock.now();
+      if (await this.#lease.keep(textOf(this.#note))) this.#renewedAt = clock.now();
       else this.#over.abort();
     } catch {
       // The store does not answer. Once the lease is over, another process may have it.
-      if (clock.now() - this.#keptAt > LEASE_MS / 2) this.#over.abort();
+      if (clock.now() - this.#renewedAt > LEASE_MS / 2) this.#over.abort();
     }
-    if (!this.#over.signal.aborted && this.#note.endedAt === null) this.#beatLater();
+    if (!this.#over.signal.aborted && this.#note.endedAt === null) this.#renewLater();
   }
 }
 

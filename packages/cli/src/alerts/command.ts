@@ -7,7 +7,7 @@ import {
 } from "@payhooks/core/alerts";
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
-import type { Given } from "../command-line/given.ts";
+import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 
 export const alertsCommand: Command = {
   name: "alerts",
@@ -40,10 +40,10 @@ export const alertsCommand: Command = {
   ],
   examples: ['payhooks alerts test --from "shop, production"', 'payhooks alerts test --slack "$SLACK_URL"'],
   arguments: { least: 1, most: 1 },
-  async run(given, terminal) {
-    if (given.positionals[0] !== "test")
+  async run(args, terminal) {
+    if (args.positionals[0] !== "test")
       throw new UsageError("The only thing that alerts can do here is: test.");
-    const results = await testAlerts(channelsOf(given), given.text("from"));
+    const results = await testAlerts(channelsOf(args), args.text("from"));
     for (const [channel, problem] of Object.entries(results)) {
       terminal.json({ channel, sent: problem === null, problem });
       terminal.line(
@@ -56,14 +56,14 @@ export const alertsCommand: Command = {
   },
 };
 
-function channelsOf(given: Given): readonly AlertChannel[] {
-  const url = given.text("slack") ?? process.env.PAYHOOKS_SLACK_URL ?? "";
-  const routingKey = given.text("pagerduty") ?? process.env.PAYHOOKS_PAGERDUTY_KEY ?? "";
-  const webhook = given.text("webhook") ?? process.env.PAYHOOKS_WEBHOOK_URL ?? "";
-  const secret = given.text("secret") ?? process.env.PAYHOOKS_WEBHOOK_SECRET ?? "";
+function channelsOf(args: ParsedArguments): readonly AlertChannel[] {
+  const url = args.text("slack") ?? process.env.PAYHOOKS_SLACK_URL ?? "";
+  const routingKey = args.text("pagerduty") ?? process.env.PAYHOOKS_PAGERDUTY_KEY ?? "";
+  const webhook = args.text("webhook") ?? process.env.PAYHOOKS_WEBHOOK_URL ?? "";
+  const secret = args.text("secret") ?? process.env.PAYHOOKS_WEBHOOK_SECRET ?? "";
   const channels = [
     ...(url === "" ? [] : [slackChannel({ url })]),
-    ...(routingKey === "" ? [] : [pagerDutyChannel({ routingKey, url: given.text("pagerduty-url") })]),
+    ...(routingKey === "" ? [] : [pagerDutyChannel({ routingKey, url: args.text("pagerduty-url") })]),
     ...(webhook === "" ? [] : [webhookChannel({ url: webhook, secret })]),
   ];
   if (channels.length > 0) return channels;

@@ -1,11 +1,11 @@
 import type { CommandForm } from "./form.ts";
-import type { Given } from "./given.ts";
+import type { ParsedArguments } from "./parsed-arguments.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** One command of `payhooks`. */
 export interface Command extends CommandForm {
   /** True if the call changes something. Then it goes on to its end, even if nobody reads its output any more. */
-  changes?(given: Given): boolean;
+  changes?(args: ParsedArguments): boolean;
   /**
    * True if it runs until somebody stops it. Then it goes on even if nobody reads its output any more, and ends in good
    * order when `stop` is aborted.
@@ -16,5 +16,5 @@ export interface Command extends CommandForm {
    *
    * @param stop is aborted if the output cannot be written.
    */
-  run(given: Given, terminal: Terminal, stop: AbortSignal): Promise<number>;
+  run(args: ParsedArguments, terminal: Terminal, stop: AbortSignal): Promise<number>;
 }

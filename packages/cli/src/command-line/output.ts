@@ -1,6 +1,6 @@
 import type { Command } from "./command.ts";
 import { EXIT } from "./errors.ts";
-import type { Given } from "./given.ts";
+import type { ParsedArguments } from "./parsed-arguments.ts";
 import { printText } from "./printer.ts";
 
 /** Ends a command whose standard output or standard error cannot be written. There is one per process. */
@@ -29,9 +29,9 @@ export class Output {
   }
 
   /** Says which command writes from now on. */
-  writtenBy(command: Command, given: Given): void {
+  writtenBy(command: Command, args: ParsedArguments): void {
     this.#runsUntilStopped = command.runsUntilStopped ?? false;
-    this.#goesOn = this.#runsUntilStopped || (command.changes?.(given) ?? false);
+    this.#goesOn = this.#runsUntilStopped || (command.changes?.(args) ?? false);
   }
 
   #break(error: NodeJS.ErrnoException): void {

@@ -1,8 +1,8 @@
 import { createPrivateKey } from "node:crypto";
 import { UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
-import type { Given } from "../command-line/given.ts";
 import { readText } from "../command-line/input.ts";
+import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 
 /** Options of commands that sign. */
 export const SIGNING_OPTIONS: Readonly<Record<string, OptionSpec>> = {
@@ -29,17 +29,17 @@ export interface Credentials {
 }
 
 /** Reads the credentials that were given. Fails for a file that holds none. */
-export async function readCredentials(given: Given): Promise<Credentials> {
-  const state = given.text("state");
+export async function readCredentials(args: ParsedArguments): Promise<Credentials> {
+  const state = args.text("state");
   const saved = state === undefined ? null : readState(state, await readText(state));
-  const file = given.text("private-key");
+  const file = args.text("private-key");
   const privateKey = file === undefined ? (saved?.privateKey ?? null) : await readText(file);
   if (privateKey !== null) checkPrivateKey(privateKey, file ?? state ?? "");
   const { CONNECT_WEBHOOK_SECRET, PAY_MERCHANT_ID } = process.env;
   return {
     privateKey,
-    secret: (given.text("secret") ?? saved?.secret ?? CONNECT_WEBHOOK_SECRET) || null,
-    merchantId: (given.text("merchant-id") ?? saved?.merchantId ?? PAY_MERCHANT_ID) || null,
+    secret: (args.text("secret") ?? saved?.secret ?? CONNECT_WEBHOOK_SECRET) || null,
+    merchantId: (args.text("merchant-id") ?? saved?.merchantId ?? PAY_MERCHANT_ID) || null,
   };
 }
 
@@ -79,8 +79,8 @@ export const MERCHANT_MADE_UP: string =
   "The merchantId was made up. A receiver that expects another one holds such events: give --merchant-id, --state or PAY_MERCHANT_ID.";
 
 /** Refuses --merchant-id for webhooks, since they carry no such field. */
-export function refuseMerchantId(given: Given): void {
-  if (given.flag("merchant-id")) {
+export function refuseMerchantId(args: ParsedArguments): void {
+  if (args.flag("merchant-id")) {
     throw new UsageError("--merchant-id is for payment callbacks; webhooks have no merchantId.");
   }
 }

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { BulkFilter, BulkOutcome, BulkReport, EventSelection, Inbox } from "@payhooks/core";
 import { canAsk, isTyped } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
-import type { Given } from "../command-line/given.ts";
 import { Interruption } from "../command-line/interruption.ts";
+import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
@@ -15,44 +15,40 @@ import { checkRead } from "./unread.ts";
 export type Bulk = "replay" | "retry" | "erase";
 
 /** The decision of a command; null for another command. A replay of held events shows each of them first, and is not one of these. */
-export function bulkIn(given: Given): Bulk | null {
-  const [word] = given.positionals;
+export function bulkIn(args: ParsedArguments): Bulk | null {
+  const [word] = args.positionals;
   if (word === "erase" || word === "retry") return word;
-  return word === "replay" && given.text("state") === "finished" ? word : null;
+  return word === "replay" && args.text("state") === "finished" ? word : null;
 }
 
 /** Checks the command before its inbox is opened. */
-export function checkBulk(bulk: Bulk, given: Given, terminal: Terminal): void {
-  const [, ...ids] = given.positionals;
-  if ((ids.length === 0) === !given.flag("all")) {
+export function checkBulk(bulk: Bulk, args: ParsedArguments, terminal: Terminal): void {
+  const [, ...ids] = args.positionals;
+  if ((ids.length === 0) === !args.flag("all")) {
     throw new UsageError("Name the events, or give --all.", HINTS[bulk]);
   }
-  const other = [...NOT_FOR_ANY, ...NOT_FOR[bulk]].find((name) => given.flag(name));
+  const other = [...NOT_FOR_ANY, ...NOT_FOR[bulk]].find((name) => args.flag(name));
   if (other !== undefined) throw new UsageError(`--${other} is not for this ${bulk}.`);
-  if (bulk === "retry" && given.flag("state")) {
+  if (bulk === "retry" && args.flag("state")) {
     throw new UsageError("Only an event that waits for its next attempt can be retried: leave --state out.");
   }
-  const filter = FILTERS.find((name) => given.flag(name) && name !== "state");
+  const filter = FILTERS.find((name) => args.flag(name) && name !== "state");
   if (ids.length > 0 && filter !== undefined) throw new UsageError(`--${filter} goes with --all.`);
   // A shell variable that is not set would take all such decisions for one.
-  if (given.text("name") === "") throw new UsageError("--name must not be empty.");
-  if (given.flag("name") && given.flag("all") && !given.flag("until")) {
+  if (args.text("name") === "") throw new UsageError("--name must not be empty.");
+  if (args.flag("name") && args.flag("all") && !args.flag("until")) {
     throw new UsageError(
       "--name needs the --until that was printed with it, so that it is about the same events.",
     );
   }
-  if (
-    bulk === "erase" &&
-    ids.length === 0 &&
-    !["state", "id", "reference"].some((name) => given.flag(name))
-  ) {
+  if (bulk === "erase" && ids.length === 0 && !["state", "id", "reference"].some((name) => args.flag(name))) {
     throw new UsageError("erase --all needs --state, --id or --reference.");
   }
-  checkAgain(given);
-  if (given.flag("dry-run")) return;
-  given.required("by", "who decides");
-  if (bulk !== "erase") given.required("note", "why");
-  if (isAsked(bulk, given) && !canAsk(terminal)) throw nobodyToAsk();
+  checkAgain(args);
+  if (args.flag("dry-run")) return;
+  args.required("by", "who decides");
+  if (bulk !== "erase") args.required("note", "why");
+  if (isAsked(bulk, args) && !canAsk(terminal)) throw nobodyToAsk();
 }
 
 const NOT_FOR_ANY = ["count", "newest", "body", "csv", "limit", "even-if-expired"] as const;
@@ -68,8 +64,8 @@ const HINTS: Readonly<Record<Bulk, string>> = {
 };
 
 /** An attempt that comes sooner needs no second thought: it would come anyway. */
-function isAsked(bulk: Bulk, given: Given): boolean {
-  return bulk !== "retry" && !given.flag("yes");
+function isAsked(bulk: Bulk, args: ParsedArguments): boolean {
+  return bulk !== "retry" && !args.flag("yes");
 }
 
 /** Says what the decision would do, asks, and carries it out. Resolves with the exit code. */
@@ -77,14 +73,14 @@ export async function decideInBulk(
   inbox: Inbox,
   bulk: Bulk,
   selection: Selection,
-  given: Given,
+  args: ParsedArguments,
   terminal: Terminal,
 ): Promise<number> {
-  const which = await whichOf(inbox, selection, given);
+  const which = await whichOf(inbox, selection, args);
   const { since } = selection.query;
-  const carry = carrying(inbox, bulk, which, given);
-  const isDry = given.flag("dry-run");
-  const named = given.text("name");
+  const carry = carrying(inbox, bulk, which, args);
+  const isDry = args.flag("dry-run");
+  const named = args.text("name");
   const planned = await carry({ name: named, dryRun: true }, isDry ? tell(terminal) : () => {});
   terminal.line();
   printRange(selection, terminal);
@@ -94,7 +90,7 @@ export async function decideInBulk(
     terminal.json(asJson(planned, since));
     return codeOf(planned, which);
   }
-  if (isAsked(bulk, given) && !(await isTyped(`${bulk} ${planned.decided}`))) {
+  if (isAsked(bulk, args) && !(await isTyped(`${bulk} ${planned.decided}`))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
@@ -159,13 +155,17 @@ function isFilter(which: EventSelection): which is BulkFilter {
   return typeof which !== "string" && !Array.isArray(which);
 }
 
-async function whichOf(inbox: Inbox, { query, reasons }: Selection, given: Given): Promise<EventSelection> {
-  const [, ...ids] = given.positionals;
+async function whichOf(
+  inbox: Inbox,
+  { query, reasons }: Selection,
+  args: ParsedArguments,
+): Promise<EventSelection> {
+  const [, ...ids] = args.positionals;
   if (ids.length > 0) return eventIdsOf(inbox, ids);
   return { ...query, ...(reasons.length > 0 && { reason: reasons }) };
 }
 
-interface Manner {
+interface BulkScope {
   readonly name: string | undefined;
   readonly dryRun: boolean;
   readonly until?: number | null;
@@ -174,22 +174,22 @@ interface Manner {
 
 type Progress = (outcome: BulkOutcome) => void;
 
-/** Carries the decision out in one manner or another. */
+/** Carries the decision out, about the events of a scope. */
 function carrying(
   { events }: Inbox,
   bulk: Bulk,
   which: EventSelection,
-  given: Given,
-): (manner: Manner, progress: Progress) => Promise<BulkReport> {
-  const perSecond = given.number("rate", { min: 1, max: 10_000 });
-  const [by, note] = [given.text("by") ?? "", given.text("note") ?? ""];
-  const handlers = handlersIn(given);
-  return ({ until = null, ...manner }, progress) => {
-    const options = { by, perSecond, progress, ...manner };
+  args: ParsedArguments,
+): (scope: BulkScope, progress: Progress) => Promise<BulkReport> {
+  const perSecond = args.number("rate", { min: 1, max: 10_000 });
+  const [by, note] = [args.text("by") ?? "", args.text("note") ?? ""];
+  const handlers = handlersIn(args);
+  return ({ until = null, ...scope }, progress) => {
+    const options = { by, perSecond, progress, ...scope };
     const list = isFilter(which) && until !== null ? { ...which, until } : which;
-    if (bulk === "erase") return events.erase(list, { ...options, unfinished: given.flag("unfinished") });
+    if (bulk === "erase") return events.erase(list, { ...options, unfinished: args.flag("unfinished") });
     if (bulk === "retry") return events.retryNow(list, { ...options, note });
-    return events.replay(list, { ...options, note, handlers, again: given.flag("again") });
+    return events.replay(list, { ...options, note, handlers, again: args.flag("again") });
   };
 }
 

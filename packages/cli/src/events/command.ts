@@ -1,8 +1,8 @@
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
-import type { Given } from "../command-line/given.ts";
+import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { bulkIn, checkBulk, decideInBulk } from "./bulk.ts";
-import { decide, type Wanted, wantedOf } from "./decide.ts";
+import { type DecisionRequest, decide, decisionRequestOf } from "./decide.ts";
 import { list, printCounts, printMetrics, show } from "./list.ts";
 import { INBOX_OPTIONS, INBOX_USAGE, openInbox } from "./open-inbox.ts";
 import type { Action } from "./plan.ts";
@@ -102,29 +102,30 @@ export const eventsCommand: Command = {
     'payhooks events discard --all --reason ambiguous --redis redis://127.0.0.1:6379 --by amina --note "forgeries, checked"',
   ],
   arguments: { least: 0, most: 1_000 },
-  changes: (given) => (actionIn(given) !== null || bulkIn(given) !== null) && !given.flag("dry-run"),
-  async run(given, terminal) {
-    const bulk = bulkIn(given);
-    const action = bulk === null ? actionIn(given) : null;
-    const selection = selectionOf(given);
-    if (bulk !== null) checkBulk(bulk, given, terminal);
+  changes: (args) => (actionIn(args) !== null || bulkIn(args) !== null) && !args.flag("dry-run"),
+  async run(args, terminal) {
+    const bulk = bulkIn(args);
+    const action = bulk === null ? actionIn(args) : null;
+    const selection = selectionOf(args);
+    if (bulk !== null) checkBulk(bulk, args, terminal);
     else checkHeld(selection);
-    const wanted: Wanted | null = action === null ? null : wantedOf(action, given, terminal);
-    const limit = given.number("limit", { min: 1 });
-    if (wanted === null && bulk === null) checkLook(given);
-    const inbox = await openInbox(given);
+    const request: DecisionRequest | null =
+      action === null ? null : decisionRequestOf(action, args, terminal);
+    const limit = args.number("limit", { min: 1 });
+    if (request === null && bulk === null) checkLook(args);
+    const inbox = await openInbox(args);
     try {
-      if (bulk !== null) return await decideInBulk(inbox, bulk, selection, given, terminal);
-      if (wanted !== null) return await decide(inbox, wanted, selection, limit, given, terminal);
-      if (given.flag("count")) {
+      if (bulk !== null) return await decideInBulk(inbox, bulk, selection, args, terminal);
+      if (request !== null) return await decide(inbox, request, selection, limit, args, terminal);
+      if (args.flag("count")) {
         const counts = await inbox.events.counts();
-        if (given.flag("prometheus")) printMetrics(counts, terminal);
+        if (args.flag("prometheus")) printMetrics(counts, terminal);
         else printCounts(counts, terminal);
         return EXIT.ok;
       }
-      const shown = { history: given.flag("body"), body: given.flag("body"), csv: given.flag("csv") };
-      if (given.positionals.length > 0) return await show(inbox, given.positionals, shown, terminal);
-      const first = given.flag("newest") ? "newest" : "oldest";
+      const shown = { history: args.flag("body"), body: args.flag("body"), csv: args.flag("csv") };
+      if (args.positionals.length > 0) return await show(inbox, args.positionals, shown, terminal);
+      const first = args.flag("newest") ? "newest" : "oldest";
       return await list(inbox, { ...selection, first }, limit ?? DEFAULT_LIMIT, shown, terminal);
     } finally {
       await inbox.close({ graceMs: 0 });
@@ -132,27 +133,27 @@ export const eventsCommand: Command = {
   },
 };
 
-function actionIn({ positionals: [word] }: Given): Action | null {
+function actionIn({ positionals: [word] }: ParsedArguments): Action | null {
   return word === "replay" || word === "discard" ? word : null;
 }
 
 /** Checks the options of a command that only looks. */
-function checkLook(given: Given): void {
-  const deciding = DECIDING.find((name) => given.flag(name));
+function checkLook(args: ParsedArguments): void {
+  const deciding = DECIDING.find((name) => args.flag(name));
   if (deciding !== undefined)
     throw new UsageError(`--${deciding} is for decisions: replay, retry, discard, erase.`);
-  const word = given.positionals.find((text) => !/^[0-9a-f]+(?:…|\.{3})?$/.test(text));
+  const word = args.positionals.find((text) => !/^[0-9a-f]+(?:…|\.{3})?$/.test(text));
   if (word !== undefined) {
     throw new UsageError(
       `${JSON.stringify(word)} is no event id, and none of replay, retry, discard and erase.`,
       "An event id is what a list shows first for an event.",
     );
   }
-  const other = ["json", "body", "count"].find((name) => given.flag(name));
-  if (given.flag("csv") && other !== undefined) throw new UsageError(`Give --csv or --${other}, not both.`);
-  if (given.flag("prometheus") && !given.flag("count")) throw new UsageError("--prometheus is for --count.");
-  const filter = [...FILTERS, "newest", "limit"].find((name) => given.flag(name));
+  const other = ["json", "body", "count"].find((name) => args.flag(name));
+  if (args.flag("csv") && other !== undefined) throw new UsageError(`Give --csv or --${other}, not both.`);
+  if (args.flag("prometheus") && !args.flag("count")) throw new UsageError("--prometheus is for --count.");
+  const filter = [...FILTERS, "newest", "limit"].find((name) => args.flag(name));
   if (filter === undefined) return;
-  if (given.flag("count")) throw new UsageError(`--count counts everything: leave --${filter} out.`);
-  if (given.positionals.length > 0) throw new UsageError(`Give event ids or --${filter}, not both.`);
+  if (args.flag("count")) throw new UsageError(`--count counts everything: leave --${filter} out.`);
+  if (args.positionals.length > 0) throw new UsageError(`Give event ids or --${filter}, not both.`);
 }

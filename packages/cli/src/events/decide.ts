@@ -2,7 +2,7 @@ import type { Inbox } from "@payhooks/core";
 import { isAboutTruth } from "@payhooks/core/events";
 import { canAsk, isTyped } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
-import type { Given } from "../command-line/given.ts";
+import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { type Choice, carryOut } from "./carry-out.ts";
@@ -12,7 +12,7 @@ import { eventIdsOf, FILTERS, printRange, type Selection, select } from "./selec
 import { Unread } from "./unread.ts";
 
 /** A decision, and the events that it is about. */
-export interface Wanted {
+export interface DecisionRequest {
   readonly action: Action;
   /** Empty: about all that match. */
   readonly ids: readonly string[];
@@ -20,22 +20,26 @@ export interface Wanted {
 }
 
 /** Reads a decision from the command line. */
-export function wantedOf(action: Action, given: Given, terminal: Terminal): Wanted {
-  const [, ...ids] = given.positionals;
-  checkWhich(given, ids, terminal);
-  refuse(given, ["count", "newest", "body", "csv"], "lists");
-  refuse(given, ["name", "unfinished"], "retry, erase, and a replay of finished events");
-  if (action !== "replay") refuse(given, ["handlers", "again", "even-if-expired"], "replay");
-  return { action, ids, choice: choiceOf(given) };
+export function decisionRequestOf(
+  action: Action,
+  args: ParsedArguments,
+  terminal: Terminal,
+): DecisionRequest {
+  const [, ...ids] = args.positionals;
+  checkWhich(args, ids, terminal);
+  refuse(args, ["count", "newest", "body", "csv"], "lists");
+  refuse(args, ["name", "unfinished"], "retry, erase, and a replay of finished events");
+  if (action !== "replay") refuse(args, ["handlers", "again", "even-if-expired"], "replay");
+  return { action, ids, choice: choiceOf(args) };
 }
 
 /** Shows what the decision is about, asks, and carries it out. Resolves with the exit code. */
 export async function decide(
   inbox: Inbox,
-  { action, ids, choice }: Wanted,
+  { action, ids, choice }: DecisionRequest,
   selection: Selection,
   limit: number | undefined,
-  given: Given,
+  args: ParsedArguments,
   terminal: Terminal,
 ): Promise<number> {
   const unread = new Unread();
@@ -45,13 +49,13 @@ export async function decide(
       : await named(inbox, ids);
   if (entries.length === 0) unread.check();
   const plan: Plan = { action, only: choice.handlers ?? null, entries };
-  if (given.flag("dry-run")) {
+  if (args.flag("dry-run")) {
     const code = dryRun(plan, missing, selection, terminal);
     unread.check();
     return code;
   }
   if (entries.length + missing.length === 0) terminal.line("Nothing that matches is held.");
-  if (!(await isWanted(plan, selection, given, terminal))) {
+  if (!(await isWanted(plan, selection, args, terminal))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
@@ -60,16 +64,16 @@ export async function decide(
   return code;
 }
 
-function refuse(given: Given, options: readonly string[], place: string): void {
+function refuse(args: ParsedArguments, options: readonly string[], place: string): void {
   for (const option of options) {
-    if (given.flag(option)) throw new UsageError(`--${option} is for ${place}.`);
+    if (args.flag(option)) throw new UsageError(`--${option} is for ${place}.`);
   }
 }
 
 /** Checks how a command says which events it is about. */
-function checkWhich(given: Given, ids: readonly string[], terminal: Terminal): void {
-  const isAll = given.flag("all");
-  if (given.flag("state") && given.text("state") !== "held")
+function checkWhich(args: ParsedArguments, ids: readonly string[], terminal: Terminal): void {
+  const isAll = args.flag("all");
+  if (args.flag("state") && args.text("state") !== "held")
     throw new UsageError(
       "Only what is held can be decided about, or replayed once it has finished: leave --state out, or say finished.",
     );
@@ -77,30 +81,30 @@ function checkWhich(given: Given, ids: readonly string[], terminal: Terminal): v
     throw new UsageError("Name the events (payhooks events --state held shows their ids), or give --all.");
   }
   if (ids.length > 0 && isAll) throw new UsageError("Give event ids or --all, not both.");
-  const filters = [...FILTERS, "limit"].filter((name) => given.flag(name));
+  const filters = [...FILTERS, "limit"].filter((name) => args.flag(name));
   if (ids.length > 0 && filters.length > 0) throw new UsageError(`--${filters[0]} goes with --all.`);
-  if (isAll && !given.flag("reason")) {
+  if (isAll && !args.flag("reason")) {
     throw new UsageError(
       "--all needs the reasons named: --reason exhausted,unhandled",
       "An event that contradicts another one must not run along with those that only failed. payhooks events --count shows how many are held for which reason.",
     );
   }
-  if (isAll && !given.flag("dry-run") && !given.flag("yes") && !canAsk(terminal)) throw nobodyToAsk();
+  if (isAll && !args.flag("dry-run") && !args.flag("yes") && !canAsk(terminal)) throw nobodyToAsk();
 }
 
 /** The person who decides, and how. A dry run decides nothing, and needs neither a name nor a note. */
-function choiceOf(given: Given): Choice {
-  checkAgain(given);
-  const handlers = handlersIn(given);
-  const isDry = given.flag("dry-run");
-  const by = isDry ? "" : given.required("by", "who decides");
-  const note = isDry ? "" : given.required("note", "why");
+function choiceOf(args: ParsedArguments): Choice {
+  checkAgain(args);
+  const handlers = handlersIn(args);
+  const isDry = args.flag("dry-run");
+  const by = isDry ? "" : args.required("by", "who decides");
+  const note = isDry ? "" : args.required("note", "why");
   return {
     by,
     note,
     ...(handlers !== undefined && { handlers }),
-    ...(given.flag("even-if-expired") && { evenIfExpired: true }),
-    ...(given.flag("again") && { again: true }),
+    ...(args.flag("even-if-expired") && { evenIfExpired: true }),
+    ...(args.flag("again") && { again: true }),
   };
 }
 
@@ -139,14 +143,14 @@ async function named(
 async function isWanted(
   plan: Plan,
   selection: Selection,
-  given: Given,
+  args: ParsedArguments,
   terminal: Terminal,
 ): Promise<boolean> {
   const { action, entries } = plan;
-  const isAsked = given.flag("all") || entries.some(({ reason }) => isAboutTruth(reason));
+  const isAsked = args.flag("all") || entries.some(({ reason }) => isAboutTruth(reason));
   if (entries.length === 0 || !isAsked) return true;
   print(plan, selection, terminal);
-  if (given.flag("yes")) return true;
+  if (args.flag("yes")) return true;
   if (!canAsk(terminal)) throw nobodyToAsk();
   return isTyped(`${action} ${entries.length}`);
 }

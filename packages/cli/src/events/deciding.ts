@@ -1,9 +1,9 @@
 import { UsageError } from "../command-line/errors.ts";
-import type { Given } from "../command-line/given.ts";
+import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 
 /** The handlers that a replay is for; undefined if they are not named. */
-export function handlersIn(given: Given): readonly string[] | undefined {
-  return given
+export function handlersIn(args: ParsedArguments): readonly string[] | undefined {
+  return args
     .text("handlers")
     ?.split(",")
     .map((name) => name.trim())
@@ -11,8 +11,8 @@ export function handlersIn(given: Given): readonly string[] | undefined {
 }
 
 /** Running again what has finished needs the handlers named. */
-export function checkAgain(given: Given): void {
-  if (given.flag("again") && !given.flag("handlers")) throw new UsageError("--again goes with --handlers.");
+export function checkAgain(args: ParsedArguments): void {
+  if (args.flag("again") && !args.flag("handlers")) throw new UsageError("--again goes with --handlers.");
 }
 
 /** The error of a decision that somebody has to confirm, where nobody can. */

@@ -3,7 +3,7 @@ import type { Inbox } from "@payhooks/core";
 import { serverAt } from "../command-line/address.ts";
 import { UsageError, unavailable, unavailableAs } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
-import type { Given } from "../command-line/given.ts";
+import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { silentLogger } from "../silent-logger.ts";
 import { SEAL_OPTION, sealOf } from "./seal-keys.ts";
 
@@ -37,9 +37,9 @@ export const INBOX_OPTIONS: Readonly<
 };
 
 /** Opens the inbox that the options name. It must exist: looking into an inbox never creates one. */
-export async function openInbox(given: Given): Promise<Inbox> {
-  const address = addressOf(given);
-  const inbox = await inboxAt(address, given);
+export async function openInbox(args: ParsedArguments): Promise<Inbox> {
+  const address = addressOf(args);
+  const inbox = await inboxAt(address, args);
   try {
     await inbox.ready();
     return inbox;
@@ -56,14 +56,14 @@ export interface Address {
 }
 
 /** The one inbox that the options name. */
-export function addressOf(given: Given): Address {
+export function addressOf(args: ParsedArguments): Address {
   const named = (["sqlite", "redis", "postgres", "mysql"] as const).filter(
-    (name) => given.text(name) !== undefined,
+    (name) => args.text(name) !== undefined,
   );
   const [name] = named;
   if (named.length > 1) throw new UsageError("Give one of --redis, --sqlite, --postgres and --mysql.");
   if (name === undefined) return addressInEnvironment();
-  const text = given.text(name) ?? "";
+  const text = args.text(name) ?? "";
   if (name === "sqlite") return { kind: "SQLite", text };
   return addressOfServer(SERVERS[name], text, `--${name}`);
 }
@@ -101,19 +101,19 @@ function addressOfServer(kind: keyof typeof EXAMPLES, text: string, source: stri
   throw new UsageError(`${source} must be an address such as ${EXAMPLES[kind]}.`);
 }
 
-async function inboxAt({ kind, text }: Address, given: Given): Promise<Inbox> {
-  const seal = sealOf(given);
+async function inboxAt({ kind, text }: Address, args: ParsedArguments): Promise<Inbox> {
+  const seal = sealOf(args);
   if (kind === "PostgreSQL") {
     const { postgresInbox } = await import("@payhooks/core/postgres");
-    return postgresInbox(text, { schema: given.text("schema"), migrate: false, logger: silentLogger, seal });
+    return postgresInbox(text, { schema: args.text("schema"), migrate: false, logger: silentLogger, seal });
   }
   if (kind === "MySQL") {
     const { mysqlInbox } = await import("@payhooks/core/mysql");
-    return mysqlInbox(text, { prefix: given.text("prefix"), migrate: false, logger: silentLogger, seal });
+    return mysqlInbox(text, { prefix: args.text("prefix"), migrate: false, logger: silentLogger, seal });
   }
   if (kind === "Redis") {
     const { redisInbox } = await import("@payhooks/core/redis");
-    return redisInbox(text, { prefix: given.text("prefix"), logger: silentLogger, existing: true, seal });
+    return redisInbox(text, { prefix: args.text("prefix"), logger: silentLogger, existing: true, seal });
   }
   if (!existsSync(text)) throw new UsageError(`The file ${text} does not exist.`);
   const { sqliteInbox } = await import("@payhooks/core/sqlite");

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type AesGcmSeal, aesGcm, type SealKey } from "@payhooks/core/seal";
 import { UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
-import type { Given } from "../command-line/given.ts";
+import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 
 /** The option that names the keys of a sealed inbox. */
 export const SEAL_OPTION: Readonly<Record<"seal-keys", OptionSpec>> = {
@@ -13,8 +13,8 @@ export const SEAL_OPTION: Readonly<Record<"seal-keys", OptionSpec>> = {
 };
 
 /** The seal of the inbox, if its keys were given. */
-export function sealOf(given: Given): AesGcmSeal | undefined {
-  const file = given.text("seal-keys");
+export function sealOf(args: ParsedArguments): AesGcmSeal | undefined {
+  const file = args.text("seal-keys");
   return file === undefined ? undefined : aesGcm(keysIn(file));
 }
 

@@ -2,7 +2,7 @@ import type { BulkReason, EventQuery, HeldReason, Inbox, StoredEvent } from "@pa
 import { BULK_REASONS, eachEvent, HELD_REASONS } from "@payhooks/core/events";
 import { UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
-import { chosen, type Given } from "../command-line/given.ts";
+import { chosen, type ParsedArguments } from "../command-line/parsed-arguments.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { timeAt } from "../command-line/time.ts";
 import { timeOf } from "./event.ts";
@@ -74,44 +74,44 @@ export interface Selection {
 }
 
 /** Any flow, since only the receiver knows its sources. */
-function flowIn(given: Given): string | undefined {
-  const flow = given.text("flow");
+function flowIn(args: ParsedArguments): string | undefined {
+  const flow = args.text("flow");
   if (flow === undefined || /^[a-z][a-z0-9-]{0,31}$/.test(flow)) return flow;
   throw new UsageError("--flow is payments, connect, or the name of a source.");
 }
 
 /** The selection that the options ask for. */
-export function selectionOf(given: Given): Selection {
+export function selectionOf(args: ParsedArguments): Selection {
   // A shell variable that is not set must not discard everything.
   for (const name of ["id", "reference", "handler"] as const) {
-    if (given.text(name) === "") throw new UsageError(`--${name} must not be empty.`);
+    if (args.text(name) === "") throw new UsageError(`--${name} must not be empty.`);
   }
-  const reasons = given.texts("reason").flatMap((text) => text.split(","));
+  const reasons = args.texts("reason").flatMap((text) => text.split(","));
   return {
     query: {
-      state: given.choice("state", STATES),
-      flow: flowIn(given),
-      tenant: given.text("tenant"),
-      event: given.text("event"),
-      referenceId: given.text("reference"),
-      id: given.text("id"),
-      since: timeIn(given, "since"),
-      until: timeIn(given, "until"),
-      amount: amountsIn(given),
-      handler: given.text("handler"),
+      state: args.choice("state", STATES),
+      flow: flowIn(args),
+      tenant: args.text("tenant"),
+      event: args.text("event"),
+      referenceId: args.text("reference"),
+      id: args.text("id"),
+      since: timeIn(args, "since"),
+      until: timeIn(args, "until"),
+      amount: amountsIn(args),
+      handler: args.text("handler"),
     },
     reasons: [...new Set(reasons.map((reason) => chosen("--reason", reason.trim(), REASONS)))],
   };
 }
 
 /** The range of amounts; undefined if none is given. The inbox checks it. */
-function amountsIn(given: Given): EventQuery["amount"] {
-  const [min, max] = [given.text("min-amount"), given.text("max-amount")];
+function amountsIn(args: ParsedArguments): EventQuery["amount"] {
+  const [min, max] = [args.text("min-amount"), args.text("max-amount")];
   return min === undefined && max === undefined ? undefined : { min, max };
 }
 
-function timeIn(given: Given, name: "since" | "until"): number | undefined {
-  const text = given.text(name);
+function timeIn(args: ParsedArguments, name: "since" | "until"): number | undefined {
+  const text = args.text(name);
   if (text === undefined) return undefined;
   const time = timeAt(text, Date.now());
   if (time !== null) return time;

@@ -42,14 +42,14 @@ export const explainCommand: Command = {
     "payhooks explain 3f0c… --sqlite payhooks.db",
   ],
   arguments: { least: 1, most: 1 },
-  async run(given, terminal) {
-    const text = given.positionals[0] ?? "";
+  async run(args, terminal) {
+    const text = args.positionals[0] ?? "";
     if (text === "")
       throw new UsageError("The event is missing: give its id, its reference or its payTxnId.");
-    const inbox = await openInbox(given);
+    const inbox = await openInbox(args);
     try {
       const unread = new Unread();
-      const events = await eventsOf(inbox, text, selectionOf(given).query, unread, terminal);
+      const events = await eventsOf(inbox, text, selectionOf(args).query, unread, terminal);
       for (const event of events) {
         printExplained(event, await inbox.events.order(event.eventId), terminal);
       }

@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import { serverAt } from "../command-line/address.ts";
 import type { Command } from "../command-line/command.ts";
 import { CliError, EXIT, UsageError, unavailableAs } from "../command-line/errors.ts";
-import type { Given } from "../command-line/given.ts";
+import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
 const DATABASES = ["postgres", "mysql", "sqlite"] as const;
@@ -61,15 +61,15 @@ export const migrateCommand: Command = {
     "payhooks migrate --sql --inbox mysql > migrations/0008-payhooks-inbox.sql",
   ],
   arguments: { least: 0, most: 0 },
-  changes: (given) => !given.flag("sql"),
-  async run(given, terminal) {
-    const table = given.text("table");
-    if (given.flag("sql")) {
-      return given.flag("inbox") ? printInbox(given, terminal) : print(given, table, terminal);
+  changes: (args) => !args.flag("sql"),
+  async run(args, terminal) {
+    const table = args.text("table");
+    if (args.flag("sql")) {
+      return args.flag("inbox") ? printInbox(args, terminal) : print(args, table, terminal);
     }
-    const printing = (["for", "inbox", "schema", "prefix"] as const).find((name) => given.flag(name));
+    const printing = (["for", "inbox", "schema", "prefix"] as const).find((name) => args.flag(name));
     if (printing !== undefined) throw new UsageError(`--${printing} goes with --sql.`);
-    const url = given.text("postgres") ?? process.env.DATABASE_URL;
+    const url = args.text("postgres") ?? process.env.DATABASE_URL;
     if (url === undefined || serverAt(url) !== "PostgreSQL") {
       throw new UsageError(
         "There is no database to migrate.",
@@ -84,28 +84,28 @@ export const migrateCommand: Command = {
   },
 };
 
-function print(given: Given, table: string | undefined, terminal: Terminal): number {
-  if (given.flag("postgres")) throw new UsageError("Give --sql or --postgres, not both.");
-  if (given.flag("schema"))
+function print(args: ParsedArguments, table: string | undefined, terminal: Terminal): number {
+  if (args.flag("postgres")) throw new UsageError("Give --sql or --postgres, not both.");
+  if (args.flag("schema"))
     throw new UsageError("--schema goes with --inbox. The schema of the effects is part of --table.");
-  if (given.flag("prefix")) throw new UsageError("--prefix goes with --inbox mysql.");
-  const database = given.choice("for", DATABASES) ?? "postgres";
+  if (args.flag("prefix")) throw new UsageError("--prefix goes with --inbox mysql.");
+  const database = args.choice("for", DATABASES) ?? "postgres";
   const statements = EFFECTS_SQL[database](table);
   terminal.json({ database, statements });
   for (const statement of statements) terminal.line(`${statement};`);
   return EXIT.ok;
 }
 
-async function printInbox(given: Given, terminal: Terminal): Promise<number> {
-  const other = (["postgres", "for", "table"] as const).find((name) => given.flag(name));
+async function printInbox(args: ParsedArguments, terminal: Terminal): Promise<number> {
+  const other = (["postgres", "for", "table"] as const).find((name) => args.flag(name));
   if (other !== undefined) throw new UsageError(`--inbox does not go with --${other}.`);
-  const database = given.choice("inbox", ["postgres", "mysql"]) ?? "postgres";
+  const database = args.choice("inbox", ["postgres", "mysql"]) ?? "postgres";
   const foreign = database === "postgres" ? "prefix" : "schema";
-  if (given.flag(foreign)) throw new UsageError(`--${foreign} does not go with --inbox ${database}.`);
+  if (args.flag(foreign)) throw new UsageError(`--${foreign} does not go with --inbox ${database}.`);
   const sql =
     database === "postgres"
-      ? (await import("@payhooks/core/postgres")).postgresMigration(given.text("schema"))
-      : (await import("@payhooks/core/mysql")).mysqlMigration(given.text("prefix"));
+      ? (await import("@payhooks/core/postgres")).postgresMigration(args.text("schema"))
+      : (await import("@payhooks/core/mysql")).mysqlMigration(args.text("prefix"));
   terminal.json({ database, sql });
   terminal.line(sql);
   return EXIT.ok;

@@ -1,7 +1,7 @@
 import { type MoveReport, moveRecords, type RecordStore } from "@payhooks/core/inbox";
 import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
-import type { Given } from "../command-line/given.ts";
+import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { SEAL_OPTION, sealOf } from "../events/seal-keys.ts";
@@ -39,16 +39,16 @@ export const moveCommand: Command = {
     "payhooks move --from redis://127.0.0.1:6379 --from-prefix shop --to postgres://shop@127.0.0.1/shop",
   ],
   arguments: { least: 0, most: 0 },
-  changes: (given) => !given.flag("dry-run"),
-  async run(given, terminal) {
-    const from = addressOf(given, "from", "the old inbox");
-    const to = addressOf(given, "to", "the new inbox");
-    const dryRun = given.flag("dry-run");
+  changes: (args) => !args.flag("dry-run"),
+  async run(args, terminal) {
+    const from = addressOf(args, "from", "the old inbox");
+    const to = addressOf(args, "to", "the new inbox");
+    const dryRun = args.flag("dry-run");
     const source = await openStore(from, true);
     try {
       const target = await openStore(to, false);
       try {
-        const seal = sealOf(given);
+        const seal = sealOf(args);
         const over = (store: RecordStore): RecordStore => seal?.over(store) ?? store;
         const report = await moveRecords(over(source), over(target), { dryRun });
         print(report, { from: nameOf(from), to: nameOf(to), dryRun }, terminal);
@@ -62,11 +62,11 @@ export const moveCommand: Command = {
   },
 };
 
-function addressOf(given: Given, end: "from" | "to", why: string): StoreAddress {
+function addressOf(args: ParsedArguments, end: "from" | "to", why: string): StoreAddress {
   return {
-    address: given.required(end, why),
-    prefix: given.text(`${end}-prefix`),
-    schema: given.text(`${end}-schema`),
+    address: args.required(end, why),
+    prefix: args.text(`${end}-prefix`),
+    schema: args.text(`${end}-schema`),
   };
 }
 

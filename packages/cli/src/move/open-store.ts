@@ -26,16 +26,16 @@ function kindOf({ address }: StoreAddress): Kind {
 }
 
 /** The address in words, without the user and the password. */
-export function nameOf(given: StoreAddress): string {
-  const kind = kindOf(given);
-  if (kind === "SQLite" || !URL.canParse(given.address)) return `${kind} ${given.address}`;
-  const { host, pathname } = new URL(given.address);
+export function nameOf(target: StoreAddress): string {
+  const kind = kindOf(target);
+  if (kind === "SQLite" || !URL.canParse(target.address)) return `${kind} ${target.address}`;
+  const { host, pathname } = new URL(target.address);
   return `${kind} ${host}${pathname === "/" ? "" : pathname}`;
 }
 
 /** Opens the store at an address. The store that is moved from must exist; the other one is created. */
-export async function openStore(given: StoreAddress, isSource: boolean): Promise<RecordStore> {
-  const store = await storeOf(given, isSource);
+export async function openStore(target: StoreAddress, isSource: boolean): Promise<RecordStore> {
+  const store = await storeOf(target, isSource);
   try {
     await store.open();
     return store;
@@ -44,13 +44,13 @@ export async function openStore(given: StoreAddress, isSource: boolean): Promise
     const { code } = error as { code?: unknown };
     const isKnown = error instanceof Error && error.name === "PayhooksError";
     if (isKnown && code !== "ERR_INBOX_UNAVAILABLE") throw error;
-    throw unavailableAs("ERR_INBOX_UNAVAILABLE", nameOf(given), error);
+    throw unavailableAs("ERR_INBOX_UNAVAILABLE", nameOf(target), error);
   }
 }
 
-async function storeOf(given: StoreAddress, isSource: boolean): Promise<RecordStore> {
-  const { address, prefix, schema } = given;
-  const kind = kindOf(given);
+async function storeOf(target: StoreAddress, isSource: boolean): Promise<RecordStore> {
+  const { address, prefix, schema } = target;
+  const kind = kindOf(target);
   if (prefix !== undefined && kind !== "Redis" && kind !== "MySQL") {
     throw new UsageError("Only Redis and MySQL have a prefix.");
   }

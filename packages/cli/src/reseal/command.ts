@@ -28,19 +28,19 @@ export const resealCommand: Command = {
     "payhooks reseal --sqlite payhooks.db --seal-keys inbox-keys --rate 100",
   ],
   arguments: { least: 0, most: 0 },
-  changes: (given) => !given.flag("dry-run"),
-  async run(given, terminal) {
-    const seal = sealOf(given);
+  changes: (args) => !args.flag("dry-run"),
+  async run(args, terminal) {
+    const seal = sealOf(args);
     if (seal === undefined) throw new UsageError("--seal-keys is missing: the keys, the current one first.");
-    const perSecond = given.number("rate", { min: 1, max: 100_000 }) ?? DEFAULT_RATE;
-    const dryRun = given.flag("dry-run");
-    const { kind, text } = addressOf(given);
+    const perSecond = args.number("rate", { min: 1, max: 100_000 }) ?? DEFAULT_RATE;
+    const dryRun = args.flag("dry-run");
+    const { kind, text } = addressOf(args);
     const hasPrefix = kind === "Redis" || kind === "MySQL";
     const store = await openStore(
       {
         address: text,
-        prefix: hasPrefix ? given.text("prefix") : undefined,
-        schema: kind === "PostgreSQL" ? given.text("schema") : undefined,
+        prefix: hasPrefix ? args.text("prefix") : undefined,
+        schema: kind === "PostgreSQL" ? args.text("schema") : undefined,
       },
       true,
     );

@@ -11,9 +11,9 @@ import {
 } from "@payhooks/sandbox";
 import { CliError, UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
-import { chosen, type Given } from "../command-line/given.ts";
 import { readText } from "../command-line/input.ts";
 import { NAMES_OPTION, readNames } from "../command-line/names.ts";
+import { chosen, type ParsedArguments } from "../command-line/parsed-arguments.ts";
 
 export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   port: { value: "PORT", help: "port of the sandbox; 0 picks a free one", default: "4000" },
@@ -91,34 +91,34 @@ export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
 };
 
 /** Starts the sandbox that the options describe. */
-export async function startSandbox(given: Given): Promise<Sandbox> {
-  const isStrict = given.flag("strict-https");
-  const { callbackUrl, webhookUrl } = addressesOf(given, isStrict);
-  const file = given.text("private-key");
+export async function startSandbox(args: ParsedArguments): Promise<Sandbox> {
+  const isStrict = args.flag("strict-https");
+  const { callbackUrl, webhookUrl } = addressesOf(args, isStrict);
+  const file = args.text("private-key");
   const privateKey = file === undefined ? undefined : await readText(file);
-  const port = given.number("port", { max: 65_535 }) ?? 4000;
+  const port = args.number("port", { max: 65_535 }) ?? 4000;
   return createSandbox({
     port,
-    host: given.text("host"),
-    allowRemote: given.flag("allow-remote"),
-    allowedHosts: given.texts("allowed-host"),
-    publicUrl: given.url("public-url")?.href,
+    host: args.text("host"),
+    allowRemote: args.flag("allow-remote"),
+    allowedHosts: args.texts("allowed-host"),
+    publicUrl: args.url("public-url")?.href,
     callbackUrl,
-    settings: webhookSettings(given, webhookUrl),
-    faults: given.texts("fault").map(faultOf),
+    settings: webhookSettings(args, webhookUrl),
+    faults: args.texts("fault").map(faultOf),
     strictHttps: isStrict,
-    strict: given.flag("strict"),
-    names: await readNames(given),
-    state: given.text("state"),
-    outcome: given.choice("outcome", STATUSES),
-    delayMs: given.number("delay-ms"),
-    answerTimeoutMs: given.number("answer-timeout-ms", { min: 1 }),
-    retry: { maxAttempts: given.number("attempts", { min: 1 }), baseMs: given.number("retry-ms") },
-    signRetries: given.choice("sign-retries", ["same", "anew"]),
-    seed: given.text("seed"),
+    strict: args.flag("strict"),
+    names: await readNames(args),
+    state: args.text("state"),
+    outcome: args.choice("outcome", STATUSES),
+    delayMs: args.number("delay-ms"),
+    answerTimeoutMs: args.number("answer-timeout-ms", { min: 1 }),
+    retry: { maxAttempts: args.number("attempts", { min: 1 }), baseMs: args.number("retry-ms") },
+    signRetries: args.choice("sign-retries", ["same", "anew"]),
+    seed: args.text("seed"),
     merchant: { privateKey },
   }).catch((error) => {
-    throw isPortTaken(error) ? portTaken(port) : (savedSettingRefused(error, given) ?? error);
+    throw isPortTaken(error) ? portTaken(port) : (savedSettingRefused(error, args) ?? error);
   });
 }
 
@@ -130,36 +130,36 @@ function portTaken(port: number): CliError {
 }
 
 /** The error for a setting that nobody gave now: it is in the state file, and the other options do not allow it. */
-function savedSettingRefused(error: unknown, given: Given): CliError | null {
+function savedSettingRefused(error: unknown, args: ParsedArguments): CliError | null {
   if (!(error instanceof SandboxError) || error.code !== "ERR_PARAMETERS") return null;
-  const saved = new Set(savedNames(given));
+  const saved = new Set(savedNames(args));
   const problem = error.problems.find(({ field }) => saved.has(field));
   if (problem === undefined) return null;
   const option = `--${problem.field.replace("_", "-")}`;
-  const other = given.flag("strict-https") ? ", or leave --strict-https out" : "";
+  const other = args.flag("strict-https") ? ", or leave --strict-https out" : "";
   return new UsageError(
-    `The ${problem.field} that is saved in ${given.text("state")} ${problem.message}.`,
+    `The ${problem.field} that is saved in ${args.text("state")} ${problem.message}.`,
     `Give another with ${option}${other}.`,
   );
 }
 
 /** The webhook settings that come from the state file if it has them, since no option replaces them. */
-export function savedNames(given: Given): string[] {
-  if (!given.flag("state")) return [];
+export function savedNames(args: ParsedArguments): string[] {
+  if (!args.flag("state")) return [];
   return [
-    ...(given.flag("webhook-url") || given.flag("app") ? [] : ["webhook_url"]),
-    ...(given.flag("webhook-secret") ? [] : ["webhook_secret"]),
+    ...(args.flag("webhook-url") || args.flag("app") ? [] : ["webhook_url"]),
+    ...(args.flag("webhook-secret") ? [] : ["webhook_secret"]),
   ];
 }
 
 type WebhookSettings = ReturnType<Sandbox["settings"]["get"]>;
 
 /** Keeps the webhook settings of a state file, unless an option replaces them. There is always a secret. */
-function webhookSettings(given: Given, webhookUrl: string | undefined): WebhookSettings {
-  const saved = savedSettings(given.text("state"));
-  const isAsked = given.flag("webhook-url") || given.flag("app");
+function webhookSettings(args: ParsedArguments, webhookUrl: string | undefined): WebhookSettings {
+  const saved = savedSettings(args.text("state"));
+  const isAsked = args.flag("webhook-url") || args.flag("app");
   const url = (isAsked ? webhookUrl : (saved?.webhook_url ?? webhookUrl)) ?? null;
-  const asked = given.text("webhook-secret");
+  const asked = args.text("webhook-secret");
   if (asked?.trim() !== asked || asked === "")
     throw new UsageError("--webhook-secret must not be empty or have white space around it.");
   // The service may accept white space around a secret. So a saved one may have it.
@@ -180,16 +180,16 @@ function savedSettings(file: string | undefined): WebhookSettings | undefined {
 }
 
 function addressesOf(
-  given: Given,
+  args: ParsedArguments,
   isStrict: boolean,
 ): { callbackUrl: string | undefined; webhookUrl: string | undefined } {
-  const app = (given.url("app")?.href ?? "http://127.0.0.1:3000").replace(/\/+$/, "");
+  const app = (args.url("app")?.href ?? "http://127.0.0.1:3000").replace(/\/+$/, "");
   // --strict-https refuses plain HTTP, so an app without HTTPS has no default addresses.
   const usual = (path: string): string | undefined =>
     isStrict && app.startsWith("http:") ? undefined : app + path;
   return {
-    callbackUrl: given.url("callback-url")?.href ?? usual("/callbacks/pay"),
-    webhookUrl: given.url("webhook-url")?.href ?? usual("/webhooks/connect"),
+    callbackUrl: args.url("callback-url")?.href ?? usual("/callbacks/pay"),
+    webhookUrl: args.url("webhook-url")?.href ?? usual("/webhooks/connect"),
   };
 }
 

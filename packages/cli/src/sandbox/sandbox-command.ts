@@ -1,8 +1,8 @@
 import type { Sandbox } from "@payhooks/sandbox";
 import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
-import type { Given } from "../command-line/given.ts";
 import { aborted } from "../command-line/output.ts";
+import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { runApp } from "./app.ts";
@@ -29,19 +29,19 @@ export const sandboxCommand: Command = {
   arguments: { least: 0, most: 0 },
   passesOn: true,
   runsUntilStopped: true,
-  async run(given, terminal, stop) {
-    const [command, ...args] = given.rest;
+  async run(args, terminal, stop) {
+    const [command, ...commandArgs] = args.rest;
     const stopped = command === undefined ? Promise.race([nextSignal(), aborted(stop)]) : null;
-    const sandbox = await startSandbox(given);
+    const sandbox = await startSandbox(args);
     const own = command === undefined ? terminal : prefixed(terminal);
     try {
-      announce(sandbox, given, own);
+      announce(sandbox, args, own);
       printAttempts(sandbox, own);
       if (command === undefined) {
         await stopped;
         return EXIT.ok;
       }
-      const code = await runApp(command, args, environmentOf(sandbox), terminal, stop);
+      const code = await runApp(command, commandArgs, environmentOf(sandbox), terminal, stop);
       terminal.json({ event: "ended", exitCode: code });
       return code;
     } finally {
@@ -56,10 +56,10 @@ const prefixed = (terminal: Terminal): Terminal => ({
 });
 
 /** Prints the addresses and what to do next, and writes the file of variables. */
-function announce(sandbox: Sandbox, given: Given, terminal: Terminal): void {
+function announce(sandbox: Sandbox, args: ParsedArguments, terminal: Terminal): void {
   const { line, paint } = terminal;
-  const file = given.text("write-env");
-  if (file !== undefined) writeVariables(file, sandbox, given);
+  const file = args.text("write-env");
+  if (file !== undefined) writeVariables(file, sandbox, args);
   const { webhook_url: url, webhook_enabled: isEnabled } = sandbox.settings.get();
   const webhookUrl = isEnabled ? url : null;
   terminal.json({
@@ -80,10 +80,10 @@ function announce(sandbox: Sandbox, given: Given, terminal: Terminal): void {
   line(`             curl -X POST ${sandbox.url}/sandbox/deposits`);
 }
 
-function writeVariables(file: string, sandbox: Sandbox, given: Given): void {
+function writeVariables(file: string, sandbox: Sandbox, args: ParsedArguments): void {
   const variables = environmentOf(sandbox);
-  const isSaved = savedNames(given).includes("webhook_secret");
-  checkSecret(variables.CONNECT_WEBHOOK_SECRET ?? "", isSaved ? (given.text("state") ?? null) : null);
+  const isSaved = savedNames(args).includes("webhook_secret");
+  checkSecret(variables.CONNECT_WEBHOOK_SECRET ?? "", isSaved ? (args.text("state") ?? null) : null);
   writeEnvironment(file, variables);
 }
 

@@ -1,8 +1,8 @@
 import { shuffled } from "@payhooks/core/testing";
 import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
-import { chosen, type Given, httpUrl } from "../command-line/given.ts";
 import { NAMES_OPTION, readNames } from "../command-line/names.ts";
+import { chosen, httpUrl, type ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { type Answer, inParallel, isAccepted, isRefused, post } from "../delivery/post.ts";
@@ -73,48 +73,48 @@ export const sendCommand: Command = {
   ],
   arguments: { least: 1, most: 1 },
   changes: () => true,
-  async run(given, terminal) {
-    const what = chosen("What to send", given.positionals[0] ?? "", [...KINDS, ...SENDER_NAMES]);
-    const to = httpUrl("--to", given.required("to", "the address of your endpoint"));
-    const seed = given.number("seed") ?? Math.floor(Math.random() * 1_000_000);
-    const forge = given.choice("forge", FORGERIES);
+  async run(args, terminal) {
+    const what = chosen("What to send", args.positionals[0] ?? "", [...KINDS, ...SENDER_NAMES]);
+    const to = httpUrl("--to", args.required("to", "the address of your endpoint"));
+    const seed = args.number("seed") ?? Math.floor(Math.random() * 1_000_000);
+    const forge = args.choice("forge", FORGERIES);
     const counts = {
-      events: given.number("events", { min: 1, max: 10_000 }) ?? 1,
-      times: given.number("times", { min: 1, max: 10_000 }) ?? 1,
-      isStale: given.flag("stale"),
+      events: args.number("events", { min: 1, max: 10_000 }) ?? 1,
+      times: args.number("times", { min: 1, max: 10_000 }) ?? 1,
+      isStale: args.flag("stale"),
       seed,
     };
     const kind = KINDS.find((one) => one === what);
     if (kind === undefined) {
-      refuseMerchantId(given);
-      const name = given.required("name", "the event's name");
-      const wish = { sender: what, name, data: given.text("data") ?? "{}", forge, ...counts };
-      const ordered = prepareOf(wish, needSecret(await readCredentials(given)), Date.now());
-      const deliveries = given.flag("shuffle") ? shuffled(ordered, seed) : ordered;
-      return sendAll(deliveries, to, { given, terminal, seed, forge, isOurMerchant: true });
+      refuseMerchantId(args);
+      const name = args.required("name", "the event's name");
+      const wish = { sender: what, name, data: args.text("data") ?? "{}", forge, ...counts };
+      const ordered = prepareOf(wish, needSecret(await readCredentials(args)), Date.now());
+      const deliveries = args.flag("shuffle") ? shuffled(ordered, seed) : ordered;
+      return sendAll(deliveries, to, { args, terminal, seed, forge, isOurMerchant: true });
     }
     const isPayment = kind === "deposit" || kind === "withdrawal";
-    if (!isPayment) refuseMerchantId(given);
-    const credentials = await readCredentials(given);
+    if (!isPayment) refuseMerchantId(args);
+    const credentials = await readCredentials(args);
     const key = isPayment ? needPrivateKey(credentials) : needSecret(credentials);
     const wanted = {
       kind,
-      statuses: given.text("status")?.split(",") ?? [],
-      amount: given.text("amount"),
-      reference: given.text("reference"),
-      transactionId: given.text("transaction-id"),
-      message: given.text("message"),
-      callbackUrl: given.text("callback-url") ?? to.href,
+      statuses: args.text("status")?.split(",") ?? [],
+      amount: args.text("amount"),
+      reference: args.text("reference"),
+      transactionId: args.text("transaction-id"),
+      message: args.text("message"),
+      callbackUrl: args.text("callback-url") ?? to.href,
       merchantId: credentials.merchantId,
       forge,
       ...counts,
-      names: await readNames(given),
+      names: await readNames(args),
     };
     const ordered = prepare(wanted, key, Date.now());
-    const deliveries = given.flag("shuffle") ? shuffled(ordered, seed) : ordered;
+    const deliveries = args.flag("shuffle") ? shuffled(ordered, seed) : ordered;
     const isWithoutMerchant = wanted.names?.callback.fields.merchantId.sent === "absent";
     const isOurMerchant = !isPayment || isWithoutMerchant || credentials.merchantId !== null;
-    return sendAll(deliveries, to, { given, terminal, seed, forge, isOurMerchant });
+    return sendAll(deliveries, to, { args, terminal, seed, forge, isOurMerchant });
   },
 };
 
@@ -127,7 +127,7 @@ async function sendAll(
   deliveries: readonly Prepared[],
   to: URL,
   context: {
-    readonly given: Given;
+    readonly args: ParsedArguments;
     readonly terminal: Terminal;
     readonly seed: number;
     readonly forge: ForgeryKind | undefined;
@@ -135,9 +135,9 @@ async function sendAll(
     readonly isOurMerchant: boolean;
   },
 ): Promise<number> {
-  const { given, terminal, seed, forge, isOurMerchant } = context;
-  const timeoutMs = given.number("timeout", { min: 1 }) ?? 10_000;
-  const isRefusalWanted = forge !== undefined || given.flag("stale");
+  const { args, terminal, seed, forge, isOurMerchant } = context;
+  const timeoutMs = args.number("timeout", { min: 1 }) ?? 10_000;
+  const isRefusalWanted = forge !== undefined || args.flag("stale");
   const isExpected = (answer: Answer): boolean => {
     if (forge === "resplit") return isAccepted(answer) || isRefused(answer);
     return isRefusalWanted ? isRefused(answer) : isAccepted(answer);
@@ -145,11 +145,11 @@ async function sendAll(
   terminal.line(terminal.paint("dim", `seed ${seed}; ${deliveries.length} to ${to.href}`));
   const answers = await inParallel(
     deliveries,
-    given.number("parallel", { min: 1, max: 64 }) ?? 1,
+    args.number("parallel", { min: 1, max: 64 }) ?? 1,
     async ({ label, id, status, delivery }, index) => {
       const answer = await post(to, { headers: delivery.headers, body: delivery.rawBody }, timeoutMs);
       const expected = isExpected(answer);
-      const body = given.flag("body") ? { sent: Buffer.from(delivery.rawBody).toString("utf8") } : {};
+      const body = args.flag("body") ? { sent: Buffer.from(delivery.rawBody).toString("utf8") } : {};
       const { status: answered, body: text, error, durationMs } = answer;
       terminal.json({
         number: index + 1,

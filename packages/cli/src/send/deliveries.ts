@@ -12,7 +12,7 @@ import {
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { UsageError } from "../command-line/errors.ts";
-import { chosen } from "../command-line/given.ts";
+import { chosen } from "../command-line/parsed-arguments.ts";
 import { fieldsOnTheWire, nameOnTheWire } from "./wire.ts";
 
 export const KINDS = ["deposit", "withdrawal", "connected-account", "settlement"] as const;
@@ -21,7 +21,7 @@ export const FORGERIES = ["amount", "signature", "resplit"] as const;
 export type ForgeryKind = (typeof FORGERIES)[number];
 
 /** The deliveries that the user wants to send. */
-export interface Wanted {
+export interface SendOptions {
   readonly kind: Kind;
   /** The statuses to send, in this order. Empty for the usual one. */
   readonly statuses: readonly string[];
@@ -52,41 +52,41 @@ export interface Prepared {
 const STALE_MS = 30 * 86_400_000;
 
 /** All deliveries, in the order in which they are sent: every event, each of its statuses, every copy. */
-export function prepare(wanted: Wanted, key: string, now: number): Prepared[] {
-  const isPayment = wanted.kind === "deposit" || wanted.kind === "withdrawal";
-  const words = Object.values(wanted.names?.callback.statuses ?? {}).flat();
+export function prepare(options: SendOptions, key: string, now: number): Prepared[] {
+  const isPayment = options.kind === "deposit" || options.kind === "withdrawal";
+  const words = Object.values(options.names?.callback.statuses ?? {}).flat();
   const known = isPayment ? ["PENDING", "SUCCESS", "FAILED", ...words] : ["approved", "declined"];
-  const statuses = wanted.statuses.length === 0 ? [isPayment ? "SUCCESS" : "approved"] : wanted.statuses;
+  const statuses = options.statuses.length === 0 ? [isPayment ? "SUCCESS" : "approved"] : options.statuses;
   for (const status of statuses) chosen("--status", status, known);
-  if (!isPayment) checkWebhook(wanted);
-  if (wanted.forge === "resplit" && statuses.some((status) => status !== "SUCCESS")) {
+  if (!isPayment) checkWebhook(options);
+  if (options.forge === "resplit" && statuses.some((status) => status !== "SUCCESS")) {
     throw new UsageError("--forge resplit makes a SUCCESS out of a FAILED: leave --status out.");
   }
-  const signedAt = wanted.isStale ? now - STALE_MS : now;
+  const signedAt = options.isStale ? now - STALE_MS : now;
   const prepared: Prepared[] = [];
-  for (let n = 1; n <= wanted.events; n++) {
+  for (let n = 1; n <= options.events; n++) {
     for (const status of statuses) {
       const one = isPayment
-        ? callbackOf(wanted, n, status, key, signedAt)
-        : webhookOf(wanted, n, status, key, signedAt);
-      prepared.push(...Array.from({ length: wanted.times }, () => one));
+        ? callbackOf(options, n, status, key, signedAt)
+        : webhookOf(options, n, status, key, signedAt);
+      prepared.push(...Array.from({ length: options.times }, () => one));
     }
   }
   return prepared;
 }
 
-function checkWebhook({ kind, amount, reference, transactionId, message, forge }: Wanted): void {
+function checkWebhook({ kind, amount, reference, transactionId, message, forge }: SendOptions): void {
   if (forge === "resplit")
     throw new UsageError(
       "--forge resplit is a forgery of payment callbacks; webhooks have no canonical string.",
     );
-  const given = {
+  const onlyOfPayments = {
     reference,
     "transaction-id": transactionId,
     message,
     ...(kind === "settlement" ? {} : { amount }),
   };
-  for (const [option, value] of Object.entries(given)) {
+  for (const [option, value] of Object.entries(onlyOfPayments)) {
     if (value !== undefined)
       throw new UsageError(`--${option} is for payment callbacks; a ${kind} has none.`);
   }
@@ -96,33 +96,34 @@ function checkWebhook({ kind, amount, reference, transactionId, message, forge }
 }
 
 function callbackOf(
-  wanted: Wanted,
+  options: SendOptions,
   n: number,
   status: string,
   privateKey: string,
   signedAt: number,
 ): Prepared {
-  const { kind, reference, transactionId, message, merchantId, events, forge } = wanted;
+  const { kind, reference, transactionId, message, merchantId, events, forge } = options;
   const suffix = events > 1 ? `-${n}` : "";
   // The service signed a FAILED. The forgery cuts the signed string into other fields.
   const signedStatus = forge === "resplit" ? "FAILED" : status;
   const fields = anyCallbackFields(
     {
       event: kind === "deposit" ? "DEPOSIT" : "WITHDRAWAL",
-      referenceId: reference === undefined ? `order-${idOf(wanted.seed, n).slice(0, 8)}` : reference + suffix,
-      payTxnId: transactionId === undefined ? idOf(wanted.seed, n) : transactionId + suffix,
+      referenceId:
+        reference === undefined ? `order-${idOf(options.seed, n).slice(0, 8)}` : reference + suffix,
+      payTxnId: transactionId === undefined ? idOf(options.seed, n) : transactionId + suffix,
       status: signedStatus,
-      amount: amountOf(wanted.amount ?? "10.50"),
-      callbackUrl: wanted.callbackUrl,
+      amount: amountOf(options.amount ?? "10.50"),
+      callbackUrl: options.callbackUrl,
       message: message ?? MESSAGES[signedStatus] ?? signedStatus,
       ...(status === "PENDING" && { providerTxId: null }),
       ...(merchantId !== null && { merchantId }),
     },
     signedAt,
   );
-  const delivery = forged(wanted, fields, privateKey);
+  const delivery = forged(options, fields, privateKey);
   const label = `${String(fields.event)} ${status} ${String(fields.referenceId)} ${String(fields.amount)}`;
-  return { label: label + markOf(wanted), id: String(fields.payTxnId), status, delivery };
+  return { label: label + markOf(options), id: String(fields.payTxnId), status, delivery };
 }
 
 const MESSAGES: Readonly<Record<string, string>> = {
@@ -131,7 +132,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
   FAILED: "The transaction failed.",
 };
 
-function forged({ forge, names }: Wanted, neutral: CallbackFields, privateKey: string): SignedDelivery {
+function forged({ forge, names }: SendOptions, neutral: CallbackFields, privateKey: string): SignedDelivery {
   if (forge === "resplit")
     return resplitPair(String(neutral.referenceId), privateKey, neutral, { names }).forged;
   const fields = fieldsOnTheWire(neutral, names);
@@ -144,8 +145,14 @@ function forged({ forge, names }: Wanted, neutral: CallbackFields, privateKey: s
   return asDelivery({ ...body, signature: flipped(body.signature) });
 }
 
-function webhookOf(wanted: Wanted, n: number, status: string, secret: string, signedAt: number): Prepared {
-  const { kind, seed, amount, forge, names } = wanted;
+function webhookOf(
+  options: SendOptions,
+  n: number,
+  status: string,
+  secret: string,
+  signedAt: number,
+): Prepared {
+  const { kind, seed, amount, forge, names } = options;
   const id = idOf(seed, n);
   const name = `${kind === "settlement" ? "settlement" : "connected_account"}.${status}`;
   const data =
@@ -182,10 +189,10 @@ function webhookOf(wanted: Wanted, n: number, status: string, secret: string, si
     return { ...signed, headers: { ...signed.headers, [header]: other } };
   };
   const delivery = forge === undefined ? signed : changed();
-  return { label: label + markOf(wanted), id: String(event.idempotency_key), status, delivery };
+  return { label: label + markOf(options), id: String(event.idempotency_key), status, delivery };
 }
 
-function markOf({ forge, isStale }: Wanted): string {
+function markOf({ forge, isStale }: SendOptions): string {
   return (forge === undefined ? "" : ` (forged: ${forge})`) + (isStale ? " (signed 30 days ago)" : "");
 }
 

@@ -23,10 +23,10 @@ export const shadowCommand: Command = {
   ],
   examples: ["payhooks shadow shadow.jsonl", "cat worker-*/shadow.jsonl | payhooks shadow -"],
   arguments: { least: 1, most: 100 },
-  async run(given, terminal) {
-    const limit = given.number("limit", { min: 1 }) ?? DEFAULT_LIMIT;
+  async run(args, terminal) {
+    const limit = args.number("limit", { min: 1 }) ?? DEFAULT_LIMIT;
     const lines: ShadowLine[] = [];
-    for (const path of given.positionals) lines.push(...linesIn(path, await readText(path)));
+    for (const path of args.positionals) lines.push(...linesIn(path, await readText(path)));
     const report = reportOf(lines);
     print(report, limit, terminal);
     return differencesIn(report).length === 0 ? EXIT.ok : EXIT.failure;

@@ -1,9 +1,9 @@
 import { serviceNames } from "@payhooks/core";
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
-import type { Given } from "../command-line/given.ts";
 import { readBytes, readText } from "../command-line/input.ts";
 import { NAMES_OPTION, readNames } from "../command-line/names.ts";
+import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { explainCallback } from "./callback.ts";
@@ -49,23 +49,23 @@ export const verifyCommand: Command = {
     "pbpaste | payhooks verify --key pub.pem -",
   ],
   arguments: { least: 1, most: 20 },
-  async run(given, terminal) {
-    const explanation = await explain(given);
+  async run(args, terminal) {
+    const explanation = await explain(args);
     terminal.json(explanation);
     print(explanation, terminal);
     return explanation.ok ? EXIT.ok : EXIT.failure;
   },
 };
 
-async function explain(given: Given): Promise<Explanation> {
-  const [path = "-", ...otherPaths] = given.positionals;
-  const isWebhook = given.flag("secret") || given.flag("header");
-  if (isWebhook && given.flag("key")) {
+async function explain(args: ParsedArguments): Promise<Explanation> {
+  const [path = "-", ...otherPaths] = args.positionals;
+  const isWebhook = args.flag("secret") || args.flag("header");
+  if (isWebhook && args.flag("key")) {
     throw new UsageError(
       "--key is for payment callbacks, --secret and --header for webhooks: give one of them.",
     );
   }
-  const isCallback = given.flag("key") || (!isWebhook && process.env.PAY_PUBLIC_KEY !== undefined);
+  const isCallback = args.flag("key") || (!isWebhook && process.env.PAY_PUBLIC_KEY !== undefined);
   if (!isWebhook && !isCallback) {
     throw new UsageError(
       "There is no key to verify with.",
@@ -75,22 +75,22 @@ async function explain(given: Given): Promise<Explanation> {
   const body = await readBytes(path);
   const others = await Promise.all(otherPaths.map(async (name) => ({ name, bytes: await readBytes(name) })));
   if (isCallback) {
-    const files = await Promise.all(given.texts("key").map(readText));
+    const files = await Promise.all(args.texts("key").map(readText));
     const pems = files.length > 0 ? files : [process.env.PAY_PUBLIC_KEY ?? ""];
     const settings = {
-      names: (await readNames(given)) ?? serviceNames(),
-      pinnedUrls: given.texts("callback-url"),
+      names: (await readNames(args)) ?? serviceNames(),
+      pinnedUrls: args.texts("callback-url"),
     };
     return explainCallback(body, pems, settings, others);
   }
-  const secrets = given.texts("secret");
+  const secrets = args.texts("secret");
   const fromEnvironment = process.env.CONNECT_WEBHOOK_SECRET;
   if (secrets.length === 0 && fromEnvironment === undefined) {
     throw new UsageError("--secret is missing, and CONNECT_WEBHOOK_SECRET is not set.");
   }
   return explainWebhook(
     body,
-    given.text("header"),
+    args.text("header"),
     secrets.length > 0 ? secrets : [fromEnvironment ?? ""],
     others,
   );

@@ -6,7 +6,7 @@ import { post } from "./post.ts";
 import { picked, selectNothing, wantsAll } from "./selection.ts";
 
 /** The texts of the dialog. */
-interface Words {
+interface DialogTexts {
   readonly title: string;
   readonly button: string;
   readonly done: string;
@@ -15,7 +15,7 @@ interface Words {
   readonly needs: string;
 }
 
-const WORDS: Readonly<Record<Action | "again", Words>> = {
+const WORDS: Readonly<Record<Action | "again", DialogTexts>> = {
   replay: {
     title: "Replay",
     button: "Replay",
@@ -156,7 +156,7 @@ async function ask(
 }
 
 /** Events that have ended are spoken of in other words. */
-function wordsOf({ action, events }: Decision): Words {
+function wordsOf({ action, events }: Decision): DialogTexts {
   return WORDS[events.some(({ handlers }) => handlers) ? "again" : action];
 }
 

@@ -8,8 +8,8 @@ import { swallowedId, unsuitableEffects } from "./errors.ts";
 import { codesOf, isUnavailable, textIn } from "./postgres-states.ts";
 import { type PostgresTable, postgresEffectsSql, type Query } from "./postgres-table.ts";
 
-/** Ways to run statements. */
-export interface Ways {
+/** Runs statements, in a transaction or outside of one. */
+export interface QueryRunner {
   outside<T>(use: (query: Query) => Promise<T>): Promise<T>;
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
 }
@@ -22,14 +22,14 @@ const LENGTH = 255;
  *
  * @throws PayhooksError `ERR_EFFECTS_UNSUITABLE`; and the errors of a server that is away for now.
  */
-export async function postgresReady(table: PostgresTable, ways: Ways): Promise<void> {
+export async function postgresReady(table: PostgresTable, runner: QueryRunner): Promise<void> {
   const { name } = table;
   try {
-    await ways.outside((query) => make(table, query));
-    await tryOut(table, ways);
+    await runner.outside((query) => make(table, query));
+    await tryOut(table, runner);
   } catch (error) {
     if (isPayhooksError(error)) throw error;
-    if (isReadOnly(error) && (await ways.outside(isReadOnlyByChoice))) throw readOnlyRole(error);
+    if (isReadOnly(error) && (await runner.outside(isReadOnlyByChoice))) throw readOnlyRole(error);
     if (isUnavailable(error)) throw error;
     throw explained(name, error) ?? error;
   }
@@ -55,7 +55,7 @@ async function make(table: PostgresTable, query: Query): Promise<void> {
   }
 }
 
-async function tryOut(table: PostgresTable, { transaction }: Ways): Promise<void> {
+async function tryOut(table: PostgresTable, { transaction }: QueryRunner): Promise<void> {
   const { name } = table;
   // Lower case only, so that the same id in upper case is another one.
   const id = `payhooks.probe.${crypto.randomUUID()}`.padEnd(LENGTH, "x");

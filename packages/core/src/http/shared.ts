@@ -4,14 +4,14 @@ import { emptyContext } from "../time/async-context.ts";
 /** Returns the receiver of the process, which is made at the first call. */
 export type SharedReceiver<Shared extends AnyReceiver = Receiver> = () => Shared;
 
-interface Shelf {
+interface SharedEntry {
   receiver: AnyReceiver | null;
   make: () => AnyReceiver;
 }
 
-const SHELVES = Symbol.for("payhooks.receivers");
+const ENTRIES = Symbol.for("payhooks.receivers");
 /** A function, so that printing `globalThis` shows nothing of it. */
-const home = globalThis as { [SHELVES]?: () => Map<string, Shelf> };
+const home = globalThis as { [ENTRIES]?: () => Map<string, SharedEntry> };
 
 /** Marks factories whose receiver may be replaced by a newer one. Adapters call these each time. */
 const SHARED = Symbol.for("payhooks.shared");
@@ -28,25 +28,25 @@ export function sharedReceiver<Shared extends AnyReceiver>(
   make: () => Shared,
   name = "default",
 ): SharedReceiver<Shared> {
-  home[SHELVES] ??= shelvesFor(new Map());
-  const shelves = home[SHELVES]();
-  const known = shelves.get(name);
-  const shelf = known ?? { receiver: null, make };
-  shelves.set(name, shelf);
+  home[ENTRIES] ??= readerOf(new Map());
+  const entries = home[ENTRIES]();
+  const known = entries.get(name);
+  const entry = known ?? { receiver: null, make };
+  entries.set(name, entry);
   if (known !== undefined && process.env.NODE_ENV !== "production") {
-    void shelf.receiver?.close().catch(() => {});
-    shelf.receiver = null;
-    shelf.make = make;
+    void entry.receiver?.close().catch(() => {});
+    entry.receiver = null;
+    entry.make = make;
   }
   const shared: SharedReceiver<Shared> = () => {
-    shelf.receiver ??= emptyContext.run(() => shelf.make());
-    return shelf.receiver as Shared;
+    entry.receiver ??= emptyContext.run(() => entry.make());
+    return entry.receiver as Shared;
   };
   return Object.assign(shared, { [SHARED]: true });
 }
 
-function shelvesFor(shelves: Map<string, Shelf>): () => Map<string, Shelf> {
-  return () => shelves;
+function readerOf(entries: Map<string, SharedEntry>): () => Map<string, SharedEntry> {
+  return () => entries;
 }
 
 /** True for a result of {@link sharedReceiver}, even from another copy of this module. */

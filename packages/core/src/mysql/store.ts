@@ -35,7 +35,7 @@ import { explained } from "./failure.ts";
 import { listEvents } from "./listing.ts";
 import { checkPrefix, identityOf, prepare } from "./schema.ts";
 import { countEvents, NOW, pruneRecords, readRecords, takeRecords, UNEXPIRED } from "./statements.ts";
-import { type SwapWays, Writes } from "./swap.ts";
+import { type SwapDependencies, Writes } from "./swap.ts";
 
 /** How many connections are on the path of a delivery. One more is for lists, counts and pruning. */
 const ON_THE_PATH = 2;
@@ -136,7 +136,7 @@ class MysqlStore implements RecordStore {
       const some = (count: number): Connections =>
         new Connections(driver, settings, count, this.#environment, this.#timeoutMs);
       const path = some(ON_THE_PATH);
-      const ways: SwapWays = {
+      const dependencies: SwapDependencies = {
         prefix: this.#prefix,
         connections: path,
         learn: (rows, askedAt) => this.#learn(rows, askedAt),
@@ -144,7 +144,7 @@ class MysqlStore implements RecordStore {
         read: (keys) => this.read(keys),
         versioned: versionedOf,
       };
-      return { path, upkeep: some(1), writes: new Writes(ways, ON_THE_PATH) };
+      return { path, upkeep: some(1), writes: new Writes(dependencies, ON_THE_PATH) };
     })().catch((error: unknown) => {
       this.#opening = null;
       throw error;

@@ -12,8 +12,8 @@ export const MAX_AGE_MS = 5_000;
 const MAX_TOGETHER = 100;
 const MAX_LENGTH = 200_000;
 
-/** The operations of the store that a swap uses. */
-export interface SwapWays {
+/** What a swap uses of its store. */
+export interface SwapDependencies {
   readonly prefix: string;
   readonly connections: Connections;
   /** Learns the server's time from rows. The question was sent at `askedAt`. */
@@ -32,14 +32,14 @@ interface Write {
 
 /** Makes the writes of a process. Those that arrive while its connections are busy are gathered, and made by one transaction. */
 export class Writes {
-  readonly #ways: SwapWays;
+  readonly #dependencies: SwapDependencies;
   readonly #atOnce: number;
   #waiting: Write[] = [];
   #busy = 0;
 
   /** @param atOnce how many transactions are under way at most */
-  constructor(ways: SwapWays, atOnce: number) {
-    this.#ways = ways;
+  constructor(dependencies: SwapDependencies, atOnce: number) {
+    this.#dependencies = dependencies;
     this.#atOnce = atOnce;
   }
 
@@ -76,11 +76,11 @@ export class Writes {
 
   async #make(writes: readonly Write[]): Promise<void> {
     try {
-      const conflicts = await transact(this.#ways, writes);
+      const conflicts = await transact(this.#dependencies, writes);
       for (const { item, done } of writes) if (!conflicts.has(item)) done({ kind: "written" });
       // A record that is there with this very version is of the same write, which was sent before: its text was left out.
       const unread = [...conflicts].flatMap(([{ key }, current]) => (current === null ? [key] : []));
-      const read = unread.length === 0 ? [] : await this.#ways.read(unread).catch(asNotSent);
+      const read = unread.length === 0 ? [] : await this.#dependencies.read(unread).catch(asNotSent);
       for (const { item, done } of writes) {
         if (!conflicts.has(item)) continue;
         const current = conflicts.get(item) ?? read[unread.indexOf(item.key)] ?? null;
@@ -107,7 +107,7 @@ function asNotSent(cause: unknown): never {
 
 /** The writes that were not made, each with the record that is there. Null stands for one that was not read. */
 async function transact(
-  { prefix, connections, learn, monotonic, versioned }: SwapWays,
+  { prefix, connections, learn, monotonic, versioned }: SwapDependencies,
   writes: readonly Write[],
 ): Promise<ReadonlyMap<Swap, Versioned | null>> {
   const { statements, indexes } = packetOf(prefix, writes);

@@ -14,8 +14,8 @@ export interface Found {
   readonly oldest: number | null;
 }
 
-/** The operations of the store that a bound uses. */
-export interface BoundWays {
+/** What a bound uses of its store. */
+export interface BoundDependencies {
   readonly environment: Environment;
   /** How much later than its due time a write may appear. */
   readonly lateMs: number;
@@ -37,14 +37,14 @@ export interface BoundWays {
  * set by hand or a statement without a time limit, is found within ten minutes.
  */
 export class DueBound {
-  readonly #ways: BoundWays;
+  readonly #dependencies: BoundDependencies;
   #from: number | null = null;
   #completed: Stopwatch | null = null;
   #completeAgainMs = COMPLETE_EVERY_MS;
   #completing: Promise<void> | null = null;
 
-  constructor(ways: BoundWays) {
-    this.#ways = ways;
+  constructor(dependencies: BoundDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** The start of the next poll, on the server's clock. Only the first complete poll is waited for. */
@@ -55,7 +55,7 @@ export class DueBound {
       });
     }
     if (this.#from === null) await this.#completing;
-    return this.#from ?? this.#latest(this.#ways.serverNow());
+    return this.#from ?? this.#latest(this.#dependencies.serverNow());
   }
 
   /** A poll that began at `from` has found this. */
@@ -66,11 +66,11 @@ export class DueBound {
   }
 
   async #lookAtAll(): Promise<void> {
-    this.#completed = new Stopwatch(this.#ways.environment);
+    this.#completed = new Stopwatch(this.#dependencies.environment);
     // If it fails, the next one is not tried at once: it may have taken long.
     this.#completeAgainMs = COMPLETE_AGAIN_MS;
     try {
-      const found = this.#least(await this.#ways.lookAtAll());
+      const found = this.#least(await this.#dependencies.lookAtAll());
       this.#from = Math.min(this.#from ?? found, found);
       this.#completeAgainMs = COMPLETE_EVERY_MS;
     } catch {
@@ -83,6 +83,6 @@ export class DueBound {
   }
 
   #latest(now: number): number {
-    return now - this.#ways.lateMs;
+    return now - this.#dependencies.lateMs;
   }
 }

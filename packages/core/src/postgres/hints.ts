@@ -5,8 +5,8 @@ const GATHER_MS = 5;
 /** How often to check that a session listens, as long as anybody wants hints. */
 const KEEP_MS = 2_000;
 
-/** The operations of the session that sends and receives hints. */
-export interface HintWays {
+/** What sends and receives hints. */
+export interface HintDependencies {
   readonly clock: Clock;
   announce(): Promise<unknown>;
   /** Makes sure that there is a session that listens. */
@@ -19,14 +19,14 @@ export interface HintWays {
  * nothing relies on one.
  */
 export class Hints {
-  readonly #ways: HintWays;
+  readonly #dependencies: HintDependencies;
   readonly #wakes = new Set<() => boolean>();
   #isWanted = false;
   #isSending = false;
   #isKept = false;
 
-  constructor(ways: HintWays) {
-    this.#ways = ways;
+  constructor(dependencies: HintDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** Sends a hint soon. Hints that are requested while one is under way are gathered. */
@@ -38,9 +38,9 @@ export class Hints {
   async #send(): Promise<void> {
     this.#isSending = true;
     while (this.#isWanted) {
-      await sleep(this.#ways.clock, GATHER_MS);
+      await sleep(this.#dependencies.clock, GATHER_MS);
       this.#isWanted = false;
-      await this.#ways.announce().catch(() => {});
+      await this.#dependencies.announce().catch(() => {});
     }
     this.#isSending = false;
   }
@@ -54,7 +54,7 @@ export class Hints {
   async listen(wake: () => boolean): Promise<() => void> {
     this.#wakes.add(wake);
     // If this fails, it is tried again regularly.
-    await this.#ways.keep().catch(() => {});
+    await this.#dependencies.keep().catch(() => {});
     if (!this.#isKept) void this.#keep();
     return () => void this.#wakes.delete(wake);
   }
@@ -62,8 +62,8 @@ export class Hints {
   async #keep(): Promise<void> {
     this.#isKept = true;
     while (this.#wakes.size > 0) {
-      await sleep(this.#ways.clock, KEEP_MS);
-      if (this.#wakes.size > 0) await this.#ways.keep().catch(() => {});
+      await sleep(this.#dependencies.clock, KEEP_MS);
+      if (this.#wakes.size > 0) await this.#dependencies.keep().catch(() => {});
     }
     this.#isKept = false;
   }

@@ -24,8 +24,8 @@ interface Answer {
   readonly others: ReadonlyMap<string, Versioned>;
 }
 
-/** The operations of the store that a swap uses. */
-export interface SwapWays {
+/** What a swap uses of its store. */
+export interface SwapDependencies {
   readonly schema: string;
   readonly sessions: Sessions;
   /** Learns the server's time from the first row of an answer. The question was sent at `askedAt`. */
@@ -41,12 +41,12 @@ export interface SwapWays {
  * one statement. One that comes alone has a plain statement, which costs the server a fraction of one for many.
  */
 export class Writes {
-  readonly #ways: SwapWays;
+  readonly #dependencies: SwapDependencies;
   #waiting: Pending[] = [];
   #isSending = false;
 
-  constructor(ways: SwapWays) {
-    this.#ways = ways;
+  constructor(dependencies: SwapDependencies) {
+    this.#dependencies = dependencies;
   }
 
   swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
@@ -67,7 +67,7 @@ export class Writes {
     // By then, the other items of the same call are waiting too.
     await Promise.resolve();
     try {
-      await this.#ways.sessions.use((session) => {
+      await this.#dependencies.sessions.use((session) => {
         this.#isSending = false;
         const portion = this.#take();
         if (this.#waiting.length > 0) void this.#send();
@@ -116,7 +116,7 @@ export class Writes {
   }
 
   async #attempt(session: Session, portion: readonly Pending[]): Promise<Answer> {
-    const { schema, learn, monotonic, versioned } = this.#ways;
+    const { schema, learn, monotonic, versioned } = this.#dependencies;
     const [first, ...others] = portion;
     const one = first !== undefined && others.length === 0 ? swapOne(schema, first) : null;
     const { statement, values } = one ?? swapMany(schema, portion);
@@ -133,7 +133,7 @@ export class Writes {
 
   /** Reads the records that conflicted. A statement sees only what was there when it began, but others may have written since. */
   async #answerConflicts(session: Session, conflicts: readonly Pending[]): Promise<void> {
-    const { read, forget } = this.#ways;
+    const { read, forget } = this.#dependencies;
     try {
       const keys = conflicts.map(({ item }) => item.key);
       let found = await read(session, keys);

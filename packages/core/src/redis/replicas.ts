@@ -14,7 +14,7 @@ export interface WrittenRecord {
 }
 
 /** How many replicas must have a record, and how long to wait for them. */
-interface Demand {
+interface ReplicaRequirement {
   readonly replicas: number;
   readonly timeoutMs: number;
   /** By which a history gets old. */
@@ -29,15 +29,15 @@ export class Replicas {
   readonly #connection: Redis | Cluster;
   readonly #shards: Shards;
   readonly #groups: Groups;
-  readonly #demand: Demand;
+  readonly #requirement: ReplicaRequirement;
   readonly #nodes = new WeakMap<Redis, NodeReplicas>();
 
   /** @param connection one that never sends anything a second time */
-  constructor(connection: Redis | Cluster, shards: Shards, groups: Groups, demand: Demand) {
+  constructor(connection: Redis | Cluster, shards: Shards, groups: Groups, requirement: ReplicaRequirement) {
     this.#connection = connection;
     this.#shards = shards;
     this.#groups = groups;
-    this.#demand = demand;
+    this.#requirement = requirement;
   }
 
   /** Learns the histories of all nodes. To be called before this process writes anything. */
@@ -71,7 +71,7 @@ export class Replicas {
     if (node === null) throw unconfirmed("No node is known that has the event's record");
     let found = this.#nodes.get(node);
     if (found === undefined) {
-      found = new NodeReplicas(node, this.#shards, this.#groups, this.#demand);
+      found = new NodeReplicas(node, this.#shards, this.#groups, this.#requirement);
       this.#nodes.set(node, found);
     }
     return found;
@@ -79,7 +79,7 @@ export class Replicas {
 }
 
 /** Records that a caller waits for. */
-interface Asked {
+interface Waiter {
   readonly records: readonly WrittenRecord[];
   /** The history in which the records were written; null if they may be from an earlier one than the node's. */
   readonly history: string | null;
@@ -96,17 +96,17 @@ class NodeReplicas {
   readonly #node: Redis;
   readonly #shards: Shards;
   readonly #groups: Groups;
-  readonly #demand: Demand;
+  readonly #requirement: ReplicaRequirement;
   /** `since`: when it was noticed; null if that was before the first write of this process. */
   #history: { readonly id: string | null; readonly since: Stopwatch | null } | null = null;
-  #waiting: Asked[] = [];
+  #waiting: Waiter[] = [];
   #isBusy = false;
 
-  constructor(node: Redis, shards: Shards, groups: Groups, demand: Demand) {
+  constructor(node: Redis, shards: Shards, groups: Groups, requirement: ReplicaRequirement) {
     this.#node = node;
     this.#shards = shards;
     this.#groups = groups;
-    this.#demand = demand;
+    this.#requirement = requirement;
   }
 
   async learn(): Promise<void> {
@@ -136,7 +136,7 @@ class NodeReplicas {
         const found = await this.#confirm(round.flatMap(({ records }) => records));
         for (const asked of round) this.#answer(asked, found);
         if (this.#history?.id !== found.history)
-          this.#history = { id: found.history, since: new Stopwatch(this.#demand.clock) };
+          this.#history = { id: found.history, since: new Stopwatch(this.#requirement.clock) };
       } catch (error) {
         for (const { reject } of round) reject(error);
       }
@@ -149,7 +149,7 @@ class NodeReplicas {
    * history has changed since the write, the version may be an older one, and the requested one may be lost. Somebody else may have
    * been the first to ask in the new history, so a history counts only once it is older than any such write.
    */
-  #answer({ records, history, resolve, reject }: Asked, found: Found): void {
+  #answer({ records, history, resolve, reject }: Waiter, found: Found): void {
     const isSame = history !== null && history === found.history;
     const isThere = ({ key, version }: WrittenRecord): boolean => {
       const state = found.states.get(key + version);
@@ -160,7 +160,7 @@ class NodeReplicas {
   }
 
   async #confirm(records: readonly WrittenRecord[]): Promise<Found> {
-    const { replicas, timeoutMs } = this.#demand;
+    const { replicas, timeoutMs } = this.#requirement;
     const pipeline = this.#node.pipeline();
     const asked: (readonly WrittenRecord[])[] = [];
     for (const [group, own] of byGroup(this.#groups, records, ({ key }) => this.#shards.of(key))) {
@@ -187,7 +187,7 @@ class NodeReplicas {
 
   /** The last answer is the number of replicas that were reached. */
   #checkReached(answers: readonly unknown[]): void {
-    const { replicas, timeoutMs } = this.#demand;
+    const { replicas, timeoutMs } = this.#requirement;
     const reached = Number(answers.at(-1));
     if (reached >= replicas) return;
     throw unconfirmed(`${reached} of ${replicas} replicas have the event after ${timeoutMs} ms`);

@@ -75,8 +75,8 @@ export function redisStore(target: RedisTarget | undefined, options: RedisStoreO
   const environment = environmentOf(options.clock);
   checkCountOrZero("replicas", replicas);
   checkTime("commandTimeoutMs", commandTimeoutMs);
-  const store = (way: Way): RecordStore =>
-    new RedisStore(way, { ...options, replicas, commandTimeoutMs, environment });
+  const store = (access: RedisAccess): RecordStore =>
+    new RedisStore(access, { ...options, replicas, commandTimeoutMs, environment });
   if (!isScriptClient(target)) {
     const connections = connectionsTo(target, commandTimeoutMs);
     return store({ connections, client: async () => scriptClient(await connections.fast()) });
@@ -100,7 +100,7 @@ function isScriptClient(target: RedisTarget | undefined): target is ScriptClient
 const CANARIES_TRIED = 1_000;
 
 /** How Redis is reached. */
-interface Way {
+interface RedisAccess {
   /** Null for a client that only runs scripts. */
   readonly connections: Connections | null;
   client(): Promise<ScriptClient>;
@@ -123,7 +123,7 @@ class RedisStore implements RecordStore {
   readonly durability: Inbox["durability"];
   readonly settled?: (records: readonly WrittenRecord[]) => Promise<void>;
   readonly onDue?: (wake: () => boolean) => Promise<() => void>;
-  readonly #way: Way;
+  readonly #access: RedisAccess;
   readonly #settings: Settings;
   readonly #shards: Shards;
   #client: Promise<ScriptClient> | null = null;
@@ -133,14 +133,14 @@ class RedisStore implements RecordStore {
   readonly #warnings: SetupWarnings;
   #listening: ReturnType<Connections["patient"]> | null = null;
 
-  constructor(way: Way, settings: Settings) {
-    this.#way = way;
+  constructor(access: RedisAccess, settings: Settings) {
+    this.#access = access;
     this.#settings = settings;
     this.#shards = new Shards(settings.prefix ?? "payhooks");
     this.#warnings = new SetupWarnings(settings.logger);
     this.durability = settings.replicas > 0 ? "replicated" : "host";
     if (settings.replicas > 0) this.settled = (records) => this.#settled(records);
-    const { connections } = way;
+    const { connections } = access;
     if (connections !== null) this.onDue = (wake) => this.#onDue(connections, wake);
   }
 
@@ -196,7 +196,7 @@ class RedisStore implements RecordStore {
       this.#warnings.add(what, fix);
     }
     const [first] = this.#shards.all;
-    const connection = replicas > 0 ? await this.#way.connections?.unrepeating() : undefined;
+    const connection = replicas > 0 ? await this.#access.connections?.unrepeating() : undefined;
     this.#opened = {
       groups,
       hints: new Hints(first.keyOf("hints"), groups.of(first), environment),
@@ -213,7 +213,7 @@ class RedisStore implements RecordStore {
   }
 
   #reach(): Promise<ScriptClient> {
-    this.#client ??= this.#way.client().catch((error: unknown) => {
+    this.#client ??= this.#access.client().catch((error: unknown) => {
       this.#client = null;
       throw error;
     });
@@ -222,8 +222,8 @@ class RedisStore implements RecordStore {
 
   /** One group of each node, as far as nodes are known. The group of the first shard comes first. */
   async #oneOfEachNode(groups: Groups): Promise<readonly Group[]> {
-    if (this.#way.connections === null) return groups.all;
-    const connection = await this.#way.connections.fast();
+    if (this.#access.connections === null) return groups.all;
+    const connection = await this.#access.connections.fast();
     const byNode = new Map<Redis | null, Group>();
     for (const group of groups.all) {
       const node = nodeOf(connection, group.shards[0]?.slot ?? 0);
@@ -290,7 +290,7 @@ class RedisStore implements RecordStore {
   }
 
   async canaryKeys(token: string): Promise<readonly string[]> {
-    const connection = await this.#way.connections?.fast();
+    const connection = await this.#access.connections?.fast();
     if (connection === undefined) return [canaryKey(token)];
     const nodes = new Set(this.#shards.all.map(({ slot }) => nodeOf(connection, slot)));
     const keys = new Map<Redis | null, string>();
@@ -317,6 +317,6 @@ class RedisStore implements RecordStore {
   }
 
   async close(): Promise<void> {
-    await this.#way.connections?.close();
+    await this.#access.connections?.close();
   }
 }

@@ -33,7 +33,7 @@ export async function swapRecords(
   const results = new Map<Swap, SwapResult>();
   const sent: Promise<void>[] = [];
   for (const [group, own] of byGroup(groups, items, ({ key }) => shards.of(key))) {
-    for (const together of portionsOf(own.map((item) => ({ item, ...written(shards.of(item.key), item) })))) {
+    for (const together of batchesOf(own.map((item) => ({ item, ...written(shards.of(item.key), item) })))) {
       sent.push(send(group, together, (item, result) => results.set(item, result)));
     }
   }
@@ -41,45 +41,45 @@ export async function swapRecords(
   return items.map((item) => results.get(item) ?? failureOf(null));
 }
 
-type Portion = readonly (Written & { readonly item: Swap })[];
+type Batch = readonly (Written & { readonly item: Swap })[];
 
-function portionsOf(all: Portion): readonly Portion[] {
-  const portions: Portion[] = [];
+function batchesOf(all: Batch): readonly Batch[] {
+  const batches: Batch[] = [];
   let start = 0;
   let length = 0;
   all.forEach((one, at) => {
     if (at > start && (at - start === MAX_TOGETHER || length + one.length > MAX_LENGTH)) {
-      portions.push(all.slice(start, at));
+      batches.push(all.slice(start, at));
       [start, length] = [at, 0];
     }
     length += one.length;
   });
-  portions.push(all.slice(start));
-  return portions;
+  batches.push(all.slice(start));
+  return batches;
 }
 
 async function send(
   group: Group,
-  portion: Portion,
+  batch: Batch,
   settle: (item: Swap, result: SwapResult) => void,
 ): Promise<void> {
   try {
     const answers = await group.run(
       SWAP,
-      portion.flatMap(({ keys }) => keys),
-      portion.flatMap(({ args }) => args),
+      batch.flatMap(({ keys }) => keys),
+      batch.flatMap(({ args }) => args),
     );
-    portion.forEach(({ item }, at) => {
+    batch.forEach(({ item }, at) => {
       settle(item, resultOf(answers[at]));
     });
   } catch (error) {
     const failure = failureOf(error);
-    if (portion.length > 1 && failure.kind !== "not-written" && isReply(error)) {
+    if (batch.length > 1 && failure.kind !== "not-written" && isReply(error)) {
       // One of them is at fault, so each is sent by itself. A write that was made before finds its own record then.
-      await Promise.all(portion.map((one) => send(group, [one], settle)));
+      await Promise.all(batch.map((one) => send(group, [one], settle)));
       return;
     }
-    for (const { item } of portion) settle(item, failure);
+    for (const { item } of batch) settle(item, failure);
   }
 }
 

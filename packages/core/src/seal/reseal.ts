@@ -56,7 +56,7 @@ export interface ResealReport {
 }
 
 /** A record to seal anew. */
-interface Old {
+interface RecordToReseal {
   readonly key: string;
   readonly version: string;
   readonly record: IdempotencyRecord;
@@ -66,7 +66,7 @@ interface Old {
 
 /** The decision about a record: it is sealed anew, or has the current key already, or cannot be read. */
 type Verdict =
-  | { readonly kind: "old"; readonly old: Old }
+  | { readonly kind: "old"; readonly old: RecordToReseal }
   | { readonly kind: "current" }
   | { readonly kind: "unreadable" }
   | { readonly kind: "missing"; readonly keyId: string };
@@ -124,7 +124,7 @@ class Found {
   }
 
   /** The record, if it is to be sealed anew. */
-  look(one: DueRecord): readonly Old[] {
+  look(one: DueRecord): readonly RecordToReseal[] {
     const verdict = verdictOn(one, this.#key, this.#keys);
     if (verdict.kind === "old") return [verdict.old];
     if (verdict.kind === "current") this.#current++;
@@ -161,7 +161,7 @@ function verdictOn({ key, version, record }: DueRecord, current: DerivedKey, key
 /** How many were sealed. Not whole: the store did not answer about some, or others keep writing them. */
 async function resealAll(
   store: RecordStore,
-  given: readonly Old[],
+  given: readonly RecordToReseal[],
   current: DerivedKey,
   keys: Keyring,
   environment: Environment,
@@ -173,9 +173,9 @@ async function resealAll(
     const items = old.map((one) => swapsOf(one, current, keys, environment.token(), environment.token()));
     const without = items.map((item) => item.without);
     const bare = await swapAll(store, without);
-    const isBare = ({ key }: Undated): boolean => bare.get(key)?.kind === "written";
+    const isBare = ({ key }: UndatedSwap): boolean => bare.get(key)?.kind === "written";
     const anew = await swapAll(store, items.map((item) => item.anew).filter(isBare));
-    const again: Old[] = [];
+    const again: RecordToReseal[] = [];
     for (const item of without) {
       const { key } = item;
       const result = anew.get(key) ?? bare.get(key);
@@ -196,12 +196,12 @@ async function resealAll(
 
 /** The two writes of a record. */
 function swapsOf(
-  { key, version, record, sealed }: Old,
+  { key, version, record, sealed }: RecordToReseal,
   current: DerivedKey,
   keys: Keyring,
   between: string,
   last: string,
-): { readonly without: Undated; readonly anew: Undated } {
+): { readonly without: UndatedSwap; readonly anew: UndatedSwap } {
   const index = indexOf(key, record);
   const bare = withoutLabels(index);
   const labels = sealed === null ? index : (keys.find(sealed.keyId)?.labels.index(index) ?? index);
@@ -227,12 +227,12 @@ function swapsOf(
   };
 }
 
-type Undated = Omit<Swap, "at" | "announce">;
+type UndatedSwap = Omit<Swap, "at" | "announce">;
 
 /** Makes the writes, and returns the result of each by its key. */
 async function swapAll(
   store: RecordStore,
-  items: readonly Undated[],
+  items: readonly UndatedSwap[],
 ): Promise<ReadonlyMap<string, SwapResult | undefined>> {
   if (items.length === 0) return new Map();
   const sorted = items

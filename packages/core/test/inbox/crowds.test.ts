@@ -2,12 +2,12 @@
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import type { Lane } from "../../src/inbox/record/lane.ts";
-import { Crowds, type Likeness } from "../../src/inbox/run/crowds.ts";
+import { Crowds, type EventKind } from "../../src/inbox/run/crowds.ts";
 import { Places } from "../../src/inbox/run/places.ts";
 
 const PLACES = 16;
 
-function likenessOf(tenant: string, name = "DEPOSIT"): Likeness {
+function eventKindOf(tenant: string, name = "DEPOSIT"): EventKind {
   return { name, delivery: { tenant } };
 }
 
@@ -16,9 +16,9 @@ interface Process {
   readonly places: Places;
   readonly crowds: Crowds;
   /** Accepts events, which wait; the lanes that they are told. */
-  accept(event: Likeness, count: number): Lane[];
+  accept(event: EventKind, count: number): Lane[];
   /** Begins events; the returned function ends them. */
-  begin(event: Likeness, lane: Lane, count: number): () => void;
+  begin(event: EventKind, lane: Lane, count: number): () => void;
 }
 
 function start(): Process {
@@ -45,7 +45,7 @@ function start(): Process {
   };
 }
 
-const [loud, quiet] = [likenessOf("loud"), likenessOf("quiet")];
+const [loud, quiet] = [eventKindOf("loud"), eventKindOf("quiet")];
 
 function count(lanes: readonly Lane[]): { readonly usual: number; readonly patient: number } {
   const patient = lanes.filter((lane) => lane === "patient").length;
@@ -83,9 +83,9 @@ describe("a crowd", () => {
     accept(loud, 100);
     expect(crowds.laneOf(loud)).toBe("patient");
     expect(crowds.laneOf(quiet)).toBe("usual");
-    expect(crowds.laneOf(likenessOf("loud", "WITHDRAWAL"))).toBe("usual");
+    expect(crowds.laneOf(eventKindOf("loud", "WITHDRAWAL"))).toBe("usual");
     // No text of one can imitate the other.
-    expect(crowds.laneOf(likenessOf("loudDEPOSIT", ""))).toBe("usual");
+    expect(crowds.laneOf(eventKindOf("loudDEPOSIT", ""))).toBe("usual");
   });
 
   it("is not a quiet burst beside a flood, even if the burst is more than a quarter of the places", () => {
@@ -96,7 +96,7 @@ describe("a crowd", () => {
 
   it("may be several kinds that have much more events than the others; where all have few, none is a crowd", () => {
     const { accept } = start();
-    const kinds = Array.from({ length: 8 }, (_, n) => likenessOf(`m-${n}`));
+    const kinds = Array.from({ length: 8 }, (_, n) => eventKindOf(`m-${n}`));
     for (const kind of kinds) expect(count(accept(kind, 2))).toEqual({ usual: 2, patient: 0 });
     for (const kind of kinds.slice(0, 2)) expect(count(accept(kind, 20)).patient).toBe(18);
     for (const kind of kinds.slice(2)) expect(count(accept(kind, 1))).toEqual({ usual: 1, patient: 0 });

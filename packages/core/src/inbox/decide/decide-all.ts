@@ -25,7 +25,7 @@ import { type Decided, eventIn, reasonOf } from "../record/decisions.ts";
 import { isEventId, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { indexOf } from "../record/index-of.ts";
 import { hashOf } from "../record/keys.ts";
-import { choiceOf } from "../search/choice.ts";
+import { predicateOf } from "../search/event-predicate.ts";
 import { filterOf } from "../search/event-reader.ts";
 import { matches } from "../search/listing.ts";
 import { Unread, unsearched } from "../search/unread.ts";
@@ -69,7 +69,7 @@ export async function decideAll(
   const name = options.name ?? environment.token();
   const token = hashOf(["bulk", bulk.verb, name], 32);
   const isNamed = namesOf(filter, bulk.verb);
-  const isChosen = choiceOf(filter ?? {}) ?? (() => true);
+  const isChosen = predicateOf(filter ?? {}) ?? (() => true);
   const counts = { found: 0, decided: 0, known: 0, complete: true };
   const byReason: Partial<Record<BulkReason, number>> = {};
   const skipped: Partial<Record<Exclude<Decided, "decided" | "known">, number>> = {};

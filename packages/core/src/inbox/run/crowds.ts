@@ -3,8 +3,8 @@ import type { StoredDelivery } from "../record/event.ts";
 import type { Lane } from "../record/lane.ts";
 import type { Places } from "./places.ts";
 
-/** The tenant and the name, by which events are alike. */
-export interface Likeness {
+/** The kind of an event: its tenant and its name. */
+export interface EventKind {
   readonly name: string;
   readonly delivery: Pick<StoredDelivery, "tenant">;
 }
@@ -35,7 +35,7 @@ export class Crowds {
   }
 
   /** The lane of an event that is new. */
-  laneOf(event: Likeness): Lane {
+  laneOf(event: EventKind): Lane {
     if (this.#clock.monotonic() - this.#waitingSince >= FORGOTTEN_MS) this.#forget();
     const kind = kindOf(event);
     if (this.#isCrowd(kind)) return "patient";
@@ -56,7 +56,7 @@ export class Crowds {
   }
 
   /** An event is being accepted, or handed back. The returned function is called if there is nothing to run after all. */
-  waits(event: Likeness): () => void {
+  waits(event: EventKind): () => void {
     const waiting = this.#waiting;
     const kind = kindOf(event);
     waiting.add(kind);
@@ -65,7 +65,7 @@ export class Crowds {
   }
 
   /** A run was begun, so its event waits no longer. */
-  begun(event: Likeness, lane: Lane): void {
+  begun(event: EventKind, lane: Lane): void {
     const kind = kindOf(event);
     if (lane === "usual") this.#meet(kind);
     this.#waiting.remove(kind);
@@ -74,7 +74,7 @@ export class Crowds {
   }
 
   /** A run that was begun has ended. */
-  ended(event: Likeness, lane: Lane): void {
+  ended(event: EventKind, lane: Lane): void {
     const kind = kindOf(event);
     this.#running.remove(kind);
     if (lane === "patient") this.#patient.remove(kind);
@@ -91,7 +91,7 @@ export class Crowds {
   }
 }
 
-function kindOf({ name, delivery }: Likeness): string {
+function kindOf({ name, delivery }: EventKind): string {
   const { tenant } = delivery;
   return `${tenant.length}:${tenant}${name}`;
 }

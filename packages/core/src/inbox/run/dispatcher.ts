@@ -63,7 +63,7 @@ function isForOthers(record: DueRecord["record"], { hasFlow }: Runner): boolean 
 }
 
 /** When an event falls due that this process has put off (monotonic clock). */
-interface Own extends HeapEntry {
+interface PostponedEvent extends HeapEntry {
   readonly at: number;
 }
 
@@ -87,7 +87,7 @@ export class Dispatcher {
   /** The last poll was given nothing, although something is due. */
   #wasInVain = false;
   /** When the events fall due that this process has put off. */
-  readonly #own = new EarliestFirst<Own>((a, b) => a.at < b.at);
+  readonly #own = new EarliestFirst<PostponedEvent>((a, b) => a.at < b.at);
   #cancelTimer: (() => void) | null = null;
   /** The next poll after one that failed or found nothing comes no earlier than this (monotonic clock). */
   #notBefore = Number.NEGATIVE_INFINITY;

@@ -17,7 +17,7 @@ import type { StoredEvent } from "../record/life.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { unreadable } from "../write/records.ts";
-import { type Choice, choiceOf } from "./choice.ts";
+import { type EventPredicate, predicateOf } from "./event-predicate.ts";
 import { Listing } from "./listing.ts";
 import { orderOf } from "./read-order.ts";
 import { Unread, unsearched } from "./unread.ts";
@@ -29,12 +29,12 @@ const MAX_PAGES = 20;
 /** How many events of the store are read at one time to choose among them. */
 const CHOSEN_FROM = 200;
 
-/** One part of a list. */
-interface Part {
+/** The request for one page of a list. */
+interface PageRequest {
   readonly limit: number;
   readonly cursor: ListCursor | null;
   readonly first: ListOrder;
-  readonly choice: Choice | null;
+  readonly predicate: EventPredicate | null;
 }
 
 /** Reads and searches the events of a store. */
@@ -58,24 +58,24 @@ export class EventReader {
 
   async list(query: EventQuery = {}): Promise<EventPage> {
     const { limit = DEFAULT_LIMIT, cursor, first = "oldest" } = checked(query);
-    const part: Part = { limit, cursor: cursorOf(cursor), first, choice: choiceOf(query) };
+    const request: PageRequest = { limit, cursor: cursorOf(cursor), first, predicate: predicateOf(query) };
     const filter = filterOf(query);
     await this.#ready();
-    const page = await this.#page(filter, query, part);
-    if (page.events.length > 0 || page.unread !== null || part.cursor !== null) return page;
+    const page = await this.#page(filter, query, request);
+    if (page.events.length > 0 || page.unread !== null || request.cursor !== null) return page;
     return { ...page, unread: await unsearched(this.#core.store, filter) };
   }
 
   async #page(
     filter: EventFilter,
     { tenant = ONLY_TENANT, id, state }: EventQuery,
-    part: Part,
+    request: PageRequest,
   ): Promise<EventPage> {
     try {
-      return await this.#listed(filter, part);
+      return await this.#listed(filter, request);
     } catch (error) {
       if (id === undefined || state !== undefined || !isNotSearchable(error)) throw error;
-      return await this.#ofRecord(filter, tenant, id, part);
+      return await this.#ofRecord(filter, tenant, id, request);
     }
   }
 
@@ -118,17 +118,20 @@ export class EventReader {
     return found === null || isUnreadable(found.record) ? null : found.record;
   }
 
-  async #listed(filter: EventFilter, { limit, first, choice, ...part }: Part): Promise<EventPage> {
-    let { cursor } = part;
+  async #listed(
+    filter: EventFilter,
+    { limit, first, predicate, ...request }: PageRequest,
+  ): Promise<EventPage> {
+    let { cursor } = request;
     const events: StoredEvent[] = [];
     const unread = new Unread();
     for (let pages = 0; pages < MAX_PAGES && events.length < limit; pages++) {
-      const most = choice === null ? limit - events.length : CHOSEN_FROM;
+      const most = predicate === null ? limit - events.length : CHOSEN_FROM;
       const page = await this.#core.store.list(filter, cursor, most, first);
       const rest = page.events.slice();
       for (let one = rest.shift(); one !== undefined; one = rest.shift()) {
         if (unread.counts(one.versioned)) continue;
-        events.push(...storedEvent(one).filter(choice ?? all));
+        events.push(...storedEvent(one).filter(predicate ?? all));
         if (events.length === limit && rest.length > 0) return pageOf(events, one, unread);
       }
       cursor = page.next;
@@ -144,7 +147,7 @@ export class EventReader {
     filter: EventFilter,
     tenant: string,
     id: string,
-    { limit, cursor, first, choice }: Part,
+    { limit, cursor, first, predicate }: PageRequest,
   ): Promise<EventPage> {
     const keys = flowsOf(filter).map((flow) => recordKeyFor(tenant, flow, id));
     const records = await this.#core.store.read(keys);
@@ -156,7 +159,7 @@ export class EventReader {
         listing.add(found, indexOf(key, found.record).events);
     }
     const { events, next } = listing.page(limit);
-    return pageOf(events.flatMap(storedEvent).filter(choice ?? all), next, unread);
+    return pageOf(events.flatMap(storedEvent).filter(predicate ?? all), next, unread);
   }
 }
 

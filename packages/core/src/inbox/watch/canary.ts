@@ -23,7 +23,7 @@ const ACCEPTING: readonly Act[] = ["accept"];
 const RUNNING: readonly Act[] = ["accept", "take"];
 
 /** The background runs of an inbox, as canaries need them. */
-export interface Takers {
+export interface Poller {
   /** True if this process runs events in the background. Otherwise a canary is only written and removed. */
   isRunning(): boolean;
   /** True if it would take an event now: it is not paused, and has a free place. */
@@ -33,7 +33,7 @@ export interface Takers {
 }
 
 /** A canary that is due and was not ended yet. */
-interface Flight {
+interface CanaryInFlight {
   readonly ended: Promise<void>;
   /** Called when it has ended, or when it has been waited for long enough. */
   readonly end: () => void;
@@ -46,9 +46,9 @@ interface Flight {
  */
 export class Canary {
   readonly #core: InboxCore;
-  readonly #takers: Takers;
+  readonly #poller: Poller;
   /** The canaries of this process that are due. */
-  readonly #flights = new Map<string, Flight>();
+  readonly #flights = new Map<string, CanaryInFlight>();
   /** The write of the last canary, if the store has not answered it. Then it gets no other one. */
   #writing: Promise<readonly string[]> | null = null;
   /** Why that write was not made so far. */
@@ -61,9 +61,9 @@ export class Canary {
   #isSuspected = false;
   #sentAt = Number.NEGATIVE_INFINITY;
 
-  constructor(core: InboxCore, takers: Takers) {
+  constructor(core: InboxCore, poller: Poller) {
     this.#core = core;
-    this.#takers = takers;
+    this.#poller = poller;
   }
 
   /**
@@ -88,7 +88,7 @@ export class Canary {
 
   /** The acts that canaries of this process can show now. */
   get #shown(): readonly Act[] {
-    return this.#takers.isTaking() ? RUNNING : ACCEPTING;
+    return this.#poller.isTaking() ? RUNNING : ACCEPTING;
   }
 
   /** Something has failed that says nothing about a single act. A canary will show more. */
@@ -177,8 +177,8 @@ export class Canary {
     this.#cause = null;
     const token = environment.token();
     const keys = (await store.canaryKeys?.(token)) ?? [canaryKey(token)];
-    const isDue = this.#takers.isRunning();
-    if (isDue) for (const key of keys) this.#flights.set(key, newFlight());
+    const isDue = this.#poller.isRunning();
+    if (isDue) for (const key of keys) this.#flights.set(key, newCanaryInFlight());
     try {
       const written = await Promise.all(keys.map((key) => this.#put(key, isDue)));
       await store.settled?.(written);
@@ -210,9 +210,9 @@ export class Canary {
   async #follow(key: string): Promise<void> {
     const { acts, environment } = this.#core;
     const flight = this.#flights.get(key);
-    const wasTaking = flight !== undefined && this.#takers.isTaking();
+    const wasTaking = flight !== undefined && this.#poller.isTaking();
     if (wasTaking) {
-      this.#takers.poll();
+      this.#poller.poll();
       await inTime(environment, TAKEN_WITHIN_MS, () => this.#taken(key, flight), notTaken).catch(() => {});
     }
     this.#flights.delete(key);
@@ -222,14 +222,14 @@ export class Canary {
       if (!wasTaking || this.#core.isClosing) return;
       if (!wasThere) acts.canaryPassed("take");
       // A poll that fails tells its own reason. Without a free place, nothing is taken, and nothing is wrong.
-      else if (this.#takers.isTaking() && acts.failing === null) acts.canaryFailed("take", notTaken());
+      else if (this.#poller.isTaking() && acts.failing === null) acts.canaryFailed("take", notTaken());
     } catch {
       // It expires, or somebody takes it. The next canary shows what the store does.
     }
   }
 
   /** Waits until a canary was taken. This process hears of one that it takes itself; it asks the store about any other. */
-  async #taken(key: string, flight: Flight): Promise<void> {
+  async #taken(key: string, flight: CanaryInFlight): Promise<void> {
     const { environment, store } = this.#core;
     for (;;) {
       await inTime(environment, AGAIN_MS, () => flight.ended, notTaken).catch(() => {});
@@ -256,7 +256,7 @@ export class Canary {
   }
 }
 
-function newFlight(): Flight {
+function newCanaryInFlight(): CanaryInFlight {
   let end = (): void => {};
   const ended = new Promise<void>((resolve) => {
     end = resolve;

@@ -4,15 +4,18 @@ import { isHandlerName } from "../../protocol/handler-name.ts";
 import type { AmountRange, EventQuery } from "../contract/event-query.ts";
 import type { StoredEvent } from "../record/life.ts";
 
-/** Chooses among the events that a store has listed. */
-export type Choice = (event: StoredEvent) => boolean;
+/** True for an event that the query asks for. */
+export type EventPredicate = (event: StoredEvent) => boolean;
 
 /**
  * The part of a query for which no store has an index. Each event is read for it. Null if the query has no such part.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`
  */
-export function choiceOf({ amount, handler }: Pick<EventQuery, "amount" | "handler">): Choice | null {
+export function predicateOf({
+  amount,
+  handler,
+}: Pick<EventQuery, "amount" | "handler">): EventPredicate | null {
   if (amount === undefined && handler === undefined) return null;
   const isInRange = amount === undefined ? () => true : rangeOf(amount);
   if (handler !== undefined && !isHandlerName(handler)) {
@@ -24,7 +27,7 @@ export function choiceOf({ amount, handler }: Pick<EventQuery, "amount" | "handl
   return (event) => isInRange(event) && (handler === undefined || isTried(event, handler));
 }
 
-function rangeOf(range: AmountRange): Choice {
+function rangeOf(range: AmountRange): EventPredicate {
   const { min, max } = boundsIn(range);
   return ({ amount }) => {
     if (amount === null) return false;

@@ -5,7 +5,7 @@ import { usageOf } from "./help.ts";
 import { nearest } from "./nearest.ts";
 
 /** The options and arguments of one call. The methods that read a value throw a {@link UsageError} if it is wrong. */
-export class Given {
+export class ParsedArguments {
   readonly positionals: readonly string[];
   /** The words after `--`, for another program. */
   readonly rest: readonly string[];
@@ -90,7 +90,7 @@ export function httpUrl(what: string, text: string): URL {
 }
 
 /** Reads the words after the command's name. */
-export function readArguments(command: CommandForm, args: readonly string[]): Given {
+export function readArguments(command: CommandForm, args: readonly string[]): ParsedArguments {
   const specs: Readonly<Record<string, OptionSpec>> = { ...command.options, ...COMMON_OPTIONS };
   const options = Object.fromEntries(
     Object.entries(specs).map(([name, spec]) => {
@@ -121,9 +121,9 @@ export function readArguments(command: CommandForm, args: readonly string[]): Gi
       values.set(token.name, [...known, valueFor(command, specs, token)]);
     }
   }
-  const given = new Given(values, positionals, command.passesOn ? args.slice(end + 1) : []);
-  if (!given.flag("help")) checkPositionals(command, positionals);
-  return given;
+  const parsed = new ParsedArguments(values, positionals, command.passesOn ? args.slice(end + 1) : []);
+  if (!parsed.flag("help")) checkPositionals(command, positionals);
+  return parsed;
 }
 
 function valueFor(
