@@ -27,10 +27,10 @@ export function findMember<T extends JsonValue>(
   isRight: (value: JsonValue | undefined) => value is T,
 ): T | undefined {
   if (!isObject(json)) return undefined;
-  for (const place of [json.data, json]) {
-    if (!isObject(place)) continue;
+  for (const object of [json.data, json]) {
+    if (!isObject(object)) continue;
     for (const name of names) {
-      const value = Object.hasOwn(place, name) ? place[name] : undefined;
+      const value = Object.hasOwn(object, name) ? object[name] : undefined;
       if (isRight(value)) return value;
     }
   }

@@ -64,9 +64,9 @@ export async function decide(
   return code;
 }
 
-function refuse(args: ParsedArguments, options: readonly string[], place: string): void {
+function refuse(args: ParsedArguments, options: readonly string[], use: string): void {
   for (const option of options) {
-    if (args.flag(option)) throw new UsageError(`--${option} is for ${place}.`);
+    if (args.flag(option)) throw new UsageError(`--${option} is for ${use}.`);
   }
 }
 

@@ -92,8 +92,8 @@ function timeIn(at: number | null): string | null {
 
 function describe({ flow, tenant, id, event, status, eventId, body, why, at }: Entry): string {
   const name = [id, event, status, tenant].filter((text) => text !== null && text !== "").join(" ");
-  const place = id === null ? `${flow} body ${body === "" ? "not given as bytes" : body}` : name;
-  const parts = [timeOf(at), place, why, eventId === null ? null : `event ${eventId}`];
+  const subject = id === null ? `${flow} body ${body === "" ? "not given as bytes" : body}` : name;
+  const parts = [timeOf(at), subject, why, eventId === null ? null : `event ${eventId}`];
   return parts
     .filter((text) => text !== null)
     .map((text) => shown(String(text)))

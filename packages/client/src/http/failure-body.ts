@@ -29,22 +29,22 @@ export function failureDetail(secrets: readonly string[], text: string | null | 
   if (typeof text !== "string") return {};
   const body = bodyWithout(secrets, text);
   if (!isObject(body)) return { body };
-  const places = [body, body.error, body.data].filter(isObject);
+  const objects = [body, body.error, body.data].filter(isObject);
   return {
     body,
-    serviceCode: first(places, ["error_code", "errorCode", "code"]),
-    requestId: first(places, ["request_id", "requestId"]),
-    fields: fieldsOf(places),
+    serviceCode: first(objects, ["error_code", "errorCode", "code"]),
+    requestId: first(objects, ["request_id", "requestId"]),
+    fields: fieldsOf(objects),
   };
 }
 
 const MAX_TEXT = 500;
 const MAX_FIELDS = 100;
 
-function first(places: readonly JsonObject[], names: readonly string[]): string | undefined {
-  for (const place of places) {
+function first(objects: readonly JsonObject[], names: readonly string[]): string | undefined {
+  for (const object of objects) {
     for (const name of names) {
-      const value = Object.hasOwn(place, name) ? place[name] : undefined;
+      const value = Object.hasOwn(object, name) ? object[name] : undefined;
       if (isText(value) || typeof value === "number") return String(value).slice(0, MAX_TEXT);
     }
   }
@@ -52,8 +52,8 @@ function first(places: readonly JsonObject[], names: readonly string[]): string 
 }
 
 /** The fault of each field: a list of `{ field, issue }`, or an object of a text or a list of texts by name. */
-function fieldsOf(places: readonly JsonObject[]): Readonly<Record<string, string>> | undefined {
-  const lists = places.flatMap(({ errors, details }) => [errors, details]);
+function fieldsOf(objects: readonly JsonObject[]): Readonly<Record<string, string>> | undefined {
+  const lists = objects.flatMap(({ errors, details }) => [errors, details]);
   for (const list of lists) {
     const found = (Array.isArray(list) ? list.map(entryOf) : Object.entries(isObject(list) ? list : {}))
       .flatMap(([name, value]) => {

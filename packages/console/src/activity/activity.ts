@@ -107,11 +107,11 @@ export class Activity {
   #minuteOf(time: number): Record<Counter, number> {
     const minute = Math.floor(time / MINUTE_MS);
     const at = minute * MINUTE_MS;
-    const place = minute % MINUTES;
-    const known = this.#minutes[place];
+    const index = minute % MINUTES;
+    const known = this.#minutes[index];
     if (known?.at === at) return known;
     const fresh = { at, ...NOTHING };
-    this.#minutes[place] = fresh;
+    this.#minutes[index] = fresh;
     return fresh;
   }
 }

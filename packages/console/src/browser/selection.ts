@@ -20,10 +20,10 @@ export function selectNothing(): void {
 
 /** Says how many events are selected. Without any, nothing can be decided. */
 export function countSelected(): void {
-  const place = document.getElementById("selected");
-  if (!place) return;
+  const label = document.getElementById("selected");
+  if (!label) return;
   const count = picked().length;
-  place.textContent = wantsAll() ? "all that match" : `${count} selected`;
+  label.textContent = wantsAll() ? "all that match" : `${count} selected`;
   for (const button of document.querySelectorAll<HTMLButtonElement>("#selection [data-decide]")) {
     button.disabled = count === 0 && !wantsAll();
   }

@@ -79,8 +79,8 @@ const PLAIN = /^[A-Za-z0-9_.:/~ -]*$/;
 
 /** Writes parameters into the text. Drizzle takes parameters only through its own `sql`, which Payhooks does not have. */
 function withLiterals(sql: string, parameters: readonly string[]): string {
-  return sql.replace(/\$(\d)/g, (_, place: string) => {
-    const text = parameters[Number(place) - 1] ?? "";
+  return sql.replace(/\$(\d)/g, (_, number: string) => {
+    const text = parameters[Number(number) - 1] ?? "";
     if (!PLAIN.test(text)) throw new TypeError("a parameter cannot be written as a literal");
     return `'${text}'`;
   });

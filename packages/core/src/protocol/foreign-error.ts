@@ -104,10 +104,10 @@ function describeOne(error: unknown): string {
   );
   const text = typeof message === "string" ? message : "";
   const reply = nameOf(error) === "ReplyError" ? (REPLY.exec(text)?.[0] ?? null) : null;
-  const place = matches(address, ADDRESS) ? ` ${address}${Number.isInteger(port) ? `:${port}` : ""}` : "";
+  const target = matches(address, ADDRESS) ? ` ${address}${Number.isInteger(port) ? `:${port}` : ""}` : "";
   const facts = [
     codeOf(error) ?? reply,
-    matches(syscall, WORD) ? syscall + place : null,
+    matches(syscall, WORD) ? syscall + target : null,
     KNOWN_TEXTS.find((known) => text.includes(known)) ?? null,
     nameOfCommand(command),
   ].filter((fact) => fact !== null);

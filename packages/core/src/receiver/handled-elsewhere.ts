@@ -111,9 +111,9 @@ function runnerFor(flow: Flow, notices: NoticeBoard, certain: boolean): Runner {
     if (mode === "onHeld" || isEntry(verdict)) return { kind: "handed-back" };
     if (!certain) return { kind: "held", reason: "rejected", detail: DOUBT, onHeld: [] };
     const { verified } = flow.read(delivery);
-    const place = verified.subject === undefined ? "mine" : await lease.takeSubject(verified);
-    if (place === "busy") return { kind: "handed-back" };
-    return { kind: place === "overtaken" ? "stale" : "done" };
+    const turn = verified.subject === undefined ? "mine" : await lease.takeSubject(verified);
+    if (turn === "busy") return { kind: "handed-back" };
+    return { kind: turn === "overtaken" ? "stale" : "done" };
   }
   return {
     async run(lease): Promise<RunEnd> {

@@ -15,11 +15,11 @@ export async function isAnyMissing(
   known: readonly KnownRecord[],
 ): Promise<boolean> {
   const asked = [...byGroup(groups, known, ({ key }) => shards.of(key))].map(async ([group, own]) => {
-    const parts = own.map((one) => placesOf(shards.of(one.key), one));
+    const checks = own.map((one) => entriesOf(shards.of(one.key), one));
     const [missing] = await group.run(
       MISSING,
-      parts.flatMap(({ keys }) => keys),
-      parts.flatMap(({ args }) => args),
+      checks.flatMap(({ keys }) => keys),
+      checks.flatMap(({ args }) => args),
     );
     return Number(missing) > 0;
   });
@@ -27,17 +27,17 @@ export async function isAnyMissing(
   return answers.some((answer) => answer.status === "fulfilled" && answer.value);
 }
 
-function placesOf(
+function entriesOf(
   shard: Shard,
   { key, version, index }: KnownRecord,
 ): { readonly keys: readonly string[]; readonly args: readonly (string | number)[] } {
-  const places = index.events.flatMap((event) => {
+  const entries = index.events.flatMap((event) => {
     const list = listOf(event);
     return list === null ? [] : [{ set: shard.keyOf(list), member: memberOf(event) }];
   });
-  if (index.dueAt !== null) places.push({ set: shard.due[index.lane], member: key });
+  if (index.dueAt !== null) entries.push({ set: shard.due[index.lane], member: key });
   return {
-    keys: [shard.keyOf(key), ...places.map(({ set }) => set)],
-    args: [beginningOf(version), places.length, ...places.map(({ member }) => member)],
+    keys: [shard.keyOf(key), ...entries.map(({ set }) => set)],
+    args: [beginningOf(version), entries.length, ...entries.map(({ member }) => member)],
   };
 }

@@ -19,12 +19,12 @@ export async function scanRecords(
   limit: number,
   read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>,
 ): Promise<Scanned> {
-  const [node = 0, place = "0"] = cursor === null ? [] : cursor.split(" ");
+  const [node = 0, position = "0"] = cursor === null ? [] : cursor.split(" ");
   const group = nodes[Number(node)];
   const [shard = shards.all[0]] = group?.shards ?? [];
   if (group === undefined) return { records: [], next: null };
   const pattern = `${shards.prefix.replace(SPECIAL, "\\$&")}:{*}:*`;
-  const [next, names] = await group.run(SCAN, [shard.due.usual], [place, pattern, limit]);
+  const [next, names] = await group.run(SCAN, [shard.due.usual], [position, pattern, limit]);
   const keys = (names as readonly string[]).flatMap((name) => RECORD_NAME.exec(name)?.[1] ?? []);
   const found = await read(keys);
   const records = keys.flatMap((key, at) => {

@@ -13,8 +13,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 
 /**
- * Writes each record that still has the version that the write was computed from, and its places in the sorted sets of its
- * shard. The sets are written first, so no record ever exists without its places.
+ * Writes each record that still has the version that the write was computed from, and its entries in the sorted sets of its
+ * shard. The sets are written first, so no record ever exists without its entries.
  *
  * A full Redis takes no new events, but everything else: it begins, repeats, holds and ends what it has, until there is room
  * again. So the writes that add an event come first, behind a command that changes nothing and asks for room.

@@ -11,7 +11,7 @@ const TAGS =
   "v32 e2t nn3 lme cle ao3 j3t y22 rj5 aks j74 hpj oip 0in fri d57 om0 mnf wt9 d1w";
 const SLOTS_EACH = 256;
 /** The position of each tag's slot within its 64th. A test counts it. */
-const PLACE = 127;
+const SLOT_IN_SHARD = 127;
 
 /** A sixty-fourth of all records, and everything that they are found by. A cluster keeps the keys of one shard on one node. */
 export class Shard {
@@ -22,7 +22,7 @@ export class Shard {
   readonly #base: string;
 
   constructor(prefix: string, tag: string, index: number) {
-    this.slot = index * SLOTS_EACH + PLACE;
+    this.slot = index * SLOTS_EACH + SLOT_IN_SHARD;
     this.#base = `${prefix}:{${tag}}:`;
     this.due = { usual: this.keyOf("due"), patient: this.keyOf("patient") };
   }

@@ -64,8 +64,8 @@ export interface RedisStoreOptions {
 }
 
 /**
- * Keeps records in Redis. Each record is one key. Sorted sets of its shard have its places, by which it is found. One script
- * writes a record together with its places.
+ * Keeps records in Redis. Each record is one key. Sorted sets of its shard have its entries, by which it is found. One script
+ * writes a record together with its entries.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`; at `open()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_REDIS_UNSUITABLE`;
  * with `existing`, `ERR_INBOX_UNUSED`.

@@ -23,7 +23,7 @@ export type OutputOf<Schema> = Schema extends StandardSchemaV1<infer _Input, inf
 
 const MAX_PATHS = 5;
 
-/** The places at which a value does not fit, without any of its texts: a sender's text is in no message. */
+/** The paths at which a value does not fit, without any of its texts: a sender's text is in no message. */
 export function pathsOf(issues: readonly { readonly path?: readonly unknown[] | undefined }[]): string {
   const paths = new Set(issues.map(({ path = [] }) => path.map(nameOf).join(".") || "the whole"));
   const shown = [...paths].slice(0, MAX_PATHS).join(", ");
