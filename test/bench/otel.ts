@@ -37,7 +37,7 @@ const COMPARISONS: readonly Comparison[] = [
 ];
 
 /** One process that is measured. */
-interface Merchant {
+interface MeasuredProcess {
   readonly child: ChildProcess;
   readonly port: number;
   readonly agent: Agent;
@@ -47,7 +47,7 @@ interface Merchant {
 const keys = { ...createTestKeys(), secret: "whsec_bench_0123456789abcdef" };
 const deliveries = await signedDeliveries("rsa", (WARM_UP_ROUNDS + ROUNDS) * EVENTS, keys);
 
-async function start(instrumented: Instrumented): Promise<Merchant> {
+async function start(instrumented: Instrumented): Promise<MeasuredProcess> {
   const program = fileURLToPath(new URL("otel-server.ts", import.meta.url));
   const child = fork(program, [instrumented, keys.publicKey], {
     execArgv: ["--import=tsx"],
@@ -57,7 +57,7 @@ async function start(instrumented: Instrumented): Promise<Merchant> {
   return { child, port, agent: new Agent({ keepAlive: true, maxSockets: AT_ONE_TIME }), sent: 0 };
 }
 
-function post({ port, agent }: Merchant, { rawBody, headers }: SignedDelivery): Promise<void> {
+function post({ port, agent }: MeasuredProcess, { rawBody, headers }: SignedDelivery): Promise<void> {
   return new Promise((resolve, reject) => {
     const sending = request({
       host: "127.0.0.1",
@@ -78,14 +78,14 @@ function post({ port, agent }: Merchant, { rawBody, headers }: SignedDelivery): 
   });
 }
 
-async function cpuUs({ child, sent }: Merchant): Promise<number> {
+async function cpuUs({ child, sent }: MeasuredProcess): Promise<number> {
   const answered = once(child, "message") as Promise<[Answer]>;
   child.send({ handled: sent } satisfies Question);
   return (await answered)[0].cpuUs;
 }
 
 /** Microseconds of processor time that the process took for each event. */
-async function costOf(merchant: Merchant, turn: readonly SignedDelivery[]): Promise<number> {
+async function costOf(merchant: MeasuredProcess, turn: readonly SignedDelivery[]): Promise<number> {
   const before = await cpuUs(merchant);
   let next = 0;
   const lane = async (): Promise<void> => {

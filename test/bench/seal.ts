@@ -25,7 +25,7 @@ const AT_ONE_TIME = 50;
 /** Microseconds of the process that a seal may add to an event. */
 const GOAL_US = 10;
 
-interface Merchant {
+interface MeasuredReceiver {
   readonly receiver: Receiver;
   handled: number;
   onHandled: () => void;
@@ -35,14 +35,14 @@ const keys = { ...createTestKeys(), secret: "whsec_bench_0123456789abcdef" };
 const folder = mkdtempSync(join(tmpdir(), "payhooks-bench-"));
 const key = { id: "bench", key: randomBytes(32) };
 
-async function start(name: string, seal?: ReturnType<typeof aesGcm>): Promise<Merchant> {
+async function start(name: string, seal?: ReturnType<typeof aesGcm>): Promise<MeasuredReceiver> {
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
     inbox: sqliteInbox(join(folder, `${name}.db`), { seal }),
     run: "background",
     logger: silent,
   }).ignore("WITHDRAWAL");
-  const merchant: Merchant = { receiver, handled: 0, onHandled: () => {} };
+  const merchant: MeasuredReceiver = { receiver, handled: 0, onHandled: () => {} };
   receiver.onDeposit(() => {
     merchant.handled++;
     merchant.onHandled();
@@ -51,7 +51,7 @@ async function start(name: string, seal?: ReturnType<typeof aesGcm>): Promise<Me
   return merchant;
 }
 
-async function post({ receiver }: Merchant, { headers, rawBody }: SignedDelivery): Promise<void> {
+async function post({ receiver }: MeasuredReceiver, { headers, rawBody }: SignedDelivery): Promise<void> {
   const { status } = await receiver.payments.receive({
     method: "POST",
     url: "/callbacks",
@@ -62,7 +62,7 @@ async function post({ receiver }: Merchant, { headers, rawBody }: SignedDelivery
 }
 
 /** Microseconds of processor time for each event. */
-async function costOf(merchant: Merchant, turn: readonly SignedDelivery[]): Promise<number> {
+async function costOf(merchant: MeasuredReceiver, turn: readonly SignedDelivery[]): Promise<number> {
   const until = merchant.handled + turn.length;
   const before = process.cpuUsage();
   const ended = new Promise<void>((resolve) => {

@@ -1,7 +1,7 @@
 /** Cases about an event after its end (docs/concepts/after-the-end.md): it is kept, run again, and erased. */
 import type { BulkReport, Receiver } from "@payhooks/core";
 import { expect } from "vitest";
-import { depositOf, type Merchant, merchantOn } from "./merchant-receiver.ts";
+import { depositOf, type MerchantReceiver, merchantOn } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
 import { heldOf } from "./sample-events.ts";
 
@@ -14,7 +14,7 @@ const SOON = { ...WHO, perSecond: Number.POSITIVE_INFINITY };
 function keeping(
   rig: Rig,
   register?: (receiver: Receiver) => unknown,
-): Merchant & { readonly calls: string[] } {
+): MerchantReceiver & { readonly calls: string[] } {
   const calls: string[] = [];
   const merchant = merchantOn(
     rig.start(),
@@ -30,7 +30,10 @@ function deposits(rig: Rig, count: number, more: Parameters<typeof depositOf>[1]
   return Array.from({ length: count }, () => depositOf(rig, more));
 }
 
-async function delivered(merchant: Merchant, all: readonly Parameters<Merchant["deliver"]>[0][]) {
+async function delivered(
+  merchant: MerchantReceiver,
+  all: readonly Parameters<MerchantReceiver["deliver"]>[0][],
+) {
   const ids: string[] = [];
   for (const fields of all) ids.push(await merchant.deliver(fields));
   await merchant.work();

@@ -6,7 +6,7 @@ import { eachEvent } from "@payhooks/core/events";
 import { signPaymentCallback } from "@payhooks/core/testing";
 import { expect } from "vitest";
 import { ON_WORKERS } from "../../packages/core/src/time/environment.ts";
-import { depositOf, type Merchant, merchantOn } from "./merchant-receiver.ts";
+import { depositOf, type MerchantReceiver, merchantOn } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
 
 /** The context that a merchant's application keeps for each of its requests. */
@@ -18,7 +18,11 @@ const here = (): string => requests.getStore() ?? EMPTY;
 const REQUESTS = 12;
 
 /** Delivers a deposit in a request of its own, whose context has the name of the deposit. */
-function deliver({ receiver, privateKey }: Merchant, rig: Rig, referenceId: string): Promise<unknown> {
+function deliver(
+  { receiver, privateKey }: MerchantReceiver,
+  rig: Rig,
+  referenceId: string,
+): Promise<unknown> {
   const { rawBody, headers } = signPaymentCallback(depositOf(rig, { referenceId }), privateKey);
   const delivery = {
     method: "POST",

@@ -1,7 +1,7 @@
 /** Deaths before and after every write on the way of an event (docs/concepts/inbox.md, The interface), and lost answers. */
 import { Reject } from "@payhooks/core";
 import { expect } from "vitest";
-import { depositOf, type Merchant, merchantOn, noticed } from "./merchant-receiver.ts";
+import { depositOf, type MerchantReceiver, merchantOn, noticed } from "./merchant-receiver.ts";
 import { type ContractCase, dyingAt, type Moment, onFreshData, type Process } from "./rig.ts";
 import { newId, outcomes, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
 
@@ -14,7 +14,7 @@ function merchantWith(
   process: Process,
   attempts: string[],
   { how = "succeeds", run }: { readonly how?: How; readonly run?: "background" } = {},
-): Merchant {
+): MerchantReceiver {
   return merchantOn(
     process,
     (receiver) =>

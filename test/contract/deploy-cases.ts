@@ -5,7 +5,7 @@
 import { type Receiver, Reject } from "@payhooks/core";
 import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
 import { expect } from "vitest";
-import { depositOf, type Merchant, merchantOn } from "./merchant-receiver.ts";
+import { depositOf, type MerchantReceiver, merchantOn } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData, type Rig, withOverrides } from "./rig.ts";
 import { does } from "./write-names.ts";
 
@@ -40,7 +40,7 @@ const others: Readonly<Record<string, Register>> = {
     receiver.onDeposit({ FAILED: doNothing }, { name: "deposit" }),
 };
 
-async function stateOf(merchant: Merchant, eventId: string): Promise<string> {
+async function stateOf(merchant: MerchantReceiver, eventId: string): Promise<string> {
   const life = await merchant.life(eventId);
   return `${life?.state} ${life?.reason ?? ""}`.trim();
 }

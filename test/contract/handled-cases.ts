@@ -4,10 +4,10 @@
  */
 import type { ReceiverOptions } from "@payhooks/core";
 import { expect } from "vitest";
-import { depositOf, type Merchant, merchantKeys, merchantOn, noticed } from "./merchant-receiver.ts";
+import { depositOf, type MerchantReceiver, merchantKeys, merchantOn, noticed } from "./merchant-receiver.ts";
 import { type ContractCase, dyingAt, newGate, onFreshData, type Process, type Rig } from "./rig.ts";
 
-interface Moving extends Merchant {
+interface Moving extends MerchantReceiver {
   /** The payments that its handler was called with. */
   readonly ran: string[];
   /** Says that another receiver has handled a payment. Resolves to the state of the event then. */

@@ -27,7 +27,7 @@ export function merchantKeys(): TestKeys {
 }
 
 /** A merchant's process: a real receiver with real signatures, which runs nothing before `work`, unless it is told to. */
-export interface Merchant {
+export interface MerchantReceiver {
   readonly receiver: Receiver;
   readonly process: Process;
   /** The key that signs its callbacks. */
@@ -51,7 +51,7 @@ export function merchantOn(
   process: Process,
   register: (receiver: Receiver) => unknown,
   options: Partial<Omit<ReceiverOptions, "inbox" | "clock">> = {},
-): Merchant {
+): MerchantReceiver {
   const { privateKey, publicKey } = merchantKeys();
   const receiver = createReceiver({
     logger: silent,
@@ -99,7 +99,7 @@ export function merchantOn(
 
 /** The notices of one type, in order. */
 export async function noticed<Type extends Notice["type"]>(
-  { notices }: Merchant,
+  { notices }: MerchantReceiver,
   type: Type,
 ): Promise<readonly Extract<Notice, { readonly type: Type }>[]> {
   return (await notices()).filter(

@@ -2,7 +2,7 @@
 import { Reject } from "@payhooks/core";
 import { successesOfReference } from "@payhooks/core/events";
 import { expect } from "vitest";
-import { depositOf, type Merchant, merchantOn } from "./merchant-receiver.ts";
+import { depositOf, type MerchantReceiver, merchantOn } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData, type Process, type Rig } from "./rig.ts";
 import {
   heldOf,
@@ -32,7 +32,11 @@ function newReference(): string {
 const BY = { by: "an operator", note: "the ledger is open again" };
 
 /** A receiver with `oneSuccessPerReference`, whose handler writes down what it credits. */
-function merchantOf(process: Process, credited: string[], isOpen: () => boolean = () => true): Merchant {
+function merchantOf(
+  process: Process,
+  credited: string[],
+  isOpen: () => boolean = () => true,
+): MerchantReceiver {
   return merchantOn(
     process,
     (receiver) =>
@@ -47,7 +51,7 @@ function merchantOf(process: Process, credited: string[], isOpen: () => boolean 
   );
 }
 
-async function stateOf({ receiver }: Merchant, eventId: string): Promise<string> {
+async function stateOf({ receiver }: MerchantReceiver, eventId: string): Promise<string> {
   const life = await receiver.events.get(eventId);
   return [life?.state, life?.reason].filter((word) => word != null).join(" ");
 }
@@ -56,7 +60,12 @@ async function stateOf({ receiver }: Merchant, eventId: string): Promise<string>
  * The record of the claim ends now: up to its expiry, another SUCCESS of the reference is held. Delivers one more after that, and
  * returns its eventId.
  */
-async function afterItsRetention(rig: Rig, merchant: Merchant, early: string, late: string): Promise<string> {
+async function afterItsRetention(
+  rig: Rig,
+  merchant: MerchantReceiver,
+  early: string,
+  late: string,
+): Promise<string> {
   const deliver = (payTxnId: string): Promise<string> =>
     merchant.deliver(depositOf(rig, { payTxnId, referenceId: "order-17" }));
   await rig.advance(RETENTION_MS - HOUR_MS);
@@ -66,7 +75,7 @@ async function afterItsRetention(rig: Rig, merchant: Merchant, early: string, la
 }
 
 /** A SUCCESS that is held as a conflict: FAILED came before. */
-async function conflictOf(rig: Rig, merchant: Merchant, payTxnId: string): Promise<string> {
+async function conflictOf(rig: Rig, merchant: MerchantReceiver, payTxnId: string): Promise<string> {
   const fields = { payTxnId, referenceId: "order-17" };
   await merchant.deliver(depositOf(rig, { ...fields, status: "FAILED" }));
   return merchant.deliver(depositOf(rig, fields));

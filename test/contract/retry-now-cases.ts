@@ -1,7 +1,7 @@
 /** A person makes the next attempts of events due now, after an outage (docs/concepts/after-the-end.md, Try now). */
 import { type BulkReport, Reject } from "@payhooks/core";
 import { expect } from "vitest";
-import { depositOf, type Merchant, merchantOn } from "./merchant-receiver.ts";
+import { depositOf, type MerchantReceiver, merchantOn } from "./merchant-receiver.ts";
 import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
 
 const WHO = { by: "amina", note: "the bank is back" };
@@ -12,7 +12,7 @@ interface Bank {
 }
 
 /** A merchant whose attempts fail while the bank is away, and then wait for a hundred leases. */
-function merchantOf(rig: Rig): Merchant & { readonly bank: Bank; readonly attempts: string[] } {
+function merchantOf(rig: Rig): MerchantReceiver & { readonly bank: Bank; readonly attempts: string[] } {
   const bank: Bank = { isAway: true };
   const attempts: string[] = [];
   const merchant = merchantOn(rig.start(), (receiver) =>
@@ -30,7 +30,7 @@ function merchantOf(rig: Rig): Merchant & { readonly bank: Bank; readonly attemp
 
 async function failed(
   rig: Rig,
-  merchant: Merchant,
+  merchant: MerchantReceiver,
   references: readonly string[],
 ): Promise<readonly string[]> {
   const ids: string[] = [];

@@ -3,7 +3,7 @@ import { Reject } from "@payhooks/core";
 import { explainOrder } from "@payhooks/core/events";
 import { signConnectWebhook } from "@payhooks/core/testing";
 import { expect } from "vitest";
-import { type Merchant, merchantOn, noticed } from "./merchant-receiver.ts";
+import { type MerchantReceiver, merchantOn, noticed } from "./merchant-receiver.ts";
 import { type ContractCase, dyingAt, newGate, onFreshData, type Process, type Rig, rigOn } from "./rig.ts";
 import { RETENTION_MS } from "./sample-events.ts";
 
@@ -35,7 +35,7 @@ function merchantOf(
   process: Process,
   { log, on = () => {}, backoffMs = 1 }: Account,
   run?: "background",
-): Merchant {
+): MerchantReceiver {
   const handler =
     (decision: Decision) =>
     async (_: unknown, { attempt }: { readonly attempt: number }): Promise<void> => {
@@ -62,7 +62,7 @@ function started(rig: Rig): Start {
   return { now: rig.now, at: Math.floor(rig.now()) - 10_000 };
 }
 
-function say(merchant: Merchant, { at: from }: Start, said: AccountEvent): Promise<string> {
+function say(merchant: MerchantReceiver, { at: from }: Start, said: AccountEvent): Promise<string> {
   const { decision, at, account = "cm_1", object = "connected_account" } = said;
   const state = object === "settlement" ? { connected_account_id: "cm_1", amount: 1, status: decision } : {};
   const event = {
@@ -75,7 +75,7 @@ function say(merchant: Merchant, { at: from }: Start, said: AccountEvent): Promi
 }
 
 /** Works until nothing is left that waits. */
-async function settle(rig: Rig, merchant: Merchant): Promise<void> {
+async function settle(rig: Rig, merchant: MerchantReceiver): Promise<void> {
   for (let round = 0; round < 40; round++) {
     await merchant.work();
     const { waiting, retrying, running } = await merchant.receiver.events.counts();
@@ -86,7 +86,7 @@ async function settle(rig: Rig, merchant: Merchant): Promise<void> {
 }
 
 /** Works until the process dies. If the first event took the subject once more, the second one waits for its turn before that. */
-async function workToDeath(rig: Rig, { work, process }: Merchant): Promise<void> {
+async function workToDeath(rig: Rig, { work, process }: MerchantReceiver): Promise<void> {
   const dead = process.dead.then(() => "dead");
   for (let round = 0; round < 40; round++) {
     if ((await Promise.race([work(), dead])) === "dead") return;
@@ -95,7 +95,7 @@ async function workToDeath(rig: Rig, { work, process }: Merchant): Promise<void>
   expect.fail("the process does not come to where it dies");
 }
 
-async function stateOf(merchant: Merchant, eventId: string): Promise<string> {
+async function stateOf(merchant: MerchantReceiver, eventId: string): Promise<string> {
   const life = await merchant.life(eventId);
   return [life?.state, life?.reason].filter((part) => part != null).join(" ");
 }

@@ -11,7 +11,7 @@ import {
 import { afterEach, describe, expect, it } from "vitest";
 import {
   closeMerchants,
-  type Merchant,
+  type MerchantServer,
   PATHS,
   requestOf,
   SECRET,
@@ -46,7 +46,7 @@ function expectRefused(answer: Answer, status: number, code: string): void {
   expect(answer.headers.get("allow")).toBe(status === 405 ? "POST" : undefined);
 }
 
-const genuine = (t: Merchant, flow: FlowName): SignedDelivery =>
+const genuine = (t: MerchantServer, flow: FlowName): SignedDelivery =>
   flow === "payments" ? t.callback() : t.webhook();
 
 /** A body made by hand, truly signed, whatever it says. */

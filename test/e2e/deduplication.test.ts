@@ -1,7 +1,7 @@
 import { createInbox, type Inbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
 import type { CallbackFields, FakeClock, SignedDelivery } from "@payhooks/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { closeMerchants, type Merchant, startMerchant } from "./merchant-server.ts";
+import { closeMerchants, type MerchantServer, startMerchant } from "./merchant-server.ts";
 
 afterEach(closeMerchants);
 
@@ -9,7 +9,7 @@ const KNOWN = { payTxnId: "t-1", referenceId: "o-1" };
 
 /** Sends deliveries one after the other, each once the one before has come to rest, and tells what became of them. */
 async function outcomes(
-  t: Merchant,
+  t: MerchantServer,
   flow: "payments" | "connect",
   deliveries: readonly SignedDelivery[],
 ): Promise<string[]> {
@@ -27,7 +27,7 @@ async function outcomes(
 }
 
 interface Ran {
-  readonly t: Merchant;
+  readonly t: MerchantServer;
   readonly runs: string[];
 }
 
@@ -71,7 +71,7 @@ function losingAnAnswer(clock: FakeClock): Inbox {
 }
 
 /** Moves the clock on until the promise has settled. */
-async function whileTimePasses<T>(t: Merchant, promise: Promise<T>): Promise<T> {
+async function whileTimePasses<T>(t: MerchantServer, promise: Promise<T>): Promise<T> {
   let isSettled = false;
   const settled = promise.finally(() => {
     isSettled = true;

@@ -2,7 +2,7 @@ import { type Handler, type PaymentEvent, Reject, RetryAfter } from "@payhooks/c
 import { createInbox, memoryStore } from "@payhooks/core/inbox";
 import type { FakeClock } from "@payhooks/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { closeMerchants, type Merchant, startMerchant } from "./merchant-server.ts";
+import { closeMerchants, type MerchantServer, startMerchant } from "./merchant-server.ts";
 import type { Answer } from "./wire.ts";
 
 afterEach(closeMerchants);
@@ -28,8 +28,8 @@ function startHandled(
   {
     durability = "process",
     register,
-  }: { durability?: "process" | "host"; register?: (merchant: Merchant["receiver"]) => unknown } = {},
-): Promise<Merchant> {
+  }: { durability?: "process" | "host"; register?: (merchant: MerchantServer["receiver"]) => unknown } = {},
+): Promise<MerchantServer> {
   return startMerchant({
     receiver: (clock) => ({ ack: "handled", inbox: inbox(clock, durability) }),
     register: (receiver) => {

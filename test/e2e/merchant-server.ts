@@ -48,7 +48,7 @@ export interface MerchantOptions {
   readonly app?: ((receiver: Receiver) => RequestListener) | undefined;
 }
 
-export interface Merchant {
+export interface MerchantServer {
   readonly port: number;
   readonly receiver: Receiver;
   readonly clock: FakeClock;
@@ -113,7 +113,7 @@ export async function startMerchant({
   receiver: changed = () => ({}),
   register = registerAll,
   app = mountBoth,
-}: MerchantOptions = {}): Promise<Merchant> {
+}: MerchantOptions = {}): Promise<MerchantServer> {
   const clock = fakeClock();
   const keys = testKeys();
   const notices: Notice[] = [];

@@ -22,7 +22,7 @@ interface Paid extends CallbackFields {
   readonly referenceId: string;
 }
 
-interface Shop {
+interface SettleFixture {
   readonly t: Harness;
   readonly sandbox: Sandbox;
   /** The statuses that the handlers of payments got. */
@@ -32,7 +32,7 @@ interface Shop {
 }
 
 /** The real receiver with the recipe, the real client, and the service as the sandbox plays it. Callbacks are sent by the tests. */
-async function open({ merchantId }: { merchantId?: string } = {}): Promise<Shop> {
+async function open({ merchantId }: { merchantId?: string } = {}): Promise<SettleFixture> {
   const sandbox = await createSandbox({ delayMs: 0, merchant: { privateKey: keys.privateKey } });
   onTestFinished(() => sandbox.close());
   const [publicKey, secretKey] = sandbox.keys.apiKey.split(":");
@@ -126,101 +126,101 @@ const sendings = [
 
 describe.each(sendings)("an ambiguous event is settled by the service: %s", (_, sent) => {
   it("a payment that failed stays failed", async () => {
-    const shop = await open();
-    const fields = await shop.pay("FAILED");
-    for (const one of sent(failedMadeSuccess(fields))) await shop.t.deliver("payments", one);
-    await shop.t.advance("2h");
-    expect(shop.handled).toEqual([`FAILED ${fields.payTxnId} order-1 10.5`]);
-    expect(await shop.t.held()).toEqual([]);
-    expect(shop.t.notices.map(({ type }) => type)).not.toContain("double-risk");
+    const fixture = await open();
+    const fields = await fixture.pay("FAILED");
+    for (const one of sent(failedMadeSuccess(fields))) await fixture.t.deliver("payments", one);
+    await fixture.t.advance("2h");
+    expect(fixture.handled).toEqual([`FAILED ${fields.payTxnId} order-1 10.5`]);
+    expect(await fixture.t.held()).toEqual([]);
+    expect(fixture.t.notices.map(({ type }) => type)).not.toContain("double-risk");
   });
 
   it("an amount is the one that was paid", async () => {
-    const shop = await open();
-    const fields = await shop.pay("SUCCESS");
-    for (const one of sent(smallMadeLarge(fields))) await shop.t.deliver("payments", one);
-    await shop.t.advance("2h");
-    expect(shop.handled).toEqual([`SUCCESS ${fields.payTxnId} order-1 10.5`]);
-    expect(await shop.t.held()).toEqual([]);
+    const fixture = await open();
+    const fields = await fixture.pay("SUCCESS");
+    for (const one of sent(smallMadeLarge(fields))) await fixture.t.deliver("payments", one);
+    await fixture.t.advance("2h");
+    expect(fixture.handled).toEqual([`SUCCESS ${fields.payTxnId} order-1 10.5`]);
+    expect(await fixture.t.held()).toEqual([]);
   });
 
   it("a payment whose reference only looks odd is credited once", async () => {
-    const shop = await open();
+    const fixture = await open();
     const referenceId = `order-7&status=FAILED&timestamp=${new Date().toISOString()}&userId=u`;
-    const fields = await shop.pay("SUCCESS", referenceId);
-    for (const one of sent(attack(fields, {}))) await shop.t.deliver("payments", one);
-    await shop.t.advance("2h");
-    expect(shop.handled).toEqual([`SUCCESS ${fields.payTxnId} ${referenceId} 10.5`]);
-    expect(await shop.t.held()).toEqual([]);
+    const fields = await fixture.pay("SUCCESS", referenceId);
+    for (const one of sent(attack(fields, {}))) await fixture.t.deliver("payments", one);
+    await fixture.t.advance("2h");
+    expect(fixture.handled).toEqual([`SUCCESS ${fields.payTxnId} ${referenceId} 10.5`]);
+    expect(await fixture.t.held()).toEqual([]);
   });
 
   it("nothing is believed of a transaction that the service does not know, and the event stays held", async () => {
-    const shop = await open();
-    const fields = await shop.pay("FAILED");
-    for (const one of sent(withAnotherId(fields, "made-up"))) await shop.t.deliver("payments", one);
-    await shop.t.advance("24h");
-    expect(shop.handled).toEqual([`FAILED ${fields.payTxnId} order-1 10.5`]);
-    expect(await shop.t.held()).toMatchObject([{ reason: "ambiguous" }]);
+    const fixture = await open();
+    const fields = await fixture.pay("FAILED");
+    for (const one of sent(withAnotherId(fields, "made-up"))) await fixture.t.deliver("payments", one);
+    await fixture.t.advance("24h");
+    expect(fixture.handled).toEqual([`FAILED ${fields.payTxnId} order-1 10.5`]);
+    expect(await fixture.t.held()).toMatchObject([{ reason: "ambiguous" }]);
   });
 
   it("another transaction of the merchant that the customer names is what the service says it is", async () => {
-    const shop = await open();
-    const fields = await shop.pay("FAILED");
-    const other = await shop.pay("SUCCESS", "order-2");
-    for (const one of sent(withAnotherId(fields, other.payTxnId))) await shop.t.deliver("payments", one);
-    await shop.t.advance("2h");
-    expect(shop.handled.toSorted()).toEqual([
+    const fixture = await open();
+    const fields = await fixture.pay("FAILED");
+    const other = await fixture.pay("SUCCESS", "order-2");
+    for (const one of sent(withAnotherId(fields, other.payTxnId))) await fixture.t.deliver("payments", one);
+    await fixture.t.advance("2h");
+    expect(fixture.handled.toSorted()).toEqual([
       `FAILED ${fields.payTxnId} order-1 10.5`,
       `SUCCESS ${other.payTxnId} order-2 10.5`,
     ]);
-    expect(await shop.t.held()).toEqual([]);
+    expect(await fixture.t.held()).toEqual([]);
   });
 
   it("a callback that the service writes in an undocumented way stays held: the true id may be no candidate", async () => {
-    const shop = await open();
-    const fields = await shop.pay("FAILED");
-    const other = await shop.pay("SUCCESS", "order-2");
+    const fixture = await open();
+    const fields = await fixture.pay("FAILED");
+    const other = await fixture.pay("SUCCESS", "order-2");
     const { genuine, forged } = withAnotherId(fields, other.payTxnId, "reversal");
-    for (const one of sent({ genuine, forged })) await shop.t.deliver("payments", one);
-    await shop.t.advance("2h");
-    expect(shop.handled).toEqual([]);
-    expect(await shop.t.held()).toMatchObject([{ reason: "ambiguous" }]);
+    for (const one of sent({ genuine, forged })) await fixture.t.deliver("payments", one);
+    await fixture.t.advance("2h");
+    expect(fixture.handled).toEqual([]);
+    expect(await fixture.t.held()).toMatchObject([{ reason: "ambiguous" }]);
   });
 
   it("another merchant's transaction is refused, and the event stays held", async () => {
-    const shop = await open({ merchantId: "m-1" });
-    const fields = await shop.pay("SUCCESS");
+    const fixture = await open({ merchantId: "m-1" });
+    const fields = await fixture.pay("SUCCESS");
     const merchantId = "m-1";
     for (const one of sent(failedMadeSuccess({ ...fields, merchantId })))
-      await shop.t.deliver("payments", one);
-    await shop.t.advance("24h");
-    expect(shop.handled).toEqual([]);
-    expect(await shop.t.held()).toMatchObject([{ reason: "ambiguous" }]);
+      await fixture.t.deliver("payments", one);
+    await fixture.t.advance("24h");
+    expect(fixture.handled).toEqual([]);
+    expect(await fixture.t.held()).toMatchObject([{ reason: "ambiguous" }]);
   });
 
   it("the event stays held while the service cannot be reached, or knows no end, and is tried again", async () => {
-    const shop = await open();
-    shop.sandbox.faults.add({ kind: "api-reset", times: 2 });
-    const fields = await shop.pay("PENDING");
-    for (const one of sent(failedMadeSuccess(fields))) await shop.t.deliver("payments", one);
-    expect(shop.handled).toEqual([]);
-    await shop.t.advance("10s");
-    expect(shop.handled).toEqual([`PENDING ${fields.payTxnId} order-1 10.5`]);
-    expect(await shop.t.held()).toMatchObject([{ reason: "ambiguous" }]);
-    shop.sandbox.transactions.setStatus(fields.payTxnId, "FAILED", { callback: false });
-    await shop.t.advance("2h");
-    expect(shop.handled.slice(1)).toEqual([`FAILED ${fields.payTxnId} order-1 10.5`]);
-    expect(await shop.t.held()).toEqual([]);
+    const fixture = await open();
+    fixture.sandbox.faults.add({ kind: "api-reset", times: 2 });
+    const fields = await fixture.pay("PENDING");
+    for (const one of sent(failedMadeSuccess(fields))) await fixture.t.deliver("payments", one);
+    expect(fixture.handled).toEqual([]);
+    await fixture.t.advance("10s");
+    expect(fixture.handled).toEqual([`PENDING ${fields.payTxnId} order-1 10.5`]);
+    expect(await fixture.t.held()).toMatchObject([{ reason: "ambiguous" }]);
+    fixture.sandbox.transactions.setStatus(fields.payTxnId, "FAILED", { callback: false });
+    await fixture.t.advance("2h");
+    expect(fixture.handled.slice(1)).toEqual([`FAILED ${fields.payTxnId} order-1 10.5`]);
+    expect(await fixture.t.held()).toEqual([]);
   });
 });
 
 describe("an event that is held for another reason", () => {
   it("is left to a person", async () => {
-    const shop = await open();
-    const fields = anyCallbackFields({ ...(await shop.pay("SUCCESS")), event: "REFUND" });
-    await shop.t.deliver("payments", signPaymentCallback(fields, keys.privateKey));
-    await shop.t.advance("2h");
-    expect(shop.handled).toEqual([]);
-    expect(await shop.t.held()).toMatchObject([{ reason: "unrecognized" }]);
+    const fixture = await open();
+    const fields = anyCallbackFields({ ...(await fixture.pay("SUCCESS")), event: "REFUND" });
+    await fixture.t.deliver("payments", signPaymentCallback(fields, keys.privateKey));
+    await fixture.t.advance("2h");
+    expect(fixture.handled).toEqual([]);
+    expect(await fixture.t.held()).toMatchObject([{ reason: "unrecognized" }]);
   });
 });

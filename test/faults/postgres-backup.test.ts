@@ -20,7 +20,7 @@ afterAll(() => servers.close());
 
 const BOOKS = "CREATE TABLE IF NOT EXISTS booked (id text NOT NULL)";
 
-interface Shop {
+interface ReceiverFixture {
   readonly receiver: Receiver;
   readonly notices: readonly Notice[];
   /** The payments for which the handler was called. */
@@ -32,8 +32,12 @@ interface Shop {
   close(): Promise<void>;
 }
 
-/** A shop with its inbox in one database, and its books and effects in the same one or in another. */
-async function openShop(inboxUrl: string, booksUrl: string, isExactlyOnce = true): Promise<Shop> {
+/** A receiver with its inbox in one database, and its books and effects in the same one or in another. */
+async function startReceiver(
+  inboxUrl: string,
+  booksUrl: string,
+  isExactlyOnce = true,
+): Promise<ReceiverFixture> {
   const books = new pg.Pool({ connectionString: booksUrl });
   await books.query(BOOKS);
   const receiver = createReceiver({
@@ -81,7 +85,7 @@ async function playDay(scope: Scope, inbox: string, books: string, isExactlyOnce
   const booksUrl = books === inbox ? inboxUrl : await server.create(books);
   const [before, during, since] = [1, 2, 3].map(() => testEvent(keys.privateKey));
   if (before === undefined || during === undefined || since === undefined) throw new Error("no events");
-  const first = await openShop(inboxUrl, booksUrl, isExactlyOnce);
+  const first = await startReceiver(inboxUrl, booksUrl, isExactlyOnce);
   expect(await deliver(first.receiver, before)).toBe(200);
   await until("it is booked", async () => (await first.booked(before))[0] === 1);
   first.fail(true);
@@ -95,7 +99,7 @@ async function playDay(scope: Scope, inbox: string, books: string, isExactlyOnce
   });
   await first.close();
   await restore();
-  const second = scope.add(await openShop(inboxUrl, booksUrl, isExactlyOnce), (one) => one.close());
+  const second = scope.add(await startReceiver(inboxUrl, booksUrl, isExactlyOnce), (one) => one.close());
   // The service sends again what it has no answer for, and sometimes what it has one for.
   for (const event of [before, since]) expect(await deliver(second.receiver, event)).toBe(200);
   await until("the rest has run again", () =>

@@ -15,7 +15,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const { publicKey } = createTestKeys();
 
-interface Shop {
+interface WatchFixture {
   readonly clock: FakeClock;
   /** The events that the handlers got. */
   readonly handled: string[];
@@ -32,7 +32,7 @@ interface Shop {
 }
 
 /** A real receiver. The client is whatever looks payments up, so here it is one that knows the service's mind. */
-async function openShop(payments: PaymentsOptions = { publicKey }): Promise<Shop> {
+async function startFixture(payments: PaymentsOptions = { publicKey }): Promise<WatchFixture> {
   const clock = fakeClock();
   const began = clock.now();
   const handled: string[] = [];
@@ -41,7 +41,7 @@ async function openShop(payments: PaymentsOptions = { publicKey }): Promise<Shop
     void handled.push(`${e.status} ${e.referenceId}`);
   receiver.onDeposit({ SUCCESS: note, FAILED: note, PENDING: note }).ignore("WITHDRAWAL");
   await receiver.start();
-  const shop: Shop = {
+  const fixture: WatchFixture = {
     clock,
     handled,
     lookUps: [],
@@ -53,15 +53,15 @@ async function openShop(payments: PaymentsOptions = { publicKey }): Promise<Shop
       const watching = watch(receiver, {
         client: {
           async transactionByReference(reference) {
-            shop.lookUps.push(`${reference} ${(clock.now() - began) / MINUTE}`);
-            const status = shop.service[reference];
+            fixture.lookUps.push(`${reference} ${(clock.now() - began) / MINUTE}`);
+            const status = fixture.service[reference];
             if (status instanceof Error) throw status;
             return status === undefined ? null : transaction(reference, status, clock.now());
           },
         },
-        open: () => shop.open,
-        onGivenUp: ({ reference }, { outcome }) => void shop.givenUp.push(`${reference} ${outcome}`),
-        onError: (error) => shop.errors.push(error),
+        open: () => fixture.open,
+        onGivenUp: ({ reference }, { outcome }) => void fixture.givenUp.push(`${reference} ${outcome}`),
+        onError: (error) => fixture.errors.push(error),
         clock,
         ...options,
       });
@@ -72,7 +72,7 @@ async function openShop(payments: PaymentsOptions = { publicKey }): Promise<Shop
       return JSON.parse((await receiver.viewLease("payhooks-missed-callbacks"))?.note ?? "null");
     },
   };
-  return shop;
+  return fixture;
 }
 
 function transaction(reference: string, status: Transaction["status"], now: number): Transaction {
@@ -108,83 +108,83 @@ function linesOnStderr(): readonly string[] {
 }
 
 it("looks up what is old enough, in one of two watches, and runs its handler once", async () => {
-  const shop = await openShop();
-  const { clock, service, open } = shop;
+  const fixture = await startFixture();
+  const { clock, service, open } = fixture;
   open.push({ reference: "old", since: clock.now() - 10 * MINUTE }, { reference: "new", since: clock.now() });
   Object.assign(service, { old: "SUCCESS", new: "FAILED" });
-  shop.watch();
-  shop.watch();
+  fixture.watch();
+  fixture.watch();
   await clock.advance(0);
-  expect(shop.lookUps).toEqual([]);
+  expect(fixture.lookUps).toEqual([]);
   await clock.advance(14 * MINUTE);
-  expect(shop.lookUps).toEqual(["old 5", "old 10"]);
-  expect(shop.handled).toEqual(["SUCCESS old"]);
+  expect(fixture.lookUps).toEqual(["old 5", "old 10"]);
+  expect(fixture.handled).toEqual(["SUCCESS old"]);
   open.shift();
   await clock.advance(10 * MINUTE);
-  expect(shop.lookUps.slice(2)).toEqual(["new 15", "new 20"]);
-  expect(shop.handled).toEqual(["SUCCESS old", "FAILED new"]);
-  expect(await shop.note()).toMatchObject({ open: 1, due: 1, counts: { duplicate: 1 }, trouble: null });
+  expect(fixture.lookUps.slice(2)).toEqual(["new 15", "new 20"]);
+  expect(fixture.handled).toEqual(["SUCCESS old", "FAILED new"]);
+  expect(await fixture.note()).toMatchObject({ open: 1, due: 1, counts: { duplicate: 1 }, trouble: null });
 });
 
 it("makes no more look-ups in a minute than it may", async () => {
-  const shop = await openShop();
-  for (let n = 0; n < 25; n++) shop.open.push({ reference: `order-${n}`, since: 0 });
-  shop.watch({ perMinute: 10, giveUpAfterMs: Number.MAX_SAFE_INTEGER });
-  shop.watch({ perMinute: 10, giveUpAfterMs: Number.MAX_SAFE_INTEGER });
-  await shop.clock.advance(MINUTE - 1);
-  expect(shop.lookUps).toHaveLength(10);
-  await shop.clock.advance(2 * MINUTE);
-  expect(shop.lookUps).toHaveLength(25);
-  expect(new Set(shop.lookUps.map((line) => line.split(" ")[0])).size).toBe(25);
+  const fixture = await startFixture();
+  for (let n = 0; n < 25; n++) fixture.open.push({ reference: `order-${n}`, since: 0 });
+  fixture.watch({ perMinute: 10, giveUpAfterMs: Number.MAX_SAFE_INTEGER });
+  fixture.watch({ perMinute: 10, giveUpAfterMs: Number.MAX_SAFE_INTEGER });
+  await fixture.clock.advance(MINUTE - 1);
+  expect(fixture.lookUps).toHaveLength(10);
+  await fixture.clock.advance(2 * MINUTE);
+  expect(fixture.lookUps).toHaveLength(25);
+  expect(new Set(fixture.lookUps.map((line) => line.split(" ")[0])).size).toBe(25);
 });
 
 it("gives a payment up once, after a last look-up that succeeded, and then leaves it alone", async () => {
-  const shop = await openShop();
-  const { clock, service, open } = shop;
+  const fixture = await startFixture();
+  const { clock, service, open } = fixture;
   for (const reference of ["gone", "slow", "broken"]) open.push({ reference, since: clock.now() });
   Object.assign(service, { slow: "PENDING", broken: new Error("no route") });
-  const first = shop.watch({ giveUpAfterMs: HOUR, everyMs: 30 * MINUTE });
+  const first = fixture.watch({ giveUpAfterMs: HOUR, everyMs: 30 * MINUTE });
   await clock.advance(59 * MINUTE);
-  expect(shop.givenUp).toEqual([]);
+  expect(fixture.givenUp).toEqual([]);
   await clock.advance(2 * MINUTE);
-  expect(shop.givenUp).toEqual(["gone not-found", "slow duplicate"]);
+  expect(fixture.givenUp).toEqual(["gone not-found", "slow duplicate"]);
   // Another process knows it too.
   await first.stop();
-  shop.lookUps.length = 0;
-  shop.watch({ giveUpAfterMs: HOUR, everyMs: 30 * MINUTE });
+  fixture.lookUps.length = 0;
+  fixture.watch({ giveUpAfterMs: HOUR, everyMs: 30 * MINUTE });
   await clock.advance(HOUR);
-  expect(shop.givenUp).toHaveLength(2);
-  expect(new Set(shop.lookUps.map((line) => line.split(" ")[0]))).toEqual(new Set(["broken"]));
+  expect(fixture.givenUp).toHaveLength(2);
+  expect(new Set(fixture.lookUps.map((line) => line.split(" ")[0]))).toEqual(new Set(["broken"]));
   // Its result comes after all.
   service.broken = "SUCCESS";
   await clock.advance(HOUR);
-  expect(shop.givenUp).toHaveLength(2);
-  expect(shop.handled).toEqual(["PENDING slow", "SUCCESS broken"]);
+  expect(fixture.givenUp).toHaveLength(2);
+  expect(fixture.handled).toEqual(["PENDING slow", "SUCCESS broken"]);
 });
 
 it("gives a payment up again if onGivenUp threw, and notes the error", async () => {
-  const shop = await openShop();
-  shop.open.push({ reference: "gone", since: 0 });
+  const fixture = await startFixture();
+  fixture.open.push({ reference: "gone", since: 0 });
   let calls = 0;
-  shop.watch({
+  fixture.watch({
     onGivenUp: () => {
       if (++calls === 1) throw Object.assign(new Error("about Abebe"), { code: "E_SHOP" });
     },
   });
-  await shop.clock.advance(0);
-  expect(shop.errors).toMatchObject([{ code: "E_SHOP" }]);
-  const { trouble } = await shop.note();
+  await fixture.clock.advance(0);
+  expect(fixture.errors).toMatchObject([{ code: "E_SHOP" }]);
+  const { trouble } = await fixture.note();
   expect(trouble).toBe("Error E_SHOP");
-  await shop.clock.advance(20 * MINUTE);
+  await fixture.clock.advance(20 * MINUTE);
   expect(calls).toBe(2);
-  expect(await shop.note()).toMatchObject({ trouble: null });
+  expect(await fixture.note()).toMatchObject({ trouble: null });
 });
 
 it.each(["headers", "onResult", "onGivenUp"] as const)(
   "goes on with the other payments, round by round, while %s throws for one",
   async (callback) => {
-    const shop = await openShop();
-    const { clock, service, open } = shop;
+    const fixture = await startFixture();
+    const { clock, service, open } = fixture;
     for (const reference of ["stuck", "paid", "gone"])
       open.push({ reference, since: clock.now() - 2 * HOUR });
     service.paid = "PENDING";
@@ -196,126 +196,134 @@ it.each(["headers", "onResult", "onGivenUp"] as const)(
       giveUpAfterMs: HOUR,
       onGivenUp: (payment, { outcome }) => {
         if (callback === "onGivenUp") fail(payment);
-        shop.givenUp.push(`${payment.reference} ${outcome}`);
+        fixture.givenUp.push(`${payment.reference} ${outcome}`);
       },
       ...(callback === "headers" && { headers: (payment) => void fail(payment) }),
       ...(callback === "onResult" && { onResult: (_, payment) => fail(payment) }),
     };
-    const first = shop.watch(options);
+    const first = fixture.watch(options);
     await clock.advance(4 * MINUTE);
-    expect(shop.givenUp).toEqual(["paid new", "gone not-found"]);
-    expect(shop.errors).toMatchObject([{ code: "E_SHOP" }]);
-    expect(await shop.note()).toMatchObject({ due: 3, trouble: "Error E_SHOP", endedAt: expect.any(Number) });
+    expect(fixture.givenUp).toEqual(["paid new", "gone not-found"]);
+    expect(fixture.errors).toMatchObject([{ code: "E_SHOP" }]);
+    expect(await fixture.note()).toMatchObject({
+      due: 3,
+      trouble: "Error E_SHOP",
+      endedAt: expect.any(Number),
+    });
     await clock.advance(5 * MINUTE);
-    expect(shop.errors).toHaveLength(2);
+    expect(fixture.errors).toHaveLength(2);
     // Another process tries it again too, and looks up what is new.
     const stopped = first.stop();
     await clock.advance(0);
     await stopped;
     open.push({ reference: "late", since: clock.now() - 2 * HOUR });
     service.late = "SUCCESS";
-    shop.watch(options);
+    fixture.watch(options);
     await clock.advance(10 * MINUTE);
-    expect(shop.errors).toHaveLength(4);
-    expect(shop.handled).toEqual(["PENDING paid", "SUCCESS late"]);
-    expect(shop.givenUp).toEqual(["paid new", "gone not-found"]);
-    expect(JSON.stringify(await shop.note())).not.toContain("Abebe");
+    expect(fixture.errors).toHaveLength(4);
+    expect(fixture.handled).toEqual(["PENDING paid", "SUCCESS late"]);
+    expect(fixture.givenUp).toEqual(["paid new", "gone not-found"]);
+    expect(JSON.stringify(await fixture.note())).not.toContain("Abebe");
   },
 );
 
 it("names the error of a callback on stderr, without its message", async () => {
-  const shop = await openShop();
-  shop.open.push({ reference: "order-17", since: 0 });
+  const fixture = await startFixture();
+  fixture.open.push({ reference: "order-17", since: 0 });
   const lines = linesOnStderr();
-  shop.watch({
+  fixture.watch({
     onError: undefined,
     onGivenUp: () => {
       throw Object.assign(new Error("about Abebe"), { code: "E_SHOP" });
     },
   });
-  await shop.clock.advance(0);
+  await fixture.clock.advance(0);
   expect(lines).toEqual(["payhooks: watch: Error E_SHOP. The next round comes as usual."]);
 });
 
 it("notes an error whose name is longer than the note may be", async () => {
-  const shop = await openShop();
-  shop.open.push({ reference: "a", since: 0 });
-  shop.watch({
+  const fixture = await startFixture();
+  fixture.open.push({ reference: "a", since: 0 });
+  fixture.watch({
     onGivenUp: () => {
       throw Object.assign(new Error("x"), { name: "N".repeat(20_000) });
     },
   });
-  await shop.clock.advance(MINUTE);
-  expect(await shop.note()).toMatchObject({ trouble: "N".repeat(200) });
+  await fixture.clock.advance(MINUTE);
+  expect(await fixture.note()).toMatchObject({ trouble: "N".repeat(200) });
 });
 
 it("begins a round at once after everyMs was lowered, and then every everyMs", async () => {
-  const shop = await openShop();
-  shop.open.push({ reference: "a", since: shop.clock.now() - HOUR });
-  const first = shop.watch({ everyMs: 24 * HOUR });
-  await shop.clock.advance(MINUTE);
+  const fixture = await startFixture();
+  fixture.open.push({ reference: "a", since: fixture.clock.now() - HOUR });
+  const first = fixture.watch({ everyMs: 24 * HOUR });
+  await fixture.clock.advance(MINUTE);
   const stopped = first.stop();
-  await shop.clock.advance(0);
+  await fixture.clock.advance(0);
   await stopped;
-  expect(shop.lookUps).toEqual(["a 0"]);
-  shop.watch({ everyMs: 10 * MINUTE });
-  shop.watch({ everyMs: 10 * MINUTE });
-  await shop.clock.advance(25 * MINUTE);
-  expect(shop.lookUps).toEqual(["a 0", "a 1", "a 11", "a 21"]);
+  expect(fixture.lookUps).toEqual(["a 0"]);
+  fixture.watch({ everyMs: 10 * MINUTE });
+  fixture.watch({ everyMs: 10 * MINUTE });
+  await fixture.clock.advance(25 * MINUTE);
+  expect(fixture.lookUps).toEqual(["a 0", "a 1", "a 11", "a 21"]);
 });
 
 it("is not put off by a process whose clock was ahead, and that is gone", async () => {
-  const shop = await openShop();
-  const { clock } = shop;
-  shop.open.push({ reference: "a", since: clock.now() - HOUR });
-  const first = shop.watch({ clock: { after: clock.after, now: () => clock.now() + 24 * HOUR } });
+  const fixture = await startFixture();
+  const { clock } = fixture;
+  fixture.open.push({ reference: "a", since: clock.now() - HOUR });
+  const first = fixture.watch({ clock: { after: clock.after, now: () => clock.now() + 24 * HOUR } });
   await clock.advance(MINUTE);
   const stopped = first.stop();
   await clock.advance(0);
   await stopped;
-  shop.lookUps.length = 0;
-  shop.watch();
+  fixture.lookUps.length = 0;
+  fixture.watch();
   await clock.advance(8 * MINUTE);
-  expect(shop.lookUps).toEqual(["a 1", "a 6"]);
+  expect(fixture.lookUps).toEqual(["a 1", "a 6"]);
 });
 
 it("looks up a payment that a clock far ahead has dated, and does not give it up", async () => {
-  const shop = await openShop();
-  const { clock, open, service } = shop;
+  const fixture = await startFixture();
+  const { clock, open, service } = fixture;
   open.push({ reference: "far", since: clock.now() + 365 * 24 * HOUR });
   open.push({ reference: "near", since: clock.now() + 5 * MINUTE });
   service.far = "SUCCESS";
-  shop.watch({ giveUpAfterMs: HOUR });
+  fixture.watch({ giveUpAfterMs: HOUR });
   await clock.advance(MINUTE);
-  expect(shop.lookUps).toEqual(["far 0"]);
-  expect(shop.handled).toEqual(["SUCCESS far"]);
+  expect(fixture.lookUps).toEqual(["far 0"]);
+  expect(fixture.handled).toEqual(["SUCCESS far"]);
   open.shift();
   await clock.advance(30 * MINUTE);
-  expect(shop.lookUps.filter((line) => line.startsWith("near"))).toEqual(["near 20", "near 25", "near 30"]);
-  expect(shop.givenUp).toEqual([]);
+  expect(fixture.lookUps.filter((line) => line.startsWith("near"))).toEqual([
+    "near 20",
+    "near 25",
+    "near 30",
+  ]);
+  expect(fixture.givenUp).toEqual([]);
 });
 
 it("makes one round after another beside a process whose clock is ahead", async () => {
-  const shop = await openShop();
-  const { clock } = shop;
-  shop.open.push({ reference: "a", since: clock.now() - HOUR });
-  shop.watch({ clock: { after: clock.after, now: () => clock.now() + 24 * HOUR } });
-  shop.watch();
+  const fixture = await startFixture();
+  const { clock } = fixture;
+  fixture.open.push({ reference: "a", since: clock.now() - HOUR });
+  fixture.watch({ clock: { after: clock.after, now: () => clock.now() + 24 * HOUR } });
+  fixture.watch();
   await clock.advance(21 * MINUTE);
   // Each of the two makes a round every five minutes.
-  expect(shop.lookUps.length).toBeGreaterThanOrEqual(5);
-  expect(shop.lookUps.length).toBeLessThanOrEqual(10);
+  expect(fixture.lookUps.length).toBeGreaterThanOrEqual(5);
+  expect(fixture.lookUps.length).toBeLessThanOrEqual(10);
 });
 
 it("says once in a round that look-ups fail, and with what", async () => {
-  const shop = await openShop();
-  const { clock, service, open } = shop;
+  const fixture = await startFixture();
+  const { clock, service, open } = fixture;
   for (const reference of ["a", "b", "c"]) open.push({ reference, since: clock.now() - HOUR });
   const refused = Object.assign(new Error("about Abebe"), { code: "ERR_UNAUTHORIZED" });
   Object.assign(service, { a: "PENDING", b: refused, c: new TypeError("about Abebe") });
-  shop.watch();
+  fixture.watch();
   await clock.advance(4 * MINUTE);
-  expect(shop.errors).toMatchObject([
+  expect(fixture.errors).toMatchObject([
     {
       code: "ERR_LOOKUP_FAILED",
       message: expect.stringMatching(
@@ -324,73 +332,76 @@ it("says once in a round that look-ups fail, and with what", async () => {
       cause: refused,
     },
   ]);
-  expect(await shop.note()).toMatchObject({ counts: { new: 1, error: 2 }, trouble: "TypeError" });
+  expect(await fixture.note()).toMatchObject({ counts: { new: 1, error: 2 }, trouble: "TypeError" });
   await clock.advance(6 * MINUTE);
-  expect(shop.errors).toHaveLength(2);
+  expect(fixture.errors).toHaveLength(2);
   Object.assign(service, { b: "SUCCESS", c: "SUCCESS" });
   await clock.advance(10 * MINUTE);
-  expect(shop.errors).toHaveLength(2);
-  expect(shop.givenUp).toEqual([]);
+  expect(fixture.errors).toHaveLength(2);
+  expect(fixture.givenUp).toEqual([]);
 });
 
 it("says on stderr that look-ups fail, without a message of others", async () => {
-  const shop = await openShop();
-  shop.open.push({ reference: "order-17", since: shop.clock.now() - HOUR });
-  shop.service["order-17"] = Object.assign(new Error("about Abebe"), { code: "ERR_UNAUTHORIZED" });
+  const fixture = await startFixture();
+  fixture.open.push({ reference: "order-17", since: fixture.clock.now() - HOUR });
+  fixture.service["order-17"] = Object.assign(new Error("about Abebe"), { code: "ERR_UNAUTHORIZED" });
   const lines = linesOnStderr();
-  shop.watch({ onError: undefined });
-  await shop.clock.advance(6 * MINUTE);
+  fixture.watch({ onError: undefined });
+  await fixture.clock.advance(6 * MINUTE);
   const line =
     "payhooks: watch: ClientError ERR_LOOKUP_FAILED, because of Error ERR_UNAUTHORIZED. The next round comes as usual.";
   expect(lines).toEqual([line, line]);
 });
 
 it("says that a receiver of many merchants takes no payment without a tenant", async () => {
-  const shop = await openShop({ publicKey: async () => ({ tenant: "shop-1", keys: publicKey }) });
-  shop.open.push({ reference: "a", since: shop.clock.now() - HOUR });
-  shop.service.a = "SUCCESS";
-  shop.watch();
-  await shop.clock.advance(MINUTE);
-  expect(shop.errors).toMatchObject([{ code: "ERR_LOOKUP_FAILED", cause: { code: "ERR_OPTION_MISSING" } }]);
+  const fixture = await startFixture({ publicKey: async () => ({ tenant: "shop-1", keys: publicKey }) });
+  fixture.open.push({ reference: "a", since: fixture.clock.now() - HOUR });
+  fixture.service.a = "SUCCESS";
+  fixture.watch();
+  await fixture.clock.advance(MINUTE);
+  expect(fixture.errors).toMatchObject([
+    { code: "ERR_LOOKUP_FAILED", cause: { code: "ERR_OPTION_MISSING" } },
+  ]);
 });
 
 it("goes on if onError rejects", async () => {
-  const shop = await openShop();
-  shop.open.push({ reference: "order-17", since: 0 });
+  const fixture = await startFixture();
+  fixture.open.push({ reference: "order-17", since: 0 });
   const lines = linesOnStderr();
-  shop.watch({
+  fixture.watch({
     open: () => Promise.reject(new Error("no database")),
     onError: async () => {
       throw new TypeError("no logger");
     },
   });
-  await shop.clock.advance(6 * MINUTE);
+  await fixture.clock.advance(6 * MINUTE);
   expect(lines).toEqual(Array(2).fill("payhooks: watch: TypeError. The next round comes as usual."));
 });
 
 it("goes on after a stop with those that the round did not reach", async () => {
-  const shop = await openShop();
-  for (const reference of ["a", "b", "c"]) shop.open.push({ reference, since: shop.clock.now() - HOUR });
-  const first = shop.watch({ perMinute: 1 });
-  await shop.clock.advance(1.5 * MINUTE);
+  const fixture = await startFixture();
+  for (const reference of ["a", "b", "c"])
+    fixture.open.push({ reference, since: fixture.clock.now() - HOUR });
+  const first = fixture.watch({ perMinute: 1 });
+  await fixture.clock.advance(1.5 * MINUTE);
   const stopped = first.stop();
-  await shop.clock.advance(0);
+  await fixture.clock.advance(0);
   await stopped;
-  expect(shop.lookUps.map((line) => line[0])).toEqual(["a", "b"]);
-  shop.watch({ perMinute: 1 });
-  await shop.clock.advance(0);
-  expect(shop.lookUps.map((line) => line[0])).toEqual(["a", "b", "c"]);
+  expect(fixture.lookUps.map((line) => line[0])).toEqual(["a", "b"]);
+  fixture.watch({ perMinute: 1 });
+  await fixture.clock.advance(0);
+  expect(fixture.lookUps.map((line) => line[0])).toEqual(["a", "b", "c"]);
 });
 
 it("tells of each result, a cancelled payment too", async () => {
-  const shop = await openShop();
-  shop.open.push({ reference: "left", since: shop.clock.now() - HOUR });
-  shop.service.left = "CANCELLED";
+  const fixture = await startFixture();
+  fixture.open.push({ reference: "left", since: fixture.clock.now() - HOUR });
+  fixture.service.left = "CANCELLED";
   const results: [string, ReconcileResult["outcome"]][] = [];
-  shop.watch({ onResult: ({ outcome }, { reference }) => void results.push([reference, outcome]) });
-  await shop.clock.advance(0);
+  fixture.watch({ onResult: ({ outcome }, { reference }) => void results.push([reference, outcome]) });
+  await fixture.clock.advance(0);
   expect(results).toEqual([["left", "cancelled"]]);
-  expect(shop.handled).toEqual([]);
+  expect(fixture.handled).toEqual([]);
 });
 
 it.each<[field: string, what: string, wrong: unknown]>([
@@ -410,25 +421,25 @@ it.each<[field: string, what: string, wrong: unknown]>([
   ["open", "null", null],
   ["open", "a string", "order-17"],
 ])("leaves out a payment whose %s is %s, and looks the others up", async (field, what, wrong) => {
-  const shop = await openShop();
-  const right = { reference: "right", since: shop.clock.now() - HOUR };
-  const dated = { reference: "dated", since: new Date(shop.clock.now() - HOUR) };
+  const fixture = await startFixture();
+  const right = { reference: "right", since: fixture.clock.now() - HOUR };
+  const dated = { reference: "dated", since: new Date(fixture.clock.now() - HOUR) };
   const mixed = typeof wrong === "object" && wrong !== null ? { ...right, ...wrong } : wrong;
-  shop.open.push(dated, mixed as OpenPayment, right);
-  Object.assign(shop.service, { dated: "SUCCESS", right: "SUCCESS" });
-  shop.watch();
-  await shop.clock.advance(MINUTE);
-  expect(shop.lookUps.map((line) => line.split(" ")[0])).toEqual(["dated", "right"]);
-  expect(shop.givenUp).toEqual([]);
+  fixture.open.push(dated, mixed as OpenPayment, right);
+  Object.assign(fixture.service, { dated: "SUCCESS", right: "SUCCESS" });
+  fixture.watch();
+  await fixture.clock.advance(MINUTE);
+  expect(fixture.lookUps.map((line) => line.split(" ")[0])).toEqual(["dated", "right"]);
+  expect(fixture.givenUp).toEqual([]);
   const message = expect.stringContaining(` is ${what}`);
-  expect(shop.errors).toMatchObject([{ code: "ERR_OPTION_INVALID", field, message }]);
-  expect(await shop.note()).toMatchObject({ due: 2, trouble: null });
+  expect(fixture.errors).toMatchObject([{ code: "ERR_OPTION_INVALID", field, message }]);
+  expect(await fixture.note()).toMatchObject({ due: 2, trouble: null });
 });
 
 it("refuses options that cannot work", async () => {
-  const shop = await openShop();
+  const fixture = await startFixture();
   for (const wrong of [{ everyMs: 0 }, { perMinute: Number.NaN }, { open: undefined }, { every: 5 }]) {
-    const error = await errorOf((async () => shop.watch(wrong as never))());
+    const error = await errorOf((async () => fixture.watch(wrong as never))());
     expect(error).toMatchObject({ code: "ERR_OPTION_INVALID", field: Object.keys(wrong)[0] });
   }
 });

@@ -1,7 +1,7 @@
 import type { Notice } from "@payhooks/core";
 import { describe, expect, it } from "vitest";
 import { Activity } from "../src/activity/activity.ts";
-import { merchant } from "./support/merchant.ts";
+import { consoleFixture } from "./support/console-fixture.ts";
 
 const START = Date.UTC(2026, 10, 22, 12, 0, 30);
 const MINUTE = 60_000;
@@ -89,13 +89,13 @@ describe("what a process has seen", () => {
 
 describe("an open page", () => {
   it("is told that something changed, and not what", async () => {
-    const shop = await merchant();
-    const page = await shop.open();
+    const fixture = await consoleFixture();
+    const page = await fixture.open();
     const stream = await fetch(`${page.url}?stream=1`);
     expect(stream.headers.get("content-type")).toContain("text/event-stream");
     expect(stream.headers.get("cache-control")).toContain("no-transform");
     const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
-    await shop.callback({ referenceId: "order-1" });
+    await fixture.callback({ referenceId: "order-1" });
     let read = "";
     while (!read.includes("data:")) read += (await reader?.read())?.value ?? "";
     expect(read).toBe(': open\n\ndata: "changed"\n\n');
@@ -103,9 +103,9 @@ describe("an open page", () => {
   });
 
   it("is not held open by a receiver that closes", async () => {
-    const shop = await merchant();
-    const page = await shop.open();
-    await shop.receiver.close({ graceMs: 0 });
+    const fixture = await consoleFixture();
+    const page = await fixture.open();
+    await fixture.receiver.close({ graceMs: 0 });
     expect((await page.get("?stream=1")).status).toBe(204);
   });
 });

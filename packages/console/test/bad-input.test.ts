@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { type Merchant, merchant } from "./support/merchant.ts";
+import { type ConsoleFixture, consoleFixture } from "./support/console-fixture.ts";
 
 /** One event is held, one waits for another attempt, and one is done. */
-async function shopWithEvents(): Promise<Merchant> {
-  const shop = await merchant({}, 2);
-  await shop.callback({ referenceId: "order-done", amount: "1" });
-  shop.words = "the bank is away";
-  await shop.callback({ referenceId: "order-retrying", amount: "2" });
-  return shop;
+async function fixtureWithEvents(): Promise<ConsoleFixture> {
+  const fixture = await consoleFixture({}, 2);
+  await fixture.callback({ referenceId: "order-done", amount: "1" });
+  fixture.words = "the bank is away";
+  await fixture.callback({ referenceId: "order-retrying", amount: "2" });
+  return fixture;
 }
 
 /** Values that cannot be right, by what the answer says of them. */
@@ -50,7 +50,7 @@ describe("a value that cannot be right", () => {
   it.each([...WRONG, GONE])(
     "is refused by the page, its updates and its downloads: %s",
     async (wrong, says) => {
-      const page = await (await shopWithEvents()).open();
+      const page = await (await fixtureWithEvents()).open();
       const whole = await page.get(`?${wrong}`);
       expect(whole.status).toBe(400);
       const words = whole.text.replaceAll("&quot;", '"').replaceAll("&#39;", "'");
@@ -71,7 +71,7 @@ describe("a value that cannot be right", () => {
   it.each(PREVIEWS)(
     "is refused by the preview of a %s, which is about nothing then: %s",
     async (decision, query, says) => {
-      const page = await (await shopWithEvents()).open();
+      const page = await (await fixtureWithEvents()).open();
       const { status, text } = await page.decide({ action: "preview", decision, query });
       expect([status, toldIn(text)]).toEqual([
         400,
@@ -81,9 +81,9 @@ describe("a value that cannot be right", () => {
   );
 
   it("is told from an inbox that fails", async () => {
-    const shop = await shopWithEvents();
-    const page = await shop.open();
-    await shop.receiver.close({ graceMs: 0 });
+    const fixture = await fixtureWithEvents();
+    const page = await fixture.open();
+    await fixture.receiver.close({ graceMs: 0 });
     const preview = { action: "preview", decision: "replay" };
     const away = await page.decide({ ...preview, query: "?state=held" });
     expect([away.status, toldIn(away.text).code]).toEqual([503, expect.stringMatching(/^ERR_[A-Z_]+$/)]);

@@ -1,16 +1,16 @@
 import { PayhooksError } from "@payhooks/core";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { HOSTILE } from "../../../test/support/hostile-values.ts";
-import { heldId, merchant } from "./support/merchant.ts";
+import { consoleFixture, heldId } from "./support/console-fixture.ts";
 import { MOUNTS } from "./support/mounts.ts";
 
 const held = async () => {
-  const shop = await merchant();
-  shop.words = "the bank is away";
-  await shop.callback({ referenceId: "order-7" });
-  shop.words = null;
-  const eventId = await heldId(shop.receiver);
-  return { ...shop, eventId, revision: (await shop.receiver.events.get(eventId))?.revision };
+  const fixture = await consoleFixture();
+  fixture.words = "the bank is away";
+  await fixture.callback({ referenceId: "order-7" });
+  fixture.words = null;
+  const eventId = await heldId(fixture.receiver);
+  return { ...fixture, eventId, revision: (await fixture.receiver.events.get(eventId))?.revision };
 };
 
 describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
@@ -62,12 +62,12 @@ describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
 
 describe("an attempt that is due in an hour", () => {
   const retrying = async () => {
-    const shop = await merchant({}, 5);
-    shop.words = "the bank is away";
-    await shop.callback({ referenceId: "order-7", amount: "17.50" });
-    shop.words = null;
-    const { events } = await shop.receiver.events.list({ state: "retrying" });
-    return { ...shop, eventId: events[0]?.eventId ?? "" };
+    const fixture = await consoleFixture({}, 5);
+    fixture.words = "the bank is away";
+    await fixture.callback({ referenceId: "order-7", amount: "17.50" });
+    fixture.words = null;
+    const { events } = await fixture.receiver.events.list({ state: "retrying" });
+    return { ...fixture, eventId: events[0]?.eventId ?? "" };
   };
 
   it("is made now, in the name of who asks, once the page has shown which events it is about", async () => {
@@ -148,7 +148,7 @@ describe("a request that comes from another site", () => {
       headers: {
         "content-type": "application/json",
         "x-payhooks-console": "1",
-        origin: "https://shop.example",
+        origin: "https://fixture.example",
       },
       body: JSON.stringify({ action: "discard", eventId, revision, note: "paid by hand" }),
     });
@@ -171,7 +171,7 @@ describe("a request that comes from another site", () => {
   });
 
   it("may read nothing and put the page into no frame", async () => {
-    const { open } = await merchant();
+    const { open } = await consoleFixture();
     const { headers } = await (await open()).get();
     expect(headers.get("access-control-allow-origin")).toBeNull();
     expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
@@ -184,14 +184,14 @@ describe("a request that comes from another site", () => {
 
 describe("a decision on something that changed", () => {
   it("is refused: it was replayed by somebody else and held again", async () => {
-    const shop = await merchant();
-    shop.words = "the bank is away";
-    await shop.callback({ referenceId: "order-7" });
-    const eventId = await heldId(shop.receiver);
-    const page = await shop.open();
+    const fixture = await consoleFixture();
+    fixture.words = "the bank is away";
+    await fixture.callback({ referenceId: "order-7" });
+    const eventId = await heldId(fixture.receiver);
+    const page = await fixture.open();
     const { events } = await page.preview({ eventIds: [eventId] });
-    await shop.receiver.events.replay(eventId, { by: "somebody else", note: "trying" });
-    await expect.poll(async () => (await shop.receiver.events.get(eventId))?.state).toBe("held");
+    await fixture.receiver.events.replay(eventId, { by: "somebody else", note: "trying" });
+    await expect.poll(async () => (await fixture.receiver.events.get(eventId))?.state).toBe("held");
     for (const action of ["replay", "discard"]) {
       const answer = await page.decide({ action, ...events[0], note: "n" });
       expect([answer.status, JSON.parse(answer.text)]).toMatchObject([
@@ -199,7 +199,7 @@ describe("a decision on something that changed", () => {
         { ok: false, message: expect.stringContaining("has changed since it was shown") },
       ]);
     }
-    expect((await shop.receiver.events.get(eventId))?.replays).toBe(1);
+    expect((await fixture.receiver.events.get(eventId))?.replays).toBe(1);
   });
 });
 
@@ -235,7 +235,7 @@ describe("rights", () => {
   });
 
   it("without any, the page that says so is styled, and has no script", async () => {
-    const { open } = await merchant();
+    const { open } = await consoleFixture();
     const page = await open({ authorize: () => null });
     const { status, text } = await page.get();
     expect([status, text]).toEqual([403, expect.stringContaining("You may not see this page.")]);
@@ -350,7 +350,7 @@ describe("what is sent instead of a decision", () => {
   });
 
   it.each(["PUT", "DELETE", "PATCH"])("is refused: %s", async (method) => {
-    const { open } = await merchant();
+    const { open } = await consoleFixture();
     const page = await open();
     const response = await fetch(page.url, { method });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD, POST"]);

@@ -1,7 +1,7 @@
 import { callbackFields, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { shown, shownAsText } from "../src/views/shown.ts";
-import { heldId, keys, merchant } from "./support/merchant.ts";
+import { consoleFixture, heldId, keys } from "./support/console-fixture.ts";
 
 const HOSTILE: readonly (readonly [string, string])[] = [
   ["a script", `"><script>alert(1)</script><img src=x onerror='alert(2)'>&amp;`],
@@ -24,7 +24,7 @@ const tagsIn = (text: string): ReadonlySet<string> =>
 
 describe("what others write", () => {
   it.each(HOSTILE)("is shown as text everywhere: %s", async (_what, value) => {
-    const clean = await merchant();
+    const clean = await consoleFixture();
     clean.words = "w";
     await clean.callback({ referenceId: "r", message: "m" });
     const page = await clean.open();
@@ -32,12 +32,12 @@ describe("what others write", () => {
       (await page.get(`?event=${await heldId(clean.receiver)}`)).text + (await page.get()).text,
     );
 
-    const shop = await merchant();
-    shop.words = value;
+    const fixture = await consoleFixture();
+    fixture.words = value;
     const fields = callbackFields({ referenceId: value, message: value, providerTxId: value });
-    await shop.deliver(signPaymentCallback(fields, keys.privateKey));
-    const eventId = await heldId(shop.receiver);
-    const hostile = await shop.open({ authorize: () => ({ by: value, can: ["view", "replay"] }) });
+    await fixture.deliver(signPaymentCallback(fields, keys.privateKey));
+    const eventId = await heldId(fixture.receiver);
+    const hostile = await fixture.open({ authorize: () => ({ by: value, can: ["view", "replay"] }) });
     const queries = [
       "",
       `?event=${eventId}`,
@@ -63,7 +63,7 @@ describe("what others write", () => {
   });
 
   it("cannot add parts to an address", async () => {
-    const { open } = await merchant();
+    const { open } = await consoleFixture();
     const page = await open();
     const value = `a&event=${"f".repeat(48)}&asset=console.js#x`;
     const { text } = await page.get(`?tenant=${encodeURIComponent(value)}`);
@@ -79,7 +79,7 @@ describe("what others write", () => {
   });
 
   it("is asked for by addresses that are none without harm", async () => {
-    const { open } = await merchant();
+    const { open } = await consoleFixture();
     const page = await open();
     for (const query of [
       "?event=../../x",

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { FOREIGN_HOSTS, OWN_HOSTS, rawRequest } from "../../../test/support/raw-request.ts";
 import { payhooksConsole as onFastify } from "../src/fastify.ts";
 import { payhooksConsole as onFetch } from "../src/index.ts";
-import { heldId, merchant } from "./support/merchant.ts";
+import { consoleFixture, heldId } from "./support/console-fixture.ts";
 import { MOUNTS } from "./support/mounts.ts";
 
 const PATH = "/admin/payhooks";
@@ -13,13 +13,13 @@ const PATH = "/admin/payhooks";
 /** A text that is no host at all is refused by the server below the console, sometimes with 500. */
 const REFUSED: number[] = [400, 421, 500];
 
-/** A merchant with one held event, and a console that lets everybody in. */
+/** A receiver with one held event, and a console that lets everybody in. */
 async function held(on: string, allowedHosts: readonly string[] = []) {
-  const shop = await merchant();
-  shop.words = "the bank is away";
-  await shop.callback({ referenceId: "order-7" });
-  const { url } = await shop.open({ on, allowedHosts });
-  return { ...shop, url, eventId: await heldId(shop.receiver) };
+  const fixture = await consoleFixture();
+  fixture.words = "the bank is away";
+  await fixture.callback({ referenceId: "order-7" });
+  const { url } = await fixture.open({ on, allowedHosts });
+  return { ...fixture, url, eventId: await heldId(fixture.receiver) };
 }
 
 const get = (url: string, host: string, query = "") =>
@@ -88,16 +88,16 @@ describe.each(Object.keys(MOUNTS))(
     it("is not the console's own name, which one option allows", async () => {
       const { url } = await held(on, ["Admin.Shop.example:8443", "[2001:db8::1]", "bücher.example"]);
       for (const host of [
-        "admin.shop.example",
-        "ADMIN.shop.example:443",
-        "admin.shop.example.",
+        "admin.fixture.example",
+        "ADMIN.fixture.example:443",
+        "admin.fixture.example.",
         "localhost",
       ]) {
         expect([host, (await get(url, host)).status]).toEqual([host, 200]);
       }
       expect((await get(url, "[2001:db8::1]:8080")).status).toBe(200);
       expect((await get(url, "xn--bcher-kva.example")).status).toBe(200);
-      for (const host of ["shop.example", "x.admin.shop.example", "evil.example"]) {
+      for (const host of ["fixture.example", "x.admin.fixture.example", "evil.example"]) {
         expect([host, (await get(url, host)).status]).toEqual([host, 421]);
       }
     });
@@ -135,9 +135,9 @@ describe("a request under another name", () => {
   });
 
   it("is refused over HTTP/2 by its authority", async () => {
-    const shop = await merchant();
+    const fixture = await consoleFixture();
     const app = fastify({ http2: true });
-    app.register(onFastify(shop.receiver, { authorize: () => ({ by: "marta", can: ["view"] }) }), {
+    app.register(onFastify(fixture.receiver, { authorize: () => ({ by: "marta", can: ["view"] }) }), {
       prefix: PATH,
     });
     const url = await app.listen({ port: 0, host: "127.0.0.1" });
@@ -159,7 +159,7 @@ describe("a request under another name", () => {
   });
 
   it("is known by its address where a runtime gives no Host header", async () => {
-    const { receiver } = await merchant();
+    const { receiver } = await consoleFixture();
     const handler = onFetch(receiver, { authorize: () => ({ by: "marta", can: ["view"] }) });
     expect((await handler(new Request("http://localhost/payhooks"))).status).toBe(200);
     expect((await handler(new Request("http://evil.example/payhooks"))).status).toBe(421);

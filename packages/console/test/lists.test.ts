@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { heldId, merchant, type Page } from "./support/merchant.ts";
+import { consoleFixture, heldId, type Page } from "./support/console-fixture.ts";
 
 const namesIn = ({ text }: { readonly text: string }): readonly string[] =>
   [...text.matchAll(/<span class="name"><bdi>([^<]*)<\/bdi>/g)].map(([, name = ""]) => name);
@@ -17,10 +17,10 @@ async function allNames(page: Page, query: string): Promise<readonly (readonly s
 
 describe("lists", () => {
   it("have everything once, page by page, the newest first", async () => {
-    const shop = await merchant();
-    shop.words = "the bank is away";
-    for (let n = 100; n < 220; n++) await shop.callback({ referenceId: `order-${n}` });
-    const page = await shop.open();
+    const fixture = await consoleFixture();
+    fixture.words = "the bank is away";
+    for (let n = 100; n < 220; n++) await fixture.callback({ referenceId: `order-${n}` });
+    const page = await fixture.open();
     const pages = await allNames(page, "?state=held");
     expect(pages.map((names) => names.length).filter((length) => length > 0)).toEqual([50, 50, 20]);
     const inOrder = Array.from({ length: 120 }, (_, n) => `order-${219 - n}`);
@@ -28,12 +28,12 @@ describe("lists", () => {
   });
 
   it("show what the filter lets pass", async () => {
-    const shop = await merchant();
-    await shop.callback({ referenceId: "order-1" });
-    shop.words = "the bank is away";
-    await shop.callback({ referenceId: "order-2" });
-    await shop.callback({ referenceId: "order-3", event: "WITHDRAWAL" });
-    const page = await shop.open();
+    const fixture = await consoleFixture();
+    await fixture.callback({ referenceId: "order-1" });
+    fixture.words = "the bank is away";
+    await fixture.callback({ referenceId: "order-2" });
+    await fixture.callback({ referenceId: "order-3", event: "WITHDRAWAL" });
+    const page = await fixture.open();
     expect(namesIn(await page.get("?state=held"))).toEqual(["order-2"]);
     expect(namesIn(await page.get("?state=held&reason=exhausted"))).toEqual(["order-2"]);
     expect(namesIn(await page.get("?state=held&reason=conflict"))).toEqual([]);
@@ -43,16 +43,16 @@ describe("lists", () => {
   });
 
   it("are narrowed by amount and by handler, and refuse what is no amount", async () => {
-    const shop = await merchant();
-    shop.words = "the bank is away";
+    const fixture = await consoleFixture();
+    fixture.words = "the bank is away";
     for (const [referenceId, amount] of [
       ["order-1", "9.99"],
       ["order-2", "10.00"],
       ["order-3", "2000.00"],
     ]) {
-      await shop.callback({ referenceId, amount });
+      await fixture.callback({ referenceId, amount });
     }
-    const page = await shop.open();
+    const page = await fixture.open();
     expect(namesIn(await page.get("?state=held&min=10&max=1999.99"))).toEqual(["order-2"]);
     expect(namesIn(await page.get("?state=held&max=10"))).toEqual(["order-2", "order-1"]);
     expect(namesIn(await page.get("?state=held&handler=deposit"))).toHaveLength(3);
@@ -67,23 +67,23 @@ describe("lists", () => {
   });
 
   it("show the amount of an event, how often it was tried and its last error, unless they are redacted", async () => {
-    const shop = await merchant();
-    shop.words = "the bank is away";
-    await shop.callback({ referenceId: "order-1", amount: "17.50" });
-    const { text } = await (await shop.open()).get("?state=held");
+    const fixture = await consoleFixture();
+    fixture.words = "the bank is away";
+    await fixture.callback({ referenceId: "order-1", amount: "17.50" });
+    const { text } = await (await fixture.open()).get("?state=held");
     expect(text).toContain("17.50");
     expect(text).toMatch(/tried (?:once|\d+ times): [^<]*the bank is away/);
-    const hidden = await (await shop.open({ redact: ["amount"] })).get("?state=held");
+    const hidden = await (await fixture.open({ redact: ["amount"] })).get("?state=held");
     expect(hidden.text).not.toContain("17.50");
     expect(hidden.text).not.toContain("the bank is away");
     expect(hidden.text).toMatch(/tried (?:once|\d+ times)</);
   });
 
   it("are downloaded whole, as CSV and as JSON Lines, without redacted fields", async () => {
-    const shop = await merchant();
-    shop.words = '=the bank, "ours", is away';
-    for (let n = 100; n < 220; n++) await shop.callback({ referenceId: `order-${n}`, amount: `${n}.50` });
-    const page = await shop.open();
+    const fixture = await consoleFixture();
+    fixture.words = '=the bank, "ours", is away';
+    for (let n = 100; n < 220; n++) await fixture.callback({ referenceId: `order-${n}`, amount: `${n}.50` });
+    const page = await fixture.open();
     expect((await page.get("?state=held&min=218")).text).toContain("&amp;min=218&amp;download=csv");
     const csv = await page.get("?state=held&min=218&download=csv");
     expect(csv.headers.get("content-type")).toBe("text/csv; charset=utf-8");
@@ -100,20 +100,20 @@ describe("lists", () => {
     expect(rows.map((row) => (JSON.parse(row) as { referenceId: string }).referenceId)).toEqual(
       Array.from({ length: 120 }, (_, n) => `order-${n + 100}`),
     );
-    const hidden = await (await shop.open({ redact: ["amount"] })).get("?state=held&download=jsonl");
+    const hidden = await (await fixture.open({ redact: ["amount"] })).get("?state=held&download=jsonl");
     expect(JSON.parse(hidden.text.split("\n")[0] ?? "")).toMatchObject({ amount: "•••", lastError: null });
     const wrong = await page.get("?state=held&min=ten&download=csv");
     expect([wrong.status, wrong.text]).toEqual([400, expect.stringContaining("The min of an amount")]);
-    const refused = await (await shop.open({ can: [] })).get("?state=held&download=csv");
+    const refused = await (await fixture.open({ can: [] })).get("?state=held&download=csv");
     expect(refused.status).toBe(403);
   });
 
   it("find an event by its reference, its transaction and its eventId", async () => {
-    const shop = await merchant();
-    shop.words = "the bank is away";
-    await shop.callback({ referenceId: "order-2", payTxnId: "pay-2" });
-    const page = await shop.open();
-    const eventId = await heldId(shop.receiver);
+    const fixture = await consoleFixture();
+    fixture.words = "the bank is away";
+    await fixture.callback({ referenceId: "order-2", payTxnId: "pay-2" });
+    const page = await fixture.open();
+    const eventId = await heldId(fixture.receiver);
     for (const text of ["order-2", "pay-2", eventId, " order-2 "]) {
       expect(namesIn(await page.get(`?search=${encodeURIComponent(text)}`))).toEqual(["order-2"]);
     }
@@ -122,8 +122,8 @@ describe("lists", () => {
   });
 
   it("say why when the inbox does not answer, and show what this process knows", async () => {
-    const shop = await merchant();
-    const page = await shop.open();
+    const fixture = await consoleFixture();
+    const page = await fixture.open();
     const { status, text } = await page.get("?cursor=not-a-cursor");
     expect(status).toBe(400);
     expect(text).toMatch(/role="alert"\s*>[^<]*cursor/);

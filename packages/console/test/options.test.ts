@@ -5,7 +5,7 @@ import { payhooksConsole as onFastify } from "../src/fastify.ts";
 import { payhooksConsole as onHono } from "../src/hono.ts";
 import { payhooksConsole as onFetch } from "../src/index.ts";
 import { payhooksConsole as onNext } from "../src/next.ts";
-import { merchant } from "./support/merchant.ts";
+import { consoleFixture } from "./support/console-fixture.ts";
 import { MOUNTS } from "./support/mounts.ts";
 
 const receiver = createReceiver({ payments: { publicKey: "unused" }, inbox: memoryInbox() });
@@ -27,12 +27,12 @@ describe.each(Object.entries(mounts))("%s", (_name, mount) => {
     [{ authorize: () => null, redact: "userId" }],
     [{ authorize: () => null, redact: ["userId", ""] }],
     [{ authorize: () => null, redact: [7] }],
-    [{ authorize: () => null, allowedHosts: "admin.shop.example" }],
+    [{ authorize: () => null, allowedHosts: "admin.fixture.example" }],
     [{ authorize: () => null, allowedHosts: [""] }],
     [{ authorize: () => null, allowedHosts: ["*"] }],
-    [{ authorize: () => null, allowedHosts: ["*.shop.example"] }],
-    [{ authorize: () => null, allowedHosts: ["https://admin.shop.example"] }],
-    [{ authorize: () => null, allowedHosts: ["admin.shop.example/payhooks"] }],
+    [{ authorize: () => null, allowedHosts: ["*.fixture.example"] }],
+    [{ authorize: () => null, allowedHosts: ["https://admin.fixture.example"] }],
+    [{ authorize: () => null, allowedHosts: ["admin.fixture.example/payhooks"] }],
     [{ authorize: () => null, allowedHosts: ["localhost", undefined] }],
   ])("does not mount with %j", (options) => {
     expect(given(options)).toThrow(expect.objectContaining({ code: "ERR_OPTION_INVALID" }));
@@ -41,7 +41,7 @@ describe.each(Object.entries(mounts))("%s", (_name, mount) => {
 
 describe.each(Object.keys(MOUNTS))("authorize on %s", (on) => {
   it("gets the framework's own request, and decides", async () => {
-    const { open } = await merchant();
+    const { open } = await consoleFixture();
     const page = await open({
       on,
       authorize: (header) => (header("x-test-user") === "marta" ? { by: "marta", can: ["view"] } : null),
@@ -55,7 +55,7 @@ describe.each(Object.keys(MOUNTS))("authorize on %s", (on) => {
   });
 
   it("lets nobody in when it throws, or answers with what is no user", async () => {
-    const { open } = await merchant();
+    const { open } = await consoleFixture();
     const answers: readonly unknown[] = [
       undefined,
       true,

@@ -11,7 +11,7 @@ import { asDelivery, callbackFields, signConnectWebhook, signPaymentCallback } f
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
 import { REDACTED, type Redaction, redactionOf } from "../src/redaction/redaction.ts";
-import { heldId, keys, merchant } from "./support/merchant.ts";
+import { consoleFixture, heldId, keys } from "./support/console-fixture.ts";
 import { MOUNTS } from "./support/mounts.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -192,11 +192,11 @@ describe("a redacted field", () => {
   ];
 
   it("never leaves the server: bodies, errors, history, notes, log", async () => {
-    const shop = await merchant();
-    shop.words = `no account of ${SECRET}`;
-    await shop.callback({ referenceId: "order-7", userId: SECRET, message: `for ${SECRET}` });
-    const eventId = await heldId(shop.receiver);
-    const page = await shop.open({ redact: ["userId"] });
+    const fixture = await consoleFixture();
+    fixture.words = `no account of ${SECRET}`;
+    await fixture.callback({ referenceId: "order-7", userId: SECRET, message: `for ${SECRET}` });
+    const eventId = await heldId(fixture.receiver);
+    const page = await fixture.open({ redact: ["userId"] });
     const seen = async () => {
       for (const query of everyPart(eventId)) expect((await page.get(query)).text).not.toContain(SECRET);
       expect((await page.preview({ eventIds: [eventId] })).html).not.toContain(SECRET);
@@ -208,8 +208,8 @@ describe("a redacted field", () => {
       expect((await page.decide({ action, ...events[0], note })).status).toBe(200);
     };
     await decided("replay", `${SECRET} called`);
-    await expect.poll(async () => (await shop.receiver.events.get(eventId))?.replays).toBe(1);
-    await expect.poll(async () => (await shop.receiver.events.get(eventId))?.state).toBe("held");
+    await expect.poll(async () => (await fixture.receiver.events.get(eventId))?.replays).toBe(1);
+    await expect.poll(async () => (await fixture.receiver.events.get(eventId))?.state).toBe("held");
     await seen();
     expect((await page.get(`?event=${eventId}`)).text).toContain(`“<bdi>${REDACTED} called</bdi>”`);
     await decided("discard", `${SECRET} paid`);
@@ -217,7 +217,7 @@ describe("a redacted field", () => {
     const shown = await page.get(`?event=${eventId}`);
     expect(shown.text).toContain("discarded");
     // Without redact the same page shows it: what is asserted above could fail.
-    const open = await shop.open();
+    const open = await fixture.open();
     expect((await open.get(`?event=${eventId}`)).text).toContain(SECRET);
   });
 
@@ -225,23 +225,23 @@ describe("a redacted field", () => {
     ["referenceId", "order-4711"],
     ["payTxnId", "7e0c7a52-9f3e-4f59-9b5c-0c2f6a1c4711"],
   ])("is no label either: %s", async (name, value) => {
-    const shop = await merchant();
-    shop.words = "the bank is away";
-    await shop.callback({ [name]: value });
-    const eventId = await heldId(shop.receiver);
-    const page = await shop.open({ redact: [name] });
+    const fixture = await consoleFixture();
+    fixture.words = "the bank is away";
+    await fixture.callback({ [name]: value });
+    const eventId = await heldId(fixture.receiver);
+    const page = await fixture.open({ redact: [name] });
     for (const query of everyPart(eventId)) expect((await page.get(query)).text).not.toContain(value);
   });
 
   it("is no label of an event either that has its value in another field", async () => {
-    const shop = await merchant();
-    shop.words = "the bank is away";
-    await shop.callback({ referenceId: SECRET, userId: SECRET });
-    const eventId = await heldId(shop.receiver);
-    const page = await shop.open({ redact: ["userId"] });
+    const fixture = await consoleFixture();
+    fixture.words = "the bank is away";
+    await fixture.callback({ referenceId: SECRET, userId: SECRET });
+    const eventId = await heldId(fixture.receiver);
+    const page = await fixture.open({ redact: ["userId"] });
     for (const query of everyPart(eventId)) expect((await page.get(query)).text).not.toContain(SECRET);
     expect((await page.get("?state=held&download=csv")).text).not.toContain(SECRET);
-    expect((await (await shop.open()).get("?state=held&download=csv")).text).toContain(SECRET);
+    expect((await (await fixture.open()).get("?state=held&download=csv")).text).toContain(SECRET);
   });
 
   describe("that a source reads a label from", () => {
@@ -359,39 +359,39 @@ describe("a redacted field", () => {
   ] satisfies [string, (fields: Record<string, unknown>) => object][])(
     "is hidden however a sender has spelt the body: %s",
     async (_, spelt) => {
-      const shop = await merchant();
-      shop.words = "the bank is away";
+      const fixture = await consoleFixture();
+      fixture.words = "the bank is away";
       const fields = callbackFields({ referenceId: "order 4711", userId: "Abebe Kebede" });
       const genuine = signPaymentCallback(fields, keys.privateKey);
       const { signature } = JSON.parse(genuine.rawBody.toString()) as { signature: string };
-      expect(await shop.deliver(asDelivery({ ...spelt(fields), signature }))).toBe(200);
-      const eventId = await heldId(shop.receiver);
-      const page = await shop.open({ redact: ["userId", "referenceId"] });
+      expect(await fixture.deliver(asDelivery({ ...spelt(fields), signature }))).toBe(200);
+      const eventId = await heldId(fixture.receiver);
+      const page = await fixture.open({ redact: ["userId", "referenceId"] });
       for (const query of everyPart(eventId)) {
         expect((await page.get(query)).text).not.toMatch(/4711|Abebe|Kebede/);
       }
-      expect((await (await shop.open()).get(`?event=${eventId}`)).text).toContain("Kebede");
+      expect((await (await fixture.open()).get(`?event=${eventId}`)).text).toContain("Kebede");
     },
   );
 
   it("is not in a body that has it twice", async () => {
-    const shop = await merchant();
+    const fixture = await consoleFixture();
     const text = `{"userId":"${SECRET}","userId":"x","event":"settlement.approved"}`;
     const body = new TextEncoder().encode(text);
-    expect(await shop.webhook(signConnectWebhook(body, keys.webhookSecret))).toBe(200);
-    const eventId = await heldId(shop.receiver);
-    const page = await shop.open({ redact: ["userId"] });
+    expect(await fixture.webhook(signConnectWebhook(body, keys.webhookSecret))).toBe(200);
+    const eventId = await heldId(fixture.receiver);
+    const page = await fixture.open({ redact: ["userId"] });
     for (const query of everyPart(eventId)) expect((await page.get(query)).text).not.toContain(SECRET);
   });
 
   it("takes no signature with it", async () => {
-    const shop = await merchant();
-    shop.words = "the bank is away";
+    const fixture = await consoleFixture();
+    fixture.words = "the bank is away";
     const delivery = signPaymentCallback(callbackFields(), keys.privateKey);
     const { signature } = JSON.parse(delivery.rawBody.toString()) as { signature: string };
-    await shop.deliver(delivery);
-    const eventId = await heldId(shop.receiver);
-    const page = await shop.open();
+    await fixture.deliver(delivery);
+    const eventId = await heldId(fixture.receiver);
+    const page = await fixture.open();
     for (const query of everyPart(eventId)) {
       expect((await page.get(query)).text).not.toContain(signature.slice(0, 24));
     }

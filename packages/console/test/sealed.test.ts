@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { aesGcm } from "@payhooks/core/seal";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { expect, it, onTestFinished } from "vitest";
-import { merchant } from "./support/merchant.ts";
+import { consoleFixture } from "./support/console-fixture.ts";
 
 it("says that there are events which cannot be read, and does not say that there are none", async () => {
   const folder = mkdtempSync(join(tmpdir(), "payhooks-console-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const path = join(folder, "inbox.db");
   const seal = aesGcm([{ id: "2026-11", key: randomBytes(32) }]);
-  const sealed = await merchant({}, 1, () => {}, sqliteInbox(path, { seal }));
+  const sealed = await consoleFixture({}, 1, () => {}, sqliteInbox(path, { seal }));
   sealed.words = "the bank is away";
   await sealed.callback({ referenceId: "order-1" });
   await sealed.callback({ referenceId: "order-2" });
@@ -22,7 +22,7 @@ it("says that there are events which cannot be read, and does not say that there
   expect(open.text).not.toContain("cannot be read");
   await sealed.receiver.close();
 
-  const page = await (await merchant({}, 1, () => {}, sqliteInbox(path))).open();
+  const page = await (await consoleFixture({}, 1, () => {}, sqliteInbox(path))).open();
   const held = await page.get("?state=held");
   expect(held.status).toBe(200);
   expect(held.text).toMatch(

@@ -2,7 +2,7 @@ import { createReceiver, type Inbox, memoryInbox } from "@payhooks/core";
 import { callbackFields, resplitPair, signConnectWebhook, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
-import { heldId, keys, merchant } from "./support/merchant.ts";
+import { consoleFixture, heldId, keys } from "./support/console-fixture.ts";
 import { servedTo } from "./support/mounts.ts";
 
 /** The text of a page, without its tags. */
@@ -36,10 +36,10 @@ async function away() {
 
 describe("what the console says", () => {
   it("does not say that nothing has gone wrong, nor that nobody has to do anything, beside held events", async () => {
-    const shop = await merchant();
-    shop.words = "the bank is away";
-    for (let n = 0; n < 11; n++) await shop.callback();
-    const page = await shop.open();
+    const fixture = await consoleFixture();
+    fixture.words = "the bank is away";
+    for (let n = 0; n < 11; n++) await fixture.callback();
+    const page = await fixture.open();
     const words = wordsOf(await page.get());
     expect(words).not.toMatch(/nothing has gone wrong|Nobody has/);
     expect(words).toMatch(/This process has noted no decision, alert or failure since/);
@@ -51,12 +51,12 @@ describe("what the console says", () => {
   });
 
   it("says who has erased how many events, and names none of them", async () => {
-    const shop = await merchant();
-    await shop.callback({ referenceId: "order-of-amina" });
-    await shop.callback({ referenceId: "order-2" });
-    const page = await shop.open();
+    const fixture = await consoleFixture();
+    await fixture.callback({ referenceId: "order-of-amina" });
+    await fixture.callback({ referenceId: "order-2" });
+    const page = await fixture.open();
     await page.get();
-    await shop.receiver.events.erase({ state: "finished" }, { by: "marta" });
+    await fixture.receiver.events.erase({ state: "finished" }, { by: "marta" });
     const words = async () => wordsOf(await page.get());
     await expect.poll(words).toMatch(/erased .*marta ?: 2 events, of which only the ids are left/);
     expect(await words()).not.toContain("order-of-amina");
@@ -82,15 +82,15 @@ describe("what the console says", () => {
   });
 
   it("shows what was signed, and nothing that a sender put in front of it", async () => {
-    const shop = await merchant();
-    shop.words = "the order is paid already";
+    const fixture = await consoleFixture();
+    fixture.words = "the order is paid already";
     const fields = callbackFields({ amount: "1.000000", referenceId: "order-17" });
     const { rawBody, headers } = signPaymentCallback(fields, keys.privateKey);
     const forged = `{"amount":"99999.000000","referenceId":"order-99","signature":"${"ab".repeat(1_500)}",`;
     const body = Buffer.from(rawBody.toString().replace("{", forged));
-    expect(await shop.deliver({ rawBody: body, headers })).toBe(200);
-    const page = await shop.open();
-    const { text } = await page.get(`?event=${await heldId(shop.receiver)}`);
+    expect(await fixture.deliver({ rawBody: body, headers })).toBe(200);
+    const page = await fixture.open();
+    const { text } = await page.get(`?event=${await heldId(fixture.receiver)}`);
     expect(text).not.toMatch(/99999|order-99|abab/);
     const words = wordsOf({ text });
     expect(words).toContain("What its handlers get amount 1.000000");
@@ -98,12 +98,12 @@ describe("what the console says", () => {
   });
 
   it("calls a hash a hash, and not the id of a transaction", async () => {
-    const shop = await merchant();
-    await shop.deliver(resplitPair("order-7", keys.privateKey).forged);
-    const eventId = await heldId(shop.receiver);
-    const page = await shop.open();
+    const fixture = await consoleFixture();
+    await fixture.deliver(resplitPair("order-7", keys.privateKey).forged);
+    const eventId = await heldId(fixture.receiver);
+    const page = await fixture.open();
     const words = wordsOf(await page.get(`?event=${eventId}`));
-    const { id } = (await shop.receiver.events.get(eventId)) ?? { id: "" };
+    const { id } = (await fixture.receiver.events.get(eventId)) ?? { id: "" };
     expect(words).toContain(`hash of what was signed ${id}`);
     expect(words).not.toContain(`payTxnId ${id}`);
     expect(wordsOf(await page.get())).toContain(`Unnamed (${id.slice(0, 8)})`);
@@ -127,10 +127,10 @@ describe("what the console says", () => {
   });
 
   it("shows the events of a subject in the order in which they were signed, and which one stands", async () => {
-    const shop = await merchant();
+    const fixture = await consoleFixture();
     const from = Date.now() - 60_000;
     const say = (decision: "approved" | "declined", at: number) =>
-      shop.webhook(
+      fixture.webhook(
         signConnectWebhook(
           {
             event: `connected_account.${decision}`,
@@ -147,24 +147,24 @@ describe("what the console says", () => {
         ),
       );
     expect([await say("declined", 5_000), await say("approved", 0)]).toEqual([200, 200]);
-    const { events } = await shop.receiver.events.list({ referenceId: "cm_1" });
+    const { events } = await fixture.receiver.events.list({ referenceId: "cm_1" });
     expect(events.map(({ state }) => state).toSorted()).toEqual(["done", "stale"]);
     const stale = events.find(({ state }) => state === "stale");
-    const page = await shop.open();
+    const page = await fixture.open();
     const words = wordsOf(await page.get(`?event=${stale?.eventId}`));
     const later = new Date(from + 5_000).toISOString();
     expect(words).toMatch(/The same subject.*connected_account\.approved.*connected_account\.declined/);
     expect(words).toContain(`It was overtaken: the event signed at ${later} has replaced it.`);
     expect(words).toContain("It has run, and is the latest event.");
-    const hidden = await shop.open({ redact: ["id"] });
+    const hidden = await fixture.open({ redact: ["id"] });
     expect((await hidden.get(`?event=${stale?.eventId}`)).text).not.toContain("cm_1");
   });
 
   it("says that the receiver is closed", async () => {
-    const shop = await merchant();
-    const page = await shop.open();
+    const fixture = await consoleFixture();
+    const page = await fixture.open();
     expect(wordsOf(await page.get())).not.toContain("is closed");
-    await shop.receiver.close({ graceMs: 0 });
+    await fixture.receiver.close({ graceMs: 0 });
     expect(wordsOf(await page.get())).toContain("it takes no delivery and runs no event");
   });
 });

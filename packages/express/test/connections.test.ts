@@ -6,8 +6,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import {
   closeMerchants,
   listen,
-  type Merchant,
   type MerchantOptions,
+  type MerchantServer,
   PATHS,
   requestOf,
   startMerchant,
@@ -29,7 +29,7 @@ describe.each([
   ["Express 5", express5],
   ["Express 4", express4],
 ])("%s", (_version, express) => {
-  const start = (options: Omit<MerchantOptions, "app"> = {}): Promise<Merchant> =>
+  const start = (options: Omit<MerchantOptions, "app"> = {}): Promise<MerchantServer> =>
     startMerchant({
       ...options,
       app: (receiver) =>

@@ -5,7 +5,7 @@ import express4 from "express4";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   closeMerchants,
-  type Merchant,
+  type MerchantServer,
   PATHS,
   SECRET,
   startMerchant,
@@ -23,7 +23,7 @@ describe.each([
   ["Express 4", express4],
 ])("%s", (_version, express) => {
   /** A merchant with this above Payhooks, for all paths. */
-  const startBelow = (...above: RequestHandler[]): Promise<Merchant> =>
+  const startBelow = (...above: RequestHandler[]): Promise<MerchantServer> =>
     startMerchant({
       app: (receiver) => {
         const app = express();
@@ -34,13 +34,17 @@ describe.each([
       },
     });
 
-  async function send(t: Merchant, flow: (typeof FLOWS)[number], delivery: SignedDelivery): Promise<string> {
+  async function send(
+    t: MerchantServer,
+    flow: (typeof FLOWS)[number],
+    delivery: SignedDelivery,
+  ): Promise<string> {
     const { status, body } = await t.send(flow, delivery);
     return `${status} ${body}`;
   }
 
   /** Signed over bytes that no JSON.stringify would write again. */
-  const oddlyWritten = (t: Merchant, flow: (typeof FLOWS)[number]): SignedDelivery => {
+  const oddlyWritten = (t: MerchantServer, flow: (typeof FLOWS)[number]): SignedDelivery => {
     const { rawBody, headers } = flow === "payments" ? t.callback({ message: "Überwiesen ✓" }) : t.webhook();
     const text = ` ${Buffer.from(rawBody).toString()}\r\n`
       .replace(/":"/g, '" : "')

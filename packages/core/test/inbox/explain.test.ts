@@ -18,7 +18,7 @@ import { silent } from "../../../../test/support/silent.ts";
 
 const keys = createTestKeys();
 
-interface Shop {
+interface ReceiverFixture {
   readonly receiver: Receiver;
   readonly clock: FakeClock;
   /** The handler's error; null: it succeeds. */
@@ -30,7 +30,7 @@ interface Shop {
 }
 
 /** A receiver on a SQLite file, whose deposits have two attempts. */
-async function shop(options: Partial<ReceiverOptions> = {}): Promise<Shop> {
+async function receiverFixture(options: Partial<ReceiverOptions> = {}): Promise<ReceiverFixture> {
   const folder = mkdtempSync(join(tmpdir(), "payhooks-explain-"));
   const clock = fakeClock();
   const receiver = createReceiver({
@@ -41,7 +41,7 @@ async function shop(options: Partial<ReceiverOptions> = {}): Promise<Shop> {
     logger: silent,
     ...options,
   });
-  const one: Shop = {
+  const one: ReceiverFixture = {
     receiver,
     clock,
     throws: null,
@@ -86,7 +86,7 @@ const wordsOf = ({ past, ...rest }: Explanation): string =>
 
 describe("the explanation of an event", () => {
   it("says how it arrived, how it was read, and that it is done", async () => {
-    const one = await shop();
+    const one = await receiverFixture();
     await one.deliver({ referenceId: "order-1", amount: "10.500000" });
     const { past, now, handlers, decisions } = await one.explained("order-1");
     expect(past).toEqual([
@@ -105,7 +105,7 @@ describe("the explanation of an event", () => {
   });
 
   it("says what failed, and when it is tried again", async () => {
-    const one = await shop();
+    const one = await receiverFixture();
     one.throws = new Error("the bank is down");
     await one.deliver({ referenceId: "order-1" });
     const { past, now, handlers, next, decisions } = await one.explained("order-1");
@@ -125,7 +125,7 @@ describe("the explanation of an event", () => {
   });
 
   it("says why it is held, what a person can do, and who has decided", async () => {
-    const one = await shop();
+    const one = await receiverFixture();
     one.throws = new Reject("no such order");
     await one.deliver({ referenceId: "order-1" });
     const held = await one.explained("order-1");
@@ -157,7 +157,7 @@ describe("the explanation of an event", () => {
   });
 
   it("says of a contradiction that another event has run, and of a discarded one that it never runs", async () => {
-    const one = await shop();
+    const one = await receiverFixture();
     await one.deliver({ referenceId: "order-1", payTxnId: "pay-1", amount: "10.000000" });
     await one.deliver({ referenceId: "order-1", payTxnId: "pay-1", amount: "99.000000" });
     const { events } = await one.receiver.events.list({ state: "held" });
@@ -178,7 +178,7 @@ describe("the explanation of an event", () => {
   });
 
   it("says that nothing could be read from what is ambiguous", async () => {
-    const one = await shop();
+    const one = await receiverFixture();
     await one.raw(resplitPair("order-2", keys.privateKey).forged);
     const { events } = await one.receiver.events.list({ state: "held" });
     const [event] = events;
@@ -189,7 +189,7 @@ describe("the explanation of an event", () => {
   });
 
   it("says that a PENDING was overtaken, and what waits behind a run", async () => {
-    const one = await shop();
+    const one = await receiverFixture();
     one.throws = new Error("the bank is down");
     const sent = { referenceId: "order-1", payTxnId: "pay-1" };
     await one.deliver({ ...sent, status: "PENDING" });
@@ -203,7 +203,7 @@ describe("the explanation of an event", () => {
   });
 
   it("has values of the delivery and words of handlers in its past only", async () => {
-    const one = await shop();
+    const one = await receiverFixture();
     one.throws = new Error("order-1 of Amina failed");
     await one.deliver({ referenceId: "order-1", payTxnId: "pay-1" });
     const { past, ...rest } = await one.explained("order-1");

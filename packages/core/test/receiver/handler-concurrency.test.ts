@@ -18,7 +18,7 @@ import { deliveryOf } from "../receiving.ts";
 const keys = createTestKeys();
 
 /** A receiver with four places. A deposit takes a while, and a withdrawal no time. */
-class Shop {
+class ReceiverFixture {
   readonly clock: FakeClock;
   readonly receiver: Receiver;
   readonly notices: Notice[] = [];
@@ -77,76 +77,76 @@ const numbered = (count: number, prefix = "d"): string[] =>
   Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
 it("calls a handler no more at a time than its concurrency, in the order of the events", async () => {
-  const shop = new Shop({ concurrency: 2 });
-  await shop.receiver.start();
-  await shop.send("DEPOSIT", numbered(8));
-  expect(shop.called).toEqual(["d0 1", "d1 1"]);
-  await shop.clock.advance("5s");
-  expect(shop.called).toEqual(numbered(8).map((id) => `${id} 1`));
-  expect(shop.most).toBe(2);
-  expect(shop.of("finished")).toHaveLength(8);
-  expect([...shop.of("retry"), ...shop.of("double-risk")]).toEqual([]);
-  await shop.receiver.close();
+  const fixture = new ReceiverFixture({ concurrency: 2 });
+  await fixture.receiver.start();
+  await fixture.send("DEPOSIT", numbered(8));
+  expect(fixture.called).toEqual(["d0 1", "d1 1"]);
+  await fixture.clock.advance("5s");
+  expect(fixture.called).toEqual(numbered(8).map((id) => `${id} 1`));
+  expect(fixture.most).toBe(2);
+  expect(fixture.of("finished")).toHaveLength(8);
+  expect([...fixture.of("retry"), ...fixture.of("double-risk")]).toEqual([]);
+  await fixture.receiver.close();
 });
 
 it("leaves the places of waiting events to other handlers", async () => {
-  const shop = new Shop({ concurrency: 1 }, { takesMs: 10_000 });
-  await shop.receiver.start();
+  const fixture = new ReceiverFixture({ concurrency: 1 }, { takesMs: 10_000 });
+  await fixture.receiver.start();
   // More than the receiver has places.
-  await shop.send("DEPOSIT", numbered(6));
-  await shop.send("WITHDRAWAL", numbered(6, "w"));
-  expect(shop.withdrawn).toEqual(numbered(6, "w"));
-  expect(shop.called).toEqual(["d0 1"]);
-  await shop.end();
+  await fixture.send("DEPOSIT", numbered(6));
+  await fixture.send("WITHDRAWAL", numbered(6, "w"));
+  expect(fixture.withdrawn).toEqual(numbered(6, "w"));
+  expect(fixture.called).toEqual(["d0 1"]);
+  await fixture.end();
 });
 
 it("without a limit, slow events take every place", async () => {
-  const shop = new Shop({}, { takesMs: 10_000 });
-  await shop.receiver.start();
-  await shop.send("DEPOSIT", numbered(6));
-  await shop.send("WITHDRAWAL", numbered(6, "w"));
-  expect(shop.withdrawn).toEqual([]);
-  expect(shop.most).toBe(4);
-  await shop.end();
+  const fixture = new ReceiverFixture({}, { takesMs: 10_000 });
+  await fixture.receiver.start();
+  await fixture.send("DEPOSIT", numbered(6));
+  await fixture.send("WITHDRAWAL", numbered(6, "w"));
+  expect(fixture.withdrawn).toEqual([]);
+  expect(fixture.most).toBe(4);
+  await fixture.end();
 });
 
 it("puts off those that would wait long, and calls each of them once in the end", async () => {
-  const shop = new Shop({ concurrency: 1 }, { takesMs: 2_000 });
-  await shop.receiver.start();
-  await shop.send("DEPOSIT", numbered(40));
+  const fixture = new ReceiverFixture({ concurrency: 1 }, { takesMs: 2_000 });
+  await fixture.receiver.start();
+  await fixture.send("DEPOSIT", numbered(40));
   // A few wait in the process, each with its lease. The others are in the inbox.
-  const { running, waiting, retrying } = await shop.receiver.health();
+  const { running, waiting, retrying } = await fixture.receiver.health();
   expect(running).toBeLessThanOrEqual(6);
   expect(Number(waiting) + Number(retrying)).toBeGreaterThanOrEqual(34);
-  await shop.clock.advance("120s");
-  expect(shop.called.toSorted()).toEqual(
+  await fixture.clock.advance("120s");
+  expect(fixture.called.toSorted()).toEqual(
     numbered(40)
       .map((id) => `${id} 1`)
       .toSorted(),
   );
-  expect(shop.most).toBe(1);
-  expect([...shop.of("retry"), ...shop.of("double-risk")]).toEqual([]);
-  await shop.receiver.close();
+  expect(fixture.most).toBe(1);
+  expect([...fixture.of("retry"), ...fixture.of("double-risk")]).toEqual([]);
+  await fixture.receiver.close();
 });
 
 it("writes nothing about a handler that waits, and the ends of those before it", async () => {
-  const shop = new Shop({ concurrency: 1 }, { takesMs: 10_000 });
+  const fixture = new ReceiverFixture({ concurrency: 1 }, { takesMs: 10_000 });
   const first: string[] = [];
-  shop.receiver
+  fixture.receiver
     .onWithdrawal(({ payTxnId }) => void first.push(payTxnId), { name: "before" })
     .onWithdrawal(
       async () => {
-        await new Promise<void>((resolve) => void shop.clock.after(10_000, resolve));
+        await new Promise<void>((resolve) => void fixture.clock.after(10_000, resolve));
       },
       { name: "limited", concurrency: 1 },
     );
-  await shop.receiver.start();
-  await shop.send("DEPOSIT", ["d0", "d1"]);
-  await shop.send("WITHDRAWAL", ["w0", "w1"]);
+  await fixture.receiver.start();
+  await fixture.send("DEPOSIT", ["d0", "d1"]);
+  await fixture.send("WITHDRAWAL", ["w0", "w1"]);
   const stateOf = async (id: string): Promise<unknown> => {
-    const { events } = await shop.receiver.events.list({ state: "running" });
+    const { events } = await fixture.receiver.events.list({ state: "running" });
     const eventId = events.find((event) => event.id === id)?.eventId ?? "";
-    const handlers = (await shop.receiver.events.get(eventId))?.handlers ?? {};
+    const handlers = (await fixture.receiver.events.get(eventId))?.handlers ?? {};
     return Object.fromEntries(Object.entries(handlers).map(([name, { state }]) => [name, state]));
   };
   expect(await stateOf("d0")).toEqual({ deposit: "started" });
@@ -154,13 +154,14 @@ it("writes nothing about a handler that waits, and the ends of those before it",
   expect(await stateOf("w0")).toEqual({ withdrawal: "done", before: "done", limited: "started" });
   expect(await stateOf("w1")).toEqual({ withdrawal: "done", before: "done" });
   expect(first).toEqual(["w0", "w1"]);
-  await shop.end();
+  await fixture.end();
 });
 
 it("at a close hands back what waits, without an attempt", async () => {
   const clock = fakeClock();
   const store = { ...memoryStore({ clock }), endsWithProcess: false, close: async () => {} };
-  const shopOn = (): Shop => new Shop({ concurrency: 1 }, { clock, inbox: createInbox(store, { clock }) });
+  const shopOn = (): ReceiverFixture =>
+    new ReceiverFixture({ concurrency: 1 }, { clock, inbox: createInbox(store, { clock }) });
   const one = shopOn();
   await one.receiver.start();
   await one.send("DEPOSIT", numbered(4));
@@ -177,40 +178,43 @@ it("at a close hands back what waits, without an attempt", async () => {
 });
 
 it("at the close of an inbox that ends with its process calls all that waits, one after the other", async () => {
-  const shop = new Shop({ concurrency: 1 });
-  await shop.receiver.start();
-  await shop.send("DEPOSIT", numbered(12));
-  const closing = shop.receiver.close({ graceMs: 60_000 });
-  await shop.clock.advance("20s");
+  const fixture = new ReceiverFixture({ concurrency: 1 });
+  await fixture.receiver.start();
+  await fixture.send("DEPOSIT", numbered(12));
+  const closing = fixture.receiver.close({ graceMs: 60_000 });
+  await fixture.clock.advance("20s");
   expect(await closing).toEqual({ unfinished: 0 });
-  expect(shop.called).toHaveLength(12);
-  expect(shop.most).toBe(1);
+  expect(fixture.called).toHaveLength(12);
+  expect(fixture.most).toBe(1);
 });
 
 it("a call past its timeoutMs counts until it ends, and a notice says that the handler is not called any more", async () => {
-  const shop = new Shop({ concurrency: 1, timeoutMs: 1_000, maxAttempts: 1 }, { takesMs: 60_000 });
-  await shop.receiver.start();
-  await shop.send("DEPOSIT", ["d0", "d1"]);
-  await shop.clock.advance("50s");
-  expect(shop.called).toEqual(["d0 1"]);
-  expect(shop.of("warning").map((notice) => notice.type === "warning" && notice.what)).toEqual([
+  const fixture = new ReceiverFixture(
+    { concurrency: 1, timeoutMs: 1_000, maxAttempts: 1 },
+    { takesMs: 60_000 },
+  );
+  await fixture.receiver.start();
+  await fixture.send("DEPOSIT", ["d0", "d1"]);
+  await fixture.clock.advance("50s");
+  expect(fixture.called).toEqual(["d0 1"]);
+  expect(fixture.of("warning").map((notice) => notice.type === "warning" && notice.what)).toEqual([
     "All calls that the concurrency of the handler deposit allows are past its timeoutMs and have not ended. It is not called before one of them ends.",
   ]);
-  await shop.clock.advance("11s");
-  expect(shop.called).toEqual(["d0 1", "d1 1"]);
-  expect(shop.most).toBe(1);
-  await shop.end();
+  await fixture.clock.advance("11s");
+  expect(fixture.called).toEqual(["d0 1", "d1 1"]);
+  expect(fixture.most).toBe(1);
+  await fixture.end();
 });
 
 it('with onTimeout: "rerun", a call past its timeoutMs counts no more', async () => {
   const options: HandlerOptions = { concurrency: 1, timeoutMs: 1_000, maxAttempts: 1, onTimeout: "rerun" };
-  const shop = new Shop(options, { takesMs: 60_000 });
-  await shop.receiver.start();
-  await shop.send("DEPOSIT", ["d0", "d1"]);
-  await shop.clock.advance("2s");
-  expect(shop.called).toEqual(["d0 1", "d1 1"]);
-  expect(shop.of("warning")).toEqual([]);
-  await shop.end();
+  const fixture = new ReceiverFixture(options, { takesMs: 60_000 });
+  await fixture.receiver.start();
+  await fixture.send("DEPOSIT", ["d0", "d1"]);
+  await fixture.clock.advance("2s");
+  expect(fixture.called).toEqual(["d0 1", "d1 1"]);
+  expect(fixture.of("warning")).toEqual([]);
+  await fixture.end();
 });
 
 it.each([0, 1.5, "2"])("is no concurrency: %s", (concurrency) => {

@@ -62,7 +62,7 @@ function spelt(fields: CallbackFields, signature: string, how: Spelling): Buffer
   return Buffer.from(`{${[...kept, ...members].map((each) => each.map(quoted).join(":")).join(",")}}`);
 }
 
-interface Merchant {
+interface ReceiverFixture {
   readonly receiver: Receiver;
   readonly got: PaymentEvent[];
   send(rawBody: Buffer): Promise<number>;
@@ -70,11 +70,11 @@ interface Merchant {
   callback(fields: Parameters<typeof callbackFields>[0]): Promise<number>;
 }
 
-/** A merchant whose handlers end as `handle` does, on a clock that stands still. */
-async function merchant(
+/** A receiver whose handlers end as `handle` does, on a clock that stands still. */
+async function receiverFixture(
   handle: () => void,
   payments: object = { publicKey: keys.publicKey },
-): Promise<Merchant> {
+): Promise<ReceiverFixture> {
   const clock = fakeClock();
   const receiver = createReceiver({
     payments,
@@ -111,7 +111,7 @@ const down = (): void => {
 
 describe("a callback in any spelling", () => {
   it("is kept as it was signed, found by its reference, and shown as its handlers get it", async () => {
-    const one = await merchant(down);
+    const one = await receiverFixture(down);
     let swallowing = 0;
     await fc.assert(
       fc.asyncProperty(spelling, async (how) => {
@@ -141,7 +141,7 @@ describe("a callback in any spelling", () => {
   });
 
   it("does not grow by what stands in it and is not signed", async () => {
-    const one = await merchant(down);
+    const one = await receiverFixture(down);
     const genuine = signPaymentCallback(callbackFields({ referenceId: "order-17" }), keys.privateKey).rawBody;
     const junk = `"signature":"${"ab".repeat(1_500)}","message":[${Array.from({ length: 30 }, () => `"${"z".repeat(100)}"`)}],`;
     expect(await one.send(Buffer.from(genuine.toString().replace("{", `{${junk}`)))).toBe(200);
@@ -159,7 +159,7 @@ describe("a reference", () => {
     ["while events wait", down],
     ["once they are finished", () => {}],
   ])("that begins like another is another, %s", async (_, handle) => {
-    const one = await merchant(handle);
+    const one = await receiverFixture(handle);
     expect(await one.callback({ payTxnId: "tx-1", referenceId: `${long}አአአአአ` })).toBe(200);
     expect(await one.callback({ payTxnId: "tx-2", referenceId: `${long}ለበሐመሠ`, status: "FAILED" })).toBe(200);
     const ids = async (referenceId: string) =>
@@ -170,7 +170,7 @@ describe("a reference", () => {
   });
 
   it("that looks like the digest of a long one is not found as it", async () => {
-    const one = await merchant(() => {});
+    const one = await receiverFixture(() => {});
     const reference = "r".repeat(600);
     const digest = createHash("sha256").update(JSON.stringify(reference)).digest("hex");
     expect(await one.callback({ payTxnId: "stranger", referenceId: `sha256:${digest}` })).toBe(200);
@@ -180,7 +180,7 @@ describe("a reference", () => {
   });
 
   it("is found among a thousand others that have it", async () => {
-    const one = await merchant(() => {});
+    const one = await receiverFixture(() => {});
     for (let n = 0; n < 1_100; n++) await one.callback({ referenceId: "order-17", status: "FAILED" });
     await one.callback({ payTxnId: "paid", referenceId: "order-17" });
     const found: string[] = [];
@@ -202,7 +202,7 @@ describe("a reference", () => {
     const resolver = {
       publicKey: ({ merchantId }: { merchantId: string }) => ({ tenant: merchantId, keys: keys.publicKey }),
     };
-    const one = await merchant(() => {}, resolver);
+    const one = await receiverFixture(() => {}, resolver);
     expect(await one.callback({ payTxnId: "tx-b", referenceId: "order-17", merchantId: "B" })).toBe(200);
     for (const query of [{ referenceId: "order-17" }, { id: "tx-b" }]) {
       await expect(one.receiver.events.list(query)).rejects.toMatchObject({ code: "ERR_OPTION_MISSING" });

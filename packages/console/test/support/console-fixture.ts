@@ -16,7 +16,7 @@ export const keys: ReturnType<typeof createTestKeys> & { readonly webhookSecret:
 };
 
 /** A receiver that ends with its test. Its handler throws what `words` says, once, and the event is then held. */
-export interface Merchant {
+export interface ConsoleFixture {
   readonly receiver: Receiver;
   words: string | null;
   readonly credited: string[];
@@ -64,12 +64,12 @@ export interface Answer {
 
 const EVERYTHING: ConsoleUser["can"] = ["view", "replay", "discard"];
 
-export async function merchant(
+export async function consoleFixture(
   payments: Partial<PaymentsOptions> = {},
   maxAttempts = 1,
   register: (receiver: Receiver) => unknown = () => {},
   inbox: Inbox = memoryInbox(),
-): Promise<Merchant> {
+): Promise<ConsoleFixture> {
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey, ...payments },
     connect: { secret: keys.webhookSecret },
@@ -86,7 +86,7 @@ export async function merchant(
     await atRest(receiver);
     return status;
   };
-  const one: Merchant = {
+  const one: ConsoleFixture = {
     receiver,
     words: null,
     credited: [],
