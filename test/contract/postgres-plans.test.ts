@@ -161,7 +161,7 @@ async function live(n: number): Promise<void> {
   await store.prune?.(store.now(""));
 }
 
-it("is one plain statement for one record, and one statement for many", async () => {
+it("a write is one plain statement for one record, and one statement for many", async () => {
   const forMany: boolean[][] = [];
   const made = async <T>(work: () => T): Promise<Awaited<T>> => {
     explained.length = 0;
@@ -184,7 +184,9 @@ it("is one plain statement for one record, and one statement for many", async ()
   expect(forMany).toEqual([[true]]);
 });
 
-it("is bounded, however much has ended since the snapshot", { timeout: 120_000 }, async () => {
+it("the work of a poll is bounded, however much has ended since the snapshot", {
+  timeout: 120_000,
+}, async () => {
   // The first look is complete.
   await takeDue(store, 1, 1);
   expect(explained.some(({ name }) => name.includes("records"))).toBe(true);

@@ -49,7 +49,7 @@ it("a finished record takes at most 430 bytes, its key included, and goes by its
     expect(await server.tell("KEYS", `payhooks:${tag}:*`)).toEqual([name]);
   }));
 
-it("keeps no list of finished events, and says so", () =>
+it("the store of Redis keeps no list of finished events, and says so", () =>
   withScope(async (own) => {
     const store = own.add(redisStoreFixture(() => server.url).connect(), (one) => one.close());
     await store.open();

@@ -30,7 +30,7 @@ describe("the table store keeps the contract", () => {
     it(name, run, 60_000);
 });
 
-it("is an inbox: an event that comes twice is run once", async () => {
+it("the store is an inbox: an event that comes twice is run once", async () => {
   const { publicKey, privateKey } = createTestKeys();
   const receiver = createReceiver({ payments: { publicKey }, inbox: tableInbox(database) });
   const ran: string[] = [];

@@ -7,7 +7,7 @@ afterEach(closeMerchants);
 const SOCKETS = 500;
 const COPIES_PER_SOCKET = 20;
 
-it("runs the handler once for 10,000 copies over 500 sockets, and answers each of them 200", async () => {
+it("a receiver runs the handler once for 10,000 copies over 500 sockets, and answers each of them 200", async () => {
   let runs = 0;
   let letGo = (): void => {};
   const gate = new Promise<void>((resolve) => {

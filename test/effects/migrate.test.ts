@@ -31,7 +31,7 @@ const migrate = (...args: readonly string[]): { code: number | null; said: strin
   return { code: done.status, said: done.stdout + done.stderr };
 };
 
-it("makes the table that a receiver may not make itself, and does nothing the second time", async () => {
+it("payhooks migrate makes the table that a receiver may not make itself, and does nothing the second time", async () => {
   const effects = pgEffects(pool, { createTable: false });
   await expect(effects.open()).rejects.toMatchObject({ code: "ERR_EFFECTS_UNSUITABLE" });
   for (const _ of ["first", "second"]) {
@@ -49,7 +49,7 @@ it("prints statements that make the same table", async () => {
   await pgEffects(pool, { createTable: false, table: "by_hand" }).open();
 });
 
-it("tells a role that may not make it what to run", async () => {
+it("payhooks migrate tells a role that may not make it what to run", async () => {
   await pool.query("CREATE ROLE shop LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC");
   const url = server.url.replace("postgres@", "shop@");
   const { code, said } = migrate("--postgres", url, "--table", "not_allowed");

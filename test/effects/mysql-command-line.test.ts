@@ -85,7 +85,7 @@ it("moves events into it, and looks into it by an option or by DATABASE_URL", as
   }
 });
 
-it("does not make the tables of an inbox that it looks into", async () => {
+it("the command line does not make the tables of an inbox that it looks into", async () => {
   await pool.query("CREATE DATABASE empty_shop");
   const { code, said } = await payhooks(["events", "--mysql", server.url.replace("/shop", "/empty_shop")]);
   expect(code).toBe(1);

@@ -106,7 +106,7 @@ it("speaks under branded names from end to end", { timeout: 90_000 }, async () =
   expect(program.output.match(/ is paid: /g)).toHaveLength(2);
 });
 
-it("has no name of the service but in its file", () => {
+it("the branded example has no name of the service but in its file", () => {
   const source = readFileSync(example, "utf8");
   const code = source.slice(source.indexOf("*/"));
   expect(code).not.toMatch(/zebu/i);

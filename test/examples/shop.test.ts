@@ -53,7 +53,9 @@ async function post(port: number, path: string, body: unknown = {}): Promise<num
   return (await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })).status;
 }
 
-it("takes an order, books its payment once, and its refund once", { timeout: 90_000 }, async () => {
+it("the example takes an order, books its payment once, and its refund once", {
+  timeout: 90_000,
+}, async () => {
   const [port, sandboxPort] = [await freePort(), await freePort()];
   const books = async (): Promise<Books> =>
     (await fetch(`http://127.0.0.1:${port}/books`)).json() as Promise<Books>;
@@ -185,7 +187,7 @@ it.each(["SIGTERM", "SIGINT"] as const)(
   },
 );
 
-it("is a shop in less than 160 lines", () => {
+it("the example is a shop in less than 160 lines", () => {
   const folder = "examples/shop/src";
   const lines = readdirSync(folder).flatMap((file) => readFileSync(`${folder}/${file}`, "utf8").split("\n"));
   expect(lines.length).toBeLessThan(160);

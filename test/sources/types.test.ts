@@ -53,7 +53,7 @@ function made() {
   });
 }
 
-it("types events by their source and name", () => {
+it("a handler gets events typed by their source and name", () => {
   const receiver = made();
   receiver
     .on("billing", "invoice.paid", (event, { effectId }) => {
@@ -87,7 +87,7 @@ it("types events by their source and name", () => {
   ]);
 });
 
-it("does not compile what cannot be meant", () => {
+it("the type checker refuses what cannot be meant", () => {
   const receiver = made();
   const wrong = [
     // @ts-expect-error a misspelt name

@@ -71,7 +71,7 @@ it("moves an inbox: what is finished is known there, and what is held is held", 
   expect(again.json()).toMatchObject([{ dryRun: false, records: 0, thereBefore: 0, left: [] }]);
 });
 
-it("runs no event again that the old receiver has run since a move was interrupted, and shows none that was erased", async () => {
+it("move runs no event again that the old receiver has run since a move was interrupted, and shows none that was erased", async () => {
   const [from, to] = [newFile(), newFile()];
   const deliveries = [signed("order-1"), signed("order-bad")];
   expect(await receiving(from, deliveries)).toEqual(["order-1"]);
@@ -125,7 +125,7 @@ it.each([
   expect(ended.stderr).toMatch(message);
 });
 
-it("names a server that is not there, without its password", async () => {
+it("move names a server that is not there, without its password", async () => {
   const from = "postgres://shop:secret@127.0.0.1:1/shop";
   const ended = await payhooks(["move", "--from", from, "--to", newFile()]);
   expect(ended).toMatchObject({ code: 1, stdout: "" });

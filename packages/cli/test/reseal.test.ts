@@ -78,7 +78,7 @@ it("moves a sealed inbox with its keys, and seals the new one", async () => {
   expect(listed.stdout).toContain("order-17");
 });
 
-it("says which line of the file is not a key, and repeats nothing of it", async () => {
+it("reseal says which line of the file is not a key, and repeats nothing of it", async () => {
   const bad = file("old:AAAA\n", "bad.keys");
   const ended = await payhooks(["events", "--sqlite", "missing.db", "--seal-keys", bad]);
   expect(ended.code).toBe(2);
@@ -105,7 +105,7 @@ async function keysIn(path: string): Promise<Record<string, number>> {
   return counted;
 }
 
-it("goes on after it was killed in the middle, and every event is found and runs once", async () => {
+it("reseal goes on after it was killed in the middle, and every event is found and runs once", async () => {
   const path = await sealedInbox("killed.db", 400);
   const both = keyFile("killed.keys", current, old);
   const command = ["reseal", "--sqlite", path, "--seal-keys", both];

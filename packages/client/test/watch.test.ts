@@ -126,7 +126,7 @@ it("looks up what is old enough, in one of two watches, and runs its handler onc
   expect(await fixture.note()).toMatchObject({ open: 1, due: 1, counts: { duplicate: 1 }, trouble: null });
 });
 
-it("makes no more look-ups in a minute than it may", async () => {
+it("watch makes no more look-ups in a minute than it may", async () => {
   const fixture = await startFixture();
   for (let n = 0; n < 25; n++) fixture.open.push({ reference: `order-${n}`, since: 0 });
   fixture.watch({ perMinute: 10, giveUpAfterMs: Number.MAX_SAFE_INTEGER });
@@ -138,7 +138,7 @@ it("makes no more look-ups in a minute than it may", async () => {
   expect(new Set(fixture.lookUps.map((line) => line.split(" ")[0])).size).toBe(25);
 });
 
-it("gives a payment up once, after a last look-up that succeeded, and then leaves it alone", async () => {
+it("watch gives a payment up once, after a last look-up that succeeded, and then leaves it alone", async () => {
   const fixture = await startFixture();
   const { clock, service, open } = fixture;
   for (const reference of ["gone", "slow", "broken"]) open.push({ reference, since: clock.now() });
@@ -162,7 +162,7 @@ it("gives a payment up once, after a last look-up that succeeded, and then leave
   expect(fixture.handled).toEqual(["PENDING slow", "SUCCESS broken"]);
 });
 
-it("gives a payment up again if onGivenUp threw, and notes the error", async () => {
+it("watch gives a payment up again if onGivenUp threw, and notes the error", async () => {
   const fixture = await startFixture();
   fixture.open.push({ reference: "gone", since: 0 });
   let calls = 0;
@@ -181,7 +181,7 @@ it("gives a payment up again if onGivenUp threw, and notes the error", async () 
 });
 
 it.each(["headers", "onResult", "onGivenUp"] as const)(
-  "goes on with the other payments, round by round, while %s throws for one",
+  "watch goes on with the other payments, round by round, while %s throws for one",
   async (callback) => {
     const fixture = await startFixture();
     const { clock, service, open } = fixture;
@@ -227,7 +227,7 @@ it.each(["headers", "onResult", "onGivenUp"] as const)(
   },
 );
 
-it("names the error of a callback on stderr, without its message", async () => {
+it("watch names the error of a callback on stderr, without its message", async () => {
   const fixture = await startFixture();
   fixture.open.push({ reference: "order-17", since: 0 });
   const lines = linesOnStderr();
@@ -253,7 +253,7 @@ it("notes an error whose name is longer than the note may be", async () => {
   expect(await fixture.note()).toMatchObject({ trouble: "N".repeat(200) });
 });
 
-it("begins a round at once after everyMs was lowered, and then every everyMs", async () => {
+it("watch begins a round at once after everyMs was lowered, and then every everyMs", async () => {
   const fixture = await startFixture();
   fixture.open.push({ reference: "a", since: fixture.clock.now() - HOUR });
   const first = fixture.watch({ everyMs: 24 * HOUR });
@@ -268,7 +268,7 @@ it("begins a round at once after everyMs was lowered, and then every everyMs", a
   expect(fixture.lookUps).toEqual(["a 0", "a 1", "a 11", "a 21"]);
 });
 
-it("is not put off by a process whose clock was ahead, and that is gone", async () => {
+it("watch is not put off by a process whose clock was ahead, and that is gone", async () => {
   const fixture = await startFixture();
   const { clock } = fixture;
   fixture.open.push({ reference: "a", since: clock.now() - HOUR });
@@ -303,7 +303,7 @@ it("looks up a payment that a clock far ahead has dated, and does not give it up
   expect(fixture.givenUp).toEqual([]);
 });
 
-it("makes one round after another beside a process whose clock is ahead", async () => {
+it("watch makes one round after another beside a process whose clock is ahead", async () => {
   const fixture = await startFixture();
   const { clock } = fixture;
   fixture.open.push({ reference: "a", since: clock.now() - HOUR });
@@ -315,7 +315,7 @@ it("makes one round after another beside a process whose clock is ahead", async 
   expect(fixture.lookUps.length).toBeLessThanOrEqual(10);
 });
 
-it("says once in a round that look-ups fail, and with what", async () => {
+it("watch says once in a round that look-ups fail, and with what", async () => {
   const fixture = await startFixture();
   const { clock, service, open } = fixture;
   for (const reference of ["a", "b", "c"]) open.push({ reference, since: clock.now() - HOUR });
@@ -341,7 +341,7 @@ it("says once in a round that look-ups fail, and with what", async () => {
   expect(fixture.givenUp).toEqual([]);
 });
 
-it("says on stderr that look-ups fail, without a message of others", async () => {
+it("watch says on stderr that look-ups fail, without a message of others", async () => {
   const fixture = await startFixture();
   fixture.open.push({ reference: "order-17", since: fixture.clock.now() - HOUR });
   fixture.service["order-17"] = Object.assign(new Error("about Abebe"), { code: "ERR_UNAUTHORIZED" });
@@ -353,7 +353,7 @@ it("says on stderr that look-ups fail, without a message of others", async () =>
   expect(lines).toEqual([line, line]);
 });
 
-it("says that a receiver of many merchants takes no payment without a tenant", async () => {
+it("watch says that a receiver of many merchants takes no payment without a tenant", async () => {
   const fixture = await startFixture({ publicKey: async () => ({ tenant: "shop-1", keys: publicKey }) });
   fixture.open.push({ reference: "a", since: fixture.clock.now() - HOUR });
   fixture.service.a = "SUCCESS";
@@ -364,7 +364,7 @@ it("says that a receiver of many merchants takes no payment without a tenant", a
   ]);
 });
 
-it("goes on if onError rejects", async () => {
+it("watch goes on if onError rejects", async () => {
   const fixture = await startFixture();
   fixture.open.push({ reference: "order-17", since: 0 });
   const lines = linesOnStderr();
@@ -378,7 +378,7 @@ it("goes on if onError rejects", async () => {
   expect(lines).toEqual(Array(2).fill("payhooks: watch: TypeError. The next round comes as usual."));
 });
 
-it("goes on after a stop with those that the round did not reach", async () => {
+it("watch goes on after a stop with those that the round did not reach", async () => {
   const fixture = await startFixture();
   for (const reference of ["a", "b", "c"])
     fixture.open.push({ reference, since: fixture.clock.now() - HOUR });
@@ -393,7 +393,7 @@ it("goes on after a stop with those that the round did not reach", async () => {
   expect(fixture.lookUps.map((line) => line[0])).toEqual(["a", "b", "c"]);
 });
 
-it("tells of each result, a cancelled payment too", async () => {
+it("watch tells of each result, a cancelled payment too", async () => {
   const fixture = await startFixture();
   fixture.open.push({ reference: "left", since: fixture.clock.now() - HOUR });
   fixture.service.left = "CANCELLED";
@@ -436,7 +436,7 @@ it.each<[field: string, what: string, wrong: unknown]>([
   expect(await fixture.note()).toMatchObject({ due: 2, trouble: null });
 });
 
-it("refuses options that cannot work", async () => {
+it("watch refuses options that cannot work", async () => {
   const fixture = await startFixture();
   for (const wrong of [{ everyMs: 0 }, { perMinute: Number.NaN }, { open: undefined }, { every: 5 }]) {
     const error = await errorOf((async () => fixture.watch(wrong as never))());

@@ -8,7 +8,7 @@ import { sqliteInbox } from "@payhooks/core/sqlite";
 import { expect, it, onTestFinished } from "vitest";
 import { consoleFixture } from "./support/console-fixture.ts";
 
-it("says that there are events which cannot be read, and does not say that there are none", async () => {
+it("the console says that there are events which cannot be read, and does not say that there are none", async () => {
   const folder = mkdtempSync(join(tmpdir(), "payhooks-console-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const path = join(folder, "inbox.db");

@@ -32,7 +32,7 @@ function post(
 
 const told = async (response: Response): Promise<string> => `${response.status} ${await response.text()}`;
 
-it("answers a genuine callback, and a copy, whatever the platform", async () => {
+it("a fetch handler answers a genuine callback, and a copy, whatever the platform", async () => {
   const { receiver, notices } = start();
   const handler = paymentCallbacks(receiver);
   const delivery = post();
@@ -43,7 +43,7 @@ it("answers a genuine callback, and a copy, whatever the platform", async () => 
   expect(notices.filter(({ type }) => type === "finished")).toHaveLength(1);
 });
 
-it("makes a receiver once, with the first request's platform, for all mounts that share the factory", async () => {
+it("a fetch handler makes a receiver once, with the first request's platform, for all mounts that share the factory", async () => {
   const made: string[] = [];
   const { receiver } = start();
   const factory = (platform: string): Receiver => {
@@ -59,11 +59,11 @@ it("makes a receiver once, with the first request's platform, for all mounts tha
   await receiver.close();
 });
 
-it("throws at the mounting when the flow is off", () => {
+it("a fetch handler throws at the mounting when the flow is off", () => {
   expect(() => connectWebhooks(start().receiver)).toThrow(expect.objectContaining({ code: "ERR_FLOW_OFF" }));
 });
 
-it("answers 500 to a body that was read, or is being read, by somebody else", async () => {
+it("a fetch handler answers 500 to a body that was read, or is being read, by somebody else", async () => {
   const handler = paymentCallbacks(start().receiver);
   const read = post();
   await read.json();
@@ -89,19 +89,19 @@ it.each([
   await isCancelled;
 });
 
-it("refuses a body that breaks off", async () => {
+it("a fetch handler refuses a body that breaks off", async () => {
   const body = new ReadableStream({ start: (stream) => stream.error(new Error("reset")) });
   const answer = await paymentCallbacks(start().receiver)(post(body));
   expect(await told(answer)).toBe('400 {"error":{"code":"ERR_BODY_INCOMPLETE"}}');
 });
 
-it("takes no body for an empty one", async () => {
+it("a fetch handler takes no body for an empty one", async () => {
   expect(await told(await paymentCallbacks(start().receiver)(post(null)))).toBe(
     '400 {"error":{"code":"ERR_BODY_NOT_JSON"}}',
   );
 });
 
-it("answers a source whose answer has no body", async () => {
+it("a fetch handler answers a source whose answer has no body", async () => {
   const bank = source({
     verify: unsafeUnsigned({ because: "a test of answers" }),
     read: ({ body }) => ({ id: body.id, name: "paid", data: body }),

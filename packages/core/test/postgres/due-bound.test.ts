@@ -24,7 +24,7 @@ function boundWith(...answers: readonly (Found | Error | Promise<Found>)[]) {
   return { bound, clock, asked: () => asked };
 }
 
-it("begins at the earliest of all records at first, however long ago that is due", async () => {
+it("the bound begins at the earliest of all records at first, however long ago that is due", async () => {
   const { bound } = boundWith({ now: NOW, oldest: 5 });
   expect(await bound.from()).toBe(5);
 });
@@ -39,13 +39,13 @@ it("follows what is left, but is never later than what may still appear", async 
   expect(await bound.from()).toBe(NOW + 2_000 - LATE_MS);
 });
 
-it("goes back with the server's clock", async () => {
+it("the bound goes back with the server's clock", async () => {
   const { bound } = boundWith();
   bound.learn(await bound.from(), { now: NOW - 3_600_000, oldest: null });
   expect(await bound.from()).toBe(NOW - 3_600_000 - LATE_MS);
 });
 
-it("is complete again every ten minutes, beside the looks that go on", async () => {
+it("the bound is complete again every ten minutes, beside the looks that go on", async () => {
   let answer: (found: Found) => void = () => {};
   const late = new Promise<Found>((resolve) => {
     answer = resolve;
@@ -69,7 +69,7 @@ it("is complete again every ten minutes, beside the looks that go on", async () 
   expect(asked()).toBe(2);
 });
 
-it("does without a complete look that failed, until the next one, which comes soon", async () => {
+it("the bound does without a complete look that failed, until the next one, which comes soon", async () => {
   const { bound, clock, asked } = boundWith(new Error("took too long"), { now: NOW, oldest: 9 });
   expect(await bound.from()).toBe(NOW - LATE_MS);
   expect(await bound.from()).toBe(NOW - LATE_MS);

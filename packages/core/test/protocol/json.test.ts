@@ -103,7 +103,7 @@ const planted = fc.letrec<{ object: string; value: string; here: string; inArray
   }),
 );
 
-it("reads names with escapes, whatever was parsed before (Node.js 24 mistakes them for others)", () => {
+it("the JSON parser reads names with escapes, whatever was parsed before (Node.js 24 mistakes them for others)", () => {
   parse('{"amount":[],"\\u0061":0}');
   expect(flawOf('{"amount":1,"\\u0061mount":2}')).toBe("duplicate names");
   const text = '{"\\u0061":[{"b\\"":[]}, "x,]" ,{}],"c":{"\\ud83d\\ude00": -1.5e3 ,"__proto__":null}}';

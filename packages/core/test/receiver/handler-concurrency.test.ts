@@ -76,7 +76,7 @@ class ReceiverFixture {
 const numbered = (count: number, prefix = "d"): string[] =>
   Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
-it("calls a handler no more at a time than its concurrency, in the order of the events", async () => {
+it("a receiver calls a handler no more at a time than its concurrency, in the order of the events", async () => {
   const fixture = new ReceiverFixture({ concurrency: 2 });
   await fixture.receiver.start();
   await fixture.send("DEPOSIT", numbered(8));
@@ -89,7 +89,7 @@ it("calls a handler no more at a time than its concurrency, in the order of the 
   await fixture.receiver.close();
 });
 
-it("leaves the places of waiting events to other handlers", async () => {
+it("a handler leaves the places of waiting events to other handlers", async () => {
   const fixture = new ReceiverFixture({ concurrency: 1 }, { takesMs: 10_000 });
   await fixture.receiver.start();
   // More than the receiver has places.
@@ -110,7 +110,7 @@ it("without a limit, slow events take every place", async () => {
   await fixture.end();
 });
 
-it("puts off those that would wait long, and calls each of them once in the end", async () => {
+it("a receiver puts off those that would wait long, and calls each of them once in the end", async () => {
   const fixture = new ReceiverFixture({ concurrency: 1 }, { takesMs: 2_000 });
   await fixture.receiver.start();
   await fixture.send("DEPOSIT", numbered(40));
@@ -129,7 +129,7 @@ it("puts off those that would wait long, and calls each of them once in the end"
   await fixture.receiver.close();
 });
 
-it("writes nothing about a handler that waits, and the ends of those before it", async () => {
+it("a receiver writes nothing about a handler that waits, and the ends of those before it", async () => {
   const fixture = new ReceiverFixture({ concurrency: 1 }, { takesMs: 10_000 });
   const first: string[] = [];
   fixture.receiver
@@ -157,7 +157,7 @@ it("writes nothing about a handler that waits, and the ends of those before it",
   await fixture.end();
 });
 
-it("at a close hands back what waits, without an attempt", async () => {
+it("at a close, a receiver hands back what waits, without an attempt", async () => {
   const clock = fakeClock();
   const store = { ...memoryStore({ clock }), endsWithProcess: false, close: async () => {} };
   const shopOn = (): ReceiverFixture =>
@@ -177,7 +177,7 @@ it("at a close hands back what waits, without an attempt", async () => {
   await other.receiver.close();
 });
 
-it("at the close of an inbox that ends with its process calls all that waits, one after the other", async () => {
+it("at the close of an inbox that ends with its process, a receiver calls all that waits, one after the other", async () => {
   const fixture = new ReceiverFixture({ concurrency: 1 });
   await fixture.receiver.start();
   await fixture.send("DEPOSIT", numbered(12));
@@ -217,7 +217,7 @@ it('with onTimeout: "rerun", a call past its timeoutMs counts no more', async ()
   await fixture.end();
 });
 
-it.each([0, 1.5, "2"])("is no concurrency: %s", (concurrency) => {
+it.each([0, 1.5, "2"])("a receiver refuses a concurrency of %s", (concurrency) => {
   const receiver = createReceiver({ payments: { publicKey: keys.publicKey }, logger: silent });
   expect(() => receiver.onDeposit(() => {}, { concurrency: concurrency as number })).toThrow(
     expect.objectContaining({ code: "ERR_OPTION_INVALID" }),

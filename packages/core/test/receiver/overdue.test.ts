@@ -38,7 +38,7 @@ async function slowAtFirst(options: HandlerOptions): Promise<{
 const errorsOf = ({ notices }: Harness): readonly string[] =>
   notices.flatMap((notice) => (notice.type === "retry" ? [notice.error] : []));
 
-it("waits for the call that is over time: attempts that come due meanwhile fail without a call", async () => {
+it("an event waits for the call that is over time: attempts that come due meanwhile fail without a call", async () => {
   const { t, calls, atOnce, letGo } = await slowAtFirst({});
   const delivering = t.deposit();
   await t.advance("10s");
@@ -58,7 +58,7 @@ it("waits for the call that is over time: attempts that come due meanwhile fail 
   await t.close();
 });
 
-it("is held when its attempts are used up, however long the call goes on", async () => {
+it("an event is held when its attempts are used up, however long the call goes on", async () => {
   const { t, calls, letGo } = await slowAtFirst({ maxAttempts: 3 });
   const delivering = t.deposit();
   await t.advance("10s");
@@ -76,7 +76,7 @@ it("is held when its attempts are used up, however long the call goes on", async
   await t.close();
 });
 
-it("is called beside itself where onTimeout says so", async () => {
+it("a handler is called beside itself where onTimeout says so", async () => {
   const { t, calls, atOnce, letGo } = await slowAtFirst({ onTimeout: "rerun" });
   const delivering = t.deposit();
   await t.advance("10s");
@@ -87,7 +87,7 @@ it("is called beside itself where onTimeout says so", async () => {
   await t.close();
 });
 
-it("does not keep another event from its call", async () => {
+it("a call that is over time does not keep another event from its call", async () => {
   const { t, calls, letGo } = await slowAtFirst({});
   const first = t.deposit();
   await t.advance("10s");

@@ -139,7 +139,7 @@ it("if it is killed between the two writes, the next run of an event brings it b
   }
 });
 
-it("ends behind the page that it is at when it is told to", async () => {
+it("resealing ends behind the page that it is at when it is told to", async () => {
   const { store, deliver } = await sealedInbox();
   for (let at = 0; at < 5; at++) await deliver(`order-${at}`);
   const stop = new AbortController();
@@ -151,7 +151,7 @@ it("ends behind the page that it is at when it is told to", async () => {
 });
 
 it.each(["gone", "__proto__", "constructor"])(
-  "counts the records of a key that is missing: %s",
+  "resealing counts the records of a key that is missing: %s",
   async (id) => {
     const { store, deliver } = await sealedInbox(aesGcm([{ id, key: randomBytes(32) }]));
     await deliver("order-1");

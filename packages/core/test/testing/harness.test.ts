@@ -9,7 +9,7 @@ const harness = (register: (receiver: Receiver) => unknown, now?: number): Promi
 
 const MINUTE_MS = 60_000;
 
-it("runs a merchant's handler once per event, and again only after a crash", async () => {
+it("the harness runs a merchant's handler once per event, and again only after a crash", async () => {
   const effects: string[] = [];
   const t = await harness((receiver) =>
     receiver.onDeposit(
@@ -151,7 +151,7 @@ describe("advance", () => {
   });
 });
 
-it("begins at the time that it is told, with which deliveries are signed", async () => {
+it("the harness begins at the time that it is told, with which deliveries are signed", async () => {
   const now = Date.parse("2026-03-01T08:00:00Z");
   const received: string[] = [];
   const t = await harness(
