@@ -4,7 +4,7 @@ import type { Connections, Row, Statement } from "./client.ts";
 import { isForbidden, isMissing } from "./failure.ts";
 
 /** The version of the tables that {@link migration} makes. */
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 
 /** A server that is new may need longer for its first answer, or for the tables. */
 const OPEN_MS = 30_000;

@@ -2,7 +2,7 @@ import { PayhooksError } from "../protocol/errors.ts";
 import type { Statement } from "./client.ts";
 
 /** The version of the tables that {@link migration} makes. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 /** Names that need no escapes in SQL. */
 const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,39}$/;

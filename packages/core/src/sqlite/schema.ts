@@ -8,7 +8,7 @@ import { transact } from "./transaction.ts";
 export const APPLICATION_ID = 0x5059484b;
 
 /** The version of the tables. */
-export const VERSION = 6;
+export const VERSION = 7;
 
 /**
  * Each record has a row, and so has each of its events. Rows are stored in the order in which they were written (`row_id`,

@@ -157,7 +157,7 @@ describe("the schema", () => {
     for (const file of [empty, marked]) {
       const store = await openStore(file);
       expect(await fates(store, [waiting(store, 1)])).toEqual(["written"]);
-      expect([ask(file, "PRAGMA user_version"), ask(file, "PRAGMA application_id")]).toEqual([6, 0x5059484b]);
+      expect([ask(file, "PRAGMA user_version"), ask(file, "PRAGMA application_id")]).toEqual([7, 0x5059484b]);
     }
   });
 
@@ -167,7 +167,8 @@ describe("the schema", () => {
     [3, /schema version 3, of a version before the first release/],
     [4, /schema version 4, of a version before the first release/],
     [5, /schema version 5, of a version before the first release/],
-    [7, /schema version 7, newer/],
+    [6, /schema version 6, of a version before the first release/],
+    [8, /schema version 8, newer/],
   ])("of version %i is refused, and left as it is", async (version, text) => {
     const file = await closedInbox(1);
     const database = openFile(file);
