@@ -17,13 +17,16 @@ import type {
   WorkReport,
 } from "./contract/inbox.ts";
 import type { Seal } from "./contract/seal.ts";
-import type { DueRecord, ListCursor, RecordStore } from "./contract/store.ts";
+import type { ListCursor, RecordStore } from "./contract/store.ts";
 import type { SharedTexts } from "./contract/texts.ts";
 import { decisions } from "./decide/decide.ts";
 import { Pruning } from "./pruning.ts";
+import { isCanary } from "./record/canary.ts";
 import { type Accepted, isEventId, type RunReport, type VerifiedEvent } from "./record/event.ts";
-import { type Lane, NONE, otherThan } from "./record/lane.ts";
+import { Crowds } from "./run/crowds.ts";
 import { Dispatcher } from "./run/dispatcher.ts";
+import { Places } from "./run/places.ts";
+import type { Run } from "./run/run.ts";
 import { Runs } from "./run/runs.ts";
 import { EventReader } from "./search/event-reader.ts";
 import { Canary } from "./watch/canary.ts";
@@ -31,6 +34,7 @@ import { withOwnErrors } from "./watch/failures.ts";
 import { HealthCheck } from "./watch/health.ts";
 import { KnownRecords } from "./watch/known-records.ts";
 import { LossWatch } from "./watch/loss-watch.ts";
+import { type BeginDue, Work } from "./work.ts";
 import { InboxCore } from "./write/inbox-core.ts";
 import { Records } from "./write/records.ts";
 import { sharedTexts } from "./write/shared-texts.ts";
@@ -64,30 +68,23 @@ export function createInbox(store: RecordStore, options: InboxOptions = {}): Inb
   return withOwnErrors(new Engine(store, options));
 }
 
-/** The lane that the next event is taken from. */
-interface NextLane {
-  lane: Lane;
-}
-
 class Engine implements Inbox {
   readonly durability: Inbox["durability"];
   readonly events: Events;
   readonly texts: SharedTexts;
   readonly #core: InboxCore;
   readonly #store: RecordStore;
-  readonly #pollMs: number;
+  readonly #dispatcher: Dispatcher;
   readonly #runs: Runs;
   readonly #acceptor: Acceptor;
   readonly #canary: Canary;
   readonly #losses: LossWatch;
   readonly #health: HealthCheck;
   readonly #pruning: Pruning;
-  /** Calls of `work` that are under way. They begin nothing more once the inbox closes. */
-  readonly #working = new Set<Promise<WorkReport>>();
+  readonly #work: Work;
   #opening: Promise<void> | null = null;
   #isOpen = false;
   #isClosed = false;
-  #dispatcher: Dispatcher | null = null;
   #runner: Runner | null = null;
   #unsubscribe: (() => void) | null = null;
 
@@ -101,50 +98,40 @@ class Engine implements Inbox {
     const store = options.seal?.over(given, environment, (notice) => this.#core.notify(notice)) ?? given;
     this.#store = store;
     this.durability = store.durability;
-    this.#pollMs = isAlone(store) ? Number.POSITIVE_INFINITY : pollMs;
     const known = new KnownRecords();
     const records = new Records(store, environment, leaseMs, (item) => known.written(item));
     const core = new InboxCore(store, environment, records, leaseMs);
     this.#core = core;
-    // Canary, runs and acceptor reach each other, and the dispatcher, by functions. The dispatcher comes with `run`, and until then
-    // nothing is taken. Calls go round in this order: the dispatcher begins what is due in the runs; the runs say to it when
-    // something falls due and when a place is free, and hand a canary that was due to the canary; the acceptor begins runs, and says to
-    // the dispatcher what it has not begun; a run accepts an event that its handlers find in an entry. No function is called before
-    // the constructor has ended.
-    const isTaking = (): boolean =>
-      this.#dispatcher?.isTaking === true && this.#runs.places.room("usual") > 0;
-    const canary = new Canary(core, {
-      isRunning: () => this.#dispatcher !== null,
-      isTaking,
-      poll: () => this.#dispatcher?.wake(0),
-    });
-    this.#canary = canary;
-    this.#runs = new Runs(
+    const places = new Places(environment);
+    const crowds = new Crowds(places, environment);
+    // Until `run`, the dispatcher takes nothing.
+    this.#dispatcher = new Dispatcher({
       core,
-      {
-        isTaking: () => this.#dispatcher?.isTaking === true,
-        due: (inMs) => this.#dispatcher?.due(inMs),
-        freed: (lane) => this.#dispatcher?.freed(lane),
-        canary: (due) => canary.taken(due),
-      },
-      // An event that a run releases counts as part of that run, so a close waits for it.
-      (event, options = {}) => this.#acceptor.accept(event, options),
-    );
-    const mayBegin = (lane: Lane): boolean =>
-      this.#dispatcher?.isTaking === true && !this.#dispatcher.mustWait(lane) && !core.isClosing;
-    this.#acceptor = new Acceptor(core, this.#runs, {
-      runner: (lane) => (mayBegin(lane) ? this.#runner : null),
-      added: (inMs, lane) => this.#dispatcher?.added(inMs, lane),
+      places,
+      crowds,
+      pollMs: isAlone(store) ? Number.POSITIVE_INFINITY : pollMs,
     });
+    const canary = new Canary(core, this.#dispatcher);
+    this.#canary = canary;
+    this.#runs = new Runs({
+      core,
+      places,
+      crowds,
+      dispatcher: this.#dispatcher,
+      // An event that a run releases counts as part of that run, so a close waits for it.
+      accept: (event, options = {}) => this.#acceptor.accept(event, options),
+    });
+    this.#acceptor = new Acceptor(core, this.#runs, this.#dispatcher);
     this.#losses = new LossWatch(core, known, () => canary.suspect());
     this.#pruning = new Pruning(core);
+    this.#work = new Work(core, this.#pruning, (...due) => this.#beginDue(...due));
     const reader = new EventReader(core, () => this.ready());
     const decided = decisions({
       core,
       ready: () => this.ready(),
       decided: () => {
         this.#acceptor.heldChanged();
-        this.#dispatcher?.wake(0);
+        this.#dispatcher.wake(0);
       },
     });
     this.events = {
@@ -201,21 +188,11 @@ class Engine implements Inbox {
     if (this.#core.isClosing) throw closed();
     this.#runner = runner;
     this.#runs.places.open(concurrency);
-    const { environment, hideMs } = this.#core;
-    const dispatcher = new Dispatcher({
-      store: this.#store,
-      environment,
-      acts: this.#core.acts,
-      hideMs,
-      pollMs: this.#pollMs,
+    const dispatcher = this.#dispatcher;
+    dispatcher.start(
       runner,
-      room: (lane) => this.#runs.places.room(lane),
-      nothingWaits: (polledAt) => this.#runs.crowds.nothingWaits(polledAt),
-      begin: (record) =>
-        void this.#runs.beginDue(record, { runner, inBackground: true }, () => dispatcher.isTaking),
-    });
-    this.#dispatcher = dispatcher;
-    dispatcher.wake(0);
+      (due) => void this.#beginDue(due, { runner, inBackground: true }, () => dispatcher.isTaking),
+    );
     try {
       this.#unsubscribe = (await this.#store.onDue?.(() => dispatcher.hinted())) ?? null;
       if (this.#core.isClosing) this.#unsubscribe?.();
@@ -238,63 +215,16 @@ class Engine implements Inbox {
   }
 
   async work(runner: Runner, options: WorkOptions): Promise<WorkReport> {
-    const working = this.#work(runner, options);
-    this.#working.add(working);
-    try {
-      return await working;
-    } finally {
-      this.#working.delete(working);
-    }
-  }
-
-  async #work(runner: Runner, { deadlineMs, limit, concurrency }: WorkOptions): Promise<WorkReport> {
     await this.ready();
     this.#runner ??= runner;
-    const time = this.#core.stopwatch();
-    let taken = 0;
-    let ran = 0;
-    let failed = 0;
-    const next: NextLane = { lane: "usual" };
-    const isInTime = (): boolean => time.elapsedMs < deadlineMs;
-    const take = async (): Promise<DueRecord | undefined> => {
-      if (taken >= limit || !isInTime() || this.#core.isClosing) return undefined;
-      taken++;
-      const record = await this.#takeOne(next);
-      if (record === undefined) taken--;
-      return record;
-    };
-    const worker = async (found: DueRecord | undefined): Promise<void> => {
-      for (let record = found; record !== undefined; record = await take()) {
-        const run = await this.#runs.beginDue(record, { runner, inBackground: false }, isInTime);
-        const ending = run === null ? null : (await run.ended).ending;
-        if (ending === null) taken--;
-        else ran++;
-        if (ending === "retry" || ending === "held") failed++;
-      }
-    };
-    // After most responses nothing else is due. So the other workers ask only if the first one has found something.
-    const first = await take();
-    if (first !== undefined) {
-      const others = Array.from({ length: Math.min(concurrency, limit) - 1 }, async () =>
-        worker(await take()),
-      );
-      await Promise.all([worker(first), ...others]);
-    }
-    await this.#pruning.pruneSome();
-    const { left, nextDueAt } = await this.#store.takeDue(NONE, 0);
-    return { ran, failed, remaining: left.usual + left.patient, nextDueAt };
+    return this.#work.run(runner, options);
   }
 
-  /** Takes an event of the lane that is next, or of the other one if nothing is due there. */
-  async #takeOne(next: NextLane): Promise<DueRecord | undefined> {
-    const first = next.lane;
-    for (const lane of [first, otherThan(first)]) {
-      const { records, left } = await this.#store.takeDue({ ...NONE, [lane]: 1 }, this.#core.hideMs);
-      const isMoreInOther = left[otherThan(lane)] > 0;
-      if (isMoreInOther) next.lane = otherThan(lane);
-      if (records.length > 0 || !isMoreInOther) return records[0];
-    }
-    return undefined;
+  /** Begins what the store handed out. A canary is no event: it has come as far as it was to come. */
+  async #beginDue(...[due, wish, isWanted]: Parameters<BeginDue>): Promise<Run | null> {
+    if (!isCanary(due.key)) return this.#runs.beginDue(due, wish, isWanted);
+    await this.#canary.taken(due);
+    return null;
   }
 
   async runEvent(
@@ -332,7 +262,7 @@ class Engine implements Inbox {
     this.#canary.stop();
     const letGo = environment.keepAlive();
     try {
-      this.#dispatcher?.stop();
+      this.#dispatcher.stop();
       this.#unsubscribe?.();
       const ended = this.#finishWhatRuns().then(() => true);
       const isInTime = await Promise.race([ended, sleep(environment, graceMs).then(() => false)]);
@@ -357,8 +287,8 @@ class Engine implements Inbox {
     await this.#opening?.catch(() => {});
     await this.#acceptor.atRest();
     // A poll that is under way may still begin something. It is handed back before the store closes.
-    await this.#dispatcher?.atRest();
-    await Promise.allSettled(this.#working);
+    await this.#dispatcher.atRest();
+    await this.#work.atRest();
     await this.#runs.atRest();
     await this.#canary.atRest();
     if (this.#store.endsWithProcess === true && this.#runner !== null) await this.#runTheRest(this.#runner);

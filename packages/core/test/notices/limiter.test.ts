@@ -3,7 +3,10 @@ import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox
 import { createTestKeys, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
+import type { Runner } from "../../src/inbox/contract/inbox.ts";
+import { Crowds } from "../../src/inbox/run/crowds.ts";
 import { Dispatcher } from "../../src/inbox/run/dispatcher.ts";
+import { Places } from "../../src/inbox/run/places.ts";
 import { Acts } from "../../src/inbox/write/acts.ts";
 import { Limiter } from "../../src/notices/limiter.ts";
 
@@ -117,29 +120,32 @@ it("after a look that failed, nobody's word brings the next one before its time"
   const clock = fakeClock();
   const looks: number[] = [];
   const start = clock.now();
+  const places = new Places(clock);
+  places.open(1);
   const dispatcher = new Dispatcher({
-    store: {
-      ...memoryStore({ clock }),
-      takeDue() {
-        looks.push(clock.now() - start);
-        throw new Error("away");
+    core: {
+      store: {
+        ...memoryStore({ clock }),
+        takeDue() {
+          looks.push(clock.now() - start);
+          throw new Error("away");
+        },
       },
+      environment: clock,
+      acts: new Acts(clock, () => {}),
+      hideMs: 5_000,
     },
-    environment: clock,
-    acts: new Acts(clock, () => {}),
-    hideMs: 5_000,
+    places,
+    crowds: new Crowds(places, clock),
     pollMs: 60_000,
-    runner: {
-      run: () => Promise.reject(new Error("nothing runs")),
-      firstHandler: () => null,
-      handlersOf: () => [],
-      notify: () => {},
-    },
-    room: () => 1,
-    nothingWaits: () => {},
-    begin: () => {},
   });
-  dispatcher.wake(0);
+  const runner: Runner = {
+    run: () => Promise.reject(new Error("nothing runs")),
+    firstHandler: () => null,
+    handlersOf: () => [],
+    notify: () => {},
+  };
+  dispatcher.start(runner, () => {});
   for (let ms = 0; ms < 2_000; ms += 10) {
     await clock.advance(10);
     dispatcher.wake(0);

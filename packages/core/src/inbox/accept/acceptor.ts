@@ -1,8 +1,9 @@
 import { isPayhooksError } from "../../protocol/errors.ts";
 import { emptyContext } from "../../time/async-context.ts";
-import type { AcceptOptions, Runner } from "../contract/inbox.ts";
+import type { AcceptOptions } from "../contract/inbox.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
 import type { Lane } from "../record/lane.ts";
+import type { Dispatcher } from "../run/dispatcher.ts";
 import type { Run } from "../run/run.ts";
 import type { Runs } from "../run/runs.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
@@ -12,17 +13,6 @@ import { HeldRoom } from "./held-room.ts";
 
 const DEFAULT_DEADLINE_MS = 2_000;
 const NOTHING_KNOWN: AskedFacts = { claims: new Map(), mayBeHeld: false };
-
-/** The part of the inbox that runs events, as the acceptor sees it. */
-export interface BackgroundRuns {
-  /**
-   * Null if accepting an event of this lane must not begin a run: this process runs no events, it is paused, or other events have
-   * waited longer.
-   */
-  runner(lane: Lane): Runner | null;
-  /** An accepted event was not begun. It falls due in `inMs` milliseconds. */
-  added(inMs: number, lane: Lane): void;
-}
 
 /** How to accept an event, and where it waits if it is new. */
 type LaneOptions = AcceptOptions & { readonly lane: Lane };
@@ -34,15 +24,15 @@ type OnFailure = (cause: unknown) => void;
 export class Acceptor {
   readonly #core: InboxCore;
   readonly #runs: Runs;
-  readonly #background: BackgroundRuns;
+  readonly #dispatcher: Dispatcher;
   readonly #heldRoom: HeldRoom;
   #underWay = 0;
   #whenAtRest: (() => void)[] = [];
 
-  constructor(core: InboxCore, runs: Runs, background: BackgroundRuns) {
+  constructor(core: InboxCore, runs: Runs, dispatcher: Dispatcher) {
     this.#core = core;
     this.#runs = runs;
-    this.#background = background;
+    this.#dispatcher = dispatcher;
     this.#heldRoom = new HeldRoom(core);
   }
 
@@ -105,7 +95,7 @@ export class Acceptor {
   /** A run that may begin in the write that accepts the event. */
   #reserve(key: string, { handle, context, lane }: LaneOptions): Run | null {
     const runs = this.#runs;
-    const runner = handle ?? this.#background.runner(lane);
+    const runner = handle ?? this.#dispatcher.runnerOfNew(lane);
     if (runner === null || runs.has(key) || (handle === undefined && !runs.mayBegin(lane))) return null;
     return runs.reserve(key, {
       runner,
@@ -158,7 +148,7 @@ export class Acceptor {
       throw error;
     } finally {
       if (run !== null) this.#start(run, accepted);
-      else if (leavesWork(accepted)) this.#background.added(delayMs, lane);
+      else if (leavesWork(accepted)) this.#dispatcher.added(delayMs, lane);
     }
     if (leavesWork(accepted)) this.#core.acts.passed("accept");
     return handle === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };

@@ -9,30 +9,31 @@
 
 import { EarliestFirst, type HeapEntry } from "../../collections/earliest-first.ts";
 import { inboxError } from "../../notices/notice.ts";
-import type { Environment } from "../../time/environment.ts";
 import { spreadOf } from "../../time/spread.ts";
 import type { Runner } from "../contract/inbox.ts";
-import type { DueRecord, RecordStore } from "../contract/store.ts";
+import type { DueRecord } from "../contract/store.ts";
 import { isUnreadable } from "../record/codec.ts";
 import { LANES, type Lane, type Lanes } from "../record/lane.ts";
-import type { Acts } from "../write/acts.ts";
+import type { InboxCore } from "../write/inbox-core.ts";
+import type { Crowds } from "./crowds.ts";
+import type { Places } from "./places.ts";
 
-/** What a dispatcher uses of its inbox. */
+/** What a dispatcher uses. */
 export interface DispatcherDependencies {
-  readonly store: RecordStore;
-  readonly environment: Environment;
-  readonly acts: Acts;
-  /** For how long a record that was taken is hidden from others. */
-  readonly hideMs: number;
+  readonly core: Pick<InboxCore, "store" | "environment" | "acts" | "hideMs">;
+  /** How many events may be taken now. */
+  readonly places: Places;
+  /** Is told when nothing waits. */
+  readonly crowds: Crowds;
   /** The dispatcher polls at least this often; `Infinity` if no other process can add events. */
   readonly pollMs: number;
+}
+
+/** What a dispatcher does with what is due. */
+interface Begins {
   readonly runner: Runner;
-  /** How many events of a lane may be begun now. For usual ones, these are all that may be begun. */
-  room(lane: Lane): number;
-  /** A poll that was begun at this time (monotonic clock) has found nothing due. */
-  nothingWaits(polledAt: number): void;
   /** Begins the next event of a record that the store handed out. */
-  begin(record: DueRecord): void;
+  readonly begin: (record: DueRecord) => void;
 }
 
 /** How long to wait after a failed poll, or `pollMs` if that is shorter. The next poll never comes earlier. */
@@ -75,7 +76,12 @@ interface PostponedEvent extends HeapEntry {
  * time in a poll, wait until a little later. Otherwise each retry would wake every process.
  */
 export class Dispatcher {
-  readonly #dependencies: DispatcherDependencies;
+  readonly #core: DispatcherDependencies["core"];
+  readonly #places: Places;
+  readonly #crowds: Crowds;
+  readonly #pollMs: number;
+  /** Null until {@link start}, so nothing is taken. */
+  #begins: Begins | null = null;
   #stopped = false;
   #paused = false;
   #polling: Promise<void> | null = null;
@@ -96,8 +102,23 @@ export class Dispatcher {
   /** When the timer fires, on the monotonic clock. */
   #timerAt = Number.POSITIVE_INFINITY;
 
-  constructor(dependencies: DispatcherDependencies) {
-    this.#dependencies = dependencies;
+  constructor({ core, places, crowds, pollMs }: DispatcherDependencies) {
+    this.#core = core;
+    this.#places = places;
+    this.#crowds = crowds;
+    this.#pollMs = pollMs;
+  }
+
+  /** From now on, what is due is taken, and handed to `begin`. */
+  start(runner: Runner, begin: Begins["begin"]): void {
+    this.#begins = { runner, begin };
+    this.#stopped = false;
+    this.#paused = false;
+    this.wake(0);
+  }
+
+  get isStarted(): boolean {
+    return this.#begins !== null;
   }
 
   /** True if the last poll found more events of this lane than places. Those that wait go before new ones. */
@@ -105,19 +126,26 @@ export class Dispatcher {
     return this.#isBacklog[lane];
   }
 
-  /** True if an event that is new would overtake others that have waited: those of its lane, or usual ones. */
-  mustWait(lane: Lane): boolean {
-    return this.isBacklog("usual") || this.isBacklog(lane);
+  /** What runs a new event of this lane at once; null if nothing may. It might overtake others of its lane that wait, or usual ones. */
+  runnerOfNew(lane: Lane): Runner | null {
+    const mustWait = this.isBacklog("usual") || this.isBacklog(lane);
+    return this.isTaking && !mustWait ? (this.#begins?.runner ?? null) : null;
   }
 
+  /** False while this process must not begin anything by itself. */
   get isTaking(): boolean {
-    return !this.#stopped && !this.#paused;
+    return this.#begins !== null && !this.#stopped && !this.#paused;
+  }
+
+  /** True if an event of this lane would be taken now. */
+  canTake(lane: Lane): boolean {
+    return this.isTaking && this.#places.room(lane) > 0;
   }
 
   /** Polls in `inMs` milliseconds, or earlier. */
   wake(inMs: number): void {
     if (!this.isTaking) return;
-    const { environment } = this.#dependencies;
+    const { environment } = this.#core;
     const now = environment.monotonic();
     let at = Math.max(now + inMs, this.#notBefore);
     const yieldsUntil = this.#yieldsAt + YIELD_MS;
@@ -137,27 +165,29 @@ export class Dispatcher {
 
   /** This process has put an event off, which falls due in `inMs` milliseconds. */
   due(inMs: number): void {
-    const at = this.#dependencies.environment.monotonic() + inMs;
+    if (!this.isStarted) return;
+    const at = this.#core.environment.monotonic() + inMs;
     if (inMs > 0 && this.#own.size < MAX_OWN) this.#own.add({ at, position: 0 });
     this.wake(inMs);
   }
 
   /** This process has accepted an event without beginning it. The event falls due in `inMs` milliseconds. */
   added(inMs: number, lane: Lane): void {
-    if (inMs > 0 || this.#dependencies.room(lane) > 0) this.due(inMs);
+    if (!this.isStarted) return;
+    if (inMs > 0 || this.#places.room(lane) > 0) this.due(inMs);
     else this.#isBacklog = { ...this.#isBacklog, [lane]: true };
   }
 
   /** Another process has announced an event. Returns false if there is no place for it here. */
   hinted(): boolean {
-    if (!this.isTaking || this.#dependencies.room("usual") === 0) return false;
+    if (!this.canTake("usual")) return false;
     this.wake(0);
     return true;
   }
 
   /** A place has become free for events of this lane. */
   freed(lane: Lane): void {
-    if (this.#isBacklog[lane] && this.#dependencies.room(lane) > 0) this.wake(0);
+    if (this.#isBacklog[lane] && this.#places.room(lane) > 0) this.wake(0);
   }
 
   pause(): void {
@@ -187,7 +217,7 @@ export class Dispatcher {
       return;
     }
     this.#polling = new Promise((resolve) => {
-      this.#dependencies.environment.nextTurn(() => void this.#pollOnce().then(resolve));
+      this.#core.environment.nextTurn(() => void this.#pollOnce().then(resolve));
     });
   }
 
@@ -201,8 +231,8 @@ export class Dispatcher {
    * known to wait is not asked while the other one needs all places.
    */
   #limit(): Lanes {
-    const free = this.#dependencies.room("usual");
-    const room = this.#isBacklog.patient ? Math.min(free, this.#dependencies.room("patient")) : 0;
+    const free = this.#places.room("usual");
+    const room = this.#isBacklog.patient ? Math.min(free, this.#places.room("patient")) : 0;
     if (!this.#isBacklog.usual) return { usual: free - room, patient: room };
     this.#isPatientsTurn = !this.#isPatientsTurn;
     const half = this.#isPatientsTurn ? Math.ceil(free / 2) : Math.floor(free / 2);
@@ -211,12 +241,15 @@ export class Dispatcher {
   }
 
   async #pollOnce(): Promise<void> {
-    const { store, hideMs, pollMs, runner, begin, room, nothingWaits } = this.#dependencies;
+    const { store, hideMs, acts } = this.#core;
+    const places = this.#places;
+    const pollMs = this.#pollMs;
     let nextMs = pollMs;
+    const begins = this.#begins;
     this.#pollAgain = false;
     this.#forgetTimer();
     try {
-      if (!this.isTaking) return;
+      if (!this.isTaking || begins === null) return;
       const askedAt = this.#forgetPast();
       const limit = this.#limit();
       if (limit.usual + limit.patient === 0) {
@@ -226,34 +259,34 @@ export class Dispatcher {
       }
       const { records, left, nextDueAt } = await store.takeDue(limit, hideMs);
       this.#isBacklog = { usual: left.usual > 0, patient: left.patient > 0 };
-      if (records.length + left.usual + left.patient === 0) nothingWaits(askedAt);
-      const waiting = LANES.filter((lane) => left[lane] > 0 && room(lane) > 0);
+      if (records.length + left.usual + left.patient === 0) this.#crowds.nothingWaits(askedAt);
+      const waiting = LANES.filter((lane) => left[lane] > 0 && places.room(lane) > 0);
       // More is due in a lane of which this poll asked for nothing. If the poll before was given nothing either, what is due is locked.
       const wasLeftOut = !this.#wasInVain && waiting.some((lane) => limit[lane] === 0);
       this.#wasInVain = records.length === 0 && left.usual + left.patient > 0;
       if (records.length === 0 && !wasLeftOut && !this.#isAlone) this.#pauseFor(Math.min(pollMs, EMPTY_MS));
-      if (records.some(({ record }) => isForOthers(record, runner))) this.#yieldsAt = askedAt + hideMs;
-      for (const record of records) begin(record);
-      if (waiting.some((lane) => room(lane) > 0)) {
+      if (records.some(({ record }) => isForOthers(record, begins.runner))) this.#yieldsAt = askedAt + hideMs;
+      for (const record of records) begins.begin(record);
+      if (waiting.some((lane) => places.room(lane) > 0)) {
         if (records.length > 0 || wasLeftOut) this.#pollAgain = true;
         else nextMs = Math.min(pollMs, EMPTY_MS);
       }
       if (nextDueAt !== null) nextMs = Math.min(nextMs, this.#inOthersTime(nextDueAt - store.now("")));
     } catch (error) {
-      this.#dependencies.acts.canaryFailed("take", error);
-      runner.notify(inboxError("take", error));
+      acts.canaryFailed("take", error);
+      begins?.runner.notify(inboxError("take", error));
       nextMs = Math.min(pollMs, AGAIN_MS);
       this.#pauseFor(nextMs);
     } finally {
       this.#polling = null;
       const own = this.#own.peek()?.at ?? Number.POSITIVE_INFINITY;
-      this.wake(this.#pollAgain ? 0 : Math.min(nextMs, own - this.#dependencies.environment.monotonic()));
+      this.wake(this.#pollAgain ? 0 : Math.min(nextMs, own - this.#core.environment.monotonic()));
     }
   }
 
   /** The poll that begins now is for every own due time until now, which is returned. */
   #forgetPast(): number {
-    const now = this.#dependencies.environment.monotonic();
+    const now = this.#core.environment.monotonic();
     for (let own = this.#own.peek(); own !== undefined && own.at - now < NOW_MS; own = this.#own.peek()) {
       this.#own.remove(own);
     }
@@ -262,16 +295,16 @@ export class Dispatcher {
 
   /** If no other process can add events, nobody else polls either. */
   get #isAlone(): boolean {
-    return this.#dependencies.pollMs === Number.POSITIVE_INFINITY;
+    return this.#pollMs === Number.POSITIVE_INFINITY;
   }
 
   #pauseFor(ms: number): void {
-    this.#notBefore = this.#dependencies.environment.monotonic() + ms;
+    this.#notBefore = this.#core.environment.monotonic() + ms;
   }
 
   /** In how many milliseconds to poll for a record that falls due in `dueInMs` and that another process may have put off. */
   #inOthersTime(dueInMs: number): number {
     if (this.#isAlone) return Math.max(1, dueInMs);
-    return Math.max(1, dueInMs) + OTHERS_MS * (0.5 + spreadOf(this.#dependencies.environment.token()));
+    return Math.max(1, dueInMs) + OTHERS_MS * (0.5 + spreadOf(this.#core.environment.token()));
   }
 }

@@ -16,7 +16,6 @@ import { inboxError } from "../../notices/notice.ts";
 import { type AsyncContext, emptyContext } from "../../time/async-context.ts";
 import type { Inbox, RunEnd, Runner } from "../contract/inbox.ts";
 import type { DueRecord } from "../contract/store.ts";
-import { isCanary } from "../record/canary.ts";
 import { isUnreadable } from "../record/codec.ts";
 import { type RunReport, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { LANES, type Lane } from "../record/lane.ts";
@@ -27,25 +26,27 @@ import { dueOf } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { unreadable } from "../write/records.ts";
 import { BrokenRecords } from "./broken-records.ts";
-import { Crowds } from "./crowds.ts";
+import type { Crowds } from "./crowds.ts";
+import type { Dispatcher } from "./dispatcher.ts";
 import { Hidden } from "./hidden.ts";
 import { LaneQueues } from "./lane-queues.ts";
 import { tooLate } from "./lease-time.ts";
-import { Places } from "./places.ts";
+import type { Places } from "./places.ts";
 import { Run, type RunHost, type RunWish } from "./run.ts";
 import { Suspects, widthOf } from "./suspects.ts";
 
-/** The dispatcher, as the runs see it. */
-export interface RunsDispatcher {
-  /** False while this process must not begin anything by itself. */
-  isTaking(): boolean;
-  /** An event falls due in `inMs` milliseconds. */
-  due(inMs: number): void;
-  /** A place has become free for events of this lane. */
-  freed(lane: Lane): void;
-  /** A poll has found a canary. */
-  canary(due: DueRecord): Promise<void>;
+/** What the runs of a process use. */
+export interface RunsDependencies {
+  readonly core: InboxCore;
+  readonly places: Places;
+  readonly crowds: Crowds;
+  readonly dispatcher: Dispatcher;
+  /** Accepts an event that the handlers of a run have found in their own. */
+  readonly accept: Inbox["accept"];
 }
+
+/** How to begin an event that is due. */
+export type DueWish = Pick<RunWish, "runner" | "inBackground">;
 
 /** An event that gets no place within this time is handed back. Handlers have become slower than when it was taken. */
 const PATIENCE_MS = 250;
@@ -66,7 +67,7 @@ export class Runs {
   readonly crowds: Crowds;
   readonly #core: InboxCore;
   readonly #host: RunHost;
-  readonly #dispatcher: RunsDispatcher;
+  readonly #dispatcher: Dispatcher;
   /** The runs by the key of their record. */
   readonly #active = new InFlight<string, Run>();
   readonly #hidden: Hidden;
@@ -84,15 +85,15 @@ export class Runs {
   #cancelRenewal: (() => void) | null = null;
   #whenAtRest: (() => void)[] = [];
 
-  constructor(core: InboxCore, dispatcher: RunsDispatcher, accept: Inbox["accept"]) {
+  constructor({ core, places, crowds, dispatcher, accept }: RunsDependencies) {
     this.#core = core;
+    this.places = places;
+    this.crowds = crowds;
     this.#dispatcher = dispatcher;
     this.#hidden = new Hidden(core);
-    this.places = new Places(core.environment);
-    this.crowds = new Crowds(this.places, core.environment);
     this.#host = {
       accept,
-      hasRoom: (lane) => dispatcher.isTaking() && this.places.room(lane) > 0,
+      hasRoom: (lane) => dispatcher.canTake(lane),
       mayRunSuspect: (key, width) => this.#suspects.take(key, width),
       leavePlace: (run) => this.#leavePlace(run),
     };
@@ -152,14 +153,10 @@ export class Runs {
    */
   async beginDue(
     due: DueRecord,
-    { runner, inBackground }: Pick<RunWish, "runner" | "inBackground">,
+    { runner, inBackground }: DueWish,
     isWanted: () => boolean,
   ): Promise<Run | null> {
     const { key, record } = due;
-    if (isCanary(key)) {
-      await this.#dispatcher.canary(due);
-      return null;
-    }
     if (this.#isRunning(key)) return null;
     if (isUnreadable(record) || this.#broken.has(key)) {
       // If it can be read again one day, somebody has repaired it.
@@ -174,7 +171,7 @@ export class Runs {
     const lane = dueOf(record)?.lane ?? "usual";
     const wish: RunWish = { runner, inBackground, lane, context: emptyContext };
     // A poll that was under way at the stop has found it.
-    if (this.#core.isClosing || (inBackground && !this.#dispatcher.isTaking())) {
+    if (this.#core.isClosing || (inBackground && !this.#dispatcher.isTaking)) {
       await this.#putBack(due, wish);
       return null;
     }
@@ -288,7 +285,7 @@ export class Runs {
     for (const facts of run.data.overtaken) run.runner.notify({ type: "stale", ...facts });
     if (!run.inBackground) this.#startNow(run);
     // A poll that was under way at the stop may still begin something.
-    else if (!this.#dispatcher.isTaking() && !this.#core.isClosing) void this.#handBack(run);
+    else if (!this.#dispatcher.isTaking && !this.#core.isClosing) void this.#handBack(run);
     else {
       this.#waiting.push(run);
       this.#watch();

@@ -4,6 +4,7 @@ import { inTime } from "../../time/in-time.ts";
 import { spreadOf } from "../../time/spread.ts";
 import type { DueRecord, Versioned } from "../contract/store.ts";
 import { canaryKey, endedCanary, newCanary } from "../record/canary.ts";
+import type { Dispatcher } from "../run/dispatcher.ts";
 import type { Act } from "../write/acts.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 
@@ -22,16 +23,6 @@ const ACCEPTING: readonly Act[] = ["accept"];
 /** The end of a canary follows when it was taken, here or in another process. */
 const RUNNING: readonly Act[] = ["accept", "take"];
 
-/** The background runs of an inbox, as canaries need them. */
-export interface Poller {
-  /** True if this process runs events in the background. Otherwise a canary is only written and removed. */
-  isRunning(): boolean;
-  /** True if it would take an event now: it is not paused, and has a free place. */
-  isTaking(): boolean;
-  /** Polls for what is due. */
-  poll(): void;
-}
-
 /** A canary that is due and was not ended yet. */
 interface CanaryInFlight {
   readonly ended: Promise<void>;
@@ -46,7 +37,7 @@ interface CanaryInFlight {
  */
 export class Canary {
   readonly #core: InboxCore;
-  readonly #poller: Poller;
+  readonly #dispatcher: Dispatcher;
   /** The canaries of this process that are due. */
   readonly #flights = new Map<string, CanaryInFlight>();
   /** The write of the last canary, if the store has not answered it. Then it gets no other one. */
@@ -61,9 +52,9 @@ export class Canary {
   #isSuspected = false;
   #sentAt = Number.NEGATIVE_INFINITY;
 
-  constructor(core: InboxCore, poller: Poller) {
+  constructor(core: InboxCore, dispatcher: Dispatcher) {
     this.#core = core;
-    this.#poller = poller;
+    this.#dispatcher = dispatcher;
   }
 
   /**
@@ -88,7 +79,7 @@ export class Canary {
 
   /** The acts that canaries of this process can show now. */
   get #shown(): readonly Act[] {
-    return this.#poller.isTaking() ? RUNNING : ACCEPTING;
+    return this.#dispatcher.canTake("usual") ? RUNNING : ACCEPTING;
   }
 
   /** Something has failed that says nothing about a single act. A canary will show more. */
@@ -177,7 +168,8 @@ export class Canary {
     this.#cause = null;
     const token = environment.token();
     const keys = (await store.canaryKeys?.(token)) ?? [canaryKey(token)];
-    const isDue = this.#poller.isRunning();
+    // Where no process takes anything, a canary is only written and removed.
+    const isDue = this.#dispatcher.isStarted;
     if (isDue) for (const key of keys) this.#flights.set(key, newCanaryInFlight());
     try {
       const written = await Promise.all(keys.map((key) => this.#put(key, isDue)));
@@ -210,9 +202,9 @@ export class Canary {
   async #follow(key: string): Promise<void> {
     const { acts, environment } = this.#core;
     const flight = this.#flights.get(key);
-    const wasTaking = flight !== undefined && this.#poller.isTaking();
+    const wasTaking = flight !== undefined && this.#dispatcher.canTake("usual");
     if (wasTaking) {
-      this.#poller.poll();
+      this.#dispatcher.wake(0);
       await inTime(environment, TAKEN_WITHIN_MS, () => this.#taken(key, flight), notTaken).catch(() => {});
     }
     this.#flights.delete(key);
@@ -222,7 +214,8 @@ export class Canary {
       if (!wasTaking || this.#core.isClosing) return;
       if (!wasThere) acts.canaryPassed("take");
       // A poll that fails tells its own reason. Without a free place, nothing is taken, and nothing is wrong.
-      else if (this.#poller.isTaking() && acts.failing === null) acts.canaryFailed("take", notTaken());
+      else if (this.#dispatcher.canTake("usual") && acts.failing === null)
+        acts.canaryFailed("take", notTaken());
     } catch {
       // It expires, or somebody takes it. The next canary shows what the store does.
     }

@@ -1,0 +1,94 @@
+import type { Runner, WorkOptions, WorkReport } from "./contract/inbox.ts";
+import type { DueRecord } from "./contract/store.ts";
+import type { Pruning } from "./pruning.ts";
+import { type Lane, NONE, otherThan } from "./record/lane.ts";
+import type { Run } from "./run/run.ts";
+import type { DueWish } from "./run/runs.ts";
+import type { InboxCore } from "./write/inbox-core.ts";
+
+/** Begins the next event of a record that the store handed out, or ends a canary. Null if no run was begun. */
+export type BeginDue = (due: DueRecord, wish: DueWish, isWanted: () => boolean) => Promise<Run | null>;
+
+/** The lane that the next event is taken from. */
+interface NextLane {
+  lane: Lane;
+}
+
+/** Runs what is due while somebody waits for it: in a process that lives for a request, or in a job. */
+export class Work {
+  readonly #core: InboxCore;
+  readonly #pruning: Pruning;
+  readonly #beginDue: BeginDue;
+  /** Calls that are under way. They begin nothing more once the inbox closes. */
+  readonly #underWay = new Set<Promise<WorkReport>>();
+
+  constructor(core: InboxCore, pruning: Pruning, beginDue: BeginDue) {
+    this.#core = core;
+    this.#pruning = pruning;
+    this.#beginDue = beginDue;
+  }
+
+  async run(runner: Runner, options: WorkOptions): Promise<WorkReport> {
+    const working = this.#run(runner, options);
+    this.#underWay.add(working);
+    try {
+      return await working;
+    } finally {
+      this.#underWay.delete(working);
+    }
+  }
+
+  /** Resolves once no call is under way. */
+  async atRest(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
+  }
+
+  async #run(runner: Runner, { deadlineMs, limit, concurrency }: WorkOptions): Promise<WorkReport> {
+    const time = this.#core.stopwatch();
+    let taken = 0;
+    let ran = 0;
+    let failed = 0;
+    const next: NextLane = { lane: "usual" };
+    const isInTime = (): boolean => time.elapsedMs < deadlineMs;
+    const take = async (): Promise<DueRecord | undefined> => {
+      if (taken >= limit || !isInTime() || this.#core.isClosing) return undefined;
+      taken++;
+      const record = await this.#takeOne(next);
+      if (record === undefined) taken--;
+      return record;
+    };
+    const worker = async (found: DueRecord | undefined): Promise<void> => {
+      for (let record = found; record !== undefined; record = await take()) {
+        const run = await this.#beginDue(record, { runner, inBackground: false }, isInTime);
+        const ending = run === null ? null : (await run.ended).ending;
+        if (ending === null) taken--;
+        else ran++;
+        if (ending === "retry" || ending === "held") failed++;
+      }
+    };
+    // After most responses nothing else is due. So the other workers ask only if the first one has found something.
+    const first = await take();
+    if (first !== undefined) {
+      const others = Array.from({ length: Math.min(concurrency, limit) - 1 }, async () =>
+        worker(await take()),
+      );
+      await Promise.all([worker(first), ...others]);
+    }
+    await this.#pruning.pruneSome();
+    const { left, nextDueAt } = await this.#core.store.takeDue(NONE, 0);
+    return { ran, failed, remaining: left.usual + left.patient, nextDueAt };
+  }
+
+  /** Takes an event of the lane that is next, or of the other one if nothing is due there. */
+  async #takeOne(next: NextLane): Promise<DueRecord | undefined> {
+    const { store, hideMs } = this.#core;
+    const first = next.lane;
+    for (const lane of [first, otherThan(first)]) {
+      const { records, left } = await store.takeDue({ ...NONE, [lane]: 1 }, hideMs);
+      const isMoreInOther = left[otherThan(lane)] > 0;
+      if (isMoreInOther) next.lane = otherThan(lane);
+      if (records.length > 0 || !isMoreInOther) return records[0];
+    }
+    return undefined;
+  }
+}
