@@ -2,7 +2,7 @@ import { sentByDefault, type WireField, wireFields } from "../names/fields.ts";
 import type { ServiceNames } from "../names/options.ts";
 import { isAmount } from "../protocol/amount.ts";
 import type { PaymentStatus } from "../protocol/events.ts";
-import { type JsonBody, type JsonValue, parseJsonBody, rawMembers } from "../protocol/json.ts";
+import { type JsonValue, parseJsonBody, rawMembers } from "../protocol/json.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
 
@@ -84,8 +84,6 @@ export interface Wire {
   readonly fields: readonly KnownField[];
   readonly byName: ReadonlyMap<string, KnownField>;
   readonly byRole: ReadonlyMap<CallbackField, KnownField>;
-  /** The names on the wire, sorted. */
-  readonly names: readonly string[];
   /** How many of them every callback has. */
   readonly requiredCount: number;
   /** The names of the extra fields. */
@@ -126,12 +124,14 @@ function wireWith(fields: readonly KnownField[], statusOf: Wire["statusOf"]): Wi
     fields,
     byName: new Map(fields.map((field) => [field.name, field])),
     byRole: new Map(roles),
-    names: fields.map(({ name }) => name),
     requiredCount: fields.filter(({ required }) => required).length,
     extra: fields.flatMap(({ role, name }) => (role === null ? [name] : [])),
     statusOf,
   };
 }
+
+/** In a pattern with the flag `u`, the two surrogates of a pair are one character, so this is an unpaired one. */
+const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
 
 /** Opens a callback's body; null when it is not a JSON object, so that there is nothing to verify. */
 export function openCallback(rawBody: Uint8Array, wire: Wire): CallbackBody | null {
@@ -141,7 +141,8 @@ export function openCallback(rawBody: Uint8Array, wire: Wire): CallbackBody | nu
   let merchantId: string | undefined;
   let raw: Map<string, string> | null = null;
   const merchantIdName = wire.byRole.get("merchantId")?.name;
-  for (const name of sortedNames(json, wire)) {
+  for (const name of Object.keys(json.object).sort()) {
+    if (name === "signature") continue;
     const value = json.object[name];
     if (value === null || value === undefined) continue;
     let text: string;
@@ -153,11 +154,8 @@ export function openCallback(rawBody: Uint8Array, wire: Wire): CallbackBody | nu
     if (name === merchantIdName) merchantId = text;
     canonical += canonical === "" ? `${name}=${text}` : `&${name}=${text}`;
   }
-  // UTF-8 has no surrogates, so only an escape can write an unpaired one. In UTF-8 they all become the same character, which no
-  // signature tells apart.
-  if (json.text.includes("\\u") && hasLoneSurrogate(canonical)) {
-    canonical = Buffer.from(canonical, "utf8").toString("utf8");
-  }
+  // An escape can write an unpaired surrogate. In UTF-8 they all become the same character, which no signature tells apart.
+  if (UNPAIRED_SURROGATE.test(canonical)) canonical = Buffer.from(canonical, "utf8").toString("utf8");
   return { canonical, signature: json.object.signature, merchantId };
 }
 
@@ -195,14 +193,6 @@ export function cutAtNames(signed: string, wire: Wire): Cut {
   return { texts, plain: plain && required === wire.requiredCount };
 }
 
-/** The names except `signature`, sorted by code unit. The known ones are sorted already, and there is seldom another. */
-function sortedNames({ object }: JsonBody, { byName, names: sorted }: Wire): readonly string[] {
-  const names = Object.keys(object);
-  let known = 0;
-  for (const name of names) if (byName.has(name) || name === "signature") known++;
-  return known === names.length ? sorted : names.filter((name) => name !== "signature").sort();
-}
-
 /** Describes the fault of a field of the specification without which there is no event; null if there is none. */
 export function findMalformedField(texts: CallbackTexts, rules: CallbackRules): string | null {
   for (const role of CALLBACK_FIELDS) {
@@ -223,9 +213,6 @@ export function spelt({ key, name }: KnownField): string {
   return key === name ? key : `${key} (${name})`;
 }
 
-/** The last text that was a URL. Nearly all callbacks of a merchant have the same. */
-let lastUrl = "";
-
 /**
  * A scheme, and a host of limited length. A host has at most 253 characters. The time that the JavaScript engine takes to parse
  * one grows with the square of its length: half a second for 60 KB.
@@ -233,9 +220,7 @@ let lastUrl = "";
 const SHORT_HOST = /^[A-Za-z][A-Za-z0-9+.-]{0,31}:\/\/[^/?#\\]{1,512}(?![^/?#\\])/;
 
 function isAbsoluteUrl(text: string): boolean {
-  if (text === "" || (text !== lastUrl && !(SHORT_HOST.test(text) && URL.canParse(text)))) return false;
-  lastUrl = text;
-  return true;
+  return SHORT_HOST.test(text) && URL.canParse(text);
 }
 
 /** Longer than any host with a user and a password in front of it. */
@@ -244,12 +229,4 @@ const MAX_HOST_LENGTH = 1_000;
 /** True for the beginning of a URL whose host may continue, so that the characters after it may make the URL invalid. */
 export function mayEndInHost(url: string): boolean {
   return url.length <= MAX_HOST_LENGTH && /^[^/?#]*(?::\/\/[^/?#]*)?$/.test(url);
-}
-
-/** Some builds of Node 20 lack `String.prototype.isWellFormed`. */
-function hasLoneSurrogate(text: string): boolean {
-  return (
-    /[\ud800-\udfff]/.test(text) &&
-    /(?:[\ud800-\udbff](?![\udc00-\udfff]))|(?:(?<![\ud800-\udbff])[\udc00-\udfff])/.test(text)
-  );
 }
