@@ -37,7 +37,7 @@ import {
 } from "./shape.ts";
 
 /** The format in which texts are written, and the only one that is read. */
-const FORMAT = "3";
+const FORMAT = "4";
 const MAX_KEY_ID = 64;
 /** The sign of a text that is sealed. The id of its key follows, a colon, and the base64 of what is sealed. */
 export const SEALED = "S";
