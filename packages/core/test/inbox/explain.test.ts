@@ -1,15 +1,17 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createReceiver, type Receiver, type ReceiverOptions, Reject } from "@payhooks/core";
+import { createReceiver, memoryInbox, type Receiver, type ReceiverOptions, Reject } from "@payhooks/core";
 import { type Explanation, explain } from "@payhooks/core/events";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import {
   callbackFields,
+  connectEvent,
   createTestKeys,
   type FakeClock,
   fakeClock,
   resplitPair,
+  signConnectWebhook,
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -209,5 +211,49 @@ describe("the explanation of an event", () => {
     const { past, ...rest } = await one.explained("order-1");
     expect(JSON.stringify(past)).toContain("Amina");
     expect(JSON.stringify(rest)).not.toMatch(/Amina|order-1|pay-1|DEPOSIT/);
+  });
+});
+
+describe("the order of a subject", () => {
+  it("has the event that was asked about, and the latest 20 others", async () => {
+    const secret = "whsec_0123456789abcdef";
+    const clock = fakeClock();
+    const receiver = createReceiver({
+      connect: { secret },
+      inbox: memoryInbox({ clock }),
+      clock,
+      run: "elsewhere",
+      logger: silent,
+    });
+    onTestFinished(async () => {
+      await receiver.close({ graceMs: 0 });
+    });
+    const declined = connectEvent("connected_account.declined");
+    const decline = async (): Promise<void> => {
+      const occurred_at = new Date(clock.now()).toISOString();
+      const { rawBody, headers } = signConnectWebhook(
+        { ...declined, idempotency_key: occurred_at, occurred_at },
+        secret,
+      );
+      const request = { method: "POST", url: "/", headers: new Headers(headers), rawBody };
+      expect((await receiver.connect.receive(request)).status).toBe(200);
+    };
+    for (let sent = 0; sent < 22; sent++) {
+      await decline();
+      await clock.advance(1);
+    }
+    const { events: listed } = await receiver.events.list({ limit: 100 });
+    const ids = listed.map(({ eventId }) => eventId);
+    expect(ids).toHaveLength(22);
+    const orderOf = async (asked: number) => {
+      const order = await receiver.events.order(ids[asked] ?? "");
+      return order === null
+        ? null
+        : { ...order, events: order.events.map(({ eventId }) => ids.indexOf(eventId)) };
+    };
+    const latest = (count: number): readonly number[] => [...ids.keys()].slice(-count);
+    expect(await orderOf(0)).toEqual({ events: [0, ...latest(20)], complete: false });
+    expect(await orderOf(1)).toEqual({ events: latest(21), complete: false });
+    expect(await orderOf(21)).toEqual({ events: latest(21), complete: false });
   });
 });

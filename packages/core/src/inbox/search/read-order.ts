@@ -44,9 +44,8 @@ export async function orderOf(
     if (other !== null) add(other, one);
   }
   const inOrder = [...found.values()].sort((a, b) => a.signedAt - b.signedAt || a.acceptedAt - b.acceptedAt);
-  const shown = inOrder.filter(
-    (event, at) => event.eventId === eventId || at >= inOrder.length - MAX_OTHERS - 1,
-  );
+  const latestOthers = inOrder.filter((event) => event.eventId !== eventId).slice(-MAX_OTHERS);
+  const shown = inOrder.filter((event) => event.eventId === eventId || latestOthers.includes(event));
   return { events: shown, complete: isAll && shown.length === inOrder.length };
 }
 
