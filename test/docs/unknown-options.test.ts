@@ -1,5 +1,11 @@
 import { payhooksConsole } from "@payhooks/console";
-import { createReceiver, memoryInbox, serviceNames, verifyPaymentCallback } from "@payhooks/core";
+import {
+  createReceiver,
+  memoryInbox,
+  serviceNames,
+  verifyConnectWebhook,
+  verifyPaymentCallback,
+} from "@payhooks/core";
 import { durableObjectInbox } from "@payhooks/core/durable-object";
 import { mysqlEffects } from "@payhooks/core/effects/mysql";
 import {
@@ -69,6 +75,8 @@ const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
 /** Functions whose options are on other pages, or belong to one call. */
 const OTHERS: Readonly<Record<string, (options: Given) => unknown>> = {
   verifyPaymentCallback: (options) => verifyPaymentCallback(new Uint8Array(), { publicKey, ...options }),
+  verifyConnectWebhook: (options) =>
+    verifyConnectWebhook(new Uint8Array(), null, { secret: "whsec_0123456789abcdef", ...options }),
   work: (options) => receiver.work(options),
   close: (options) => receiver.close(options),
   ingest: (options) => receiver.payments.ingest({} as Given, options),

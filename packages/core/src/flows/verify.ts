@@ -76,8 +76,10 @@ export interface VerifyConnectOptions {
 export function verifyConnectWebhook(
   rawBody: Uint8Array,
   signatureHeader: string | null | undefined,
-  { secret }: VerifyConnectOptions,
+  options: VerifyConnectOptions,
 ): VerifiedDelivery<ConnectEvent> {
+  checkNames("verifyConnectWebhook", options, { secret: true });
+  const { secret } = options;
   const secrets = importSecrets(secret, "secret");
   const flow = connectFlow({}, UNLIMITED, fixedKeys(secrets));
   return eventOrThrow(flow, deliveryOf(rawBody, signatureHeader ?? null)) as VerifiedDelivery<ConnectEvent>;

@@ -188,4 +188,11 @@ describe("verifyConnectWebhook", () => {
       "ERR_OPTION_MISSING",
     );
   });
+
+  it("throws for an option that it does not know", () => {
+    const options = { secret: SECRET, toleranceMs: 1_000 };
+    const error = thrownBy(() => verifyConnectWebhook(signed.rawBody, header, options));
+    expect(error).toMatchObject({ code: "ERR_OPTION_INVALID" });
+    expect(error.message).toContain("toleranceMs");
+  });
 });
