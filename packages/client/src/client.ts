@@ -53,12 +53,14 @@ export interface ConnectClient {
 }
 
 /**
- * Makes a client: with `publicKey` and `secretKey` for all endpoints, with `apiKey` for the connected-account endpoints
- * alone, and with all three if the connected-account endpoints have a key of their own. It does no I/O. If a key or `baseUrl` is undefined or empty, the first call that
- * needs it rejects with `ERR_OPTION_MISSING`.
+ * Makes a client, without I/O. Pass `publicKey` and `secretKey` for all endpoints, `apiKey` for the connected-account endpoints
+ * alone, or all three if those have a key of their own.
+ *
+ * If the options name no key at all, this throws. If a key that they name, or `baseUrl`, is undefined or empty, the first call
+ * that needs it rejects with `ERR_OPTION_MISSING`.
  *
  * @typeParam M the mediums that requests may name. With `allowUnknownMedium`, it may name more than the listed ones.
- * @throws ClientError `ERR_OPTION_INVALID` if an option has a wrong value.
+ * @throws ClientError `ERR_OPTION_INVALID` if an option has a wrong value; `ERR_OPTION_MISSING` if no key is named.
  * @example
  * const client = createClient({
  *   baseUrl: process.env.PAY_BASE_URL,

@@ -46,7 +46,7 @@ export interface WatchOptions {
     | Promise<Iterable<OpenPayment> | AsyncIterable<OpenPayment>>;
   /** How long after the end of a round the next one begins. Default: 5 minutes. */
   readonly everyMs?: number | undefined;
-  /** How old a payment must be before it is looked up. One that is dated further ahead than this is looked up too. Default: 15 minutes. */
+  /** How old a payment must be before it is looked up. Default: 15 minutes. A payment dated more than this in the future is looked up too, since its clock was wrong. */
   readonly afterMs?: number | undefined;
   /** How old a payment must be before it is given up. It is looked up once more before that. Default: 3 days. */
   readonly giveUpAfterMs?: number | undefined;

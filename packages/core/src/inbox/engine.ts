@@ -220,7 +220,7 @@ class Engine implements Inbox {
     return this.#work.run(runner, options);
   }
 
-  /** Begins what the store handed out. A canary is no event: it has come as far as it was to come. */
+  /** Begins what the store handed out. A canary is not an event: being handed out is all that it is for. */
   async #beginDue(...[due, wish, isWanted]: Parameters<BeginDue>): Promise<Run | null> {
     if (!isCanary(due.key)) return this.#runs.beginDue(due, wish, isWanted);
     await this.#canary.taken(due);

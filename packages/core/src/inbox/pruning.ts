@@ -10,7 +10,7 @@ import type { InboxCore } from "./write/inbox-core.ts";
 const READINGS_APART_MS = 3_600_000;
 /** Clocks of several processes are assumed to be no further apart than this. */
 const CLOCKS_APART_MS = 5_000;
-/** The name of the note. Data of earlier versions has it too. */
+/** The name of the note in which the store keeps the readings. */
 const NOTE = "looks";
 
 /** Two readings of the store's clock. */

@@ -115,8 +115,8 @@ export function stripe<const Given extends Events = undefined>({
 }
 
 /**
- * GitHub. The name is the header `x-github-event`, which nothing signs, as the delivery's id, which is a label. Copies are recognised
- * by their bytes, and one under another name is held. GitHub does not repeat a delivery by itself.
+ * GitHub. The name comes from the header `x-github-event`, and the label from the delivery's id. Neither is signed. Copies are
+ * recognised by their bytes, and a copy under another name is held. GitHub does not repeat a delivery by itself.
  *
  * @example github({ secret: process.env.GITHUB_WEBHOOK_SECRET })
  */

@@ -51,7 +51,7 @@ export interface ReadEvent<Status extends string = string> {
   readonly subject?: string | undefined;
   /** The values that must be equal in copies. Default: the name. */
   readonly identity?: Readonly<Record<string, string>> | undefined;
-  /** An id that nothing covers, for people. Without a `reference`, the event is found by it as by one; without both, by its `subject`. */
+  /** An id that no signature covers, shown to people. A search by reference uses `reference`; without one, this; without both, `subject`. */
   readonly label?: string | undefined;
 }
 

@@ -6,7 +6,6 @@ import type { SqliteDatabase } from "./handle.ts";
 
 /** How many events one page looks at, even if few of them match the filter. */
 const LOOKED_AT = 500;
-/** How many events are found for one text at most. */
 
 interface EventRow extends Omit<EventSummary, "eventId" | "referenceId" | "acceptedAt"> {
   readonly event_id: string;

@@ -19,9 +19,9 @@ export const BULK_REASONS: Readonly<Record<BulkReason, unknown>> = {
 /** The events of a bulk: those that match all of the fields. */
 export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "cursor" | "first"> {
   /**
-   * Why they are held; of finished ones, `done`, `discarded`, `stale`, or the contradiction that they were accepted as, such as
-   * `mismatch`; `unfinished` of those that wait or run. By default, a replay and a discard leave out `discarded`, and the reasons that
-   * are questions of what is true, such as `mismatch`. The other decisions are about events of every reason.
+   * For held events, the reason. For finished ones, `done`, `discarded`, `stale`, or the contradiction that they were accepted as,
+   * such as `mismatch`. For waiting or running ones, `unfinished`. By default, a replay and a discard leave out `discarded`, and the
+   * reasons that are questions of what is true, such as `mismatch`. The other decisions are about events of every reason.
    */
   readonly reason?: BulkReason | readonly BulkReason[] | undefined;
 }
@@ -31,16 +31,16 @@ export type EventSelection = string | readonly string[] | BulkFilter;
 
 /** How a decision about several events is carried out. */
 export interface BulkOptions {
-  /** Only says what would become of each. */
+  /** Decide nothing: only report the outcome that each event would have. */
   readonly dryRun?: boolean | undefined;
   /** How many events are decided about in a second. Default 50. */
   readonly perSecond?: number | undefined;
   /**
-   * Identifies the bulk. Give the same name again to go on with one that was interrupted: what it has decided about is skipped. A
-   * filter needs `until` then, so that both are about the same events. Default: a new one.
+   * Identifies the bulk. Give the same name again to go on with a bulk that was interrupted: events that it has decided about are
+   * skipped. A filter needs `until` then, so that both calls are about the same events. Default: a new name.
    */
   readonly name?: string | undefined;
-  /** Once it aborts, the event that is under way is finished, and no other one is begun. */
+  /** Once it aborts, the decision that is under way is finished, and no other one is begun. */
   readonly signal?: AbortSignal | undefined;
   /** Called for each event, with the report so far. */
   readonly progress?: ((outcome: BulkOutcome, report: BulkReport) => void) | undefined;
@@ -51,7 +51,7 @@ export interface BulkOutcome {
   readonly eventId: string;
   /** The reason by which it was named; null if the inbox does not know it. */
   readonly reason: BulkReason | null;
-  /** `excluded`: its reason was not named. With `dryRun`, `decided` is what would be. */
+  /** `excluded`: its reason was not named. With `dryRun`, `decided` means that it would be decided about. */
   readonly outcome: Decided | "excluded";
   /** As it was before; null if the inbox does not know it. */
   readonly event: StoredEvent | null;
@@ -66,17 +66,23 @@ export interface BulkReport {
   readonly dryRun: boolean;
   /** How many events were looked at. */
   readonly found: number;
-  /** How many were decided about now, or would be. */
+  /** How many events were decided about now; with `dryRun`, how many would be. */
   readonly decided: number;
-  /** Those by their reasons. */
+  /** The `decided` events, counted by their reasons. */
   readonly byReason: Readonly<Partial<Record<BulkReason, number>>>;
-  /** How many an earlier call of the same name had decided about. A filter does not find those that wait or run again. */
+  /**
+   * How many events had been decided about before: by an earlier call of the same name, or, if this is an erasure, erased by anybody.
+   * A filter does not find events that wait or run again.
+   */
   readonly known: number;
-  /** How many nothing was decided about, by why, such as `not-kept`. */
+  /**
+   * Events with any other outcome, counted by it. Those that are `overtaken` have ended without a run. Nothing was decided about the
+   * others, such as those that are `not-kept`.
+   */
   readonly skipped: Readonly<Partial<Record<Exclude<Decided, "decided" | "known">, number>>>;
-  /** Those that nothing was decided about since their records cannot be read; null if there are none. They are not among `found`. */
+  /** Events left undecided because their records cannot be read; null if there are none. They are not among `found`. */
   readonly unread: UnreadEvents | null;
-  /** How many nothing was decided about since `reason` does not name theirs, by that. */
+  /** Events left undecided because `reason` does not name their reason, counted by their reason. */
   readonly excluded: Readonly<Partial<Record<BulkReason, number>>>;
   /** False if it was ended by its signal, so that there may be more. */
   readonly complete: boolean;

@@ -36,13 +36,13 @@ export interface EventQuery extends Omit<EventFilter, "state"> {
   /** `finished` is any end. Default: `unfinished`; with `id` or `referenceId`: any. */
   readonly state?: EventState | "unfinished" | undefined;
   /**
-   * Only events with an amount in this range. An event without a certain amount is in no range, and none has a currency. No store has
-   * an index of it: each event that matches otherwise is read.
+   * Only events with an amount in this range. An event without a certain amount is in no range. Amounts have no
+   * currency. No store has an index of amounts: each event that matches the other fields is read.
    */
   readonly amount?: AmountRange | undefined;
   /**
-   * Only events that this handler was tried for, as far as the inbox knows: an event that has ended keeps the names of those handlers
-   * alone whose attempts failed. It is read in the same way as `amount`.
+   * Only events for which this handler was called. Ended events remember only the handlers that failed. No store has an index of
+   * this either.
    */
   readonly handler?: string | undefined;
   /** How many events one page has at most, from 1 to 1,000. Default 50. */

@@ -192,7 +192,7 @@ export interface SealedRecord extends IdempotencyRecord {
   readonly sealed: string;
 }
 
-/** True if a record could be read. */
+/** True if the record could not be read. */
 export function isUnreadable(record: IdempotencyRecord | Unreadable): record is Unreadable {
   return "unreadable" in record;
 }

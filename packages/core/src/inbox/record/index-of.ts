@@ -17,7 +17,7 @@ export const EVENT_STATES: Readonly<Record<EventState, true>> = {
   finished: true,
 };
 
-/** One event in a store's lists. Its texts are labels: a text of more than 512 bytes, or one that no database takes, is its SHA-256. */
+/** One event in a store's lists. Texts over 512 bytes, and texts that a database cannot store, are replaced by their SHA-256. */
 export interface EventSummary extends EventFacts {
   readonly state: EventState;
   /** Why it is held; null otherwise. */
@@ -42,7 +42,7 @@ export interface RecordIndex {
   readonly lane: Lane;
   /** When the record may be forgotten; null while any of its events is unfinished or held. */
   readonly expiresAt: number | null;
-  /** Without those that are erased: nothing finds them but their ids. */
+  /** All events but the erased ones, which only their ids find. */
   readonly events: readonly EventLabels[];
 }
 

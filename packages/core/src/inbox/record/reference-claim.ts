@@ -13,11 +13,11 @@ const NO_CLAIMS: readonly ReferenceClaim[] = [];
  * event finds its own claim and passes.
  *
  * **No claim ends before its owner.** As long as anything in the owner is unfinished, its claims are open (`terminal` is false), and
- * an open claim never expires. Once nothing is, one more write for each claim lets it expire with the owner. Before a finished
- * record is made to live longer, so are its claims.
+ * an open claim never expires. Once all of the owner is finished, one more write for each claim lets the claim expire with the owner.
+ * Before the life of a finished record is prolonged, the lives of its claims are.
  *
  * Each opening has a token, which is in the claim and in its owner. The write that lets a claim expire names the token that the
- * finished owner had. So it does nothing to a claim that was opened again meanwhile for an event that the owner is about to have.
+ * finished owner had. So it does not change a claim that was opened again meanwhile, for an event that the owner is about to record.
  */
 export interface ReferenceClaim {
   /** The key of the claim's record. */
@@ -26,13 +26,13 @@ export interface ReferenceClaim {
   readonly owner: string;
   readonly flow: FlowName;
   readonly tenant: string;
-  /** When the owner expires; null if it has something unfinished, or will have it in a moment. */
+  /** When the owner expires; null while the owner has an unfinished event, or is about to record one. */
   readonly until: number | null;
-  /** When the event that claims was signed; 0 if it does not say. */
+  /** When the event that claims was signed; 0 if the event has no signed time. */
   readonly signedAt: number;
   /** Once an open claim is older than this, its owner is looked for before anybody believes it. */
   readonly retentionMs: number;
-  /** The token with which somebody may be letting the claim expire; null if nobody can. It is not used again. */
+  /** The token with which a write may be about to let the claim expire; null if no write can. The token is not used again. */
   readonly spent: string | null;
 }
 

@@ -29,7 +29,7 @@ export interface DispatcherDependencies {
   readonly pollMs: number;
 }
 
-/** What a dispatcher does with what is due. */
+/** What a dispatcher does with due events. */
 interface Begins {
   readonly runner: Runner;
   /** Begins the next event of a record that the store handed out. */
@@ -39,23 +39,23 @@ interface Begins {
 /** How long to wait after a failed poll, or `pollMs` if that is shorter. The next poll never comes earlier. */
 const AGAIN_MS = 500;
 /**
- * After a poll that found nothing, no other one follows for so long, or for `pollMs` if that is shorter. What has become due often
- * wakes many processes, and one of them finds it. If another session of the database has locked what is due, it is soon free.
+ * A poll that found nothing is followed by no other one for this long, or for `pollMs` if that is shorter. One due event often wakes
+ * many processes, and a single one of them finds it. Due records that another session of the database has locked are soon free.
  */
 const EMPTY_MS = 50;
 /**
- * Once a record falls due that another process may have put off, this process waits for one to two times as long before it polls. The
- * other one polls first, if it lives. So with a `pollMs` of up to this, others find such a record by polling.
+ * Once a record falls due that another process may have put off, this process waits between this time and twice this time before it
+ * polls. So the other process polls first, if it is alive. With a `pollMs` that is no longer than this, a usual poll comes earlier.
  */
 const OTHERS_MS = 500;
 /**
- * For how long a process does not poll once a record comes out of hiding that it was given and cannot read, or whose flow it
- * does not have. During a deploy, a process of the newer version is to be the first that polls then.
+ * How long this process leaves polling to others after it was handed a record that it cannot read, or whose flow it lacks, and that
+ * record has become visible again. During a deploy, a process of the newer version should poll first.
  */
 const YIELD_MS = 1_000;
-/** How many due times of its own a process remembers. It finds what falls due at other times as other processes do. */
+/** How many due times of its own a process remembers. Events that fall due at other times are found as other processes' are. */
 const MAX_OWN = 10_000;
-/** A time that is nearer than this is now. Timers may fire up to a millisecond too early, and are set again then. */
+/** A time that is nearer than this counts as now. A timer may fire up to a millisecond too early; then it is set again. */
 const NOW_MS = 0.05;
 
 /** True for a record that this process cannot read, or whose flow it does not have. */
@@ -109,7 +109,7 @@ export class Dispatcher {
     this.#pollMs = pollMs;
   }
 
-  /** From now on, what is due is taken, and handed to `begin`. */
+  /** From now on, due events are taken, and handed to `begin`. */
   start(runner: Runner, begin: Begins["begin"]): void {
     this.#begins = { runner, begin };
     this.#stopped = false;

@@ -282,8 +282,8 @@ export class Run implements Lease {
       await this.#turn.leave(this.data, ending.kind === "done" || ending.kind === "stale");
       return { ...finished.answer, dueInMs, version: finished.version };
     }
-    // If the answer to the write got lost, another process may have taken the event since, because the write was made. If it was not
-    // made, that process had to wait until the lease was over, and it warns before it calls anything.
+    // The answer to the write was lost. If the write was made, another process may already have the event. If it was not made, nobody
+    // can take the event before this lease ends, and a process that takes it then warns before it calls a handler.
     if (mayHaveEnded && !this.#lease.isOver) this.#lost = true;
     else this.#lose();
     return null;

@@ -14,14 +14,14 @@ interface Waiting {
 
 /**
  * Events that may have killed their process are suspects: their last attempt, which was not their first, ended with the death of its
- * process. One of them may be the cause, and takes those with it that run at the same time. This limits how many of them run together.
+ * process. Any of them may kill the process again, and with it every event that runs beside it. This limits how many of them run together.
  *
- * So they run in groups that get smaller with every death: eight, four, two, one. Where nobody is to blame, as after a deploy that
- * killed the process twice, that is nearly as quick as usual. An event with one attempt left runs alone, so no event is held because
+ * So they run in groups that get smaller with every death: eight, four, two, one. Where no event is to blame, as after a deploy that
+ * killed the process twice, they end nearly as soon as usual. An event with one attempt left runs alone, so no event is held because
  * of another one.
  */
 export class Suspects {
-  /** How many may run together with each one that runs, itself included. */
+  /** For each record that runs: how many may run together, itself included. */
   readonly #running = new Map<string, number>();
   readonly #waiting = new Map<string, Waiting>();
 
@@ -41,7 +41,7 @@ export class Suspects {
     return true;
   }
 
-  /** The record runs no more. The next ones may, in the order in which they came. */
+  /** The record runs no more. Those that wait may now run, in the order in which they came. */
   ended(key: string): void {
     if (!this.#running.delete(key)) return;
     for (const [next, { width, go }] of this.#waiting) {

@@ -5,7 +5,7 @@ import { indexOf } from "../record/index-of.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 
 interface Remembered extends KnownRecord {
-  /** Until then no store may forget it, whatever becomes of its events (the store's clock). */
+  /** No store may forget the record before this time, whatever becomes of its events (the store's clock). */
   readonly keptUntil: number;
 }
 
@@ -15,8 +15,8 @@ export const REMEMBERED: number = 16;
 const MARGIN_MS = 60_000;
 
 /**
- * A few records that must still be stored. A store that was emptied, or put back to an earlier state, lacks those that were
- * written last, by this process or by others. If somebody has deleted what is old, those that have waited longest are missing.
+ * A few records that must still be stored. A store that was emptied, or restored to an earlier state, lacks the newest records, of
+ * this process and of others. A clean-up by hand removes the oldest waiting ones.
  */
 export class KnownRecords {
   readonly #written = new Map<string, Remembered>();

@@ -36,8 +36,9 @@ class Evidence {
  * The acts that this process can do with its store, as events and canaries have shown lately.
  *
  * An event counts for more than a canary, since it also writes what it can be found by. The first canary that passes after a
- * failure ends that failure. If an event then fails again, only one that passes ends it, or a minute without another failure. The
- * same holds for a failure of events that was told before any canary had tried: otherwise it would be told as over, and once more.
+ * failure ends that failure. If an event then fails again, the failure ends only with an event that passes, or with a minute in which
+ * no event has failed. A failure of events that was reported before the first canary is treated the same way. Otherwise it would be
+ * reported as over, then reported again.
  */
 export class Acts {
   readonly #environment: Environment;
