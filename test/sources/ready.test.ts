@@ -228,6 +228,24 @@ describe.each(Object.entries(senders))(
   },
 );
 
+describe("Stripe", () => {
+  it("is read in both of its versions, whose times are seconds, and a text with its zone", async () => {
+    const { make, sign: signed } = senders.Stripe as Sender;
+    const { clock, ran, post } = await receiving(make());
+    const created = "2025-11-24T16:00:00.250Z";
+    const body = JSON.stringify({
+      id: "evt_v2",
+      object: "v2.core.event",
+      type: "v1.billing.meter.no_meter",
+      created,
+    });
+    expect((await post(body, await signed(body, clock.now()))).status).toBe(200);
+    expect(ran).toMatchObject([
+      { event: "v1.billing.meter.no_meter", id: "evt_v2", occurredAt: new Date(created) },
+    ]);
+  });
+});
+
 describe.each(["Standard Webhooks", "Stripe", "Slack"])("%s", (name) => {
   it("refuses what was signed six minutes ago, or will be in six", async () => {
     const { make, body, sign: signed } = senders[name] as Sender;

@@ -18,13 +18,13 @@ export class Reading {
   readonly verified: VerifiedEvent;
   /** Documented and declared fields that the body has but the event lacks, since their reading is not certain. */
   readonly leftOut: readonly string[];
-  #make: (() => ReadEvent) | null;
+  #make: (() => ReadEvent | null) | null;
   #event: ReadEvent | null = null;
 
   /** `make` is called only if somebody asks for the event. A process that only accepts does not need it. */
   constructor(
     verified: VerifiedEvent,
-    make: (() => ReadEvent) | null,
+    make: (() => ReadEvent | null) | null,
     leftOut: readonly string[] = EVERYTHING_CERTAIN,
   ) {
     this.verified = verified;
@@ -313,7 +313,7 @@ export function withFreshness(reading: Reading, now: number, windowMs: number): 
   const verified = { ...reading.verified, fresh: false };
   return {
     ok: true,
-    reading: new Reading(verified, () => reading.event as ReadEvent, reading.leftOut),
+    reading: new Reading(verified, () => reading.event, reading.leftOut),
     outside,
   };
 }

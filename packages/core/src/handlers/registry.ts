@@ -88,11 +88,7 @@ export class Registry {
   /** A handler of one name of a source, or of every one. */
   addOfSource(source: FlowName, event: string, handle: unknown, options: HandlerOptions): void {
     const of = keyOf(source, event);
-    if (typeof handle !== "function") {
-      throw new PayhooksError("ERR_OPTION_INVALID", `The handler for ${of} is not a function.`, {
-        fix: "Give (event, context) => …",
-      });
-    }
+    checkHandler(of, handle);
     if (this.#ignored.has(of)) throw contradiction(of);
     const list = this.#handlers.get(of) ?? [];
     // One event may have handlers of both kinds, and their names are told apart.
@@ -111,6 +107,7 @@ export class Registry {
   }
 
   addHeld(handle: Handler<HeldEvent>, options: HandlerOptions): void {
+    checkHandler("held events", handle);
     this.#held.push({ ...this.#check(this.#held, "held entries", "held", options), handle });
   }
 
@@ -250,6 +247,13 @@ export class Registry {
     const calls = concurrency === undefined ? null : new CallLimit(concurrency);
     return { name, timeoutMs, maxAttempts, backoffMs, onCrash, onTimeout, calls };
   }
+}
+
+function checkHandler(of: string, handle: unknown): void {
+  if (typeof handle === "function") return;
+  throw new PayhooksError("ERR_OPTION_INVALID", `The handler for ${of} is not a function.`, {
+    fix: "Give (event, context) => …",
+  });
 }
 
 function contradiction(event: string): PayhooksError {

@@ -189,6 +189,7 @@ class Engine implements Inbox {
     this.#runner = runner;
     this.#runs.places.open(concurrency);
     const dispatcher = this.#dispatcher;
+    this.#unsubscribe?.();
     dispatcher.start(
       runner,
       (due) => void this.#beginDue(due, { runner, inBackground: true }, () => dispatcher.isTaking),

@@ -1,3 +1,4 @@
+import { inboxError } from "../notices/notice.ts";
 import type { Runner, WorkOptions, WorkReport } from "./contract/inbox.ts";
 import type { DueRecord } from "./contract/store.ts";
 import type { Pruning } from "./pruning.ts";
@@ -72,11 +73,22 @@ export class Work {
       const others = Array.from({ length: Math.min(concurrency, limit) - 1 }, async () =>
         worker(await take()),
       );
-      await Promise.all([worker(first), ...others]);
+      // What runs is waited for, even if nothing more can be taken.
+      const results = await Promise.allSettled([worker(first), ...others]);
+      for (const result of results) if (result.status === "rejected") throw result.reason;
     }
-    await this.#pruning.pruneSome();
+    await this.#pruneSome(runner);
     const { left, nextDueAt } = await this.#core.store.takeDue(NONE, 0);
     return { ran, failed, remaining: left.usual + left.patient, nextDueAt };
+  }
+
+  /** A failure costs room in the store, and no event. */
+  async #pruneSome(runner: Runner): Promise<void> {
+    try {
+      await this.#pruning.pruneSome();
+    } catch (error) {
+      runner.notify(inboxError("prune", error));
+    }
   }
 
   /** Takes an event of the lane that is next, or of the other one if nothing is due there. */

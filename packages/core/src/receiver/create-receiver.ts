@@ -360,7 +360,8 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     if (maxDueAgeMs !== undefined) checkTime("maxDueAgeMs", maxDueAgeMs);
     const probe = await this.#ready(maxDueAgeMs);
     const last = this.#lastReadyCodes.get(maxDueAgeMs) ?? null;
-    if (this.#lastReadyCodes.size === MAX_READY_CODES) this.#lastReadyCodes.clear();
+    const isKnown = this.#lastReadyCodes.has(maxDueAgeMs);
+    if (!isKnown && this.#lastReadyCodes.size === MAX_READY_CODES) this.#lastReadyCodes.clear();
     this.#lastReadyCodes.set(maxDueAgeMs, probe.code);
     if (probe.code !== last) this.#notices.post({ type: "readiness", ...probe });
     return probe;

@@ -6,6 +6,7 @@ import { importSecrets, type SecretInput, type VerifyingSecret } from "../signat
 import { isPending } from "../time/awaitable.ts";
 import { withinTime } from "../time/deadline.ts";
 import { type Claim, keyedVerifier } from "./keyed-verifier.ts";
+import { checkedHeader } from "./signed-text.ts";
 import {
   type Authentic,
   type Bind,
@@ -38,7 +39,7 @@ export function token(options: TokenOptions): Verifier {
   checkNames("token", options, { header: true, scheme: true, token: true });
   const { header = "authorization", scheme } = options;
   checkChoice("scheme of token", scheme, { Bearer: true, Basic: true });
-  const name = header.toLowerCase();
+  const name = checkedHeader("token", "header", header);
   function read({ headers }: SourceRequest): Sent | NotAuthentic {
     const value = headers.get(name) ?? "";
     if (value === "") return refused("ERR_SIGNATURE_MISSING", `there is no header ${name}`);

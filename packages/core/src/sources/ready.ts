@@ -109,7 +109,8 @@ export function stripe<const Given extends Events = undefined>({
       name: body.type,
       id: body.id,
       data: body.data?.object ?? body,
-      occurredAt: body.created * 1000,
+      // Seconds in the events of version 1, a time with its zone in those of version 2.
+      occurredAt: typeof body.created === "number" ? body.created * 1000 : body.created,
     }),
   });
 }

@@ -250,7 +250,8 @@ function checkFormat(option: string, format: SignatureFormat): void {
   }
 }
 
-function checkedHeader(of: string, option: string, name: unknown): string {
+/** A name of a header field, in lower case. Throws `ERR_OPTION_INVALID` for what is none. */
+export function checkedHeader(of: string, option: string, name: unknown): string {
   const lower = typeof name === "string" ? name.toLowerCase() : "";
   if (HEADER_NAME.test(lower)) return lower;
   throw invalidOption(

@@ -5,6 +5,7 @@ import { invalidOption } from "../protocol/errors.ts";
 import type { SourceEvent } from "../protocol/events.ts";
 import { shown } from "../protocol/foreign-value.ts";
 import { ownVerifier } from "./other-verifiers.ts";
+import { checkedHeader } from "./signed-text.ts";
 import type { OutputOf, StandardSchemaV1 } from "./standard-schema.ts";
 import { type Bind, bindOf, type Verifier, type VerifyFunction } from "./verifier.ts";
 
@@ -238,7 +239,7 @@ export function source<
     body,
     stageOf: stages === undefined ? null : stagesOf(stages),
     lastStage: (stages?.length ?? 1) - 1,
-    keepHeaders: keepHeaders.map((name) => name.toLowerCase()),
+    keepHeaders: keepHeaders.map((name) => checkedHeader("a source", "keepHeaders", name)),
     accepted,
     badSignatureStatus,
     handshake,

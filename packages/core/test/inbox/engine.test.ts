@@ -172,6 +172,78 @@ describe("the leases of an inbox", () => {
   });
 });
 
+describe("a run that fails outside of its handlers", () => {
+  it("is reported and repeated later, keeps no place, and takes back the start of a handler that was not called", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock });
+    await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
+    const before: unknown[] = [];
+    const runner: ReturnType<typeof runnerOf> = {
+      ...runnerOf(async (lease) => {
+        before.push(lease.data.steps.credit ?? null);
+        if (before.length === 1) throw new Error("the store has not answered");
+        return { kind: "done" };
+      }),
+      firstHandler: () => "credit",
+      handlersOf: () => ["credit"],
+    };
+    const once = { deadlineMs: 60_000, limit: 1, concurrency: 1 };
+    const dueAt = clock.now() + 5_000;
+    expect(await inbox.work(runner, once)).toEqual({ ran: 1, failed: 1, remaining: 0, nextDueAt: dueAt });
+    expect(runner.notices).toMatchObject([{ type: "inbox-error", during: "run" }]);
+    await clock.advance("5s");
+    expect(await inbox.work(runner, once)).toMatchObject({ ran: 1, failed: 0, nextDueAt: null });
+    expect(before).toEqual([null, null]);
+    expect(runner.notices.filter(({ type }) => type === "double-risk")).toEqual([]);
+    expect(await inbox.close({ graceMs: 0 })).toEqual({ unfinished: 0 });
+  });
+});
+
+describe("work", () => {
+  it("waits for the handlers that run when nothing more can be taken, and then rejects", async () => {
+    const clock = fakeClock();
+    const memory = memoryStore({ clock });
+    let taken = 0;
+    const store: RecordStore = {
+      ...memory,
+      takeDue(...given) {
+        if (++taken > 1) throw new Error("the store is away");
+        return memory.takeDue(...given);
+      },
+    };
+    const inbox = createInbox(store, { clock });
+    for (const n of [1, 2]) await inbox.accept(verifiedEvent(n, { signedAt: clock.now() }));
+    const order: string[] = [];
+    const runner = runnerOf(async () => {
+      await new Promise<void>((resolve) => clock.after(1_000, resolve));
+      order.push("the handler has ended");
+      return { kind: "done" };
+    });
+    const working = inbox
+      .work(runner, { deadlineMs: 60_000, limit: 2, concurrency: 2 })
+      .catch(({ code }: PayhooksError) => order.push(code));
+    await clock.advance("2s");
+    await working;
+    expect(order).toEqual(["the handler has ended", "ERR_INBOX_UNAVAILABLE"]);
+  });
+
+  it("reports what it ran although nothing could be pruned", async () => {
+    const clock = fakeClock();
+    const store: RecordStore = {
+      ...memoryStore({ clock }),
+      sleeps: true,
+      prune: () => Promise.reject(new Error("the store is away")),
+    };
+    const inbox = createInbox(store, { clock });
+    await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
+    const runner = runnerOf(async () => ({ kind: "done" }));
+    expect(await inbox.work(runner, { deadlineMs: 60_000, limit: 2, concurrency: 1 })).toMatchObject({
+      ran: 1,
+    });
+    expect(runner.notices).toMatchObject([{ type: "inbox-error", during: "prune" }]);
+  });
+});
+
 describe("writes of one turn", () => {
   /** A store that is asked over a way, and remembers what it was asked. */
   function distant(): { readonly store: RecordStore; readonly sent: (readonly Swap[])[] } {

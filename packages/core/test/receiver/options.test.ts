@@ -290,6 +290,16 @@ describe("registration", () => {
     expect(thrownBy(() => receiver.onHeld(() => {})).code).toBe("ERR_HANDLER_NAME");
   });
 
+  it("refuses a handler that is no function, of a payment and of held events", () => {
+    for (const given of [undefined, null, "credit", {}]) {
+      const codes = [
+        thrownBy(() => make().onDeposit(given as never)),
+        thrownBy(() => make().onHeld(given as never)),
+      ].map(({ code }) => code);
+      expect(codes, String(given)).toEqual(["ERR_OPTION_INVALID", "ERR_OPTION_INVALID"]);
+    }
+  });
+
   it.each(["", " ", "1st", "a b", "a:b", "?confirm", "held:x", "ä", "a".repeat(65), 5, null, ...INHERITED])(
     "refuses the name %j",
     (name) => {

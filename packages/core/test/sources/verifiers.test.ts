@@ -462,3 +462,22 @@ describe("a function of one's own", () => {
     expect((await post({ body: BODY })).body).toContain("ERR_OVERLOADED");
   });
 });
+
+describe("a name of a header field", () => {
+  it.each([5, "", "x y", null, {}])("that is none is refused at once, and named: %j", (name) => {
+    const refused = (make: () => unknown): unknown => {
+      try {
+        return make();
+      } catch (error) {
+        return error;
+      }
+    };
+    const given = name as string;
+    const read = () => ({ name: "", data: null });
+    for (const error of [
+      refused(() => token({ header: given, token: SECRET })),
+      refused(() => source({ verify: token({ token: SECRET }), read, keepHeaders: [given] })),
+    ])
+      expect(error).toMatchObject({ code: "ERR_OPTION_INVALID", message: expect.stringContaining("eader") });
+  });
+});

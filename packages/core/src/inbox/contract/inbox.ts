@@ -85,9 +85,9 @@ export interface RunEnd {
   written(): void;
 }
 
-/** The receiver's side of a run: it calls the handlers and reports how that ended. It never rejects. */
+/** The receiver's side of a run: it calls the handlers and reports how that ended. */
 export interface Runner {
-  /** Runs the handlers of the event that have not finished, and resolves to how that ended. */
+  /** Runs the handlers of the event that have not finished, and resolves to how that ended. If it rejects, the event runs again. */
   run(lease: Lease): Promise<RunEnd>;
   /** The handler that a run calls first, if its start may be written by the same write that begins the run; null otherwise. Pure. */
   firstHandler(data: LeaseData): string | null;

@@ -94,6 +94,7 @@ export async function decideAll(
           missed ??= { count: null, error: unreadable(record) };
         });
   const time = new Stopwatch(environment);
+  let written = 0;
   const letGo = environment.keepAlive();
   try {
     for await (const found of events) {
@@ -104,11 +105,12 @@ export async function decideAll(
       if (unread.counts(found.versioned)) continue;
       const { reason, event } = read(found);
       if (filter !== null && event !== null && !isChosen(event)) continue;
-      const aheadMs = dryRun ? 0 : (counts.decided * 1_000) / perSecond - time.elapsedMs;
+      const aheadMs = dryRun ? 0 : (written * 1_000) / perSecond - time.elapsedMs;
       if (aheadMs > 0) await sleep(environment, aheadMs);
       const isOut = reason !== null && !isNamed(reason);
       const outcome = isOut ? "excluded" : await decide(found, token, dryRun);
       counts.found++;
+      if (outcome === "decided" || outcome === "overtaken") written++;
       if (outcome === "excluded") addOne(excluded, reason);
       else if (outcome === "known") counts.known++;
       else if (outcome !== "decided") addOne(skipped, outcome);

@@ -71,6 +71,8 @@ type WrittenEnd = Extract<FinishResult, { kind: "ended" }> & {
 const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
 const REPEAT_MIN_MS = 100;
 const REPEAT_MAX_MS = 5_000;
+/** How long an event waits whose run failed without a handler's fault. */
+const FAILED_RUN_MS = 5_000;
 
 /** One run of an event, from before the write that begins it until its end is written. */
 export class Run implements Lease {
@@ -187,12 +189,24 @@ export class Run implements Lease {
     this.#lease.begun(this.data.now);
   }
 
-  /** Calls the handlers, and resolves to how that ended. */
-  call(): Promise<RunEnd> {
+  /** Calls the handlers, and resolves to how that ended. An error of the runner itself is a reason to run the event again. */
+  async call(): Promise<RunEnd> {
     this.#started = true;
     // It has waited long for its place. The timer that renews all leases could fire too late for this one.
     if (this.elapsedMs >= this.#core.renewEveryMs) void this.renew();
-    return this.runner.run(this);
+    try {
+      return await this.runner.run(this);
+    } catch (error) {
+      this.runner.notify(inboxError("run", error));
+      const changes = this.wasCalled ? [] : this.undoneStart;
+      return { ending: { kind: "retry", delayMs: FAILED_RUN_MS }, changes, written: () => {} };
+    }
+  }
+
+  /** The change that takes back the start of a handler, which was written with the beginning of the run. */
+  get undoneStart(): readonly HandlerChange[] {
+    const { started, steps } = this.data;
+    return started === null ? [] : [{ name: started, kind: "undone", before: steps[started] ?? null }];
   }
 
   mayCall(): ReturnType<Lease["mayCall"]> {

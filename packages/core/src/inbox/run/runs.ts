@@ -19,7 +19,6 @@ import type { DueRecord } from "../contract/store.ts";
 import { isUnreadable } from "../record/codec.ts";
 import { type RunReport, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { LANES, type Lane } from "../record/lane.ts";
-import type { HandlerChange } from "../record/lease.ts";
 import type { FinishedClaims } from "../record/reference-claim.ts";
 import { type Begun, suspicionsOf } from "../record/run.ts";
 import { dueOf } from "../record/schedule.ts";
@@ -376,10 +375,7 @@ export class Runs {
   /** Hands back a run before any handler was called. The event then waits for the first process that has a place. */
   async #handBack(run: Run): Promise<void> {
     this.crowds.waits(run.data);
-    const { started, steps } = run.data;
-    const changes: readonly HandlerChange[] =
-      started === null ? [] : [{ name: started, kind: "undone", before: steps[started] ?? null }];
-    await this.#end(run, { ending: { kind: "handed-back" }, changes, written: () => {} });
+    await this.#end(run, { ending: { kind: "handed-back" }, changes: run.undoneStart, written: () => {} });
   }
 
   /** Writes the end of a run, and what follows from it. */
