@@ -13,8 +13,8 @@ import {
   SUCCESS,
 } from "./record-under-test.ts";
 
-describe("what is accepted", () => {
-  it("makes a record with one waiting slot that knows all it takes to run it", () => {
+describe("accepting an event", () => {
+  it("makes a record with one waiting slot, which has everything that a run needs", () => {
     const tested = new RecordUnderTest();
     const given = event("SUCCESS");
     expect(tested.accept(given)).toEqual({
@@ -70,7 +70,7 @@ describe("what is accepted", () => {
     });
   });
 
-  it("is kept from the later of its signed time and now, and one that was signed later prolongs that, none shortens it", () => {
+  it("counts the retention from the later of its signed time and now; a later copy may prolong it, and none shortens it", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS", { signedAt: 5_000 }));
     expect(tested.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
@@ -84,7 +84,7 @@ describe("what is accepted", () => {
     expect(tested.record).toMatchObject({ signedAt: 5_001, expiresAt: 9_000 + DAY });
   });
 
-  it("is a duplicate from then on, and its slot stays as it is", () => {
+  it("a second time is a duplicate, which leaves the slot as it is", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     const before = structuredClone(tested.slot(SUCCESS));
@@ -100,13 +100,13 @@ describe("what is accepted", () => {
     expect(tested.slot(SUCCESS)).toEqual(before);
   });
 
-  it("for somebody who will run it is due later", () => {
+  it("with a delay makes it due after that delay", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"), { delayMs: 500 });
     expect(tested.slot(SUCCESS).work).toMatchObject({ dueAt: 1_500, dueInMs: 500 });
   });
 
-  it("changes nothing where there is no room for it", () => {
+  it("changes nothing if there is no room for a held event", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     const before = structuredClone(tested.record);
@@ -120,7 +120,7 @@ describe("what is accepted", () => {
     expect(tested.accept(event("SUCCESS"), full).outcome).toBe("duplicate");
   });
 
-  it("claims its reference if it is a SUCCESS that runs, or ran, and is recent enough", () => {
+  it("claims the reference of a SUCCESS that runs or ran, and that was signed within the window", () => {
     const claiming = event("SUCCESS", { referenceKey: "r" });
     expect(claimAtAcceptance(null, claiming, 1_000)).toMatchObject({ key: "r", owner: KEY, until: null });
     expect(claimAtAcceptance(null, event("SUCCESS"), 1_000)).toBeNull();
@@ -137,7 +137,7 @@ describe("what is accepted", () => {
     expect(claimAtAcceptance(failed.record, claiming, 1_000)).toBeNull();
   });
 
-  it("outside of the window is expired and leaves nothing, unless it is recorded already", () => {
+  it("that was signed outside of the window leaves nothing, unless the event is recorded already", () => {
     const late = event("SUCCESS", { fresh: false });
     const tested = new RecordUnderTest();
     expect(tested.accept(late)).toEqual({
@@ -156,7 +156,7 @@ describe("what is accepted", () => {
     expect(Object.keys(tested.record?.slots ?? {})).toEqual([SUCCESS]);
   });
 
-  it("after PENDING says which status and amount were before it", () => {
+  it("after PENDING says which status and amount the PENDING had", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("PENDING", { amount: "9" }));
     expect(tested.record).toMatchObject({ statusSlot: PENDING, terminal: false });
@@ -169,14 +169,14 @@ describe("what is accepted", () => {
     ["the same amount", "10", "10", null],
     ["no amount before", null, "10", null],
     ["no amount now", "9", null, null],
-  ])("after PENDING with %s names no other amount", (_, before, now, previousAmount) => {
+  ])("after PENDING names no previous amount, given %s", (_, before, now, previousAmount) => {
     const tested = new RecordUnderTest();
     tested.accept(event("PENDING", { amount: before }));
     expect(tested.accept(event("SUCCESS", { amount: now })).previousAmount).toBe(previousAmount);
     expect(tested.slot(SUCCESS).amounts).toEqual(now === null ? {} : { callback: now });
   });
 
-  it("as a terminal status ends the PENDING that waits, and says which one", () => {
+  it("of a terminal status ends the waiting PENDING, and names it", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("PENDING"));
     expect(tested.accept(event("SUCCESS")).overtaken).toEqual([
@@ -194,7 +194,7 @@ describe("what is accepted", () => {
     expect(tested.accept(event("PENDING")).outcome).toBe("duplicate");
   });
 
-  it("as a PENDING under a terminal status is stale, and leaves nothing", () => {
+  it("of a PENDING after a terminal status is stale, and leaves nothing", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     const stale = { outcome: "stale", eventId: KEY + PENDING, reason: null, overtaken: [] };
@@ -203,7 +203,7 @@ describe("what is accepted", () => {
     expect(Object.keys(tested.record?.slots ?? {})).toEqual([SUCCESS]);
   });
 
-  it("does not end a PENDING that runs", () => {
+  it("of a terminal status does not end a PENDING that runs", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("PENDING"));
     tested.begin(PENDING);
@@ -213,7 +213,7 @@ describe("what is accepted", () => {
   });
 });
 
-describe("what is held at once", () => {
+describe("an event is held when it is accepted", () => {
   const held = (outcome: string, reason: string, slot: string, detail: string | null = null) => ({
     outcome,
     eventId: KEY + slot,
@@ -224,7 +224,7 @@ describe("what is held at once", () => {
     previousAmount: null,
   });
 
-  it("is the other terminal status: a conflict", () => {
+  it("as a conflict, if it is the other terminal status", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     const detail = "status differs from the final one that is recorded";
@@ -255,7 +255,7 @@ describe("what is held at once", () => {
     ],
     ["another amount", { amount: "11" }, "amount differs from the one that this source sent before"],
   ])(
-    "is %s under the same id: a mismatch, in a slot of its own, which says what differs",
+    "as a mismatch, if it has %s under the same id: in a slot of its own, which says what differs",
     (_, changes, detail) => {
       const tested = new RecordUnderTest();
       tested.accept(event("SUCCESS"));
@@ -266,7 +266,7 @@ describe("what is held at once", () => {
     },
   );
 
-  it("has no words of another reason", () => {
+  it("as a mismatch, with the detail of the mismatch only, even if the rules found something else wrong", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     const changes = { amount: "11", verdict: "unexpected", detail: "of another merchant" } as const;
@@ -274,7 +274,7 @@ describe("what is held at once", () => {
     expect(tested.slot(OTHER).work?.detail).toMatch(/^amount differs/);
   });
 
-  it("is not what lacks an amount or a field of its identity, or has one more", () => {
+  it("but not if it only lacks an amount or a field of the identity, or has a field more", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     expect(tested.accept(event("SUCCESS", { amount: null })).outcome).toBe("duplicate");
@@ -283,7 +283,7 @@ describe("what is held at once", () => {
     expect(tested.accept(event("SUCCESS", { identity: more })).outcome).toBe("duplicate");
   });
 
-  it("is what the rules found wrong, with their words, and a status of it sets no rank", () => {
+  it("for what the rules found wrong, with their detail, and its status sets no rank", () => {
     const tested = new RecordUnderTest();
     const broken = event("SUCCESS", { verdict: "unexpected", detail: "of another merchant" });
     expect(tested.accept(broken)).toEqual(held("held", "unexpected", SUCCESS, "of another merchant"));
@@ -292,14 +292,14 @@ describe("what is held at once", () => {
     expect(tested.accept(event("FAILED"))).toMatchObject({ outcome: "new", reason: null });
   });
 
-  it("is an event that the specification does not list, in a slot of its own", () => {
+  it("as unrecognized, if the specification does not list it, in a slot of its own", () => {
     const tested = new RecordUnderTest();
     const unlisted = event("REVERSED", { rank: null, verdict: "unrecognized" });
     expect(tested.accept(unlisted)).toEqual(held("held", "unrecognized", OTHER));
     expect(tested.accept(unlisted)).toEqual(held("duplicate", "unrecognized", OTHER));
   });
 
-  it("is a progress that the rules hold", () => {
+  it("for what the rules found wrong, also after a PENDING", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("PENDING"));
     const broken = event("SUCCESS", { verdict: "unexpected" });
@@ -307,7 +307,7 @@ describe("what is held at once", () => {
     expect(tested.record).toMatchObject({ statusSlot: PENDING, terminal: false });
   });
 
-  it("is a SUCCESS whose reference another id has; what is held anyway keeps its own reason", () => {
+  it("as reference-reused, if another id has its reference; a reason of the rules goes before", () => {
     expect(new RecordUnderTest().accept(event("SUCCESS"), { referenceReused: true })).toMatchObject({
       reason: "reference-reused",
       detail: "another payTxnId has a SUCCESS for this reference",
@@ -319,8 +319,8 @@ describe("what is held at once", () => {
   });
 });
 
-describe("amounts of different sources", () => {
-  it("are not compared: the other one is a change, told once", () => {
+describe("amounts of a callback and of a look-up", () => {
+  it("may differ: the second one is reported once as a change, and nothing is held", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     expect(tested.accept(lookedUp("SUCCESS", "9.5"))).toMatchObject({
@@ -332,14 +332,14 @@ describe("amounts of different sources", () => {
     expect(tested.accept(lookedUp("SUCCESS", "9")).reason).toBe("mismatch");
   });
 
-  it("that are the same are no change", () => {
+  it("are no change if they are equal", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     expect(tested.accept(lookedUp("SUCCESS", "10")).previousAmount).toBeNull();
     expect(tested.slot(SUCCESS).amounts).toEqual({ callback: "10", lookup: "10" });
   });
 
-  it("before and after PENDING are told where only the other source's is known", () => {
+  it("are compared after a PENDING if only the look-up's amount of it is known", () => {
     const tested = new RecordUnderTest();
     tested.accept(lookedUp("PENDING", "9"));
     expect(tested.accept(event("SUCCESS"))).toMatchObject({ outcome: "progress", previousAmount: "9" });

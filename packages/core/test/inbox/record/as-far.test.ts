@@ -141,7 +141,7 @@ describe("isAsFar", () => {
     expect([isAsFar(one, other), isAsFar(other, one)]).toEqual([false, false]);
   });
 
-  it("is true of the same state, and of one that differs in nothing that matters", () => {
+  it("is true of two copies with the same state, or with differences that do not matter", () => {
     for (const record of [waiting, done, held, exhausted, erased(done), referenceRecord(key, NOW, DAY_MS)]) {
       expect(isAsFar(record, copyRecord(record))).toBe(true);
     }

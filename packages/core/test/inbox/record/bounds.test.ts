@@ -27,7 +27,7 @@ describe("contradictions of one record", () => {
     return tested;
   }
 
-  it("are kept up to a number; further ones are answered alike, and counted in the history of the last one", () => {
+  it("are kept up to eight; further ones are answered in the same way, and counted in the history of the eighth", () => {
     const tested = full();
     for (let n = 100; n < 340; n++) {
       tested.now += 500;
@@ -44,7 +44,7 @@ describe("contradictions of one record", () => {
     expect(history.map(({ what }) => what)).toEqual(["held: mismatch", "and more: 120"]);
   });
 
-  it("that are counted take no room among the held ones", () => {
+  it("that are only counted take no room for held events", () => {
     const tested = full();
     const admit = (): void => {
       throw new Error("no room");
@@ -53,7 +53,7 @@ describe("contradictions of one record", () => {
     expect(() => tested.accept(event("FAILED"), { admit })).not.toThrow();
   });
 
-  it("make room once they are decided about, the oldest first; copies of the others are duplicates", () => {
+  it("make room, the oldest first, once they are decided about; copies of the others are duplicates", () => {
     const tested = full();
     const by = { by: "an operator", note: "spam" };
     expect(discard(tested.record, KEY + slotOf(3), by, tested.now)).toBe("decided");
@@ -70,7 +70,7 @@ describe("the size of a record", () => {
   /** Its events, each with a body and a history whose texts are cut. Nothing in it depends on how often something happens. */
   const GREATEST = (MAX_CONTRADICTIONS + 2) * (4 * BODY_BYTES + 50 * 1_600 + 10_000);
 
-  it("has a bound, whatever is done to one record, however often", () => {
+  it("has a bound, whatever happens to one record, however often", () => {
     const long = "x".repeat(5_000);
     const filling = "y".repeat(BODY_BYTES);
     const by = { by: long, note: long };

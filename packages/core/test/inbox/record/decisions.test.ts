@@ -15,7 +15,7 @@ describe("a person's decision", () => {
   }
   const decision = { by: "ops", note: "fixed" };
 
-  it("to replay makes it wait again, without the steps that were not done, and counts", () => {
+  it("to replay lets the event wait again, keeps the state of done handlers only, and is counted", () => {
     const tested = held();
     expect(replay(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("decided");
     expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", onHeldDone: false, replays: 1 });
@@ -26,7 +26,7 @@ describe("a person's decision", () => {
     expect(replay(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
   });
 
-  it("to replay a PENDING that was overtaken meanwhile ends it", () => {
+  it("to replay a held PENDING that was overtaken ends the PENDING", () => {
     const tested = running(event("PENDING"));
     tested.finish(PENDING, { kind: "held", reason: "rejected", detail: null, onHeld: [] });
     tested.accept(event("SUCCESS"));
@@ -35,7 +35,7 @@ describe("a person's decision", () => {
     expect(tested.slot(PENDING)).toMatchObject({ state: "stale", work: null });
   });
 
-  it("to replay some handlers forgets that those were done", () => {
+  it("to replay named handlers runs them again, though they were done", () => {
     const tested = held();
     replay(tested.record, KEY + SUCCESS, { ...decision, handlers: ["first"] }, 2_000);
     expect(tested.slot(SUCCESS).work?.steps).toEqual({});
@@ -44,7 +44,7 @@ describe("a person's decision", () => {
     expect(begun).toMatchObject({ kind: "leased", lease: { only: ["first"], mode: "run" } });
   });
 
-  it("to replay takes the lease from whoever is being told", () => {
+  it("to replay takes the lease from the process that is calling onHeld handlers", () => {
     const tested = held();
     tested.slot(SUCCESS).onHeldDone = false;
     const begun = tested.begin(SUCCESS);
@@ -53,7 +53,7 @@ describe("a person's decision", () => {
     expect(tested.finish(SUCCESS, { kind: "stays-held" })).toEqual({ kind: "lost" });
   });
 
-  it("to replay or discard is refused where nothing is held", () => {
+  it("to replay or discard is refused if the event is unknown or unfinished", () => {
     const tested = running();
     expect(replay(null, KEY + SUCCESS, decision, 2_000)).toBe("missing");
     expect(replay(tested.record, KEY + FAILED, decision, 2_000)).toBe("missing");
@@ -66,7 +66,7 @@ describe("a person's decision", () => {
     expect(replay(waiting.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
   });
 
-  it("to discard leaves copies duplicates, and remembers who and why", () => {
+  it("to discard keeps who made it and why, and copies stay duplicates", () => {
     const tested = held();
     tested.slot(SUCCESS).onHeldDone = false;
     tested.begin(SUCCESS);
@@ -85,7 +85,7 @@ describe("a person's decision", () => {
     });
   });
 
-  it("about one slot leaves the lease of another alone", () => {
+  it("about one slot does not end the lease of another slot", () => {
     const tested = running(event("SUCCESS"));
     tested.accept(event("FAILED"));
     discard(tested.record, KEY + FAILED, decision, 1_010);
@@ -96,7 +96,7 @@ describe("a person's decision", () => {
     expect(other.record?.lease?.slot).toBe(SUCCESS);
   });
 
-  it("can be made on its whole life", () => {
+  it("is made with the whole life of the event in view", () => {
     const tested = held();
     const steps = {
       first: { attempts: 1, state: "done", dueAt: 0, dueInMs: 0, error: null, reason: null },
@@ -133,7 +133,7 @@ describe("a person's decision", () => {
     expect(tested.life(SUCCESS)).toEqual(life);
   });
 
-  it("is not asked for where nothing is held", () => {
+  it("has no revision to name if nothing is held", () => {
     const tested = running();
     if (tested.record === null) throw new Error("no record");
     expect(tested.life(SUCCESS)).toMatchObject({ heldAt: null, revision: null });

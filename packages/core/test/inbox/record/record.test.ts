@@ -33,7 +33,7 @@ describe("oneSuccessPerReference", () => {
     return { ...t, ran };
   }
 
-  it("holds a second SUCCESS of a reference under another payTxnId; the first may pass again", async () => {
+  it("holds a second SUCCESS of a reference under another payTxnId; copies of the first are duplicates", async () => {
     const t = await harness();
     await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
     expect(await t.deposit({ referenceId: "o-1", payTxnId: "tx-2" })).toMatchObject({
@@ -49,7 +49,7 @@ describe("oneSuccessPerReference", () => {
     expect((await t.held()).map(({ reason, id }) => [reason, id])).toEqual([["reference-reused", "tx-2"]]);
   });
 
-  it("says nothing of other statuses and of the other event", async () => {
+  it("does not concern other statuses, nor withdrawals with the reference of a deposit", async () => {
     const t = await harness();
     await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
     await t.deposit({ referenceId: "o-1", payTxnId: "tx-2", status: "PENDING" });
@@ -58,7 +58,7 @@ describe("oneSuccessPerReference", () => {
     expect(t.ran).toEqual(["SUCCESS tx-1", "PENDING tx-2", "FAILED tx-3", "withdrawn tx-4"]);
   });
 
-  it("a SUCCESS that is held for it sets no rank: the FAILED of that transaction runs", async () => {
+  it("does not let a SUCCESS that it holds set a rank: the FAILED of that transaction runs", async () => {
     const t = await harness();
     await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
     await t.deposit({ referenceId: "o-1", payTxnId: "tx-2" });
@@ -68,7 +68,7 @@ describe("oneSuccessPerReference", () => {
     expect(t.ran).toEqual(["SUCCESS tx-1", "FAILED tx-2"]);
   });
 
-  it("a person's replay runs it all the same", async () => {
+  it("does not keep a person's replay from running the SUCCESS", async () => {
     const t = await harness();
     await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
     const { eventId } = await t.deposit({ referenceId: "o-1", payTxnId: "tx-2" });
@@ -77,7 +77,7 @@ describe("oneSuccessPerReference", () => {
     expect(t.ran).toEqual(["SUCCESS tx-1", "SUCCESS tx-2"]);
   });
 
-  it("forgets the reference with the record", async () => {
+  it("forgets a reference together with the record", async () => {
     const t = await harness();
     await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
     await t.advance("7d");
@@ -87,7 +87,7 @@ describe("oneSuccessPerReference", () => {
     expect(t.ran).toEqual(["SUCCESS tx-1", "SUCCESS tx-3"]);
   });
 
-  it("counts against maxHeld, and refuses no more than that", async () => {
+  it("refuses a SUCCESS that it cannot hold because of maxHeld, and no copies of the first", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxRecords: 10, maxUnfinished: 10 });
     const success = (id: string): VerifiedEvent => ({
@@ -208,7 +208,7 @@ describe("a record as text", () => {
     );
   });
 
-  it("of another format is told as such", () => {
+  it("of another format is unreadable, and says which format it has", () => {
     expect(decodeRecord(`1${encodeRecord(sample)}`)).toEqual({
       unreadable: 'its format is "1": another version of Payhooks wrote it',
     });
@@ -259,7 +259,7 @@ describe("a record as text", () => {
     });
   });
 
-  it("has labels that every database takes", () => {
+  it("is listed under labels that every database can store", () => {
     const slots = openSlots(label(`r\0\ud800${"é".repeat(20_000)}`));
     const [given] = fc.sample(record, 1);
     if (given === undefined) throw new Error("no record");
@@ -274,7 +274,7 @@ describe("a record as text", () => {
     }
   });
 
-  it("the text of a record with one done event is short", () => {
+  it("is short if it has one done event", () => {
     expect(encodeRecord(sample).length).toBeLessThan(323);
   });
 });

@@ -34,12 +34,12 @@ function opened(token: string): IdempotencyRecord {
 }
 
 describe("a claim of a reference", () => {
-  it("is open and has a token; whoever asks for the same owner gets that one, without a write", () => {
+  it("is open and has a token, which its owner is given again without a write", () => {
     expect(opened("t1")).toMatchObject({ id: KEY, terminal: false, slots: {}, expiresAt: NOW + DAY });
     expect(ask(opened("t1"))).toEqual({ owner: KEY, token: "t1", isOld: false, record: null });
   });
 
-  it("is its owner's; others are told so, and whether it is old", () => {
+  it("belongs to its owner: others are told who that is, and whether the claim is old", () => {
     const theirs = { ...opened("t1"), id: "b".repeat(32) };
     expect(ask(theirs)).toMatchObject({ owner: theirs.id, isOld: false, record: null });
     const later = { now: NOW + DAY };
@@ -50,12 +50,12 @@ describe("a claim of a reference", () => {
     expect(ask(again, {}, { ...later, forgotten: theirs.id })).toMatchObject({ owner: theirs.id });
   });
 
-  it("is written again by its owner if it is old, since somebody may be taking it over", () => {
+  it("is written again by its owner if it is old, since another transaction may be taking it over", () => {
     const again = ask(opened("t1"), {}, { now: NOW + DAY });
     expect(again).toMatchObject({ token: "new", record: { terminal: false, expiresAt: NOW + 2 * DAY } });
   });
 
-  it("expires with its owner, and not before what it was kept for", () => {
+  it("expires with its owner, and not before its own retention has passed", () => {
     expect(closeClaim(opened("t1"), "t1", NOW + 2 * DAY)).toMatchObject({
       terminal: true,
       expiresAt: NOW + 2 * DAY,
@@ -73,7 +73,7 @@ describe("a claim of a reference", () => {
     expect(ask(closed, { spent }).record).toMatchObject({ terminal: false, identity: { token: "new" } });
   });
 
-  it("lives longer with its owner, open or not, and never shorter", () => {
+  it("is prolonged with its owner, whether it is open or not, and never shortened", () => {
     const until = NOW + 3 * DAY;
     const closed = closeClaim(opened("t1"), "t1", NOW + DAY) as IdempotencyRecord;
     expect(ask(closed, { until }).record).toMatchObject({ terminal: true, expiresAt: until });
@@ -94,7 +94,7 @@ describe("the claims of a record", () => {
     return tested;
   }
 
-  it("may expire once nothing in it is unfinished", () => {
+  it("may expire once everything in the record is finished", () => {
     const tested = running(claiming);
     if (tested.record !== null) tested.record.claims = { r: "t1" };
     tested.accept(event("FAILED"));
@@ -102,7 +102,7 @@ describe("the claims of a record", () => {
     expect(tested.slot(FAILED)).toMatchObject({ state: "held" });
   });
 
-  it("are prolonged before a finished record lives longer: for good by what is held, else as long as the record", () => {
+  it("are prolonged before a finished record is: without an end if the record is to have a held event, else with the record", () => {
     const tested = done();
     const before = finishedClaims(tested.record as IdempotencyRecord);
     const prolong = (): readonly ReferenceClaim[] =>

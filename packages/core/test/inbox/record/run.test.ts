@@ -7,7 +7,7 @@ import { isBegunBy } from "../../../src/inbox/record/run.ts";
 import { dueOf } from "../../../src/inbox/record/schedule.ts";
 import { DAY, event, FAILED, KEY, PENDING, RecordUnderTest, running, SUCCESS } from "./record-under-test.ts";
 
-describe("taking an event", () => {
+describe("beginning a run", () => {
   it("gives a lease with everything that was accepted", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("PENDING", { amount: "9" }));
@@ -50,7 +50,7 @@ describe("taking an event", () => {
     expect(tested.record?.lease).toEqual({ slot: SUCCESS, token: "w", until: 1_100, lengthMs: 100 });
   });
 
-  it("marks its first handler as started, where that may be written with it", () => {
+  it("marks the first handler as started, if the runner names it", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     const begun = tested.begin(SUCCESS, { firstHandler: () => "h" });
@@ -60,14 +60,14 @@ describe("taking an event", () => {
     expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { steps: {}, dueAt: 1_000 } });
   });
 
-  it("finds nothing where there is none", () => {
+  it("of an event that is not recorded finds nothing", () => {
     const tested = new RecordUnderTest();
     expect(tested.begin(SUCCESS)).toEqual({ kind: "missing" });
     tested.accept(event("SUCCESS"));
     expect(tested.begin(FAILED)).toEqual({ kind: "missing" });
   });
 
-  it("waits for the lease of another slot, and for its own", () => {
+  it("waits until the lease of the record has ended, whichever slot has it", () => {
     const tested = running();
     tested.accept(event("FAILED"));
     tested.now = 1_099;
@@ -78,7 +78,7 @@ describe("taking an event", () => {
     expect(tested.begin(SUCCESS, { token: "v" })).toMatchObject({ lease: { token: "v" } });
   });
 
-  it("of another slot makes that wait again whose lease lapsed", () => {
+  it("of another slot lets the event whose lease has lapsed wait again", () => {
     const tested = running();
     tested.accept(event("FAILED"));
     tested.now = 2_000;
@@ -87,7 +87,7 @@ describe("taking an event", () => {
     expect(tested.slot(FAILED).state).toBe("held");
   });
 
-  it("of what follows a PENDING ends the PENDING, if its lease has lapsed", () => {
+  it("of a SUCCESS ends the PENDING whose lease has lapsed", () => {
     const tested = running(event("PENDING"));
     tested.accept(event("SUCCESS"));
     tested.now = 2_000;
@@ -99,7 +99,7 @@ describe("taking an event", () => {
     expect(tested.next()).toMatchObject({ status: "SUCCESS" });
   });
 
-  it("waits for its delay, unless it is forced", () => {
+  it("waits for the delay of a retry, unless somebody asks for the run", () => {
     const tested = running();
     tested.finish(SUCCESS, { kind: "retry", delayMs: 50 });
     tested.now = 1_049;
@@ -115,7 +115,7 @@ describe("taking an event", () => {
     });
   });
 
-  it("pulls a lease back that is further away than when it was set, and leaves it to its owner", () => {
+  it("corrects the end of a lease that a clock ahead has dated, and leaves the lease to its owner", () => {
     const tested = running();
     tested.now = 1_000 - 5_000;
     expect(tested.next()).toBeNull();
@@ -128,7 +128,7 @@ describe("taking an event", () => {
     expect(tested.begin(SUCCESS, { token: "v" })).toMatchObject({ kind: "leased" });
   });
 
-  it("pulls back when an event and each of its handlers are to be tried again", () => {
+  it("corrects the due times of an event and of its handlers that a clock ahead has dated", () => {
     const tested = running();
     const failed = { kind: "failed", attempt: 1, error: "down" } as const;
     tested.finish(SUCCESS, { kind: "retry", delayMs: 50 }, [
@@ -148,7 +148,7 @@ describe("taking an event", () => {
     expect(tested.next()).toMatchObject({ slot: SUCCESS });
   });
 
-  it("is not kept from an early run by one that a wrong clock has dated ahead", () => {
+  it("is possible before its time, even if a clock ahead has dated the last early run", () => {
     const tested = running();
     tested.finish(SUCCESS, { kind: "retry", delayMs: 20_000 });
     expect(tested.begin(SUCCESS, { force: "asked" })).toMatchObject({ kind: "leased" });
@@ -159,7 +159,7 @@ describe("taking an event", () => {
     expect(tested.begin(SUCCESS, { force: "asked" })).toMatchObject({ kind: "leased" });
   });
 
-  it("knows its own write by its token, also past the end of the run", () => {
+  it("can be recognised by its token, also after the end of the run", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     const begun = tested.begin(SUCCESS);
@@ -172,8 +172,8 @@ describe("taking an event", () => {
   });
 });
 
-describe("what is next of a record", () => {
-  it("runs before it tells, PENDING before what follows it, the older before the younger", () => {
+describe("the next run of a record", () => {
+  it("is that of a waiting event before an onHeld handler, and of an older event before a younger one", () => {
     const tested = running(event("PENDING"));
     tested.now = 1_010;
     tested.accept(event("SUCCESS"));
@@ -191,7 +191,7 @@ describe("what is next of a record", () => {
     ]);
   });
 
-  it("is due at the earliest time of its slots, and under a lease at its end and nothing else", () => {
+  it("is due at the earliest due time of its slots; while there is a lease, at the end of the lease", () => {
     const tested = new RecordUnderTest();
     expect(tested.accept(event("PENDING"), { delayMs: 500 }).outcome).toBe("new");
     const due = (): unknown => (tested.record === null ? null : dueOf(tested.record));
@@ -213,7 +213,7 @@ describe("what is next of a record", () => {
   });
 });
 
-describe("before its time", () => {
+describe("an early run, which somebody asks for before its time,", () => {
   const FAILED_ONCE: HandlerState = {
     attempts: 1,
     state: "failed",
@@ -241,7 +241,7 @@ describe("before its time", () => {
     return begun.lease.force ? "forced" : "due";
   }
 
-  it("it begins at once when it is asked for, then at most once a second, however often that is", () => {
+  it("begins at once, then at most once a second, however often it is asked for", () => {
     const tested = failed();
     const begun: number[] = [];
     for (tested.now = 1_000; tested.now < 6_000; tested.now += 10) {
@@ -251,7 +251,7 @@ describe("before its time", () => {
     expect(tested.begin(SUCCESS)).toMatchObject({ kind: "leased", lease: { force: false } });
   });
 
-  it("it leaves no trace of an attempt that failed but for its error: neither in the count nor in the time", () => {
+  it("that fails leaves its error, and changes neither the number of attempts nor the due time", () => {
     const tested = failed();
     for (tested.now = 1_500; tested.now < 6_000; tested.now += 1_000) expect(tryEarly(tested)).toBe("forced");
     expect(tested.slot(SUCCESS).work).toMatchObject({
@@ -262,7 +262,7 @@ describe("before its time", () => {
     expect(tested.begin(SUCCESS)).toEqual({ kind: "wait", running: false });
   });
 
-  it("it counts an attempt in which the process died", () => {
+  it("counts as an attempt if its process dies", () => {
     const tested = failed();
     tested.begin(SUCCESS, { force: "asked" });
     tested.write(SUCCESS, [{ name: "h", kind: "started", attempt: 2 }]);
@@ -272,13 +272,13 @@ describe("before its time", () => {
     });
   });
 
-  it("it is not rationed where there will be no later one", () => {
+  it("is not limited to one a second if it is the last", () => {
     const tested = failed();
     const attempts = [tryEarly(tested), tryEarly(tested), tryEarly(tested, "last"), tryEarly(tested, "last")];
     expect(attempts).toEqual(["forced", "wait", "forced", "forced"]);
   });
 
-  it("it is asked for anew by a replay, which is due at once", () => {
+  it("does not delay a replay, which is due at once", () => {
     const tested = failed();
     tested.begin(SUCCESS, { force: "last" });
     tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: [] });
@@ -287,8 +287,8 @@ describe("before its time", () => {
   });
 });
 
-describe("the owner of a lease", () => {
-  it("alone writes: others have lost it", () => {
+describe("the run that has the lease", () => {
+  it("is the only one that can write: others are told that they have lost it", () => {
     const tested = running();
     const start: HandlerChange = { name: "h", kind: "started", attempt: 1 };
     for (const [slot, token] of [
@@ -309,7 +309,7 @@ describe("the owner of a lease", () => {
     expect(tested.record?.lease?.until).toBe(1_300);
   });
 
-  it("writes what becomes of each handler, the same however often", () => {
+  it("writes the state of each handler, and the same again if a write is repeated", () => {
     const tested = running();
     const write = (change: HandlerChange): unknown => {
       for (let time = 0; time < 2; time++) expect(tested.write(SUCCESS, [change])).toBe(true);
@@ -339,7 +339,7 @@ describe("the owner of a lease", () => {
 });
 
 describe("the end of a run", () => {
-  it("done: only what recognises copies stays, for as long as if it had just been delivered", () => {
+  it("as done keeps only what recognises copies, for as long as if the event had just been delivered", () => {
     const tested = running();
     tested.now = 7_000;
     expect(tested.finish(SUCCESS, { kind: "done" })).toEqual({ kind: "ended", overtaken: [], closing: null });
@@ -352,7 +352,7 @@ describe("the end of a run", () => {
     expect(tested.finish(SUCCESS, { kind: "done" }, [], "v")).toEqual({ kind: "lost" });
   });
 
-  it("retry: it waits again, and what is due is told with its length", () => {
+  it("as retry lets the event wait again, and writes its due time with its delay", () => {
     const tested = running();
     tested.finish(SUCCESS, { kind: "retry", delayMs: 50 }, [{ name: "h", kind: "done", attempt: 1 }]);
     expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { dueAt: 1_050, dueInMs: 50 } });
@@ -362,7 +362,7 @@ describe("the end of a run", () => {
     });
   });
 
-  it("held: with its reason, and without the steps of handlers that are told of it", () => {
+  it("as held writes the reason, and no states of onHeld handlers", () => {
     const tested = running();
     tested.now = 1_050;
     tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: "no", onHeld: ["held:held"] }, [
@@ -384,7 +384,7 @@ describe("the end of a run", () => {
     expect(tested.record !== null && isFinished(tested.record)).toBe(false);
   });
 
-  it("held: whoever is to be told of it is leased once; a retry of that leaves it held", () => {
+  it("as held gives the onHeld handlers a lease until they are done, and the event stays held", () => {
     const tested = running();
     tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: ["held:held"] });
     for (const ending of [
@@ -403,7 +403,7 @@ describe("the end of a run", () => {
     expect(untold.next()).toBeNull();
   });
 
-  it("ends a PENDING whose retry would come after its end, and tells of it", () => {
+  it("as retry ends a PENDING that a SUCCESS has overtaken, and names it", () => {
     const tested = running(event("PENDING"));
     tested.accept(event("SUCCESS"));
     const finished = tested.finish(PENDING, { kind: "retry", delayMs: 50 });
