@@ -32,7 +32,7 @@ describe("a canary that passes although events fail", () => {
     await play();
   });
 
-  it("does not end a failure that was reported before any canary had tried", async () => {
+  it("does not end a failure that was reported before the first canary", async () => {
     const { play } = setUp();
     await play();
   });

@@ -9,7 +9,7 @@ import type { Happening } from "../../src/notices/notice.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
-it("records on which a change throws give their places back, are not run again, and leave the others alone", async () => {
+it("a record whose change throws gives its place back, is not run again, and does not stop other records", async () => {
   const clock = fakeClock();
   const environment = environmentOf(clock);
   const memory = memoryStore({ clock: environment });
@@ -57,7 +57,7 @@ it("records on which a change throws give their places back, are not run again, 
   expect((await inbox.close({ graceMs: 0 })).unfinished).toBe(3);
 });
 
-it("a record that is damaged while its event runs is run once somebody has repaired it", async () => {
+it("an event whose record is damaged while it runs is run again once somebody has repaired the record", async () => {
   const clock = fakeClock();
   const environment = environmentOf(clock);
   const memory = memoryStore({ clock: environment });

@@ -67,7 +67,7 @@ describe("a store whose now() stays ahead of its own clock", () => {
   });
 });
 
-it("a record that others change all the time is given up at the caller's deadline", async () => {
+it("a change of a record that others change all the time is given up at the caller's deadline", async () => {
   const environment = environmentOf();
   const memory = memoryStore({ clock: environment });
   const record: IdempotencyRecord = {
@@ -114,39 +114,42 @@ describe("a decision whose answer is lost while another process writes", () => {
     return { store, loseNext };
   }
 
-  it.each(["replay", "discard"] as const)("to %s is made once, and is no error", async (what) => {
-    const memory = memoryStore();
-    const other = createInbox(memory);
-    const eventId = await held(other);
-    let runs = 0;
-    const { store, loseNext } = losingAnswers(memory, async () => {
-      // It runs what was replayed to its end; what was discarded, a copy of it is written to.
-      if (what === "discard") return other.accept(verifiedEvent(1, { amount: "7", signedAt: Date.now() }));
-      return other.work(
-        {
-          run: async () => {
-            runs++;
-            return { ending: { kind: "done" }, changes: [], written: () => {} };
+  it.each(["replay", "discard"] as const)(
+    "to %s is made once, and its caller gets no error",
+    async (what) => {
+      const memory = memoryStore();
+      const other = createInbox(memory);
+      const eventId = await held(other);
+      let runs = 0;
+      const { store, loseNext } = losingAnswers(memory, async () => {
+        // It runs what was replayed to its end; what was discarded, a copy of it is written to.
+        if (what === "discard") return other.accept(verifiedEvent(1, { amount: "7", signedAt: Date.now() }));
+        return other.work(
+          {
+            run: async () => {
+              runs++;
+              return { ending: { kind: "done" }, changes: [], written: () => {} };
+            },
+            firstHandler: () => null,
+            handlersOf: () => [],
+            notify: () => {},
           },
-          firstHandler: () => null,
-          handlersOf: () => [],
-          notify: () => {},
-        },
-        { deadlineMs: 1_000, limit: 1, concurrency: 1 },
+          { deadlineMs: 1_000, limit: 1, concurrency: 1 },
+        );
+      });
+      const inbox = createInbox(store);
+      await inbox.ready();
+      loseNext();
+      await inbox.events[what](eventId, DECISION);
+      expect(await other.events.get(eventId)).toMatchObject({
+        state: what === "replay" ? "done" : "discarded",
+      });
+      expect(runs).toBe(what === "replay" ? 1 : 0);
+      // A second decision fails: there is nothing to decide.
+      const again = await failure(inbox.events[what](eventId, DECISION));
+      expect(isPayhooksError(again) && again.code).toBe(
+        what === "replay" ? "ERR_NOT_DECIDABLE" : "ERR_HELD_NOT_FOUND",
       );
-    });
-    const inbox = createInbox(store);
-    await inbox.ready();
-    loseNext();
-    await inbox.events[what](eventId, DECISION);
-    expect(await other.events.get(eventId)).toMatchObject({
-      state: what === "replay" ? "done" : "discarded",
-    });
-    expect(runs).toBe(what === "replay" ? 1 : 0);
-    // A second decision fails: there is nothing to decide.
-    const again = await failure(inbox.events[what](eventId, DECISION));
-    expect(isPayhooksError(again) && again.code).toBe(
-      what === "replay" ? "ERR_NOT_DECIDABLE" : "ERR_HELD_NOT_FOUND",
-    );
-  });
+    },
+  );
 });

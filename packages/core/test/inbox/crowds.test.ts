@@ -52,8 +52,8 @@ function count(lanes: readonly Lane[]): { readonly usual: number; readonly patie
   return { usual: lanes.length - patient, patient };
 }
 
-describe("a crowd", () => {
-  it("is made of events of one tenant and name, from a quarter of the places on, running or waiting", () => {
+describe("a crowd of events", () => {
+  it("is made of running and waiting events of one tenant and name, if they are a quarter of the places or more", () => {
     const { accept, begin } = start();
     expect(count(accept(loud, 3))).toEqual({ usual: 3, patient: 0 });
     // Of those that waited one is begun.
@@ -78,7 +78,7 @@ describe("a crowd", () => {
     }
   });
 
-  it("is not made by another tenant's events, nor by those of another name", () => {
+  it("does not include events of another tenant or name", () => {
     const { crowds, accept } = start();
     accept(loud, 100);
     expect(crowds.laneOf(loud)).toBe("patient");
@@ -88,13 +88,13 @@ describe("a crowd", () => {
     expect(crowds.laneOf(eventKindOf("loudDEPOSIT", ""))).toBe("usual");
   });
 
-  it("is not a quiet burst beside a flood, even if the burst is more than a quarter of the places", () => {
+  it("is not seen in a small burst beside a much greater one, even if the small one is more than a quarter of the places", () => {
     const { accept } = start();
     accept(loud, 320);
     expect(count(accept(quiet, 10))).toEqual({ usual: 10, patient: 0 });
   });
 
-  it("may be several kinds that have much more events than the others; where all have few, none is a crowd", () => {
+  it("may be of several kinds, if they have many more events than the other kinds; if all kinds have few, none is a crowd", () => {
     const { accept } = start();
     const kinds = Array.from({ length: 8 }, (_, n) => eventKindOf(`m-${n}`));
     for (const kind of kinds) expect(count(accept(kind, 2))).toEqual({ usual: 2, patient: 0 });
@@ -102,15 +102,15 @@ describe("a crowd", () => {
     for (const kind of kinds.slice(2)) expect(count(accept(kind, 1))).toEqual({ usual: 1, patient: 0 });
   });
 
-  it("is never seen by a process that runs no events", () => {
+  it("is never seen in a process that runs no events", () => {
     const { places, accept } = start();
     places.open(null);
     expect(count(accept(loud, 100))).toEqual({ usual: 100, patient: 0 });
   });
 });
 
-describe("what waits", () => {
-  it("is forgotten once a poll finds nothing due, except for what came after that poll began", async () => {
+describe("the number of waiting events", () => {
+  it("is forgotten once a poll finds nothing due, except for events that came after that poll began", async () => {
     const { clock, crowds, accept } = start();
     const polledAt = clock.monotonic();
     await clock.advance(10);
@@ -122,7 +122,7 @@ describe("what waits", () => {
     expect(crowds.laneOf(loud)).toBe("usual");
   });
 
-  it("is forgotten after a minute, since other processes may have run it", async () => {
+  it("is forgotten after a minute, since other processes may have run the events", async () => {
     const { clock, crowds, accept } = start();
     accept(loud, 100);
     await clock.advance(59_999);
@@ -131,7 +131,7 @@ describe("what waits", () => {
     expect(crowds.laneOf(loud)).toBe("usual");
   });
 
-  it("is not counted below nothing by an acceptance that ends after it was forgotten", async () => {
+  it("does not fall below zero when an acceptance ends after the number was forgotten", async () => {
     const { clock, crowds, accept } = start();
     const waitsNoMore = crowds.waits(loud);
     await clock.advance(10);

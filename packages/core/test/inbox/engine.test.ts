@@ -42,7 +42,7 @@ function watched(store: RecordStore, renewing: () => void): RecordStore {
 }
 
 describe("the leases of an inbox", () => {
-  it("end sooner if they were dated by an old idea of the store's time, also for a process that has slept since", async () => {
+  it("end early if a stale store clock dated them, also if the process has slept since", async () => {
     const clock = fakeClock();
     const memory = memoryStore({ clock });
     let behindMs = 0;
@@ -79,7 +79,7 @@ describe("the leases of an inbox", () => {
     await inbox.close({ graceMs: 0 });
   });
 
-  it("are all renewed by one timer every third of a lease, which stops when nothing runs", async () => {
+  it("are all renewed by one timer every third of a lease; it stops when nothing runs", async () => {
     const clock = fakeClock();
     const renewed: number[] = [];
     const start = clock.now();
@@ -138,7 +138,7 @@ describe("the leases of an inbox", () => {
     await inbox.close({ graceMs: 0 });
   });
 
-  it("are given up after a whole lease without the store: the signal aborts, with one warning", async () => {
+  it("are given up after a whole lease without an answer of the store: the handler's signal aborts, with one warning", async () => {
     const clock = fakeClock();
     let down = false;
     const store = watched(memoryStore({ clock }), () => {
@@ -260,7 +260,7 @@ describe("writes of one turn", () => {
     return { store, sent };
   }
 
-  it("travel together, sorted by key, no key twice, and each is answered by itself", async () => {
+  it("are sent together, sorted by key, with no key twice, and each has its own answer", async () => {
     const { store, sent } = distant();
     const inbox = createInbox(store);
     await inbox.ready();
@@ -273,7 +273,7 @@ describe("writes of one turn", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it("one of them whose answer is missing is sent again, the others are not", async () => {
+  it("are not all sent again if one answer is missing: only that one is", async () => {
     const { store, sent } = distant();
     const clock = fakeClock();
     let isCut = true;
@@ -298,7 +298,7 @@ describe("writes of one turn", () => {
     expect(sent[1]?.[0]).toBe(sent[0]?.[1]);
   });
 
-  it("a swap that rejects, or throws, says nothing about what was written", async () => {
+  it("are all sent again if the swap rejects or throws, since any of them may have been made", async () => {
     for (const how of ["rejects", "throws"] as const) {
       const clock = fakeClock();
       const memory = memoryStore({ clock });
@@ -323,7 +323,7 @@ describe("writes of one turn", () => {
     }
   });
 
-  it("changes of one record go one after the other, and one that throws changes nothing", async () => {
+  it("that change one record are made one after the other, and a change that throws writes nothing", async () => {
     const no = new PayhooksError("ERR_HELD_FULL", "no");
     const clock = fakeClock();
     const memory = memoryStore({ clock });
@@ -356,7 +356,7 @@ describe("writes of one turn", () => {
 });
 
 describe("the close of an inbox", () => {
-  it("takes nothing more in work, and is the same close when called again", async () => {
+  it("lets work take no more events, and a second call is the same close", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
     await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
@@ -376,7 +376,7 @@ describe("the close of an inbox", () => {
     expect(runs).toBe(2);
   });
 
-  it("gives an event that retries at once its last attempt, and ends", async () => {
+  it("ends after one more attempt of an event that retries at once", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
     await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
@@ -392,7 +392,7 @@ describe("the close of an inbox", () => {
     expect(runs).toBe(2);
   });
 
-  it("leaves the store alone afterwards, whatever was still to be written or read", async () => {
+  it("asks nothing more of the store afterwards, whatever was still to be written or read", async () => {
     const clock = fakeClock();
     let calls = 0;
     let answer = (): void => {};
@@ -484,7 +484,7 @@ describe("events of one turn", () => {
 });
 
 describe("a store that cannot be listened to", () => {
-  it("is polled all the same, and an inbox-error says that it cannot be listened to", async () => {
+  it("is polled, and an inbox-error says that it cannot be listened to", async () => {
     const clock = fakeClock();
     const deaf: RecordStore = {
       ...memoryStore({ clock }),
@@ -559,7 +559,7 @@ describe("a poll for due events", () => {
     await inbox.close({ graceMs: 0 });
   });
 
-  it("ends before a closing inbox closes its store, and what it begins is handed back", async () => {
+  it("ends before a closing inbox closes its store, and the events that it finds are handed back", async () => {
     const clock = fakeClock();
     const memory = memoryStore({ clock });
     const calls: string[] = [];
@@ -608,7 +608,7 @@ describe("a poll for due events", () => {
 });
 
 describe("a store with replicas", () => {
-  it("confirms the claim of a reference before the event is written, and the event before it is acknowledged", async () => {
+  it("confirms the claim of a reference before the event is written, and the event before the delivery is answered", async () => {
     const clock = fakeClock();
     const memory = memoryStore({ clock });
     const confirmed: string[][] = [];
@@ -626,25 +626,28 @@ describe("a store with replicas", () => {
     await inbox.close({ graceMs: 0 });
   });
 
-  it.each([true, false])("have the end of an event before its claim may expire: %s", async (isConfirmed) => {
-    const clock = fakeClock();
-    const memory = memoryStore({ clock });
-    const referenceKey = "e".repeat(32);
-    let isAway = false;
-    const replicated: RecordStore = {
-      ...memory,
-      settled: async () => {
-        if (isAway) throw new Error("no replica has it");
-      },
-    };
-    const inbox = createInbox(replicated, { clock });
-    const event = verifiedEvent(1, { signedAt: clock.now(), referenceKey });
-    const { eventId } = await inbox.accept(event);
-    isAway = !isConfirmed;
-    const runner = runnerOf(async () => ({ kind: "done" }));
-    expect(await inbox.runEvent(runner, eventId)).toEqual({ state: "done", ran: true });
-    const [claim = null] = await memory.read([referenceKey]);
-    expect(claim?.record).toMatchObject({ id: event.key, terminal: isConfirmed });
-    await inbox.close({ graceMs: 0 });
-  });
+  it.each([true, false])(
+    "must confirm the end of an event before its claim may expire: %s",
+    async (isConfirmed) => {
+      const clock = fakeClock();
+      const memory = memoryStore({ clock });
+      const referenceKey = "e".repeat(32);
+      let isAway = false;
+      const replicated: RecordStore = {
+        ...memory,
+        settled: async () => {
+          if (isAway) throw new Error("no replica has it");
+        },
+      };
+      const inbox = createInbox(replicated, { clock });
+      const event = verifiedEvent(1, { signedAt: clock.now(), referenceKey });
+      const { eventId } = await inbox.accept(event);
+      isAway = !isConfirmed;
+      const runner = runnerOf(async () => ({ kind: "done" }));
+      expect(await inbox.runEvent(runner, eventId)).toEqual({ state: "done", ran: true });
+      const [claim = null] = await memory.read([referenceKey]);
+      expect(claim?.record).toMatchObject({ id: event.key, terminal: isConfirmed });
+      await inbox.close({ graceMs: 0 });
+    },
+  );
 });

@@ -179,7 +179,7 @@ describe("the explanation of an event", () => {
     expect(told.now).toEqual(["A person has discarded it. Its handlers do not run."]);
   });
 
-  it("says that nothing could be read from what is ambiguous", async () => {
+  it("says of an ambiguous event that nothing certain could be read", async () => {
     const one = await receiverFixture();
     await one.raw(resplitPair("order-2", keys.privateKey).forged);
     const { events } = await one.receiver.events.list({ state: "held" });
@@ -190,7 +190,7 @@ describe("the explanation of an event", () => {
     expect(words).toContain("Its signature fits more than one event");
   });
 
-  it("says that a PENDING was overtaken, and what waits behind a run", async () => {
+  it("says that a PENDING was overtaken, and which event waits for the end of a run", async () => {
     const one = await receiverFixture();
     one.throws = new Error("the bank is down");
     const sent = { referenceId: "order-1", payTxnId: "pay-1" };
@@ -204,7 +204,7 @@ describe("the explanation of an event", () => {
     });
   });
 
-  it("has values of the delivery and words of handlers in its past only", async () => {
+  it("has values of the delivery and errors of handlers in its past only", async () => {
     const one = await receiverFixture();
     one.throws = new Error("order-1 of Amina failed");
     await one.deliver({ referenceId: "order-1", payTxnId: "pay-1" });

@@ -98,7 +98,7 @@ function runnerOf(run: (lease: Lease) => Promise<Ending>): Runner & {
   };
 }
 
-it("what a close hands back is due at once, even if a poll of the closing process has taken it since", async () => {
+it("an event that a close hands back is due at once, even if a poll of the closing process has taken it since", async () => {
   const t = start();
   const free = new Gate();
   free.close();
@@ -121,7 +121,7 @@ it("what a close hands back is due at once, even if a poll of the closing proces
   expect([runner.ran, runner.notices]).toEqual([["tx-1"], []]);
 });
 
-it("what a pause hands back is due at once", async () => {
+it("an event that a pause hands back is due at once", async () => {
   const t = start();
   for (const n of [1, 2]) await t.inbox.accept(t.event(n));
   const runner = runnerOf(() => new Promise(() => {}));
@@ -138,7 +138,7 @@ it("what a pause hands back is due at once", async () => {
   expect([runner.ran, runner.notices]).toEqual([["tx-1"], []]);
 });
 
-it("the next event of a record is due at once, also if work runs the one before it", async () => {
+it("the next event of a record is due at once, also if work() runs the event before it", async () => {
   const t = start();
   await t.inbox.accept({ ...t.event(1), slot: "0".repeat(16), status: "PENDING", rank: 0 });
   await t.inbox.accept(t.event(2));
@@ -161,7 +161,7 @@ it("the next event of a record is due at once, also if work runs the one before 
   expect(runner.ran).toEqual(["tx-1", "tx-2", "tx-1"]);
 });
 
-it("what a late poll finds is left to others, even an event that may have killed its process", async () => {
+it("an event that a closing process's last poll finds is left to others, even if it may have killed its process", async () => {
   const t = start();
   const dying = runnerOf(async (lease) => {
     await lease.write([{ name: "handler", kind: "started", attempt: 2 }]);
@@ -185,7 +185,7 @@ it("what a late poll finds is left to others, even an event that may have killed
   expect([runner.ran, runner.notices]).toEqual([[], []]);
 });
 
-it("a poll that ends after the grace hides what it finds for a few seconds, and nothing more is asked of the store", async () => {
+it("a poll that ends after the grace of a close hides its events for a few seconds, and nothing more is asked of the store", async () => {
   const t = start();
   t.looks.close();
   await t.inbox.accept(t.event(1));
@@ -230,7 +230,7 @@ async function withTaken() {
   return { ...t, busy, runner, running, last: accepted.at(-1)?.eventId ?? "" };
 }
 
-it("what was taken is begun when a place is nearly free, in the order in which it came", async () => {
+it("taken events are begun when a place is nearly free, in the order in which they came", async () => {
   const { busy, runner, inbox } = await withTaken();
   await busy.open();
   await settle();
@@ -239,7 +239,7 @@ it("what was taken is begun when a place is nearly free, in the order in which i
   expect(runner.notices).toEqual([]);
 });
 
-it("a pause hands back what was taken, and what was begun without a place", async () => {
+it("a pause hands back taken events, and begun ones that have no place", async () => {
   const { busy, running, ranElsewhere } = await withTaken();
   running.pause();
   await settle();
@@ -247,7 +247,7 @@ it("a pause hands back what was taken, and what was begun without a place", asyn
   await busy.open();
 });
 
-it("what gets no place within half a second is handed back", async () => {
+it("an event that gets no place within half a second is handed back", async () => {
   const { busy, clock, ranElsewhere } = await withTaken();
   for (let passed = 0; passed < 500; passed += 50) await clock.advance(50);
   await settle();
@@ -255,7 +255,7 @@ it("what gets no place within half a second is handed back", async () => {
   await busy.open();
 });
 
-it("an event that was taken and is run by its id runs once", async () => {
+it("an event that was taken, and then is run by its id, runs once", async () => {
   const { busy, inbox, runner, last } = await withTaken();
   const asked = inbox.runEvent(runner, last);
   await busy.open();

@@ -21,7 +21,7 @@ const idle: Runner = {
 };
 
 describe("the health of an inbox", () => {
-  it("is found by one canary, however many ask, and by another one some seconds later", async () => {
+  it("is found by one canary, however many callers ask, and by another one some seconds later", async () => {
     const clock = fakeClock();
     const { handle, done } = watched(openFile(newFile()));
     const inbox = sqliteInbox(handle, { clock });
@@ -126,7 +126,7 @@ describe("the health of an inbox", () => {
 });
 
 describe("counts in the health", () => {
-  it("are made once a second at most, however many ask", async () => {
+  it("are made once a second at most, however many callers ask", async () => {
     const clock = fakeClock();
     let counted = 0;
     const store: RecordStore = sqliteStore(newFile(), { clock });
@@ -148,7 +148,7 @@ describe("counts in the health", () => {
     await inbox.close({ graceMs: 0 });
   });
 
-  it("are up to half a minute old if counting has become slow; then they are left out", async () => {
+  it("are up to half a minute old if counting has become slow; after that they are left out", async () => {
     const clock = fakeClock();
     const store: RecordStore = sqliteStore(newFile(), { clock });
     const inbox = createInbox(store, { clock: environmentOf(clock) });
@@ -166,7 +166,7 @@ describe("counts in the health", () => {
     await inbox.close({ graceMs: 0 });
   });
 
-  it("and a check for losses that take long do not make the health bad", async () => {
+  it("do not make the health bad if they take long, and nor does a check for losses", async () => {
     const clock = fakeClock();
     const store: RecordStore = {
       ...memoryStore({ clock }),

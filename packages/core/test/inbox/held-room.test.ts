@@ -37,7 +37,7 @@ async function processes(clock: FakeClock, count: number, changed: Partial<Recor
 }
 
 describe("the room for held events", () => {
-  it("is a tenant's as far as it leaves as much free, so that no number of tenants fills it", async () => {
+  it("gives a tenant as many places as it leaves free, so that no number of tenants fills the room", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
     const held: number[] = [];
@@ -51,7 +51,7 @@ describe("the room for held events", () => {
     });
   });
 
-  it("is one room if there are no tenants", async () => {
+  it("has no shares if there are no tenants", async () => {
     const clock = fakeClock();
     const { held, error } = await fill(memoryInbox({ clock }), clock, "", 100);
     expect(held).toBe(100);
@@ -62,7 +62,7 @@ describe("the room for held events", () => {
     });
   });
 
-  it("has all entries counted by tenant, however many pages they are, and a tenant of any name", async () => {
+  it("counts all held events by tenant, over any number of pages and for a tenant of any name", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
     const strange = `\0${"x".repeat(600)}`;
@@ -71,7 +71,7 @@ describe("the room for held events", () => {
     expect((await fill(inbox, clock, "b", 2_200)).held).toBe(450);
   });
 
-  it("counts what others held in the meantime for the tenant that asks, until it looks again", async () => {
+  it("counts events that other processes have held since as the asking tenant's, until it reads them", async () => {
     const clock = fakeClock();
     const [one, other] = (await processes(clock, 2)) as [Inbox, Inbox];
     for (let n = 0; n < 50; n++) await one.accept(entry(clock, "a"));
@@ -84,7 +84,7 @@ describe("the room for held events", () => {
     expect((await fill(one, clock, "d", 100)).held).toBe(5);
   });
 
-  it("sees within ten seconds what another process has discarded, and its own decisions at once", async () => {
+  it("counts events that another process has discarded for ten seconds at most, and its own decisions at once", async () => {
     const clock = fakeClock();
     const [one, other] = (await processes(clock, 2)) as [Inbox, Inbox];
     const { held } = await fill(one, clock, "a", 10);
@@ -102,7 +102,7 @@ describe("the room for held events", () => {
     expect((await fill(one, clock, "a", 10)).held).toBe(1);
   });
 
-  it("is looked at once for many that ask, not below its half, and again after a failure", async () => {
+  it("is read once for many callers, only from its half on, and again after a failure", async () => {
     const clock = fakeClock();
     let lists = 0;
     let fails = true;

@@ -136,7 +136,7 @@ function erased(key: string, now: number, record: IdempotencyRecord, status: str
   return record;
 }
 
-describe("a move after one that was killed between the write to the new inbox and the take-out", () => {
+describe("a move after a move that was killed between its two writes, to the new inbox and to the old one,", () => {
   const key = keyOf(1);
 
   /** Of a record in both stores, the old one is changed; then it is moved again. */
@@ -156,7 +156,7 @@ describe("a move after one that was killed between the write to the new inbox an
     ["tried it, and will try again", { kind: "retry", delayMs: HOUR_MS }],
     ["gave it up", { kind: "held", reason: "exhausted", detail: null, onHeld: [] }],
   ];
-  it.each(endings)("brings what the old receiver has done meanwhile: %s", (_, ending) =>
+  it.each(endings)("brings the changes that the old receiver has made since: %s", (_, ending) =>
     withStores(PLAIN, (stores) =>
       movedAgain(stores, accepted(key, stores.old.now(key)), (record, now) =>
         ended(key, now, record, ending),
@@ -164,15 +164,17 @@ describe("a move after one that was killed between the write to the new inbox an
     ),
   );
 
-  it.each(["replay", "discard"] as const)("brings what a person has decided meanwhile: %s", (decision) =>
-    withStores(PLAIN, (stores) =>
-      movedAgain(stores, accepted(key, stores.old.now(key), { held: "malformed" }), (record, now) =>
-        decided(key, now, record, decision),
+  it.each(["replay", "discard"] as const)(
+    "brings the decision that a person has made since: %s",
+    (decision) =>
+      withStores(PLAIN, (stores) =>
+        movedAgain(stores, accepted(key, stores.old.now(key), { held: "malformed" }), (record, now) =>
+          decided(key, now, record, decision),
+        ),
       ),
-    ),
   );
 
-  it("does not bring back what was erased meanwhile, be it all of a record or one event of it", () =>
+  it("does not bring back what was erased since, a whole record or one event of it", () =>
     withStores(PLAIN, async (stores) => {
       const done = ended(key, stores.old.now(key), accepted(key, stores.old.now(key)));
       await movedAgain(stores, done, (record, now) => erased(key, now, record, "SUCCESS"));
@@ -228,7 +230,7 @@ describe("a move to an inbox that knows the same transaction", () => {
       expect((await moveRecords(old, target)).left).toEqual([{ key, why: "conflict" }]);
     }));
 
-  it("leaves a record that a receiver of the new inbox is running, and brings it once that has died", () =>
+  it("leaves a record that a receiver of the new inbox is running, and brings it once that receiver has died", () =>
     withStores(PLAIN, async ({ old, target }) => {
       await put(old, key, null, accepted(key, old.now(key)));
       await killed(old, target, 2, 0);
@@ -385,7 +387,7 @@ describe("moves in random orders", () => {
   const steps = fc.array(fc.oneof({ weight: 3, arbitrary: act }, move), { minLength: 4, maxLength: 16 });
   const sealed = fc.record({ old: fc.boolean(), target: fc.boolean() });
 
-  it("lose no event, run none twice, and bring nothing back that was erased", async () => {
+  it("lose no event, run no event twice, and bring no erased event back", async () => {
     const history = fc.asyncProperty(sealed, fc.boolean(), steps, (isSealed, isOneWay, history) =>
       withStores(isSealed, async ({ old, target }) => {
         const records = recordsAt(old.now(""));

@@ -22,19 +22,19 @@ function taken(queues: LaneQueues<Entry>, isFree: (lane: Lane) => boolean = () =
   return numbers;
 }
 
-describe("begun runs", () => {
-  it("get places of both lanes in turn, each lane in its order", () => {
+describe("begun runs that wait for a place", () => {
+  it("get one from each lane in turn, each lane in its own order", () => {
     expect(taken(filled())).toEqual([4, 1, 5, 2, 3]);
   });
 
-  it("of a lane that has no place do not keep the other lane waiting, and come later", () => {
+  it("do not keep the other lane waiting if their lane has no place, and come later", () => {
     const queues = filled();
     expect(taken(queues, (lane) => lane === "usual")).toEqual([4, 5]);
     expect([queues.isEmpty("usual"), queues.isEmpty("patient")]).toEqual([true, false]);
     expect(taken(queues)).toEqual([1, 2, 3]);
   });
 
-  it("are taken from the head of each lane as long as they are wanted", () => {
+  it("are taken from the head of each lane while they match", () => {
     const queues = filled();
     expect([...queues.takeWhile(({ n }) => n === 1 || n === 4)].map(({ n }) => n)).toEqual([4, 1]);
     expect([...queues.all()].map(({ n }) => n)).toEqual([5, 2, 3]);

@@ -5,7 +5,7 @@ import { accepted, keyOf } from "../../src/testing/store/records.ts";
 import { put, readOne } from "../../src/testing/store/writes.ts";
 import { newFile } from "../sqlite/database-files.ts";
 
-it("moves nothing if dryRun is neither true nor false", async () => {
+it("a move with a dryRun that is neither true nor false moves nothing", async () => {
   const [from, to] = [sqliteStore(newFile()), sqliteStore(newFile())];
   await from.open();
   await to.open();

@@ -31,8 +31,8 @@ function begin(places: Places, lane: Lane): number {
   return begun;
 }
 
-describe("places", () => {
-  it("leave room for many taken events while handlers are quick, and only for as many as run while handlers are slow", async () => {
+describe("the places for runs", () => {
+  it("leave room for many taken events while handlers are quick, and for as many as may run while handlers are slow", async () => {
     const unknown = new Places(fakeClock());
     expect(unknown.room("usual")).toBe(0);
     unknown.open(16);
@@ -46,7 +46,7 @@ describe("places", () => {
     expect(places.room("usual")).toBe(16);
   });
 
-  it("are soon free for some more: with slow handlers, for a quarter more than run", async () => {
+  it("allow some more events to be begun, since places are soon free: with slow handlers a quarter more than may run", async () => {
     const begin = (places: Places): number => {
       let begun = 0;
       for (; places.isSoon("usual"); begun++) places.reserve("usual");
@@ -59,7 +59,7 @@ describe("places", () => {
     expect(begin((await placesFor(1)).places)).toBe(16 + 80);
   });
 
-  it("count taken events against the room, but not against what may be begun soon", async () => {
+  it("count taken events for the room, but not for the number that may be begun", async () => {
     const { places } = await placesFor(50);
     expect(places.room("usual")).toBe(16 + 15);
     for (let taken = 0; taken < 31; taken++) places.take("usual");
@@ -69,7 +69,7 @@ describe("places", () => {
     expect(places.room("usual")).toBe(0);
   });
 
-  it("are all for a crowd that is alone; it gets half while others come, and for a minute after", async () => {
+  it("all go to a crowd that is alone; half of them while others arrive, and for a minute after", async () => {
     const { clock, places } = await placesFor(1_000);
     expect(places.room("patient")).toBe(16);
     places.keepFree();
@@ -83,14 +83,14 @@ describe("places", () => {
     expect([places.isFree("patient"), places.isFree("usual")]).toEqual([false, false]);
   });
 
-  it("are all for usual events if no crowd runs, even while places are kept free", async () => {
+  it("all go to usual events if no crowd runs, even while places are kept free", async () => {
     const { places } = await placesFor(1_000);
     places.keepFree();
     expect(begin(places, "usual")).toBe(16);
     expect(places.room("patient")).toBe(0);
   });
 
-  it("have room for others at once, even if a crowd began more than its half while it was alone", async () => {
+  it("leave room for others at once, even if a crowd began more than its half while it was alone", async () => {
     const { places } = await placesFor(1);
     expect(begin(places, "patient")).toBe(272);
     expect(places.room("usual")).toBe(0);
@@ -100,14 +100,14 @@ describe("places", () => {
     expect(places.isFree("usual")).toBe(false);
   });
 
-  it("have no room for others in a place where one of the crowd runs", async () => {
+  it("leave no room for others while events of the crowd run in all of them", async () => {
     const { places } = await placesFor(1_000);
     begin(places, "patient");
     places.keepFree();
     expect(places.room("usual")).toBe(0);
   });
 
-  it("leave a place for a crowd even if there is only one place", async () => {
+  it("include one for a crowd, even if there is only one place", async () => {
     const { places } = await placesFor(1_000, 1);
     places.keepFree();
     expect([places.room("usual"), places.room("patient")]).toEqual([1, 1]);
@@ -115,7 +115,7 @@ describe("places", () => {
     expect(places.room("patient")).toBe(0);
   });
 
-  it("say from how many events on these would take a quarter of the places", () => {
+  it("tell whether a number of events would take a quarter of them", () => {
     const places = new Places(fakeClock());
     expect(places.isQuarter(1_000)).toBe(false);
     places.open(16);
@@ -126,7 +126,7 @@ describe("places", () => {
 });
 
 describe("events that were begun and get no place", () => {
-  it("are handed back before others would have to wait for the lease, and count as no attempt", async () => {
+  it("are handed back long before their lease ends, and that counts as no attempt", async () => {
     const keys = createTestKeys();
     const clock = fakeClock();
     const attempts: number[] = [];

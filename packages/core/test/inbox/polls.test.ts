@@ -112,7 +112,7 @@ function shortestRest(times: Looks["times"]): number {
 }
 
 describe("polls for due events", () => {
-  it("of 24 processes whose handlers fail are fewer than two for each that finds something", async () => {
+  it("of 24 processes whose handlers fail are fewer than two for each poll that finds something", async () => {
     const fleet = await fleetOf(PROCESSES);
     expect(fleet.calls).toBeGreaterThan(EVENTS);
     expect(fleet.looks / fleet.useful).toBeLessThan(2);
@@ -120,7 +120,7 @@ describe("polls for due events", () => {
     await fleet.close();
   });
 
-  it("are more (control) if each process polls whenever an event that it has seen falls due", async () => {
+  it("are more (control) if each process polls whenever an event that it has seen becomes due", async () => {
     const fleet = await fleetOf(PROCESSES, wakingAll);
     expect(fleet.looks / fleet.useful).toBeGreaterThan(2);
     await fleet.close();
@@ -155,14 +155,14 @@ describe("an event that a process has put off", () => {
     expect(await triedAgain(300, true)).toEqual({ lateMs: 0, calls: 2 });
   });
 
-  it("is tried again by another one within pollMs, if that process has died", async () => {
+  it("is tried again by another process within pollMs, if that process has died", async () => {
     const { lateMs, calls } = await triedAgain(300, false);
     expect(calls).toBe(2);
     expect(lateMs).toBeGreaterThanOrEqual(0);
     expect(lateMs).toBeLessThanOrEqual(300);
   });
 
-  it("is tried again by another one that has seen its due time, within a second, however seldom that one polls", async () => {
+  it("is tried again within a second by another process that has seen its due time, however seldom that process polls", async () => {
     const { lateMs, calls } = await triedAgain(1_500, false);
     expect(calls).toBe(2);
     expect(lateMs).toBeGreaterThanOrEqual(500);

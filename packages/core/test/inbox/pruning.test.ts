@@ -24,7 +24,7 @@ const runner: Runner = {
 const work = (inbox: Inbox) => inbox.work(runner, { deadlineMs: 10_000, limit: 1_000, concurrency: 1 });
 
 describe("the readings of the clock", () => {
-  it("count from the second one on, an hour apart, and begin anew when the clock goes back", () => {
+  it("count from the second one on, if they are an hour apart, and begin anew when the clock goes back", () => {
     let readings = withReading(null, 10 * DAY_MS);
     expect(readings.before).toBe(0);
     readings = withReading(readings, 10 * DAY_MS + HOUR_MS - 1);
@@ -84,7 +84,7 @@ describe("pruning, when the clock is wrong", () => {
     };
   }
 
-  it("a moment in which it is nine days ahead forgets nothing, however often it prunes", async () => {
+  it("forgets nothing in a moment in which the clock is nine days ahead, however often it runs", async () => {
     const { clock, open, sleep, setAhead } = onFile();
     const inbox = open();
     const events = Array.from({ length: 20 }, (_, n) => verifiedEvent(n, { signedAt: clock.now() }));
@@ -104,7 +104,7 @@ describe("pruning, when the clock is wrong", () => {
     for (const event of events) expect((await inbox.accept(event)).outcome).toBe("duplicate");
   });
 
-  it("a copy that arrives at such a moment is answered 503, and runs no second time", async () => {
+  it("lets no copy run twice that arrives at such a moment: the copy is answered 503", async () => {
     const { clock, open, setAhead } = onFile();
     const inbox = open();
     const event = verifiedEvent(1, { signedAt: clock.now() });
@@ -122,7 +122,7 @@ describe("pruning, when the clock is wrong", () => {
     expect((await inbox.accept(verifiedEvent(2, { signedAt: clock.now() }))).outcome).toBe("new");
   });
 
-  it("what has expired goes for good, also where every process lives for a moment only", async () => {
+  it("deletes expired records in the end, also if every process lives for a moment only", async () => {
     const { clock, open, rows } = onFile();
     const first = open();
     await first.accept(verifiedEvent(1, { signedAt: clock.now() }));

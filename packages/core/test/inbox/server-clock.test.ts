@@ -30,7 +30,7 @@ function ask(clock: ServerClock, times: Times, thereMs: number, backMs: number):
   clock.learn(told, askedAt);
 }
 
-describe("the clock of a Redis server", () => {
+describe("the estimate of a Redis server's clock", () => {
   it("is the process's own until the server has told its time", () => {
     const times = new Times();
     const clock = new ServerClock(times.clock);
@@ -39,7 +39,7 @@ describe("the clock of a Redis server", () => {
     expect(Math.abs(clock.now() - times.server)).toBeLessThan(3);
   });
 
-  it("is never ahead of the server's, however long an answer was on its way, and behind by no more than that", () => {
+  it("is never ahead of the server's, and behind by no more than the answer took", () => {
     const times = new Times();
     const clock = new ServerClock(times.clock);
     ask(clock, times, 300, 700);

@@ -59,7 +59,7 @@ function runnerOf(clock: FakeClock, called: string[], notices: Happening[]): Run
 
 describe("a store whose answers take a great part of a lease", () => {
   it.each([0.4, 0.6, 0.9])(
-    "%f of it: every handler is called, once; if one is late, that is told",
+    "lets every handler be called once, and a late call is reported, if an answer takes %f of a lease",
     async (part) => {
       const clock = fakeClock();
       const environment = environmentOf(clock);

@@ -10,8 +10,8 @@ import { sleep } from "../../src/time/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
-describe("suspects", () => {
-  it("run together in groups as large as each of them allows, in the order in which they came", async () => {
+describe("events that may have killed their process", () => {
+  it("run in groups as large as each of them allows, in the order in which they came", async () => {
     const suspects = new Suspects();
     const went: string[] = [];
     const wait = async (key: string, width: number): Promise<void> => {
@@ -38,14 +38,14 @@ describe("suspects", () => {
     expect(went.at(-1)).toBe("d");
   });
 
-  it("let a hundred others wait in the process, and no more", async () => {
+  it("wait in the process if they are a hundred at most", async () => {
     const suspects = new Suspects();
     expect(suspects.take("first", 1)).toBe(true);
     for (let n = 0; n < 100; n++) void suspects.wait(`event ${n}`, 1);
     expect(await suspects.wait("one more", 1)).toBe(false);
   });
 
-  it("run in smaller groups with each death, and alone with a single attempt left", () => {
+  it("run in groups that get smaller with each death, and alone with a single attempt left", () => {
     const width = (attempts: number, maxAttempts?: number): number =>
       widthOf(
         [{ event: "DEPOSIT", handler: "credit", attempts }],
@@ -109,7 +109,7 @@ describe("an inbox whose process has died twice with the same events", () => {
   it.each([
     [25, 8],
     [3, 1],
-  ])("of %i attempts: runs %i of them together", async (maxAttempts, together) => {
+  ])("runs events of %i attempts %i at a time", async (maxAttempts, together) => {
     const clock = fakeClock();
     const inbox = await afterTwoDeaths(clock);
     let running = 0;

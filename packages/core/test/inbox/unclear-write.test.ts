@@ -9,7 +9,7 @@ import { deliveryOf } from "../receiving.ts";
 
 const keys = createTestKeys();
 
-it("an event whose accepting write got no answer runs, although the store refuses the same write for longer than the sender waits", async () => {
+it("an event runs whose accepting write was made without an answer, although the store refuses the repeated write for longer than the sender waits", async () => {
   const clock = fakeClock();
   const environment = environmentOf(clock);
   const store = memoryStore({ clock: environment });
