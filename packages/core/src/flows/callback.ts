@@ -100,8 +100,8 @@ export function wireOf({ fields, extra, statuses }: ServiceNames["callback"]): W
 }
 
 /**
- * The fields without those that only a merchant's word makes certain: no extra field, and none that is sent always and need not be
- * by the specification. The service may no longer send them so.
+ * The fields as they are without the merchant's declarations: there are no extra fields, and a field that only the merchant declares
+ * as always sent is optional. The service may no longer send them so.
  */
 export function withoutWord({ fields, statusOf }: Wire): Wire {
   const kept = fields.flatMap((field) =>

@@ -62,7 +62,7 @@ describe("the signed string of a body", () => {
 
 const REQUIRED = "amount=1&callbackUrl=u&event=E&payTxnId=t&referenceId=r&status=S&timestamp=T";
 
-describe("a signed string that is cut at the known names", () => {
+describe("a reading of a signed string that is cut at the known names", () => {
   it("is plain with the required fields alone, and has their texts", () => {
     expect(cutAtNames(REQUIRED, wire)).toEqual({
       plain: true,
@@ -116,7 +116,7 @@ describe("a signed string that is cut at the known names", () => {
     expect(texts).toEqual(new Map(Object.entries({ amount: "1&y", event: "E&amount=2&=", status: "a=b" })));
   });
 
-  it("calls a field by its neutral name, and an extra field by its own", () => {
+  it("names a field by its neutral name, and an extra field by its own", () => {
     const acme = named({ fields: { payTxnId: { name: "acmeId" } }, extra: { currency: "always" } });
     const { texts } = cutAtNames("acmeId=t&currency=USD&payTxnId=x", acme);
     expect(texts).toEqual(new Map(Object.entries({ payTxnId: "t", currency: "USD&payTxnId=x" })));
@@ -130,7 +130,7 @@ describe("the fields of a service", () => {
     statuses: { FAILED: ["CANCELLED", "EXPIRED"] },
   } as const;
 
-  it("are required if they are always sent, and essential if nobody's word is needed for that", () => {
+  it("are required if they are always sent, and essential if the specification or a declared extra field says so", () => {
     const acme = named(declared);
     const facts = acme.fields.map(({ key, required, essential }) => [key, { required, essential }]);
     expect(Object.fromEntries(facts)).toMatchObject({
@@ -154,7 +154,7 @@ describe("the fields of a service", () => {
     ]);
   });
 
-  it("are fewer without the merchant's word, and what is left of it is optional", () => {
+  it("include no declared extra field without the merchant's word, and a field that is sent always by that word alone is optional", () => {
     const offered = withoutWord(named(declared));
     const required = offered.fields.filter((field) => field.required).map(({ key }) => key);
     expect(required).toEqual(["amount", "event", "payTxnId", "referenceId", "status", "timestamp"]);
@@ -168,14 +168,14 @@ describe("the fields of a service", () => {
     expect(offered.statusOf).toEqual(named(declared).statusOf);
   });
 
-  it("are named with the service's word in a fault, where it is another", () => {
+  it("are named in a fault by the service's word, if that differs", () => {
     const rules = { ...SPECIFIED_RULES, wire: named({ fields: { amount: { name: "acmeSum" } } }) };
     const fault = "is not digits with up to six decimals";
     expect(findMalformedField(new Map([["amount", "x"]]), rules)).toBe(`amount (acmeSum) ${fault}`);
     expect(findMalformedField(new Map([["amount", "x"]]), SPECIFIED_RULES)).toBe(`amount ${fault}`);
   });
 
-  it("may be missing where the service does not always send them, and are well formed where they are there", () => {
+  it("may be missing if the service does not always send them, and must be well formed otherwise", () => {
     const rules = { ...SPECIFIED_RULES, wire: named(declared) };
     const texts = new Map([...cutAtNames(REQUIRED, wire).texts].filter(([name]) => name !== "callbackUrl"));
     texts.set("timestamp", "2025-11-21T09:15:27Z");

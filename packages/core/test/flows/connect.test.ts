@@ -187,12 +187,12 @@ describe("a connected-account webhook", () => {
     }
   });
 
-  it("with some thousand parts is run, with all of them", () => {
+  it("with thousands of members is run with all of them", () => {
     const { extra } = verify(anyConnectEvent(undefined, { x: Array(4_900).fill(1) }));
     expect(extra.x).toHaveLength(4_900);
   });
 
-  it("is checked byte by byte: the same JSON with another space is refused", async () => {
+  it("is checked byte by byte: the same JSON with a further space is refused", async () => {
     const t = await setUp({ connect });
     const { rawBody, headers } = signConnectWebhook(connectEvent(), SECRET);
     const spaced = Buffer.from(Buffer.from(rawBody).toString().replace(":", ": "));
@@ -216,7 +216,7 @@ describe("connect.unsafeAllowUnsigned", () => {
     headers: { "content-type": "application/json" },
   };
 
-  it("is the only way to receive an unsigned webhook, and says so in the event and at the start", async () => {
+  it("is the only way to receive an unsigned webhook, and the event and a warning at the start say so", async () => {
     const t = await setUp({ connect: { unsafeAllowUnsigned: true } });
     expect(await t.post("connect", unsigned)).toMatchObject({ status: 200 });
     expect(t.ran).toMatchObject([{ authenticated: false }]);
@@ -227,7 +227,7 @@ describe("connect.unsafeAllowUnsigned", () => {
     expect(await strict.post("connect", unsigned)).toMatchObject({ status: 400 });
   });
 
-  it("does not go with a secret, and false is not true", async () => {
+  it("is refused together with a secret, and has no effect if it is false", async () => {
     const both = async () => setUp({ connect: { secret: SECRET, unsafeAllowUnsigned: true } });
     expect((await rejectedBy(both())).code).toBe("ERR_OPTION_INVALID");
     const off = setUp({ connect: { secret: undefined, unsafeAllowUnsigned: false } });

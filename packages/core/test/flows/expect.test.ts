@@ -86,14 +86,14 @@ describe("payments.expect", () => {
     ]);
   });
 
-  it("never makes up for a bad signature", async () => {
+  it("does not accept a bad signature", async () => {
     const t = await setUp({ payments: { publicKey, expect: BOTH } });
     const { rawBody, headers } = signed();
     const changed = Buffer.from(Buffer.from(rawBody).toString().replace("SUCCESS", "FAILED"));
     expect(await t.post("payments", { rawBody: changed, headers })).toMatchObject({ status: 401 });
   });
 
-  it("an unexpected callback does not keep the true one with its payTxnId from running", async () => {
+  it("does not let an unexpected callback keep the true one with its payTxnId from running", async () => {
     const t = await setUp({ payments: { publicKey, expect: { merchantId: MERCHANT } } });
     await t.post("payments", signed({ payTxnId: "tx-1", merchantId: "other" }));
     await t.post("payments", signed({ payTxnId: "tx-1" }));
@@ -129,7 +129,7 @@ describe("payments.expect", () => {
     expect(thrownBy(verify).code).toBe("ERR_OPTION_INVALID");
   });
 
-  it("may pin URLs of which one begins with the other, but not at an &", () => {
+  it("may pin two URLs of which one begins with the other, unless the rest begins with an &", () => {
     const callbackUrl = [`${URL}?a=1`, `${URL}?a=12`, `${URL}?a=1#b`, URL];
     expect(() => createReceiver({ payments: { publicKey, expect: { callbackUrl } } })).not.toThrow();
   });

@@ -26,12 +26,12 @@ const extraOf = (members: string, extra?: ExtraFields) => ({ ...eventOf(bodyWith
 describe("undocumented fields", () => {
   const members = ',"fee":1.50,"big":12345678901234567890,"channel":"USSD","final":true,"exp":1E+2';
 
-  it("are not handed on unless they are declared", () => {
+  it("are not handed on if they are not declared", () => {
     expect(extraOf(members)).toEqual({});
     expect(extraOf(',"d":"2","n":"1"', { d: "always" })).toEqual({ d: "2" });
   });
 
-  it("that are declared are handed on as the text they were written with", () => {
+  it("are handed on as the text in which they were written, if they are declared", () => {
     const always = {
       fee: "always",
       big: "always",
@@ -70,7 +70,7 @@ describe("undocumented fields", () => {
     expect({ ...eventOf(genuine, { fullName: "always" }).extra }).toEqual({ fullName: "Abebe" });
   });
 
-  it("that are always sent must not be missing; the others may be", () => {
+  it("must not be missing if they are declared as always sent", () => {
     const error = thrownBy(() => extraOf(',"fee":"2"', { fee: "always", n: "always" }));
     expect(error.code).toBe("ERR_EVENT_AMBIGUOUS");
     expect(error.message).toContain('n is declared as "always" in the names but missing');
@@ -123,7 +123,7 @@ describe("a declared field", () => {
     expect({ ...runs(changes).extra }).toEqual({ currency: "ETB" });
   });
 
-  it("is held where its name in the query, with a free text behind, could be the true one", () => {
+  it("is held if its name in the URL's query, with a free text after it, could be the true field", () => {
     const callbackUrl = "https://m.example/cb?shop=1&currency=EUR&customerName=A";
     expect(thrownBy(() => runs({ callbackUrl })).message).toContain("differ in currency");
     const { event } = verifyPaymentCallback(
@@ -151,11 +151,11 @@ describe("an optional field", () => {
     },
   );
 
-  it("is handed on behind one that a field which is always there divides from it", () => {
+  it("is handed on after an undocumented field if a field that is always sent stands between the two", () => {
     expect(absentIn(eventOf(bodyWith(',"accountName":"1","d":"2","pa":"3"')))).toEqual([]);
   });
 
-  it("is handed on behind a declared one, and not behind a further one after that", () => {
+  it("is handed on directly after a declared field, but not after one more declared field", () => {
     const absentWith = (members: string, extra: ExtraFields) => absentIn(eventOf(bodyWith(members), extra));
     for (const fee of ["always", "sometimes"] as const) {
       expect(absentWith(',"fee":"1"', { fee })).toEqual([]);
@@ -167,7 +167,7 @@ describe("an optional field", () => {
     expect(absentWith(',"fee":"1","final":"2"', { final: "sometimes" })).toEqual(["merchantId", "message"]);
   });
 
-  it("that is known, or by which a resolver chose the keys, is not certain for that alone: the callback is held", async () => {
+  it("is not certain only because it is expected, or because a resolver chose the keys by it: the callback is held", async () => {
     const { merchantId } = callbackFields();
     const sent = signText(bodyWith(',"fee":"1"'), privateKey);
     const asking = [
@@ -217,7 +217,7 @@ describe("an optional field", () => {
     expect(verifyPaymentCallback(rawBody, { publicKey }).event).not.toHaveProperty("providerTxId");
   });
 
-  it("that is left out is warned about, once", async () => {
+  it("is reported once in a warning if it is left out", async () => {
     const t = await setUp({ payments: { publicKey } });
     for (const payTxnId of ["t-1", "t-2"]) {
       const fields = anyCallbackFields({ payTxnId, phone: "251900000000" });
@@ -231,8 +231,8 @@ describe("an optional field", () => {
   });
 });
 
-describe("nulls", () => {
-  it("can be added to a signed body without breaking its signature, and change nothing", () => {
+describe("a null in a signed body", () => {
+  it("can be added without breaking the signature, and changes nothing", () => {
     const text = bodyWith("");
     const signed = signText(text, privateKey);
     const grown = Buffer.from(signed.rawBody).toString("utf8").replace("{", '{"zone":null,"fee":null,');
@@ -240,7 +240,7 @@ describe("nulls", () => {
     expect(event).toEqual(verifyPaymentCallback(signed.rawBody, { publicKey }).event);
   });
 
-  it("make the same event of a body that differs in bytes: it is recognised as a copy", async () => {
+  it("makes no other event: the body is recognised as a copy, although its bytes differ", async () => {
     const t = await setUp({ payments: { publicKey } });
     const signed = signText(bodyWith(""), privateKey);
     const grown = Buffer.from(signed.rawBody).toString("utf8").replace("{", '{ "fee": null,');
@@ -253,8 +253,8 @@ describe("nulls", () => {
   });
 });
 
-describe("the event", () => {
-  it("is frozen, without a prototype, and so is what is extra", async () => {
+describe("the event of a callback", () => {
+  it("is frozen and has no prototype, and the same is true of its extra fields", async () => {
     const t = await setUp({ payments: { publicKey } });
     await t.post("payments", signText(bodyWith(""), privateKey));
     const [event] = t.ran as PaymentEvent[];
@@ -275,7 +275,7 @@ describe("the event", () => {
     expect(eventOf(bodyWith("")).source).toBe("callback");
   });
 
-  it("lacks optional fields that are null or missing, instead of having them empty", () => {
+  it("has no property for an optional field that is null or missing", () => {
     const fields = anyCallbackFields({
       message: null,
       providerTxId: undefined,
@@ -312,7 +312,7 @@ async function warningsOf(options: ReceiverOptions): Promise<readonly string[]> 
   return t.notices.flatMap((notice) => (notice.type === "warning" ? [`${notice.what} ${notice.fix}`] : []));
 }
 
-describe("a field that is sent sometimes", () => {
+describe("a field that is declared as sometimes sent", () => {
   const url = "https://shop.example/cb?return=/cart";
 
   it("is not made of the end of a URL: nobody has signed it", () => {
@@ -331,7 +331,7 @@ describe("a field that is sent sometimes", () => {
     }
   });
 
-  it("is handed on where it cannot be the end of a text, and where its URL is known", () => {
+  it("is handed on if it cannot be the end of another text, or if its URL is known", () => {
     expect(extraOf(',"fee":"1"', { fee: "sometimes" })).toEqual({ fee: "1" });
     const text = JSON.stringify(anyCallbackFields({ callbackUrl: url, currency: "ETB" }));
     expect({ ...eventOf(text, { currency: "sometimes" }).extra }).toEqual({});
@@ -341,7 +341,7 @@ describe("a field that is sent sometimes", () => {
     expect({ ...event.extra }).toEqual({ currency: "ETB" });
   });
 
-  it("is warned about at the start if it follows a free text, with what to do", async () => {
+  it("is reported at the start if it follows a free text, with advice", async () => {
     const free = { currency: "callbackUrl", note: "message", q: "providerTxId", zone: "userId" };
     for (const [name, before] of Object.entries(free)) {
       const [warning, ...others] = await warningsOf({

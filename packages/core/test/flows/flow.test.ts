@@ -69,7 +69,7 @@ describe("an event whose reading is certain", () => {
     expect(variantSlot()).toMatch(/^[0-9a-f]{16}$/);
   });
 
-  it("claims its reference, is kept, has a last rank and is a state of a subject where that is so", () => {
+  it("has a claim of its reference, a time to be kept, a last rank and a subject, if these are given", () => {
     const changes = { reference: "order-1", lastRank: 3, subject: { name: "account-1", at: NOW } };
     expect(of(changes, { windowMs: DAY_MS, keepMs: 5 })).toMatchObject({
       retentionMs: 2 * DAY_MS,
@@ -84,7 +84,7 @@ describe("an event whose reading is certain", () => {
     expect(of({ referenceId: null })).toMatchObject({ referenceId: null });
   });
 
-  it("that is held has no rank, and is a state of nothing", () => {
+  it("has no rank and no subject if it is held", () => {
     const hold = { reason: "unexpected", detail: "merchantId is another" } as const;
     const held = of({ hold, subject: { name: "account-1", at: NOW } });
     expect(held).toMatchObject({ rank: null, verdict: "unexpected", detail: "merchantId is another" });
@@ -92,7 +92,7 @@ describe("an event whose reading is certain", () => {
     expect(held.subject).toBeUndefined();
   });
 
-  it("has a slot for each name and status, wherever a blank stands in them", () => {
+  it("has a slot for each name and status, also if they contain blanks", () => {
     const names = [
       ["order paid", "now"],
       ["order", "paid now"],
@@ -103,7 +103,7 @@ describe("an event whose reading is certain", () => {
     expect(slots).toEqual(names.map(([name, status]) => hashOf([name, status, ""], 16)));
   });
 
-  it("has the same slot after more names than are remembered", () => {
+  it("has the same slot again after more names than the memory holds", () => {
     const before = of().slot;
     for (let i = 0; i < 2_500; i++) {
       expect(of({ status: `s${i}` }).slot).toBe(hashOf(["DEPOSIT", `s${i}`, ""], 16));
@@ -111,7 +111,7 @@ describe("an event whose reading is certain", () => {
     expect(of().slot).toBe(before);
   });
 
-  it("has a slot of its own for each contradiction: another amount, or another identity", () => {
+  it("has a further slot for each contradiction: another amount, or another identity", () => {
     const variants = [of(), of({ amount: "11" }), of({ amount: null }), of({ identity: { event: "X" } })];
     expect(new Set(variants.map(({ variantSlot }) => variantSlot())).size).toBe(4);
     expect(of().variantSlot()).toBe(of().variantSlot());
@@ -176,14 +176,14 @@ describe("an entry, whose reading is not certain", () => {
     expect([event, leftOut]).toEqual([null, []]);
   });
 
-  it("is found by nothing unless that is said", () => {
+  it("can be found by no labels unless the flow gives them", () => {
     expect(entryOf("malformed", "as said", "signed", null, delivery, LIFETIMES).verified).toMatchObject({
       foundBy: [],
       signedAt: null,
     });
   });
 
-  it("is another one for another tenant, flow or text, and for nothing else", () => {
+  it("differs by its tenant, its flow and its signed text, and by nothing else", () => {
     const key = (signed?: string, given?: StoredDelivery) => entry("malformed", signed, given).verified.key;
     const others = [
       key("other"),
@@ -224,7 +224,7 @@ describe("the window of the signed time", () => {
 });
 
 describe("a reading", () => {
-  it("makes its event once, when somebody asks", () => {
+  it("makes its event once, when it is asked for", () => {
     let made = 0;
     const reading = new Reading(of(), () => {
       made++;
@@ -235,7 +235,7 @@ describe("a reading", () => {
     expect(made).toBe(1);
   });
 
-  it("is kept with its delivery for the same rules, and not with a copy", () => {
+  it("is remembered with its delivery for the same rules, and not with a copy of the delivery", () => {
     const [rules, mine] = [{}, { ...delivery }];
     const reading = new Reading(eventOf(facts, mine, LIFETIMES), null);
     expect(keptReading(mine, rules)).toBeUndefined();
@@ -247,7 +247,7 @@ describe("a reading", () => {
 });
 
 describe("entries of a list of keys that are not set", () => {
-  it("are no warning if there are none", () => {
+  it("cause no warning if there are none", () => {
     expect(unsetEntries("payments.publicKey", 0)).toEqual([]);
   });
 

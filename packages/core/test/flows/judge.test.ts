@@ -24,14 +24,14 @@ const CERTAIN = {
   timestamp: T,
 };
 
-describe("what is certain", () => {
+describe("the certain part of a signed string", () => {
   it("is every field of a documented callback, and nothing is left out", () => {
     const judged = judge(`${HEAD}&payTxnId=t&${TAIL}&userId=u`);
     const texts = new Map(Object.entries({ ...CERTAIN, userId: "u" }));
     expect(judged).toEqual({ kind: "certain", texts, leftOut: [] });
   });
 
-  it("lacks an optional field on which the readings do not agree, which is named", () => {
+  it("lacks an optional field on which the readings do not agree, and that field is named", () => {
     const judged = judge(`${HEAD}&payTxnId=t&${TAIL}&userId=u&zone=1`);
     expect(judged).toEqual({
       kind: "certain",
@@ -42,7 +42,7 @@ describe("what is certain", () => {
 });
 
 describe("an ambiguous string", () => {
-  it("names the fields in which its readings differ, and what each of them may be about", () => {
+  it("names the fields in which its readings differ, and the events that it may be about", () => {
     expect(judge(`${HEAD}${pairs(2)}&${TAIL}`)).toEqual({
       kind: "ambiguous",
       detail: "its signature fits events that differ in payTxnId",
@@ -52,21 +52,21 @@ describe("an ambiguous string", () => {
     });
   });
 
-  it("has all candidates if they are eight", () => {
+  it("has all candidates if there are eight", () => {
     expect(judge(`${HEAD}${pairs(8)}&${TAIL}`)).toMatchObject({
       mayName: ["r", ...ids(8)],
       candidates: { ids: ids(8), complete: true },
     });
   });
 
-  it("has the first eight candidates of more, and says that there are others", () => {
+  it("has the first eight candidates if there are more, and says that there are others", () => {
     expect(judge(`${HEAD}${pairs(9)}&${TAIL}`)).toMatchObject({
       mayName: ["r", ...ids(8)],
       candidates: { ids: ids(8), complete: false },
     });
   });
 
-  it("is known by eight of its references", () => {
+  it("is found by eight of its references", () => {
     const undocumented = Array.from({ length: 9 }, (_, i) => `&s${i}=1`).join("");
     const judged = judge(`${HEAD}&payTxnId=t&referenceId=r${undocumented}&status=SUCCESS&timestamp=${T}`);
     const known = Array.from({ length: 8 }, (_, i) => `r${undocumented.slice(0, 5 * i)}`);
@@ -79,14 +79,14 @@ describe("an ambiguous string", () => {
     });
   });
 
-  it("has candidates that are not all, if its string has one more that no reading has", () => {
+  it("says that there may be other candidates, if it has one more that is in no reading", () => {
     expect(judge(`${HEAD}&payTxnId=t1&providerTxId=p&payTxnId=&payTxnId=t2&${TAIL}`)).toMatchObject({
       kind: "ambiguous",
       candidates: { ids: ["t1", "t2"], complete: false },
     });
   });
 
-  it("is one in which a field stands twice, although all readings agree", () => {
+  it("is a string in which a field occurs twice, even if all readings agree", () => {
     expect(judge(`${HEAD}&payTxnId=a&payTxnId=b&${TAIL}`)).toEqual({
       kind: "ambiguous",
       detail: "its signed string repeats payTxnId",
@@ -96,7 +96,7 @@ describe("an ambiguous string", () => {
     });
   });
 
-  it("names all fields that stand in it twice", () => {
+  it("names all fields that occur in it twice", () => {
     const again = `&referenceId=r2&status=FAILED&timestamp=${T}`;
     expect(judge(`${HEAD}&payTxnId=t&${TAIL}${again}`)).toMatchObject({
       kind: "ambiguous",
@@ -104,14 +104,14 @@ describe("an ambiguous string", () => {
     });
   });
 
-  it("names no undocumented field if there is none", () => {
+  it("names no undocumented field if it has none", () => {
     const judged = judge(`${HEAD}${pairs(2)}&${TAIL}`);
     expect(judged).toMatchObject({ detail: "its signature fits events that differ in payTxnId" });
   });
 });
 
 describe("a malformed string", () => {
-  it("has the times of all parts that are one, and no candidates", () => {
+  it("has the times of all its timestamps, and no candidates", () => {
     const times = `timestamp=${T}&timestamp=2025-11-22T00:00:00Z`;
     expect(judge(`${HEAD}&payTxnId=t&status=SUCCESS&${times}&userId=1`)).toEqual({
       kind: "malformed",
@@ -122,7 +122,7 @@ describe("a malformed string", () => {
     });
   });
 
-  it("has no time if one of its times cannot be read, since that may be the true one", () => {
+  it("has no time if one of its timestamps cannot be read, since that one may be the true one", () => {
     for (const times of [`timestamp=yesterday&timestamp=${T}`, `timestamp=${T}&timestamp=yesterday`]) {
       expect(judge(`${HEAD}&payTxnId=t&referenceId=r&status=SUCCESS&${times}`)).toMatchObject({
         kind: "malformed",

@@ -122,7 +122,7 @@ describe.each([
     expect(error.message).toMatch(detail);
   });
 
-  it("and is held by a receiver, each on its own, with the reason, and nothing runs", async () => {
+  it("and a receiver holds each as an entry of its own, with the reason, and runs nothing", async () => {
     const t = await setUp({ payments: { publicKey } });
     const plain = rows.filter(([, , , extra]) => extra === NONE);
     for (const [what, text] of plain) {
@@ -148,12 +148,15 @@ describe.each([
     ).toHaveLength(entries.length);
   });
 
-  it.each(rows)("but a bad signature when the signature is another one, with %s", (_, text, __, extra) => {
-    const sent = withSignature(text, otherSignature);
-    expect(thrownBy(() => verify(sent, extra)).code).toBe("ERR_SIGNATURE_INVALID");
-  });
+  it.each(rows)(
+    "but has a bad signature if the signature is of another body: with %s",
+    (_, text, __, extra) => {
+      const sent = withSignature(text, otherSignature);
+      expect(thrownBy(() => verify(sent, extra)).code).toBe("ERR_SIGNATURE_INVALID");
+    },
+  );
 
-  it("and answered 401 with a bad signature, and not kept", async () => {
+  it("but is answered 401 and not kept if the signature is of another body", async () => {
     const t = await setUp({ payments: { publicKey }, alerts: { threshold: 1_000 } });
     for (const [what, text] of rows) {
       const reply = await t.post("payments", withSignature(text, otherSignature));
@@ -272,7 +275,7 @@ describe("a callback URL", () => {
     expect(await t.held()).toEqual([]);
   });
 
-  it("that can be read as a shorter one and another event is held until it is pinned, and then run", async () => {
+  it("that can be read as a shorter URL and another event is held until it is pinned; then its callback runs", async () => {
     const at = fc.tuple(urls, fc.constantFrom("WITHDRAWAL", "REVERSAL"), fc.constantFrom("", "y", "&z=1"));
     await fc.assert(
       fc.asyncProperty(at, async ([url, value, tail]) => {
@@ -361,18 +364,18 @@ describe("how a body spells the signed string", () => {
     expect(asked).toEqual(["m-1&message=ok", "m-1"]);
   });
 
-  it("that half of a pair of surrogates was in it is not signed: it reads as the bytes do", () => {
+  it("makes no difference: half of a pair of surrogates is read as the bytes are", () => {
     const event = verify(sign(bodyWith('"userId":"a\\ud800b"', { userId: undefined })));
     expect(event.userId).toBe("a\ufffdb");
   });
 
-  it("types make no difference: a value is the text that was signed", () => {
+  it("makes no difference to a value: a number or a boolean is the text that was signed", () => {
     const event = verify(sign(bodyOf({ amount: 10.5, payTxnId: 17, userId: true })));
     expect(event).toMatchObject({ amount: "10.5", payTxnId: "17", userId: "true" });
   });
 });
 
-describe("what not all readings agree on", () => {
+describe("a field on which the readings do not agree", () => {
   it.each([
     ["userId, with & and a name in it", { userId: "u&v=1" }, "userId"],
     ["userId, with a name behind it", { zone: "1" }, "userId"],

@@ -37,7 +37,7 @@ async function keyThatChanges() {
 }
 
 describe("keys that are read again", () => {
-  it("a new key gets in at once, without a restart, and a notice names its fingerprint", async () => {
+  it("a new key is accepted at once, without a restart, and a notice names its fingerprint", async () => {
     const { t, stored, status } = await keyThatChanges();
     expect(await status(old, "t-1")).toBe(200);
     stored.keys = [old.publicKey, next.publicKey];
@@ -60,7 +60,7 @@ describe("keys that are read again", () => {
     expect(t.ran).toHaveLength(2);
   });
 
-  it("deliveries with forged signatures read the keys once in 5 s, and none of them gets in", async () => {
+  it("deliveries with forged signatures let the keys be read once in 5 s, and none of them is accepted", async () => {
     const { t, clock, stored, status } = await keyThatChanges();
     for (let second = 0; second < 10; second++) {
       const forged = Array.from({ length: 20 }, (_, i) => status(forger, `f-${second}-${i}`));
@@ -72,7 +72,7 @@ describe("keys that are read again", () => {
     expect(t.ran).toEqual([]);
   });
 
-  it("while the source fails, the last good keys hold, and a notice with a code says so", async () => {
+  it("while the source of keys fails, the last good keys are used, and a notice with a code says so", async () => {
     const { t, clock, stored, status, unreadable } = await keyThatChanges();
     stored.fails = new Error("secret-manager.example/v1?token=abc");
     await clock.advance("2m");
@@ -99,7 +99,7 @@ describe("keys that are read again", () => {
     expect(unreadable()).toMatchObject([{ code }]);
   });
 
-  it("a source that hangs holds a delivery up for half of its time, and the last good keys hold", async () => {
+  it("a source that hangs delays a delivery by half of its time, and the last good keys are used", async () => {
     const clock = fakeClock();
     const signals: AbortSignal[] = [];
     const read: KeySource<string>["read"] = ({ signal }) => {
@@ -114,7 +114,7 @@ describe("keys that are read again", () => {
     expect(signals[1]?.aborted).toBe(true);
   });
 
-  it("a busy receiver reads ahead, so that no delivery waits", async () => {
+  it("a busy receiver reads the keys ahead of time, so that no delivery waits", async () => {
     const { clock, stored, status } = await keyThatChanges();
     await clock.advance("31s");
     expect(await status(old, "t-1")).toBe(200);

@@ -37,7 +37,7 @@ describe("a callback under the names of its service", () => {
     expect(t.ran).toMatchObject([{ status: "FAILED", wireStatus: "CANCELLED" }]);
   });
 
-  it("may lack what is absent", async () => {
+  it("may lack the fields that are declared as absent", async () => {
     const dialect = serviceNames({
       callback: {
         fields: {
@@ -79,7 +79,7 @@ describe("a callback under the names of its service", () => {
     expect(t.ran[0]).not.toHaveProperty("providerTxId");
   });
 
-  it("is held if its names are not said, and the entry says what to set", async () => {
+  it("is held if the names are not configured, and the entry says what to set", async () => {
     const t = await setUp({ payments });
     await t.post("payments", signPaymentCallback(anyCallbackFields(), privateKey, { names }));
     expect(t.ran).toEqual([]);

@@ -49,7 +49,7 @@ describe.each(Object.entries(resolvers))("with a resolver %s, a look-up", (_, pu
     expect(outcome).toBe("new");
   });
 
-  it("meets the callback of its own merchant", async () => {
+  it("and the callback of its own merchant are one event", async () => {
     const t = await setUp({ payments: { publicKey } });
     const fields = callbackFields({ payTxnId: "txn-2", referenceId: "order of txn-2", merchantId: "A" });
     await t.post("payments", signPaymentCallback(fields, a.privateKey));
@@ -57,7 +57,7 @@ describe.each(Object.entries(resolvers))("with a resolver %s, a look-up", (_, pu
     expect([outcome, t.ran.length]).toEqual(["duplicate", 1]);
   });
 
-  it("without a merchant_id is refused: nothing tells whose it is", async () => {
+  it("without a merchant_id is refused, since nobody knows its merchant", async () => {
     const t = await setUp({ payments: { publicKey } });
     for (const merchant of [undefined, ""]) {
       const error = await rejectedBy(t.receiver.payments.ingest(transactionOf(merchant), { tenant: "B" }));
@@ -66,8 +66,8 @@ describe.each(Object.entries(resolvers))("with a resolver %s, a look-up", (_, pu
   });
 });
 
-describe("whose a look-up is", () => {
-  it("is asked by merchant_id alone; with the tenant only if nobody is known by that", async () => {
+describe("the merchant of a look-up", () => {
+  it("is asked for by merchant_id alone, and with the tenant only if no merchant has that merchant_id", async () => {
     const asked: KeyHint[] = [];
     const publicKey: KeyResolver<PublicKeySource> = (hint) => {
       asked.push(hint);
@@ -83,7 +83,7 @@ describe("whose a look-up is", () => {
     expect(error.code).toBe("ERR_TRANSACTION_FOREIGN");
   });
 
-  it("stays open if the resolver fails or does not answer: nothing is kept, and the call says why", async () => {
+  it("is unknown if the resolver fails or does not answer: nothing is kept, and the call says why", async () => {
     const failing = await setUp({ payments: { publicKey: () => Promise.reject(new Error("no database")) } });
     const call = failing.receiver.payments.ingest(transactionOf("A"), { tenant: "A" });
     expect(await rejectedBy(call)).toMatchObject({ code: "ERR_RESOLVER_FAILED" });

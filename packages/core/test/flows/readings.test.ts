@@ -27,7 +27,7 @@ const only = (fields: Record<string, string>): Record<string, readonly string[]>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, [value]]));
 
 describe("the readings of a canonical string", () => {
-  it("are one where nothing is ambiguous", () => {
+  it("are one if nothing is ambiguous", () => {
     expect(valuesOf(GENUINE)).toEqual(only(GENUINE));
   });
 
@@ -45,7 +45,7 @@ describe("the readings of a canonical string", () => {
     );
   });
 
-  it("include the genuine one although mixtures of both are many", () => {
+  it("include the genuine one, although there are many mixtures of both", () => {
     const tail = canonicalString({
       ...GENUINE,
       merchantId: "m",
@@ -61,14 +61,14 @@ describe("the readings of a canonical string", () => {
     }
   });
 
-  it("say what can follow: an undocumented field may be the end of the one before", () => {
+  it("say which undocumented fields may be the end of the field before them", () => {
     expect(valuesOf({ ...GENUINE, userId: "u&a=1&v=2&w-x=3&signature=4&zone=5" })).toEqual({
       ...only(GENUINE),
       userId: ["u&a=1", "u&a=1&v=2", "u&a=1&v=2&w-x=3&signature=4", "u&a=1&v=2&w-x=3&signature=4&zone=5"],
     });
   });
 
-  it("have no signature of their own, also where the order of names would allow one", () => {
+  it("have no field named signature, even if the order of names would allow one", () => {
     const genuine = { ...GENUINE, referenceId: "o-1&signature=x" };
     expect(valuesOf(genuine)).toEqual(only(genuine));
   });

@@ -29,7 +29,7 @@ function faultOf(changes: Readonly<Record<string, string | undefined>>, rules = 
 }
 
 describe("the fields that every callback must have", () => {
-  it("a callback with only the required fields is accepted", () => {
+  it("are enough for a callback to be accepted", () => {
     expect(faultOf({})).toBeNull();
   });
 
@@ -49,11 +49,11 @@ describe("the fields that every callback must have", () => {
     for (const text of [undefined, ...malformed]) expect(faultOf({ [name]: text })).toBe(fault);
   });
 
-  it("are named as the first that is wrong, in the order of their names", () => {
+  it("are checked in the order of their names, and the first wrong one is named", () => {
     expect(faultOf({ amount: "x", status: "x" })).toBe("amount is not digits with up to six decimals");
   });
 
-  it("include merchantId where a resolver chooses keys by it, and only there", () => {
+  it("include merchantId if a resolver chooses keys by it, and only then", () => {
     const resolved = { ...RULES, merchantIdRequired: true };
     for (const merchantId of [undefined, ""]) {
       expect(faultOf({ merchantId })).toBeNull();
@@ -62,7 +62,7 @@ describe("the fields that every callback must have", () => {
     expect(faultOf({ merchantId: "m" }, resolved)).toBeNull();
   });
 
-  it("do not include callbackUrl in a look-up; one that is there must be well formed all the same", () => {
+  it("do not include callbackUrl in a look-up, but a look-up's callbackUrl must be well formed", () => {
     const lookUp = { ...RULES, callbackUrlRequired: false };
     expect(faultOf({ callbackUrl: undefined }, lookUp)).toBeNull();
     expect(faultOf({ callbackUrl: "/cb" }, lookUp)).toBe("callbackUrl is not an absolute URL");

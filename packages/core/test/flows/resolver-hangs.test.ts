@@ -59,7 +59,7 @@ describe("a resolver call that never settles", () => {
     expect(t.ran).toHaveLength(1);
   });
 
-  it("is told so by its signal, at the deadline and not before; one that answers is not", async () => {
+  it("has its signal aborted at the deadline and not before; the signal of a call that answers is not aborted", async () => {
     const { calls, resolve } = byHand();
     const t = await setUp({
       payments: { publicKey: resolve },
@@ -84,7 +84,7 @@ describe("a resolver call that never settles", () => {
     ]);
   });
 
-  it("that rejects after its signal, as fetch does, is answered like one that goes on", async () => {
+  it("that rejects after its signal, as fetch does, is treated like one that goes on", async () => {
     let asked = 0;
     const t = await setUp({
       payments: {
@@ -104,7 +104,7 @@ describe("a resolver call that never settles", () => {
   });
 });
 
-describe("an answer that comes late", () => {
+describe("an answer of a resolver that comes late", () => {
   /** Two calls about one merchant: the first was forgotten, the second is under way. */
   async function twoCalls() {
     const { calls, resolve } = byHand();
@@ -119,7 +119,7 @@ describe("an answer that comes late", () => {
     return { t, calls, early, late, second };
   }
 
-  it("is kept all the same, for a minute from its question on", async () => {
+  it("is kept for a minute from its question on", async () => {
     const { calls, resolve } = byHand();
     const t = await setUp({ payments: { publicKey: resolve } });
     const first = t.post("payments", callback("alpha"));
@@ -159,7 +159,7 @@ describe("an answer that comes late", () => {
     expect(short(await t.post("payments", callback("alpha", keys)))).toBe("401 ERR_SIGNATURE_INVALID");
   });
 
-  it("does not bring back a merchant who is gone by a later answer, nor take one away", async () => {
+  it("does not bring back a merchant whom a later answer has removed, and removes no merchant whom a later answer has", async () => {
     const gone = await twoCalls();
     await gone.late.answer(null);
     await gone.early.answer(found("alpha"));
@@ -182,7 +182,7 @@ describe("an answer that comes late", () => {
   });
 });
 
-describe("strangers, while the resolver hangs,", () => {
+describe("unknown merchants, while the resolver hangs,", () => {
   /** Merchants "alpha" and "beta" were found a while ago; since then nothing is answered. */
   async function hanging(limits: { readonly maxResolving?: number } = {}) {
     const asked: string[] = [];
@@ -227,7 +227,7 @@ describe("strangers, while the resolver hangs,", () => {
     expect(new Set((await Promise.all(waiting)).map(short))).toEqual(new Set(["503 ERR_ACCEPT_TIMEOUT"]));
   });
 
-  it("block no merchant who is cached, and not the other flow", async () => {
+  it("block no cached merchant, and not the other flow", async () => {
     const { t, strangers } = await hanging();
     void strangers(0, 1_000);
     await noticed();
@@ -235,7 +235,7 @@ describe("strangers, while the resolver hangs,", () => {
     expect(short(await t.post("connect", webhook(), { tenant: "gamma" }))).toBe("200");
   });
 
-  it("block no merchant who was found before, though it has to be asked again", async () => {
+  it("block no merchant who was found before, even if the resolver has to be asked again", async () => {
     const { t, asked, strangers, answers } = await hanging();
     void strangers(0, 1_000);
     await noticed();
@@ -253,7 +253,7 @@ describe("strangers, while the resolver hangs,", () => {
     expect(short(await t.post("payments", callback("new")))).toBe("200");
   });
 
-  it("take as many places as maxResolving says, in one call as in many", async () => {
+  it("take as many places as maxResolving says, with one call or with many", async () => {
     const { strangers, asked, t } = await hanging({ maxResolving: 3 });
     const same = Array.from({ length: 3 }, () => t.post("payments", callback("s-0001")));
     await noticed();
@@ -277,7 +277,7 @@ describe("strangers, while the resolver hangs,", () => {
 });
 
 describe("deliveries that waited for a resolver", () => {
-  it("are in flight from its answer on, and no more of them than may be", async () => {
+  it("count as in flight from its answer on, and are limited as such", async () => {
     const clock = fakeClock();
     const { calls, resolve } = byHand();
     let letGo = (): void => {};

@@ -45,7 +45,7 @@ describe("a resolver", () => {
     expect(t.ran).toHaveLength(2);
   });
 
-  it("only selects: with the hint of another merchant the signature does not fit", async () => {
+  it("only selects keys: with another merchant's hint, the signature does not fit", async () => {
     const t = await setUp({ payments: { publicKey: merchants().resolve } });
     const reply = await t.post("payments", callback({ merchantId: "beta" }));
     expect([reply.status, codeOfReply(reply)]).toEqual([401, "ERR_SIGNATURE_INVALID"]);
@@ -138,7 +138,7 @@ describe("a resolver", () => {
   });
 });
 
-describe("what a resolver answered", () => {
+describe("an answer of a resolver", () => {
   it("is kept for a minute", async () => {
     const { asked, resolve } = merchants();
     const t = await setUp({ payments: { publicKey: resolve } });
@@ -152,7 +152,7 @@ describe("what a resolver answered", () => {
     expect(t.ran).toHaveLength(7);
   });
 
-  it("is kept for ten seconds where the merchant is unknown", async () => {
+  it("is kept for ten seconds if the merchant is unknown", async () => {
     const { asked, resolve } = merchants();
     const t = await setUp({ payments: { publicKey: resolve } });
     const sent = callback({ merchantId: "gamma" });
@@ -187,7 +187,7 @@ describe("what a resolver answered", () => {
     expect(t.ran).toHaveLength(20);
   });
 
-  it("is bounded, and a flood of unknown merchants evicts none that is known", async () => {
+  it("is one of a bounded number, and a flood of unknown merchants evicts no known one", async () => {
     const { asked, resolve } = merchants();
     const t = await setUp({ payments: { publicKey: resolve }, alerts: { threshold: 1_000_000 } });
     await t.post("payments", callback());
@@ -211,7 +211,7 @@ describe("what a resolver answered", () => {
     expect(t.ran).toHaveLength(2);
   });
 
-  it("is bounded for known merchants as well", async () => {
+  it("is one of a bounded number also if all merchants are known", async () => {
     const asked: string[] = [];
     const t = await setUp({
       payments: {
@@ -234,7 +234,7 @@ describe("what a resolver answered", () => {
     expect(asked).toHaveLength(1_002);
   });
 
-  it("is kept for its own hint: none that a sender writes is taken for another", async () => {
+  it("is kept for its own hint: no hint that a sender writes is taken for another", async () => {
     const { asked, resolve } = merchants();
     const t = await setUp({ payments: { publicKey: resolve }, alerts: { threshold: 1_000_000 } });
     const pairs = [
@@ -253,7 +253,7 @@ describe("what a resolver answered", () => {
     expect(asked).toHaveLength(pairs.length);
   });
 
-  it("is not changed by deliveries that are refused: whoever is known stays known, with the same keys", async () => {
+  it("is not changed by deliveries that are refused: known merchants stay known, with the same keys", async () => {
     const { asked, resolve } = merchants();
     const t = await setUp({ payments: { publicKey: resolve }, alerts: { threshold: 1_000_000 } });
     for (let round = 0; round < 3; round++) {
@@ -273,7 +273,7 @@ describe("what a resolver answered", () => {
     expect(tenants).toEqual(["alpha", "beta", "alpha", "beta", "alpha", "beta"]);
   });
 
-  it("is not asked for with long hints, which are unknown at once", async () => {
+  it("is not asked for if the hint is too long, which is unknown at once", async () => {
     const { asked, resolve } = merchants();
     const t = await setUp({ payments: { publicKey: resolve } });
     for (const more of [{ tenant: "t".repeat(600) }, {}] as Partial<Delivery>[]) {
@@ -283,7 +283,7 @@ describe("what a resolver answered", () => {
     expect(asked).toEqual([]);
   });
 
-  it("is not asked for without a signature that could fit", async () => {
+  it("is not asked for if the signature could fit no key", async () => {
     const { asked, resolve } = merchants();
     const t = await setUp({
       payments: { publicKey: resolve },
@@ -327,7 +327,7 @@ describe("tenants", () => {
     expect(t.notices.map(({ type }) => type)).toContain("duplicate");
   });
 
-  it("are one with fixed keys, whatever the adapter says", async () => {
+  it("are not told apart with fixed keys, whatever the adapter says", async () => {
     const t = await setUp({ payments: { publicKey: alpha.publicKey } });
     const sent = callback();
     for (const tenant of ["a", "b", undefined])

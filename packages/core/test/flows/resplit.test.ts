@@ -143,7 +143,7 @@ describe.each(CASES)("$what", ({ genuine, forged, malformed }) => {
     expect(naive(forged)).not.toEqual(naive(genuine));
   });
 
-  it("is refused by verifyPaymentCallback, the genuine body and the forged one", () => {
+  it("is refused by verifyPaymentCallback, and so is the genuine body", () => {
     for (const { rawBody } of [genuine, forged]) {
       expect(thrownBy(() => verifyPaymentCallback(rawBody, { publicKey })).code).toMatch(
         /^ERR_EVENT_(AMBIGUOUS|MALFORMED)$/,

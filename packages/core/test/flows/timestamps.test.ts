@@ -235,7 +235,7 @@ describe("what a receiver makes of a time", () => {
     expect(fixes.filter((fix) => fix?.includes("clock of this machine") === true)).toHaveLength(2);
   });
 
-  it("that cannot be read takes a place among the held ones once, and none beyond maxHeld", async () => {
+  it("that cannot be read takes one place among the held events, and none beyond maxHeld", async () => {
     const clock = fakeClock(AT);
     const t = await setUp({ payments: { publicKey }, connect: { secret }, limits: { maxHeld: 3 } }, clock);
     const undated = callback("yesterday");
@@ -246,7 +246,7 @@ describe("what a receiver makes of a time", () => {
     expect(codeOfReply(await t.post("connect", webhook("e")))).toBe("ERR_HELD_FULL");
   });
 
-  it("that cannot be read hides no time that can: the true one may be either", async () => {
+  it("that cannot be read does not hide one that can, since either may be the true one", async () => {
     const old = "2020-01-01T00:00:00Z";
     const referenceId = `r&timestamp=${old}`;
     const sent = signText(JSON.stringify({ ...callbackFields(), referenceId, timestamp: "now" }), privateKey);

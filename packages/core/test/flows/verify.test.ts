@@ -109,7 +109,7 @@ describe("verifyPaymentCallback", () => {
     },
   );
 
-  it("throws for a key that cannot be used, whatever the body is", () => {
+  it("throws for an unusable key, whatever the body is", () => {
     expect(thrownBy(() => verifyPaymentCallback(sign(), { publicKey: undefined })).code).toBe(
       "ERR_OPTION_MISSING",
     );
@@ -118,7 +118,7 @@ describe("verifyPaymentCallback", () => {
     );
   });
 
-  it("throws nothing but coded errors, whatever the bytes are", () => {
+  it("throws only errors with a code, whatever the bytes are", () => {
     const fields = callbackFields();
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),

@@ -78,7 +78,7 @@ const deposit = (referenceId: string): SignedDelivery =>
 const NAMES = ["one", "two", "three", "four"];
 
 describe.each(inboxes)("on %s, a request's context", (_, makeInbox) => {
-  it("is that of a handler that runs before or after the answer, and of all that the handler calls", async () => {
+  it("reaches a handler that runs before or after the answer, and everything that the handler calls", async () => {
     for (const options of [{ ack: "handled" }, { run: "after-response" }, { run: "background" }] as const) {
       const seen: string[] = [];
       const call = (what: string): void => void seen.push(`${what} in ${here()}`);
@@ -118,7 +118,7 @@ describe.each(inboxes)("on %s, a request's context", (_, makeInbox) => {
     }
   });
 
-  it("is not that of a later attempt, of an onHeld handler, of an observer, or of a logger", async () => {
+  it("does not reach a later attempt, an onHeld handler, an observer, or a logger", async () => {
     const seen = new Set<string>();
     const call = (what: string): void => void seen.add(`${what} in ${here()}`);
     const log = (message: string): void => call(`log ${message.split(":")[0]}`);
@@ -160,7 +160,7 @@ describe.each(inboxes)("on %s, a request's context", (_, makeInbox) => {
     expect(others.sort()).toEqual(NAMES.map((name) => `backoff 1 in ${name}`).sort());
   });
 
-  it("is not that of an event that a look-up brings", async () => {
+  it("does not reach the handler of an event that a look-up brings", async () => {
     const seen: string[] = [];
     const receiver = receiverOn(makeInbox(), { payments: { publicKey }, run: "elsewhere" });
     receiver.onDeposit(({ referenceId }) => void seen.push(`${referenceId} in ${here()}`));
@@ -180,7 +180,7 @@ describe.each(inboxes)("on %s, a request's context", (_, makeInbox) => {
     expect(seen).toEqual([`looked up in ${EMPTY}`]);
   });
 
-  it("is not that of a resolver, whose answer other requests share", async () => {
+  it("does not reach a resolver, whose answer other requests share", async () => {
     const seen: string[] = [];
     const resolve =
       <Key>(keys: Key) =>
@@ -204,7 +204,7 @@ describe.each(inboxes)("on %s, a request's context", (_, makeInbox) => {
     expect(seen).toEqual([EMPTY, EMPTY]);
   });
 
-  it("is that of notifyWorker", async () => {
+  it("reaches notifyWorker", async () => {
     const seen: string[] = [];
     const receiver = receiverOn(makeInbox(), {
       run: "elsewhere",

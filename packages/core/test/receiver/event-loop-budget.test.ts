@@ -78,7 +78,7 @@ async function start({ verifyMs, ...limits }: Limits) {
   return { receiver, one, receive, writes, notices, verified: () => verified, close };
 }
 
-describe("deliveries in one turn of the event loop", () => {
+describe("deliveries that arrive in one turn of the event loop", () => {
   it("are verified and stored in many turns, and all are answered", async () => {
     const t = await start({ verifyMs: 1 });
     expect(await t.receive(200)).toEqual(Array(200).fill("200"));
@@ -86,7 +86,7 @@ describe("deliveries in one turn of the event loop", () => {
     await t.close();
   });
 
-  it("are counted: if they take no time, all are stored together", async () => {
+  it("are all stored in one turn if they take no time", async () => {
     const t = await start({ verifyMs: 0 });
     expect(await t.receive(200)).toEqual(Array(200).fill("200"));
     expect(Math.max(...t.writes)).toBe(200);
@@ -103,7 +103,7 @@ describe("deliveries in one turn of the event loop", () => {
     await t.close();
   });
 
-  it("take their turn one after the other, also those that come while others wait", async () => {
+  it("take their turns in order, also deliveries that arrive while others wait", async () => {
     const t = await start({ verifyMs: 4 });
     const receiving = t.receive(20);
     await new Promise((resolve) => setImmediate(resolve));
@@ -115,7 +115,7 @@ describe("deliveries in one turn of the event loop", () => {
     await t.close();
   });
 
-  it("are refused before their bodies are read if too many are in flight", async () => {
+  it("are refused, before their bodies are read, if too many are in flight", async () => {
     const t = await start({ verifyMs: 1, maxInFlight: 50 });
     const receiving = t.receive(80);
     const refused = t.receiver.connect.check(t.one());
@@ -126,7 +126,7 @@ describe("deliveries in one turn of the event loop", () => {
     await t.close();
   });
 
-  it("are refused before they are verified if they could not be answered in time", async () => {
+  it("are refused, before they are verified, if they could not be answered in time", async () => {
     const t = await start({ verifyMs: 20, acceptTimeoutMs: 200 });
     const codes = await t.receive(50);
     const accepted = codes.filter((code) => code === "200").length;

@@ -76,7 +76,7 @@ class ReceiverFixture {
 const numbered = (count: number, prefix = "d"): string[] =>
   Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
-it("a receiver calls a handler no more at a time than its concurrency, in the order of the events", async () => {
+it("a handler has at most as many calls at a time as its concurrency says, in the order of the events", async () => {
   const fixture = new ReceiverFixture({ concurrency: 2 });
   await fixture.receiver.start();
   await fixture.send("DEPOSIT", numbered(8));
@@ -89,7 +89,7 @@ it("a receiver calls a handler no more at a time than its concurrency, in the or
   await fixture.receiver.close();
 });
 
-it("a handler leaves the places of waiting events to other handlers", async () => {
+it("an event that waits for a busy handler leaves its place to events of other handlers", async () => {
   const fixture = new ReceiverFixture({ concurrency: 1 }, { takesMs: 10_000 });
   await fixture.receiver.start();
   // More than the receiver has places.
@@ -100,7 +100,7 @@ it("a handler leaves the places of waiting events to other handlers", async () =
   await fixture.end();
 });
 
-it("without a limit, slow events take every place", async () => {
+it("without a concurrency, the events of a slow handler take every place", async () => {
   const fixture = new ReceiverFixture({}, { takesMs: 10_000 });
   await fixture.receiver.start();
   await fixture.send("DEPOSIT", numbered(6));
@@ -110,7 +110,7 @@ it("without a limit, slow events take every place", async () => {
   await fixture.end();
 });
 
-it("a receiver puts off those that would wait long, and calls each of them once in the end", async () => {
+it("events that would wait long for a handler are put off, and their handler is called once for each in the end", async () => {
   const fixture = new ReceiverFixture({ concurrency: 1 }, { takesMs: 2_000 });
   await fixture.receiver.start();
   await fixture.send("DEPOSIT", numbered(40));
@@ -129,7 +129,7 @@ it("a receiver puts off those that would wait long, and calls each of them once 
   await fixture.receiver.close();
 });
 
-it("a receiver writes nothing about a handler that waits, and the ends of those before it", async () => {
+it("an event that waits for a busy handler is written only with the ends of its earlier handlers", async () => {
   const fixture = new ReceiverFixture({ concurrency: 1 }, { takesMs: 10_000 });
   const first: string[] = [];
   fixture.receiver
@@ -157,7 +157,7 @@ it("a receiver writes nothing about a handler that waits, and the ends of those 
   await fixture.end();
 });
 
-it("at a close, a receiver hands back what waits, without an attempt", async () => {
+it("a close hands back the events that wait for a handler, without an attempt", async () => {
   const clock = fakeClock();
   const store = { ...memoryStore({ clock }), endsWithProcess: false, close: async () => {} };
   const shopOn = (): ReceiverFixture =>
@@ -177,7 +177,7 @@ it("at a close, a receiver hands back what waits, without an attempt", async () 
   await other.receiver.close();
 });
 
-it("at the close of an inbox that ends with its process, a receiver calls all that waits, one after the other", async () => {
+it("a close of an inbox that ends with its process calls the handler of each waiting event, one after the other", async () => {
   const fixture = new ReceiverFixture({ concurrency: 1 });
   await fixture.receiver.start();
   await fixture.send("DEPOSIT", numbered(12));
@@ -188,7 +188,7 @@ it("at the close of an inbox that ends with its process, a receiver calls all th
   expect(fixture.most).toBe(1);
 });
 
-it("a call past its timeoutMs counts until it ends, and a notice says that the handler is not called any more", async () => {
+it("a call past its timeoutMs counts for the concurrency until it ends, and a notice says that no further call is made", async () => {
   const fixture = new ReceiverFixture(
     { concurrency: 1, timeoutMs: 1_000, maxAttempts: 1 },
     { takesMs: 60_000 },
@@ -206,7 +206,7 @@ it("a call past its timeoutMs counts until it ends, and a notice says that the h
   await fixture.end();
 });
 
-it('with onTimeout: "rerun", a call past its timeoutMs counts no more', async () => {
+it('with onTimeout: "rerun", a call past its timeoutMs does not count for the concurrency', async () => {
   const options: HandlerOptions = { concurrency: 1, timeoutMs: 1_000, maxAttempts: 1, onTimeout: "rerun" };
   const fixture = new ReceiverFixture(options, { takesMs: 60_000 });
   await fixture.receiver.start();
@@ -217,7 +217,7 @@ it('with onTimeout: "rerun", a call past its timeoutMs counts no more', async ()
   await fixture.end();
 });
 
-it.each([0, 1.5, "2"])("a receiver refuses a concurrency of %s", (concurrency) => {
+it.each([0, 1.5, "2"])("a concurrency of %s is refused", (concurrency) => {
   const receiver = createReceiver({ payments: { publicKey: keys.publicKey }, logger: silent });
   expect(() => receiver.onDeposit(() => {}, { concurrency: concurrency as number })).toThrow(
     expect.objectContaining({ code: "ERR_OPTION_INVALID" }),

@@ -140,7 +140,7 @@ describe("a callback in any spelling", () => {
     expect(swallowing).toBeGreaterThan(100);
   });
 
-  it("does not grow by what stands in it and is not signed", async () => {
+  it("is kept without the parts that are not signed, however long they are", async () => {
     const one = await receiverFixture(down);
     const genuine = signPaymentCallback(callbackFields({ referenceId: "order-17" }), keys.privateKey).rawBody;
     const junk = `"signature":"${"ab".repeat(1_500)}","message":[${Array.from({ length: 30 }, () => `"${"z".repeat(100)}"`)}],`;
@@ -169,7 +169,7 @@ describe("a reference", () => {
     expect(await ids(long)).toEqual([]);
   });
 
-  it("that looks like the digest of a long one is not found as it", async () => {
+  it("that looks like the digest of a long reference does not find the events of the long one", async () => {
     const one = await receiverFixture(() => {});
     const reference = "r".repeat(600);
     const digest = createHash("sha256").update(JSON.stringify(reference)).digest("hex");
@@ -179,7 +179,7 @@ describe("a reference", () => {
     expect(events.map(({ id }) => id)).toEqual(["stranger"]);
   });
 
-  it("is found among a thousand others that have it", async () => {
+  it("finds each of a thousand events that have it", async () => {
     const one = await receiverFixture(() => {});
     for (let n = 0; n < 1_100; n++) await one.callback({ referenceId: "order-17", status: "FAILED" });
     await one.callback({ payTxnId: "paid", referenceId: "order-17" });
@@ -198,7 +198,7 @@ describe("a reference", () => {
     expect(found.filter((id) => id === "paid")).toHaveLength(1);
   });
 
-  it("is asked for with a tenant, as an id is", async () => {
+  it("is searched for with its tenant, as an id is", async () => {
     const resolver = {
       publicKey: ({ merchantId }: { merchantId: string }) => ({ tenant: merchantId, keys: keys.publicKey }),
     };

@@ -66,7 +66,7 @@ describe("the life of a receiver", () => {
     return { lifecycle, held: () => held };
   }
 
-  it("goes from new by ready to running and to closed, and holds the process on each way, no longer", async () => {
+  it("goes from new to ready, running and closed, and keeps the process alive during each change only", async () => {
     const ways = { prepare: gate(), run: gate(), close: gate() };
     const { lifecycle, held } = life({
       prepare: () => ways.prepare.passed,
@@ -99,7 +99,7 @@ describe("the life of a receiver", () => {
     expect(lifecycle.close({ graceMs: 0 })).toBe(lifecycle.close({ graceMs: 9 }));
   });
 
-  it("stays where it was when a way fails, and the next call tries again", async () => {
+  it("stays where it was when a change fails, and the next call tries again", async () => {
     let fails = true;
     const failing = async (): Promise<void> => {
       if (fails) throw new Error("not yet");
@@ -117,7 +117,7 @@ describe("the life of a receiver", () => {
     expect([first.lifecycle.state, second.lifecycle.state]).toEqual(["running", "running"]);
   });
 
-  it("that is closed on the way stays closed, and refuses every call", async () => {
+  it("that is closed during a change stays closed, and refuses every call", async () => {
     const way = gate();
     const { lifecycle, held } = life({ prepare: () => way.passed });
     const starting = rejectedBy(lifecycle.start());
@@ -132,7 +132,7 @@ describe("the life of a receiver", () => {
 });
 
 describe("start", () => {
-  it("with the store away rejects with ERR_INBOX_UNAVAILABLE, and the next call tries again", async () => {
+  it("rejects with ERR_INBOX_UNAVAILABLE while the store is away, and the next call tries again", async () => {
     let isAway = true;
     let opened = 0;
     const store: RecordStore = {
@@ -156,7 +156,7 @@ describe("start", () => {
     expect(notices.filter(({ type }) => type === "inbox-error")).not.toEqual([]);
   });
 
-  it("after a close is refused, and so is everything else", async () => {
+  it("is refused after a close, and so is everything else", async () => {
     const receiver = receiverOn(memoryInbox());
     await receiver.start();
     await receiver.close();
@@ -173,7 +173,7 @@ describe("start", () => {
 });
 
 describe("ready", () => {
-  it("with maxDueAgeMs is not so while nobody knows how long events have been due", async () => {
+  it("with maxDueAgeMs says no while it is not known how long events have been due", async () => {
     const store: RecordStore = {
       ...memoryStore(),
       counts: () => Promise.reject(new Error("it takes too long")),
@@ -192,7 +192,7 @@ describe("ready", () => {
 });
 
 describe("close", () => {
-  it("while the inbox is opened waits for that, and closes it, once", async () => {
+  it("waits for an inbox that is being opened, and closes it once", async () => {
     const opening = gate();
     const calls: string[] = [];
     const store: RecordStore = {
@@ -217,7 +217,7 @@ describe("close", () => {
     expect(calls).toEqual(["opened", "closed"]);
   });
 
-  it("waits for what work() is just being given, and hands it back before it closes the store", async () => {
+  it("waits for the events that work() is just being given, and hands them back before it closes the store", async () => {
     const given = gate();
     const calls: string[] = [];
     const memory = memoryStore();
@@ -256,7 +256,7 @@ describe("close", () => {
     expect(notices.filter(({ type }) => type === "inbox-error")).toEqual([]);
   });
 
-  it("waits for a store that opens no longer than for handlers", async () => {
+  it("waits for a store that is being opened no longer than for handlers", async () => {
     const calls: string[] = [];
     const store: RecordStore = {
       ...memoryStore(),
@@ -272,7 +272,7 @@ describe("close", () => {
     expect(calls).toEqual(["closed"]);
   });
 
-  it("acknowledges nothing that nobody would run: a delivery that waits for its key is refused", async () => {
+  it("lets a delivery that waits for its key be refused, since nobody would run its event", async () => {
     const key = gate();
     const inbox = memoryInbox();
     const receiver = receiverOn(inbox, {
@@ -289,7 +289,7 @@ describe("close", () => {
     expect(await closing).toEqual({ unfinished: 0 });
   });
 
-  it("waits for the answers to what it has taken in, and ends their connections with them", async () => {
+  it("waits for the answers to accepted deliveries, and ends their connections with them", async () => {
     const handled = gate();
     const receiver = createReceiver({
       payments: { publicKey: keys.publicKey },
@@ -315,7 +315,7 @@ describe("close", () => {
     expect(await replying).toMatchObject({ status: 200, headers: { connection: "close" } });
   });
 
-  it("leaves answers as they are until it is called, and ends the connection with every one from then on", async () => {
+  it("ends the connection with every answer, and no connection before it is called", async () => {
     const receiver = receiverOn(memoryInbox());
     await receiver.start();
     const before = await receiver.payments.receive(delivery("one"));
@@ -331,7 +331,7 @@ describe("close", () => {
   });
 });
 
-describe("a process that has nothing but a receiver", { timeout: 30_000 }, () => {
+describe("a process with nothing but a receiver", { timeout: 30_000 }, () => {
   function newFile(): string {
     const folder = mkdtempSync(join(tmpdir(), "payhooks-lifecycle-"));
     onTestFinished(() => removeFolder(folder));
@@ -360,15 +360,15 @@ describe("a process that has nothing but a receiver", { timeout: 30_000 }, () =>
     output: "started\nanswered 200\nhandled one\nclosed, 0 unfinished\n",
   };
 
-  it("lives until its close has ended, and not longer: in memory", async () => {
+  it("lives until the close has ended, and not longer: in memory", async () => {
     expect(await run("")).toEqual(WHOLE);
   });
 
-  it("lives until its close has ended, and not longer: on SQLite", async () => {
+  it("lives until the close has ended, and not longer: on SQLite", async () => {
     expect(await run(newFile())).toEqual(WHOLE);
   });
 
-  it("lives while its start waits for a file that another process holds", async () => {
+  it("lives while the start waits for a file that another process has locked", async () => {
     const file = newFile();
     const database = await openDatabase(file);
     onTestFinished(() => void database.close());

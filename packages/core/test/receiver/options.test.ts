@@ -153,7 +153,7 @@ describe("createReceiver", () => {
     expect(error.message).toContain('"false"');
   });
 
-  it("refuses the flags of decisions in words", async () => {
+  it("refuses texts in place of the flags of a decision", async () => {
     const { events, payments: endpoint } = make();
     const id = "0".repeat(64);
     const by = "a test";
@@ -187,7 +187,7 @@ describe("createReceiver", () => {
     expect(() => createReceiver({ ...options, payments: { publicKey: undefined } })).not.toThrow();
   });
 
-  it("does no I/O and starts no timer, also without secrets, with a missing file, and in production", () => {
+  it("does no I/O and starts no timer, even without secrets, with a missing file, or in production", () => {
     vi.stubEnv("NODE_ENV", "production");
     const before = process.getActiveResourcesInfo();
     const keys = vi.fn(() => null);
@@ -202,7 +202,7 @@ describe("createReceiver", () => {
     expect(keys).not.toHaveBeenCalled();
   });
 
-  it("fails at the start, by code and option, for what the environment lacks", async () => {
+  it("leaves missing environment variables to start(), whose error has a code and names the option", async () => {
     for (const [options, option] of [
       [{ payments: { publicKey: undefined } }, "payments.publicKey"],
       [{ payments: undefined, connect: { secret: undefined } }, "connect.secret"],
@@ -217,7 +217,7 @@ describe("createReceiver", () => {
     }
   });
 
-  it("answers 500 to a delivery while its set-up is wrong, and tells no more than that", async () => {
+  it("makes a receiver that answers 500 to deliveries while its set-up is wrong, and says no more than that", async () => {
     const receiver = make({ payments: { publicKey: undefined } }).onDeposit(() => {});
     const reply = await receiver.payments.receive(
       deliveryOf(signPaymentCallback(callbackFields(), privateKey)),
@@ -226,7 +226,7 @@ describe("createReceiver", () => {
     expect(reply.body).not.toContain("publicKey");
   });
 
-  it("needs a named inbox in production, and names the choices", async () => {
+  it("needs a named inbox in production, and the error names the choices", async () => {
     vi.stubEnv("NODE_ENV", "production");
     const error = await rejectedBy(
       make({ inbox: undefined })
@@ -246,7 +246,7 @@ describe("createReceiver", () => {
     ).resolves.toBeUndefined();
   });
 
-  it("needs a handler, unless another process runs them", async () => {
+  it("needs a handler, unless another process runs the handlers", async () => {
     for (const run of ["background", "after-response"]) {
       expect((await rejectedBy(make({ run }).start())).code).toBe("ERR_NO_HANDLERS");
       expect((await rejectedBy(make({ run }).ignore("DEPOSIT").start())).code).toBe("ERR_NO_HANDLERS");
@@ -254,7 +254,7 @@ describe("createReceiver", () => {
     await expect(make({ run: "elsewhere" }).start()).resolves.toBeUndefined();
   });
 
-  it("has no endpoint for a flow that is off", () => {
+  it("makes no endpoint for a flow that is off", () => {
     const error = thrownBy(() => make().connect);
     expect(error.code).toBe("ERR_FLOW_OFF");
     expect(error.fix).toContain("connect: { secret }");
@@ -264,7 +264,7 @@ describe("createReceiver", () => {
     expect(make().payments.flow).toBe("payments");
   });
 
-  it("answers 503 while run is background and it was not started", async () => {
+  it("makes a receiver that answers 503 until it is started, if run is background", async () => {
     const receiver = make().onDeposit(() => {});
     const reply = await receiver.payments.receive(
       deliveryOf(signPaymentCallback(callbackFields(), privateKey)),
@@ -275,7 +275,7 @@ describe("createReceiver", () => {
 });
 
 describe("registration", () => {
-  it("names the first handler after the event, and further ones need a name of their own", () => {
+  it("names the first handler after the event, and further handlers need a name of their own", () => {
     const receiver = make().onDeposit(() => {});
     expect(thrownBy(() => receiver.onDeposit(() => {})).code).toBe("ERR_HANDLER_NAME");
     receiver.onDeposit(() => {}, { name: "mail" });
@@ -353,7 +353,7 @@ describe("registration", () => {
     }
   });
 
-  it("closes at the start, and at the first delivery", async () => {
+  it("ends with the start, or with the first delivery", async () => {
     const started = make({ run: "after-response" }).onDeposit(() => {});
     await started.start();
     const delivered = make({ run: "after-response" }).onDeposit(() => {});
@@ -365,7 +365,7 @@ describe("registration", () => {
     }
   });
 
-  it("stays open after a start that failed, so that what is missing can be registered", async () => {
+  it("stays open after a start that failed, so that a missing handler can be registered", async () => {
     const receiver = make({ run: "after-response" });
     expect((await rejectedBy(receiver.start())).code).toBe("ERR_NO_HANDLERS");
     receiver.onDeposit(() => {});

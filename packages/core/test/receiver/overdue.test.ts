@@ -38,7 +38,7 @@ async function slowAtFirst(options: HandlerOptions): Promise<{
 const errorsOf = ({ notices }: Harness): readonly string[] =>
   notices.flatMap((notice) => (notice.type === "retry" ? [notice.error] : []));
 
-it("an event waits for the call that is over time: attempts that come due meanwhile fail without a call", async () => {
+it("while a call of a handler is over its time, further attempts of its event fail without a call", async () => {
   const { t, calls, atOnce, letGo } = await slowAtFirst({});
   const delivering = t.deposit();
   await t.advance("10s");
@@ -58,7 +58,7 @@ it("an event waits for the call that is over time: attempts that come due meanwh
   await t.close();
 });
 
-it("an event is held when its attempts are used up, however long the call goes on", async () => {
+it("while a call is over its time, its event is held once the attempts are used up", async () => {
   const { t, calls, letGo } = await slowAtFirst({ maxAttempts: 3 });
   const delivering = t.deposit();
   await t.advance("10s");
@@ -76,7 +76,7 @@ it("an event is held when its attempts are used up, however long the call goes o
   await t.close();
 });
 
-it("a handler is called beside itself where onTimeout says so", async () => {
+it('with onTimeout: "rerun", a handler is called again while its first call is over its time', async () => {
   const { t, calls, atOnce, letGo } = await slowAtFirst({ onTimeout: "rerun" });
   const delivering = t.deposit();
   await t.advance("10s");
@@ -87,7 +87,7 @@ it("a handler is called beside itself where onTimeout says so", async () => {
   await t.close();
 });
 
-it("a call that is over time does not keep another event from its call", async () => {
+it("while a call is over its time, the handler is called for other events", async () => {
   const { t, calls, letGo } = await slowAtFirst({});
   const first = t.deposit();
   await t.advance("10s");

@@ -53,7 +53,7 @@ describe("an old callback", () => {
     expect(await t.held()).toEqual([]);
   });
 
-  it("with two readings is refused too, once a person has decided about it", async () => {
+  it("with two readings is refused, even after a person has decided about it", async () => {
     const t = await setUp({ payments: { publicKey } });
     const sent = sign(twofold(t.clock.now()));
     expect((await t.post("payments", sent)).status).toBe(200);
@@ -68,14 +68,14 @@ describe("an old callback", () => {
   it.each([
     ["two readings", { referenceId: "order-10&size=L" }],
     ["no reading", { amount: "ten" }],
-  ])("takes no room among the held ones, with %s", async (_, fields) => {
+  ])("takes no room among the held events, with %s", async (_, fields) => {
     const t = await setUp({ payments: { publicKey } });
     const old = callbackFields(fields, t.clock.now() - 400 * 86_400_000);
     expect((await t.post("payments", sign(old))).status).toBe(400);
     expect(await t.held()).toEqual([]);
   });
 
-  it("whose time cannot be read is held, as one entry however it is spelt: it may be new", async () => {
+  it("whose time cannot be read is held, since it may be new: as one entry, however its body is spelt", async () => {
     const t = await setUp({ payments: { publicKey } });
     const { message, ...fields } = callbackFields({ timestamp: "yesterday", message: "ok" });
     const genuine = sign({ ...fields, message });
@@ -87,7 +87,7 @@ describe("an old callback", () => {
     expect(await t.held()).toHaveLength(1);
   });
 
-  it("of the first millisecond of 1970 is as old as any other", async () => {
+  it("is refused also if it was signed in the first millisecond of 1970", async () => {
     const t = await setUp({ payments: { publicKey } });
     for (const timestamp of [
       "1970-01-01T00:00:00Z",
@@ -124,7 +124,7 @@ describe("an entry that waits longer than the window", () => {
   });
 });
 
-describe("an entry of which another spelling came first", () => {
+describe("a held callback that came in two spellings", () => {
   it.each(["genuine", "re-spelt"])(
     "runs once when the field is declared: the %s one first",
     async (first) => {
@@ -166,7 +166,7 @@ describe("ingest", () => {
     merchant_id: "m-1",
   };
 
-  it("without a tenant is refused where a resolver names them: it would run beside its callback", async () => {
+  it("is refused without a tenant if a resolver names tenants, since the event would run beside its callback", async () => {
     const t = await setUp({ payments: { publicKey: () => ({ tenant: "m-1", keys: publicKey }) } });
     for (const options of [undefined, {}, { tenant: "" }]) {
       const error = await rejectedBy(t.receiver.payments.ingest(transaction, options));
@@ -177,7 +177,7 @@ describe("ingest", () => {
     expect(idsOf(t)).toEqual(["txn-4"]);
   });
 
-  it("with a tenant is refused where there are none", async () => {
+  it("is refused with a tenant if there are no tenants", async () => {
     const t = await setUp({ payments: { publicKey } });
     const error = await rejectedBy(t.receiver.payments.ingest(transaction, { tenant: "m-1" }));
     expect(error.code).toBe("ERR_OPTION_INVALID");
@@ -186,7 +186,7 @@ describe("ingest", () => {
 });
 
 describe("oneSuccessPerReference in memory", () => {
-  it("forgets no claim: where there is no room for another one, the service is told to send again", async () => {
+  it("forgets no claim: if there is no room for a further one, the service is told to send again", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxRecords: 5 });
     const t = await setUp({ payments: { publicKey, oneSuccessPerReference: true }, inbox }, clock);

@@ -36,7 +36,7 @@ const payments = (options: Partial<NonNullable<ReceiverOptions["payments"]>>) =>
 const noticed = (t: Harness, type: string): readonly object[] =>
   t.notices.filter((notice) => notice.type === type);
 
-describe("which handlers run", () => {
+describe("the handlers of an event", () => {
   it("a function runs on SUCCESS only; statuses that are left out are not wanted, and done", async () => {
     const ran: string[] = [];
     const t = await harness((receiver) =>
@@ -62,7 +62,7 @@ describe("which handlers run", () => {
     expect(effects).toEqual([".deposit", ".mail", ".books"]);
   });
 
-  it("an event name without a handler is held, unless it is ignored", async () => {
+  it("an event without a handler is held, unless it is ignored", async () => {
     const without = await harness((receiver) => receiver.onDeposit(() => {}));
     expect(await without.withdrawal()).toMatchObject({ status: 200, outcome: "held" });
     expect((await without.held()).map(({ reason, event }) => [reason, event])).toEqual([
@@ -72,7 +72,7 @@ describe("which handlers run", () => {
     expect(await ignoring.withdrawal()).toMatchObject({ status: 200, outcome: "done", ran: [] });
   });
 
-  it("each of them knows the status and the amount of before, where they changed", async () => {
+  it("each handler is given the previous status and amount, if they have changed", async () => {
     const told: unknown[] = [];
     const t = await harness((receiver) =>
       receiver.onDeposit({
@@ -119,7 +119,7 @@ describe("which handlers run", () => {
     expect(ran).toBe(1);
   });
 
-  it("a look-up is not taken in by a receiver that closes, nor by one that closes while it connects", async () => {
+  it("a look-up is refused by a receiver that is closing, or that begins to close while its inbox connects", async () => {
     let connect = (): void => {};
     const connecting = new Promise<void>((resolve) => {
       connect = resolve;
@@ -148,7 +148,7 @@ describe("which handlers run", () => {
 });
 
 describe("handlers and their time", () => {
-  it("an aborted signal tells a handler that its time is up, and its late return counts as nothing", async () => {
+  it("the signal of a handler aborts when its time is up, and a later return does not count", async () => {
     const reasons: string[] = [];
     const attempts: number[] = [];
     let begin = (): void => {};
@@ -202,7 +202,7 @@ describe("handlers and their time", () => {
     },
   );
 
-  it("a delay beyond all reason is ten years: each store can keep that time", async () => {
+  it("a retry after more than ten years comes after ten years, a time that every store can write", async () => {
     const t = await harness((receiver) =>
       receiver.onDeposit(() => {
         throw new RetryAfter(Number.MAX_SAFE_INTEGER);
@@ -213,7 +213,7 @@ describe("handlers and their time", () => {
     expect(retry?.delayMs).toBe(10 * 366 * 86_400_000);
   });
 
-  it("whatever is thrown is kept as a line of bounded length", async () => {
+  it("anything that is thrown is kept as one line of bounded length", async () => {
     const t = await harness((receiver) =>
       receiver.onDeposit(
         () => {
@@ -228,7 +228,7 @@ describe("handlers and their time", () => {
     expect(entry?.detail?.length).toBeLessThan(600);
   });
 
-  it("errors of another copy of the package are recognised by their brand", async () => {
+  it("an error of another copy of the package is recognised by its brand", async () => {
     const t = await harness((receiver) =>
       receiver.onDeposit(() => {
         throw Object.assign(new Error("theirs"), { [Symbol.for("payhooks.Reject")]: true });
@@ -261,7 +261,7 @@ describe("a replay of named handlers", () => {
   });
 });
 
-describe("an entry that is released too late", () => {
+describe("a held callback that is replayed too late", () => {
   it("stays held when the inbox can no longer tell whether its event ran", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxRecords: 2 });

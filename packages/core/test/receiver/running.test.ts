@@ -67,7 +67,7 @@ function lookup(payTxnId: string): never {
 }
 
 describe("pause", () => {
-  it("begins no run until resume, while deliveries are accepted", async () => {
+  it("lets no run begin until resume, and deliveries are still accepted", async () => {
     const t = await start();
     t.receiver.pause();
     await settle();
@@ -80,7 +80,7 @@ describe("pause", () => {
     await t.receiver.close();
   });
 
-  it("holds from the start when it was asked for before", async () => {
+  it("holds from the start on if it was called before", async () => {
     const t = await start({ run: "background" });
     t.receiver.pause();
     await t.receiver.start();
@@ -95,7 +95,7 @@ describe("pause", () => {
 });
 
 describe("notifyWorker", () => {
-  it("is told of what this process accepts and does not run, and not of copies", async () => {
+  it("is called for each event that this process accepts and does not run, and not for copies", async () => {
     const told: string[] = [];
     const t = await start({ run: "elsewhere", notifyWorker: (eventId) => void told.push(eventId) });
     await t.send("a");
@@ -107,7 +107,7 @@ describe("notifyWorker", () => {
     await t.receiver.close();
   });
 
-  it("is told of a look-up that was stored, once", async () => {
+  it("is called once for a look-up that was stored", async () => {
     const told: string[] = [];
     const t = await start({ run: "elsewhere", notifyWorker: (eventId) => void told.push(eventId) });
     const transaction = lookup("a");
@@ -116,7 +116,7 @@ describe("notifyWorker", () => {
     await t.receiver.close();
   });
 
-  it("has been told when ingest returns, which no platform waits after", async () => {
+  it("has been called when ingest returns, since no platform waits after that", async () => {
     const told: string[] = [];
     const t = await start({
       run: "elsewhere",
@@ -130,7 +130,7 @@ describe("notifyWorker", () => {
     await t.receiver.close();
   });
 
-  it("is not told of what runs here", async () => {
+  it("is not called for events that run in this process", async () => {
     const told: string[] = [];
     const t = await start({ notifyWorker: (eventId) => void told.push(eventId) });
     await t.send("a");
@@ -158,7 +158,7 @@ describe("notifyWorker", () => {
     await t.receiver.close();
   });
 
-  it("holds up no platform when it never settles: the event is stored, and found by work", async () => {
+  it("holds up no platform if it never settles: the event is stored, and work finds it", async () => {
     const t = await start({ run: "elsewhere", notifyWorker: () => new Promise(() => {}) });
     const fields = callbackFields({ payTxnId: "a" }, t.clock.now());
     const waits: Promise<unknown>[] = [];
@@ -200,7 +200,7 @@ describe("run", () => {
     await t.receiver.close();
   });
 
-  it("tells of an event of which there is no record", async () => {
+  it("returns that there is no record of an event", async () => {
     const t = await start();
     expect(await t.receiver.run("0".repeat(48))).toEqual({ state: null, ran: false });
     await settle();
@@ -210,7 +210,7 @@ describe("run", () => {
 });
 
 describe("after the response", () => {
-  it("a SUCCESS that arrives while its PENDING runs is run when that ends, with no later request", async () => {
+  it("a SUCCESS that arrived while its PENDING ran is run once the PENDING has ended, without a further request", async () => {
     const clock = fakeClock();
     let letGo = (): void => {};
     const gate = new Promise<void>((open) => {
@@ -269,7 +269,7 @@ describe("after the response", () => {
 });
 
 describe("a backoffMs that throws", () => {
-  it("gives way to the default, and does not look like a handler that died", async () => {
+  it("is replaced by the default, and does not look like the death of a handler", async () => {
     const clock = fakeClock();
     const notices: Notice[] = [];
     const receiver = createReceiver({

@@ -12,7 +12,7 @@ import { deliveryOf } from "../receiving.ts";
 const { publicKey, privateKey } = createTestKeys();
 
 describe.each(Object.entries(HOSTILE))("%s", (_, make) => {
-  it("can be described without harm", () => {
+  it("can be described without an error", () => {
     const thrown = make();
     expect(factsOfThrown(thrown).error.length).toBeLessThanOrEqual(501);
     expect(typeof describeError(thrown)).toBe("string");

@@ -78,7 +78,7 @@ const away = (): Error =>
   });
 
 describe("a start that fails", () => {
-  it("is told to its caller, and is repeated at longer and longer intervals until it succeeds", async () => {
+  it("rejects for its caller, and is repeated at longer and longer intervals until it succeeds", async () => {
     const { clock, state, receiver, typed } = setUp();
     state.fault = away();
     expect((await rejectedBy(receiver.start())).code).toBe("ERR_INBOX_UNAVAILABLE");
@@ -97,7 +97,7 @@ describe("a start that fails", () => {
     await receiver.close({ graceMs: 0 });
   });
 
-  it("does not keep what waits from running once the store is back, although nobody delivers", async () => {
+  it("does not keep waiting events from running once the store is back, although nothing is delivered", async () => {
     const { clock, state, receiver, ran, memory } = setUp();
     const other = createReceiver({
       payments: { publicKey: keys.publicKey },
@@ -120,7 +120,7 @@ describe("a start that fails", () => {
     await other.close({ graceMs: 0 });
   });
 
-  it("is repeated too if only a mount implied it: a delivery that is answered 503 is enough", async () => {
+  it("is repeated also if a delivery made it, which is answered 503", async () => {
     const { clock, state, receiver, deliver } = setUp();
     state.fault = away();
     expect(codeOfReply(await deliver(true))).toBe("ERR_INBOX_UNAVAILABLE");
@@ -143,7 +143,7 @@ describe("a start that fails", () => {
     expect(state.opened).toBe(opened);
   });
 
-  it("because of the set-up is told again only when it changes", async () => {
+  it("because of the set-up is reported again only when its error changes", async () => {
     const { clock, state, receiver, typed } = setUp();
     state.fault = new PayhooksError("ERR_POSTGRES_UNSUITABLE", "The role lacks a privilege.");
     expect((await rejectedBy(receiver.start())).code).toBe("ERR_POSTGRES_UNSUITABLE");
@@ -161,7 +161,7 @@ describe("a start that fails", () => {
 });
 
 describe("ready over HTTP", () => {
-  it("says a code, and the log has the words, once for each change", async () => {
+  it("answers with a code, and the log has the words, once for each change", async () => {
     const { clock, state, receiver, typed } = setUp();
     const ask = async (): Promise<[number, string]> => {
       const asking = ready(receiver)(new Request("http://shop.example/ready"));
@@ -189,7 +189,7 @@ describe("ready over HTTP", () => {
     expect(await ask()).toEqual([503, '{"ok":false,"code":"closing"}']);
   });
 
-  it("tells nothing of a factory that fails", async () => {
+  it("says nothing about why a factory failed", async () => {
     const probe = ready(async () => {
       throw Object.assign(new Error("ENOENT: /etc/shop/secrets/pay.pem"), { code: "ENOENT" });
     });
@@ -198,30 +198,27 @@ describe("ready over HTTP", () => {
   });
 });
 
-describe("a deadline that ends the attempts", () => {
+describe("a delivery whose deadline passes", () => {
   it.each([
     ["refuses each write", { kind: "not-written" as const }],
     ["leaves each write open", { kind: "unknown" as const }],
-  ])(
-    "of a store that %s is answered with the code of the last reason, which the log has too",
-    async (_, { kind }) => {
-      const cause = Object.assign(new Error("OOM command not allowed"), { name: "ReplyError" });
-      const { receiver, typed, deliver, close } = setUp(
-        { run: "elsewhere" },
-        { swap: async (items) => items.map(() => ({ kind, cause })) },
-      );
-      await receiver.start();
-      const reply = await deliver(false);
-      expect([reply.status, String(reply.body)]).toEqual([503, '{"error":{"code":"ERR_INBOX_UNAVAILABLE"}}']);
-      await noticed();
-      expect(typed("refused")).toMatchObject([
-        { code: "ERR_INBOX_UNAVAILABLE", why: expect.stringContaining("ReplyError: OOM") },
-      ]);
-      await close();
-    },
-  );
+  ])("while the store %s is answered 503, and the log has the store's last error", async (_, { kind }) => {
+    const cause = Object.assign(new Error("OOM command not allowed"), { name: "ReplyError" });
+    const { receiver, typed, deliver, close } = setUp(
+      { run: "elsewhere" },
+      { swap: async (items) => items.map(() => ({ kind, cause })) },
+    );
+    await receiver.start();
+    const reply = await deliver(false);
+    expect([reply.status, String(reply.body)]).toEqual([503, '{"error":{"code":"ERR_INBOX_UNAVAILABLE"}}']);
+    await noticed();
+    expect(typed("refused")).toMatchObject([
+      { code: "ERR_INBOX_UNAVAILABLE", why: expect.stringContaining("ReplyError: OOM") },
+    ]);
+    await close();
+  });
 
-  it("without a reason is answered as before", async () => {
+  it("while the store does not answer is answered 503, and the log says so", async () => {
     const { receiver, typed, deliver, close } = setUp(
       { run: "elsewhere" },
       { swap: () => new Promise(() => {}) },
@@ -363,7 +360,7 @@ describe("an instrumentation", () => {
   });
 
   it.each(["attach", "noticed", "delivery", "handler", "ended", "end"])(
-    "whose %s is async and rejects is told once, and changes nothing for the event",
+    "whose %s is async and rejects is reported once, and changes nothing for the event",
     async (name) => {
       const unhandled: unknown[] = [];
       const hear = (error: unknown): void => void unhandled.push(error);
@@ -391,13 +388,13 @@ describe("an instrumentation", () => {
     },
   );
 
-  it("whose observation comes as a promise is told once, and changes nothing for the event", async () => {
+  it("whose observation is a promise is reported once, and changes nothing for the event", async () => {
     const late = async () => ({ trace: null, run: (call: () => unknown) => call(), end: () => {} });
     const result = await observed({ delivery: late as never, handler: late as never }, () => undefined);
     expect(result).toEqual({ status: 200, calls: 1, retries: 0, states: ["done"], told: 1 });
   });
 
-  it("does not run a query twice that begins whenever it is awaited", async () => {
+  it("does not begin a query twice that begins at each await", async () => {
     let begun = 0;
     const query = {
       // biome-ignore lint/suspicious/noThenProperty: as the queries of some libraries.
