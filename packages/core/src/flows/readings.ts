@@ -102,7 +102,8 @@ export class Readings {
   readonly #names: readonly (string | null)[];
   /**
    * The ordinal of each part's name among the known names: 2i + 1 for the i-th, and 2i between it and the one before. So names
-   * ascend if ordinals do. Names at the same even ordinal are compared.
+   * ascend if ordinals do. Two unknown names may have the same ordinal: then the second one belongs to the value of the first, which
+   * makes no difference to any known field.
    */
   readonly #ordinals: readonly number[];
   readonly #known: KnownFields;
@@ -313,9 +314,7 @@ export class Readings {
   #mayFollow(part: number, next: number): boolean {
     const ordinal = this.#ordinals[part] ?? 0;
     const nextOrdinal = this.#ordinalOrEnd(next);
-    if (nextOrdinal === -1 || nextOrdinal > (this.#known.nextRequired[ordinal] ?? 0)) return false;
-    if (nextOrdinal !== ordinal) return nextOrdinal > ordinal;
-    return ordinal % 2 === 0 && (this.#names[next] ?? "") > (this.#names[part] ?? "");
+    return nextOrdinal > ordinal && nextOrdinal <= (this.#known.nextRequired[ordinal] ?? 0);
   }
 }
 

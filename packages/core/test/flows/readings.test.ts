@@ -1,5 +1,6 @@
+import { type ServiceNamesOptions, serviceNames } from "@payhooks/core";
 import { describe, expect, it } from "vitest";
-import type { CallbackRules } from "../../src/flows/callback.ts";
+import { type CallbackRules, wireOf } from "../../src/flows/callback.ts";
 import { knownFields, MAX_SIGNED_PARTS, Readings } from "../../src/flows/readings.ts";
 import { CALLBACK_FIELDS, type CallbackField, canonicalString } from "../../src/signature/canonical.ts";
 import { SPECIFIED_RULES } from "./specified-rules.ts";
@@ -136,5 +137,127 @@ describe("the readings of a canonical string", () => {
       expect(readings.tooLong).toBe(false);
       expect(readings.valuesOf(name as CallbackField)).toContain(value);
     }
+  });
+});
+
+/** The rules under these names, with these URLs known completely. */
+function rulesOf(callback: NonNullable<ServiceNamesOptions["callback"]>, ...pinned: string[]): CallbackRules {
+  return {
+    ...SPECIFIED_RULES,
+    wire: wireOf(serviceNames({ callback }).callback),
+    pinnedUrls: new Set(pinned),
+  };
+}
+
+describe("names that begin more than one part", () => {
+  const HEAD = "amount=1&callbackUrl=https://m.example/cb";
+  const TAIL = `event=DEPOSIT&payTxnId=t&referenceId=r&status=FAILED&timestamp=${T}`;
+  const repeated = (signed: string, rules?: CallbackRules) => readOf(signed, rules).repeated();
+
+  it.each([
+    ["none", `${HEAD}&${TAIL}`, []],
+    ["one in a free text", `${HEAD}&${TAIL}&userId=u&status=SUCCESS`, ["status"]],
+    ["several, each said once", `${HEAD}&${TAIL}&userId=u&status=A&amount=2&status=B`, ["status", "amount"]],
+    ["an unknown one", `${HEAD}?zone=1&${TAIL}&userId=u&zone=1&zone=2`, []],
+    ["one in the query of the URL", `${HEAD}?a=1&status=SUCCESS&${TAIL}`, []],
+    ["several in the query of the URL", `${HEAD}?a=1&status=A&status=B&amount=3&${TAIL}`, []],
+    ["the URL's own name in its query", `${HEAD}?a=1&callbackUrl=x&${TAIL}`, ["callbackUrl"]],
+    ["the name after the URL in its query", `${HEAD}?a=1&event=x&${TAIL}`, ["event"]],
+    ["a part without a name", `${HEAD}&${TAIL}&userId=u&status&status`, []],
+  ])("are found, but for the query of the callback URL: %s", (_, signed, names) => {
+    expect(repeated(signed)).toEqual(names);
+  });
+
+  it("are called as events call them", () => {
+    const rules = rulesOf({ fields: { status: { name: "sState" } } });
+    const signed = `${HEAD}&${TAIL}&userId=u&sState=SUCCESS`.replace("status=", "sState=");
+    expect(repeated(signed, rules)).toEqual(["status"]);
+  });
+
+  it.each([
+    ["the URL may be missing", { fields: { callbackUrl: { sent: "sometimes" } } }],
+    ["a free text may follow it", { fields: { message: { name: "d" } } }],
+    ["nothing that is always sent follows it", { fields: { callbackUrl: { name: "zUrl" } } }],
+    ["only a declared field follows it", { fields: { callbackUrl: { name: "y" } }, extra: { z: "always" } }],
+  ] as const)("include those in the query where nothing ends it for certain: %s", (_, callback) => {
+    const rules = rulesOf(callback);
+    const url = rules.wire.byRole.get("callbackUrl")?.name ?? "";
+    const fields = {
+      amount: "1",
+      event: "DEPOSIT",
+      payTxnId: "t",
+      referenceId: "r",
+      status: "FAILED",
+      timestamp: T,
+    };
+    const declared = "extra" in callback ? { z: "1" } : {};
+    const query = "https://m.example/cb?a=1&status=SUCCESS";
+    expect(repeated(canonicalString({ ...fields, ...declared, [url]: query }), rules)).toEqual(["status"]);
+  });
+
+  it("do not count in a URL that is known completely, whatever they are", () => {
+    const url = "https://m.example/cb?a=1&event=x&callbackUrl=y&status=SUCCESS";
+    const signed = `amount=1&callbackUrl=${url}&${TAIL}`;
+    expect(repeated(signed)).toEqual(["callbackUrl", "event"]);
+    expect(repeated(signed, rulesOf({}, "https://other.example", url))).toEqual([]);
+    expect(repeated(`${signed}&userId=u&callbackUrl=z`, rulesOf({}, url))).toEqual(["callbackUrl"]);
+    // As long as the known one, and another.
+    expect(repeated(signed, rulesOf({}, url.replace("cb", "bc")))).toEqual(["callbackUrl", "event"]);
+  });
+
+  it("count if an optional field may stand between the URL and what ends it", () => {
+    const rules = rulesOf({ extra: { currency: "sometimes" } });
+    const signed = `amount=1&callbackUrl=https://m.example/cb?a=1&currency=USD&${TAIL}&userId=u&currency=EUR`;
+    expect(repeated(signed, rules)).toEqual(["currency"]);
+    expect(repeated(signed.replace("&currency=EUR", ""), rules)).toEqual([]);
+  });
+});
+
+describe("a URL that is known completely", () => {
+  const [short, long] = ["https://m.example/cb?a=1", "https://m.example/cb?a=1&d=2"];
+  const urls = (...pinned: string[]) =>
+    readOf(canonicalString({ ...GENUINE, callbackUrl: long }), rulesOf({}, ...pinned)).valuesOf(
+      "callbackUrl",
+    );
+
+  it("is neither cut nor continued by any reading", () => {
+    expect(urls(long)).toEqual([long]);
+    expect(urls(short)).toEqual([short]);
+  });
+
+  it("says nothing about others, of whatever length", () => {
+    expect(urls()).toEqual([short, long]);
+    expect(urls(long.replace("cb", "bc"), `${long}3`)).toEqual([short, long]);
+  });
+});
+
+describe("a string", () => {
+  it("of the most parts is read, and of one more is not", () => {
+    const parts = (count: number) => canonicalString({ ...GENUINE, userId: `u${"&x".repeat(count - 8)}` });
+    expect(readOf(parts(MAX_SIGNED_PARTS))).toMatchObject({ any: true, tooLong: false });
+    expect(readOf(parts(MAX_SIGNED_PARTS + 1))).toMatchObject({ any: false, tooLong: true });
+  });
+
+  it("has a first name that belongs to no known field, or none", () => {
+    const unknown = (text: string) => readOf(`${canonicalString(GENUINE)}${text}`).unknownName();
+    expect(unknown("")).toBeUndefined();
+    expect(unknown("&x y=1&=&signature=1")).toBeUndefined();
+    expect(unknown("&zone=1&zulu=2")).toBe("zone");
+  });
+});
+
+describe("the value on which all readings agree", () => {
+  const agreed = (fields: Record<string, string>, rules = SPECIFIED_RULES) =>
+    readOf(canonicalString({ ...GENUINE, ...fields }), rules).agreement();
+
+  it("is the whole message, though a part of it may be an undocumented field", () => {
+    expect(agreed({ message: "a&n=1&o=2" }).texts.get("message")).toBe("a&n=1&o=2");
+  });
+
+  it("is the whole query of the URL, and of a URL without one the shortest", () => {
+    const url = (text: string) =>
+      agreed({ callbackUrl: `https://m.example/cb${text}` }).texts.get("callbackUrl");
+    expect(url("?a=1&d=2&e=3")).toBe("https://m.example/cb?a=1&d=2&e=3");
+    expect(url("&d=2&e=3")).toBe("https://m.example/cb");
   });
 });
