@@ -46,7 +46,10 @@ export interface WatchOptions {
     | Promise<Iterable<OpenPayment> | AsyncIterable<OpenPayment>>;
   /** How long after the end of a round the next one begins. Default: 5 minutes. */
   readonly everyMs?: number | undefined;
-  /** How old a payment must be before it is looked up. Default: 15 minutes. A payment dated more than this in the future is looked up too, since its clock was wrong. */
+  /**
+   * How old a payment must be before it is looked up. Default: 15 minutes. A payment dated more than this in the future is looked up
+   * too, since its clock was wrong.
+   */
   readonly afterMs?: number | undefined;
   /** How old a payment must be before it is given up. It is looked up once more before that. Default: 3 days. */
   readonly giveUpAfterMs?: number | undefined;
@@ -59,7 +62,7 @@ export interface WatchOptions {
   readonly perMinute?: number | undefined;
   /** The time limit of each attempt of a look-up, in milliseconds. Default: the client's. */
   readonly timeoutMs?: number | undefined;
-  /** Further headers of a look-up, such as the one that names a connected merchant. */
+  /** Further headers of a look-up, such as a header that names a connected merchant. */
   readonly headers?: ((payment: OpenPayment) => CallOptions["headers"]) | undefined;
   /** Called with the result of each look-up. If it throws, the payment is looked up again in the next round. */
   readonly onResult?: ((result: ReconcileResult, payment: OpenPayment) => void | Promise<void>) | undefined;
@@ -134,14 +137,14 @@ export function watch(receiver: WatchedReceiver, options: WatchOptions): Watch {
   };
 }
 
-/** Does a round if it is time for one, and nobody else does. Resolves to how long to wait. */
+/** Does a round if one is due and no other process does it. Resolves to the time until the next question. */
 async function runRoundIfDue(
   receiver: WatchedReceiver,
   settings: Settings,
   signal: AbortSignal,
 ): Promise<number> {
   const { clock, everyMs } = settings;
-  // A longer time comes from a clock that was ahead, or from a longer `everyMs`.
+  // A time that is further away than `everyMs` was written by a clock that was ahead, or with a longer `everyMs`.
   const leftOf = ({ nextAt }: WatchNote): number => {
     const left = nextAt - clock.now();
     return left > everyMs ? 0 : left;
@@ -159,7 +162,7 @@ async function runRoundIfDue(
   return new WatchRound(receiver, settings, signal, lease, note).run();
 }
 
-/** An open payment, and what stands for it in the note. */
+/** An open payment, and its mark in the note of the lease. */
 interface Candidate {
   readonly payment: OpenPayment;
   readonly mark: Mark;
@@ -229,16 +232,16 @@ class WatchRound {
       if (problem === null) payments.push({ payment, mark: markOf(payment) });
       else tell(onError, problem);
     }
-    // Nobody needs to know any more that a payment was given up, once it is no longer open.
+    // Once a payment is no longer open, it does not matter any more that it was given up.
     const marks = new Set(payments.map(({ mark }) => mark));
     this.#note.givenUp = this.#note.givenUp.filter((mark) => marks.has(mark));
-    // One that is dated far ahead may be of any age: the clock that dated it was wrong.
+    // A payment that is dated far ahead may be of any age: the clock that dated it was wrong.
     const due = payments.filter(
       ({ payment, mark }) => Math.abs(this.#ageOf(payment)) >= afterMs && !this.#note.givenUp.includes(mark),
     );
     this.#note.open = payments.length;
     this.#note.due = due.length;
-    // After a round that was broken off, those come first that it did not reach.
+    // The payments that the last round did not reach, since it was broken off, come first.
     const reached = due.findIndex(({ mark }) => mark === this.#note.last) + 1;
     const inOrder = [...due.slice(reached), ...due.slice(0, reached)];
     for (const [at, one] of inOrder.entries()) {
@@ -251,7 +254,7 @@ class WatchRound {
   }
 
   /**
-   * Looks up one payment, and calls what is to be called about it. If that throws, the payment is looked up again in the next round, and
+   * Looks up one payment, and calls `onResult` or `onGivenUp`. If one of them throws, the payment is looked up again in the next round, and
    * the others are still looked up in this one. Resolves to true if it was given up.
    */
   async #handlePayment({ payment, mark }: Candidate): Promise<boolean> {

@@ -287,7 +287,7 @@ class Engine implements Inbox {
     // A connection that is still being opened would stay open.
     await this.#opening?.catch(() => {});
     await this.#acceptor.atRest();
-    // A poll that is under way may still begin something. It is handed back before the store closes.
+    // A poll that is under way may still begin events. They are handed back before the store closes.
     await this.#dispatcher.atRest();
     await this.#work.atRest();
     await this.#runs.atRest();
@@ -323,7 +323,7 @@ class Engine implements Inbox {
   }
 }
 
-/** True if no other process stores anything that this one would have to look for. */
+/** True if no other process can store events in this store. */
 function isAlone({ endsWithProcess, sleeps }: RecordStore): boolean {
   return endsWithProcess === true || sleeps === true;
 }

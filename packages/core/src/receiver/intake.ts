@@ -263,6 +263,7 @@ export class Intake {
       this.#tookMs = beganMs - deadline.leftMs;
       if (progress !== null) progress.accepted = accepted;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
+      // The event is stored. A refusal from here on loses nothing, so it counts as none of an authentic delivery.
       isAuthentic = false;
       outcomes.accepted(verification.reading, accepted);
       if (accepted.outcome === "stale") return received;

@@ -1,5 +1,5 @@
 /**
- * Sources of well-known senders. Each is a plain call of `source()`, to be copied where it does not fit. None takes an id or a tenant
+ * Sources of well-known senders. Each is a plain call of `source()`: copy it if it does not fit. No source takes an id or a tenant
  * from a header that the signature does not cover.
  */
 
@@ -31,7 +31,7 @@ export interface ReadySourceOptions<Given> {
 
 /** Options of {@link standardWebhooks}. */
 export interface StandardWebhooksOptions<Given> extends ReadySourceOptions<Given> {
-  /** `webhook` (default): the headers `webhook-id`, `-timestamp` and `-signature`. `svix`: the older ones, `svix-id` and so on. */
+  /** `webhook` (default): the headers `webhook-id`, `-timestamp` and `-signature`. `svix`: the older headers, `svix-id` and so on. */
   readonly headers?: "webhook" | "svix" | undefined;
   /** The public key for signatures with Ed25519 (`v1a`), beside those with the secret. */
   readonly publicKey?: Keys<string> | undefined;

@@ -45,14 +45,17 @@ export interface ReadEvent<Status extends string = string> {
   /** The tenant whose event it is. It must come from what the signature covers. */
   readonly tenant?: string | undefined;
   /**
-   * The subject whose state the event tells anew, such as `account:17` of an account's status. Of the events of one subject the
-   * latest one counts, by `occurredAt`, which then has to be given and signed: one that happened earlier and has not ended
+   * The subject whose new state the event tells, such as `account:17` for the status of an account. Of the events of one subject, the
+   * latest one by `occurredAt` counts, so `occurredAt` has to be given and signed: an event that happened earlier and has not ended
    * is stale. Leave it out for an event that has to run whatever came after it.
    */
   readonly subject?: string | undefined;
   /** The values that must be equal in copies. Default: the name. */
   readonly identity?: Readonly<Record<string, string>> | undefined;
-  /** An id that no signature covers, shown to people. A search by reference uses `reference`; without one, this; without both, `subject`. */
+  /**
+   * An id that no signature covers, shown to people. A search by reference uses `reference`; if that is missing, this; if both are,
+   * `subject`.
+   */
   readonly label?: string | undefined;
 }
 
@@ -91,7 +94,7 @@ export function typesOnly<Events>(): TypesOnly<Events> {
   return ONLY_TYPES;
 }
 
-/** The types of what `events` of a source says. */
+/** The types of the events that the option `events` of a source names. */
 export type TypesOf<Given> =
   Given extends TypesOnly<infer Events>
     ? Events
@@ -119,7 +122,7 @@ export interface SourceOptions<Given, Status extends string> {
   readonly stages?: readonly (readonly Status[])[] | undefined;
   /** Header fields to keep besides those that are covered or that `read` asks for. */
   readonly keepHeaders?: readonly string[] | undefined;
-  /** The answer to an accepted delivery (default 200), and the status for one that is not authentic (default 401). */
+  /** The answer to an accepted delivery (default 200), and the status for a delivery that is not authentic (default 401). */
   readonly answer?:
     | { readonly accepted?: Answer | undefined; readonly badSignatureStatus?: 400 | 401 | 403 | undefined }
     | undefined;
@@ -127,7 +130,10 @@ export interface SourceOptions<Given, Status extends string> {
   readonly handshake?: ((delivered: Delivered) => Answer | null) | undefined;
   /** The answer to a GET; null for none. Its text is sent as plain text. */
   readonly challenge?: ((request: { readonly query: URLSearchParams }) => string | null) | undefined;
-  /** A name that has no handler: `acknowledge` (default) answers 200, counts it and stores nothing. `hold` keeps it for a person. */
+  /**
+   * For an event whose name has no handler: `acknowledge` (default) answers 200, counts the event and stores nothing. `hold` keeps it
+   * for a person.
+   */
   readonly unhandled?: "acknowledge" | "hold" | undefined;
   /** How long an ended event is recognised. At least as long as the sender retries. Default: the receiver's window and a day. */
   readonly rememberMs?: number | undefined;

@@ -82,7 +82,9 @@ export interface Work {
    * without them. Left out if there is none.
    */
   handlers?: readonly string[];
+  /** The handlers that the last replay named: no others run. Null: every handler that has not finished runs. */
   only: readonly string[] | null;
+  /** The last replay said `evenIfExpired`. */
   evenIfExpired: boolean;
   /** The ids and references of each reading, if there are several. */
   readonly foundBy?: readonly string[];

@@ -90,7 +90,7 @@ export class Dispatcher {
   #isBacklog: Lanes<boolean> = { usual: false, patient: false };
   /** With both lanes waiting for an odd number of places, the patient one gets the odd place every other time. */
   #isPatientsTurn = false;
-  /** The last poll was given nothing, although something is due. */
+  /** The last poll was given nothing, although events are due. */
   #wasInVain = false;
   /** When the events fall due that this process has put off. */
   readonly #own = new EarliestFirst<PostponedEvent>((a, b) => a.at < b.at);
@@ -121,12 +121,12 @@ export class Dispatcher {
     return this.#begins !== null;
   }
 
-  /** True if the last poll found more events of this lane than places. Those that wait go before new ones. */
+  /** True if the last poll found more events of this lane than places. Waiting events go before new ones. */
   isBacklog(lane: Lane): boolean {
     return this.#isBacklog[lane];
   }
 
-  /** What runs a new event of this lane at once; null if nothing may. It might overtake others of its lane that wait, or usual ones. */
+  /** The runner that may run a new event of this lane at once; null while others of its lane, or usual events, wait: they go first. */
   runnerOfNew(lane: Lane): Runner | null {
     const mustWait = this.isBacklog("usual") || this.isBacklog(lane);
     return this.isTaking && !mustWait ? (this.#begins?.runner ?? null) : null;
@@ -261,7 +261,7 @@ export class Dispatcher {
       this.#isBacklog = { usual: left.usual > 0, patient: left.patient > 0 };
       if (records.length + left.usual + left.patient === 0) this.#crowds.nothingWaits(askedAt);
       const waiting = LANES.filter((lane) => left[lane] > 0 && places.room(lane) > 0);
-      // More is due in a lane of which this poll asked for nothing. If the poll before was given nothing either, what is due is locked.
+      // More is due in a lane of which this poll asked for nothing. If the previous poll was given nothing either, the due records are locked.
       const wasLeftOut = !this.#wasInVain && waiting.some((lane) => limit[lane] === 0);
       this.#wasInVain = records.length === 0 && left.usual + left.patient > 0;
       if (records.length === 0 && !wasLeftOut && !this.#isAlone) this.#pauseFor(Math.min(pollMs, EMPTY_MS));

@@ -18,7 +18,7 @@ const MAX_WAITING = 256;
 const SOON_MS = 5;
 /** The least weight of the newest run in the average. */
 const NEWEST = 1 / 16;
-/** Once others were met, places are kept free of a crowd for so long. */
+/** A crowd is many events of one tenant and name (crowds.ts). After an event of another kind, places are kept free of it for this long. */
 const KEPT_FREE_MS = 60_000;
 
 /**
@@ -51,7 +51,7 @@ export class Places {
     this.#concurrency = concurrency;
   }
 
-  /** Others than a crowd are there. For a while, places are kept free for them. */
+  /** An event that belongs to no crowd has come. For a while, places are kept free for such events. */
   keepFree(): void {
     this.#keptUntil = this.#clock.monotonic() + KEPT_FREE_MS;
   }

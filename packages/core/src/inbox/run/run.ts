@@ -33,11 +33,11 @@ import { widthOf } from "./suspects.ts";
 export interface RunHost {
   /** True if the event with this key, which may have killed its process, may run now. See Suspects. */
   mayRunSuspect(key: string, width: number): boolean;
-  /** True if this process has a place for what is due now in this lane. */
+  /** True if this process has a place for a due event of this lane. */
   hasRoom(lane: Lane): boolean;
-  /** Leaves the place of a run to others. The returned function resolves once the run has one again: at once, unless it waits for it. */
+  /** Leaves the place of a run to others. The returned function resolves once the run has a place again: at once if `waits` is false. */
   leavePlace(run: Run): (waits: boolean) => Promise<void>;
-  /** Accepts an event that a run has released from an entry. */
+  /** Accepts an event that a run has read from a held delivery. */
   readonly accept: Inbox["accept"];
 }
 
@@ -162,7 +162,7 @@ export class Run implements Lease {
     return begun;
   }
 
-  /** Begins it by a write of its own. If nothing was due after all, a record that a poll has hidden is written again, which shows it. */
+  /** Begins the run by a write of its own. If nothing was due after all, a record that a poll has hidden is written again, which unhides it. */
   async writeBegin(slot: string | "next", guess?: Versioned): Promise<Begun> {
     const { answer } = await this.#core.records.change<Begun>({
       key: this.key,
@@ -179,12 +179,12 @@ export class Run implements Lease {
     return answer;
   }
 
-  /** True if the write that begins this run was made, although nobody has answered it. */
+  /** True if the record shows that the write that begins this run was made, although its answer was lost. */
   isBegunIn(record: IdempotencyRecord | null): boolean {
     return this.#data !== null && isBegunBy(record, this.#data);
   }
 
-  /** The write that began it was answered, which tells the store's time. */
+  /** The write that began the run was answered. The answer has the store's time. */
   confirmed(): void {
     this.#lease.begun(this.data.now);
   }
@@ -192,7 +192,7 @@ export class Run implements Lease {
   /** Calls the handlers, and resolves to how that ended. An error of the runner itself is a reason to run the event again. */
   async call(): Promise<RunEnd> {
     this.#started = true;
-    // It has waited long for its place. The timer that renews all leases could fire too late for this one.
+    // The run has waited long for its place. The timer that renews all leases could fire too late for this lease.
     if (this.elapsedMs >= this.#core.renewEveryMs) void this.renew();
     try {
       return await this.runner.run(this);
