@@ -356,7 +356,7 @@ function wrongPayment(field: string, what: string): ClientError {
   return invalid(field, what, fix);
 }
 
-/** In milliseconds since the epoch; NaN for what is neither a date nor a number. A date may come from another realm. */
+/** In milliseconds since the epoch; NaN for a value that is neither a date nor a number. A date may come from another realm. */
 function timeOf(since: unknown): number {
   try {
     const time: unknown = Object(since).valueOf();

@@ -106,7 +106,7 @@ export async function moveRecords(
   return moved.report();
 }
 
-/** A receiver that starts on the new inbox with other handlers than before is told so. */
+/** Moves the names of the handlers, so that a receiver that starts on the new inbox with other handlers gets a notice. */
 async function keepHandlers(from: RecordStore, to: RecordStore): Promise<void> {
   const [old = null, known = null] = [await from.readNote?.(HANDLERS), await to.readNote?.(HANDLERS)];
   if (old !== null && known === null) await to.writeNote?.(HANDLERS, old);
@@ -148,7 +148,7 @@ function isLeased({ key, record }: Moving, store: RecordStore): boolean {
   return record.lease !== null && record.lease.until > store.now(key);
 }
 
-/** Counts what was found, or moved. */
+/** Counts the records that were found or moved. */
 class MoveCounts {
   leased = 0;
   #records = 0;

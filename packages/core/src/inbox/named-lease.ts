@@ -4,8 +4,8 @@ import { shown } from "../protocol/foreign-value.ts";
 import type { SharedTexts } from "./contract/texts.ts";
 
 /**
- * The lease of a task that one process at a time does. It ends by itself, on the store's clock, unless it is kept. With each lease goes a
- * note for whoever has the task next.
+ * The lease of a task that one process at a time does. It ends by itself, on the store's clock, unless it is renewed. It has a note for
+ * the next holder.
  */
 export interface NamedLease {
   /** The last holder's note, from this process or another one; empty if there was no holder. */
@@ -42,7 +42,7 @@ const MAX_NOTE = 15_000;
 
 const NONE: Stored = { token: "", until: 0, forMs: 0, note: "" };
 
-/** Takes the lease with this name for so long. Null while another holder has it. */
+/** Takes the lease with this name for this long. Null while another holder has it. */
 export async function takeLease(
   texts: SharedTexts,
   name: string,

@@ -17,7 +17,7 @@ const NOTE = "looks";
 export interface ClockReadings {
   /** The last reading that was kept. */
   readonly last: number;
-  /** The one before: what had expired by then may be deleted. */
+  /** The one before: records that had expired by then may be deleted. */
   readonly before: number;
 }
 
@@ -52,7 +52,7 @@ export class Pruning {
     while (!this.#core.isClosing && (await store.prune?.(before)) === true);
   }
 
-  /** The last reading that counts: what had expired by then may be deleted. */
+  /** The last reading that counts: records that had expired by then may be deleted. */
   async #safeTime(): Promise<number> {
     const { store } = this.#core;
     if (store.prune === undefined) return 0;

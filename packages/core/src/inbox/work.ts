@@ -15,7 +15,7 @@ interface NextLane {
   lane: Lane;
 }
 
-/** Runs what is due while somebody waits for it: in a process that lives for a request, or in a job. */
+/** Runs due events while a caller waits for their end: in a process that lives for a request, or in a job. */
 export class Work {
   readonly #core: InboxCore;
   readonly #pruning: Pruning;

@@ -30,7 +30,7 @@ export interface TokenOptions {
 }
 
 /**
- * Verifies a secret that the sender repeats in each request. It covers nothing: whoever reads one request can send others.
+ * Verifies a secret that the sender repeats in each request. It covers nothing: anybody who reads one request can send others.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`. The token is checked at the start.
  * @example token({ header: "x-gitlab-token", token: process.env.GITLAB_TOKEN })

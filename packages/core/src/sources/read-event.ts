@@ -13,7 +13,7 @@ export interface CheckedEvent {
   /** The stage of the status; null if it is in none. */
   readonly stage: number | null;
   readonly reference: string | null;
-  /** By what the event is found. */
+  /** The text by which the event is found. */
   readonly foundAs: string | null;
   readonly tenant: string | null;
   readonly identity: Readonly<Record<string, string>>;

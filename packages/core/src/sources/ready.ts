@@ -140,8 +140,8 @@ export function github<const Given extends Events = undefined>({
 }
 
 /**
- * Shopify. The name is the header `x-shopify-topic`, which nothing signs. The bytes of two topics may be equal, so whoever has one
- * delivery can send it once under each topic that has a handler: check in the handler what the data says. The shop's header is not
+ * Shopify. The name is the header `x-shopify-topic`, which nothing signs. The bytes of two topics may be equal, so anybody with one
+ * delivery can send it once under each topic that has a handler: check the data in the handler. The shop's header is not
  * signed either, so never take a tenant from it.
  *
  * @example shopify({ secret: process.env.SHOPIFY_CLIENT_SECRET })

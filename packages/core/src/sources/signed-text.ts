@@ -250,7 +250,7 @@ function checkFormat(option: string, format: SignatureFormat): void {
   }
 }
 
-/** A name of a header field, in lower case. Throws `ERR_OPTION_INVALID` for what is none. */
+/** A name of a header field, in lower case. Throws `ERR_OPTION_INVALID` for any other value. */
 export function checkedHeader(of: string, option: string, name: unknown): string {
   const lower = typeof name === "string" ? name.toLowerCase() : "";
   if (HEADER_NAME.test(lower)) return lower;

@@ -18,7 +18,7 @@ export type SchemaResult<Output> =
       }[];
     };
 
-/** The type of what a schema gives. */
+/** The type of a schema's output. */
 export type OutputOf<Schema> = Schema extends StandardSchemaV1<infer _Input, infer Output> ? Output : never;
 
 const MAX_PATHS = 5;

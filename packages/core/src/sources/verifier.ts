@@ -98,7 +98,7 @@ export function verifierOf(bind: Bind): Verifier {
   return verifier;
 }
 
-/** How to bind what a user gave as a verifier; null if it is none. */
+/** How to bind a user's verifier; null if the value is none. */
 export function bindOf(verifier: unknown): Bind | null {
   return typeof verifier === "object" && verifier !== null ? (binds.get(verifier) ?? null) : null;
 }

@@ -105,7 +105,7 @@ describe("a reading of a signed string that is cut at the known names", () => {
     ["an optional field after one that is not free", "amount=1&bank=b&callbackUrl=u", true],
     ["a required field right after a free one", "amount=1&callbackUrl=u", true],
     ["an optional field first", "a=0&amount=1&callbackUrl=u", true],
-  ])("is plain or not where fields are declared: %s", (_, head, plain) => {
+  ])("is plain or not, with declared fields: %s", (_, head, plain) => {
     const extra = { a: "sometimes", bank: "sometimes", date: "sometimes" } as const;
     const signed = REQUIRED.replace("amount=1&callbackUrl=u", head);
     expect(cutAtNames(signed, named({ extra })).plain).toBe(plain);

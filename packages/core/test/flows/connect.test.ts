@@ -167,7 +167,7 @@ describe("a connected-account webhook", () => {
     },
   );
 
-  it("that is not authentic is answered 400, or 401 where that is wished, and nothing is kept", async () => {
+  it("that is not authentic is answered 400, or 401 if that is configured, and nothing is kept", async () => {
     for (const status of [400, 401] as const) {
       const t = await setUp({ connect: { ...connect, badSignatureStatus: status } });
       const { rawBody, headers } = signConnectWebhook(connectEvent(), "another-secret-0123456789");
@@ -236,7 +236,7 @@ describe("connect.unsafeAllowUnsigned", () => {
 });
 
 describe("the two flows", () => {
-  it("are independent: what is genuine in one is refused in the other", async () => {
+  it("are independent: a genuine delivery of one is refused by the other", async () => {
     const { createTestKeys, callbackFields, signPaymentCallback } = await import("@payhooks/core/testing");
     const { publicKey, privateKey } = createTestKeys();
     const t = await setUp({ connect, payments: { publicKey } });

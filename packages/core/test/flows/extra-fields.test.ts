@@ -44,7 +44,7 @@ describe("undocumented fields", () => {
     });
   });
 
-  it("are one event, whether a value is spelt as text or as what it is", () => {
+  it("make one event, whether a value is spelt as a text, a number or a boolean", () => {
     const signed = signText(bodyWith(',"eligible":false'), privateKey);
     const text = Buffer.from(signed.rawBody).toString("utf8");
     const respelt = Buffer.from(text.replace('"eligible":false', '"eligible":"false"'));
@@ -119,7 +119,7 @@ describe("a declared field", () => {
     ],
     ["its name as the first of the query", { callbackUrl: "https://m.example/cb?currency=ETB&d=2" }],
     ["a free text behind it", { customerName: "Abebe & sons&amount=1" }],
-  ])("is certain with %s, since nothing else can be made of it", (_, changes) => {
+  ])("is certain with %s, since it can be nothing else", (_, changes) => {
     expect({ ...runs(changes).extra }).toEqual({ currency: "ETB" });
   });
 

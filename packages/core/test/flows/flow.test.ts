@@ -254,7 +254,7 @@ describe("entries of a list of keys that are not set", () => {
   it.each([
     [1, "payments.publicKey lists 1 entry that is not set."],
     [2, "payments.publicKey lists 2 entries that are not set."],
-  ])("%i: they are counted, and what to look at is said", (count, what) => {
+  ])("cause a warning that counts them (%i) and says where to look", (count, what) => {
     expect(unsetEntries("payments.publicKey", count)).toEqual([
       { what, fix: expect.stringContaining("environment variable") },
     ]);

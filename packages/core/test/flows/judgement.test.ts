@@ -346,7 +346,7 @@ describe("how a body spells the signed string", () => {
     expect(await t.held()).toEqual([]);
   });
 
-  it("cannot choose another tenant, whatever the resolver makes of it", async () => {
+  it("cannot choose another tenant, whatever tenant the resolver makes of the merchantId", async () => {
     const asked: string[] = [];
     const t = await setUp({
       payments: {
@@ -381,7 +381,7 @@ describe("a field on which the readings do not agree", () => {
     ["userId, with a name behind it", { zone: "1" }, "userId"],
     ["providerTxId, with a name behind it", { q: "1" }, "providerTxId"],
     ["a merchantId that an undocumented field may end with", { fee: "1" }, "merchantId"],
-  ])("is left out where it is optional: %s", (_, changes, name) => {
+  ])("is left out if it is optional: %s", (_, changes, name) => {
     const event = verify(sign(bodyOf(changes)));
     expect(name in event).toBe(false);
     expect(event.amount).toBe("10.500000");
@@ -390,7 +390,7 @@ describe("a field on which the readings do not agree", () => {
   it.each([
     ["& without a name", { userId: "R&D", providerTxId: "&", accountName: "Abebe & sons" }],
     ["& and a name that sorts before", { userId: "u&a=1", providerTxId: "p&status" }],
-  ])("is handed on where nothing else can be made of it: %s", (_, changes) => {
+  ])("is handed on if it can be nothing else: %s", (_, changes) => {
     expect(verify(sign(bodyOf(changes)))).toMatchObject({
       userId: changes.userId,
       providerTxId: changes.providerTxId,

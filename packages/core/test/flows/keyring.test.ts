@@ -134,7 +134,7 @@ describe("keys that a resolver finds", () => {
     expect(keyring.find({})).toMatchObject({ keys: ["loaded new"] });
   });
 
-  it("are refused as ERR_OVERLOADED once as many deliveries wait as may, with what to do", async () => {
+  it("are refused as ERR_OVERLOADED, with advice, once the limit of waiting deliveries is reached", async () => {
     const { clock, keyring } = resolving(() => new Promise(() => {}), 2);
     const waiting = [1, 2].map((n) => errorOf(() => keyring.find({ merchantId: `m${n}` })));
     const error = await errorOf(() => keyring.find({ merchantId: "m3" }));

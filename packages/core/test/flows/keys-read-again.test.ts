@@ -91,7 +91,7 @@ describe("keys that are read again", () => {
   it.each([
     ["a private key", old.privateKey, "ERR_KEY_PRIVATE"],
     ["a file that is empty while it is written", "", "ERR_OPTION_MISSING"],
-  ])("what is read is checked each time: %s changes nothing", async (_, text, code) => {
+  ])("each key that is read is checked: %s changes nothing", async (_, text, code) => {
     const { clock, stored, status, unreadable } = await keyThatChanges();
     stored.keys = [text];
     await clock.advance("2m");

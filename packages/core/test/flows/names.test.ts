@@ -30,7 +30,7 @@ describe("a callback under the names of its service", () => {
     expect(t.ran[0]).not.toHaveProperty("acmeTxnId");
   });
 
-  it("has the status that its word stands for, and the word", async () => {
+  it("has the status that the service's word means, and that word", async () => {
     const t = await setUp({ payments, names });
     const cancelled = anyCallbackFields({ status: "CANCELLED" });
     await t.post("payments", signPaymentCallback(cancelled, privateKey, { names }));

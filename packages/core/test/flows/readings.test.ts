@@ -88,7 +88,7 @@ describe("the readings of a canonical string", () => {
     ["once", "", true],
     ["in two readings", "&payTxnId=tx-2&providerTxId=p", true],
     ["in no reading as well, since it is in no order", "&zone=1&payTxnId=tx-2", false],
-  ])("have a name that stands in the string %s, or not each time", (_, tail, hasEach) => {
+  ])("tell whether they have a name each time it occurs: %s", (_, tail, hasEach) => {
     const signed = canonicalString({ ...GENUINE, message: `m${tail}` });
     expect(readOf(signed).hasEach("payTxnId")).toBe(hasEach);
   });

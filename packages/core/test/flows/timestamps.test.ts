@@ -162,7 +162,7 @@ describe("a timestamp", () => {
   });
 });
 
-describe("what a receiver makes of a time", () => {
+describe("the signed time of a delivery", () => {
   const { publicKey, privateKey } = createTestKeys();
   const secret = "a secret of the webhook settings";
   const callback = (timestamp: unknown) =>
@@ -198,7 +198,7 @@ describe("what a receiver makes of a time", () => {
   }
 
   const RECENT = CERTAIN.filter(([, at]) => at > 0 && at < Date.UTC(2100, 0));
-  it.each(RECENT)("%s runs in both flows, and is as old as its instant", async (text, at) => {
+  it.each(RECENT)("%s lets its event run in both flows, and is as old as its instant", async (text, at) => {
     const running = { status: 200, code: null, verdict: at };
     const current = await outcomesOf(text, at);
     expect(current).toEqual({ outcomes: [running, running], ran: 2, held: [], alerts: [] });
@@ -208,17 +208,20 @@ describe("what a receiver makes of a time", () => {
     expect(late).toEqual({ outcomes: [refused, refused], ran: 0, held: [], alerts });
   });
 
-  it.each(UNKNOWN)("%j is held in both flows, since nobody knows how old it is: %s", async (value) => {
-    const holding = { status: 200, code: null, verdict: "ERR_EVENT_MALFORMED" };
-    expect(await outcomesOf(value, AT)).toEqual({
-      outcomes: [holding, holding],
-      ran: 0,
-      held: ["malformed", "malformed"],
-      alerts: [],
-    });
-  });
+  it.each(UNKNOWN)(
+    "%j lets its event be held in both flows, since nobody knows how old it is: %s",
+    async (value) => {
+      const holding = { status: 200, code: null, verdict: "ERR_EVENT_MALFORMED" };
+      expect(await outcomesOf(value, AT)).toEqual({
+        outcomes: [holding, holding],
+        ran: 0,
+        held: ["malformed", "malformed"],
+        alerts: [],
+      });
+    },
+  );
 
-  it("more than 24 h ahead is refused in both flows, and raises an alert with what to do", async () => {
+  it("more than 24 h ahead lets the delivery be refused in both flows, and the alert has advice", async () => {
     const clock = fakeClock(AT);
     const t = await setUp({ payments: { publicKey }, connect: { secret } }, clock);
     const ahead = new Date(AT + 25 * 3_600_000).toISOString().replace("Z", "+00:00");

@@ -180,7 +180,7 @@ describe("counts in the health", () => {
   it.each([
     ["fail", () => Promise.reject(new Error("it takes too long"))],
     ["take long", () => new Promise<never>(() => {})],
-  ])("are left out if they %s: an event could be accepted all the same", async (_, counts) => {
+  ])("are left out if they %s, since an event could still be accepted", async (_, counts) => {
     const clock = fakeClock();
     const store: RecordStore = { ...memoryStore({ clock }), counts };
     const asking = createInbox(store, { clock }).health();

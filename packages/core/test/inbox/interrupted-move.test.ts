@@ -207,19 +207,17 @@ describe("a move to an inbox that knows the same transaction", () => {
     ["has run it", (record, now) => ended(key, now, record)],
     ["has tried it", (record, now) => ended(key, now, record, retry)],
     ["has erased it", (record, now) => erased(key, now, record, "SUCCESS")],
-  ])(
-    "leaves a record of which each inbox knows something that the other does not: the new one %s",
-    (_, act) =>
-      withStores(PLAIN, async ({ old, target }) => {
-        await put(old, key, null, accepted(key, old.now(key)));
-        await killed(old, target, 2, 0);
-        await change(target, key, act);
-        // A further event, which only the old one has.
-        await change(old, key, (record, now) => accepted(key, now, { status: "FAILED" }, record));
-        const before = [await recordIn(target, key), await recordIn(old, key)];
-        expect((await moveRecords(old, target)).left).toEqual([{ key, why: "conflict" }]);
-        expect([await recordIn(target, key), await recordIn(old, key)]).toEqual(before);
-      }),
+  ])("leaves a record that both inboxes have changed since: the new one %s", (_, act) =>
+    withStores(PLAIN, async ({ old, target }) => {
+      await put(old, key, null, accepted(key, old.now(key)));
+      await killed(old, target, 2, 0);
+      await change(target, key, act);
+      // A further event, which only the old one has.
+      await change(old, key, (record, now) => accepted(key, now, { status: "FAILED" }, record));
+      const before = [await recordIn(target, key), await recordIn(old, key)];
+      expect((await moveRecords(old, target)).left).toEqual([{ key, why: "conflict" }]);
+      expect([await recordIn(target, key), await recordIn(old, key)]).toEqual(before);
+    }),
   );
 
   it("leaves a record that both inboxes have accepted, each as an event of its own", () =>
@@ -250,7 +248,7 @@ describe("a move to an inbox that knows the same transaction", () => {
     ["run", (record, now) => ended(key, now, record)],
     ["tried", (record, now) => ended(key, now, record, retry)],
     ["erased", (record, now) => erased(key, now, record, "SUCCESS")],
-  ])("takes out of the old inbox what only the new one has %s", (_, act) =>
+  ])("removes a record from the old inbox that only the new one has %s", (_, act) =>
     withStores(PLAIN, async ({ old, target }) => {
       await put(old, key, null, accepted(key, old.now(key)));
       await killed(old, target, 2, 0);

@@ -67,7 +67,7 @@ async function start() {
   };
 }
 
-describe("a store that throws where it could reject", () => {
+describe("a store that throws instead of rejecting", () => {
   it.each(["now", "read", "swap", "takeDue", "forgottenBefore", "counts"] as const)(
     "loses nothing and blocks nothing: %s",
     async (method) => {

@@ -86,7 +86,7 @@ describe("createReceiver", () => {
     ],
     ["unsigned in words", { connect: { unsafeAllowUnsigned: "true" } }, /unsafeAllowUnsigned is "true"/],
     [
-      "a status that accepts what is not authentic",
+      "a badSignatureStatus that would accept the delivery",
       { connect: { secret: SECRET, badSignatureStatus: 200 } },
       /badSignatureStatus is 200.*400 or 401/,
     ],

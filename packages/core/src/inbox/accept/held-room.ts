@@ -66,7 +66,7 @@ export class HeldRoom {
     addTo(this.#owners, label(tenant));
   }
 
-  /** Forgets what is known, since a person has decided about an entry. */
+  /** Forgets the counts, since a person has decided about an entry. */
   changed(): void {
     this.#counted = null;
     this.#owners = null;

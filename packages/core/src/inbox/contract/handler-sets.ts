@@ -1,7 +1,7 @@
 /**
  * The names of the handlers that receivers on the same data have. An event runs in any of these processes, so a process that
- * lacks a handler is told about it at its start: once for each set of handlers, or a rolling deploy, and two applications that
- * share an inbox, would be told at every start.
+ * lacks a handler gets a notice at its start. There is one notice for each set of handlers. Otherwise a rolling deploy, or two
+ * applications that share an inbox, would cause one at every start.
  */
 import { isDeepStrictEqual } from "node:util";
 

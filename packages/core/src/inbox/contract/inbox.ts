@@ -154,7 +154,7 @@ export interface AcceptOptions {
   readonly maxHeld?: number | undefined;
   /** How long the caller waits for the answer. A write that has not succeeded by then is not tried again. Default 2 s. */
   readonly deadlineMs?: number | undefined;
-  /** Called with the reason each time the store did not take the event and is asked again: what a caller knows if its time is up. */
+  /** Called with the reason each time the store did not take the event and is asked again. If the time is up, the last one is the cause. */
   readonly onFailure?: ((cause: unknown) => void) | undefined;
   /** Runs the event at once, even if every place is taken (`ack: "handled"`): see {@link Accepted.handled}. */
   readonly handle?: Runner | undefined;
@@ -192,7 +192,7 @@ export interface Inbox {
    * unknown: nothing may be acknowledged.
    */
   accept(event: VerifiedEvent, options?: AcceptOptions): Promise<Accepted>;
-  /** Runs what is due, in the background, until stopped. */
+  /** Runs due events in the background, until stopped. */
   run(runner: Runner, options: RunOptions): Promise<Running>;
   /** Runs the events that are due, including those whose lease has lapsed. */
   work(runner: Runner, options: WorkOptions): Promise<WorkReport>;

@@ -3,7 +3,7 @@ import type { StoredEvent } from "../record/life.ts";
 /** An event of a subject, among the others of the same subject. */
 export interface SubjectEvent
   extends Pick<StoredEvent, "eventId" | "event" | "status" | "amount" | "state" | "reason" | "acceptedAt"> {
-  /** When it was signed, by what it says itself, in milliseconds since the epoch. The events of a subject are ordered by it. */
+  /** Its signed time, in milliseconds since the epoch. The events of a subject are ordered by it. */
   readonly signedAt: number;
   /** True for the latest event that has begun to run. No earlier one begins any more. */
   readonly isLatest: boolean;

@@ -124,7 +124,7 @@ export interface Counts {
 }
 
 /**
- * Stores records. A store offers a compare-and-swap of several records and an index of what is due. Everything that is difficult
+ * Stores records. A store offers a compare-and-swap of several records and an index of due times. Everything that is difficult
  * is done by the engine above it.
  *
  * Every method may throw or reject. That says nothing about the outcome, and the engine may call the method again. Notices and

@@ -25,7 +25,7 @@ import { decideAll, type Found, isIds, type Verb } from "./decide-all.ts";
 export interface DecisionDependencies {
   readonly core: InboxCore;
   ready(): Promise<void>;
-  /** Called after a decision was written, since it changes what is due and how many entries are held. */
+  /** Called after a decision was written, since it changes the due times and the number of held entries. */
   decided(): void;
 }
 
@@ -234,7 +234,7 @@ const WORDS = {
 function changed(eventId: string): PayhooksError {
   return new PayhooksError(
     "ERR_HELD_CHANGED",
-    `The event ${eventId} is no longer as it was when it was looked at: it was replayed and held again, or another event of its transaction has run or is about to.`,
-    { fix: "Look at it once more, and decide about what is there now." },
+    `The event ${eventId} has changed since it was looked at: it was replayed and held again, or another event of its transaction has run or is about to run.`,
+    { fix: "Look at it once more, then decide." },
   );
 }

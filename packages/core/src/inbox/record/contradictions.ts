@@ -1,5 +1,5 @@
 /**
- * A record keeps a few of the events that contradict it, since whoever has a key can sign any number of them under one id, and each
+ * A record keeps a few of the events that contradict it, since anybody with a key can sign any number of them under one id, and each
  * change of a record reads and writes all of it. While they are undecided, further ones are only counted, in the history of the
  * last one. One that has ended makes room: it never runs by itself, so a late copy of it is at most held once more.
  */

@@ -191,8 +191,8 @@ export function discard(
 export type BulkReason = HeldReason | "done" | "discarded" | "stale" | "unfinished";
 
 /**
- * By what a bulk names an event: why it is held; once it has ended, `stale`, `discarded`, or `done`, or the contradiction that it was
- * accepted as, such as `mismatch`; `unfinished` while it waits or runs.
+ * The reason by which a bulk selects an event. Of a held event: why it is held. Of an ended event: `stale`, `discarded`, `done`, or the
+ * contradiction that it was accepted as, such as `mismatch`. Of a waiting or running event: `unfinished`.
  */
 export function reasonOf({ state, verdict, work }: Slot): BulkReason {
   if (state === "held") return work?.reason ?? "unfinished";

@@ -30,7 +30,7 @@ function plain<T>(what: string, fits: (json: unknown) => boolean): Shape<T> {
   };
 }
 
-/** Times that a `Date` can have, so that whoever shows one does not fail. */
+/** Times that a `Date` can have, so that showing one does not fail. */
 const MAX_TIME = 8.64e15;
 
 export const text: Shape<string> = plain("a text", (json) => typeof json === "string");

@@ -9,7 +9,7 @@ export interface EventKind {
   readonly delivery: Pick<StoredDelivery, "tenant">;
 }
 
-/** An event that was accepted here and not begun is forgotten after so long, since other processes may have run it. */
+/** An event that was accepted here and not begun is forgotten after this time, since other processes may have run it. */
 const FORGOTTEN_MS = 60_000;
 
 /**
@@ -80,7 +80,7 @@ export class Crowds {
     if (lane === "patient") this.#patient.remove(kind);
   }
 
-  /** A poll that was begun at this time (monotonic clock) has found nothing due, so what had come before it waits no longer. */
+  /** A poll that was begun at this time (monotonic clock) has found nothing due, so no event from before it still waits. */
   nothingWaits(polledAt: number): void {
     if (this.#lastCameAt < polledAt) this.#forget();
   }

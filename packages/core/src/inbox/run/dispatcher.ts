@@ -4,7 +4,7 @@
  * In: `wake` (at a start or after a decision), `hinted` (another process has stored an event), `freed` (a run has left its place), `due`
  * and `added` (this process has put an event off, or stored one that it has not begun). Each of them only sets the time of the next poll.
  * One poll asks for as many events as there is room for (`room`), hands each to `begin`, and sets that time anew. At most one is under
- * way, and what comes in meanwhile lets another follow.
+ * way. Any call that comes in meanwhile lets another poll follow.
  */
 
 import { EarliestFirst, type HeapEntry } from "../../collections/earliest-first.ts";

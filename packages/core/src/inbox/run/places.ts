@@ -129,7 +129,7 @@ export class Places {
     if (this.#ended > 0) this.#averageMs = Math.max(this.#averageMs, ms);
   }
 
-  /** A run starts, or goes on. The returned function is called when it ends, or leaves its place to others meanwhile. */
+  /** A run starts or continues. The returned function is called when the run ends, or leaves its place to others for a while. */
   enter(lane: Lane): (hasEnded: boolean) => void {
     this.#running[lane]++;
     const since = this.#clock.monotonic();

@@ -1,14 +1,14 @@
 /**
  * The way of an event through this process, from the store or from a delivery to the end of its run.
  *
- * 1. The dispatcher hands what is due to `beginDue`, where it waits in `#taken` until a place is nearly free. Then the run is reserved and
+ * 1. The dispatcher hands due records to `beginDue`, where they wait in `#taken` until a place is nearly free. Then a run is reserved and
  *    begun by a write. The acceptor instead calls `reserve`, begins the run in the write that accepts the event, and calls `start`.
  * 2. `start` puts the begun run into `#waiting`. It enters a place once one is free: `#startWaiting` asks after each end. `work`, `runEvent`
  *    and a close do not wait for places.
- * 3. `#run` has the receiver's runner call the handlers, while one timer renews all leases. `#end` writes what became of it.
+ * 3. `#run` has the receiver's runner call the handlers, while one timer renews all leases. `#end` writes the end of the run.
  * 4. `giveBack` frees record and place, begins more of `#taken`, and says so to the dispatcher, which may poll.
  *
- * What waits for longer than a quarter of a second is handed back, and so is all that waits at a pause or a close.
+ * An event that waits for longer than a quarter of a second is handed back. A pause or a close hands back every event that waits.
  */
 
 import { InFlight } from "../../collections/in-flight.ts";
@@ -40,7 +40,7 @@ export interface RunsDependencies {
   readonly places: Places;
   readonly crowds: Crowds;
   readonly dispatcher: Dispatcher;
-  /** Accepts an event that the handlers of a run have found in their own. */
+  /** Accepts an event that a run has read from a held delivery. */
   readonly accept: Inbox["accept"];
 }
 
@@ -185,7 +185,7 @@ export class Runs {
     return null;
   }
 
-  /** Begins what was taken, as far as a place is nearly free. */
+  /** Begins taken events while a place is nearly free. */
   #beginTaken(): void {
     const isSoon = (lane: Lane): boolean => this.places.isSoon(lane);
     for (let next = this.#taken.next(isSoon); next !== undefined; next = this.#taken.next(isSoon)) {
@@ -220,7 +220,7 @@ export class Runs {
     return isRunning;
   }
 
-  /** Shows to others what was taken and is not begun here. */
+  /** Shows a taken record, which is not begun here, to other processes. */
   async #putBack(due: DueRecord, wish: RunWish): Promise<void> {
     if (this.#isRunning(due.key)) return;
     const run = this.reserve(due.key, wish);
@@ -228,7 +228,7 @@ export class Runs {
     this.giveBack(run);
   }
 
-  /** Puts back some of what was taken. */
+  /** Puts taken records back. */
   #putBackAll(taken: Iterable<TakenEvent>): void {
     for (const { lane, due, wish } of taken) {
       this.places.untake(lane);
@@ -316,7 +316,7 @@ export class Runs {
     if (this.#core.store.endsWithProcess !== true) this.#endWaiting();
   }
 
-  /** Hands back what was taken, and the runs that have not started, or wait. Another process takes them, or the next start of this one. */
+  /** Hands back taken records, and runs that have not started or that wait. Another process takes them, or this one after its next start. */
   handBackWaiting(): void {
     this.#putBackAll(this.#taken.all());
     for (const run of this.#waiting.all()) void this.#handBack(run);
@@ -422,7 +422,7 @@ export class Runs {
     }
   }
 
-  /** Hands back what has waited too long. Goes on while anything waits. */
+  /** Hands back the events that have waited too long, and repeats that while any event waits. */
   #watch(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;

@@ -48,7 +48,7 @@ const COLUMNS: Columns = {
 /** The names of the columns, in their order. */
 export const EVENT_COLUMNS: readonly (keyof EventRow)[] = Object.keys(COLUMNS) as (keyof EventRow)[];
 
-/** The row of an event, for an export: what a person decides from, without what was signed. */
+/** The row of an event, for an export: everything that a decision needs, without the signed text. */
 export function eventRow(event: StoredEvent): EventRow {
   const cells = EVENT_COLUMNS.map((name) => [name, COLUMNS[name](event)] as const);
   return Object.fromEntries(cells) as unknown as EventRow;

@@ -6,7 +6,7 @@ import type { UnreadEvents } from "../contract/unread-events.ts";
 import { isUnreadable, type Unreadable } from "../record/codec.ts";
 import { unreadable } from "../write/records.ts";
 
-/** Counts what a search has to leave out. */
+/** Counts the records that a search has to leave out. */
 export class Unread {
   #count = 0;
   #why: Unreadable | null = null;

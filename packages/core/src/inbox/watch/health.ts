@@ -12,7 +12,7 @@ import type { LossWatch } from "./loss-watch.ts";
 const LIMIT_MS = 2_000;
 /** Counts are waited for no longer. Whether an event could be accepted does not depend on them. */
 const COUNT_LIMIT_MS = 1_000;
-/** If a count fails or takes longer, the last one is told for this long. */
+/** If a count fails or takes longer, the last count is shown for this long. */
 const COUNTED_FOR_MS = 30_000;
 /** Counts are used again for this long. Balancers ask often, and the endpoint may be public. */
 const GOOD_FOR_MS = 1_000;
@@ -81,12 +81,12 @@ export class HealthCheck {
     return this.#core.store.immediate !== true && since.elapsedMs < GOOD_FOR_MS;
   }
 
-  /** A check that takes long is not waited for: the next answer says what it found. */
+  /** A check that takes long is not waited for: the next answer has its result. */
   #checkForLoss(): Promise<void> {
     return this.#within(COUNT_LIMIT_MS, this.#losses.check(), () => {});
   }
 
-  /** All callers at one time share one count. If it fails or takes long, the last one is told, as long as it is not too old. */
+  /** All callers at one time share one count. If it fails or takes long, the last count is the answer, unless it is too old. */
   #counts(): Promise<CountsOfHealth> {
     if (this.#counted !== null && this.#isFresh(this.#counted.since)) {
       return Promise.resolve(this.#counted.counts);

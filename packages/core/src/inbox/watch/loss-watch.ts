@@ -6,7 +6,7 @@ import { type KnownRecords, REMEMBERED } from "./known-records.ts";
 
 /** How often to check. A check takes some time too; together, a loss is noticed within 5 s. */
 const CHECK_EVERY_MS = 2_000;
-/** How often to list what has waited longest. */
+/** How often to list the events that have waited longest. */
 const LIST_EVERY_MS = 600_000;
 
 /** Checks every two seconds whether the store still has its data. Nothing else would notice that it was lost. */
@@ -54,7 +54,7 @@ export class LossWatch {
         this.#lostAt = environment.now();
         notify({ type: "data-lost", why: loss });
         if (loss !== "evicting") {
-          // Each loss is told once.
+          // Each loss is reported once.
           this.#known.forget();
           // Perhaps nothing can be written any more, whatever the last canary has shown.
           await store.open().catch((error: unknown) => acts.canaryFailed("accept", error));
@@ -67,7 +67,7 @@ export class LossWatch {
     }
   }
 
-  /** Learns what has waited longest and what is newest of the finished, which an earlier process may have stored. */
+  /** Lists the events that have waited longest and the newest finished ones. An earlier process may have stored them. */
   async #list(): Promise<void> {
     const { store } = this.#core;
     if (store.findLoss === undefined) return;

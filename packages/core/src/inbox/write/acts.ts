@@ -97,14 +97,14 @@ export class Acts {
     evidence.stall.passed();
   }
 
-  /** A canary, or a poll for what is due, has failed. */
+  /** A canary, or a poll for due events, has failed. */
   canaryFailed(act: Act, cause: unknown): void {
     if (this.#isClosed || isClosing(cause)) return;
     this.#of[act].hasCanaryFailed = true;
     this.#of[act].stall.failed(cause);
   }
 
-  /** Nobody is told anything any more. */
+  /** From now on, there are no notices. */
   close(): void {
     this.#isClosed = true;
     for (const act of ACTS) this.#of[act].stall.end();

@@ -2,8 +2,9 @@
  * Every change of a record goes this way: read, compute, swap, and again if another process was faster. Changes of one record that are
  * asked for in this process are made one after the other.
  *
- * 1. The change is computed from what is known of the record: a guess (a new event has none), what this process has read or written last,
- *    or what the store says now. If nothing has to be written, that is the answer, provided that it was read after the change was asked for.
+ * 1. The change is computed from the record as it is known: a guess (for a new event: there is none), the version that this process has
+ *    read or written last, or the version in the store. If nothing has to be written, that is the answer, provided that the version was
+ *    read after the change was asked for.
  * 2. Otherwise the store swaps the known record for the next one, and says what became of the write:
  *
  *    | the store says | what follows                                                                                |
@@ -42,7 +43,7 @@ export interface RecordChangeResult<T> {
    * begun has to run.
    */
   readonly begins?: boolean;
-  /** An event is due that this process has not begun, so other processes are told. */
+  /** An event is due that this process has not begun, so the store announces it to other processes. */
   readonly announce?: boolean;
 }
 
@@ -64,8 +65,8 @@ export interface ChangeRequest<T> {
   /** How long the caller waits. After that, a write that has not been made is not tried again. */
   readonly deadlineMs: number;
   /**
-   * A guess of what the store has. For a new event, the guess is null: there is no record. Without a guess, the change is
-   * computed from what this process wrote last, or the store is asked first.
+   * A guess of the record in the store. For a new event, the guess is null: there is no record. Without a guess, the change is
+   * computed from the record that this process wrote last, or the store is asked first.
    */
   readonly guess?: Versioned | null | undefined;
   /** Called with the reason each time the store did not answer or make a write that will be tried again, or has been given up. */
@@ -141,7 +142,7 @@ export class Records {
     this.#forgetIfIdle(key, entry);
   }
 
-  /** Leaves the store alone from now on. Changes that are under way fail with `ERR_CLOSING`, or with what had delayed them. */
+  /** Leaves the store alone from now on. Changes that are under way fail with `ERR_CLOSING`, or with the error that had delayed them. */
   close(): void {
     this.#store.close();
   }
