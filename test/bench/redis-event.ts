@@ -36,7 +36,7 @@ export function benchEvent(): VerifiedEvent {
     delivery: {
       flow: "payments",
       tenant: "",
-      source: "callback",
+      arrivedBy: "callback",
       content: Buffer.from(canonicalString({ ...fields })),
       signature: "A".repeat(344),
       keyId: "0123456789abcdef",

@@ -270,7 +270,7 @@ describe.each([
     await handler.uncheck();
     await page.locator("#confirm:disabled", { hasText: "Run again (0)" }).waitFor();
     await handler.check();
-    await page.locator('#planned input[name="again"]').check();
+    await page.locator('#planned input[name="repeatEffects"]').check();
     await page.locator("#note").fill("The ledger had lost them.");
     await page.locator("#confirm", { hasText: "Run again (2)" }).click();
     await page.locator("#toast", { hasText: "2 replayed: 2 finished" }).waitFor();

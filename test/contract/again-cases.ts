@@ -70,7 +70,7 @@ export const againCases: readonly ContractCase[] = [
       const [eventId = ""] = await delivered(merchant, deposits(rig, 1));
       const { events } = merchant.receiver;
       const kept = await merchant.life(eventId);
-      expect(kept).toMatchObject({ state: "done", replays: 0, delivery: { source: "callback" } });
+      expect(kept).toMatchObject({ state: "done", replays: 0, delivery: { arrivedBy: "callback" } });
       expect(kept?.revision).toMatch(/^[0-9a-f]{16}$/);
       expect(await events.replay(eventId, { ...WHO, revision: kept?.revision ?? undefined })).toMatchObject({
         decided: 1,
@@ -80,7 +80,7 @@ export const againCases: readonly ContractCase[] = [
       await merchant.work();
       expect(merchant.calls).toEqual(Array(2).fill(merchant.calls[0]));
       const after = await merchant.life(eventId);
-      expect(after).toMatchObject({ state: "done", replays: 1, delivery: { source: "callback" } });
+      expect(after).toMatchObject({ state: "done", replays: 1, delivery: { arrivedBy: "callback" } });
       expect(after?.history.map(({ what }) => what)).toEqual(["accepted", "replay 1", "done"]);
       expect(after?.history[1]).toMatchObject(WHO);
       // The revision that was seen is that of the event before this run.

@@ -49,7 +49,7 @@ export async function expectBegun(store: RecordStore): Promise<void> {
 export async function expectSubjectTaken(store: RecordStore): Promise<void> {
   const key = keyOf(97);
   const now = store.now(key);
-  const lease = { slot: "", token: "run", until: now + 1_000, lengthMs: 1_000 };
+  const lease = { slot: "", token: "run", until: now + 1_000, lengthWhenWrittenMs: 1_000 };
   await expectWritten(store, [swapOf(store, key, null, { ...referenceRecord("1", now, 60_000), lease })]);
 }
 

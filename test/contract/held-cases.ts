@@ -20,7 +20,7 @@ export const heldCases: readonly ContractCase[] = [
       held({ verdict: "ambiguous", tenant: "a" }),
       held({ verdict: "malformed", tenant: "a" }),
       held({ verdict: "malformed", tenant: "b" }),
-      held({ verdict: "malformed", tenant: "b", flow: "connect", status: "", source: "webhook" }),
+      held({ verdict: "malformed", tenant: "b", flow: "connect", status: "", arrivedBy: "webhook" }),
     ];
     expect(await outcomes(inbox, events)).toEqual(["held", "held", "held", "held"]);
     const ids = async (filter: Parameters<typeof heldOf>[1]) =>
@@ -42,7 +42,7 @@ export const heldCases: readonly ContractCase[] = [
       flow: "connect",
       tenant: "b",
     });
-    expect(entry?.delivery).toMatchObject({ source: "webhook", keyId: "key-1", signature: null });
+    expect(entry?.delivery).toMatchObject({ arrivedBy: "webhook", keyId: "key-1", signature: null });
     expect([...(entry?.delivery?.content ?? [])]).toEqual([...new TextEncoder().encode("{}")]);
     expect(Math.abs((entry?.heldAt ?? 0) - rig.now())).toBeLessThan(60_000);
   }),

@@ -126,7 +126,9 @@ export const leaseCases: readonly ContractCase[] = [
       expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 0 });
       await rig.advance(rig.leaseMs);
       expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 1 });
-      expect(runner.leases[0]?.data.steps).toMatchObject({ deposit: { state: "started", attempts: 1 } });
+      expect(runner.leases[0]?.data.handlerStates).toMatchObject({
+        deposit: { state: "started", attempts: 1 },
+      });
       expect(runner.leases[0]?.data.token).not.toBe(one.runner.leases[0]?.data.token);
     },
   ),
@@ -325,6 +327,6 @@ export const leaseCases: readonly ContractCase[] = [
     await rig.until(working);
     await rig.advance(rig.leaseMs);
     await workAll(process.inbox, runner);
-    expect(runner.leases.map(({ data }) => data.steps)).toEqual([{}]);
+    expect(runner.leases.map(({ data }) => data.handlerStates)).toEqual([{}]);
   }),
 ];

@@ -52,7 +52,7 @@ export const lifeCases: readonly ContractCase[] = [
       const fields = depositOf(rig);
       const eventId = await merchant.deliver(fields);
       const first = await merchant.life(eventId);
-      expect(first).toMatchObject({ state: "waiting", copies: 0, delivery: { source: "callback" } });
+      expect(first).toMatchObject({ state: "waiting", copies: 0, delivery: { arrivedBy: "callback" } });
       expect(first?.lastDeliveryAt).toBe(first?.acceptedAt);
       await rig.advance(APART_MS);
       // Those that come together are one.

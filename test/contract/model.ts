@@ -47,7 +47,7 @@ export async function playModel(
           listed: true,
           identity: { referenceId: pick("o-1", "o-1", "o-1", "o-1", "o-2") },
           amount: pick("10", "10", "10", "11"),
-          source: "callback",
+          arrivedBy: "callback",
         }),
       );
       commands += given.length;

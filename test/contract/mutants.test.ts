@@ -222,7 +222,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "amounts are compared over sources",
     caughtBy: "look-ups beside callbacks",
-    mistake: accepting((event) => ({ ...event, delivery: { ...event.delivery, source: "callback" } })),
+    mistake: accepting((event) => ({ ...event, delivery: { ...event.delivery, arrivedBy: "callback" } })),
   },
   {
     name: "the id alone is remembered, as SET NX does",
@@ -319,8 +319,8 @@ const mutants: readonly Mutant[] = [
     mistake: writing((item) =>
       recordChanged(item, (record) => {
         if (record.lease === null) return;
-        record.lease.lengthMs = 1_000_000_000;
-        record.lease.until = item.at + record.lease.lengthMs;
+        record.lease.lengthWhenWrittenMs = 1_000_000_000;
+        record.lease.until = item.at + record.lease.lengthWhenWrittenMs;
       }),
     ),
   },
@@ -420,8 +420,8 @@ const mutants: readonly Mutant[] = [
         for (const { work } of Object.values(record.slots)) {
           if (work === null || work.dueAt <= item.at) continue;
           work.dueAt = item.at;
-          for (const [name, step] of Object.entries(work.steps))
-            work.steps[name] = { ...step, dueAt: item.at };
+          for (const [name, step] of Object.entries(work.handlerStates))
+            work.handlerStates[name] = { ...step, dueAt: item.at };
         }
       }),
     ),
@@ -453,7 +453,7 @@ const mutants: readonly Mutant[] = [
     caughtBy: "asked for before its time",
     mistake: writing((item) =>
       recordChanged(item, (record) => {
-        for (const { work } of Object.values(record.slots)) if (work !== null) work.forcedAt = null;
+        for (const { work } of Object.values(record.slots)) if (work !== null) work.begunEarlyAt = null;
       }),
     ),
   },
@@ -1091,7 +1091,7 @@ const mutants: readonly Mutant[] = [
             ...item,
             ...recordChanged(item, ({ slots }) => {
               for (const { work } of Object.values(slots)) {
-                if (work?.history.at(-1)?.what === "attempt brought forward") work.steps = {};
+                if (work?.history.at(-1)?.what === "attempt brought forward") work.handlerStates = {};
               }
             }),
           })),

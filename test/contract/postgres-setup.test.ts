@@ -181,7 +181,13 @@ describe("works with", () => {
         await store.findLoss?.(
           [first].map((one) => ({
             ...one,
-            index: { dueAt: null, dueInMs: 0, lane: "usual" as const, expiresAt: null, events: [] },
+            index: {
+              dueAt: null,
+              delayWhenWrittenMs: 0,
+              lane: "usual" as const,
+              expiresAt: null,
+              events: [],
+            },
           })),
         ),
       ).toBeNull();

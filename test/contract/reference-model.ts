@@ -10,7 +10,7 @@ export interface ModelDelivery {
   readonly listed: boolean;
   readonly identity: Readonly<Record<string, string>>;
   readonly amount: string;
-  readonly source: string;
+  readonly arrivedBy: string;
   /** Another transaction has its reference (`oneSuccessPerReference`). */
   readonly isReused?: boolean;
 }
@@ -106,9 +106,9 @@ function copyOf(name: string, { verdict }: ModelSlot): ModelAnswer {
   return { outcome: "duplicate", reason: verdict === "run" ? null : verdict, slot: name, overtaken: [] };
 }
 
-/** "Per status; amounts are compared with the same source only." */
-function amountKey({ status, source }: ModelDelivery): string {
-  return `${status} ${source}`;
+/** "Per status; amounts are compared only if they arrived in the same way." */
+function amountKey({ status, arrivedBy }: ModelDelivery): string {
+  return `${status} ${arrivedBy}`;
 }
 
 /** The slot of a variant: a status with its facts. */

@@ -370,10 +370,17 @@ export const retryCases: readonly ContractCase[] = [
         for (const [at, { data }] of runner.leases.entries()) {
           expect(Buffer.from(data.delivery.content).equals(content)).toBe(true);
           expect(data.delivery).toMatchObject({ tenant, signature: "ß\n" });
-          expect(data.steps["einzahlung ✓"]).toEqual(
+          expect(data.handlerStates["einzahlung ✓"]).toEqual(
             at === 0
               ? undefined
-              : { attempts: at, state: "failed", dueAt: expect.any(Number), dueInMs: 0, error, reason: null },
+              : {
+                  attempts: at,
+                  state: "failed",
+                  dueAt: expect.any(Number),
+                  delayWhenWrittenMs: 0,
+                  error,
+                  reason: null,
+                },
           );
         }
         expect((await one.inbox.accept(event)).outcome).toBe("duplicate");

@@ -47,7 +47,13 @@ const body = new TextEncoder().encode("{}");
 
 /** A verified event as a flow would make it, without signatures: they are not the inbox's business. */
 export function sampleEvent(id: number, now: number, sample: Sample = {}): VerifiedEvent {
-  const { flow = "payments", status = "SUCCESS", listed = true, amount = "10", source = "callback" } = sample;
+  const {
+    flow = "payments",
+    status = "SUCCESS",
+    listed = true,
+    amount = "10",
+    arrivedBy = "callback",
+  } = sample;
   const { identity = { referenceId: "o-1" }, signedAt = now, fresh = true, tenant = "" } = sample;
   const verdict = sample.verdict ?? (listed ? "run" : "unrecognized");
   const entry = verdict === "ambiguous" || verdict === "malformed" || verdict === "unexpected";
@@ -71,7 +77,7 @@ export function sampleEvent(id: number, now: number, sample: Sample = {}): Verif
     delivery: {
       flow,
       tenant,
-      source: source as "callback" | "lookup" | "webhook",
+      arrivedBy: arrivedBy as "callback" | "lookup" | "webhook",
       content: body,
       signature: null,
       keyId: "key-1",
@@ -118,7 +124,7 @@ export function endOf(ending: Ending, changes: readonly HandlerChange[] = []): R
 
 /** Marks the handler `deposit` as started, and as called. False: the lease is lost. */
 export async function startStep(lease: Lease): Promise<boolean> {
-  const attempt = (lease.data.steps.deposit?.attempts ?? 0) + 1;
+  const attempt = (lease.data.handlerStates.deposit?.attempts ?? 0) + 1;
   const isStarted = await lease.write([{ name: "deposit", kind: "started", attempt }]);
   if (isStarted) lease.called();
   return isStarted;
@@ -126,7 +132,7 @@ export async function startStep(lease: Lease): Promise<boolean> {
 
 /** Writes that the handler `deposit` is done. False: the lease is lost. */
 export async function finishStep(lease: Lease): Promise<boolean> {
-  const attempt = (lease.data.steps.deposit?.attempts ?? 0) + 1;
+  const attempt = (lease.data.handlerStates.deposit?.attempts ?? 0) + 1;
   return lease.write([{ name: "deposit", kind: "done", attempt }]);
 }
 

@@ -6,12 +6,12 @@ import { type ContractCase, onFreshData, type Process } from "./rig.ts";
 const TASK = "sweep";
 
 /** Takes the lease of the task in a process, for as long as the lease of a run. */
-function take({ inbox, clock }: Process, forMs: number): Promise<NamedLease | null> {
-  return takeLease(inbox.texts, TASK, forMs, clock.token());
+function take({ inbox, clock }: Process, lengthMs: number): Promise<NamedLease | null> {
+  return takeLease(inbox.texts, TASK, lengthMs, clock.token());
 }
 
-async function taken(process: Process, forMs: number): Promise<NamedLease> {
-  return (await take(process, forMs)) ?? expect.fail("another holder has the lease");
+async function taken(process: Process, lengthMs: number): Promise<NamedLease> {
+  return (await take(process, lengthMs)) ?? expect.fail("another holder has the lease");
 }
 
 export const sharedCases: readonly ContractCase[] = [

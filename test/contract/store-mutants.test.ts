@@ -359,15 +359,15 @@ const mutants: readonly Mutant[] = [
     caughtBy: "a time that is up to 5 s further",
     change: withSwaps(({ index, at }) => ({
       index:
-        index.dueAt !== null && index.dueAt - at > index.dueInMs
-          ? { ...index, dueInMs: index.dueInMs - 5_000 }
+        index.dueAt !== null && index.dueAt - at > index.delayWhenWrittenMs
+          ? { ...index, delayWhenWrittenMs: index.delayWhenWrittenMs - 5_000 }
           : index,
     })),
   },
   {
     name: "believes in times that a wrong clock has set",
     caughtBy: "a time that is further away",
-    change: withSwaps(({ index }) => ({ index: { ...index, dueInMs: Number.MAX_SAFE_INTEGER } })),
+    change: withSwaps(({ index }) => ({ index: { ...index, delayWhenWrittenMs: Number.MAX_SAFE_INTEGER } })),
   },
   {
     name: "goes on behind the time of the last event, not behind the event",

@@ -28,16 +28,16 @@ function alphabet(of: {
   readonly unlisted?: readonly string[];
   readonly identities?: readonly Readonly<Record<string, string>>[];
   readonly amounts?: readonly string[];
-  readonly sources?: readonly string[];
+  readonly arrivals?: readonly string[];
 }): readonly ModelDelivery[] {
   const { statuses = STATUSES, unlisted = [], identities = IDENTITIES, amounts = ["10"] } = of;
-  const { sources = ["callback"] } = of;
+  const { arrivals = ["callback"] } = of;
   const deliveries: ModelDelivery[] = [];
   for (const status of [...statuses, ...unlisted])
     for (const identity of identities)
       for (const amount of amounts)
-        for (const source of sources)
-          deliveries.push({ status, listed: !unlisted.includes(status), identity, amount, source });
+        for (const arrivedBy of arrivals)
+          deliveries.push({ status, listed: !unlisted.includes(status), identity, amount, arrivedBy });
   return deliveries;
 }
 
@@ -52,8 +52,8 @@ function* sequencesOf(first: Sequence, rest: Sequence, length: number): Generato
 
 function shown(sequence: Sequence): string {
   return sequence
-    .map(({ status, identity, amount, source }) =>
-      [status, JSON.stringify(identity), amount, source].join(" "),
+    .map(({ status, identity, amount, arrivedBy }) =>
+      [status, JSON.stringify(identity), amount, arrivedBy].join(" "),
     )
     .join(" → ");
 }
@@ -167,7 +167,7 @@ async function compareBatch(
 const everything = alphabet({ amounts: AMOUNTS });
 const lookups = alphabet({
   amounts: AMOUNTS,
-  sources: ["callback", "lookup"],
+  arrivals: ["callback", "lookup"],
   identities: [{ referenceId: "o-1" }],
 });
 
@@ -207,7 +207,7 @@ export const tableCases: readonly ContractCase[] = [
     },
   },
   {
-    name: "look-ups beside callbacks: amounts of different sources are not compared",
+    name: "look-ups beside callbacks: amounts that arrived in different ways are not compared",
     long: true,
     async run(make) {
       const sequences = sequencesOf(named(lookups), lookups, 3);
@@ -234,7 +234,7 @@ export const tableCases: readonly ContractCase[] = [
   {
     name: "webhooks of the connect flow, which have no status",
     async run(make) {
-      const deliveries = alphabet({ statuses: [""], amounts: AMOUNTS, sources: ["webhook"] });
+      const deliveries = alphabet({ statuses: [""], amounts: AMOUNTS, arrivals: ["webhook"] });
       const how = { runs: "at the end", again: true, flow: "connect" } as const;
       expect(await compare(make, upTo(4, deliveries, deliveries), how)).toBe(4 + 4 ** 2 + 4 ** 3 + 4 ** 4);
     },
@@ -260,7 +260,7 @@ export const tableCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "an amount that changed since PENDING is given as previousAmount; an amount from another source only to a copy",
+    "an amount that changed since PENDING is given as previousAmount; an amount that arrived in another way only to a copy",
     async (rig) => {
       const { inbox } = rig.start();
       const [first, second] = [newId(), newId()];
@@ -270,7 +270,7 @@ export const tableCases: readonly ContractCase[] = [
         previousAmount: "10",
       });
       await inbox.accept(sampleEvent(second, rig.now(), { amount: "10" }));
-      const lookup = sampleEvent(second, rig.now(), { amount: "9.9", source: "lookup" });
+      const lookup = sampleEvent(second, rig.now(), { amount: "9.9", arrivedBy: "lookup" });
       expect(await inbox.accept(lookup)).toMatchObject({ outcome: "duplicate", previousAmount: "10" });
       expect(await inbox.accept(lookup)).toMatchObject({ outcome: "duplicate", previousAmount: null });
       const runner = sampleRunner();

@@ -85,7 +85,7 @@ export const workCases: readonly ContractCase[] = [
     await workAll(inbox, runner);
     expect(runner.ran).toEqual([]);
     expect(await inbox.runEvent(runner, eventId)).toEqual({ state: "done", ran: true });
-    expect(runner.leases.map(({ data }) => data.force)).toEqual([true]);
+    expect(runner.leases.map(({ data }) => data.isEarlyAllowed)).toEqual([true]);
     expect(await inbox.runEvent(runner, eventId)).toEqual({ state: "done", ran: false });
     expect(await inbox.runEvent(runner, "f".repeat(48))).toEqual({
       state: null,
@@ -200,7 +200,7 @@ export const workCases: readonly ContractCase[] = [
     if (rig.endsWithProcess) return;
     const next = sampleRunner();
     expect(await workAll(other.inbox, next)).toMatchObject({ ran: 1 });
-    expect(next.leases.map(({ data }) => data.steps)).toEqual([{}]);
+    expect(next.leases.map(({ data }) => data.handlerStates)).toEqual([{}]);
   }),
   onFreshData("stop takes nothing more, and waits for what runs", async (rig) => {
     const { inbox } = rig.start();
@@ -329,7 +329,7 @@ export const workCases: readonly ContractCase[] = [
       expect(await closing).toEqual({ unfinished: 0 });
       const successor = sampleRunner();
       expect(await workAll(other.inbox, successor)).toMatchObject({ ran: 1 });
-      expect(successor.leases[0]?.data.steps).toEqual({});
+      expect(successor.leases[0]?.data.handlerStates).toEqual({});
     },
     { only: "outlives-process" },
   ),

@@ -60,13 +60,14 @@ function endOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readon
 function stepsOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readonly string[] {
   const changed: string[] = [];
   for (const [key, { work }] of Object.entries(record.slots)) {
-    const before = was?.slots[key]?.work?.steps ?? {};
-    for (const [name, step] of Object.entries(work?.steps ?? {})) {
+    const before = was?.slots[key]?.work?.handlerStates ?? {};
+    for (const [name, step] of Object.entries(work?.handlerStates ?? {})) {
       const known = before[name];
       if (known?.state === step.state && known.attempts === step.attempts) continue;
       changed.push(step.attempts < (known?.attempts ?? 0) ? "undone" : step.state);
     }
-    for (const name in before) if (work !== null && work.steps[name] === undefined) changed.push("undone");
+    for (const name in before)
+      if (work !== null && work.handlerStates[name] === undefined) changed.push("undone");
   }
   return changed;
 }

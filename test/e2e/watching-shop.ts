@@ -20,7 +20,7 @@ const receiver = createReceiver({
   logLevel: "error",
 });
 receiver
-  .onDeposit((deposit) => console.log(`handled ${deposit.referenceId} by ${deposit.source}`))
+  .onDeposit((deposit) => console.log(`handled ${deposit.referenceId} by ${deposit.arrivedBy}`))
   .ignore("WITHDRAWAL");
 
 const server = createServer(express().use("/callbacks/pay", paymentCallbacks(receiver)));

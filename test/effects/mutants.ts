@@ -181,11 +181,11 @@ export const EFFECT_MUTANTS: readonly EffectMutant[] = [
     put: "",
   },
   {
-    line: "again: true makes a new id",
-    caughtBy: "has the effect once more with again",
+    line: "repeatEffects: true makes a new id",
+    caughtBy: "has the effect once more with repeatEffects",
     file: "inbox/record/decisions.ts",
-    find: "if (decision.again === true) work.again = true;",
-    put: "if (decision.again === true) delete work.again;",
+    find: "if (decision.repeatEffects === true) work.repeatEffects = true;",
+    put: "if (decision.repeatEffects === true) delete work.repeatEffects;",
   },
   {
     line: "effects outlive records: 400 days",

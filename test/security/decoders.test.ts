@@ -175,7 +175,7 @@ function use(record: IdempotencyRecord): void {
     token: "t",
     leaseMs: 1_000,
     now: NOW,
-    force: null,
+    earlyBecause: null,
     mayRunSuspect: () => true,
   };
   const lease = beginNext(changed, { ...options, firstHandler: () => "main", handlersOf: () => ["main"] });

@@ -46,7 +46,7 @@ export function lapseOf({ writes }: Chronicle, first: HandlerCall, second: Handl
       const lease = before?.lease;
       if (lease === null || lease === undefined || lease.token !== first.token) return false;
       if (after.lease?.token === first.token) return false;
-      return lease.until <= now || lease.until - now > lease.lengthMs + 5_000;
+      return lease.until <= now || lease.until - now > lease.lengthWhenWrittenMs + 5_000;
     }) ?? null
   );
 }
@@ -100,7 +100,7 @@ export function isExplained(chronicle: Chronicle, eventId: string, process: stri
 }
 
 function hasStarted(slot: Write["after"]["slots"][string] | undefined): boolean {
-  return Object.values(slot?.work?.steps ?? {}).some(({ state }) => state === "started");
+  return Object.values(slot?.work?.handlerStates ?? {}).some(({ state }) => state === "started");
 }
 
 function isBegin({ before, after }: Write): boolean {

@@ -197,15 +197,17 @@ function ownersWriteAlone(chronicle: Chronicle): string | null {
 }
 
 function isOver(
-  { until, lengthMs }: { readonly until: number; readonly lengthMs: number },
+  { until, lengthWhenWrittenMs }: { readonly until: number; readonly lengthWhenWrittenMs: number },
   now: number,
 ): boolean {
-  return until <= now || until - now > lengthMs + 5_000;
+  return until <= now || until - now > lengthWhenWrittenMs + 5_000;
 }
 
 /** The states of the handlers without due times, since any process may correct a due time that a wrong clock has written. */
 function stepsOf(slot: Write["after"]["slots"][string] | undefined): string {
-  return JSON.stringify(slot?.work?.steps ?? null, (name, value) => (name === "dueAt" ? undefined : value));
+  return JSON.stringify(slot?.work?.handlerStates ?? null, (name, value) =>
+    name === "dueAt" ? undefined : value,
+  );
 }
 
 function noPendingAfterTheEnd(chronicle: Chronicle): string | null {
@@ -273,12 +275,15 @@ function heldForAReason(chronicle: Chronicle): string | null {
         return `${titleOf(eventId)} is held as rejected, and no handler of it rejected it`;
       }
       // A deploy has removed the handler. The process that had it gave it up, by the `maxAttempts` of that time.
-      const isTried = Object.entries(is.work?.steps ?? {}).some(([name, { reason: why, attempts }]) => {
-        const handler = handlers.find((one) => one.name === name);
-        return (
-          why === "exhausted" && (handler === undefined || attempts >= (handler.maxAttempts ?? MAX_ATTEMPTS))
-        );
-      });
+      const isTried = Object.entries(is.work?.handlerStates ?? {}).some(
+        ([name, { reason: why, attempts }]) => {
+          const handler = handlers.find((one) => one.name === name);
+          return (
+            why === "exhausted" &&
+            (handler === undefined || attempts >= (handler.maxAttempts ?? MAX_ATTEMPTS))
+          );
+        },
+      );
       // The process knows what became of its handlers, also if the store has lost it.
       if (reason === "exhausted" && !isTried && !lostBetween(chronicle, key, 0, at)) {
         return `${titleOf(eventId)} is held as exhausted, and no handler of it has used up its attempts`;
@@ -292,7 +297,7 @@ function heldForAReason(chronicle: Chronicle): string | null {
 function hasStartOfItsOwn(writes: readonly Write[], eventId: string, handler: string): boolean {
   const [key, slot] = [eventId.slice(0, 32), eventId.slice(32)];
   const isStarted = (record: Write["after"] | null): boolean =>
-    record?.slots[slot]?.work?.steps[handler]?.state === "started";
+    record?.slots[slot]?.work?.handlerStates[handler]?.state === "started";
   const start = writes.find(
     (write) => write.key === key && isStarted(write.after) && !isStarted(write.before),
   );

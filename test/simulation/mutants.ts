@@ -121,8 +121,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "an accepted event that was not begun is never looked for",
     ACCEPT,
-    "dueAt: now + delayMs,\n      dueInMs: delayMs,",
-    "dueAt: now + 1e9, dueInMs: 1e9,",
+    "dueAt: now + delayMs,\n      delayWhenWrittenMs: delayMs,",
+    "dueAt: now + 1e9, delayWhenWrittenMs: 1e9,",
   ),
   // Leases.
   mutant(
@@ -148,8 +148,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "nobody looks at a record when its lease is over",
     SCHEDULE,
-    "if (lease !== null) return { at: lease.until, inMs: lease.lengthMs, lane: laneOf(slots[lease.slot]) };",
-    "if (lease !== null) return null;",
+    "  if (lease !== null)\n    return {\n",
+    "  if (lease !== null) return null;\n  if (lease !== null)\n    return {\n",
   ),
   mutant(
     "a handler stays running after its lease has ended",
@@ -161,7 +161,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a renewal does not prolong the lease",
     RECORD_RUN,
-    "record.lease.until = now + leaseMs;\n  record.lease.lengthMs = leaseMs;\n  return true;",
+    "record.lease.until = now + leaseMs;\n  record.lease.lengthWhenWrittenMs = leaseMs;\n  return true;",
     "return true;",
   ),
   mutant(
@@ -186,8 +186,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a retry comes back an hour late",
     RECORD_RUN,
-    "work.dueAt = now + delayMs;\n  work.dueInMs = delayMs;",
-    "work.dueAt = now + delayMs + 3_600_000;\n  work.dueInMs = delayMs + 3_600_000;",
+    "work.dueAt = now + delayMs;\n  work.delayWhenWrittenMs = delayMs;",
+    "work.dueAt = now + delayMs + 3_600_000;\n  work.delayWhenWrittenMs = delayMs + 3_600_000;",
   ),
   mutant(
     "a PENDING that waits is not overtaken",
@@ -277,8 +277,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "there is no notice that a removed handler may have run",
     RUNNER,
-    "if (Object.entries(data.steps).some(mayHaveRun)) {",
-    "if (Object.entries(data.steps).every(mayHaveRun) && data.mode === null) {",
+    "if (Object.entries(data.handlerStates).some(mayHaveRun)) {",
+    "if (Object.entries(data.handlerStates).every(mayHaveRun) && data.mode === null) {",
   ),
   // References.
   mutant(

@@ -210,7 +210,7 @@ function settledBy(
 
 function lineOf({ key, record, announce }: Swap): string {
   const slots = Object.entries(record.slots).map(([slot, { status, name, state, work }]) => {
-    const steps = Object.entries(work?.steps ?? {}).map(([step, { state: at }]) => `${step} ${at}`);
+    const steps = Object.entries(work?.handlerStates ?? {}).map(([step, { state: at }]) => `${step} ${at}`);
     return `${slot.slice(0, 4)} ${status || name} ${state}${steps.length > 0 ? ` (${steps.join(", ")})` : ""}`;
   });
   const lease = record.lease === null ? "" : `, lease ${record.lease.token}`;

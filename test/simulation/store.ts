@@ -116,7 +116,7 @@ export class SimulatedStore implements RecordStore {
       index,
       lookAt:
         index.dueAt === null ? Number.POSITIVE_INFINITY : Math.max(index.dueAt, now - this.#dueWithinMs),
-      lookInMs: index.dueInMs,
+      lookInMs: index.delayWhenWrittenMs,
     });
     return WRITTEN;
   }

@@ -57,7 +57,9 @@ function isOf(
     return fact === undefined || fact === value;
   });
   return (
-    eventId === key + slot && hasItsFacts && slots[slot]?.amounts[delivery.source] === (amount ?? undefined)
+    eventId === key + slot &&
+    hasItsFacts &&
+    slots[slot]?.amounts[delivery.arrivedBy] === (amount ?? undefined)
   );
 }
 
@@ -68,6 +70,6 @@ function modelled({ verified }: SimulatedDelivery): ModelDelivery {
     listed: rank !== null && verdict === "run",
     identity,
     amount: amount ?? "",
-    source: delivery.source,
+    arrivedBy: delivery.arrivedBy,
   };
 }

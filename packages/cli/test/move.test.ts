@@ -89,7 +89,7 @@ it("move runs no event again that the old receiver has run since a move was inte
     "--reason",
     "exhausted",
     "--note",
-    "again",
+    "repeat-effects",
     ...decide,
   ]);
   expect(replayed).toMatchObject({ code: 0, stderr: "" });

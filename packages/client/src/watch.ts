@@ -20,7 +20,7 @@ const ASK_AGAIN_MS = 30_000;
 /** The part of a receiver that {@link watch} needs. */
 export interface WatchedReceiver extends LookupSink {
   /** Takes the lease of a task, as `receiver.lease` does. */
-  lease(name: string, forMs: number): Promise<NamedLease | null>;
+  lease(name: string, lengthMs: number): Promise<NamedLease | null>;
   /** The note of a task, as `receiver.viewLease` gives it. */
   viewLease(name: string): Promise<LeaseView | null>;
 }

@@ -27,9 +27,9 @@ async function setUp(known: Readonly<Record<string, object | number>>): Promise<
     keys: testKeys,
     register: (receiver) => {
       receiver.onDeposit({
-        SUCCESS: async (e) => void handled.push(`SUCCESS ${e.payTxnId} ${e.amount} ${e.source}`),
-        FAILED: async (e) => void handled.push(`FAILED ${e.payTxnId} ${e.amount} ${e.source}`),
-        PENDING: async (e) => void handled.push(`PENDING ${e.payTxnId} ${e.amount} ${e.source}`),
+        SUCCESS: async (e) => void handled.push(`SUCCESS ${e.payTxnId} ${e.amount} ${e.arrivedBy}`),
+        FAILED: async (e) => void handled.push(`FAILED ${e.payTxnId} ${e.amount} ${e.arrivedBy}`),
+        PENDING: async (e) => void handled.push(`PENDING ${e.payTxnId} ${e.amount} ${e.arrivedBy}`),
       });
       receiver.ignore("WITHDRAWAL");
     },

@@ -27,7 +27,7 @@ type Wanted =
       readonly evenIfExpired: boolean;
       /** The handlers that a replay runs; undefined: see `ReplayDecision` of the core. */
       readonly handlers: readonly string[] | undefined;
-      readonly again: boolean;
+      readonly repeatEffects: boolean;
     }
   | { readonly action: "retry"; readonly eventId: string; readonly note: string }
   | {
@@ -61,14 +61,21 @@ export async function decide(
       await receiver.events.retryNow(wanted.eventId, { by: user.by, note: wanted.note });
       return { status: 200, body: { ok: true } };
     }
-    const { eventId, revision, note, evenIfExpired, handlers, again } = wanted;
+    const { eventId, revision, note, evenIfExpired, handlers, repeatEffects } = wanted;
     if (decision === "discard") await receiver.events.discard(eventId, { by: user.by, note, revision });
     else {
       const unknown = await unknownHandler(receiver, eventId, handlers ?? []);
       if (unknown !== undefined) {
         return refused(400, `The event has no handler ${shownAsText(JSON.stringify(unknown))}.`, INVALID);
       }
-      await receiver.events.replay(eventId, { by: user.by, note, revision, evenIfExpired, handlers, again });
+      await receiver.events.replay(eventId, {
+        by: user.by,
+        note,
+        revision,
+        evenIfExpired,
+        handlers,
+        repeatEffects,
+      });
     }
     return { status: 200, body: { ok: true } };
   } catch (error) {
@@ -113,7 +120,18 @@ function wantedIn(text: string): Wanted | string {
   } catch {
     return "The request's body is not JSON.";
   }
-  const { action, decision, eventId, eventIds, query, revision, note, evenIfExpired, handlers, again } = sent;
+  const {
+    action,
+    decision,
+    eventId,
+    eventIds,
+    query,
+    revision,
+    note,
+    evenIfExpired,
+    handlers,
+    repeatEffects,
+  } = sent;
   if (action === "outcomes") return areEventIds(eventIds) ? { action, eventIds } : NO_IDS;
   if (action === "preview") {
     if (!isDecision(decision)) return "The decision must be replay, discard or retry.";
@@ -129,7 +147,8 @@ function wantedIn(text: string): Wanted | string {
     return "The revision of the event is missing: a decision is about what a preview has shown.";
   }
   if (handlers !== undefined && !areNames(handlers)) return "The handlers must be a list of names.";
-  if (again === true && handlers === undefined) return "Name the handlers whose effects are to happen again.";
+  if (repeatEffects === true && handlers === undefined)
+    return "Name the handlers whose effects are to happen again.";
   return {
     action,
     eventId,
@@ -137,7 +156,7 @@ function wantedIn(text: string): Wanted | string {
     note: note.trim(),
     evenIfExpired: evenIfExpired === true,
     handlers,
-    again: again === true,
+    repeatEffects: repeatEffects === true,
   };
 }
 

@@ -18,7 +18,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const contentsIn = (flow: "payments" | "connect", text: string): Contents =>
   contentsOf({
     flow,
-    source: flow === "payments" ? "callback" : "webhook",
+    arrivedBy: flow === "payments" ? "callback" : "webhook",
     content: bytes(text),
     signature: null,
     keyId: null,

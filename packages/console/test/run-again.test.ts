@@ -105,7 +105,7 @@ describe("events that have ended", () => {
     };
     const [first, second] = [await rerun({}), await rerun({})];
     expect(second).toBe(first);
-    expect(await rerun({ again: true })).not.toBe(first);
+    expect(await rerun({ repeatEffects: true })).not.toBe(first);
     expect(fixture.credited).toEqual([]);
   });
 
@@ -113,8 +113,12 @@ describe("events that have ended", () => {
     ["a handler that the event does not have", { handlers: ["ship", "ledger"] }, 'no handler \\"ledger\\"'],
     ["a handler whose name cannot be seen", { handlers: ["sh\u202eip"] }, "U+202E"],
     ["no list of handlers", { handlers: "ship" }, "must be a list of names"],
-    ["an empty list of handlers", { handlers: [], again: true }, "must be a list of names"],
-    ["effects once more of no named handler", { handlers: undefined, again: true }, "Name the handlers"],
+    ["an empty list of handlers", { handlers: [], repeatEffects: true }, "must be a list of names"],
+    [
+      "effects once more of no named handler",
+      { handlers: undefined, repeatEffects: true },
+      "Name the handlers",
+    ],
   ])("are not run again with %s", async (_what, how, says) => {
     const fixture = await ended();
     const page = await fixture.open();

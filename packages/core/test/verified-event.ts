@@ -24,7 +24,7 @@ export function verifiedEvent(n = 1, changes: Partial<VerifiedEvent> = {}): Veri
     delivery: {
       flow: "payments",
       tenant: "",
-      source: "callback",
+      arrivedBy: "callback",
       content: new TextEncoder().encode(`payTxnId=tx-${n}`),
       signature: null,
       keyId: null,

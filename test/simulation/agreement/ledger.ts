@@ -22,7 +22,7 @@ const WRONG_BY_MS = 5_000;
 
 interface Look {
   readonly at: number;
-  readonly inMs: number;
+  readonly delayWhenWrittenMs: number;
 }
 
 export class Ledger {
@@ -57,13 +57,13 @@ export class Ledger {
     const versions = this.#versions.get(known.key);
     if (versions === undefined) this.#versions.set(known.key, [known]);
     else versions.push(known);
-    const { dueAt, dueInMs } = known.index;
+    const { dueAt, delayWhenWrittenMs } = known.index;
     if (dueAt === null) this.#looks.delete(known.key);
-    else this.#looks.set(known.key, { at: Math.max(dueAt, now - this.#dueWithinMs), inMs: dueInMs });
+    else this.#looks.set(known.key, { at: Math.max(dueAt, now - this.#dueWithinMs), delayWhenWrittenMs });
   }
 
   took(keys: readonly string[], now: number, hideMs: number): void {
-    for (const key of keys) this.#looks.set(key, { at: now + hideMs, inMs: hideMs });
+    for (const key of keys) this.#looks.set(key, { at: now + hideMs, delayWhenWrittenMs: hideMs });
   }
 
   /** Since when a record has been due; one that a wrong clock has set, after all others. */
@@ -75,7 +75,8 @@ export class Ledger {
   /** As many as `limit`, or more: of those that are due at the same time all are taken, or none. */
   limitBetweenTimes(limit: number, now: number): number {
     if (limit === 0) return 0;
-    const isDue = ({ at, inMs }: Look): boolean => at <= now || at - now > inMs + WRONG_BY_MS;
+    const isDue = ({ at, delayWhenWrittenMs }: Look): boolean =>
+      at <= now || at - now > delayWhenWrittenMs + WRONG_BY_MS;
     const due = [...this.#looks].flatMap(([key, look]) => (isDue(look) ? [this.dueSince(key, now)] : []));
     const times = due.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
     let between = limit;

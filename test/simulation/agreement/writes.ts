@@ -52,7 +52,7 @@ export function writeOf(item: Item, ledger: Ledger, version: string, now: number
   const { record, unleased } = changed(change, key, current, now);
   let index = indexOf(key, record);
   if (change.kind === "wrong-clock" && index.dueAt !== null) {
-    index = { ...index, dueAt: now + change.aheadMs + 1_000, dueInMs: 1_000 };
+    index = { ...index, dueAt: now + change.aheadMs + 1_000, delayWhenWrittenMs: 1_000 };
   }
   const known = { key, version, record, unleased, index };
   const base = baseOf(fault, ledger, key, current);

@@ -54,8 +54,8 @@ export function checkBulk(bulk: Bulk, args: ParsedArguments, terminal: Terminal)
 const NOT_FOR_ANY = ["count", "newest", "body", "csv", "limit", "even-if-expired"] as const;
 const NOT_FOR: Readonly<Record<Bulk, readonly string[]>> = {
   replay: ["unfinished"],
-  retry: ["handlers", "again", "unfinished", "reason"],
-  erase: ["handlers", "again"],
+  retry: ["handlers", "repeat-effects", "unfinished", "reason"],
+  erase: ["handlers", "repeat-effects"],
 };
 const HINTS: Readonly<Record<Bulk, string>> = {
   replay: "payhooks events --state finished shows what has ended.",
@@ -189,7 +189,7 @@ function carrying(
     const list = isFilter(which) && until !== null ? { ...which, until } : which;
     if (bulk === "erase") return events.erase(list, { ...options, unfinished: args.flag("unfinished") });
     if (bulk === "retry") return events.retryNow(list, { ...options, note });
-    return events.replay(list, { ...options, note, handlers, again: args.flag("again") });
+    return events.replay(list, { ...options, note, handlers, repeatEffects: args.flag("repeat-effects") });
   };
 }
 

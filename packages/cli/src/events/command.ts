@@ -17,7 +17,7 @@ const DECIDING = [
   "by",
   "note",
   "handlers",
-  "again",
+  "repeat-effects",
   "even-if-expired",
   "name",
   "unfinished",
@@ -29,9 +29,9 @@ export const eventsCommand: Command = {
   usage: [
     `[EVENT_ID …] ${INBOX_USAGE} [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--min-amount AMOUNT] [--max-amount AMOUNT] [--handler NAME] [--newest] [--limit N] [--body] [--csv]`,
     `--count [--prometheus] ${INBOX_USAGE}`,
-    `replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--again] [--even-if-expired] ${INBOX_USAGE}`,
+    `replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--repeat-effects] [--even-if-expired] ${INBOX_USAGE}`,
     `retry EVENT_ID … | --all --by NAME --note TEXT [--rate N] [--dry-run] [--name TEXT --until TIME] ${INBOX_USAGE}`,
-    `replay --all --state finished --by NAME --note TEXT [--since TIME] [--rate N] [--dry-run] [--yes] [--handlers a,b] [--again] [--name TEXT --until TIME] ${INBOX_USAGE}`,
+    `replay --all --state finished --by NAME --note TEXT [--since TIME] [--rate N] [--dry-run] [--yes] [--handlers a,b] [--repeat-effects] [--name TEXT --until TIME] ${INBOX_USAGE}`,
     `erase EVENT_ID … | --all --state STATE | --reference TEXT | --id TEXT --by NAME [--unfinished] [--rate N] [--dry-run] [--yes] [--name TEXT --until TIME] ${INBOX_USAGE}`,
     `discard EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] ${INBOX_USAGE}`,
   ],
@@ -72,7 +72,9 @@ export const eventsCommand: Command = {
       help: "go on with a retry, a replay of finished events, or an erasure, that was interrupted; with the --until that was printed",
     },
     unfinished: { help: "erase events that wait or are held, too: they never run" },
-    again: { help: "with --handlers: let the effects of these handlers happen once more, under new ids" },
+    "repeat-effects": {
+      help: "with --handlers: let the effects of these handlers happen once more, under new ids",
+    },
   },
   notes: [
     "With --id, --reference or an EVENT_ID, it shows each event with its copies, its attempts and the decisions about it. The exit code is then 1 if nothing is found.",

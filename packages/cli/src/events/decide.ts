@@ -29,7 +29,7 @@ export function decisionRequestOf(
   checkWhich(args, ids, terminal);
   refuse(args, ["count", "newest", "body", "csv"], "lists");
   refuse(args, ["name", "unfinished"], "retry, erase, and a replay of finished events");
-  if (action !== "replay") refuse(args, ["handlers", "again", "even-if-expired"], "replay");
+  if (action !== "replay") refuse(args, ["handlers", "repeat-effects", "even-if-expired"], "replay");
   return { action, ids, choice: choiceOf(args) };
 }
 
@@ -104,7 +104,7 @@ function choiceOf(args: ParsedArguments): Choice {
     note,
     ...(handlers !== undefined && { handlers }),
     ...(args.flag("even-if-expired") && { evenIfExpired: true }),
-    ...(args.flag("again") && { again: true }),
+    ...(args.flag("repeat-effects") && { repeatEffects: true }),
   };
 }
 

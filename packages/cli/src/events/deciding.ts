@@ -12,7 +12,8 @@ export function handlersIn(args: ParsedArguments): readonly string[] | undefined
 
 /** Running again what has finished needs the handlers named. */
 export function checkAgain(args: ParsedArguments): void {
-  if (args.flag("again") && !args.flag("handlers")) throw new UsageError("--again goes with --handlers.");
+  if (args.flag("repeat-effects") && !args.flag("handlers"))
+    throw new UsageError("--repeat-effects goes with --handlers.");
 }
 
 /** The error of a decision that somebody has to confirm, where nobody can. */

@@ -176,9 +176,11 @@ function chosenOf({ events }: Decision): readonly Decidable[] {
 }
 
 /** The handlers to name in the replay of an event that has ended; without a name, all run, and no effect happens again. */
-function namedFor({ handlers = [] }: Decidable, names: ReadonlySet<string>, again: boolean): object {
+function namedFor({ handlers = [] }: Decidable, names: ReadonlySet<string>, repeatEffects: boolean): object {
   const named = handlers.filter((name) => names.has(name));
-  return named.length === 0 || (!again && named.length === handlers.length) ? {} : { handlers: named, again };
+  return named.length === 0 || (!repeatEffects && named.length === handlers.length)
+    ? {}
+    : { handlers: named, repeatEffects };
 }
 
 function countChosen(asked: Decision): void {
@@ -203,7 +205,7 @@ async function send(asked: Decision): Promise<void> {
   if (events.length === 0) return;
   asked.isRunning = true;
   const how = { note: note.value, evenIfExpired: action === "replay" && evenIfExpired.checked };
-  const [names, again] = [ticked("handler"), ticked("again").size > 0];
+  const [names, repeatEffects] = [ticked("handler"), ticked("repeatEffects").size > 0];
   setDisabled(true);
   confirm.hidden = true;
   cancel.textContent = "Stop";
@@ -217,7 +219,13 @@ async function send(asked: Decision): Promise<void> {
   for (const event of events) {
     if (asked.isStopped) break;
     const { eventId, revision } = event;
-    const { failure } = await post({ action, eventId, revision, ...how, ...namedFor(event, names, again) });
+    const { failure } = await post({
+      action,
+      eventId,
+      revision,
+      ...how,
+      ...namedFor(event, names, repeatEffects),
+    });
     if (failure === null) done.push(event);
     else {
       failed++;

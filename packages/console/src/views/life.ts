@@ -173,7 +173,7 @@ function nextAttemptAt({ state, handlers: steps }: StoredEvent): number | null {
 function body({ delivery }: StoredEvent, redaction: Redaction): Html {
   if (delivery === null)
     return html`<p class="hint">The fields are kept while the event is unfinished or held.</p>`;
-  const size = html`<p class="hint">${count(delivery.content.byteLength)} bytes, ${delivery.source}, received ${moment(delivery.receivedAt)}${delivery.keyId !== null && html`, verified with key <span class="mono">${shown(delivery.keyId.slice(0, 16))}</span>`}</p>`;
+  const size = html`<p class="hint">${count(delivery.content.byteLength)} bytes, ${delivery.arrivedBy}, received ${moment(delivery.receivedAt)}${delivery.keyId !== null && html`, verified with key <span class="mono">${shown(delivery.keyId.slice(0, 16))}</span>`}</p>`;
   if (redaction.contents === null)
     return html`<p class="hint">It is not shown: it has too many redacted values, or is nested too deeply, to look for all of them.</p>${size}`;
   const { fields, signed } = redaction.contents;

@@ -145,7 +145,7 @@ export function connectFlow(
     const stored: StoredDelivery = {
       flow: "connect",
       tenant,
-      source: "webhook",
+      arrivedBy: "webhook",
       content: rawBody,
       signature: header ?? null,
       keyId,
@@ -230,7 +230,7 @@ export function connectFlow(
     read: readStored,
     named(event, tenant, now) {
       if (flowOfEvent(event.event) !== "connect" || (event.status ?? "") !== "") return null;
-      const origin = { flow: "connect", tenant, source: "webhook", receivedAt: now } as const;
+      const origin = { flow: "connect", tenant, arrivedBy: "webhook", receivedAt: now } as const;
       return eventNamed(event, { status: "", rank: 1 }, origin, lifetimes);
     },
     contents: contentsOf,

@@ -15,12 +15,12 @@ import { rulesOf } from "./payments-options.ts";
  */
 export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => Contents {
   const judge = judgeBy(rules);
-  return ({ source, content }) => {
+  return ({ arrivedBy, content }) => {
     const text = textOf(content);
-    if (source === "webhook") {
+    if (arrivedBy === "webhook") {
       return { fields: membersOf(text), signed: [{ name: null, text }], candidates: null };
     }
-    if (source === "lookup") return { fields: membersOf(text), signed: [], candidates: null };
+    if (arrivedBy === "lookup") return { fields: membersOf(text), signed: [], candidates: null };
     const { wire } = rules;
     const signed = piecesOf(text, (name) => wire.byName.get(name)?.key ?? name);
     const judgement = judge(text);

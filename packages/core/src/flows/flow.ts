@@ -252,7 +252,7 @@ export function eventOf(
 export function eventNamed(
   { id, event: name }: NamedEvent,
   { status, ...ranks }: Pick<CertainReading, "status" | "rank" | "lastRank">,
-  origin: Pick<StoredDelivery, "flow" | "tenant" | "source" | "receivedAt">,
+  origin: Pick<StoredDelivery, "flow" | "tenant" | "arrivedBy" | "receivedAt">,
   lifetimes: Lifetimes,
 ): VerifiedEvent {
   const facts = { id, name, status, ...ranks, identity: {}, amount: null, signedAt: null, hold: null };

@@ -106,7 +106,7 @@ export function paymentsFlow(
     const stored: StoredDelivery = {
       flow: "payments",
       tenant: found.tenant,
-      source: "callback",
+      arrivedBy: "callback",
       content,
       signature: Buffer.from(signature).toString("base64"),
       keyId: key.keyId,
@@ -148,7 +148,7 @@ export function paymentsFlow(
     const identity: Record<string, string> = { event: name, referenceId: text("referenceId") };
     if (texts.has("merchantId")) identity.merchantId = text("merchantId");
     // The merchant asked the service for a look-up, so nobody can have sent it to a wrong address.
-    const unexpected = stored.source === "lookup" ? null : findUnexpected(texts);
+    const unexpected = stored.arrivedBy === "lookup" ? null : findUnexpected(texts);
     const verified = eventOf(
       {
         id: text("payTxnId"),
@@ -170,8 +170,8 @@ export function paymentsFlow(
       stored,
       lifetimes,
     );
-    const source = stored.source === "lookup" ? "lookup" : "callback";
-    return new Reading(verified, listed ? () => toEvent(texts, status, rules, source) : null, leftOut);
+    const arrivedBy = stored.arrivedBy === "lookup" ? "lookup" : "callback";
+    return new Reading(verified, listed ? () => toEvent(texts, status, rules, arrivedBy) : null, leftOut);
   }
 
   function findUnexpected(texts: CallbackTexts): string | null {
@@ -186,7 +186,7 @@ export function paymentsFlow(
   }
 
   function readStored(stored: StoredDelivery): Reading {
-    if (stored.source === "lookup") {
+    if (stored.arrivedBy === "lookup") {
       return readingOf(new Map(Object.entries(JSON.parse(textOf(stored.content)) as object)), stored);
     }
     const known = keptReading(stored, rules);
@@ -213,7 +213,7 @@ export function paymentsFlow(
       const { status, listed } = listing(event.event, event.status ?? "", rules);
       if (!listed) return null;
       const rank = STATUS_RANK[status as PaymentStatus];
-      const origin = { flow: "payments", tenant, source: "callback", receivedAt: now } as const;
+      const origin = { flow: "payments", tenant, arrivedBy: "callback", receivedAt: now } as const;
       return eventNamed(event, { status, rank }, origin, lifetimes);
     },
     contents: contentsBy(rules),
@@ -229,7 +229,7 @@ export function paymentsFlow(
       return {
         flow: "payments",
         tenant,
-        source: "lookup",
+        arrivedBy: "lookup",
         content: Buffer.from(JSON.stringify(Object.fromEntries(texts)), "utf8"),
         signature: null,
         keyId: null,
@@ -277,7 +277,7 @@ function toEvent(
   texts: CallbackTexts,
   status: string,
   { wire }: CallbackRules,
-  source: "callback" | "lookup",
+  arrivedBy: "callback" | "lookup",
 ): PaymentEvent {
   const event = withoutPrototype();
   for (const name of CALLBACK_FIELDS) {
@@ -288,7 +288,7 @@ function toEvent(
   if (event.status !== status) event.wireStatus = event.status;
   event.status = status;
   event.extra = extraOf(texts, wire.extra);
-  event.source = source;
+  event.arrivedBy = arrivedBy;
   return Object.freeze(event) as unknown as PaymentEvent;
 }
 

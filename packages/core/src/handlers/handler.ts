@@ -8,7 +8,7 @@ import type { HeldReason } from "../protocol/held-reasons.ts";
 /** The handler's second argument, beside the event. */
 export interface HandlerContext {
   /**
-   * The same for every run of this handler on this event, and different for any other. A replay with `again` has a new one. If
+   * The same for every run of this handler on this event, and different for any other. A replay with `repeatEffects` has a new one. If
    * you store it under a unique index in your own transaction, the effect happens exactly once. `ctx.transaction` does this for
    * you.
    */

@@ -15,14 +15,18 @@ export interface Missing {
  * want this event.
  */
 export function missingHandlers(
-  { steps, handlers, only }: Pick<LeaseData, "steps" | "handlers" | "only">,
+  {
+    handlerStates,
+    untriedHandlers,
+    onlyHandlers,
+  }: Pick<LeaseData, "handlerStates" | "untriedHandlers" | "onlyHandlers">,
   registered: ReadonlySet<string>,
   called: ReadonlySet<string>,
 ): Missing {
-  const unfinished = new Set((only ?? []).filter((name) => !registered.has(name)));
-  for (const name of handlers) if (!called.has(name) && isHandler(name)) unfinished.add(name);
+  const unfinished = new Set((onlyHandlers ?? []).filter((name) => !registered.has(name)));
+  for (const name of untriedHandlers) if (!called.has(name) && isHandler(name)) unfinished.add(name);
   let givenUp: Missing["givenUp"] = null;
-  for (const [name, { state, reason, error }] of Object.entries(steps)) {
+  for (const [name, { state, reason, error }] of Object.entries(handlerStates)) {
     if (called.has(name) || !isHandler(name)) continue;
     if (state === "given-up") givenUp ??= { reason: reason ?? "exhausted", error: error ?? "" };
     else if (state !== "done") unfinished.add(name);
@@ -36,12 +40,12 @@ function isHandler(name: string): boolean {
 
 /** The handlers that an entry still needs before its onHeld handlers are done, except those that this process calls. */
 export function missingOnHeld(
-  { steps, handlers }: Pick<LeaseData, "steps" | "handlers">,
+  { handlerStates, untriedHandlers }: Pick<LeaseData, "handlerStates" | "untriedHandlers">,
   called: readonly string[],
 ): readonly string[] {
   const isThrough = (name: string): boolean =>
-    steps[name]?.state === "done" || steps[name]?.state === "given-up";
-  const known = new Set([...Object.keys(steps), ...handlers]);
+    handlerStates[name]?.state === "done" || handlerStates[name]?.state === "given-up";
+  const known = new Set([...Object.keys(handlerStates), ...untriedHandlers]);
   return [...known].filter(
     (name) => name.startsWith(ON_HELD_PREFIX) && !called.includes(name) && !isThrough(name),
   );

@@ -33,28 +33,31 @@ interface Stored {
   /** When the lease ends, on the store's clock. */
   readonly until: number;
   /** How far away that was when it was written. It shows whether the clock was wrong then. */
-  readonly forMs: number;
+  readonly lengthWhenWrittenMs: number;
   readonly note: string;
 }
 
 const NAME = /^[a-z][a-z0-9-]{0,49}$/;
 const MAX_NOTE = 15_000;
 
-const NONE: Stored = { token: "", until: 0, forMs: 0, note: "" };
+const NONE: Stored = { token: "", until: 0, lengthWhenWrittenMs: 0, note: "" };
 
 /** Takes the lease with this name for this long. Null while another holder has it. */
 export async function takeLease(
   texts: SharedTexts,
   name: string,
-  forMs: number,
+  lengthMs: number,
   token: string,
 ): Promise<NamedLease | null> {
-  checkTime("forMs", forMs);
+  checkTime("lengthMs", lengthMs);
   const text = textName(name);
   const note = await texts.change<string | null>(text, (stored, now) => {
     const known = leaseIn(stored);
     if (known.token !== token && isTaken(known, now)) return { answer: null, text: null };
-    return { answer: known.note, text: textOf({ token, until: now + forMs, forMs, note: known.note }) };
+    return {
+      answer: known.note,
+      text: textOf({ token, until: now + lengthMs, lengthWhenWrittenMs: lengthMs, note: known.note }),
+    };
   });
   if (note === null) return null;
   async function write(note: string, lastsMs: number): Promise<boolean> {
@@ -64,10 +67,13 @@ export async function takeLease(
       if (known.token !== token) return { answer: lastsMs === 0 && known.token === `${token}.`, text: null };
       // A lease that has ended gets another token, so that nobody writes under it once more.
       const next = lastsMs === 0 ? `${token}.` : token;
-      return { answer: true, text: textOf({ token: next, until: now + lastsMs, forMs: lastsMs, note }) };
+      return {
+        answer: true,
+        text: textOf({ token: next, until: now + lastsMs, lengthWhenWrittenMs: lastsMs, note }),
+      };
     });
   }
-  return { note, keep: (note) => write(note, forMs), end: (note) => write(note, 0) };
+  return { note, keep: (note) => write(note, lengthMs), end: (note) => write(note, 0) };
 }
 
 /** Reads a lease from the store; null if nobody has ever taken it. */
@@ -80,8 +86,8 @@ export async function viewLease(texts: SharedTexts, name: string): Promise<Lease
 }
 
 /** A lease that ends further away than it may last was dated by a clock that was wrong. */
-function isTaken({ until, forMs }: Stored, now: number): boolean {
-  return until > now && until <= now + forMs;
+function isTaken({ until, lengthWhenWrittenMs }: Stored, now: number): boolean {
+  return until > now && until <= now + lengthWhenWrittenMs;
 }
 
 function textName(name: string): string {
@@ -110,17 +116,18 @@ function checkNote(note: string): void {
 }
 
 /** The note comes last and as it is, so that it takes no more room than it has letters. */
-function textOf({ token, until, forMs, note }: Stored): string {
-  return `${JSON.stringify([token, until, forMs])}\n${note}`;
+function textOf({ token, until, lengthWhenWrittenMs, note }: Stored): string {
+  return `${JSON.stringify([token, until, lengthWhenWrittenMs])}\n${note}`;
 }
 
 /** A text that cannot be read counts as none. */
 function leaseIn(text: string | null): Stored {
   const [head = "", ...lines] = (text ?? "").split("\n");
   try {
-    const [token, until, forMs]: readonly unknown[] = JSON.parse(head);
-    const isRight = typeof token === "string" && typeof until === "number" && typeof forMs === "number";
-    return isRight ? { token, until, forMs, note: lines.join("\n") } : NONE;
+    const [token, until, lengthWhenWrittenMs]: readonly unknown[] = JSON.parse(head);
+    const isRight =
+      typeof token === "string" && typeof until === "number" && typeof lengthWhenWrittenMs === "number";
+    return isRight ? { token, until, lengthWhenWrittenMs, note: lines.join("\n") } : NONE;
   } catch {
     return NONE;
   }

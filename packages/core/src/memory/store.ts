@@ -131,7 +131,7 @@ export function memoryStore({
         index,
         order: writes++,
         lookAt: index.dueAt ?? 0,
-        lookInMs: index.dueInMs,
+        lookInMs: index.delayWhenWrittenMs,
         line: null,
         position: 0,
       };

@@ -130,8 +130,8 @@ export function objectOfEvent(name: string): keyof typeof DATA | null {
 /** Statuses of payment callbacks (specification, States and transitions). */
 export type PaymentStatus = "SUCCESS" | "FAILED" | "PENDING";
 
-/** The origin of a payment event: a signed callback, or a look-up by the merchant's own client. */
-export type PaymentSource = "callback" | "lookup";
+/** How a payment event arrived: by a signed callback, or by a look-up of the merchant's own client. */
+export type PaymentArrival = "callback" | "lookup";
 
 /** The fields of a payment callback (specification, Payment callback events), verified, frozen, without a prototype. */
 interface PaymentFields<Event extends string, Status extends string> {
@@ -156,7 +156,7 @@ interface PaymentFields<Event extends string, Status extends string> {
   readonly userId?: string;
   /** The fields that `names.callback.extra` declares and that are certain, as text. A number or a boolean is as it was written. */
   readonly extra: Readonly<Record<string, string>>;
-  readonly source: PaymentSource;
+  readonly arrivedBy: PaymentArrival;
 }
 
 /** An event of the payments flow: `PaymentEvent<"DEPOSIT">`, in one of three statuses. */

@@ -84,7 +84,7 @@ export function isAboutTruth(reason: HeldReason): boolean {
 }
 
 /** True for an event that never entered the table of deduplication. A replay reads it again, as if it had just arrived. */
-export function isEntry(verdict: "run" | HeldReason): boolean {
+export function isOutsideTable(verdict: "run" | HeldReason): boolean {
   return (
     verdict === "ambiguous" ||
     verdict === "malformed" ||

@@ -139,14 +139,14 @@ function checkReplay(decision: ReplayDecision & BulkOptions): void {
     revision: true,
     handlers: true,
     evenIfExpired: true,
-    again: true,
+    repeatEffects: true,
     ...BULK,
   });
-  const { again, evenIfExpired, handlers } = decision;
-  checkFlag("again of replay", again);
+  const { repeatEffects, evenIfExpired, handlers } = decision;
+  checkFlag("repeatEffects of replay", repeatEffects);
   checkFlag("evenIfExpired of replay", evenIfExpired);
-  if (again !== true || (handlers?.length ?? 0) > 0) return;
-  throw new PayhooksError("ERR_OPTION_INVALID", "A replay was given `again` but no handlers.", {
-    fix: 'Name the handlers whose effects are to happen again: { again: true, handlers: ["deposit"] }.',
+  if (repeatEffects !== true || (handlers?.length ?? 0) > 0) return;
+  throw new PayhooksError("ERR_OPTION_INVALID", "A replay was given `repeatEffects` but no handlers.", {
+    fix: 'Name the handlers whose effects are to happen again: { repeatEffects: true, handlers: ["deposit"] }.',
   });
 }

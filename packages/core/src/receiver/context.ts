@@ -135,10 +135,10 @@ export class RunContext implements HandlerContext, LooseMethods {
 }
 
 /**
- * The `effectId`. A replay with `again` gets a new one. So do the onHeld handlers of an event that is held again, since they
+ * The `effectId`. A replay with `repeatEffects` gets a new one. So do the onHeld handlers of an event that is held again, since they
  * are told something new.
  */
-function effectIdOf({ eventId, mode, replays, again }: LeaseData, handler: string): string {
-  const isNew = again || (mode === "onHeld" && replays > 0);
+function effectIdOf({ eventId, mode, replays, repeatEffects }: LeaseData, handler: string): string {
+  const isNew = repeatEffects || (mode === "onHeld" && replays > 0);
   return `${eventId}.${handler}${isNew ? `~${replays}` : ""}`;
 }

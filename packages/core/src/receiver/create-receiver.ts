@@ -319,8 +319,8 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     return this.#lifecycle.during(() => this.#inbox.runEvent(this.#runner, eventId));
   }
 
-  lease(name: string, forMs: number): Promise<NamedLease | null> {
-    return takeLease(this.#inbox.texts, name, forMs, this.#clock.token());
+  lease(name: string, lengthMs: number): Promise<NamedLease | null> {
+    return takeLease(this.#inbox.texts, name, lengthMs, this.#clock.token());
   }
 
   viewLease(name: string): Promise<LeaseView | null> {

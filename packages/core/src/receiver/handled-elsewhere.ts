@@ -11,7 +11,7 @@ import type { NoticeBoard } from "../notices/board.ts";
 import type { Happening } from "../notices/notice.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { isEntry } from "../protocol/held-reasons.ts";
+import { isOutsideTable } from "../protocol/held-reasons.ts";
 import { Stopwatch, sleep } from "../time/clock.ts";
 import type { Environment } from "../time/environment.ts";
 import { checkTenant } from "./check-tenant.ts";
@@ -108,7 +108,7 @@ function runnerFor(flow: Flow, notices: NoticeBoard, certain: boolean): Runner {
   async function endingOf(lease: Lease): Promise<Ending> {
     const { mode, verdict, delivery } = lease.data;
     // The onHeld handlers of an event that is held are for the receiver that will run events.
-    if (mode === "onHeld" || isEntry(verdict)) return { kind: "handed-back" };
+    if (mode === "onHeld" || isOutsideTable(verdict)) return { kind: "handed-back" };
     if (!certain) return { kind: "held", reason: "rejected", detail: DOUBT, onHeld: [] };
     const { verified } = flow.read(delivery);
     const turn = verified.subject === undefined ? "mine" : await lease.takeSubject(verified);

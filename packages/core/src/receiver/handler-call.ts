@@ -64,7 +64,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
 
   const runHandler: RunHandler = async (lease, handler, progress, call) => {
     const { name } = handler;
-    const before = lease.data.steps[name];
+    const before = lease.data.handlerStates[name];
     if (before?.state === "done") return "done";
     if (before?.state === "given-up") {
       progress.givenUp ??= { reason: before.reason ?? "exhausted", error: before.error ?? "" };
@@ -81,7 +81,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       return giveUp(lease, handler, progress, { reason: "crashed", error, attempt: attempts, stack: null });
     }
     const isEarly = before !== undefined && before.dueAt > lease.data.now;
-    if (isEarly && !lease.data.force) {
+    if (isEarly && !lease.data.isEarlyAllowed) {
       retryIn(progress, waitOf(before, lease, progress));
       return "open";
     }
@@ -146,7 +146,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       ? waitOf(before, lease, progress)
       : counts
         ? (retryAfter ?? backoffOf(lease, handler, attempt))
-        : uncountedBackoffMs(before?.dueInMs ?? 0);
+        : uncountedBackoffMs(before?.delayWhenWrittenMs ?? 0);
     progress.unwritten.push(
       isEarly
         ? { name, kind: "undone", before: { ...before, error } }
@@ -174,7 +174,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
    */
   async function mayTake(lease: Lease, { calls }: Registered, progress: Progress): Promise<boolean> {
     if (calls === null || calls.take()) return true;
-    const turn = calls.wait(lease.data.force);
+    const turn = calls.wait(lease.data.isEarlyAllowed);
     if (turn === null) {
       retryIn(progress, calls.putOffMs(clock.monotonic()));
       return false;

@@ -147,7 +147,7 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
    * up to 50 lowercase letters, digits and `-`, and begin with a letter. Do not begin them with `payhooks`.
    * @throws PayhooksError `ERR_OPTION_INVALID`, or what the inbox throws.
    */
-  lease(name: string, forMs: number): Promise<NamedLease | null>;
+  lease(name: string, lengthMs: number): Promise<NamedLease | null>;
   /**
    * The note of a task, and whether a process has its lease now. Null if nobody has ever taken it.
    * @throws PayhooksError `ERR_OPTION_INVALID` for a name that a lease cannot have, or what the inbox throws.

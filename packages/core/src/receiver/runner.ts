@@ -14,7 +14,7 @@ import {
 } from "../inbox/record/lease.ts";
 import { inboxError } from "../notices/notice.ts";
 import type { SourceEvent } from "../protocol/events.ts";
-import { type HeldReason, isEntry } from "../protocol/held-reasons.ts";
+import { type HeldReason, isOutsideTable } from "../protocol/held-reasons.ts";
 import { Stopwatch } from "../time/clock.ts";
 import { type Call, createRunHandler, type HandlerCallDependencies } from "./handler-call.ts";
 import type { EndedFacts } from "./instrumentation.ts";
@@ -68,9 +68,9 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   async function runEvent(lease: Lease, progress: Progress): Promise<Ending> {
-    const { delivery, verdict, only } = lease.data;
+    const { delivery, verdict, onlyHandlers } = lease.data;
     const flow = flowOf(delivery);
-    if (isEntry(verdict)) {
+    if (isOutsideTable(verdict)) {
       return enterTable(lease, withFreshness(flow.read(delivery), clock.now(), flow.windowMs));
     }
     const reading = flow.read(delivery);
@@ -87,10 +87,10 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     const isUnwanted = handlers.length === 0 && delivery.perhapsUnwanted === true;
     if (isUnwanted && flow.source?.unhandled === "acknowledge") return ignored(lease, event);
     if (handlers.length === 0) return unhandled(lease, `no handler is registered for ${event.event}`);
-    if (only !== null && !handlers.some(({ name }) => only.includes(name))) {
+    if (onlyHandlers !== null && !handlers.some(({ name }) => onlyHandlers.includes(name))) {
       return unhandled(
         lease,
-        `no handler of ${event.event} has the name that was replayed: ${only.join(", ")}`,
+        `no handler of ${event.event} has the name that was replayed: ${onlyHandlers.join(", ")}`,
       );
     }
 
@@ -103,7 +103,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     if (checked.kind === "unfit") return held("schema", checked.detail);
     const calls: { readonly handler: Registered; readonly call: Call }[] = [];
     for (const handler of handlers) {
-      if (only !== null && !only.includes(handler.name)) continue;
+      if (onlyHandlers !== null && !onlyHandlers.includes(handler.name)) continue;
       const handle = handler.pick(event);
       if (handle === null) continue;
       const call: Call = (context) => {
@@ -186,7 +186,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   function warnOfMissing({ data }: Lease, registered: ReadonlySet<string>): void {
     const mayHaveRun = ([name, { state }]: [string, HandlerState]): boolean =>
       state === "started" && !registered.has(name);
-    if (Object.entries(data.steps).some(mayHaveRun)) {
+    if (Object.entries(data.handlerStates).some(mayHaveRun)) {
       notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(data) });
     }
   }
@@ -194,7 +194,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   /** Replays an entry that never entered the table: reads it again, and enters it as if it had just arrived. */
   async function enterTable(lease: Lease, { reading: { verified } }: Verified): Promise<Ending> {
     const { verdict, evenIfExpired } = lease.data;
-    if (isEntry(verified.verdict)) return held(verified.verdict as HeldReason, verified.detail);
+    if (isOutsideTable(verified.verdict)) return held(verified.verdict as HeldReason, verified.detail);
     const { outcome } = await lease.accept(verified);
     if (outcome === "expired") {
       if (!evenIfExpired) return held(verdict as HeldReason, TOO_OLD);
@@ -227,7 +227,11 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   function endOf(lease: Lease, ending: Ending, progress: Progress): RunEnd {
     const { unwritten, unnoticed, startedAhead } = progress;
     if (startedAhead !== null) {
-      unwritten.push({ name: startedAhead, kind: "undone", before: lease.data.steps[startedAhead] ?? null });
+      unwritten.push({
+        name: startedAhead,
+        kind: "undone",
+        before: lease.data.handlerStates[startedAhead] ?? null,
+      });
     }
     const written = (): void => {
       for (const notice of unnoticed) notices.post(notice);
@@ -263,19 +267,21 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
 
   /** The handler that a run calls first: the one that {@link runEvent} or {@link callOnHeld} would start first. */
   function firstOf(data: LeaseData): Registered | undefined {
-    const { delivery, verdict, only } = data;
+    const { delivery, verdict, onlyHandlers } = data;
     if (data.mode === "onHeld") {
-      const first = registry.heldHandlers.find(({ name }) => !isThrough(data.steps[ON_HELD_PREFIX + name]));
+      const first = registry.heldHandlers.find(
+        ({ name }) => !isThrough(data.handlerStates[ON_HELD_PREFIX + name]),
+      );
       return first === undefined ? undefined : { ...first, name: ON_HELD_PREFIX + first.name };
     }
-    if (isEntry(verdict)) return undefined;
+    if (isOutsideTable(verdict)) return undefined;
     const { event } = flowOf(delivery).read(delivery);
     if (event === null || registry.isIgnored(delivery.flow, event.event)) return undefined;
     const handlers = registry.handlersOf(delivery.flow, event.event);
     return handlers.find(
       (handler) =>
-        (only === null || only.includes(handler.name)) &&
-        !isThrough(data.steps[handler.name]) &&
+        (onlyHandlers === null || onlyHandlers.includes(handler.name)) &&
+        !isThrough(data.handlerStates[handler.name]) &&
         handler.pick(event) !== null,
     );
   }
@@ -289,7 +295,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     firstHandler(data) {
       const first = firstOf(data);
       if (first === undefined) return null;
-      const before = data.steps[first.name];
+      const before = data.handlerStates[first.name];
       // The start of a handler that must not run twice is written by itself. If the process dies before that, the handler was
       // never called. One with a limit of its own may have to wait.
       if (first.onCrash === "hold" || first.maxAttempts === 1 || first.calls !== null) return null;
@@ -299,11 +305,11 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
         : null;
     },
     handlersOf(data) {
-      const { mode, verdict, name, status, only, delivery } = data;
+      const { mode, verdict, name, status, onlyHandlers, delivery } = data;
       if (mode === "onHeld") return onHeldNames();
-      if (isEntry(verdict)) return [];
+      if (isOutsideTable(verdict)) return [];
       const names = registry.namesFor(delivery.flow, name, status);
-      return only === null ? names : names.filter((handler) => only.includes(handler));
+      return onlyHandlers === null ? names : names.filter((handler) => onlyHandlers.includes(handler));
     },
     maxAttempts(event, handler) {
       if (!handler.startsWith(ON_HELD_PREFIX)) return registry.maxAttemptsOf(event, handler);

@@ -66,7 +66,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
     const stored: StoredDelivery = {
       flow: name,
       tenant: verdict.tenant ?? ONLY_TENANT,
-      source: "webhook",
+      arrivedBy: "webhook",
       content: verdict.content ?? request.body,
       signature,
       keyId,
@@ -183,7 +183,12 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
       const rank = stageOf === null ? 1 : stageOf.get(status);
       if (rank === undefined || (stageOf === null && status !== "")) return null;
       const ranks = stageOf === null ? { status, rank } : { status, rank, lastRank: lastStage };
-      return eventNamed(event, ranks, { flow: name, tenant, source: "webhook", receivedAt: now }, lifetimes);
+      return eventNamed(
+        event,
+        ranks,
+        { flow: name, tenant, arrivedBy: "webhook", receivedAt: now },
+        lifetimes,
+      );
     },
     contents: contentsOf,
     source: {

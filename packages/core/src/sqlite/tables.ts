@@ -126,14 +126,22 @@ export class Tables {
   }
 
   insert({ key, version, index }: Swap, text: string): void {
-    this.#insert.run(key, version, text, index.lane, index.dueAt, index.dueInMs, index.expiresAt);
+    this.#insert.run(key, version, text, index.lane, index.dueAt, index.delayWhenWrittenMs, index.expiresAt);
     if (index.events.length === 0) return;
     const { row_id: rowId } = this.#lastRowId.get() as { row_id: number };
     for (const labels of index.events) this.#addEvent(rowId, labels);
   }
 
   update(rowId: number, { version, index, before }: Swap, text: string): void {
-    this.#update.run(version, text, index.lane, index.dueAt, index.dueInMs, index.expiresAt, rowId);
+    this.#update.run(
+      version,
+      text,
+      index.lane,
+      index.dueAt,
+      index.delayWhenWrittenMs,
+      index.expiresAt,
+      rowId,
+    );
     const gone = new Map(before?.events.map((labels) => [labels.eventId, labels]));
     for (const labels of index.events) {
       const known = gone.get(labels.eventId);

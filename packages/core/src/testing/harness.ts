@@ -145,7 +145,7 @@ export async function createHarness(
     swap(items) {
       for (const { key, version, record } of items) {
         for (const [slotKey, { work }] of Object.entries(record.slots)) {
-          for (const [name, { state }] of Object.entries(work?.steps ?? {})) {
+          for (const [name, { state }] of Object.entries(work?.handlerStates ?? {})) {
             if (state === "started") running.set(`${key}${slotKey} ${name}`, { version, record });
           }
         }

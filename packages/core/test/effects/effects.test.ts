@@ -174,7 +174,7 @@ describe("ctx.transaction", () => {
     await t.receiver.events.replay(eventId, decision);
     await t.advance("1s");
     expect(await t.held()).toHaveLength(1);
-    await t.receiver.events.replay(eventId, { ...decision, again: true });
+    await t.receiver.events.replay(eventId, { ...decision, repeatEffects: true });
     await t.advance("1s");
     expect(await t.held()).toEqual([]);
     expect(database.accounts.get("cash")).toBe(10);
@@ -592,9 +592,9 @@ describe("a replay", () => {
     expect(database.accounts.get("cash")).toBe(10);
   });
 
-  it("has the effect once more with again, under a new id", async () => {
+  it("has the effect once more with repeatEffects, under a new id", async () => {
     const { t, database, eventId } = await heldAfterItsEffect();
-    await t.receiver.events.replay(eventId, { ...decision, handlers: ["deposit"], again: true });
+    await t.receiver.events.replay(eventId, { ...decision, handlers: ["deposit"], repeatEffects: true });
     await t.advance("1s");
     expect(skippedIn(t)).toEqual([]);
     expect(database.accounts.get("cash")).toBe(20);
@@ -603,7 +603,9 @@ describe("a replay", () => {
 
   it("with again wants the handlers named", async () => {
     const { t, eventId } = await heldAfterItsEffect();
-    await expect(t.receiver.events.replay(eventId, { ...decision, again: true })).rejects.toMatchObject({
+    await expect(
+      t.receiver.events.replay(eventId, { ...decision, repeatEffects: true }),
+    ).rejects.toMatchObject({
       code: "ERR_OPTION_INVALID",
     });
   });

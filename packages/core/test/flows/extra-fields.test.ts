@@ -267,12 +267,22 @@ describe("the event of a callback", () => {
     expect(() => Object.assign(event ?? {}, { status: "FAILED" })).toThrow(TypeError);
   });
 
-  it("has exactly the documented fields, extra and source", () => {
+  it("has exactly the documented fields, extra and arrivedBy", () => {
     expect(Object.keys(eventOf(bodyWith(""))).sort()).toEqual([
-      ...["amount", "callbackUrl", "event", "extra", "merchantId", "message", "payTxnId", "providerTxId"],
-      ...["referenceId", "source", "status", "timestamp", "userId"],
+      ...[
+        "amount",
+        "arrivedBy",
+        "callbackUrl",
+        "event",
+        "extra",
+        "merchantId",
+        "message",
+        "payTxnId",
+        "providerTxId",
+      ],
+      ...["referenceId", "status", "timestamp", "userId"],
     ]);
-    expect(eventOf(bodyWith("")).source).toBe("callback");
+    expect(eventOf(bodyWith("")).arrivedBy).toBe("callback");
   });
 
   it("has no property for an optional field that is null or missing", () => {
@@ -286,11 +296,11 @@ describe("the event of a callback", () => {
     for (const name of ["message", "providerTxId", "merchantId", "userId"]) expect(name in event).toBe(false);
   });
 
-  it("cannot be given a field named extra or source by the sender", () => {
+  it("cannot be given a field named extra or arrivedBy by the sender", () => {
     expect({ ...eventOf(bodyWith(',"extra":"x"')).extra }).toEqual({});
-    expect(eventOf(bodyWith(',"source":"lookup"'), { source: "always" })).toMatchObject({
-      source: "callback",
-      extra: { source: "lookup" },
+    expect(eventOf(bodyWith(',"arrivedBy":"lookup"'), { arrivedBy: "always" })).toMatchObject({
+      arrivedBy: "callback",
+      extra: { arrivedBy: "lookup" },
     });
   });
 

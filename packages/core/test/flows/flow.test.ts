@@ -21,7 +21,7 @@ const DAY_MS = 86_400_000;
 const delivery: StoredDelivery = {
   flow: "payments",
   tenant: "shop",
-  source: "callback",
+  arrivedBy: "callback",
   content: Buffer.from("signed"),
   signature: "c2ln",
   keyId: "key",
@@ -121,11 +121,11 @@ describe("an event whose reading is certain", () => {
 
 describe("an event that another receiver names", () => {
   it("has no identity, no amount, no signature and no bytes, so that it contradicts nothing", () => {
-    const { flow, tenant, source, receivedAt } = delivery;
+    const { flow, tenant, arrivedBy, receivedAt } = delivery;
     const named = eventNamed(
       { id: "tx-1", event: "DEPOSIT" },
       { status: "SUCCESS", rank: 1, lastRank: 2 },
-      { flow, tenant, source, receivedAt },
+      { flow, tenant, arrivedBy, receivedAt },
       LIFETIMES,
     );
     expect(named).toMatchObject({
@@ -139,7 +139,7 @@ describe("an event that another receiver names", () => {
       verdict: "run",
       referenceKey: null,
       referenceId: null,
-      delivery: { flow, tenant, source, receivedAt, signature: null, keyId: null },
+      delivery: { flow, tenant, arrivedBy, receivedAt, signature: null, keyId: null },
     });
     expect(named.delivery.content).toHaveLength(0);
   });

@@ -31,7 +31,7 @@ describe("verifyPaymentCallback", () => {
       event: "DEPOSIT",
       status: "SUCCESS",
       referenceId: "o-1",
-      source: "callback",
+      arrivedBy: "callback",
     });
     expect(keyId).toBe(importPublicKeys(publicKey)[0]?.keyId);
   });

@@ -36,8 +36,8 @@ function slow(store: MemoryStore, clock: FakeClock, delayMs: () => number): Reco
 function runnerOf(clock: FakeClock, called: string[], notices: Happening[]): Runner {
   return {
     async run(lease) {
-      const { eventId, steps } = lease.data;
-      const before = steps.credit ?? null;
+      const { eventId, handlerStates } = lease.data;
+      const before = handlerStates.credit ?? null;
       if (lease.mayCall() !== "yes") {
         const changes = [{ name: "credit", kind: "undone", before } as const];
         return { ending: { kind: "handed-back" }, changes, written() {} };

@@ -92,7 +92,7 @@ describe("an inbox whose process has died twice with the same events", () => {
       async run(lease) {
         lease.called();
         await call();
-        const attempt = (lease.data.steps.credit?.attempts ?? 0) + 1;
+        const attempt = (lease.data.handlerStates.credit?.attempts ?? 0) + 1;
         return {
           ending: { kind: "done" },
           changes: [{ name: "credit", kind: "done", attempt }],

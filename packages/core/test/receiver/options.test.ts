@@ -159,7 +159,7 @@ describe("createReceiver", () => {
     const by = "a test";
     const words = "false" as never;
     const decisions: readonly (readonly [string, Promise<unknown>])[] = [
-      ["again", events.replay(id, { by, note: "", again: words })],
+      ["repeatEffects", events.replay(id, { by, note: "", repeatEffects: words })],
       ["evenIfExpired", events.replay(id, { by, note: "", evenIfExpired: words })],
       ["unfinished", events.erase(id, { by, unfinished: words })],
       ["dryRun", events.discard([id], { by, note: "", dryRun: words })],

@@ -83,7 +83,7 @@ async function runOne(due: DueRecord): Promise<void> {
     token: token(),
     leaseMs: HIDE_MS,
     now,
-    force: null,
+    earlyBecause: null,
     mayRunSuspect: () => true,
     firstHandler: () => null,
     handlersOf: () => [],

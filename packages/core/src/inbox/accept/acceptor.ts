@@ -102,7 +102,7 @@ export class Acceptor {
       lane,
       context: context ?? emptyContext,
       inBackground: handle === undefined,
-      force: handle === undefined ? null : "asked",
+      earlyBecause: handle === undefined ? null : "asked",
     });
   }
 

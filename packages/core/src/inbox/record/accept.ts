@@ -144,14 +144,14 @@ function acceptCopy(
   { outcome, slot: slotKey }: Ruling,
   now: number,
 ): { readonly accepted: Accepted; readonly isChanged: boolean } {
-  const { source } = event.delivery;
+  const { arrivedBy } = event.delivery;
   let previousAmount: string | null = null;
   const isCounted = countCopy(slot, now);
   const isNewAmount =
-    event.amount !== null && slot.amounts[source] === undefined && slot.erasedAt === undefined;
+    event.amount !== null && slot.amounts[arrivedBy] === undefined && slot.erasedAt === undefined;
   if (event.amount !== null && isNewAmount) {
     previousAmount = Object.values(slot.amounts).find((amount) => amount !== event.amount) ?? null;
-    slot.amounts = { ...slot.amounts, [source]: event.amount };
+    slot.amounts = { ...slot.amounts, [arrivedBy]: event.amount };
   }
   const work = slot.state === "held" ? slot.work : null;
   const accepted: Accepted = {
@@ -189,7 +189,7 @@ function addSlot(
     status: event.status,
     rank: event.rank,
     referenceId: event.referenceId === record.identity.referenceId ? null : event.referenceId,
-    amounts: event.amount === null ? {} : { [event.delivery.source]: event.amount },
+    amounts: event.amount === null ? {} : { [event.delivery.arrivedBy]: event.amount },
     verdict: ruling.verdict,
     state: run ? "waiting" : "held",
     onHeldDone: false,
@@ -205,10 +205,10 @@ function addSlot(
       detail,
       heldAt: run ? 0 : now,
       dueAt: now + delayMs,
-      dueInMs: delayMs,
-      forcedAt: null,
-      steps: {},
-      only: null,
+      delayWhenWrittenMs: delayMs,
+      begunEarlyAt: null,
+      handlerStates: {},
+      onlyHandlers: null,
       evenIfExpired: event.evenIfExpired === true,
       ...(event.foundBy === undefined || event.foundBy.length === 0 ? {} : { foundBy: event.foundBy }),
       ...(lane === "patient" ? { patient: true } : {}),
@@ -230,7 +230,7 @@ function slotOfStatus({ statusSlot, slots }: IdempotencyRecord): Slot | undefine
 function amountBefore(record: IdempotencyRecord, event: VerifiedEvent): string | null {
   const before = slotOfStatus(record);
   if (before === undefined || event.amount === null) return null;
-  const known = before.amounts[event.delivery.source] ?? Object.values(before.amounts)[0];
+  const known = before.amounts[event.delivery.arrivedBy] ?? Object.values(before.amounts)[0];
   return known === undefined || known === event.amount ? null : known;
 }
 

@@ -45,13 +45,18 @@ function canBeReplayed(slot: Slot): boolean {
 }
 
 /** An event goes from waiting to held, and back only by a replay. */
-function isWorkAsFar(one: Slot, { steps }: Work, other: Slot, { steps: others }: Work): boolean {
+function isWorkAsFar(
+  one: Slot,
+  { handlerStates }: Work,
+  other: Slot,
+  { handlerStates: others }: Work,
+): boolean {
   const isHeld = one.state === "held";
   if (other.state === "held" && (!isHeld || (other.onHeldDone && !one.onHeldDone))) return false;
   return Object.entries(others).every(([name, state]) => {
     // These begin anew when the event is held.
     if (name.startsWith(ON_HELD_PREFIX) && isHeld && other.state !== "held") return true;
-    return isStateAsFar(steps[name], state);
+    return isStateAsFar(handlerStates[name], state);
   });
 }
 

@@ -33,7 +33,7 @@ export function newCanary(now: number, isDue: boolean): IdempotencyRecord {
     id: FILLING,
     terminal: true,
     identity: {},
-    lease: isDue ? { slot: "", token: "", until: now, lengthMs: 0 } : null,
+    lease: isDue ? { slot: "", token: "", until: now, lengthWhenWrittenMs: 0 } : null,
     signedAt: now,
     expiresAt: now + KEPT_MS,
   });

@@ -56,7 +56,7 @@ const FLOW: Shape<FlowName> = {
 const DELIVERY: Shape<StoredDelivery> = objectOf<StoredDelivery>({
   flow: FLOW,
   tenant: text,
-  source: oneOf<StoredDelivery["source"]>({ callback: true, lookup: true, webhook: true }),
+  arrivedBy: oneOf<StoredDelivery["arrivedBy"]>({ callback: true, lookup: true, webhook: true }),
   content: bytes,
   signature: orNull(text),
   keyId: orNull(text),
@@ -75,7 +75,7 @@ const HANDLER_STATE = objectOf<HandlerState>({
   attempts: count,
   state: oneOf<HandlerState["state"]>({ started: true, done: true, failed: true, "given-up": true }),
   dueAt: time,
-  dueInMs: time,
+  delayWhenWrittenMs: time,
   error: orNull(text),
   reason: orNull(oneOf<GivenUp>({ exhausted: true, rejected: true, crashed: true })),
   skipped: optional(count),
@@ -101,17 +101,17 @@ const WORK = objectOf<Work>({
   detail: orNull(text),
   heldAt: time,
   dueAt: time,
-  dueInMs: time,
-  forcedAt: orNull(time),
-  steps: mapOf(HANDLER_STATE),
-  only: orNull(TEXTS),
+  delayWhenWrittenMs: time,
+  begunEarlyAt: orNull(time),
+  handlerStates: mapOf(HANDLER_STATE),
+  onlyHandlers: orNull(TEXTS),
   evenIfExpired: flag,
   previousStatus: orNull(text),
   previousAmount: orNull(text),
   history: HISTORY as Shape<HistoryEntry[]>,
-  handlers: optional(TEXTS),
+  untriedHandlers: optional(TEXTS),
   foundBy: optional(TEXTS),
-  again: optional(yes),
+  repeatEffects: optional(yes),
   copies: optional(count),
   lastCopyAt: optional(time),
   patient: optional(yes),
@@ -164,7 +164,7 @@ const RECORD = objectOf<IdempotencyRecord>({
   signedAt: time,
   expiresAt: time,
   slots: mapOf(SLOT, /^[0-9a-f]{16}$/),
-  lease: orNull(objectOf<RecordLease>({ slot: text, token: text, until: time, lengthMs: time })),
+  lease: orNull(objectOf<RecordLease>({ slot: text, token: text, until: time, lengthWhenWrittenMs: time })),
   claims: optional(mapOf(text)),
 });
 
@@ -273,7 +273,10 @@ export function copyRecord(record: IdempotencyRecord): IdempotencyRecord {
     const { work } = slot;
     slots[key] = {
       ...slot,
-      work: work === null ? null : { ...work, steps: { ...work.steps }, history: [...work.history] },
+      work:
+        work === null
+          ? null
+          : { ...work, handlerStates: { ...work.handlerStates }, history: [...work.history] },
     };
   }
   return { ...record, lease: record.lease === null ? null : { ...record.lease }, slots };

@@ -97,7 +97,7 @@ export function replay(
   if (record === null || slot === undefined) return "missing";
   const can = replayable(record, slot);
   if (!isMade(can)) return can;
-  const only = decision.handlers ?? null;
+  const onlyHandlers = decision.handlers ?? null;
   const work = slot.work ?? reopened(slot);
   if (work === null) return "not-kept";
   // A process that is calling the onHeld handlers about it loses its lease.
@@ -107,16 +107,16 @@ export function replay(
   slot.onHeldDone = false;
   slot.replays++;
   work.dueAt = now;
-  work.dueInMs = 0;
-  work.forcedAt = null;
-  work.only = only;
+  work.delayWhenWrittenMs = 0;
+  work.begunEarlyAt = null;
+  work.onlyHandlers = onlyHandlers;
   work.evenIfExpired = decision.evenIfExpired === true;
-  if (decision.again === true) work.again = true;
-  else delete work.again;
-  delete work.handlers;
-  work.steps = Object.fromEntries(
-    Object.entries(work.steps).filter(
-      ([name, kept]) => kept.state === "done" && !(only?.includes(name) ?? false),
+  if (decision.repeatEffects === true) work.repeatEffects = true;
+  else delete work.repeatEffects;
+  delete work.untriedHandlers;
+  work.handlerStates = Object.fromEntries(
+    Object.entries(work.handlerStates).filter(
+      ([name, kept]) => kept.state === "done" && !(onlyHandlers?.includes(name) ?? false),
     ),
   );
   addHistory(work, { at: now, what: `replay ${slot.replays}`, by: decision.by, note: decision.note });
@@ -138,10 +138,10 @@ function reopened(slot: Slot): Work | null {
     detail: null,
     heldAt: 0,
     dueAt: 0,
-    dueInMs: 0,
-    forcedAt: null,
-    steps: {},
-    only: null,
+    delayWhenWrittenMs: 0,
+    begunEarlyAt: null,
+    handlerStates: {},
+    onlyHandlers: null,
     evenIfExpired: false,
     history: [...(past?.history ?? [{ at: acceptedAt, what: "accepted" }])],
     ...(past !== undefined && past.copies > 0 ? { copies: past.copies } : {}),
@@ -162,11 +162,12 @@ export function retryNow(
   const { state, work } = slot;
   if (state === "running" || (state === "waiting" && record.lease?.slot === slotKey)) return "running";
   if (state !== "waiting" || work === null) return "not-waiting";
-  const later = Object.entries(work.steps).filter(([, state]) => state.dueAt > now);
+  const later = Object.entries(work.handlerStates).filter(([, state]) => state.dueAt > now);
   if (work.dueAt <= now && later.length === 0) return "due";
   work.dueAt = Math.min(work.dueAt, now);
-  work.dueInMs = work.dueAt - now;
-  for (const [name, state] of later) work.steps[name] = { ...state, dueAt: now, dueInMs: 0 };
+  work.delayWhenWrittenMs = work.dueAt - now;
+  for (const [name, state] of later)
+    work.handlerStates[name] = { ...state, dueAt: now, delayWhenWrittenMs: 0 };
   addHistory(work, { at: now, what: "attempt brought forward", by, note });
   return "decided";
 }
@@ -225,7 +226,7 @@ export function eventIn(record: IdempotencyRecord | null, eventId: string): Stor
     lastDeliveryAt: work?.lastCopyAt ?? slot.past?.lastCopyAt ?? slot.acceptedAt,
     copies: work?.copies ?? slot.past?.copies ?? 0,
     replays: slot.replays,
-    handlers: { ...work?.steps },
+    handlers: { ...work?.handlerStates },
     history: work?.history.slice() ?? slot.past?.history ?? [],
     delivery: work?.delivery ?? slot.kept?.delivery ?? null,
     erasedAt: slot.erasedAt ?? null,

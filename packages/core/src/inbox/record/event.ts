@@ -20,7 +20,7 @@ export type SlotState = "waiting" | "running" | "done" | "held" | "stale" | "dis
 export interface StoredDelivery {
   readonly flow: FlowName;
   readonly tenant: string;
-  readonly source: "callback" | "lookup" | "webhook";
+  readonly arrivedBy: "callback" | "lookup" | "webhook";
   /**
    * Of a callback, the canonical string, which is what its signature covers. Of a webhook, the bytes of its body, for the same
    * reason. Of a look-up, its fields as JSON.
@@ -122,7 +122,7 @@ export interface Accepted {
   readonly reason: HeldReason | null;
   /** The fault in words, if there is a reason. It names fields, but not their values. */
   readonly detail: string | null;
-  /** The amount that was known before, if this delivery changed it (outcome `progress`, or another source). */
+  /** The amount that was known before, if this delivery changed it (outcome `progress`, or by another way of arrival). */
   readonly previousAmount: string | null;
   /** True if this process has begun to run it. */
   readonly begun: boolean;

@@ -37,7 +37,7 @@ export interface RecordIndex {
   /** When the record has to be looked at next, on the store's clock; null: never. */
   readonly dueAt: number | null;
   /** How far away `dueAt` was when it was written. */
-  readonly dueInMs: number;
+  readonly delayWhenWrittenMs: number;
   /** The lane in which the record waits until then. */
   readonly lane: Lane;
   /** When the record may be forgotten; null while any of its events is unfinished or held. */
@@ -56,7 +56,7 @@ export function indexOf(key: string, record: IdempotencyRecord): RecordIndex {
   }
   return {
     dueAt: due?.at ?? null,
-    dueInMs: due?.inMs ?? 0,
+    delayWhenWrittenMs: due?.delayWhenWrittenMs ?? 0,
     lane: due?.lane ?? "usual",
     expiresAt: isFinished(record) ? record.expiresAt : null,
     events,
@@ -86,7 +86,7 @@ const NOTHING: readonly string[] = [];
 
 /** The state of an event, as people are shown it. */
 export function stateOf({ state, work }: Slot): Slot["state"] | "retrying" {
-  return state === "waiting" && work !== null && wasTried(work.steps) ? "retrying" : state;
+  return state === "waiting" && work !== null && wasTried(work.handlerStates) ? "retrying" : state;
 }
 
 function wasTried(steps: Readonly<Record<string, unknown>>): boolean {

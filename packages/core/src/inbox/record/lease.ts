@@ -5,7 +5,7 @@ import type { StoredDelivery } from "./event.ts";
 /** The state of one handler for one event. */
 export interface HandlerState {
   /**
-   * How many attempts count. Those that were forced early and failed do not count, nor those that were taken back before they
+   * How many attempts count. Those that were begun early and failed do not count, nor those that were taken back before they
    * started.
    */
   readonly attempts: number;
@@ -14,7 +14,7 @@ export interface HandlerState {
   /** The handler is not called before this time (store's clock); 0: at once. */
   readonly dueAt: number;
   /** How far away that time was when it was written. It shows whether the clock was wrong then. */
-  readonly dueInMs: number;
+  readonly delayWhenWrittenMs: number;
   /** The last error, as text. */
   readonly error: string | null;
   /** Why it was given up; null otherwise. */
@@ -71,11 +71,11 @@ export interface LeaseData {
   readonly referenceId: string | null;
   readonly delivery: StoredDelivery;
   /** The states of the handlers before this run. */
-  readonly steps: Readonly<Record<string, HandlerState>>;
+  readonly handlerStates: Readonly<Record<string, HandlerState>>;
   /** Handlers that have not been tried, and that a process which began the event had registered. */
-  readonly handlers: readonly string[];
+  readonly untriedHandlers: readonly string[];
   /** The handlers that a replay is limited to; null: all that have not finished. */
-  readonly only: readonly string[] | null;
+  readonly onlyHandlers: readonly string[] | null;
   /** The replay asked for this: run the event although the record of an earlier run may have expired. */
   readonly evenIfExpired: boolean;
   /** The keys of the claims that its record has on references. */
@@ -83,13 +83,13 @@ export interface LeaseData {
   /** How often it was replayed. */
   readonly replays: number;
   /** The last replay asked for its effects to happen again, so it has an `effectId` of its own. */
-  readonly again: boolean;
+  readonly repeatEffects: boolean;
   readonly previousStatus: string | null;
   readonly previousAmount: string | null;
   /** The store's clock when the run was begun. */
   readonly now: number;
   /** Handlers are called even before their time. Such an attempt does not count if it fails. */
-  readonly force: boolean;
+  readonly isEarlyAllowed: boolean;
   /** A run of it has been the latest event of its subject. */
   readonly hadTurn: boolean;
   /** The handler whose start was written together with the lease; null when a write of its own is needed. */

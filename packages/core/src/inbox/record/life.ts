@@ -79,7 +79,7 @@ export interface ReplayDecision extends Decision {
    * With `handlers`: their effects happen again, under a new `effectId`. Default false: a replayed handler skips the effects
    * that it has committed before.
    */
-  readonly again?: boolean | undefined;
+  readonly repeatEffects?: boolean | undefined;
 }
 
 /** The person who erases, and the events to erase. */

@@ -38,8 +38,8 @@ function runsBeside(self: Slot, { state, status, rank }: Slot): boolean {
 
 /** The amount of an event, preferably as its own delivery gave it. */
 export function amountOf({ amounts, work, kept }: Slot): string | null {
-  const source = (work ?? kept)?.delivery.source;
-  const own = source === undefined ? undefined : amounts[source];
+  const arrivedBy = (work ?? kept)?.delivery.arrivedBy;
+  const own = arrivedBy === undefined ? undefined : amounts[arrivedBy];
   return own ?? Object.values(amounts)[0] ?? null;
 }
 

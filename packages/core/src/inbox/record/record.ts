@@ -6,7 +6,7 @@
  * without I/O. The engine calls them on a copy, and then swaps the copy for the stored record.
  */
 import type { FlowName } from "../../protocol/events.ts";
-import { type HeldReason, isEntry } from "../../protocol/held-reasons.ts";
+import { type HeldReason, isOutsideTable } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery, Subject } from "./event.ts";
 import type { HandlerState, HistoryEntry } from "./lease.ts";
 
@@ -20,7 +20,7 @@ export interface Slot {
   readonly rank: number | null;
   /** The merchant's reference, as a label. Null: the one of the record's identity, if that has one. See {@link referenceOf}. */
   readonly referenceId: string | null;
-  /** Amounts that arrived, by source. */
+  /** Amounts that arrived, by how they arrived. */
   amounts: Readonly<Record<string, string>>;
   readonly verdict: "run" | HeldReason;
   state: SlotState;
@@ -72,24 +72,24 @@ export interface Work {
   /** Nothing has to be done before this time (the store's clock). */
   dueAt: number;
   /** How far away that time was when it was written. It shows whether the clock was wrong then. */
-  dueInMs: number;
+  delayWhenWrittenMs: number;
   /** When it was last begun early; null: never. */
-  forcedAt: number | null;
+  begunEarlyAt: number | null;
   /** The state of each handler, by its name. */
-  steps: Record<string, HandlerState>;
+  handlerStates: Record<string, HandlerState>;
   /**
    * The handlers that have not been tried, as the processes that began the event have them registered. The event is not done
    * without them. Left out if there is none.
    */
-  handlers?: readonly string[];
+  untriedHandlers?: readonly string[];
   /** The handlers that the last replay named: no others run. Null: every handler that has not finished runs. */
-  only: readonly string[] | null;
+  onlyHandlers: readonly string[] | null;
   /** The last replay said `evenIfExpired`. */
   evenIfExpired: boolean;
   /** The ids and references of each reading, if there are several. */
   readonly foundBy?: readonly string[];
   /** The last replay asked for its effects to happen again. */
-  again?: true;
+  repeatEffects?: true;
   /** It waits in the patient lane. Left out if it waits in the usual one. */
   patient?: true;
   readonly previousStatus: string | null;
@@ -108,7 +108,7 @@ export interface RecordLease {
   readonly token: string;
   until: number;
   /** How far away the end was when it was written. */
-  lengthMs: number;
+  lengthWhenWrittenMs: number;
 }
 
 /** One transaction, or one webhook, of one tenant; or a [side record](side-record.ts), in which some fields mean something else. */
@@ -212,14 +212,14 @@ export function end(
 /** The part to keep, so that the event can be run again. Of an entry that was released, the event that came of it has its own. */
 function keptOf({ verdict }: Slot, work: Work, what: SlotState): Kept | null {
   const { keepMs, delivery, retentionMs, previousStatus, previousAmount } = work;
-  if (keepMs === undefined || (what === "done" && isEntry(verdict))) return null;
+  if (keepMs === undefined || (what === "done" && isOutsideTable(verdict))) return null;
   return { delivery, retentionMs, previousStatus, previousAmount, keepMs };
 }
 
 /** The part of an event's life to keep. For nearly every event this is nothing: it was accepted and done. */
-function pastOf({ history, steps, copies = 0, lastCopyAt }: Work, ending: HistoryEntry): Past | null {
+function pastOf({ history, handlerStates, copies = 0, lastCopyAt }: Work, ending: HistoryEntry): Past | null {
   if (history.length <= 1 && copies === 0 && ending.by === undefined) return null;
-  const skipped = skippedIn(steps);
+  const skipped = skippedIn(handlerStates);
   const last = skipped === 0 ? ending : { ...ending, skipped };
   const lines = [...history, last].map((line) => shortened(line, MAX_TEXT));
   if (lines.length > MAX_PAST) lines.splice(1, lines.length - MAX_PAST);
@@ -227,8 +227,8 @@ function pastOf({ history, steps, copies = 0, lastCopyAt }: Work, ending: Histor
 }
 
 /** How many effects the handlers of the last run skipped, since they had happened before. */
-function skippedIn(steps: Work["steps"]): number {
-  return Object.values(steps).reduce((sum, { skipped = 0 }) => sum + skipped, 0);
+function skippedIn(handlerStates: Work["handlerStates"]): number {
+  return Object.values(handlerStates).reduce((sum, { skipped = 0 }) => sum + skipped, 0);
 }
 
 function shortened(line: HistoryEntry, max: number): HistoryEntry {

@@ -14,7 +14,7 @@ import { nextSlot, pullBackTimes } from "./schedule.ts";
 import { rankOf } from "./table.ts";
 
 /** An event is begun before its time at most this often, however many copies ask for it. */
-const FORCED_EVERY_MS = 1_000;
+const EARLY_EVERY_MS = 1_000;
 
 /** How to begin a run. */
 export interface BeginOptions {
@@ -29,7 +29,7 @@ export interface BeginOptions {
    * Skips the backoff. `asked`: a redelivery, or a person, wants a run now. This is granted at most once a second, since
    * anybody can send copies. `last`: there will be no later attempt, since the store ends with its process.
    */
-  readonly force: "asked" | "last" | null;
+  readonly earlyBecause: "asked" | "last" | null;
   /**
    * Called before an event is taken that may have killed its process. False if too many such events run in this process to add
    * another one.
@@ -60,7 +60,7 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return MISSING;
   const { work } = slot;
-  const { now, force } = options;
+  const { now, earlyBecause } = options;
   const wanted =
     slot.state === "waiting" || slot.state === "running" || (slot.state === "held" && !slot.onHeldDone);
   if (!wanted || work === null) return { kind: "finished", state: slot.state };
@@ -68,12 +68,12 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
   if (record.lease !== null && record.lease.until > now) {
     return { kind: "wait", running: record.lease.slot === slotKey };
   }
-  const isForced = force === "last" || (force === "asked" && mayBeForced(work, now));
-  if (!isForced && work.dueAt > now) return { kind: "wait", running: false };
-  if (force !== "last" && !mayRun(slot, work, options)) return { kind: "wait", running: false };
-  if (isForced && isEarly(work, now)) work.forcedAt = now;
+  const isEarlyAllowed = earlyBecause === "last" || (earlyBecause === "asked" && mayBeginEarly(work, now));
+  if (!isEarlyAllowed && work.dueAt > now) return { kind: "wait", running: false };
+  if (earlyBecause !== "last" && !mayRun(slot, work, options)) return { kind: "wait", running: false };
+  if (isEarlyAllowed && isEarly(work, now)) work.begunEarlyAt = now;
   releaseLapsed(record, now);
-  return { kind: "leased", lease: take(record, slotKey, slot, work, isForced, options) };
+  return { kind: "leased", lease: take(record, slotKey, slot, work, isEarlyAllowed, options) };
 }
 
 /**
@@ -96,10 +96,10 @@ function take(
   slotKey: string,
   slot: Slot,
   work: Work,
-  force: boolean,
+  isEarlyAllowed: boolean,
   { key, token, leaseMs, now, firstHandler, handlersOf }: BeginOptions,
 ): LeaseData {
-  record.lease = { slot: slotKey, token, until: now + leaseMs, lengthMs: leaseMs };
+  record.lease = { slot: slotKey, token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs };
   slot.token = token;
   // An event of a lower rank that was running when the next status came, and whose lease has lapsed since, must not run after it.
   const isBehind = slot.rank !== null && slot.rank < rankOf(record);
@@ -120,17 +120,17 @@ function take(
     status: slot.status,
     referenceId: referenceOf(record, slot),
     delivery: work.delivery,
-    steps: { ...work.steps },
-    handlers: work.handlers ?? [],
+    handlerStates: { ...work.handlerStates },
+    untriedHandlers: work.untriedHandlers ?? [],
     claims: record.claims === undefined ? NO_CLAIMS : Object.keys(record.claims),
-    only: work.only,
+    onlyHandlers: work.onlyHandlers,
     evenIfExpired: work.evenIfExpired,
     replays: slot.replays,
-    again: work.again === true,
+    repeatEffects: work.repeatEffects === true,
     previousStatus: work.previousStatus,
     previousAmount: work.previousAmount,
     now,
-    force,
+    isEarlyAllowed,
     hadTurn: slot.subject?.hadTurn === true,
     started: null,
     trace: work.trace ?? null,
@@ -138,19 +138,19 @@ function take(
   };
   const first = firstHandler(lease);
   if (first !== null) {
-    const attempt = (work.steps[first]?.attempts ?? 0) + 1;
+    const attempt = (work.handlerStates[first]?.attempts ?? 0) + 1;
     apply(work, [{ name: first, kind: "started", attempt }], now);
   }
-  waitFor(work, [...lease.handlers, ...handlersOf(lease)]);
+  waitFor(work, [...lease.untriedHandlers, ...handlersOf(lease)]);
   return { ...lease, started: first };
 }
 
 /** Keeps the names of the handlers that have not been tried: another process may not have all of them. */
 function waitFor(work: Work, handlers: readonly string[]): void {
   if (handlers.length === 0) return;
-  const untried = new Set(handlers.filter((name) => work.steps[name] === undefined));
-  if (untried.size > 0) work.handlers = [...untried];
-  else delete work.handlers;
+  const untried = new Set(handlers.filter((name) => work.handlerStates[name] === undefined));
+  if (untried.size > 0) work.untriedHandlers = [...untried];
+  else delete work.untriedHandlers;
 }
 
 /** A handler during which its process died, or lost its lease, though it was not the handler's first attempt. */
@@ -166,11 +166,11 @@ export interface Suspicion {
  * The suspicions about an event. After a first attempt, all that a dead process was running may begin elsewhere at once, so that
  * nothing waits for long. Only for an event that does not run now.
  */
-function suspicionsIn({ name: event }: Slot, { steps }: Work): readonly Suspicion[] {
+function suspicionsIn({ name: event }: Slot, { handlerStates }: Work): readonly Suspicion[] {
   // Each event that begins is asked about, and nearly none is suspected.
   let found: Suspicion[] | null = null;
-  for (const name in steps) {
-    const state = steps[name];
+  for (const name in handlerStates) {
+    const state = handlerStates[name];
     if (state?.state !== "started" || state.attempts < 2) continue;
     found ??= [];
     found.push({ event, handler: name, attempts: state.attempts });
@@ -188,14 +188,14 @@ export function suspicionsOf({ slots }: IdempotencyRecord): readonly Suspicion[]
   return Object.values(slots).flatMap((slot) => (slot.work === null ? [] : suspicionsIn(slot, slot.work)));
 }
 
-function mayBeForced({ forcedAt }: Work, now: number): boolean {
-  return forcedAt === null || now - forcedAt >= FORCED_EVERY_MS;
+function mayBeginEarly({ begunEarlyAt }: Work, now: number): boolean {
+  return begunEarlyAt === null || now - begunEarlyAt >= EARLY_EVERY_MS;
 }
 
 /** True if something that a run would try is not due yet. */
 function isEarly(work: Work, now: number): boolean {
   if (work.dueAt > now) return true;
-  for (const name in work.steps) if ((work.steps[name]?.dueAt ?? 0) > now) return true;
+  for (const name in work.handlerStates) if ((work.handlerStates[name]?.dueAt ?? 0) > now) return true;
   return false;
 }
 
@@ -235,7 +235,7 @@ export function renew(
 ): boolean {
   if (record === null || leased(record, slot, token) === null || record.lease === null) return false;
   record.lease.until = now + leaseMs;
-  record.lease.lengthMs = leaseMs;
+  record.lease.lengthWhenWrittenMs = leaseMs;
   return true;
 }
 
@@ -264,13 +264,13 @@ export function writeClaim(
 }
 
 function apply(work: Work, changes: readonly HandlerChange[], now: number): void {
-  const handlers = [...(work.handlers ?? [])];
+  const handlers = [...(work.untriedHandlers ?? [])];
   for (const change of changes) {
     noteAttempt(work, change, now);
     if (change.kind === "undone" && change.before === null) {
-      delete work.steps[change.name];
+      delete work.handlerStates[change.name];
       handlers.push(change.name);
-    } else work.steps[change.name] = stateAfter(work.steps[change.name], change, now);
+    } else work.handlerStates[change.name] = stateAfter(work.handlerStates[change.name], change, now);
   }
   waitFor(work, handlers);
 }
@@ -286,7 +286,7 @@ const MAX_DETAIL = 2_000;
 function noteAttempt(work: Work, change: HandlerChange, now: number): void {
   if (change.kind !== "failed" && change.kind !== "given-up") return;
   const { name, kind, attempt, error } = change;
-  const before = work.steps[name];
+  const before = work.handlerStates[name];
   if (before?.state === kind && before.attempts === attempt) return;
   if (before?.state === "started" && before.attempts > attempt) return;
   const what = kind === "failed" ? "failed" : `given up: ${change.reason}`;
@@ -297,7 +297,7 @@ const NEVER_TRIED: HandlerState = {
   attempts: 0,
   state: "failed",
   dueAt: 0,
-  dueInMs: 0,
+  delayWhenWrittenMs: 0,
   error: null,
   reason: null,
 };
@@ -313,7 +313,7 @@ function stateAfter(before: HandlerState | undefined, change: HandlerChange, now
     attempts: attempt,
     state: kind,
     dueAt: kind === "failed" ? now + change.delayMs : 0,
-    dueInMs: kind === "failed" ? change.delayMs : 0,
+    delayWhenWrittenMs: kind === "failed" ? change.delayMs : 0,
     error:
       kind === "failed" || kind === "given-up" ? change.error.slice(0, MAX_DETAIL) : (before?.error ?? null),
     reason: kind === "given-up" ? change.reason : null,
@@ -380,9 +380,9 @@ export function finish(
       work.detail = ending.detail?.slice(0, MAX_DETAIL) ?? null;
       work.heldAt = now;
       work.dueAt = now;
-      work.dueInMs = 0;
-      work.steps = Object.fromEntries(
-        Object.entries(work.steps).filter(([name]) => !name.startsWith(ON_HELD_PREFIX)),
+      work.delayWhenWrittenMs = 0;
+      work.handlerStates = Object.fromEntries(
+        Object.entries(work.handlerStates).filter(([name]) => !name.startsWith(ON_HELD_PREFIX)),
       );
       waitFor(work, ending.onHeld);
       addHistory(work, { at: now, what: `held: ${ending.reason}` });
@@ -403,5 +403,5 @@ export function finish(
 function waitAgain(slot: Slot, work: Work, delayMs: number, now: number): void {
   if (slot.state === "running") slot.state = "waiting";
   work.dueAt = now + delayMs;
-  work.dueInMs = delayMs;
+  work.delayWhenWrittenMs = delayMs;
 }

@@ -7,7 +7,7 @@ export interface Due {
   /** On the store's clock. */
   readonly at: number;
   /** How far away that time was when it was written. */
-  readonly inMs: number;
+  readonly delayWhenWrittenMs: number;
   /** The lane of the event that is due then, or whose lease ends then. */
   readonly lane: Lane;
 }
@@ -20,27 +20,27 @@ const CLOCKS_APART_MS = 5_000;
  * then, and was corrected since. The time is taken to be as far away now as it was then. So no lease is taken from a process
  * that goes on renewing it, and no retry waits longer than its delay.
  */
-function pulledBack(at: number, inMs: number, now: number): number {
-  return at - now > inMs + CLOCKS_APART_MS ? now + inMs : at;
+function pulledBack(at: number, delayWhenWrittenMs: number, now: number): number {
+  return at - now > delayWhenWrittenMs + CLOCKS_APART_MS ? now + delayWhenWrittenMs : at;
 }
 
 /** Corrects every time in the record that a clock which was ahead has written. */
 export function pullBackTimes({ lease, slots }: IdempotencyRecord, now: number): void {
-  if (lease !== null) lease.until = pulledBack(lease.until, lease.lengthMs, now);
+  if (lease !== null) lease.until = pulledBack(lease.until, lease.lengthWhenWrittenMs, now);
   for (const key in slots) {
     const work = slots[key]?.work ?? null;
     if (work === null) continue;
-    work.dueAt = pulledBack(work.dueAt, work.dueInMs, now);
-    if (work.forcedAt !== null) work.forcedAt = pulledBack(work.forcedAt, 0, now);
-    for (const name in work.steps) {
-      const state = work.steps[name];
-      if (state !== undefined) work.steps[name] = statePulledBack(state, now);
+    work.dueAt = pulledBack(work.dueAt, work.delayWhenWrittenMs, now);
+    if (work.begunEarlyAt !== null) work.begunEarlyAt = pulledBack(work.begunEarlyAt, 0, now);
+    for (const name in work.handlerStates) {
+      const state = work.handlerStates[name];
+      if (state !== undefined) work.handlerStates[name] = statePulledBack(state, now);
     }
   }
 }
 
 function statePulledBack(state: HandlerState, now: number): HandlerState {
-  const dueAt = pulledBack(state.dueAt, state.dueInMs, now);
+  const dueAt = pulledBack(state.dueAt, state.delayWhenWrittenMs, now);
   return dueAt === state.dueAt ? state : { ...state, dueAt };
 }
 
@@ -56,13 +56,18 @@ function laneOf(slot: Slot | undefined): Lane {
 
 /** When the record has to be looked at next; null for never. While there is a lease, this is the end of the lease. */
 export function dueOf({ lease, slots }: IdempotencyRecord): Due | null {
-  if (lease !== null) return { at: lease.until, inMs: lease.lengthMs, lane: laneOf(slots[lease.slot]) };
+  if (lease !== null)
+    return {
+      at: lease.until,
+      delayWhenWrittenMs: lease.lengthWhenWrittenMs,
+      lane: laneOf(slots[lease.slot]),
+    };
   let due: Due | null = null;
   for (const key in slots) {
     const slot = slots[key];
     if (slot === undefined || slot.work === null || !waits(slot)) continue;
-    const { dueAt, dueInMs } = slot.work;
-    if (due === null || dueAt < due.at) due = { at: dueAt, inMs: dueInMs, lane: laneOf(slot) };
+    const { dueAt, delayWhenWrittenMs } = slot.work;
+    if (due === null || dueAt < due.at) due = { at: dueAt, delayWhenWrittenMs, lane: laneOf(slot) };
   }
   return due;
 }

@@ -74,7 +74,7 @@ export function takeSubject(
     id: eventId,
     terminal: true,
     identity: { ...unfinished, [eventId]: "" },
-    lease: { slot: "", token, until: now + leaseMs, lengthMs: leaseMs },
+    lease: { slot: "", token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs },
     signedAt: at,
     expiresAt: keptUntil(stored, at, retentionMs, now),
   });
@@ -89,7 +89,7 @@ export function renewSubject(
   now: number,
 ): boolean {
   if (stored === null || stored.lease?.token !== token) return false;
-  stored.lease = { slot: "", token, until: now + leaseMs, lengthMs: leaseMs };
+  stored.lease = { slot: "", token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs };
   return true;
 }
 

@@ -87,6 +87,6 @@ function differenceOf(known: Facts, given: Facts): string {
 }
 
 function amountDiffers(slot: Slot, event: VerifiedEvent): boolean {
-  const known = slot.amounts[event.delivery.source];
+  const known = slot.amounts[event.delivery.arrivedBy];
   return known !== undefined && event.amount !== null && known !== event.amount;
 }

@@ -51,7 +51,7 @@ export interface RunWish {
   /** The lane in which the event waited. Default: with the usual ones. */
   readonly lane?: Lane;
   /** Skips the backoff, for this reason. Default null: it does not. */
-  readonly force?: BeginOptions["force"];
+  readonly earlyBecause?: BeginOptions["earlyBecause"];
 }
 
 /** How a run ended. */
@@ -95,7 +95,7 @@ export class Run implements Lease {
   readonly #host: RunHost;
   readonly #token: string;
   readonly #turn: SubjectTurn;
-  readonly #force: BeginOptions["force"];
+  readonly #earlyBecause: BeginOptions["earlyBecause"];
   #resolve: (ended: RunResult) => void = () => {};
   #data: LeaseData | null = null;
   readonly #lease: LeaseTime;
@@ -111,7 +111,7 @@ export class Run implements Lease {
 
   constructor(
     key: string,
-    { runner, context, inBackground, lane = "usual", force = null }: RunWish,
+    { runner, context, inBackground, lane = "usual", earlyBecause = null }: RunWish,
     core: InboxCore,
     host: RunHost,
   ) {
@@ -120,7 +120,7 @@ export class Run implements Lease {
     this.inBackground = inBackground;
     this.lane = lane;
     this.context = context;
-    this.#force = force;
+    this.#earlyBecause = earlyBecause;
     this.#core = core;
     this.#host = host;
     this.#token = core.environment.token();
@@ -153,7 +153,7 @@ export class Run implements Lease {
       token: this.#token,
       leaseMs: this.#lease.begin(),
       now,
-      force: this.#force,
+      earlyBecause: this.#earlyBecause,
       mayRunSuspect: (suspicions) => this.#host.mayRunSuspect(key, widthOf(suspicions, runner)),
       firstHandler: (data) => runner.firstHandler(data),
       handlersOf: (data) => runner.handlersOf(data),
@@ -248,7 +248,7 @@ export class Run implements Lease {
   }
 
   takeSubject(event: VerifiedEvent): ReturnType<Lease["takeSubject"]> {
-    return this.#turn.take(this.data, event, this.#force === "last");
+    return this.#turn.take(this.data, event, this.#earlyBecause === "last");
   }
 
   accept(event: VerifiedEvent): Promise<Accepted> {

@@ -248,12 +248,12 @@ export class Runs {
   async runNow(
     runner: Runner,
     eventId: string,
-    force: "asked" | "last",
+    earlyBecause: "asked" | "last",
     context: AsyncContext,
   ): Promise<RunReport> {
     const key = recordKeyOf(eventId);
     if (this.has(key)) return { state: "running", ran: false };
-    const run = this.reserve(key, { runner, context, inBackground: false, force });
+    const run = this.reserve(key, { runner, context, inBackground: false, earlyBecause });
     let begun: Begun;
     try {
       begun = await run.writeBegin(slotKeyOf(eventId));

@@ -186,9 +186,9 @@ const ARRIVALS = {
 
 function arrivalOf({ delivery, flow }: StoredEvent): string {
   if (delivery === null) return `It arrived in the flow ${flow}, and was accepted.`;
-  const { source, keyId } = delivery;
+  const { arrivedBy, keyId } = delivery;
   const signed = keyId === null ? "without a signature" : `verified with the key ${keyId.slice(0, 16)}`;
-  return `${ARRIVALS[source]} in the flow ${flow}${source === "lookup" ? "" : `, ${signed}`}, and was accepted.`;
+  return `${ARRIVALS[arrivedBy]} in the flow ${flow}${arrivedBy === "lookup" ? "" : `, ${signed}`}, and was accepted.`;
 }
 
 function readingOf({ event, status, amount, id, referenceId, tenant }: StoredEvent): string {

@@ -283,7 +283,7 @@ export const dueCases: readonly StoreCase[] = [
       const record = accepted(one, now, { delayMs: 1_000 });
       // As it is when another slot of the record was written by a clock that was an hour ahead.
       await put(store, one, null, record, {
-        index: { ...indexOf(one, record), dueAt: now + HOUR_MS, dueInMs: 1_000 },
+        index: { ...indexOf(one, record), dueAt: now + HOUR_MS, delayWhenWrittenMs: 1_000 },
       });
       await put(store, two, null, accepted(two, now, { delayMs: HOUR_MS }));
       assert.deepEqual(await takenKeys(store, 10, 60_000), [one]);
@@ -296,7 +296,7 @@ export const dueCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const record = accepted(one, store.now(one), { delayMs: 1_000 });
-      const index = { ...indexOf(one, record), dueAt: store.now(one) + HOUR_MS, dueInMs: 1_000 };
+      const index = { ...indexOf(one, record), dueAt: store.now(one) + HOUR_MS, delayWhenWrittenMs: 1_000 };
       await put(store, one, null, record, { index });
       assert.equal((await countsOf(store)).oldestDueAt, store.now(one));
       assert.equal((await takeDue(store, 0, 60_000)).nextDueAt, null);
@@ -309,7 +309,9 @@ export const dueCases: readonly StoreCase[] = [
       const store = await rig.open();
       const record = accepted(one, store.now(one), { delayMs: 1_000 });
       const dueAt = store.now(one) + 5_500;
-      await put(store, one, null, record, { index: { ...indexOf(one, record), dueAt, dueInMs: 1_000 } });
+      await put(store, one, null, record, {
+        index: { ...indexOf(one, record), dueAt, delayWhenWrittenMs: 1_000 },
+      });
       assert.deepEqual(await takeDue(store, 10, 60_000), { records: [], left: 0, nextDueAt: dueAt });
     },
   },

@@ -77,7 +77,7 @@ function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
     delivery: {
       flow,
       tenant,
-      source: flow === "payments" ? "callback" : "webhook",
+      arrivedBy: flow === "payments" ? "callback" : "webhook",
       content: sample.content ?? Buffer.from(`referenceId=${referenceId}`),
       signature: sample.signature ?? null,
       keyId: "key-1",
@@ -137,7 +137,7 @@ function ran(
     token: token(),
     leaseMs,
     now,
-    force: null,
+    earlyBecause: null,
     mayRunSuspect: () => true,
     firstHandler: () => "credit",
     handlersOf: () => [],

@@ -42,7 +42,7 @@ export const swapCases: readonly StoreCase[] = [
       for (let turn = 0; turn < 3; turn++) {
         const now = store.now(one);
         const free: IdempotencyRecord = { ...referenceRecord(`${turn}`, now, DAY_MS), signedAt: turn };
-        const lease = { slot: "", token: `run ${turn}`, until: now + DAY_MS, lengthMs: DAY_MS };
+        const lease = { slot: "", token: `run ${turn}`, until: now + DAY_MS, lengthWhenWrittenMs: DAY_MS };
         for (const record of [{ ...free, lease }, free]) {
           last = await put(store, one, last, record);
           expectSame(await readOne(store, one), last);

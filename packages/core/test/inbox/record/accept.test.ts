@@ -56,10 +56,10 @@ describe("accepting an event", () => {
             detail: null,
             heldAt: 0,
             dueAt: 1_000,
-            dueInMs: 0,
-            forcedAt: null,
-            steps: {},
-            only: null,
+            delayWhenWrittenMs: 0,
+            begunEarlyAt: null,
+            handlerStates: {},
+            onlyHandlers: null,
             evenIfExpired: false,
             previousStatus: null,
             previousAmount: null,
@@ -103,7 +103,7 @@ describe("accepting an event", () => {
   it("with a delay makes it due after that delay", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"), { delayMs: 500 });
-    expect(tested.slot(SUCCESS).work).toMatchObject({ dueAt: 1_500, dueInMs: 500 });
+    expect(tested.slot(SUCCESS).work).toMatchObject({ dueAt: 1_500, delayWhenWrittenMs: 500 });
   });
 
   it("changes nothing if there is no room for a held event", () => {

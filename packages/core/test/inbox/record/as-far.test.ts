@@ -43,9 +43,11 @@ function withSteps(
   record: IdempotencyRecord,
   states: Readonly<Record<string, HandlerState["state"]>>,
 ): IdempotencyRecord {
-  const none = { attempts: 1, dueAt: 0, dueInMs: 0, error: null, reason: null };
-  const steps = Object.fromEntries(Object.entries(states).map(([name, state]) => [name, { ...none, state }]));
-  return withSlot(record, ({ work }) => ({ work: work && { ...work, steps } }));
+  const none = { attempts: 1, dueAt: 0, delayWhenWrittenMs: 0, error: null, reason: null };
+  const handlerStates = Object.fromEntries(
+    Object.entries(states).map(([name, state]) => [name, { ...none, state }]),
+  );
+  return withSlot(record, ({ work }) => ({ work: work && { ...work, handlerStates } }));
 }
 
 function decidedBy(

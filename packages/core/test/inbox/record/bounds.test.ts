@@ -96,7 +96,7 @@ describe("the size of a record", () => {
           else {
             const lease = tested.next();
             if (lease === null || what === "die") continue;
-            const attempt = (lease.steps.main?.attempts ?? 0) + 1;
+            const attempt = (lease.handlerStates.main?.attempts ?? 0) + 1;
             const failed = { name: "main", attempt, error: long };
             if (n % 3 === 0) tested.finish(lease.slot, { kind: "done" });
             else if (n % 3 === 1)

@@ -20,8 +20,8 @@ describe("a person's decision", () => {
     expect(replay(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("decided");
     expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", onHeldDone: false, replays: 1 });
     const { work } = tested.slot(SUCCESS);
-    expect(Object.keys(work?.steps ?? {})).toEqual(["first"]);
-    expect(work).toMatchObject({ dueAt: 2_000, dueInMs: 0, only: null });
+    expect(Object.keys(work?.handlerStates ?? {})).toEqual(["first"]);
+    expect(work).toMatchObject({ dueAt: 2_000, delayWhenWrittenMs: 0, onlyHandlers: null });
     expect(work?.history.at(-1)).toEqual({ at: 2_000, what: "replay 1", by: "ops", note: "fixed" });
     expect(replay(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
   });
@@ -38,10 +38,10 @@ describe("a person's decision", () => {
   it("to replay named handlers runs them again, though they were done", () => {
     const tested = held();
     replay(tested.record, KEY + SUCCESS, { ...decision, handlers: ["first"] }, 2_000);
-    expect(tested.slot(SUCCESS).work?.steps).toEqual({});
-    expect(tested.slot(SUCCESS).work?.only).toEqual(["first"]);
+    expect(tested.slot(SUCCESS).work?.handlerStates).toEqual({});
+    expect(tested.slot(SUCCESS).work?.onlyHandlers).toEqual(["first"]);
     const begun = tested.begin(SUCCESS, { now: 2_000 });
-    expect(begun).toMatchObject({ kind: "leased", lease: { only: ["first"], mode: "run" } });
+    expect(begun).toMatchObject({ kind: "leased", lease: { onlyHandlers: ["first"], mode: "run" } });
   });
 
   it("to replay takes the lease from the process that is calling onHeld handlers", () => {
@@ -99,8 +99,15 @@ describe("a person's decision", () => {
   it("is made with the whole life of the event in view", () => {
     const tested = held();
     const steps = {
-      first: { attempts: 1, state: "done", dueAt: 0, dueInMs: 0, error: null, reason: null },
-      second: { attempts: 1, state: "given-up", dueAt: 0, dueInMs: 0, error: "no", reason: "rejected" },
+      first: { attempts: 1, state: "done", dueAt: 0, delayWhenWrittenMs: 0, error: null, reason: null },
+      second: {
+        attempts: 1,
+        state: "given-up",
+        dueAt: 0,
+        delayWhenWrittenMs: 0,
+        error: "no",
+        reason: "rejected",
+      },
     };
     const life = {
       eventId: KEY + SUCCESS,

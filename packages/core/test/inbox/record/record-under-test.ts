@@ -45,7 +45,7 @@ export function event(status: string, changes: Partial<VerifiedEvent> = {}): Ver
     delivery: {
       flow: "payments",
       tenant: "t",
-      source: "callback",
+      arrivedBy: "callback",
       content: new TextEncoder().encode("referenceId=o-1"),
       signature: null,
       keyId: "k",
@@ -57,7 +57,7 @@ export function event(status: string, changes: Partial<VerifiedEvent> = {}): Ver
 
 export const lookedUp = (status: string, amount: string): VerifiedEvent => {
   const given = event(status, { amount });
-  return { ...given, delivery: { ...given.delivery, source: "lookup" } };
+  return { ...given, delivery: { ...given.delivery, arrivedBy: "lookup" } };
 };
 
 /** One record, and what is done to it at a time that goes on by itself. */
@@ -92,7 +92,7 @@ export class RecordUnderTest {
       token: "w",
       leaseMs: 100,
       now: this.now,
-      force: null,
+      earlyBecause: null,
       mayRunSuspect: () => true,
       firstHandler: () => null,
       handlersOf: () => [],

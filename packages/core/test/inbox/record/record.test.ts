@@ -176,7 +176,7 @@ describe("a record as text", () => {
     const delivery = fc.record({
       flow: fc.constant("connect" as const),
       tenant: text,
-      source: fc.constant("webhook" as const),
+      arrivedBy: fc.constant("webhook" as const),
       content: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
       signature: fc.option(any),
       keyId: fc.option(fc.constant("k1")),

@@ -29,35 +29,40 @@ describe("beginning a run", () => {
         status: "SUCCESS",
         referenceId: "o-1",
         delivery: given.delivery,
-        steps: {},
-        handlers: [],
+        handlerStates: {},
+        untriedHandlers: [],
         claims: [],
-        only: null,
+        onlyHandlers: null,
         overtaken: [],
         trace: null,
         evenIfExpired: false,
         previousStatus: "PENDING",
         previousAmount: "9",
         replays: 0,
-        again: false,
+        repeatEffects: false,
         now: 1_000,
-        force: false,
+        isEarlyAllowed: false,
         hadTurn: false,
         started: null,
       },
     });
     expect(tested.slot(SUCCESS)).toMatchObject({ state: "running", token: "w" });
-    expect(tested.record?.lease).toEqual({ slot: SUCCESS, token: "w", until: 1_100, lengthMs: 100 });
+    expect(tested.record?.lease).toEqual({
+      slot: SUCCESS,
+      token: "w",
+      until: 1_100,
+      lengthWhenWrittenMs: 100,
+    });
   });
 
   it("marks the first handler as started, if the runner names it", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     const begun = tested.begin(SUCCESS, { firstHandler: () => "h" });
-    expect(begun).toMatchObject({ kind: "leased", lease: { started: "h", steps: {} } });
-    expect(tested.slot(SUCCESS).work?.steps).toMatchObject({ h: { state: "started", attempts: 1 } });
+    expect(begun).toMatchObject({ kind: "leased", lease: { started: "h", handlerStates: {} } });
+    expect(tested.slot(SUCCESS).work?.handlerStates).toMatchObject({ h: { state: "started", attempts: 1 } });
     tested.finish(SUCCESS, { kind: "handed-back" }, [{ name: "h", kind: "undone", before: null }]);
-    expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { steps: {}, dueAt: 1_000 } });
+    expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { handlerStates: {}, dueAt: 1_000 } });
   });
 
   it("of an event that is not recorded finds nothing", () => {
@@ -106,12 +111,12 @@ describe("beginning a run", () => {
     expect(tested.begin(SUCCESS)).toEqual({ kind: "wait", running: false });
     expect(tested.next()).toBeNull();
     tested.now = 1_050;
-    expect(tested.next()).toMatchObject({ slot: SUCCESS, force: false });
+    expect(tested.next()).toMatchObject({ slot: SUCCESS, isEarlyAllowed: false });
     const asked = running();
     asked.finish(SUCCESS, { kind: "retry", delayMs: 50 });
-    expect(asked.begin(SUCCESS, { force: "asked" })).toMatchObject({
+    expect(asked.begin(SUCCESS, { earlyBecause: "asked" })).toMatchObject({
       kind: "leased",
-      lease: { force: true },
+      lease: { isEarlyAllowed: true },
     });
   });
 
@@ -122,7 +127,7 @@ describe("beginning a run", () => {
     expect(tested.record?.lease?.until).toBe(1_100);
     tested.now = -100_000;
     expect(tested.next()).toBeNull();
-    expect(tested.record?.lease).toMatchObject({ until: -99_900, lengthMs: 100 });
+    expect(tested.record?.lease).toMatchObject({ until: -99_900, lengthWhenWrittenMs: 100 });
     expect(tested.renew(SUCCESS, -99_950)).toBe(true);
     tested.now = -99_850;
     expect(tested.begin(SUCCESS, { token: "v" })).toMatchObject({ kind: "leased" });
@@ -142,7 +147,7 @@ describe("beginning a run", () => {
     expect(tested.next()).toBeNull();
     expect(tested.slot(SUCCESS).work).toMatchObject({
       dueAt: -99_950,
-      steps: { first: { dueAt: -99_950 }, second: { dueAt: -97_000 } },
+      handlerStates: { first: { dueAt: -99_950 }, second: { dueAt: -97_000 } },
     });
     tested.now = -99_950;
     expect(tested.next()).toMatchObject({ slot: SUCCESS });
@@ -151,12 +156,12 @@ describe("beginning a run", () => {
   it("is possible before its time, even if a clock ahead has dated the last early run", () => {
     const tested = running();
     tested.finish(SUCCESS, { kind: "retry", delayMs: 20_000 });
-    expect(tested.begin(SUCCESS, { force: "asked" })).toMatchObject({ kind: "leased" });
+    expect(tested.begin(SUCCESS, { earlyBecause: "asked" })).toMatchObject({ kind: "leased" });
     tested.finish(SUCCESS, { kind: "retry", delayMs: 20_000 });
     tested.now = -100_000;
     tested.next();
     tested.now += 1_000;
-    expect(tested.begin(SUCCESS, { force: "asked" })).toMatchObject({ kind: "leased" });
+    expect(tested.begin(SUCCESS, { earlyBecause: "asked" })).toMatchObject({ kind: "leased" });
   });
 
   it("can be recognised by its token, also after the end of the run", () => {
@@ -195,13 +200,13 @@ describe("the next run of a record", () => {
     const tested = new RecordUnderTest();
     expect(tested.accept(event("PENDING"), { delayMs: 500 }).outcome).toBe("new");
     const due = (): unknown => (tested.record === null ? null : dueOf(tested.record));
-    expect(due()).toEqual({ at: 1_500, inMs: 500, lane: "usual" });
-    tested.begin(PENDING, { force: "asked" });
-    expect(due()).toEqual({ at: 1_100, inMs: 100, lane: "usual" });
+    expect(due()).toEqual({ at: 1_500, delayWhenWrittenMs: 500, lane: "usual" });
+    tested.begin(PENDING, { earlyBecause: "asked" });
+    expect(due()).toEqual({ at: 1_100, delayWhenWrittenMs: 100, lane: "usual" });
     tested.finish(PENDING, { kind: "retry", delayMs: 9_000 });
     tested.now = 1_020;
     tested.accept(event("SUCCESS", { amount: "11" }));
-    expect(due()).toEqual({ at: 1_020, inMs: 0, lane: "usual" });
+    expect(due()).toEqual({ at: 1_020, delayWhenWrittenMs: 0, lane: "usual" });
     tested.next();
     tested.finish(SUCCESS, { kind: "done" });
     expect(due()).toBeNull();
@@ -218,7 +223,7 @@ describe("an early run, which somebody asks for before its time,", () => {
     attempts: 1,
     state: "failed",
     dueAt: 6_000,
-    dueInMs: 5_000,
+    delayWhenWrittenMs: 5_000,
     error: "down",
     reason: null,
   };
@@ -232,31 +237,31 @@ describe("an early run, which somebody asks for before its time,", () => {
   }
 
   /** Begins it, and gives it back as it was after an attempt that failed. */
-  function tryEarly(tested: RecordUnderTest, force: "asked" | "last" = "asked"): string {
-    const begun = tested.begin(SUCCESS, { force });
+  function tryEarly(tested: RecordUnderTest, earlyBecause: "asked" | "last" = "asked"): string {
+    const begun = tested.begin(SUCCESS, { earlyBecause });
     if (begun.kind !== "leased") return begun.kind;
     const before = { ...FAILED_ONCE, error: "still down" };
     const undone: HandlerChange = { name: "h", kind: "undone", before };
     tested.finish(SUCCESS, { kind: "retry", delayMs: 6_000 - begun.lease.now }, [undone]);
-    return begun.lease.force ? "forced" : "due";
+    return begun.lease.isEarlyAllowed ? "early" : "due";
   }
 
   it("begins at once, then at most once a second, however often it is asked for", () => {
     const tested = failed();
     const begun: number[] = [];
     for (tested.now = 1_000; tested.now < 6_000; tested.now += 10) {
-      if (tryEarly(tested) === "forced") begun.push(tested.now);
+      if (tryEarly(tested) === "early") begun.push(tested.now);
     }
     expect(begun).toEqual([1_000, 2_000, 3_000, 4_000, 5_000]);
-    expect(tested.begin(SUCCESS)).toMatchObject({ kind: "leased", lease: { force: false } });
+    expect(tested.begin(SUCCESS)).toMatchObject({ kind: "leased", lease: { isEarlyAllowed: false } });
   });
 
   it("that fails leaves its error, and changes neither the number of attempts nor the due time", () => {
     const tested = failed();
-    for (tested.now = 1_500; tested.now < 6_000; tested.now += 1_000) expect(tryEarly(tested)).toBe("forced");
+    for (tested.now = 1_500; tested.now < 6_000; tested.now += 1_000) expect(tryEarly(tested)).toBe("early");
     expect(tested.slot(SUCCESS).work).toMatchObject({
       dueAt: 6_000,
-      steps: { h: { ...FAILED_ONCE, error: "still down" } },
+      handlerStates: { h: { ...FAILED_ONCE, error: "still down" } },
     });
     tested.now = 5_999;
     expect(tested.begin(SUCCESS)).toEqual({ kind: "wait", running: false });
@@ -264,23 +269,23 @@ describe("an early run, which somebody asks for before its time,", () => {
 
   it("counts as an attempt if its process dies", () => {
     const tested = failed();
-    tested.begin(SUCCESS, { force: "asked" });
+    tested.begin(SUCCESS, { earlyBecause: "asked" });
     tested.write(SUCCESS, [{ name: "h", kind: "started", attempt: 2 }]);
     tested.now = 6_000;
     expect(tested.begin(SUCCESS)).toMatchObject({
-      lease: { steps: { h: { attempts: 2, state: "started" } } },
+      lease: { handlerStates: { h: { attempts: 2, state: "started" } } },
     });
   });
 
   it("is not limited to one a second if it is the last", () => {
     const tested = failed();
     const attempts = [tryEarly(tested), tryEarly(tested), tryEarly(tested, "last"), tryEarly(tested, "last")];
-    expect(attempts).toEqual(["forced", "wait", "forced", "forced"]);
+    expect(attempts).toEqual(["early", "wait", "early", "early"]);
   });
 
   it("does not delay a replay, which is due at once", () => {
     const tested = failed();
-    tested.begin(SUCCESS, { force: "last" });
+    tested.begin(SUCCESS, { earlyBecause: "last" });
     tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: [] });
     expect(replay(tested.record, KEY + SUCCESS, { by: "me", note: "" }, tested.now)).toBe("decided");
     expect(tested.begin(SUCCESS)).toMatchObject({ kind: "leased" });
@@ -313,12 +318,19 @@ describe("the run that has the lease", () => {
     const tested = running();
     const write = (change: HandlerChange): unknown => {
       for (let time = 0; time < 2; time++) expect(tested.write(SUCCESS, [change])).toBe(true);
-      return tested.slot(SUCCESS).work?.steps.h;
+      return tested.slot(SUCCESS).work?.handlerStates.h;
     };
-    const first = { attempts: 1, state: "started", dueAt: 0, dueInMs: 0, error: null, reason: null };
+    const first = {
+      attempts: 1,
+      state: "started",
+      dueAt: 0,
+      delayWhenWrittenMs: 0,
+      error: null,
+      reason: null,
+    };
     const name = "h";
     expect(write({ name, kind: "started", attempt: 1 })).toEqual(first);
-    const failed = { ...first, state: "failed", dueAt: 1_050, dueInMs: 50, error: "down" };
+    const failed = { ...first, state: "failed", dueAt: 1_050, delayWhenWrittenMs: 50, error: "down" };
     expect(write({ name, kind: "failed", attempt: 1, error: "down", delayMs: 50 })).toEqual(failed);
     expect(write({ name, kind: "started", attempt: 2 })).toEqual({ ...first, attempts: 2, error: "down" });
     expect(write({ name, kind: "given-up", attempt: 2, error: "no", reason: "exhausted" })).toEqual({
@@ -355,10 +367,13 @@ describe("the end of a run", () => {
   it("as retry lets the event wait again, and writes its due time with its delay", () => {
     const tested = running();
     tested.finish(SUCCESS, { kind: "retry", delayMs: 50 }, [{ name: "h", kind: "done", attempt: 1 }]);
-    expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { dueAt: 1_050, dueInMs: 50 } });
+    expect(tested.slot(SUCCESS)).toMatchObject({
+      state: "waiting",
+      work: { dueAt: 1_050, delayWhenWrittenMs: 50 },
+    });
     expect(tested.record !== null && isFinished(tested.record)).toBe(false);
-    expect(tested.begin(SUCCESS, { force: "asked" })).toMatchObject({
-      lease: { steps: { h: { state: "done" } } },
+    expect(tested.begin(SUCCESS, { earlyBecause: "asked" })).toMatchObject({
+      lease: { handlerStates: { h: { state: "done" } } },
     });
   });
 
@@ -380,7 +395,7 @@ describe("the end of a run", () => {
         { at: 1_050, what: "held: rejected" },
       ],
     });
-    expect(Object.keys(tested.slot(SUCCESS).work?.steps ?? {})).toEqual(["h"]);
+    expect(Object.keys(tested.slot(SUCCESS).work?.handlerStates ?? {})).toEqual(["h"]);
     expect(tested.record !== null && isFinished(tested.record)).toBe(false);
   });
 
