@@ -7,8 +7,8 @@ import { newCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import { copyRecord } from "../../packages/core/src/inbox/record/codec.ts";
 import { discard, eventIn, replay } from "../../packages/core/src/inbox/record/decisions.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
+import { beginNext, finish } from "../../packages/core/src/inbox/record/leased-run.ts";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
-import { beginNext, finish } from "../../packages/core/src/inbox/record/run.ts";
 import { fold, unfold } from "../../packages/core/src/memory/finished-records.ts";
 import { textOf, versionedOf } from "../../packages/core/src/redis/texts.ts";
 import {

@@ -1,5 +1,5 @@
 import { type AnyReceiver, PayhooksError } from "@payhooks/core";
-import { type ReceiverSource, receiverOf } from "@payhooks/core/adapter";
+import { type ReceiverOrFactory, receiverOf } from "@payhooks/core/adapter";
 import { hostName, PAGE_HEADERS } from "@payhooks/pages";
 import { type Context, Hono } from "hono";
 import { activityOf } from "./activity/activity.ts";
@@ -42,7 +42,7 @@ interface Env {
  * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
  */
 export function createConsole<Given, Platform = void>(
-  source: ReceiverSource<Platform>,
+  source: ReceiverOrFactory<Platform>,
   options: ConsoleOptions<Given>,
   isUrlSent = false,
 ): Console<Given, Platform> {

@@ -5,7 +5,7 @@
  */
 
 import { getRequestListener } from "@hono/node-server";
-import type { ReceiverSource } from "@payhooks/core/adapter";
+import type { ReceiverOrFactory } from "@payhooks/core/adapter";
 import type { Request as ExpressRequest, RequestHandler } from "express";
 import { createConsole } from "./console.ts";
 import type { ConsoleOptions } from "./options.ts";
@@ -19,7 +19,7 @@ export type { ConsoleOptions, ConsoleUser } from "./options.ts";
  * @example app.use("/payhooks", payhooksConsole(receiver, { authorize: (request) => userOf(request.session) }));
  */
 export function payhooksConsole(
-  receiver: ReceiverSource,
+  receiver: ReceiverOrFactory,
   options: ConsoleOptions<ExpressRequest>,
 ): RequestHandler {
   const page = createConsole(receiver, options, true);

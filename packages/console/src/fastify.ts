@@ -5,7 +5,7 @@
  */
 
 import { getRequestListener } from "@hono/node-server";
-import type { ReceiverSource } from "@payhooks/core/adapter";
+import type { ReceiverOrFactory } from "@payhooks/core/adapter";
 import type { FastifyPluginCallback, FastifyRequest } from "fastify";
 import { createConsole } from "./console.ts";
 import type { ConsoleOptions } from "./options.ts";
@@ -19,7 +19,7 @@ export type { ConsoleOptions, ConsoleUser } from "./options.ts";
  * @example app.register(payhooksConsole(receiver, { authorize: (request) => request.user }), { prefix: "/payhooks" });
  */
 export function payhooksConsole(
-  receiver: ReceiverSource,
+  receiver: ReceiverOrFactory,
   options: ConsoleOptions<FastifyRequest>,
 ): FastifyPluginCallback {
   const page = createConsole(receiver, options, true);

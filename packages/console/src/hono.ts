@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { ReceiverSource } from "@payhooks/core/adapter";
+import type { ReceiverOrFactory } from "@payhooks/core/adapter";
 import type { Context, Env, Handler } from "hono";
 import { createConsole } from "./console.ts";
 import type { ConsoleOptions } from "./options.ts";
@@ -18,7 +18,7 @@ export type { ConsoleOptions, ConsoleUser } from "./options.ts";
  * @example app.all("/payhooks", payhooksConsole(receiver, { authorize: (c) => c.get("user") }));
  */
 export function payhooksConsole<E extends Env = Env>(
-  receiver: ReceiverSource<E["Bindings"]>,
+  receiver: ReceiverOrFactory<E["Bindings"]>,
   options: ConsoleOptions<Context<E>>,
 ): Handler<E> {
   const page = createConsole<Context<E>, E["Bindings"]>(receiver, options);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { ReceiverSource } from "@payhooks/core/adapter";
+import type { ReceiverOrFactory } from "@payhooks/core/adapter";
 import { createConsole } from "./console.ts";
 import type { ConsoleOptions } from "./options.ts";
 
@@ -21,7 +21,7 @@ export type ConsoleHandler<Platform> = (request: Request, platform?: Platform) =
  * const handler = payhooksConsole(receiver, { authorize: async (request) => userOf(await sessionOf(request)) });
  */
 export function payhooksConsole<Platform = unknown>(
-  receiver: ReceiverSource<Platform>,
+  receiver: ReceiverOrFactory<Platform>,
   options: ConsoleOptions<Request>,
 ): ConsoleHandler<Platform> {
   const page = createConsole<Request, Platform>(receiver, options);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { ReceiverSource } from "@payhooks/core/adapter";
+import type { ReceiverOrFactory } from "@payhooks/core/adapter";
 import { createConsole } from "./console.ts";
 import type { ConsoleOptions } from "./options.ts";
 
@@ -21,7 +21,7 @@ export type RouteHandler = (request: Request) => Promise<Response>;
  * const handler = payhooksConsole(receiver, { authorize });
  * export { handler as GET, handler as POST };
  */
-export function payhooksConsole(receiver: ReceiverSource, options: ConsoleOptions<Request>): RouteHandler {
+export function payhooksConsole(receiver: ReceiverOrFactory, options: ConsoleOptions<Request>): RouteHandler {
   const page = createConsole(receiver, options);
   return async (request) => page.answer(request, await page.admit(request));
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-export { mountFlow, type ReceiverSource, receiverOf } from "./http/mount.ts";
+export { mountFlow, type ReceiverOrFactory, receiverOf } from "./http/mount.ts";
 export { type KeptBody, nodeHeaders, readNodeBody, writeReply } from "./http/node.ts";
 export { answerProbe, mountProbe } from "./http/probe-route.ts";
 export { type SharedReceiver, sharedReceiver } from "./http/shared.ts";

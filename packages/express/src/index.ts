@@ -13,7 +13,7 @@ import {
   mountFlow,
   mountProbe,
   nodeHeaders,
-  type ReceiverSource,
+  type ReceiverOrFactory,
   readNodeBody,
   type SourceNameOf,
   writeReply,
@@ -34,7 +34,7 @@ export interface MountOptions {
  * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `payments`.
  * @example app.use("/callbacks/pay", paymentCallbacks(receiver));
  */
-export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions = {}): RequestHandler {
+export function paymentCallbacks(receiver: ReceiverOrFactory, options: MountOptions = {}): RequestHandler {
   return webhooks<AnyReceiver>(receiver, "payments", options);
 }
 
@@ -45,7 +45,7 @@ export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions
  * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `connect`.
  * @example app.use("/webhooks/connect", connectWebhooks(receiver));
  */
-export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): RequestHandler {
+export function connectWebhooks(receiver: ReceiverOrFactory, options: MountOptions = {}): RequestHandler {
   return webhooks<AnyReceiver>(receiver, "connect", options);
 }
 
@@ -55,7 +55,7 @@ export function connectWebhooks(receiver: ReceiverSource, options: MountOptions 
  *
  * @example app.get("/live", live(receiver));
  */
-export function live(receiver: ReceiverSource): RequestHandler {
+export function live(receiver: ReceiverOrFactory): RequestHandler {
   return answering(mountProbe(receiver, "live"));
 }
 
@@ -66,7 +66,7 @@ export function live(receiver: ReceiverSource): RequestHandler {
  * @throws PayhooksError `ERR_OPTION_INVALID` when `maxDueAgeMs` is not a positive number.
  * @example app.get("/ready", ready(receiver, { maxDueAgeMs: 60_000 }));
  */
-export function ready(receiver: ReceiverSource, options: ReadyOptions = {}): RequestHandler {
+export function ready(receiver: ReceiverOrFactory, options: ReadyOptions = {}): RequestHandler {
   return answering(mountProbe(receiver, "ready", options));
 }
 
@@ -97,7 +97,7 @@ const FIX =
  * @example app.use("/webhooks/billing", webhooks(receiver, "billing"));
  */
 export function webhooks<Mounted extends AnyReceiver>(
-  receiver: ReceiverSource<void, Mounted>,
+  receiver: ReceiverOrFactory<void, Mounted>,
   source: SourceNameOf<Mounted>,
   options: MountOptions = {},
 ): RequestHandler {

@@ -12,7 +12,7 @@ import {
   mountFlow,
   mountProbe,
   nodeHeaders,
-  type ReceiverSource,
+  type ReceiverOrFactory,
   readNodeBody,
   type SourceNameOf,
   writeReply,
@@ -40,7 +40,7 @@ export interface MountOptions {
  * @example app.register(paymentCallbacks(receiver), { prefix: "/callbacks/pay" });
  */
 export function paymentCallbacks(
-  receiver: ReceiverSource,
+  receiver: ReceiverOrFactory,
   options: MountOptions = {},
 ): FastifyPluginCallback {
   return webhooks<AnyReceiver>(receiver, "payments", options);
@@ -54,7 +54,10 @@ export function paymentCallbacks(
  * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `connect`.
  * @example app.register(connectWebhooks(receiver), { prefix: "/webhooks/connect" });
  */
-export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): FastifyPluginCallback {
+export function connectWebhooks(
+  receiver: ReceiverOrFactory,
+  options: MountOptions = {},
+): FastifyPluginCallback {
   return webhooks<AnyReceiver>(receiver, "connect", options);
 }
 
@@ -64,7 +67,7 @@ export function connectWebhooks(receiver: ReceiverSource, options: MountOptions 
  *
  * @example app.get("/live", live(receiver));
  */
-export function live(receiver: ReceiverSource): RouteHandlerMethod {
+export function live(receiver: ReceiverOrFactory): RouteHandlerMethod {
   return answering(mountProbe(receiver, "live"));
 }
 
@@ -75,7 +78,7 @@ export function live(receiver: ReceiverSource): RouteHandlerMethod {
  * @throws PayhooksError `ERR_OPTION_INVALID` when `maxDueAgeMs` is not a positive number.
  * @example app.get("/ready", ready(receiver, { maxDueAgeMs: 60_000 }));
  */
-export function ready(receiver: ReceiverSource, options: ReadyOptions = {}): RouteHandlerMethod {
+export function ready(receiver: ReceiverOrFactory, options: ReadyOptions = {}): RouteHandlerMethod {
   return answering(mountProbe(receiver, "ready", options));
 }
 
@@ -94,7 +97,7 @@ function answering(probe: ReturnType<typeof mountProbe<void>>): RouteHandlerMeth
  * @example app.register(webhooks(receiver, "billing"), { prefix: "/webhooks/billing" });
  */
 export function webhooks<Mounted extends AnyReceiver>(
-  receiver: ReceiverSource<void, Mounted>,
+  receiver: ReceiverOrFactory<void, Mounted>,
   source: SourceNameOf<Mounted>,
   options: MountOptions = {},
 ): FastifyPluginCallback {

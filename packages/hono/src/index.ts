@@ -12,7 +12,7 @@ import {
   checkNames,
   mountFlow,
   mountProbe,
-  type ReceiverSource,
+  type ReceiverOrFactory,
   type SourceNameOf,
 } from "@payhooks/core/adapter";
 import type { Context, Env, Handler } from "hono";
@@ -34,7 +34,7 @@ export interface MountOptions {
  * @example app.all("/callbacks/pay", paymentCallbacks(receiver));
  */
 export function paymentCallbacks<E extends Env = Env>(
-  receiver: ReceiverSource<E["Bindings"]>,
+  receiver: ReceiverOrFactory<E["Bindings"]>,
   options: MountOptions = {},
 ): Handler<E> {
   return webhooks<AnyReceiver, E>(receiver, "payments", options);
@@ -48,7 +48,7 @@ export function paymentCallbacks<E extends Env = Env>(
  * @example app.all("/webhooks/connect", connectWebhooks(receiver));
  */
 export function connectWebhooks<E extends Env = Env>(
-  receiver: ReceiverSource<E["Bindings"]>,
+  receiver: ReceiverOrFactory<E["Bindings"]>,
   options: MountOptions = {},
 ): Handler<E> {
   return webhooks<AnyReceiver, E>(receiver, "connect", options);
@@ -60,7 +60,7 @@ export function connectWebhooks<E extends Env = Env>(
  *
  * @example app.get("/live", live(receiver));
  */
-export function live<E extends Env = Env>(receiver: ReceiverSource<E["Bindings"]>): Handler<E> {
+export function live<E extends Env = Env>(receiver: ReceiverOrFactory<E["Bindings"]>): Handler<E> {
   const probe = mountProbe(receiver, "live");
   return ({ env }) => answerProbe(probe, env);
 }
@@ -73,7 +73,7 @@ export function live<E extends Env = Env>(receiver: ReceiverSource<E["Bindings"]
  * @example app.get("/ready", ready(receiver, { maxDueAgeMs: 60_000 }));
  */
 export function ready<E extends Env = Env>(
-  receiver: ReceiverSource<E["Bindings"]>,
+  receiver: ReceiverOrFactory<E["Bindings"]>,
   options: ReadyOptions = {},
 ): Handler<E> {
   const probe = mountProbe(receiver, "ready", options);
@@ -87,7 +87,7 @@ export function ready<E extends Env = Env>(
  * @example app.all("/webhooks/billing", webhooks(receiver, "billing"));
  */
 export function webhooks<Mounted extends AnyReceiver, E extends Env = Env>(
-  receiver: ReceiverSource<E["Bindings"], Mounted>,
+  receiver: ReceiverOrFactory<E["Bindings"], Mounted>,
   source: SourceNameOf<Mounted>,
   options: MountOptions = {},
 ): Handler<E> {

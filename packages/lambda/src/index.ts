@@ -12,7 +12,7 @@ import {
   type Endpoint,
   mountFlow,
   mountProbe,
-  type ReceiverSource,
+  type ReceiverOrFactory,
   type SourceNameOf,
 } from "@payhooks/core/adapter";
 import {
@@ -47,7 +47,7 @@ export type HttpFunction = (event: HttpEvent) => Promise<HttpResult>;
  * `run: "elsewhere"`.
  * @example export const handler = paymentCallbacks(receiver);
  */
-export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions = {}): HttpFunction {
+export function paymentCallbacks(receiver: ReceiverOrFactory, options: MountOptions = {}): HttpFunction {
   return webhooks<AnyReceiver>(receiver, "payments", options);
 }
 
@@ -58,12 +58,12 @@ export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions
  * `run: "elsewhere"`.
  * @example export const handler = connectWebhooks(receiver);
  */
-export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): HttpFunction {
+export function connectWebhooks(receiver: ReceiverOrFactory, options: MountOptions = {}): HttpFunction {
   return webhooks<AnyReceiver>(receiver, "connect", options);
 }
 
 /** Tells whether the receiver should keep running: 200 `{"ok":true}`, and 503 once it closes. */
-export function live(receiver: ReceiverSource): HttpFunction {
+export function live(receiver: ReceiverOrFactory): HttpFunction {
   const probe = mountProbe(receiver, "live");
   return async (event) => resultOf(event, await probe());
 }
@@ -73,7 +73,7 @@ export function live(receiver: ReceiverSource): HttpFunction {
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` when `maxDueAgeMs` is not a positive number.
  */
-export function ready(receiver: ReceiverSource, options: ReadyOptions = {}): HttpFunction {
+export function ready(receiver: ReceiverOrFactory, options: ReadyOptions = {}): HttpFunction {
   const probe = mountProbe(receiver, "ready", options);
   return async (event) => resultOf(event, await probe());
 }
@@ -85,7 +85,7 @@ export function ready(receiver: ReceiverSource, options: ReadyOptions = {}): Htt
  * @example export const handler = webhooks(receiver, "billing");
  */
 export function webhooks<Mounted extends AnyReceiver>(
-  receiver: ReceiverSource<void, Mounted>,
+  receiver: ReceiverOrFactory<void, Mounted>,
   source: SourceNameOf<Mounted>,
   options: MountOptions = {},
 ): HttpFunction {

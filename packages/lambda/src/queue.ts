@@ -1,5 +1,5 @@
 import { isPayhooksError } from "@payhooks/core";
-import { type ReceiverSource, receiverOf } from "@payhooks/core/adapter";
+import { type ReceiverOrFactory, receiverOf } from "@payhooks/core/adapter";
 
 /** The input of a function from a queue of SQS: in each body the eventId that `notifyWorker` was called with. */
 export interface QueueBatch {
@@ -17,7 +17,7 @@ export interface QueueResult {
  *
  * @example export const handler = runQueue(receiver);
  */
-export function runQueue(receiver: ReceiverSource): (batch: QueueBatch) => Promise<QueueResult> {
+export function runQueue(receiver: ReceiverOrFactory): (batch: QueueBatch) => Promise<QueueResult> {
   return async ({ Records }) => {
     const ran = await Promise.all(Records.map(({ body }) => isDone(receiver, body)));
     const failed = Records.filter((_, n) => ran[n] === false);
@@ -25,7 +25,7 @@ export function runQueue(receiver: ReceiverSource): (batch: QueueBatch) => Promi
   };
 }
 
-async function isDone(source: ReceiverSource, eventId: string): Promise<boolean> {
+async function isDone(source: ReceiverOrFactory, eventId: string): Promise<boolean> {
   try {
     const { state } = await (await receiverOf(source, undefined)).run(eventId);
     return state !== "waiting" && state !== "running";

@@ -13,7 +13,7 @@ import {
   checkNames,
   mountFlow,
   mountProbe,
-  type ReceiverSource,
+  type ReceiverOrFactory,
   type SourceNameOf,
   type WorkRouteOptions,
 } from "@payhooks/core/adapter";
@@ -40,7 +40,7 @@ export type RouteHandler = (request: Request) => Promise<Response>;
  * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `payments`.
  * @example export const POST = paymentCallbacks(receiver);
  */
-export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions = {}): RouteHandler {
+export function paymentCallbacks(receiver: ReceiverOrFactory, options: MountOptions = {}): RouteHandler {
   return webhooks<AnyReceiver>(receiver, "payments", options);
 }
 
@@ -50,7 +50,7 @@ export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions
  * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `connect`.
  * @example export const POST = connectWebhooks(receiver);
  */
-export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): RouteHandler {
+export function connectWebhooks(receiver: ReceiverOrFactory, options: MountOptions = {}): RouteHandler {
   return webhooks<AnyReceiver>(receiver, "connect", options);
 }
 
@@ -60,7 +60,7 @@ export function connectWebhooks(receiver: ReceiverSource, options: MountOptions 
  *
  * @example export const GET = workRoute(receiver, { secret: process.env.CRON_SECRET });
  */
-export function workRoute(receiver: ReceiverSource, options: WorkRouteOptions): RouteHandler {
+export function workRoute(receiver: ReceiverOrFactory, options: WorkRouteOptions): RouteHandler {
   checkNames("workRoute", options, { secret: true, deadlineMs: true, limit: true });
   return (request) => answerWork(receiver, request, options, undefined);
 }
@@ -71,7 +71,7 @@ export function workRoute(receiver: ReceiverSource, options: WorkRouteOptions): 
  *
  * @example export const GET = live(receiver);
  */
-export function live(receiver: ReceiverSource): RouteHandler {
+export function live(receiver: ReceiverOrFactory): RouteHandler {
   return probeRoute(mountProbe(receiver, "live"));
 }
 
@@ -82,7 +82,7 @@ export function live(receiver: ReceiverSource): RouteHandler {
  * @throws PayhooksError `ERR_OPTION_INVALID` when `maxDueAgeMs` is not a positive number.
  * @example export const GET = ready(receiver, { maxDueAgeMs: 60_000 });
  */
-export function ready(receiver: ReceiverSource, options: ReadyOptions = {}): RouteHandler {
+export function ready(receiver: ReceiverOrFactory, options: ReadyOptions = {}): RouteHandler {
   return probeRoute(mountProbe(receiver, "ready", options));
 }
 
@@ -106,7 +106,7 @@ const FIX = "do not call request.json() or request.text() before it, or hand it 
  * @example export const POST = webhooks(receiver, "billing");
  */
 export function webhooks<Mounted extends AnyReceiver>(
-  receiver: ReceiverSource<void, Mounted>,
+  receiver: ReceiverOrFactory<void, Mounted>,
   source: SourceNameOf<Mounted>,
   options: MountOptions = {},
 ): RouteHandler {

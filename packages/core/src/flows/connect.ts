@@ -20,13 +20,13 @@ import { countUnset, importSecrets, type SecretInput, type VerifyingSecret } fro
 import { isPending } from "../time/awaitable.ts";
 import { contentsOf } from "./contents.ts";
 import {
-  entryOf,
   eventNamed,
   eventOf,
   type Flow,
   keepReading,
   keptReading,
   Reading,
+  readingOutsideTable,
   type SetupWarning,
   UNKNOWN_TENANT,
   unsetEntries,
@@ -162,7 +162,7 @@ export function connectFlow(
   function readingOf(stored: StoredDelivery): Reading | null {
     if (isUnwieldy(stored.content, MAX_WEBHOOK_PARTS)) {
       const detail = "the body has more than 8 KiB and 5,000 parts";
-      return entryOf("malformed", detail, stored.content, null, stored, lifetimes);
+      return readingOutsideTable("malformed", detail, stored.content, null, stored, lifetimes);
     }
     const body = parseJsonBody(stored.content);
     return body === null ? null : read(body, stored);
@@ -171,7 +171,7 @@ export function connectFlow(
   function read(body: JsonBody, stored: StoredDelivery): Reading {
     const envelope = body.flaw === null ? readEnvelope(body.object) : `the body has ${body.flaw}`;
     if (typeof envelope === "string") {
-      return entryOf(
+      return readingOutsideTable(
         "malformed",
         envelope,
         stored.content,
@@ -211,7 +211,8 @@ export function connectFlow(
   function readStored(stored: StoredDelivery): Reading {
     const read = keptReading(stored, keyring) ?? readingOf(stored);
     return (
-      read ?? entryOf("malformed", "the stored body is not JSON", stored.content, null, stored, lifetimes)
+      read ??
+      readingOutsideTable("malformed", "the stored body is not JSON", stored.content, null, stored, lifetimes)
     );
   }
 

@@ -264,7 +264,7 @@ export function eventNamed(
  * The reading of a delivery that is authentic, but not certain or not usable. Its key depends only on what was signed, never on
  * an id that a forger may have chosen. So it touches no other record.
  */
-export function entryOf(
+export function readingOutsideTable(
   reason: "malformed" | "ambiguous",
   detail: string,
   signed: string | Uint8Array,

@@ -21,7 +21,6 @@ import {
 } from "./callback.ts";
 import { contentsBy } from "./contents.ts";
 import {
-  entryOf,
   eventNamed,
   eventOf,
   type Flow,
@@ -29,6 +28,7 @@ import {
   keptReading,
   MAX_FUTURE_MS,
   Reading,
+  readingOutsideTable,
   UNKNOWN_TENANT,
   unsetEntries,
   type Verification,
@@ -138,7 +138,7 @@ export function paymentsFlow(
     }
     const { kind, detail, signedTimes, mayName } = judgement;
     const signedAt = latestTime(signedTimes, stored.receivedAt);
-    return entryOf(kind, detail, signed, signedAt, stored, lifetimes, mayName);
+    return readingOutsideTable(kind, detail, signed, signedAt, stored, lifetimes, mayName);
   }
 
   /** Makes a reading of fields that are certain. The event may be unlisted or unexpected. */
@@ -194,7 +194,7 @@ export function paymentsFlow(
     const reading = read(textOf(stored.content), stored);
     if (reading !== null) return reading;
     const detail = "its keys were chosen by another merchantId than the one that was signed";
-    return entryOf("malformed", detail, stored.content, null, stored, lifetimes);
+    return readingOutsideTable("malformed", detail, stored.content, null, stored, lifetimes);
   }
 
   return {

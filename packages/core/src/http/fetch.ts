@@ -1,6 +1,6 @@
 import { checkNames } from "../protocol/check-names.ts";
 import type { AnyReceiver, ReadyOptions, SourceNameOf } from "../receiver/receiver.ts";
-import { mountFlow, type ReceiverSource } from "./mount.ts";
+import { mountFlow, type ReceiverOrFactory } from "./mount.ts";
 import { answerProbe, mountProbe } from "./probe-route.ts";
 import { answerRequest } from "./web.ts";
 
@@ -27,7 +27,7 @@ export type FetchHandler<Platform> = (
 
 /** Receives payment callbacks: `export default { fetch: paymentCallbacks(receiver) }`. */
 export function paymentCallbacks<Platform = unknown>(
-  receiver: ReceiverSource<Platform>,
+  receiver: ReceiverOrFactory<Platform>,
   options: FetchOptions<Platform> = {},
 ): FetchHandler<Platform> {
   return mount(receiver, "payments", options);
@@ -35,7 +35,7 @@ export function paymentCallbacks<Platform = unknown>(
 
 /** Receives connected-account webhooks. */
 export function connectWebhooks<Platform = unknown>(
-  receiver: ReceiverSource<Platform>,
+  receiver: ReceiverOrFactory<Platform>,
   options: FetchOptions<Platform> = {},
 ): FetchHandler<Platform> {
   return mount(receiver, "connect", options);
@@ -47,7 +47,7 @@ export function connectWebhooks<Platform = unknown>(
  * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
  */
 export function webhooks<Mounted extends AnyReceiver, Platform = unknown>(
-  receiver: ReceiverSource<Platform, Mounted>,
+  receiver: ReceiverOrFactory<Platform, Mounted>,
   source: SourceNameOf<Mounted>,
   options: FetchOptions<Platform> = {},
 ): FetchHandler<Platform> {
@@ -60,7 +60,7 @@ export function webhooks<Mounted extends AnyReceiver, Platform = unknown>(
  *
  * @example if (pathname === "/live") return live(receiver)(request);
  */
-export function live<Platform = unknown>(receiver: ReceiverSource<Platform>): FetchHandler<Platform> {
+export function live<Platform = unknown>(receiver: ReceiverOrFactory<Platform>): FetchHandler<Platform> {
   const probe = mountProbe(receiver, "live");
   return (_request, platform) => answerProbe(probe, platform as Platform);
 }
@@ -73,7 +73,7 @@ export function live<Platform = unknown>(receiver: ReceiverSource<Platform>): Fe
  * @example if (pathname === "/ready") return ready(receiver)(request);
  */
 export function ready<Platform = unknown>(
-  receiver: ReceiverSource<Platform>,
+  receiver: ReceiverOrFactory<Platform>,
   options: ReadyOptions = {},
 ): FetchHandler<Platform> {
   const probe = mountProbe(receiver, "ready", options);
@@ -84,7 +84,7 @@ const FIX =
   "mount it before anything that calls request.json() or request.text(), or pass it a request.clone()";
 
 function mount<Platform>(
-  source: ReceiverSource<Platform>,
+  source: ReceiverOrFactory<Platform>,
   flow: string,
   options: FetchOptions<Platform>,
 ): FetchHandler<Platform> {

@@ -16,7 +16,7 @@ import { isShared } from "./shared.ts";
  * A receiver, or a factory of one, for platforms whose environment is available later or comes with the request (Workers). A
  * factory is called once in the life of the process, however many mounts share it.
  */
-export type ReceiverSource<Platform = void, Mounted extends AnyReceiver = AnyReceiver> =
+export type ReceiverOrFactory<Platform = void, Mounted extends AnyReceiver = AnyReceiver> =
   | Mounted
   | ((platform: Platform) => Mounted | Promise<Mounted>);
 
@@ -59,7 +59,7 @@ const made = new WeakMap<object, Promise<AnyReceiver>>();
  * it has no such source, and what `check` throws.
  */
 export function mountFlow<Platform = void>(
-  source: ReceiverSource<Platform>,
+  source: ReceiverOrFactory<Platform>,
   flow: FlowName,
   check: (endpoint: Endpoint) => void = () => {},
 ): MountedFlow<Platform> {
@@ -85,7 +85,7 @@ export function mountFlow<Platform = void>(
 
 /** Makes the receiver and starts it. A factory that fails is called again after a pause. The receiver itself repeats its start. */
 async function startOf<Platform>(
-  source: ReceiverSource<Platform>,
+  source: ReceiverOrFactory<Platform>,
   flow: FlowName,
   platform: Platform,
 ): Promise<void> {
@@ -140,7 +140,7 @@ function inTime(
 
 /** The receiver of a source: the source itself, or what its factory makes. */
 export async function receiverOf<Platform>(
-  source: ReceiverSource<Platform>,
+  source: ReceiverOrFactory<Platform>,
   platform: Platform,
 ): Promise<AnyReceiver> {
   if (typeof source !== "function") return source;

@@ -4,7 +4,7 @@ import { checkNames } from "../protocol/check-names.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import type { Reply } from "../protocol/delivery.ts";
 import type { Probe, ReadyOptions } from "../receiver/receiver.ts";
-import { type ReceiverSource, receiverOf } from "./mount.ts";
+import { type ReceiverOrFactory, receiverOf } from "./mount.ts";
 
 /** Answers whether the process is alive, or whether deliveries should be sent to it. Never rejects. */
 export type MountedProbe<Platform = void> = (platform: Platform) => Promise<Reply>;
@@ -16,7 +16,7 @@ export type MountedProbe<Platform = void> = (platform: Platform) => Promise<Repl
  * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is not a positive number.
  */
 export function mountProbe<Platform = void>(
-  source: ReceiverSource<Platform>,
+  source: ReceiverOrFactory<Platform>,
   which: "live" | "ready",
   options: ReadyOptions = {},
 ): MountedProbe<Platform> {

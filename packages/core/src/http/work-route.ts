@@ -3,7 +3,7 @@ import { consoleLogger } from "../notices/logger.ts";
 import { factsOfThrown } from "../notices/thrown.ts";
 import { refusal } from "../protocol/delivery.ts";
 import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError, isSetupError } from "../protocol/errors.ts";
-import { type ReceiverSource, receiverOf } from "./mount.ts";
+import { type ReceiverOrFactory, receiverOf } from "./mount.ts";
 
 /** Options of a route that runs the events that are due. */
 export interface WorkRouteOptions {
@@ -17,7 +17,7 @@ export interface WorkRouteOptions {
 
 /** Answers the call of a cron job. Never rejects. */
 export async function answerWork<Platform>(
-  source: ReceiverSource<Platform>,
+  source: ReceiverOrFactory<Platform>,
   request: Request,
   { secret, ...limits }: WorkRouteOptions,
   platform: Platform,

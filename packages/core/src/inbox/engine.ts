@@ -29,7 +29,7 @@ import { Places } from "./run/places.ts";
 import type { Run } from "./run/run.ts";
 import { Runs } from "./run/runs.ts";
 import { EventReader } from "./search/event-reader.ts";
-import { Canary } from "./watch/canary.ts";
+import { CanarySender } from "./watch/canary-sender.ts";
 import { withOwnErrors } from "./watch/failures.ts";
 import { HealthCheck } from "./watch/health.ts";
 import { KnownRecords } from "./watch/known-records.ts";
@@ -77,7 +77,7 @@ class Engine implements Inbox {
   readonly #dispatcher: Dispatcher;
   readonly #runs: Runs;
   readonly #acceptor: Acceptor;
-  readonly #canary: Canary;
+  readonly #canary: CanarySender;
   readonly #losses: LossWatch;
   readonly #health: HealthCheck;
   readonly #pruning: Pruning;
@@ -111,7 +111,7 @@ class Engine implements Inbox {
       crowds,
       pollMs: isAlone(store) ? Number.POSITIVE_INFINITY : pollMs,
     });
-    const canary = new Canary(core, this.#dispatcher);
+    const canary = new CanarySender(core, this.#dispatcher);
     this.#canary = canary;
     this.#runs = new Runs({
       core,

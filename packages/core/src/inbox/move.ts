@@ -12,9 +12,9 @@ import { type Clock, sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { HANDLERS } from "./contract/handler-sets.ts";
 import type { DueRecord, RecordStore, Scanned, Swap, SwapResult, Versioned } from "./contract/store.ts";
-import { isAsFar } from "./record/as-far.ts";
 import { isCanary } from "./record/canary.ts";
 import { isUnreadable } from "./record/codec.ts";
+import { knowsAllOf } from "./record/compare-copies.ts";
 import { type EventState, indexOf, type RecordIndex } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
 
@@ -313,10 +313,10 @@ function nextOf(moving: Moving, current: Versioned, to: RecordStore): "there" | 
   const copy = movingOf({ key: moving.key, ...current });
   if (copy === null) return "unreadable-there";
   if (copy.version === moving.version) return "there";
-  const isOutdated = isAsFar(moving.record, copy.record);
+  const isOutdated = knowsAllOf(moving.record, copy.record);
   const isRunning = isLeased(copy, to);
   if (isOutdated && !isRunning) return copy;
-  if (isAsFar(copy.record, moving.record)) return "there";
+  if (knowsAllOf(copy.record, moving.record)) return "there";
   return isOutdated ? "running" : "conflict";
 }
 

@@ -141,7 +141,7 @@ export type Happening =
       /** The stack, without the error's message; null if this is not known. */
       readonly stack: string | null;
     }
-  /** A stalled act works again. */
+  /** A stalled operation works again. */
   | { readonly type: "recovered"; readonly during: StallKind; readonly afterMs: number }
   /**
    * The answer of `receiver.ready()` has changed. `code` is what strangers may be told. `detail` says more, and is for the log
@@ -224,7 +224,7 @@ export function inboxError(during: InboxCall, error: unknown): Happening {
 }
 
 /**
- * The acts that can stall. `start`: the receiver should run, and could not start. `accept`: deliveries cannot be stored. `take`:
+ * The operations that can stall. `start`: the receiver should run, and could not start. `accept`: deliveries cannot be stored. `take`:
  * events that are due cannot be begun. `end`: the end of a run cannot be written.
  */
 export type StallKind = "start" | "accept" | "take" | "end";

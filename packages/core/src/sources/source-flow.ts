@@ -1,7 +1,6 @@
 import { contentsOf } from "../flows/contents.ts";
 import {
   type Answered,
-  entryOf,
   eventNamed,
   eventOf,
   type Flow,
@@ -10,6 +9,7 @@ import {
   MAX_FUTURE_MS,
   RETENTION_SLACK_MS,
   Reading,
+  readingOutsideTable,
   type SetupWarning,
   type Verification,
   withFreshness,
@@ -113,7 +113,9 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
       read = readEvent(made, deliveredOf(given, made.body, looseHeader));
     } catch (error) {
       const why = error instanceof Unusable ? error.message : `read threw: ${describeError(error)}`;
-      return keep(entryOf("malformed", why, given.content, given.signedAt ?? null, given, lifetimes));
+      return keep(
+        readingOutsideTable("malformed", why, given.content, given.signedAt ?? null, given, lifetimes),
+      );
     }
     const isForeign = read.tenant !== null && given.tenant !== ONLY_TENANT && read.tenant !== given.tenant;
     const stored = read.tenant === null || isForeign ? given : { ...given, tenant: read.tenant };

@@ -2,13 +2,13 @@
 import { describe, expect, it } from "vitest";
 import {
   type CertainReading,
-  entryOf,
   eventNamed,
   eventOf,
   keepReading,
   keptReading,
   MAX_FUTURE_MS,
   Reading,
+  readingOutsideTable,
   unsetEntries,
   withFreshness,
 } from "../../src/flows/flow.ts";
@@ -147,7 +147,7 @@ describe("an event that another receiver names", () => {
 
 describe("an entry, whose reading is not certain", () => {
   const entry = (reason: "malformed" | "ambiguous", signed = "signed", given = delivery) =>
-    entryOf(reason, "as said", signed, NOW, given, { windowMs: DAY_MS, keepMs: 5 }, ["order-1"]);
+    readingOutsideTable(reason, "as said", signed, NOW, given, { windowMs: DAY_MS, keepMs: 5 }, ["order-1"]);
 
   it("has these fields, and no event", () => {
     const { verified, event, leftOut } = entry("ambiguous");

@@ -7,7 +7,7 @@ import type { Runner } from "../../src/inbox/contract/inbox.ts";
 import { Crowds } from "../../src/inbox/run/crowds.ts";
 import { Dispatcher } from "../../src/inbox/run/dispatcher.ts";
 import { Places } from "../../src/inbox/run/places.ts";
-import { Acts } from "../../src/inbox/write/acts.ts";
+import { StoreOperations } from "../../src/inbox/write/store-operations.ts";
 import { Limiter } from "../../src/notices/limiter.ts";
 
 function setUp() {
@@ -132,7 +132,7 @@ it("after a look that failed, nobody's word brings the next one before its time"
         },
       },
       environment: clock,
-      acts: new Acts(clock, () => {}),
+      operations: new StoreOperations(clock, () => {}),
       hideMs: 5_000,
     },
     places,

@@ -2,11 +2,11 @@
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DueRecord, Swap, SwapResult } from "../../src/inbox/contract/store.ts";
-import { accept } from "../../src/inbox/record/accept.ts";
+import { accept } from "../../src/inbox/record/accept-change.ts";
 import { copyRecord } from "../../src/inbox/record/codec.ts";
 import { indexOf } from "../../src/inbox/record/index-of.ts";
+import { beginNext, finish } from "../../src/inbox/record/leased-run.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
-import { beginNext, finish } from "../../src/inbox/record/run.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";

@@ -66,9 +66,9 @@ export class Acceptor {
 
   /** Applies the table of deduplication. In rare cases a fact is missing. It is then looked up, and the event is tried again. */
   async #accept(event: VerifiedEvent, options: LaneOptions): Promise<Accepted> {
-    const { acts } = this.#core;
+    const { operations } = this.#core;
     const onFailure: OnFailure = (cause) => {
-      acts.failed("accept", cause);
+      operations.failed("accept", cause);
       options.onFailure?.(cause);
     };
     for (let known = NOTHING_KNOWN; ; ) {
@@ -78,7 +78,7 @@ export class Acceptor {
         changed = await this.#write(event, options, known, run, onFailure);
       } catch (error) {
         // A store without room refuses every event. Any other refusal is about this one.
-        if (isFull(error)) acts.failed("accept", error);
+        if (isFull(error)) operations.failed("accept", error);
         throw error;
       } finally {
         if (run !== null && !isBegun(changed?.answer)) this.#runs.giveBack(run);
@@ -150,7 +150,7 @@ export class Acceptor {
       if (run !== null) this.#start(run, accepted);
       else if (leavesWork(accepted)) this.#dispatcher.added(delayMs, lane);
     }
-    if (leavesWork(accepted)) this.#core.acts.passed("accept");
+    if (leavesWork(accepted)) this.#core.operations.passed("accept");
     return handle === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };
   }
 

@@ -17,7 +17,7 @@ export interface Health {
   readonly ok: boolean;
   /** Why not, in words; null if `ok`. They are for the people who run the program, and may name servers. */
   readonly detail: string | null;
-  /** The act that fails; null if `ok`. See the notice `stalled`. */
+  /** The operation that fails; null if `ok`. See the notice `stalled`. */
   readonly failing: StallKind | null;
   /**
    * When this process last noticed that stored events were lost, or may have been, in milliseconds since the epoch; null if

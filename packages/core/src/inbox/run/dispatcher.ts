@@ -20,7 +20,7 @@ import type { Places } from "./places.ts";
 
 /** What a dispatcher uses. */
 export interface DispatcherDependencies {
-  readonly core: Pick<InboxCore, "store" | "environment" | "acts" | "hideMs">;
+  readonly core: Pick<InboxCore, "store" | "environment" | "operations" | "hideMs">;
   /** How many events may be taken now. */
   readonly places: Places;
   /** Is told when nothing waits. */
@@ -241,7 +241,7 @@ export class Dispatcher {
   }
 
   async #pollOnce(): Promise<void> {
-    const { store, hideMs, acts } = this.#core;
+    const { store, hideMs, operations } = this.#core;
     const places = this.#places;
     const pollMs = this.#pollMs;
     let nextMs = pollMs;
@@ -273,7 +273,7 @@ export class Dispatcher {
       }
       if (nextDueAt !== null) nextMs = Math.min(nextMs, this.#inOthersTime(nextDueAt - store.now("")));
     } catch (error) {
-      acts.canaryFailed("take", error);
+      operations.canaryFailed("take", error);
       begins?.runner.notify(inboxError("take", error));
       nextMs = Math.min(pollMs, AGAIN_MS);
       this.#pauseFor(nextMs);

@@ -7,8 +7,6 @@ import type { Versioned } from "../contract/store.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
 import type { Lane } from "../record/lane.ts";
 import { type Ending, factsOf, type HandlerChange, type LeaseData } from "../record/lease.ts";
-import type { IdempotencyRecord } from "../record/record.ts";
-import { claimAtRun } from "../record/reference-claim.ts";
 import {
   type BeginOptions,
   type Begun,
@@ -21,7 +19,9 @@ import {
   renew,
   writeClaim,
   writeHandlerChanges,
-} from "../record/run.ts";
+} from "../record/leased-run.ts";
+import type { IdempotencyRecord } from "../record/record.ts";
+import { claimAtRun } from "../record/reference-claim.ts";
 import { dueOf } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { type Changed, isAboutRecord, type RecordChange } from "../write/records.ts";
@@ -329,13 +329,13 @@ export class Run implements Lease {
    * unreadable, there is nothing to wait for.
    */
   async #persist<T>(during: InboxCall, change: RecordChange<T>): Promise<Changed<T> | null> {
-    const { acts, records, environment, leaseMs: deadlineMs } = this.#core;
-    const onFailure = (cause: unknown): void => acts.failed("end", cause);
+    const { operations, records, environment, leaseMs: deadlineMs } = this.#core;
+    const onFailure = (cause: unknown): void => operations.failed("end", cause);
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
       if (this.#core.isAbandoned) return null;
       try {
         const changed = await records.change({ key: this.key, change, deadlineMs, onFailure });
-        acts.passed("end");
+        operations.passed("end");
         return changed;
       } catch (error) {
         if (this.#core.isAbandoned) return null;
@@ -344,7 +344,7 @@ export class Run implements Lease {
           this.isBroken = true;
           return null;
         }
-        acts.failed("end", error);
+        operations.failed("end", error);
         await sleep(environment, delayMs);
       }
     }

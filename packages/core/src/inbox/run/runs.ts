@@ -20,7 +20,6 @@ import { isUnreadable } from "../record/codec.ts";
 import { type RunReport, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { LANES, type Lane } from "../record/lane.ts";
 import type { FinishedClaims } from "../record/reference-claim.ts";
-import { type Begun, suspicionsOf } from "../record/run.ts";
 import { dueOf } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { unreadable } from "../write/records.ts";
@@ -201,12 +200,12 @@ export class Runs {
     try {
       const begun = await run.writeBegin("next", due);
       if (begun.kind === "leased") {
-        this.#core.acts.passed("take");
+        this.#core.operations.passed("take");
         this.start(run);
         return run;
       }
     } catch (error) {
-      this.#core.acts.failed("take", error);
+      this.#core.operations.failed("take", error);
       wish.runner.notify(inboxError("begin", error));
     }
     this.giveBack(run);
@@ -384,7 +383,7 @@ export class Runs {
     const finished = await run.finish(end);
     if (run.wasTooLate) {
       const error = tooLate();
-      this.#core.acts.failed("take", error);
+      this.#core.operations.failed("take", error);
       runner.notify(inboxError("begin", error));
     }
     if (finished !== null) {

@@ -1,5 +1,5 @@
 import type { Runner } from "../contract/inbox.ts";
-import type { Suspicion } from "../record/run.ts";
+import type { Suspicion } from "../record/leased-run.ts";
 
 /** How many records may queue here. Others wait in the store. */
 const MAX_WAITING = 100;

@@ -3,9 +3,9 @@ import type { Stopwatch } from "../../time/clock.ts";
 import { inTime } from "../../time/in-time.ts";
 import type { Events } from "../contract/events.ts";
 import type { Health } from "../contract/inbox.ts";
-import { describeAct } from "../write/acts.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
-import type { Canary } from "./canary.ts";
+import { describeFailure } from "../write/store-operations.ts";
+import type { CanarySender } from "./canary-sender.ts";
 import type { LossWatch } from "./loss-watch.ts";
 
 /** A health check waits no longer than a delivery would. */
@@ -35,7 +35,7 @@ export class HealthCheck {
   readonly #core: InboxCore;
   readonly #ready: () => Promise<void>;
   readonly #losses: LossWatch;
-  readonly #canary: Canary;
+  readonly #canary: CanarySender;
   readonly #events: Pick<Events, "counts">;
   #counting: Promise<CountsOfHealth> | null = null;
   #counted: { readonly counts: CountsOfHealth; readonly since: Stopwatch } | null = null;
@@ -44,7 +44,7 @@ export class HealthCheck {
     core: InboxCore,
     ready: () => Promise<void>,
     losses: LossWatch,
-    canary: Canary,
+    canary: CanarySender,
     events: Pick<Events, "counts">,
   ) {
     this.#core = core;
@@ -67,14 +67,19 @@ export class HealthCheck {
     if (this.#core.isClosing) return notOk("the inbox is closing or closed");
     await this.#ready();
     const [counts] = await Promise.all([this.#counts(), this.#canary.known(), this.#checkForLoss()]);
-    const { failing } = this.#core.acts;
+    const { failing } = this.#core.operations;
     if (failing === null) return { ok: true, detail: null, failing: null, ...counts };
-    return { ok: false, detail: describeAct(failing.act, failing.cause), failing: failing.act, ...counts };
+    return {
+      ok: false,
+      detail: describeFailure(failing.operation, failing.cause),
+      failing: failing.operation,
+      ...counts,
+    };
   }
 
   #lastCause(): string | null {
-    const { failing } = this.#core.acts;
-    return failing === null ? null : describeAct(failing.act, failing.cause);
+    const { failing } = this.#core.operations;
+    return failing === null ? null : describeFailure(failing.operation, failing.cause);
   }
 
   #isFresh(since: Stopwatch): boolean {

@@ -47,7 +47,7 @@ export class LossWatch {
   }
 
   async #checkOnce(): Promise<void> {
-    const { store, environment, notify, acts } = this.#core;
+    const { store, environment, notify, operations } = this.#core;
     try {
       const loss = (await store.findLoss?.(this.#known.at(store.now("")))) ?? null;
       if (loss !== null) {
@@ -57,7 +57,7 @@ export class LossWatch {
           // Each loss is reported once.
           this.#known.forget();
           // Perhaps nothing can be written any more, whatever the last canary has shown.
-          await store.open().catch((error: unknown) => acts.canaryFailed("accept", error));
+          await store.open().catch((error: unknown) => operations.canaryFailed("accept", error));
         }
       }
       await this.#list();

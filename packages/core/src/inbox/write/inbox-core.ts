@@ -2,9 +2,9 @@ import type { Happening } from "../../notices/notice.ts";
 import { Stopwatch } from "../../time/clock.ts";
 import type { Environment } from "../../time/environment.ts";
 import type { RecordStore } from "../contract/store.ts";
-import { Acts } from "./acts.ts";
 import { Claims } from "./claims.ts";
 import type { Records } from "./records.ts";
+import { StoreOperations } from "./store-operations.ts";
 
 const HIDE_MS = 5_000;
 /** An answer that takes less than this share of a lease is no reason to make leases longer. */
@@ -19,8 +19,8 @@ export class InboxCore {
   readonly records: Records;
   readonly claims: Claims;
   readonly leaseMs: number;
-  /** The acts that this process can do with the store, as far as it has tried lately. */
-  readonly acts: Acts;
+  /** The operations that this process can do with the store, as far as it has tried lately. */
+  readonly operations: StoreOperations;
   /** Passes notices that concern the whole inbox to its observer. */
   notify: (notice: Happening) => void = () => {};
   /** How long the store has lately taken to answer a write that begins a run, in milliseconds. */
@@ -36,7 +36,7 @@ export class InboxCore {
     this.records = records;
     this.leaseMs = leaseMs;
     this.claims = new Claims(records, store, environment, leaseMs);
-    this.acts = new Acts(environment, (notice) => this.notify(notice));
+    this.operations = new StoreOperations(environment, (notice) => this.notify(notice));
   }
 
   /**

@@ -1,14 +1,14 @@
 /** Records as the engine writes them, made with the engine's own functions. */
 import { createHash } from "node:crypto";
-import { accept } from "../../inbox/record/accept.ts";
+import { accept } from "../../inbox/record/accept-change.ts";
 import { copyRecord } from "../../inbox/record/codec.ts";
 import { discard, isMade, replay } from "../../inbox/record/decisions.ts";
 import type { VerifiedEvent } from "../../inbox/record/event.ts";
 import { label } from "../../inbox/record/label.ts";
 import type { Lane } from "../../inbox/record/lane.ts";
 import type { Ending } from "../../inbox/record/lease.ts";
+import { beginNext, finish } from "../../inbox/record/leased-run.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
-import { beginNext, finish } from "../../inbox/record/run.ts";
 import { sideRecord } from "../../inbox/record/side-record.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { tokens } from "../../time/environment.ts";

@@ -1,9 +1,7 @@
-import { type AcceptContext, accept } from "../../../src/inbox/record/accept.ts";
+import { type AcceptContext, accept } from "../../../src/inbox/record/accept-change.ts";
 import { eventIn } from "../../../src/inbox/record/decisions.ts";
 import type { Accepted, VerifiedEvent } from "../../../src/inbox/record/event.ts";
 import type { Ending, HandlerChange, LeaseData } from "../../../src/inbox/record/lease.ts";
-import type { StoredEvent } from "../../../src/inbox/record/life.ts";
-import type { IdempotencyRecord, Slot } from "../../../src/inbox/record/record.ts";
 import {
   type BeginOptions,
   type Begun,
@@ -13,7 +11,9 @@ import {
   finish,
   renew,
   writeHandlerChanges,
-} from "../../../src/inbox/record/run.ts";
+} from "../../../src/inbox/record/leased-run.ts";
+import type { StoredEvent } from "../../../src/inbox/record/life.ts";
+import type { IdempotencyRecord, Slot } from "../../../src/inbox/record/record.ts";
 
 export const DAY: number = 86_400_000;
 export const KEY: string = "a".repeat(32);

@@ -1,13 +1,13 @@
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { Acts } from "../../src/inbox/write/acts.ts";
+import { StoreOperations } from "../../src/inbox/write/store-operations.ts";
 
 function setUp() {
   const clock = fakeClock();
   const told: string[] = [];
-  const acts = new Acts(clock, ({ type }) => told.push(type));
-  const fail = (): void => acts.failed("end", new Error("not now"));
-  const pass = (): void => acts.canaryPassed("end");
+  const operations = new StoreOperations(clock, ({ type }) => told.push(type));
+  const fail = (): void => operations.failed("end", new Error("not now"));
+  const pass = (): void => operations.canaryPassed("end");
   /** Five minutes in which events fail and canaries pass, and then an event that ends well. */
   const play = async (): Promise<void> => {
     for (let time = 0; time < 30; time++) {
@@ -16,19 +16,19 @@ function setUp() {
       pass();
     }
     expect(told).toEqual(["stalled"]);
-    acts.passed("end");
+    operations.passed("end");
     expect(told).toEqual(["stalled", "recovered"]);
   };
-  return { acts, clock, told, fail, pass, play };
+  return { operations, clock, told, fail, pass, play };
 }
 
 describe("a canary that passes although events fail", () => {
   it("ends a failure that was not reported, and is not believed once events fail again", async () => {
-    const { acts, clock, fail, pass, play } = setUp();
+    const { operations, clock, fail, pass, play } = setUp();
     fail();
     await clock.advance("4s");
     pass();
-    expect(acts.failing).toBeNull();
+    expect(operations.failing).toBeNull();
     await play();
   });
 
@@ -38,28 +38,28 @@ describe("a canary that passes although events fail", () => {
   });
 
   it("is believed a minute after the last event that failed", async () => {
-    const { acts, clock, told, fail, pass } = setUp();
+    const { operations, clock, told, fail, pass } = setUp();
     fail();
     await clock.advance("10s");
     pass();
     fail();
     for (let second = 0; second < 60; second++) {
-      expect(acts.failing).not.toBeNull();
+      expect(operations.failing).not.toBeNull();
       pass();
       await clock.advance("1s");
     }
     pass();
-    expect(acts.failing).toBeNull();
+    expect(operations.failing).toBeNull();
     expect(told).toEqual(["stalled", "recovered"]);
   });
 
   it("is believed at once after an outage in which canaries failed too", async () => {
-    const { acts, clock, told, fail, pass } = setUp();
+    const { operations, clock, told, fail, pass } = setUp();
     fail();
     await clock.advance("10s");
-    acts.canaryFailed("end", new Error("not now"));
+    operations.canaryFailed("end", new Error("not now"));
     pass();
-    expect(acts.failing).toBeNull();
+    expect(operations.failing).toBeNull();
     expect(told).toEqual(["stalled", "recovered"]);
   });
 });

@@ -1,5 +1,5 @@
 import type { EventFacts } from "../../notices/notice.ts";
-import { overtake } from "./accept.ts";
+import { overtake } from "./accept-change.ts";
 import type { SlotState } from "./event.ts";
 import {
   type Ending,

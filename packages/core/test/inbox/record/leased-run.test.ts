@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { replay } from "../../../src/inbox/record/decisions.ts";
 import { indexOf } from "../../../src/inbox/record/index-of.ts";
 import type { HandlerChange, HandlerState } from "../../../src/inbox/record/lease.ts";
+import { isBegunBy } from "../../../src/inbox/record/leased-run.ts";
 import { isFinished } from "../../../src/inbox/record/record.ts";
-import { isBegunBy } from "../../../src/inbox/record/run.ts";
 import { dueOf } from "../../../src/inbox/record/schedule.ts";
 import { DAY, event, FAILED, KEY, PENDING, RecordUnderTest, running, SUCCESS } from "./record-under-test.ts";
 
@@ -62,7 +62,10 @@ describe("beginning a run", () => {
     expect(begun).toMatchObject({ kind: "leased", lease: { started: "h", handlerStates: {} } });
     expect(tested.slot(SUCCESS).work?.handlerStates).toMatchObject({ h: { state: "started", attempts: 1 } });
     tested.finish(SUCCESS, { kind: "handed-back" }, [{ name: "h", kind: "undone", before: null }]);
-    expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { handlerStates: {}, dueAt: 1_000 } });
+    expect(tested.slot(SUCCESS)).toMatchObject({
+      state: "waiting",
+      work: { handlerStates: {}, dueAt: 1_000 },
+    });
   });
 
   it("of an event that is not recorded finds nothing", () => {

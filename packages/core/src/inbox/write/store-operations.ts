@@ -5,15 +5,15 @@ import { describeError } from "../../protocol/foreign-error.ts";
 import { Stopwatch } from "../../time/clock.ts";
 import type { Environment } from "../../time/environment.ts";
 
-/** The acts on an event that need the store: accept it, take it when it is due, and write how its run ended. */
-export type Act = "accept" | "take" | "end";
+/** The operations on an event that need the store: accept it, take it when it is due, and write how its run ended. */
+export type StoreOperation = "accept" | "take" | "end";
 
-const ACTS: readonly Act[] = ["accept", "take", "end"];
+const STORE_OPERATIONS: readonly StoreOperation[] = ["accept", "take", "end"];
 
 /** How long only a real success is believed, once real events have failed although canaries pass. */
 const DOUBT_MS = 60_000;
 
-/** The evidence for one act. */
+/** The evidence for one operation. */
 class Evidence {
   readonly stall: Stall;
   /** Since the last success, of an event or of a canary. */
@@ -22,7 +22,7 @@ class Evidence {
   hasFailed = false;
   /** A canary has passed since that event failed. */
   isContradicted = false;
-  /** A canary has failed too, since the act began to fail. */
+  /** A canary has failed too, since the operation began to fail. */
   hasCanaryFailed = false;
   /** Since an event and a canary have contradicted each other. Until an event passes, canaries are not believed for a while. */
   doubt: Stopwatch | null = null;
@@ -33,40 +33,43 @@ class Evidence {
 }
 
 /**
- * The acts that this process can do with its store, as events and canaries have shown lately.
+ * The operations that this process can do with its store, as events and canaries have shown lately.
  *
  * An event counts for more than a canary, since it also writes what it can be found by. The first canary that passes after a
  * failure ends that failure. If an event then fails again, the failure ends only with an event that passes, or with a minute in which
  * no event has failed. A failure of events that was reported before the first canary is treated the same way. Otherwise it would be
  * reported as over, then reported again.
  */
-export class Acts {
+export class StoreOperations {
   readonly #environment: Environment;
-  readonly #of: Readonly<Record<Act, Evidence>>;
+  readonly #of: Readonly<Record<StoreOperation, Evidence>>;
   #isClosed = false;
 
   constructor(environment: Environment, notify: (notice: Happening) => void) {
     this.#environment = environment;
-    const evidence = (act: Act): Evidence => new Evidence(new Stall(act, environment, notify));
+    const evidence = (operation: StoreOperation): Evidence =>
+      new Evidence(new Stall(operation, environment, notify));
     this.#of = { accept: evidence("accept"), take: evidence("take"), end: evidence("end") };
   }
 
-  /** The first act that fails, and why; null if all of them work, as far as this process knows. */
-  get failing(): { readonly act: Act; readonly cause: unknown } | null {
-    for (const act of ACTS) {
-      const failing = this.#of[act].stall.failing;
-      if (failing !== null) return { act, cause: failing.cause };
+  /** The first operation that fails, and why; null if all of them work, as far as this process knows. */
+  get failing(): { readonly operation: StoreOperation; readonly cause: unknown } | null {
+    for (const operation of STORE_OPERATIONS) {
+      const failing = this.#of[operation].stall.failing;
+      if (failing !== null) return { operation, cause: failing.cause };
     }
     return null;
   }
 
-  /** For how long nothing has shown that these acts work, in milliseconds. */
-  silentMs(acts: readonly Act[]): number {
-    return Math.max(...acts.map((act) => this.#of[act].passed?.elapsedMs ?? Number.POSITIVE_INFINITY));
+  /** For how long nothing has shown that these operations work, in milliseconds. */
+  silentMs(operations: readonly StoreOperation[]): number {
+    return Math.max(
+      ...operations.map((operation) => this.#of[operation].passed?.elapsedMs ?? Number.POSITIVE_INFINITY),
+    );
   }
 
-  passed(act: Act): void {
-    const evidence = this.#of[act];
+  passed(operation: StoreOperation): void {
+    const evidence = this.#of[operation];
     evidence.passed = new Stopwatch(this.#environment);
     evidence.hasFailed = false;
     evidence.isContradicted = false;
@@ -75,16 +78,16 @@ export class Acts {
     evidence.stall.passed();
   }
 
-  failed(act: Act, cause: unknown): void {
+  failed(operation: StoreOperation, cause: unknown): void {
     if (this.#isClosed || isClosing(cause)) return;
-    const evidence = this.#of[act];
+    const evidence = this.#of[operation];
     if (evidence.isContradicted) evidence.doubt = new Stopwatch(this.#environment);
     evidence.hasFailed = true;
     evidence.stall.failed(cause);
   }
 
-  canaryPassed(act: Act): void {
-    const evidence = this.#of[act];
+  canaryPassed(operation: StoreOperation): void {
+    const evidence = this.#of[operation];
     evidence.passed = new Stopwatch(this.#environment);
     const { failing } = evidence.stall;
     if (failing === null) return;
@@ -98,16 +101,16 @@ export class Acts {
   }
 
   /** A canary, or a poll for due events, has failed. */
-  canaryFailed(act: Act, cause: unknown): void {
+  canaryFailed(operation: StoreOperation, cause: unknown): void {
     if (this.#isClosed || isClosing(cause)) return;
-    this.#of[act].hasCanaryFailed = true;
-    this.#of[act].stall.failed(cause);
+    this.#of[operation].hasCanaryFailed = true;
+    this.#of[operation].stall.failed(cause);
   }
 
   /** From now on, there are no notices. */
   close(): void {
     this.#isClosed = true;
-    for (const act of ACTS) this.#of[act].stall.end();
+    for (const operation of STORE_OPERATIONS) this.#of[operation].stall.end();
   }
 }
 
@@ -116,9 +119,9 @@ function isClosing(cause: unknown): boolean {
 }
 
 /** In words: what fails, and why. */
-export function describeAct(act: Act, cause: unknown): string {
+export function describeFailure(operation: StoreOperation, cause: unknown): string {
   const words = describeError(cause);
-  switch (act) {
+  switch (operation) {
     case "accept":
       return words;
     case "take":

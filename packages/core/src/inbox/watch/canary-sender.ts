@@ -5,12 +5,12 @@ import { spreadOf } from "../../time/spread.ts";
 import type { DueRecord, Versioned } from "../contract/store.ts";
 import { canaryKey, endedCanary, newCanary } from "../record/canary.ts";
 import type { Dispatcher } from "../run/dispatcher.ts";
-import type { Act } from "../write/acts.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
+import type { StoreOperation } from "../write/store-operations.ts";
 
-/** When nothing has shown for this long that an act works, a canary is sent. */
+/** When nothing has shown for this long that an operation works, a canary is sent. */
 const SILENCE_MS = 5_000;
-/** An act that fails is tried again about this often. */
+/** An operation that fails is tried again about this often. */
 const AGAIN_MS = 1_000;
 /** An answer of the store is waited for no longer than a delivery would wait. */
 const LIMIT_MS = 2_000;
@@ -19,9 +19,9 @@ const REPEATED_FOR_MS = 300;
 /** A canary that is due is taken within this time, unless something is wrong. Processes poll every half second. */
 const TAKEN_WITHIN_MS = 5_000;
 
-const ACCEPTING: readonly Act[] = ["accept"];
+const ACCEPTING: readonly StoreOperation[] = ["accept"];
 /** The end of a canary follows when it was taken, here or in another process. */
-const RUNNING: readonly Act[] = ["accept", "take"];
+const RUNNING: readonly StoreOperation[] = ["accept", "take"];
 
 /** A canary that is due and was not ended yet. */
 interface CanaryInFlight {
@@ -35,7 +35,7 @@ interface CanaryInFlight {
  * Sends a canary when nothing real has happened for a while, or something has failed. So a store that no longer does what an
  * event needs is noticed although no event comes.
  */
-export class Canary {
+export class CanarySender {
   readonly #core: InboxCore;
   readonly #dispatcher: Dispatcher;
   /** The canaries of this process that are due. */
@@ -72,22 +72,22 @@ export class Canary {
   }
 
   #pauseMs(): number {
-    const { acts } = this.#core;
-    if (this.#isSuspected || acts.failing !== null) return AGAIN_MS;
-    return Math.max(AGAIN_MS, SILENCE_MS - acts.silentMs(this.#shown));
+    const { operations } = this.#core;
+    if (this.#isSuspected || operations.failing !== null) return AGAIN_MS;
+    return Math.max(AGAIN_MS, SILENCE_MS - operations.silentMs(this.#shown));
   }
 
-  /** The acts that canaries of this process can show now. */
-  get #shown(): readonly Act[] {
+  /** The operations that canaries of this process can show now. */
+  get #shown(): readonly StoreOperation[] {
     return this.#dispatcher.canTake("usual") ? RUNNING : ACCEPTING;
   }
 
-  /** Something has failed that says nothing about a single act. A canary will show more. */
+  /** Something has failed that says nothing about a single operation. A canary will show more. */
   suspect(): void {
     this.#isSuspected = true;
   }
 
-  /** Waits until it is known whether an event could be accepted. Usually it is known. Never rejects: `acts` has the answer. */
+  /** Waits until it is known whether an event could be accepted. Usually it is known. Never rejects: `operations` has the answer. */
   async known(): Promise<void> {
     if (this.#core.store.immediate === true || this.#isWanted(ACCEPTING)) this.#send();
     await this.#accepted;
@@ -95,13 +95,13 @@ export class Canary {
 
   /** Ends the canary that a poll has found. It may be one of another process, even of one that has died. */
   async taken(due: DueRecord): Promise<void> {
-    const { acts } = this.#core;
-    acts.canaryPassed("take");
+    const { operations } = this.#core;
+    operations.canaryPassed("take");
     try {
       await this.#end(due.key, due);
-      acts.canaryPassed("end");
+      operations.canaryPassed("end");
     } catch (error) {
-      acts.canaryFailed("end", error);
+      operations.canaryFailed("end", error);
     }
     const flight = this.#flights.get(due.key);
     if (flight === undefined) return;
@@ -111,7 +111,7 @@ export class Canary {
 
   /** Waits for no canary any more. */
   stop(): void {
-    this.#core.acts.close();
+    this.#core.operations.close();
     for (const { end } of this.#flights.values()) end();
   }
 
@@ -120,9 +120,9 @@ export class Canary {
     await this.#sent;
   }
 
-  #isWanted(acts: readonly Act[]): boolean {
-    const known = this.#core.acts;
-    return this.#isSuspected || known.failing !== null || known.silentMs(acts) >= SILENCE_MS;
+  #isWanted(operations: readonly StoreOperation[]): boolean {
+    const known = this.#core.operations;
+    return this.#isSuspected || known.failing !== null || known.silentMs(operations) >= SILENCE_MS;
   }
 
   #send(): void {
@@ -143,7 +143,7 @@ export class Canary {
 
   /** Resolves to the keys that were written, or to none. */
   async #accept(): Promise<readonly string[]> {
-    const { acts, environment } = this.#core;
+    const { operations, environment } = this.#core;
     try {
       this.#writing ??= this.#write().finally(() => {
         this.#writing = null;
@@ -155,10 +155,10 @@ export class Canary {
         () => writing,
         () => noAnswer(this.#cause),
       );
-      acts.canaryPassed("accept");
+      operations.canaryPassed("accept");
       return keys;
     } catch (error) {
-      acts.canaryFailed("accept", error);
+      operations.canaryFailed("accept", error);
       return [];
     }
   }
@@ -200,7 +200,7 @@ export class Canary {
 
   /** Waits until a canary is taken and ended, by whichever process. One that nobody is to take is removed at once. */
   async #follow(key: string): Promise<void> {
-    const { acts, environment } = this.#core;
+    const { operations, environment } = this.#core;
     const flight = this.#flights.get(key);
     const wasTaking = flight !== undefined && this.#dispatcher.canTake("usual");
     if (wasTaking) {
@@ -212,10 +212,10 @@ export class Canary {
     try {
       const wasThere = await this.#end(key);
       if (!wasTaking || this.#core.isClosing) return;
-      if (!wasThere) acts.canaryPassed("take");
+      if (!wasThere) operations.canaryPassed("take");
       // A poll that fails tells its own reason. Without a free place, nothing is taken, and nothing is wrong.
-      else if (this.#dispatcher.canTake("usual") && acts.failing === null)
-        acts.canaryFailed("take", notTaken());
+      else if (this.#dispatcher.canTake("usual") && operations.failing === null)
+        operations.canaryFailed("take", notTaken());
     } catch {
       // It expires, or somebody takes it. The next canary shows what the store does.
     }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { claimAtAcceptance } from "../../../src/inbox/record/accept.ts";
+import { claimAtAcceptance } from "../../../src/inbox/record/accept-change.ts";
 import {
   DAY,
   event,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { isAsFar } from "../../../src/inbox/record/as-far.ts";
 import { copyRecord } from "../../../src/inbox/record/codec.ts";
+import { knowsAllOf } from "../../../src/inbox/record/compare-copies.ts";
 import { MAX_CONTRADICTIONS } from "../../../src/inbox/record/contradictions.ts";
 import { replay } from "../../../src/inbox/record/decisions.ts";
 import { erase } from "../../../src/inbox/record/erase.ts";
@@ -86,7 +86,7 @@ const later = {
   f0f0f0f0f0f0f0f0: { ...newest, acceptedAt: NOW + 60 } as Slot,
 };
 
-describe("isAsFar", () => {
+describe("knowsAllOf", () => {
   it.each<readonly [string, IdempotencyRecord, IdempotencyRecord]>([
     ["a further event", waiting, accepted(key, NOW, { status: "FAILED" }, waiting)],
     ["a copy that was signed later", done, { ...done, expiresAt: done.expiresAt + 1 }],
@@ -122,7 +122,7 @@ describe("isAsFar", () => {
       referenceRecord(subject(2), NOW + 1, DAY_MS),
     ],
   ])("is true of the later state alone: %s", (_, before, after) => {
-    expect([isAsFar(after, before), isAsFar(before, after)]).toEqual([true, false]);
+    expect([knowsAllOf(after, before), knowsAllOf(before, after)]).toEqual([true, false]);
   });
 
   it.each<readonly [string, IdempotencyRecord, IdempotencyRecord]>([
@@ -140,12 +140,12 @@ describe("isAsFar", () => {
       referenceRecord(keyOf(2), NOW, DAY_MS),
     ],
   ])("is true of neither state: %s", (_, one, other) => {
-    expect([isAsFar(one, other), isAsFar(other, one)]).toEqual([false, false]);
+    expect([knowsAllOf(one, other), knowsAllOf(other, one)]).toEqual([false, false]);
   });
 
   it("is true of two copies with the same state, or with differences that do not matter", () => {
     for (const record of [waiting, done, held, exhausted, erased(done), referenceRecord(key, NOW, DAY_MS)]) {
-      expect(isAsFar(record, copyRecord(record))).toBe(true);
+      expect(knowsAllOf(record, copyRecord(record))).toBe(true);
     }
   });
 });

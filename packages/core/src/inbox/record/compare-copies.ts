@@ -8,13 +8,13 @@ import { type HandlerState, ON_HELD_PREFIX } from "./lease.ts";
 import { type IdempotencyRecord, isUnfinished, type Slot, type Work } from "./record.ts";
 
 /** True if `one` knows all that `other` does. Then `other` can be dropped: no event is lost, runs again, or is no longer erased. */
-export function isAsFar(one: IdempotencyRecord, other: IdempotencyRecord): boolean {
+export function knowsAllOf(one: IdempotencyRecord, other: IdempotencyRecord): boolean {
   if (one.expiresAt < other.expiresAt) return false;
   const slots = Object.entries(other.slots);
   if (slots.length === 0) return hasSameOwner(one, other);
   return slots.every(([key, slot]) => {
     const own = one.slots[key];
-    return own === undefined ? hasDropped(one, slot) : isSlotAsFar(own, slot);
+    return own === undefined ? hasDropped(one, slot) : slotKnowsAllOf(own, slot);
   });
 }
 
@@ -30,13 +30,13 @@ function hasDropped({ slots }: IdempotencyRecord, { verdict, acceptedAt }: Slot)
   return isFull && kept.some((slot) => slot.acceptedAt >= acceptedAt);
 }
 
-function isSlotAsFar(one: Slot, other: Slot): boolean {
+function slotKnowsAllOf(one: Slot, other: Slot): boolean {
   // Each inbox has accepted a delivery of the event by itself, so neither state came of the other.
   if (one.acceptedAt !== other.acceptedAt) return false;
   if (one.erasedAt !== undefined || other.erasedAt !== undefined) return one.erasedAt !== undefined;
   if (one.replays !== other.replays) return one.replays > other.replays && canBeReplayed(other);
   if (one.work === null) return true;
-  return other.work !== null && isWorkAsFar(one, one.work, other, other.work);
+  return other.work !== null && workKnowsAllOf(one, one.work, other, other.work);
 }
 
 /** False for an event that has ended and cannot be run again: no replay has come of this state of it. */
@@ -45,7 +45,7 @@ function canBeReplayed(slot: Slot): boolean {
 }
 
 /** An event goes from waiting to held, and back only by a replay. */
-function isWorkAsFar(
+function workKnowsAllOf(
   one: Slot,
   { handlerStates }: Work,
   other: Slot,
@@ -56,11 +56,11 @@ function isWorkAsFar(
   return Object.entries(others).every(([name, state]) => {
     // These begin anew when the event is held.
     if (name.startsWith(ON_HELD_PREFIX) && isHeld && other.state !== "held") return true;
-    return isStateAsFar(handlerStates[name], state);
+    return stateKnowsAllOf(handlerStates[name], state);
   });
 }
 
-function isStateAsFar(one: HandlerState | undefined, other: HandlerState): boolean {
+function stateKnowsAllOf(one: HandlerState | undefined, other: HandlerState): boolean {
   if (one === undefined || one.attempts < other.attempts) return false;
   if (one.state === "done" || one.state === other.state) return true;
   return other.state !== "done" && other.state !== "given-up";
