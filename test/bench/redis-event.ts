@@ -27,7 +27,7 @@ export function benchEvent(): VerifiedEvent {
     },
     amount: "10500000",
     signedAt: now,
-    fresh: true,
+    isWithinWindow: true,
     retentionMs: RETENTION_MS,
     verdict: "run",
     detail: null,

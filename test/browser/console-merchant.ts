@@ -50,7 +50,7 @@ export async function startConsoleMerchant({
   ...options
 }: Pick<ReceiverOptions, "inbox" | "clock"> & {
   /** Keeps what was signed after the end of an event. */
-  readonly keep?: { readonly bodiesMs: number };
+  readonly keep?: { readonly signedTextMs: number };
   readonly can?: ConsoleUser["can"];
   readonly redact?: readonly string[];
 }): Promise<ConsoleMerchant> {

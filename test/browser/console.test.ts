@@ -252,7 +252,7 @@ describe.each([
   });
 
   it("runs events again that have ended, all that match, and says what runs", async () => {
-    const merchant = await merchantOn(memoryInbox(), { keep: { bodiesMs: 86_400_000 } });
+    const merchant = await merchantOn(memoryInbox(), { keep: { signedTextMs: 86_400_000 } });
     for (const n of [1, 2, 3]) await merchant.callback({ referenceId: `order-${n}`, amount: `${n}0.000000` });
     await expect.poll(() => merchant.credited).toHaveLength(3);
     const page = await browser.open(`${merchant.url}?state=finished&min=15`, size);

@@ -21,7 +21,7 @@ function keeping(
     register ??
       ((receiver) =>
         receiver.onDeposit((_, { eventId, effectId }) => void calls.push(`${eventId} ${effectId}`))),
-    { payments: { publicKey: undefined, keep: { bodiesMs: KEEP_MS } } },
+    { payments: { publicKey: undefined, keep: { signedTextMs: KEEP_MS } } },
   );
   return { ...merchant, calls };
 }
@@ -40,10 +40,10 @@ async function delivered(
   return ids;
 }
 
-const summary = ({ found, decided, known, byReason, skipped, excluded, complete }: BulkReport) => ({
+const summary = ({ found, decided, alreadyDecided, byReason, skipped, excluded, complete }: BulkReport) => ({
   found,
   decided,
-  known,
+  alreadyDecided,
   byReason,
   skipped,
   excluded,
@@ -126,7 +126,7 @@ export const againCases: readonly ContractCase[] = [
     expect(summary(dry)).toEqual({
       found: 3,
       decided: 3,
-      known: 0,
+      alreadyDecided: 0,
       byReason: { done: 3 },
       skipped: {},
       excluded: {},
@@ -169,11 +169,11 @@ export const againCases: readonly ContractCase[] = [
     const filter = { ...ALL, until: until ?? undefined };
     expect(await events.replay(filter, { ...SOON, name })).toMatchObject({
       decided: 4,
-      known: 2,
+      alreadyDecided: 2,
       complete: true,
     });
     await merchant.work();
-    expect(await events.replay(filter, { ...SOON, name })).toMatchObject({ decided: 0, known: 6 });
+    expect(await events.replay(filter, { ...SOON, name })).toMatchObject({ decided: 0, alreadyDecided: 6 });
     expect(merchant.calls).toHaveLength(12);
     expect(new Set(merchant.calls).size).toBe(6);
   }),
@@ -238,7 +238,7 @@ export const againCases: readonly ContractCase[] = [
     await delivered(merchant, [{ ...pending, status: "SUCCESS" }]);
     const refused = { code: "ERR_NOT_DECIDABLE" };
     await expect(events.replay(first, WHO)).rejects.toMatchObject(refused);
-    expect(await events.replay(ALL, SOON)).toMatchObject({ decided: 1, skipped: { behind: 1 } });
+    expect(await events.replay(ALL, SOON)).toMatchObject({ decided: 1, skipped: { superseded: 1 } });
     const before = calls.length;
     await merchant.work();
     expect(calls.slice(before)).toEqual(["SUCCESS"]);
@@ -278,7 +278,7 @@ export const againCases: readonly ContractCase[] = [
       expect(merchant.calls).toHaveLength(3);
       expect(await merchant.life(eventId)).toEqual(erased);
       await expect(events.replay(eventId, WHO)).rejects.toMatchObject({ code: "ERR_NOT_DECIDABLE" });
-      expect(await events.erase(eventId, { by: "amina" })).toMatchObject({ decided: 0, known: 1 });
+      expect(await events.erase(eventId, { by: "amina" })).toMatchObject({ decided: 0, alreadyDecided: 1 });
       expect(await events.erase(one, { by: "amina" })).toMatchObject({ found: 0 });
       await expect(events.erase({}, { by: "amina" })).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
     },

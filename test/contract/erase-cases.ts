@@ -24,7 +24,7 @@ const BY = { by: "the officer", perSecond: Number.POSITIVE_INFINITY };
 
 function receiverOn(inbox: Inbox): Receiver {
   const receiver = createReceiver({
-    payments: { publicKey: keys.publicKey, keep: { bodiesMs: 30 * 86_400_000 } },
+    payments: { publicKey: keys.publicKey, keep: { signedTextMs: 30 * 86_400_000 } },
     inbox,
     run: "elsewhere",
     logger: silent,

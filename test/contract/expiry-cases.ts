@@ -27,7 +27,7 @@ export const expiryCases: readonly ContractCase[] = [
       expect((await inbox.events.get(eventId))?.state).toBe("done");
       await rig.advance(2 * HOUR_MS);
       expect(await inbox.events.get(eventId)).toBeNull();
-      expect(await outcomes(inbox, [{ ...event, fresh: false }])).toEqual(["expired"]);
+      expect(await outcomes(inbox, [{ ...event, isWithinWindow: false }])).toEqual(["expired"]);
       expect(await outcomes(inbox, [{ ...event, signedAt: rig.now() }])).toEqual(["new"]);
     },
     timeTravel,
@@ -54,7 +54,7 @@ export const expiryCases: readonly ContractCase[] = [
       const id = newId();
       await inbox.accept(sampleEvent(id, rig.now()));
       await workAll(inbox, sampleRunner());
-      for (const sample of [{}, { status: "PENDING" }, { fresh: false }]) {
+      for (const sample of [{}, { status: "PENDING" }, { isWithinWindow: false }]) {
         await rig.advance(RETENTION_MS - HOUR_MS);
         const copy = sampleEvent(id, rig.now(), sample);
         expect(["duplicate", "stale"]).toContain((await inbox.accept(copy)).outcome);
@@ -74,10 +74,10 @@ export const expiryCases: readonly ContractCase[] = [
       await workAll(inbox, sampleRunner());
       await rig.advance(RETENTION_MS - HOUR_MS);
       const before = calls.length;
-      expect(await outcomes(inbox, [{ ...event, fresh: false }])).toEqual(["duplicate"]);
+      expect(await outcomes(inbox, [{ ...event, isWithinWindow: false }])).toEqual(["duplicate"]);
       expect(calls.slice(before).filter((call) => call !== "read" && call !== "accept")).toEqual([]);
       await rig.advance(2 * HOUR_MS);
-      expect(await outcomes(inbox, [{ ...event, fresh: false }])).toEqual(["expired"]);
+      expect(await outcomes(inbox, [{ ...event, isWithinWindow: false }])).toEqual(["expired"]);
     },
     timeTravel,
   ),

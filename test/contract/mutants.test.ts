@@ -261,7 +261,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "the window is not asked",
     caughtBy: "an event signed outside of the window",
-    mistake: accepting((event) => ({ ...event, fresh: true })),
+    mistake: accepting((event) => ({ ...event, isWithinWindow: true })),
   },
   {
     name: "what an event was before it is forgotten",
@@ -351,14 +351,14 @@ const mutants: readonly Mutant[] = [
     replace: () => replaced(Run.prototype, "mayCall", { value: () => "yes" }),
   },
   {
-    name: "a run that waits aside keeps its place",
-    caughtBy: "a run that waits aside leaves its place to others",
+    name: "a run that waits without its place keeps its place",
+    caughtBy: "a run that waits without its place leaves its place to others",
     replace: () =>
-      replaced(Run.prototype, "aside", { value: (turn: Promise<void>) => turn.then(() => true) }),
+      replaced(Run.prototype, "waitWithoutPlace", { value: (turn: Promise<void>) => turn.then(() => true) }),
   },
   {
-    name: "a close waits for a run that waits aside",
-    caughtBy: "close hands back a run that waits aside",
+    name: "a close waits for a run that waits without its place",
+    caughtBy: "close hands back a run that waits without its place",
     shared: true,
     replace: () => replaced(Run.prototype, "waitNoLonger", { value: () => {} }),
   },

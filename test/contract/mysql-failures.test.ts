@@ -78,7 +78,7 @@ describe("data that vanishes under a running process is told once, and it goes o
       expect(await other.findLoss?.([])).toBe(isRenamed ? "replaced" : null);
       expect(other.identity).toBe(store.identity);
       expect(kindsOf(await swapAll(store, newOnes(5).slice(3)))).toEqual(["written"]);
-      await store.writeNote?.("a", "note");
+      await store.writeMeta?.("a", "note");
       await sendCanary(store);
     }),
   );

@@ -120,7 +120,9 @@ export const referenceCases: readonly ContractCase[] = [
     await expect((async () => inbox.accept(refused, { maxHeld: 0 }))()).rejects.toMatchObject({
       code: "ERR_HELD_FULL",
     });
-    expect(await outcomes(inbox, [claiming(reference, rig.now(), { fresh: false })])).toEqual(["expired"]);
+    expect(await outcomes(inbox, [claiming(reference, rig.now(), { isWithinWindow: false })])).toEqual([
+      "expired",
+    ]);
     expect(await outcomes(inbox, [claiming(reference, rig.now())])).toEqual(["new"]);
   }),
   onFreshData(

@@ -39,10 +39,10 @@ async function failed(
   return ids;
 }
 
-const summary = ({ found, decided, known, byReason, skipped, complete }: BulkReport) => ({
+const summary = ({ found, decided, alreadyDecided, byReason, skipped, complete }: BulkReport) => ({
   found,
   decided,
-  known,
+  alreadyDecided,
   byReason,
   skipped,
   complete,
@@ -79,7 +79,7 @@ export const retryNowCases: readonly ContractCase[] = [
     expect(summary(dry)).toEqual({
       found: 5,
       decided: 2,
-      known: 0,
+      alreadyDecided: 0,
       byReason: { unfinished: 2 },
       skipped: { "not-waiting": 1, due: 1, missing: 1 },
       complete: true,
@@ -120,7 +120,7 @@ export const retryNowCases: readonly ContractCase[] = [
     expect(await merchant.work()).toMatchObject({ ran: 1, failed: 1 });
     const { name, until } = first;
     const rest = await events.retryNow({ until: until ?? undefined }, { ...SOON, name });
-    expect(rest).toMatchObject({ decided: 2, known: 1, complete: true });
+    expect(rest).toMatchObject({ decided: 2, alreadyDecided: 1, complete: true });
     await merchant.work();
     expect(merchant.attempts).toHaveLength(6);
   }),

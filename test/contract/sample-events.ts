@@ -13,7 +13,7 @@ export const RETENTION_MS: number = 8 * DAY_MS;
 export interface Sample extends Partial<ModelDelivery> {
   readonly flow?: "payments" | "connect";
   readonly signedAt?: number | null;
-  readonly fresh?: boolean;
+  readonly isWithinWindow?: boolean;
   readonly tenant?: string;
   readonly verdict?: VerifiedEvent["verdict"];
   readonly referenceKey?: string | null;
@@ -54,7 +54,7 @@ export function sampleEvent(id: number, now: number, sample: Sample = {}): Verif
     amount = "10",
     arrivedBy = "callback",
   } = sample;
-  const { identity = { referenceId: "o-1" }, signedAt = now, fresh = true, tenant = "" } = sample;
+  const { identity = { referenceId: "o-1" }, signedAt = now, isWithinWindow = true, tenant = "" } = sample;
   const verdict = sample.verdict ?? (listed ? "run" : "unrecognized");
   const entry = verdict === "ambiguous" || verdict === "malformed" || verdict === "unexpected";
   return {
@@ -68,7 +68,7 @@ export function sampleEvent(id: number, now: number, sample: Sample = {}): Verif
     identity,
     amount,
     signedAt,
-    fresh,
+    isWithinWindow,
     retentionMs: RETENTION_MS,
     verdict,
     detail: verdict === "run" ? null : "as sampled",

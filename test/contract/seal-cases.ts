@@ -18,7 +18,7 @@ const keyOf = (id: string): SealKey => ({ id, key: randomBytes(32) });
 
 function receiverOn(inbox: Inbox): Receiver {
   const receiver = createReceiver({
-    payments: { publicKey: keys.publicKey, keep: { bodiesMs: 86_400_000 }, oneSuccessPerReference: true },
+    payments: { publicKey: keys.publicKey, keep: { signedTextMs: 86_400_000 }, oneSuccessPerReference: true },
     inbox,
     run: "elsewhere",
     logger: silent,

@@ -57,11 +57,11 @@ export const sharedCases: readonly ContractCase[] = [
     expect(leases).toHaveLength(1);
     const [lease] = leases;
     expect(lease?.note).toBe("");
-    expect(await rig.until(lease?.keep("halfway"))).toBe(true);
+    expect(await rig.until(lease?.renew("halfway"))).toBe(true);
     expect(await rig.until(viewLease(second.inbox.texts, TASK))).toEqual({ note: "halfway", isTaken: true });
     expect(await rig.until(take(second, rig.leaseMs * 4))).toBeNull();
     expect(await rig.until(lease?.end("line one\nline two"))).toBe(true);
-    expect(await rig.until(lease?.keep("too late"))).toBe(false);
+    expect(await rig.until(lease?.renew("too late"))).toBe(false);
     expect((await rig.until(taken(second, rig.leaseMs * 4))).note).toBe("line one\nline two");
   }),
 
@@ -70,7 +70,7 @@ export const sharedCases: readonly ContractCase[] = [
     async (rig) => {
       const [dying, other] = [rig.start(), rig.start()];
       const lease = await rig.until(taken(dying, rig.leaseMs * 2));
-      expect(await rig.until(lease.keep("done so far"))).toBe(true);
+      expect(await rig.until(lease.renew("done so far"))).toBe(true);
       const keptAt = rig.now();
       dying.kill();
       let next: NamedLease | null = null;
@@ -91,9 +91,9 @@ export const sharedCases: readonly ContractCase[] = [
     await rig.advance(rig.leaseMs);
     const next = await rig.until(taken(other, rig.leaseMs * 4));
     frozen.thaw();
-    expect(await rig.until(old.keep("from the past"))).toBe(false);
+    expect(await rig.until(old.renew("from the past"))).toBe(false);
     expect(await rig.until(old.end("from the past"))).toBe(false);
-    expect(await rig.until(next.keep("mine"))).toBe(true);
+    expect(await rig.until(next.renew("mine"))).toBe(true);
     expect(await rig.until(viewLease(other.inbox.texts, TASK))).toEqual({ note: "mine", isTaken: true });
   }),
 

@@ -336,7 +336,7 @@ export const tableCases: readonly ContractCase[] = [
     const { inbox } = rig.start();
     const [known, unknown] = [newId(), newId()];
     await inbox.accept(sampleEvent(known, rig.now()));
-    const stale = { fresh: false };
+    const stale = { isWithinWindow: false };
     expect(
       await outcomes(inbox, [
         sampleEvent(known, rig.now(), stale),

@@ -142,66 +142,78 @@ export const workCases: readonly ContractCase[] = [
       expect(await workAll(inbox, sampleRunner())).toMatchObject({ ran: 1 });
     },
   ),
-  onFreshData("a run that waits aside leaves its place to others, and comes back to a place", async (rig) => {
-    const { inbox } = rig.start();
-    const [isAside, turn, isRunning, free, isBack] = [newGate(), newGate(), newGate(), newGate(), newGate()];
-    let [running, most, began] = [0, 0, 0];
-    const order: string[] = [];
-    const enter = (what: string): void => {
-      order.push(what);
-      most = Math.max(most, ++running);
-    };
-    const runner = sampleRunner(async (lease) => {
-      if (++began === 1) {
-        const waiting = lease.aside(turn.passed);
+  onFreshData(
+    "a run that waits without its place leaves its place to others, and comes back to a place",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const [isAside, turn, isRunning, free, isBack] = [
+        newGate(),
+        newGate(),
+        newGate(),
+        newGate(),
+        newGate(),
+      ];
+      let [running, most, began] = [0, 0, 0];
+      const order: string[] = [];
+      const enter = (what: string): void => {
+        order.push(what);
+        most = Math.max(most, ++running);
+      };
+      const runner = sampleRunner(async (lease) => {
+        if (++began === 1) {
+          const waiting = lease.waitWithoutPlace(turn.passed);
+          isAside.open();
+          if (!(await waiting)) return { kind: "handed-back" };
+          enter("first");
+          isBack.open();
+        } else {
+          enter("second");
+          isRunning.open();
+          await free.passed;
+        }
+        running--;
+        return { kind: "done" };
+      });
+      const background = await inbox.run(runner, { concurrency: 1 });
+      await acceptMany(rig, inbox, 1);
+      await isAside.passed;
+      await acceptMany(rig, inbox, 1);
+      await rig.until(isRunning.passed);
+      turn.open();
+      await rig.advance(rig.leaseMs / 20);
+      expect(order).toEqual(["second"]);
+      free.open();
+      await rig.until(isBack.passed);
+      expect({ order, most }).toEqual({ order: ["second", "first"], most: 1 });
+      await rig.until(background.stop());
+      expect(await workAll(inbox, sampleRunner())).toMatchObject({ ran: 0 });
+    },
+  ),
+  onFreshData(
+    "close hands back a run that waits without its place, and its lease is renewed until then",
+    async (rig) => {
+      const [one, other] = [rig.start(), rig.start()];
+      const isAside = newGate();
+      const runner = sampleRunner(async (lease) => {
+        // An earlier handler of the event was called.
+        lease.called();
+        const waiting = lease.waitWithoutPlace(new Promise(() => {}));
         isAside.open();
-        if (!(await waiting)) return { kind: "handed-back" };
-        enter("first");
-        isBack.open();
-      } else {
-        enter("second");
-        isRunning.open();
-        await free.passed;
-      }
-      running--;
-      return { kind: "done" };
-    });
-    const background = await inbox.run(runner, { concurrency: 1 });
-    await acceptMany(rig, inbox, 1);
-    await isAside.passed;
-    await acceptMany(rig, inbox, 1);
-    await rig.until(isRunning.passed);
-    turn.open();
-    await rig.advance(rig.leaseMs / 20);
-    expect(order).toEqual(["second"]);
-    free.open();
-    await rig.until(isBack.passed);
-    expect({ order, most }).toEqual({ order: ["second", "first"], most: 1 });
-    await rig.until(background.stop());
-    expect(await workAll(inbox, sampleRunner())).toMatchObject({ ran: 0 });
-  }),
-  onFreshData("close hands back a run that waits aside, and its lease is renewed until then", async (rig) => {
-    const [one, other] = [rig.start(), rig.start()];
-    const isAside = newGate();
-    const runner = sampleRunner(async (lease) => {
-      // An earlier handler of the event was called.
-      lease.called();
-      const waiting = lease.aside(new Promise(() => {}));
-      isAside.open();
-      return { kind: (await waiting) ? "done" : "handed-back" };
-    });
-    await one.inbox.run(runner, { concurrency: 1 });
-    await acceptMany(rig, one.inbox, 1);
-    await isAside.passed;
-    for (let third = 0; third < 4; third++) await rig.advance(rig.leaseMs / 3);
-    expect(await workAll(other.inbox, sampleRunner())).toMatchObject({ ran: 0 });
-    const unfinished = rig.endsWithProcess ? 1 : 0;
-    expect(await rig.until(one.inbox.close({ graceMs: rig.leaseMs }))).toEqual({ unfinished });
-    if (rig.endsWithProcess) return;
-    const next = sampleRunner();
-    expect(await workAll(other.inbox, next)).toMatchObject({ ran: 1 });
-    expect(next.leases.map(({ data }) => data.handlerStates)).toEqual([{}]);
-  }),
+        return { kind: (await waiting) ? "done" : "handed-back" };
+      });
+      await one.inbox.run(runner, { concurrency: 1 });
+      await acceptMany(rig, one.inbox, 1);
+      await isAside.passed;
+      for (let third = 0; third < 4; third++) await rig.advance(rig.leaseMs / 3);
+      expect(await workAll(other.inbox, sampleRunner())).toMatchObject({ ran: 0 });
+      const unfinished = rig.endsWithProcess ? 1 : 0;
+      expect(await rig.until(one.inbox.close({ graceMs: rig.leaseMs }))).toEqual({ unfinished });
+      if (rig.endsWithProcess) return;
+      const next = sampleRunner();
+      expect(await workAll(other.inbox, next)).toMatchObject({ ran: 1 });
+      expect(next.leases.map(({ data }) => data.handlerStates)).toEqual([{}]);
+    },
+  ),
   onFreshData("stop takes nothing more, and waits for what runs", async (rig) => {
     const { inbox } = rig.start();
     const [begun, free] = [newGate(), newGate()];

@@ -52,7 +52,7 @@ const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
   limits: (limits) => createReceiver({ payments: { publicKey }, limits }),
   serviceNames: (options) => serviceNames(options),
   payments: (payments) => createReceiver({ payments }),
-  keep: (keep) => createReceiver({ payments: { publicKey, keep: { bodiesMs: 1, ...keep } } }),
+  keep: (keep) => createReceiver({ payments: { publicKey, keep: { signedTextMs: 1, ...keep } } }),
   "payments.expect": (expected) => createReceiver({ payments: { publicKey, expect: expected } }),
   connect: (connect) => createReceiver({ connect }),
   otel: (options) => otel(options),

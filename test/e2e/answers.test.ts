@@ -69,7 +69,7 @@ function delegate(inbox: Inbox): Inbox {
     texts: inbox.texts,
     observe: (notify) => inbox.observe(notify),
     ready: () => inbox.ready(),
-    introduce: (handlers) => inbox.introduce(handlers),
+    compareHandlers: (handlers) => inbox.compareHandlers(handlers),
     accept: (event, options) => inbox.accept(event, options),
     run: (runner, options) => inbox.run(runner, options),
     work: (runner, options) => inbox.work(runner, options),

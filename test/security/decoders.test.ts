@@ -2,7 +2,7 @@
 import { memoryInbox } from "@payhooks/core";
 import { decodeRecord, encodeRecord, isUnreadable } from "@payhooks/core/inbox";
 import { describe, expect, it } from "vitest";
-import { introduce } from "../../packages/core/src/inbox/contract/handler-sets.ts";
+import { compareHandlers } from "../../packages/core/src/inbox/contract/handler-sets.ts";
 import { newCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import { copyRecord } from "../../packages/core/src/inbox/record/codec.ts";
 import { discard, eventIn, replay } from "../../packages/core/src/inbox/record/decisions.ts";
@@ -227,7 +227,7 @@ describe(`damaged texts of seed ${seed}`, { timeout: TIMEOUT_MS }, () => {
       versionedOf(damaged(random, textOf("v1", encodeRecord(record)), ""));
       unfold(damaged(random, fold("v1", record), ""), NOW);
       const note = damaged(random, '[["a","b"],["c"]]', page);
-      await introduce({ readNote: async () => note, writeNote: async () => {} }, ["a"], () => true);
+      await compareHandlers({ readMeta: async () => note, writeMeta: async () => {} }, ["a"], () => true);
       const cursor = damaged(random, page, note);
       await inbox.events.list({ cursor }).catch((error: unknown) => {
         expect(error).toMatchObject({ code: "ERR_OPTION_INVALID" });

@@ -208,11 +208,11 @@ export class SimulatedStore implements RecordStore {
     return false;
   }
 
-  async readNote(name: string): Promise<string | null> {
+  async readMeta(name: string): Promise<string | null> {
     return this.#notes.get(name) ?? null;
   }
 
-  async writeNote(name: string, text: string): Promise<void> {
+  async writeMeta(name: string, text: string): Promise<void> {
     this.#notes.set(name, text);
   }
 

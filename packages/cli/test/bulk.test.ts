@@ -5,7 +5,7 @@ import { type Ended, payhooks, Running } from "./support/run.ts";
 
 /** Two deposits are done and kept, and one is held. */
 async function ended(): Promise<Application> {
-  const app = await application({ payments: { keep: { bodiesMs: 86_400_000 } } });
+  const app = await application({ payments: { keep: { signedTextMs: 86_400_000 } } });
   for (const referenceId of ["order-1", "order-2"]) await app.succeeds({ referenceId });
   await app.fails({ referenceId: "order-3" });
   app.ran.length = 0;
@@ -57,7 +57,7 @@ describe("a bulk that ends before its last event", () => {
 
   /** Four deposits are done and kept, and a slow replay of all has decided about the first. */
   async function begun(more: readonly string[] = []): Promise<{ app: Application; bulk: Running }> {
-    const app = await application({ payments: { keep: { bodiesMs: 86_400_000 } } });
+    const app = await application({ payments: { keep: { signedTextMs: 86_400_000 } } });
     for (const referenceId of references) await app.succeeds({ referenceId });
     app.ran.length = 0;
     const bulk = new Running([...all, ...slow, ...more, "--sqlite", app.database]);
@@ -146,7 +146,7 @@ describe("a bulk that ends before its last event", () => {
   });
 
   it("is about named events, and then has no time", async () => {
-    const app = await application({ payments: { keep: { bodiesMs: 86_400_000 } } });
+    const app = await application({ payments: { keep: { signedTextMs: 86_400_000 } } });
     for (const referenceId of references) await app.succeeds({ referenceId });
     app.ran.length = 0;
     const { events } = await app.receiver.events.list({ state: "finished" });

@@ -10,11 +10,11 @@ export type { CallOptions } from "./http/send.ts";
 export type { ClientOptions, ConnectKey, PaymentKeys } from "./options.ts";
 export {
   type LookupSink,
+  type PaymentToReconcile,
   type ReconcileOptions,
   type ReconcileReport,
   type ReconcileResult,
   reconcile,
-  type ToReconcile,
 } from "./reconcile.ts";
 export type { Checkout } from "./requests/checkout.ts";
 export type { DirectPayment } from "./requests/direct-payment.ts";

@@ -18,7 +18,7 @@ export interface LookupSink {
 type Texts = Iterable<string> | AsyncIterable<string>;
 
 /** The transactions for {@link reconcile} to look up: either references or ids. */
-export type ToReconcile =
+export type PaymentToReconcile =
   | {
       readonly client: Pick<PaymentsClient, "transactionByReference">;
       /** References that have had no final callback, such as those of your open orders. */
@@ -33,7 +33,7 @@ export type ToReconcile =
     };
 
 /** The options of {@link reconcile}. */
-export type ReconcileOptions = ToReconcile & {
+export type ReconcileOptions = PaymentToReconcile & {
   /** How many look-ups run at the same time, from 1 to 100. Default: 4. */
   readonly concurrency?: number | undefined;
   /** The time limit of each attempt of a look-up, in milliseconds. Default: the client's. */
@@ -161,7 +161,7 @@ interface LookUps {
   readonly asked: (text: string) => { readonly reference: string } | { readonly id: string };
 }
 
-function lookUpsOf({ client, references, ids }: ToReconcile): LookUps {
+function lookUpsOf({ client, references, ids }: PaymentToReconcile): LookUps {
   if ((ids === undefined) === (references === undefined)) {
     throw invalid("ids", "reconcile needs references or ids, and not both.", "Pass one of them.");
   }

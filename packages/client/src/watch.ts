@@ -249,7 +249,7 @@ class WatchRound {
       if (this.#over.signal.aborted) return;
       if (!(await this.#handlePayment(one))) continue;
       remember(this.#note, one.mark);
-      if (!(await this.#lease.keep(textOf(this.#note)))) this.#over.abort();
+      if (!(await this.#lease.renew(textOf(this.#note)))) this.#over.abort();
     }
   }
 
@@ -322,7 +322,7 @@ class WatchRound {
   async #renewLease(): Promise<void> {
     const { clock } = this.#settings;
     try {
-      if (await this.#lease.keep(textOf(this.#note))) this.#renewedAt = clock.now();
+      if (await this.#lease.renew(textOf(this.#note))) this.#renewedAt = clock.now();
       else this.#over.abort();
     } catch {
       // The store does not answer. Once the lease is over, another process may have it.

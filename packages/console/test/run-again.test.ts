@@ -8,7 +8,7 @@ interface Shipping extends ConsoleFixture {
 
 /** Two deposits are done and kept, with two handlers, after a PENDING that the first of them has replaced. */
 async function ended(
-  keep: { readonly bodiesMs: number } | null = { bodiesMs: 86_400_000 },
+  keep: { readonly signedTextMs: number } | null = { signedTextMs: 86_400_000 },
 ): Promise<Shipping> {
   const calls: Shipping["calls"] = [];
   const fixture = await consoleFixture({ keep: keep ?? undefined }, 1, (receiver) =>

@@ -26,9 +26,9 @@ export type {
   BulkFilter,
   BulkOptions,
   BulkOutcome,
-  BulkReason,
   BulkReport,
   EventSelection,
+  ReasonOrState,
 } from "./inbox/contract/bulk.ts";
 export type { AmountRange, EventQuery } from "./inbox/contract/event-query.ts";
 export type { EventCounts, EventPage, Events } from "./inbox/contract/events.ts";
@@ -42,7 +42,7 @@ export { parseServiceNames } from "./names/file.ts";
 export type { FieldName, ServiceNames, ServiceNamesOptions } from "./names/options.ts";
 export { serviceNames } from "./names/service-names.ts";
 export type { AlertOptions } from "./notices/alerts.ts";
-export type { GivenLogger, Logger } from "./notices/logger.ts";
+export type { Logger, LoggerOption } from "./notices/logger.ts";
 export type { Alert, Notice } from "./notices/notice.ts";
 export { formatAmount, parseAmount } from "./protocol/amount.ts";
 export type { Candidates, ContentField, Contents, SignedPiece } from "./protocol/contents.ts";

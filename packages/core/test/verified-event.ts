@@ -15,7 +15,7 @@ export function verifiedEvent(n = 1, changes: Partial<VerifiedEvent> = {}): Veri
     rank: 1,
     identity: { event: "DEPOSIT", referenceId: `o-${n}` },
     amount: "10",
-    fresh: true,
+    isWithinWindow: true,
     retentionMs: 8 * DAY_MS,
     verdict: "run",
     detail: null,

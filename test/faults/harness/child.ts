@@ -49,7 +49,7 @@ const receiver = createReceiver({
   ...(ledger === null ? {} : { effects: ledger.effects }),
   payments: {
     publicKey: config.publicKey,
-    keep: config.keeps === true ? { bodiesMs: 86_400_000 } : undefined,
+    keep: config.keeps === true ? { signedTextMs: 86_400_000 } : undefined,
   },
   ...(config.connectSecret === undefined ? {} : { connect: { secret: config.connectSecret } }),
   inbox: variant.inbox(createInbox(store, { leaseMs, pollMs }), store),
@@ -187,7 +187,7 @@ const { bulk } = config;
 if (bulk !== undefined) void replayAll(bulk);
 
 async function replayAll({ until, ...options }: BulkConfig): Promise<void> {
-  const { decided, known, complete } = await receiver.events.replay(
+  const { decided, alreadyDecided, complete } = await receiver.events.replay(
     { state: "finished", until },
     {
       ...options,
@@ -196,7 +196,7 @@ async function replayAll({ until, ...options }: BulkConfig): Promise<void> {
       progress: ({ eventId, outcome }) => write("replays", eventId, outcome, ""),
     },
   );
-  if (complete) write("replayed", "-", String(decided), String(known));
+  if (complete) write("replayed", "-", String(decided), String(alreadyDecided));
 }
 
 // A test that died must not leave a process behind.

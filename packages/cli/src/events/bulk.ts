@@ -203,12 +203,12 @@ function tell({ json, line }: Terminal): Progress {
 
 /** Prints the counts of a decision that may follow, by reason, and of the events that it skips. */
 function print(
-  { decided, byReason, skipped, excluded, known }: BulkReport,
+  { decided, byReason, skipped, excluded, alreadyDecided }: BulkReport,
   bulk: Bulk,
   { line }: Terminal,
 ): void {
   line(`To ${bulk}: ${decided}${decided === 0 ? "" : ` (${listed(byReason)})`}.`);
-  if (known > 0) line(`Decided before under this name: ${known}.`);
+  if (alreadyDecided > 0) line(`Decided before under this name: ${alreadyDecided}.`);
   if (Object.keys(skipped).length > 0) line(`Skipped: ${listed(skipped)}.`);
   if (Object.keys(excluded).length > 0)
     line(`Excluded, since --reason does not name them: ${listed(excluded)}.`);

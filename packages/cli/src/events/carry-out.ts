@@ -11,7 +11,7 @@ export interface Choice {
   readonly note: string;
   readonly handlers?: readonly string[];
   readonly evenIfExpired?: boolean;
-  readonly again?: boolean;
+  readonly repeatEffects?: boolean;
 }
 
 /** The outcome of the decision about one event. */

@@ -1,4 +1,4 @@
-import type { BulkReason, EventQuery, HeldReason, Inbox, StoredEvent } from "@payhooks/core";
+import type { EventQuery, HeldReason, Inbox, ReasonOrState, StoredEvent } from "@payhooks/core";
 import { BULK_REASONS, eachEvent, HELD_REASONS } from "@payhooks/core/events";
 import { UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
@@ -9,7 +9,7 @@ import { timeOf } from "./event.ts";
 import { Unread } from "./unread.ts";
 
 const STATES = ["waiting", "retrying", "running", "held", "finished", "unfinished"] as const;
-const REASONS = Object.keys(BULK_REASONS) as BulkReason[];
+const REASONS = Object.keys(BULK_REASONS) as ReasonOrState[];
 /** The reasons that only a bulk knows: events of the others are held. */
 const NOT_HELD = REASONS.filter((reason) => !isHeld(reason));
 
@@ -70,7 +70,7 @@ export interface Selection {
   /** The end of a list that comes first. */
   readonly first?: EventQuery["first"];
   /** Why the events are held, or how they have ended. Empty: whatever that is. */
-  readonly reasons: readonly BulkReason[];
+  readonly reasons: readonly ReasonOrState[];
 }
 
 /** Any flow, since only the receiver knows its sources. */
@@ -147,7 +147,7 @@ export function checkHeld({ reasons }: Selection): void {
   );
 }
 
-function isHeld(reason: BulkReason): reason is HeldReason {
+function isHeld(reason: ReasonOrState): reason is HeldReason {
   return Object.hasOwn(HELD_REASONS, reason);
 }
 

@@ -1,4 +1,4 @@
-import type { BulkReason, OtherEvent, StoredEvent } from "@payhooks/core";
+import type { OtherEvent, ReasonOrState, StoredEvent } from "@payhooks/core";
 import { HELD_BECAUSE, isAboutTruth } from "@payhooks/core/events";
 import { type Html, html } from "@payhooks/pages";
 import type { Decision } from "../answers.ts";
@@ -8,7 +8,7 @@ import { nameOf } from "./labels.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
 /** The reason by which a decision names an event: why it is held, how it has ended, or that it waits for another attempt. */
-type PlannedReason = BulkReason | "retrying";
+type PlannedReason = ReasonOrState | "retrying";
 
 /** How many events a decision leaves alone, by why. */
 export type LeftAlone = Readonly<Record<string, number>>;
@@ -75,7 +75,7 @@ function handlersToRun(entries: readonly Planned[]): Html {
 
 const LEFT: Readonly<Record<string, string>> = {
   "not-kept": "whose signed text was not kept (option keep)",
-  behind: "that a later event has replaced",
+  superseded: "that a later event has replaced",
 };
 
 function left(leftAlone: LeftAlone): Html {

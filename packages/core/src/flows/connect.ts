@@ -1,5 +1,6 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
 import { SPECIFIED_NAMES } from "../names/service-names.ts";
+import type { SetupWarning } from "../notices/setup-warnings.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -25,9 +26,8 @@ import {
   type Flow,
   keepReading,
   keptReading,
-  Reading,
+  ReadDelivery,
   readingOutsideTable,
-  type SetupWarning,
   UNKNOWN_TENANT,
   unsetEntries,
   type Verification,
@@ -159,7 +159,7 @@ export function connectFlow(
   }
 
   /** Null when the body is not a JSON object. */
-  function readingOf(stored: StoredDelivery): Reading | null {
+  function readingOf(stored: StoredDelivery): ReadDelivery | null {
     if (isUnwieldy(stored.content, MAX_WEBHOOK_PARTS)) {
       const detail = "the body has more than 8 KiB and 5,000 parts";
       return readingOutsideTable("malformed", detail, stored.content, null, stored, lifetimes);
@@ -168,7 +168,7 @@ export function connectFlow(
     return body === null ? null : read(body, stored);
   }
 
-  function read(body: JsonBody, stored: StoredDelivery): Reading {
+  function read(body: JsonBody, stored: StoredDelivery): ReadDelivery {
     const envelope = body.flaw === null ? readEnvelope(body.object) : `the body has ${body.flaw}`;
     if (typeof envelope === "string") {
       return readingOutsideTable(
@@ -205,10 +205,13 @@ export function connectFlow(
       stored,
       lifetimes,
     );
-    return new Reading(verified, listed ? () => toEvent(body.object, data, stored.keyId !== null) : null);
+    return new ReadDelivery(
+      verified,
+      listed ? () => toEvent(body.object, data, stored.keyId !== null) : null,
+    );
   }
 
-  function readStored(stored: StoredDelivery): Reading {
+  function readStored(stored: StoredDelivery): ReadDelivery {
     const read = keptReading(stored, keyring) ?? readingOf(stored);
     return (
       read ??

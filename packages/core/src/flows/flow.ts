@@ -1,6 +1,7 @@
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
 import { claimKeyFor, hashOf, recordKeyFor, subjectKeyFor } from "../inbox/record/keys.ts";
 import { label } from "../inbox/record/label.ts";
+import type { SetupWarning } from "../notices/setup-warnings.ts";
 import type { Contents } from "../protocol/contents.ts";
 import type { Delivery, Reply } from "../protocol/delivery.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
@@ -13,7 +14,7 @@ const EVERYTHING_CERTAIN: readonly string[] = [];
 type ReadEvent = AnyEvent | SourceEvent;
 
 /** A stored delivery, read with today's rules. */
-export class Reading {
+export class ReadDelivery {
   /** The event for the inbox to record. `verdict` says whether it may run. */
   readonly verified: VerifiedEvent;
   /** Documented and declared fields that the body has but the event lacks, since their reading is not certain. */
@@ -45,7 +46,7 @@ export class Reading {
 /** A delivery that is authentic. */
 export interface Verified {
   readonly ok: true;
-  readonly reading: Reading;
+  readonly reading: ReadDelivery;
   /** Set if the signed timestamp is outside of the window. This is then the answer, unless the event is recorded already. */
   readonly outside: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
 }
@@ -53,17 +54,17 @@ export interface Verified {
 const READ: unique symbol = Symbol("read");
 
 /** A delivery that was read in this process. If it runs from memory, it need not be read again. */
-interface ReadDelivery extends StoredDelivery {
-  [READ]?: { readonly by: object; readonly reading: Reading };
+interface DeliveryWithReading extends StoredDelivery {
+  [READ]?: { readonly by: object; readonly reading: ReadDelivery };
 }
 
 /** Keeps a reading with its delivery. `by` identifies the rules, since other rules may read it differently. */
-export function keepReading(delivery: ReadDelivery, by: object, reading: Reading): void {
+export function keepReading(delivery: DeliveryWithReading, by: object, reading: ReadDelivery): void {
   delivery[READ] = { by, reading };
 }
 
 /** The reading that was kept with exactly this delivery, not with one that it was copied from. */
-export function keptReading(delivery: ReadDelivery, by: object): Reading | undefined {
+export function keptReading(delivery: DeliveryWithReading, by: object): ReadDelivery | undefined {
   const kept = delivery[READ];
   return kept?.by === by && kept.reading.verified.delivery === delivery ? kept.reading : undefined;
 }
@@ -87,12 +88,6 @@ export type Verification =
 
 /** Why a delivery is refused if the resolver does not know its merchant. */
 export const UNKNOWN_TENANT = "unknown tenant: the resolver has no keys for it";
-
-/** Something about the set-up that works but should not stay. */
-export interface SetupWarning {
-  readonly what: string;
-  readonly fix: string;
-}
 
 /** The warning about entries of a list of keys that are not set, if there are any. */
 export function unsetEntries(option: string, count: number): readonly SetupWarning[] {
@@ -141,7 +136,7 @@ export interface Flow {
   /** Verifies a delivery. Asynchronous only if a resolver has to be asked. */
   verify(delivery: Delivery, now: number): Verification | Answered | Promise<Verification | Answered>;
   /** Reads a stored delivery again, for a run. It was verified when it arrived. */
-  read(stored: StoredDelivery): Reading;
+  read(stored: StoredDelivery): ReadDelivery;
   /** An event that another receiver names, for the inbox. Null if the flow has no event of this name and status. */
   named(event: NamedEvent, tenant: string, now: number): VerifiedEvent | null;
   /** Left out for the service's two flows. */
@@ -235,7 +230,7 @@ export function eventOf(
     identity,
     amount,
     signedAt,
-    fresh: true,
+    isWithinWindow: true,
     ...lifetimesOf(lifetimes),
     verdict: hold?.reason ?? "run",
     detail: hold?.detail ?? null,
@@ -272,7 +267,7 @@ export function readingOutsideTable(
   delivery: StoredDelivery,
   lifetimes: Lifetimes,
   foundBy: readonly string[] = [],
-): Reading {
+): ReadDelivery {
   const { tenant, flow } = delivery;
   const id = sha256(signed, "hex").slice(0, 32);
   const slot = hashOf([reason], 16);
@@ -287,7 +282,7 @@ export function readingOutsideTable(
     identity: {},
     amount: null,
     signedAt,
-    fresh: true,
+    isWithinWindow: true,
     ...lifetimesOf(lifetimes),
     verdict: reason,
     detail,
@@ -296,11 +291,11 @@ export function readingOutsideTable(
     foundBy,
     delivery,
   };
-  return new Reading(verified, null);
+  return new ReadDelivery(verified, null);
 }
 
 /** Compares the signed time with the window. */
-export function withFreshness(reading: Reading, now: number, windowMs: number): Verified {
+export function withFreshness(reading: ReadDelivery, now: number, windowMs: number): Verified {
   const { signedAt } = reading.verified;
   if (signedAt === null) return { ok: true, reading, outside: null };
   const outside =
@@ -310,7 +305,7 @@ export function withFreshness(reading: Reading, now: number, windowMs: number): 
         ? "ERR_TIMESTAMP_FUTURE"
         : null;
   if (outside === null) return { ok: true, reading, outside };
-  const verified = { ...reading.verified, fresh: false };
+  const verified = { ...reading.verified, isWithinWindow: false };
   return {
     ok: true,
     reading: new Reading(verified, () => reading.event, reading.leftOut),

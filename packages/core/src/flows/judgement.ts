@@ -9,7 +9,7 @@ import {
   withoutWord,
 } from "./callback.ts";
 import { findMissing } from "./missing-field.ts";
-import { knownFields, MAX_SIGNED_PARTS, Readings } from "./readings.ts";
+import { knownFields, MAX_SIGNED_PARTS, PossibleReadings } from "./readings.ts";
 
 /** The certain content of an authentic callback. */
 export type Judgement =
@@ -51,7 +51,7 @@ export function judgeBy(rules: CallbackRules): (signed: string) => Judgement {
     if (cut.plain && findMalformedField(cut.texts, rules) === null) {
       return { kind: "certain", texts: cut.texts, leftOut: NOTHING_LEFT_OUT };
     }
-    const readings = new Readings(signed, fields);
+    const readings = new PossibleReadings(signed, fields);
     if (readings.any) {
       const { texts, leftOut, ...agreement } = readings.agreement();
       const isInDoubt = merchantIdNeeded && leftOut.includes("merchantId");
@@ -67,7 +67,7 @@ export function judgeBy(rules: CallbackRules): (signed: string) => Judgement {
         readings,
       );
     }
-    const withoutDeclared = new Readings(signed, offered);
+    const withoutDeclared = new PossibleReadings(signed, offered);
     if (withoutDeclared.any) return ambiguous(missingIn(readings, wire), withoutDeclared);
     const detail = readings.tooLong
       ? `the signed string has more than ${MAX_SIGNED_PARTS} parts`
@@ -82,7 +82,7 @@ function malformed(detail: string, signed: string, wire: Wire): Judgement {
   return { kind: "malformed", detail, signedTimes: timesIn(signed, wire), mayName: [], candidates: null };
 }
 
-function ambiguous(detail: string, readings: Readings): Judgement {
+function ambiguous(detail: string, readings: PossibleReadings): Judgement {
   const all = readings.valuesOf("payTxnId");
   const ids = all.slice(0, MAX_NAMED);
   const mayName = [...readings.valuesOf("referenceId").slice(0, MAX_NAMED), ...ids];
@@ -91,13 +91,13 @@ function ambiguous(detail: string, readings: Readings): Judgement {
 }
 
 /** A hint about an undocumented field. It is the most common reason, and can be declared. */
-function hintOf(readings: Readings): string {
+function hintOf(readings: PossibleReadings): string {
   const name = readings.unknownName();
   if (name === undefined) return "";
   return ` (${name} is not documented: if every callback has it and only the service chooses its value, declare it as "always" in names.callback.extra)`;
 }
 
-function missingIn(readings: Readings, { fields }: Wire): string {
+function missingIn(readings: PossibleReadings, { fields }: Wire): string {
   const missing = fields.find(({ name, required }) => required && !readings.hasName(name));
   if (missing !== undefined) return `${missing.key} is declared as "always" in the names but missing`;
   return "a declared field cannot be told apart in the signed string";

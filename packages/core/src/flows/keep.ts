@@ -7,7 +7,7 @@ export interface KeepOptions {
    * The signed text is kept for at least so long after the event's end, in milliseconds, so that the event can be run again. It
    * goes with the event's record, which is recognised as a copy for `windowMs` and a day in any case.
    */
-  readonly bodiesMs: number;
+  readonly signedTextMs: number;
 }
 
 /**
@@ -17,7 +17,7 @@ export interface KeepOptions {
  */
 export function keepMsOf(option: string, keep: KeepOptions | undefined): number | undefined {
   if (keep === undefined) return undefined;
-  checkNames(option, keep, { bodiesMs: true });
-  checkTime(`${option}.bodiesMs`, keep.bodiesMs);
-  return keep.bodiesMs;
+  checkNames(option, keep, { signedTextMs: true });
+  checkTime(`${option}.signedTextMs`, keep.signedTextMs);
+  return keep.signedTextMs;
 }

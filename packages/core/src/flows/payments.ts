@@ -27,7 +27,7 @@ import {
   keepReading,
   keptReading,
   MAX_FUTURE_MS,
-  Reading,
+  ReadDelivery,
   readingOutsideTable,
   UNKNOWN_TENANT,
   unsetEntries,
@@ -128,7 +128,7 @@ export function paymentsFlow(
    * Reads the signed string. Null if a resolver was asked for another merchant than the one that was signed, and chose the keys of
    * another tenant, under which the event would run a second time.
    */
-  function read(signed: string, stored: StoredDelivery): Reading | null {
+  function read(signed: string, stored: StoredDelivery): ReadDelivery | null {
     const judgement = judge(signed);
     if (judgement.kind === "certain") {
       const { texts, leftOut } = judgement;
@@ -142,7 +142,11 @@ export function paymentsFlow(
   }
 
   /** Makes a reading of fields that are certain. The event may be unlisted or unexpected. */
-  function readingOf(texts: CallbackTexts, stored: StoredDelivery, leftOut?: readonly string[]): Reading {
+  function readingOf(
+    texts: CallbackTexts,
+    stored: StoredDelivery,
+    leftOut?: readonly string[],
+  ): ReadDelivery {
     const text = (name: string): string => texts.get(name) ?? "";
     const { name, status, listed } = listing(text("event"), text("status"), rules);
     const identity: Record<string, string> = { event: name, referenceId: text("referenceId") };
@@ -171,7 +175,11 @@ export function paymentsFlow(
       lifetimes,
     );
     const arrivedBy = stored.arrivedBy === "lookup" ? "lookup" : "callback";
-    return new Reading(verified, listed ? () => toEvent(texts, status, rules, arrivedBy) : null, leftOut);
+    return new ReadDelivery(
+      verified,
+      listed ? () => toEvent(texts, status, rules, arrivedBy) : null,
+      leftOut,
+    );
   }
 
   function findUnexpected(texts: CallbackTexts): string | null {
@@ -185,7 +193,7 @@ export function paymentsFlow(
     return null;
   }
 
-  function readStored(stored: StoredDelivery): Reading {
+  function readStored(stored: StoredDelivery): ReadDelivery {
     if (stored.arrivedBy === "lookup") {
       return readingOf(new Map(Object.entries(JSON.parse(textOf(stored.content)) as object)), stored);
     }

@@ -47,7 +47,7 @@ export interface Agreement {
 export interface KnownFields {
   readonly fields: readonly KnownField[];
   readonly indexOf: ReadonlyMap<string, number>;
-  /** For each ordinal (see {@link Readings}), the ordinal of the next required field. */
+  /** For each ordinal (see {@link PossibleReadings}), the ordinal of the next required field. */
   readonly nextRequired: readonly number[];
   readonly pinnedUrls: ReadonlySet<string>;
   /** The names on the wire of fields with a role in the rules. A field that is absent has none. */
@@ -93,7 +93,7 @@ function afterUrlOf(fields: readonly KnownField[]): string | null {
 }
 
 /** The readings of one signed string. */
-export class Readings {
+export class PossibleReadings {
   /** True for a string of more than {@link MAX_SIGNED_PARTS} parts, which is not read. */
   readonly tooLong: boolean;
   /** The position of each part in the string. One more entry is for the end, as if there were an `&`. */

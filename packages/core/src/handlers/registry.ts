@@ -143,8 +143,8 @@ export class Registry {
       .map(({ name }) => name);
   }
 
-  /** The wish of this process for an event of a source. `unknown`: nothing is registered for the source at all. */
-  wishFor(source: FlowName, event: string): "handled" | "ignored" | "none" | "unknown" {
+  /** How this process treats an event of a source. `unknown`: nothing is registered for the source at all. */
+  treatmentOf(source: FlowName, event: string): "handled" | "ignored" | "none" | "unknown" {
     if (this.handlersOf(source, event).length > 0) return "handled";
     if (this.isIgnored(source, event)) return "ignored";
     const isOfSource = (key: string): boolean => key.startsWith(`${source} `);

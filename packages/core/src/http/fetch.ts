@@ -84,13 +84,13 @@ const FIX =
   "mount it before anything that calls request.json() or request.text(), or pass it a request.clone()";
 
 function mount<Platform>(
-  source: ReceiverOrFactory<Platform>,
+  receiverOrFactory: ReceiverOrFactory<Platform>,
   flow: string,
   options: FetchOptions<Platform>,
 ): FetchHandler<Platform> {
   checkNames(`The mount of ${flow}`, options, { tenant: true, remoteAddress: true });
   const { tenant, remoteAddress } = options;
-  const mounted = mountFlow(source, flow);
+  const mounted = mountFlow(receiverOrFactory, flow);
   return async (request, platform, context) => {
     const facts = {
       tenant: tenant?.(request, platform as Platform),

@@ -59,17 +59,20 @@ const made = new WeakMap<object, Promise<AnyReceiver>>();
  * it has no such source, and what `check` throws.
  */
 export function mountFlow<Platform = void>(
-  source: ReceiverOrFactory<Platform>,
+  receiverOrFactory: ReceiverOrFactory<Platform>,
   flow: FlowName,
   check: (endpoint: Endpoint) => void = () => {},
 ): MountedFlow<Platform> {
-  if (typeof source !== "function") check(endpointOf(source, flow));
+  if (typeof receiverOrFactory !== "function") check(endpointOf(receiverOrFactory, flow));
 
   return {
     async answer(incoming, platform) {
-      const receiver = typeof source === "function" ? await receiverOf(source, platform) : source;
+      const receiver =
+        typeof receiverOrFactory === "function"
+          ? await receiverOf(receiverOrFactory, platform)
+          : receiverOrFactory;
       const endpoint = endpointOf(receiver, flow);
-      if (typeof source === "function") check(endpoint);
+      if (typeof receiverOrFactory === "function") check(endpoint);
       const { method, url, headers, remoteAddress, tenant, waitUntil } = incoming;
       const early = endpoint.check(incoming, remoteAddress);
       if (early !== null) return early;
@@ -78,14 +81,14 @@ export function mountFlow<Platform = void>(
       return endpoint.receive({ method, url, headers, remoteAddress, tenant, waitUntil, rawBody }, MOUNTED);
     },
     startSoon(platform) {
-      environmentOf().nextTurn(() => void startOf(source, flow, platform));
+      environmentOf().nextTurn(() => void startOf(receiverOrFactory, flow, platform));
     },
   };
 }
 
 /** Makes the receiver and starts it. A factory that fails is called again after a pause. The receiver itself repeats its start. */
 async function startOf<Platform>(
-  source: ReceiverOrFactory<Platform>,
+  receiverOrFactory: ReceiverOrFactory<Platform>,
   flow: FlowName,
   platform: Platform,
 ): Promise<void> {
@@ -94,7 +97,7 @@ async function startOf<Platform>(
   for (let failures = 0; ; failures++) {
     let receiver: AnyReceiver | null = null;
     try {
-      receiver = await receiverOf(source, platform);
+      receiver = await receiverOf(receiverOrFactory, platform);
       void endpointOf(receiver, flow);
       await receiver.start();
     } catch (error) {
@@ -138,13 +141,13 @@ function inTime(
   });
 }
 
-/** The receiver of a source: the source itself, or what its factory makes. */
+/** The receiver itself, or what its factory makes. */
 export async function receiverOf<Platform>(
-  source: ReceiverOrFactory<Platform>,
+  receiverOrFactory: ReceiverOrFactory<Platform>,
   platform: Platform,
 ): Promise<AnyReceiver> {
-  if (typeof source !== "function") return source;
-  return isShared(source) ? source(platform) : makeOnce(source, platform);
+  if (typeof receiverOrFactory !== "function") return receiverOrFactory;
+  return isShared(receiverOrFactory) ? receiverOrFactory(platform) : makeOnce(receiverOrFactory, platform);
 }
 
 function makeOnce<Platform>(

@@ -16,7 +16,7 @@ export type MountedProbe<Platform = void> = (platform: Platform) => Promise<Repl
  * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is not a positive number.
  */
 export function mountProbe<Platform = void>(
-  source: ReceiverOrFactory<Platform>,
+  receiverOrFactory: ReceiverOrFactory<Platform>,
   which: "live" | "ready",
   options: ReadyOptions = {},
 ): MountedProbe<Platform> {
@@ -25,7 +25,7 @@ export function mountProbe<Platform = void>(
   let lastError: string | null = null;
   return async (platform) => {
     try {
-      const receiver = await receiverOf(source, platform);
+      const receiver = await receiverOf(receiverOrFactory, platform);
       const probe = which === "live" ? receiver.live() : await receiver.ready(options);
       lastError = null;
       return replyOf(probe);

@@ -17,7 +17,7 @@ export interface WorkRouteOptions {
 
 /** Answers the call of a cron job. Never rejects. */
 export async function answerWork<Platform>(
-  source: ReceiverOrFactory<Platform>,
+  receiverOrFactory: ReceiverOrFactory<Platform>,
   request: Request,
   { secret, ...limits }: WorkRouteOptions,
   platform: Platform,
@@ -30,7 +30,7 @@ export async function answerWork<Platform>(
   // Hashes have the same length, so that the time of the comparison says nothing about the secret.
   if (!timingSafeEqual(sha256(given), sha256(`Bearer ${secret}`))) return refused("ERR_UNAUTHORIZED");
   try {
-    const report = await (await receiverOf(source, platform)).work(limits);
+    const report = await (await receiverOf(receiverOrFactory, platform)).work(limits);
     return Response.json(report, { headers: { "cache-control": "no-store" } });
   } catch (error) {
     if (isPayhooksError(error) && error.code === "ERR_CLOSING") return refused(error.code);

@@ -6,7 +6,7 @@ import { type Clock, sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { Acceptor } from "./accept/acceptor.ts";
 import type { Events } from "./contract/events.ts";
-import { introduce } from "./contract/handler-sets.ts";
+import { compareHandlers } from "./contract/handler-sets.ts";
 import type {
   AcceptOptions,
   Inbox,
@@ -170,9 +170,9 @@ class Engine implements Inbox {
     else this.#pruneLater();
   }
 
-  async introduce(handlers: readonly string[]): ReturnType<Inbox["introduce"]> {
+  async compareHandlers(handlers: readonly string[]): ReturnType<Inbox["compareHandlers"]> {
     await this.ready();
-    return introduce(this.#store, handlers, () => !this.#core.isClosing);
+    return compareHandlers(this.#store, handlers, () => !this.#core.isClosing);
   }
 
   async accept(event: VerifiedEvent, options: AcceptOptions = {}): Promise<Accepted> {

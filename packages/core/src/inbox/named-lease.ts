@@ -15,7 +15,7 @@ export interface NamedLease {
    * @returns false if the lease was lost. Then nothing was written, and another process may have the task.
    * @throws PayhooksError `ERR_OPTION_INVALID` for a longer note, or what the inbox throws.
    */
-  keep(note: string): Promise<boolean>;
+  renew(note: string): Promise<boolean>;
   /** Ends the lease, so that another process may take it at once, and replaces the note. False as for `keep`. */
   end(note: string): Promise<boolean>;
 }
@@ -73,7 +73,7 @@ export async function takeLease(
       };
     });
   }
-  return { note, keep: (note) => write(note, lengthMs), end: (note) => write(note, 0) };
+  return { note, renew: (note) => write(note, lengthMs), end: (note) => write(note, 0) };
 }
 
 /** Reads a lease from the store; null if nobody has ever taken it. */

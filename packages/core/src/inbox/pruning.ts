@@ -56,10 +56,10 @@ export class Pruning {
   async #safeTime(): Promise<number> {
     const { store } = this.#core;
     if (store.prune === undefined) return 0;
-    const known = store.readNote === undefined ? this.#readings : readingsIn(await store.readNote(NOTE));
+    const known = store.readMeta === undefined ? this.#readings : readingsIn(await store.readMeta(NOTE));
     const readings = withReading(known, store.now(""));
     if (readings !== known && !this.#core.isClosing)
-      await store.writeNote?.(NOTE, `${readings.last} ${readings.before}`);
+      await store.writeMeta?.(NOTE, `${readings.last} ${readings.before}`);
     this.#readings = readings;
     return readings.before;
   }

@@ -4,11 +4,11 @@ import type { DueRecord } from "./contract/store.ts";
 import type { Pruning } from "./pruning.ts";
 import { type Lane, NONE, otherThan } from "./record/lane.ts";
 import type { Run } from "./run/run.ts";
-import type { DueWish } from "./run/runs.ts";
+import type { DueRequest } from "./run/runs.ts";
 import type { InboxCore } from "./write/inbox-core.ts";
 
 /** Begins the next event of a record that the store handed out, or ends a canary. Null if no run was begun. */
-export type BeginDue = (due: DueRecord, wish: DueWish, isWanted: () => boolean) => Promise<Run | null>;
+export type BeginDue = (due: DueRecord, request: DueRequest, isWanted: () => boolean) => Promise<Run | null>;
 
 /** The lane that the next event is taken from. */
 interface NextLane {

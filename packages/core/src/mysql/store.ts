@@ -15,7 +15,7 @@ import type {
 import { decodeRecord } from "../inbox/record/codec.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
 import { ServerClock } from "../inbox/server-clock.ts";
-import type { GivenLogger } from "../notices/logger.ts";
+import type { LoggerOption } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import { type SetupWarning, SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkTime } from "../protocol/check-number.ts";
@@ -49,7 +49,7 @@ export interface MysqlStoreOptions {
   /** The time after which statements are given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
   /** The logger for warnings at the start. Default: they are notices of the receiver, which its logger gets. */
-  readonly logger?: GivenLogger | undefined;
+  readonly logger?: LoggerOption | undefined;
   /** For tests: a clock, or everything that the store takes from outside, except MySQL itself. */
   readonly clock?: Clock | Environment | undefined;
 }
@@ -269,12 +269,12 @@ class MysqlStore implements RecordStore {
     return Number(row?.is_more) === 1;
   }
 
-  async readNote(name: string): Promise<string | null> {
+  async readMeta(name: string): Promise<string | null> {
     const [[row] = []] = await this.#keepUp([`SELECT text FROM ${this.#prefix}_notes WHERE name = ?`, name]);
     return row === undefined ? null : String(row.text);
   }
 
-  async writeNote(name: string, text: string): Promise<void> {
+  async writeMeta(name: string, text: string): Promise<void> {
     const sql = `INSERT INTO ${this.#prefix}_notes (name, text) VALUES (?, ?) ON DUPLICATE KEY UPDATE text = ?`;
     await this.#keepUp([sql, name, text, text]);
   }

@@ -24,7 +24,7 @@ interface FactsFirst {
  * A logger that may be given: one that takes the message first, or one that takes the facts first. The second kind is recognised by
  * a method that every logger of its library has: `bindings` of pino, `addSerializers` of bunyan.
  */
-export type GivenLogger =
+export type LoggerOption =
   | (Logger & { readonly bindings?: undefined; readonly addSerializers?: undefined })
   | (FactsFirst & { readonly bindings: Method; readonly addSerializers?: unknown })
   | (FactsFirst & { readonly bindings?: unknown; readonly addSerializers: Method });
@@ -41,7 +41,7 @@ type Write = (...given: readonly unknown[]) => unknown;
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` if a method is missing.
  */
-export function loggerOf(given: GivenLogger): Logger {
+export function loggerOf(given: LoggerOption): Logger {
   const log = given as unknown as Readonly<Record<string, Write | undefined>>;
   const missing = LEVELS.filter((level) => typeof log?.[level] !== "function");
   if (missing.length > 0) {

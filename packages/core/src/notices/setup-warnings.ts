@@ -1,4 +1,4 @@
-import { type GivenLogger, type Logger, loggerOf } from "./logger.ts";
+import { type Logger, type LoggerOption, loggerOf } from "./logger.ts";
 
 /** Something about a set-up that works but should not stay, and what to do about it. */
 export interface SetupWarning {
@@ -12,7 +12,7 @@ export class SetupWarnings {
   readonly #all: SetupWarning[] = [];
   readonly #known = new Set<string>();
 
-  constructor(logger: GivenLogger | undefined) {
+  constructor(logger: LoggerOption | undefined) {
     this.#logger = logger === undefined ? undefined : loggerOf(logger);
   }
 

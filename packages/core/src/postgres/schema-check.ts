@@ -1,5 +1,5 @@
 import type { KnownRecord } from "../inbox/contract/store.ts";
-import type { GivenLogger } from "../notices/logger.ts";
+import type { LoggerOption } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import { type SetupWarning, SetupWarnings } from "../notices/setup-warnings.ts";
 import type { Row, Statement } from "./client.ts";
@@ -38,7 +38,7 @@ export class SchemaCheck {
   #wasEmptied = false;
   #isWarned = false;
 
-  constructor(schema: string, migrates: boolean, logger: GivenLogger | undefined) {
+  constructor(schema: string, migrates: boolean, logger: LoggerOption | undefined) {
     this.#schema = schema;
     this.#migrates = migrates;
     this.#warnings = new SetupWarnings(logger);

@@ -16,7 +16,7 @@ import type {
 import { decodeRecord } from "../inbox/record/codec.ts";
 import { LANES, type Lanes } from "../inbox/record/lane.ts";
 import { ServerClock } from "../inbox/server-clock.ts";
-import type { GivenLogger } from "../notices/logger.ts";
+import type { LoggerOption } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import type { SetupWarning } from "../notices/setup-warnings.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -60,7 +60,7 @@ export interface PostgresStoreOptions {
   /** The time after which a statement is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
   /** The logger for warnings at the start. Default: they are notices of the receiver, which its logger gets. */
-  readonly logger?: GivenLogger | undefined;
+  readonly logger?: LoggerOption | undefined;
   /** For tests: a clock, or everything that the store takes from outside, except PostgreSQL itself. */
   readonly clock?: Clock | Environment | undefined;
 }
@@ -303,13 +303,13 @@ class PostgresStore implements RecordStore {
     return Number(row?.n) === PRUNED_AT_ONCE;
   }
 
-  async readNote(name: string): Promise<string | null> {
-    const [row] = await this.#keepUp(this.#statements.readNote, [name]);
+  async readMeta(name: string): Promise<string | null> {
+    const [row] = await this.#keepUp(this.#statements.readMeta, [name]);
     return row === undefined ? null : String(row.text);
   }
 
-  async writeNote(name: string, text: string): Promise<void> {
-    await this.#keepUp(this.#statements.writeNote, [name, text]);
+  async writeMeta(name: string, text: string): Promise<void> {
+    await this.#keepUp(this.#statements.writeMeta, [name, text]);
   }
 
   async #keepUp(statement: Statement, values: Values = []): Promise<readonly Row[]> {

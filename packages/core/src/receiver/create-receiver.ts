@@ -165,7 +165,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
       lifecycle: this.#lifecycle,
       instrumentation,
       work: () => this.work(),
-      wishFor: (flow, event) => registry.wishFor(flow, event),
+      treatmentOf: (flow, event) => registry.treatmentOf(flow, event),
     });
     if (instrumentation !== null) {
       notices.watch((happening) => instrumentation.noticed(happening));
@@ -224,16 +224,16 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     await this.#noticing(() => this.#inbox.ready());
     if (this.#settings.run !== "elsewhere") {
       await this.#upkeep?.open();
-      await this.#introduce();
+      await this.#compareHandlers();
     }
     for (const warning of warnings) this.#notices.post({ type: "warning", ...warning });
     this.#registry.close();
   }
 
   /** Says how the handlers differ from those of other receivers on the same data. The start does not depend on it. */
-  async #introduce(): Promise<void> {
+  async #compareHandlers(): Promise<void> {
     try {
-      const change = await this.#inbox.introduce(this.#registry.names);
+      const change = await this.#inbox.compareHandlers(this.#registry.names);
       if (change !== null) this.#notices.post({ type: "warning", ...differenceOf(change) });
     } catch (error) {
       this.#notices.post(inboxError("handlers", error));

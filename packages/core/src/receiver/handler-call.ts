@@ -183,7 +183,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     const changes = progress.unwritten.splice(0);
     const isHeld = changes.length === 0 || (await lease.write(changes));
     if (isHeld) for (const notice of progress.unnoticed.splice(0)) notices.post(notice);
-    if (isHeld && (await lease.aside(turn.come))) return true;
+    if (isHeld && (await lease.waitWithoutPlace(turn.come))) return true;
     turn.leave();
     if (!isHeld || lease.mayCall() === "lost") lose(progress);
     else progress.handedBack = true;

@@ -1,4 +1,4 @@
-import type { Answered, Flow, Reading, Verification, Verified } from "../flows/flow.ts";
+import type { Answered, Flow, ReadDelivery, Verification, Verified } from "../flows/flow.ts";
 import { resolverFailed } from "../flows/keyring.ts";
 import type { Inbox, Runner } from "../inbox/contract/inbox.ts";
 import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
@@ -42,8 +42,8 @@ export interface IntakeDependencies {
   readonly instrumentation: Instrumentation | null;
   /** Runs the events that are due. */
   work(): Promise<unknown>;
-  /** The wish of this process's handlers for an event of a source. `unknown`: it has no handlers of the source at all. */
-  wishFor(flow: FlowName, event: string): "handled" | "ignored" | "none" | "unknown";
+  /** The treatment of this process's handlers for an event of a source. `unknown`: it has no handlers of the source at all. */
+  treatmentOf(flow: FlowName, event: string): "handled" | "ignored" | "none" | "unknown";
 }
 
 /** For how long only the request that accepted an event may run it, after its response. Then any process may. */
@@ -283,15 +283,19 @@ export class Intake {
   }
 
   /** The event to accept; null for one of a source whose name nobody wants. It is counted, and not stored. */
-  #wanted({ name: flow, source }: Flow, { verified }: Reading, run: Settings["run"]): VerifiedEvent | null {
+  #wanted(
+    { name: flow, source }: Flow,
+    { verified }: ReadDelivery,
+    run: Settings["run"],
+  ): VerifiedEvent | null {
     if (source === undefined || verified.verdict !== "run") return verified;
-    const wish = this.#dependencies.wishFor(flow, verified.name);
-    if (wish === "handled" || (wish === "none" && source.unhandled === "hold")) return verified;
+    const treatment = this.#dependencies.treatmentOf(flow, verified.name);
+    if (treatment === "handled" || (treatment === "none" && source.unhandled === "hold")) return verified;
     // The handlers are in another process, and nobody here knows their names.
-    if (wish === "unknown" || run === "elsewhere") {
+    if (treatment === "unknown" || run === "elsewhere") {
       return { ...verified, delivery: { ...verified.delivery, perhapsUnwanted: true } };
     }
-    if (wish === "none") this.#unhandled.count(flow, verified.name);
+    if (treatment === "none") this.#unhandled.count(flow, verified.name);
     return null;
   }
 

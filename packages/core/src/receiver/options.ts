@@ -5,7 +5,7 @@ import type { Inbox } from "../inbox/contract/inbox.ts";
 import type { ServiceNames } from "../names/options.ts";
 import type { AlertOptions } from "../notices/alerts.ts";
 import type { LogLevel } from "../notices/log-lines.ts";
-import type { GivenLogger } from "../notices/logger.ts";
+import type { LoggerOption } from "../notices/logger.ts";
 import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { checkCount, checkLimit, checkTime } from "../protocol/check-number.ts";
 import { invalidOption } from "../protocol/errors.ts";
@@ -53,7 +53,7 @@ export interface ReceiverOptions<S extends Sources = Sources> {
   readonly windowMs?: number | undefined;
   readonly alerts?: AlertOptions | undefined;
   /** Any logger with `info`, `warn` and `error`: the console, winston, pino, bunyan. Default: the console. */
-  readonly logger?: GivenLogger | undefined;
+  readonly logger?: LoggerOption | undefined;
   /** The lowest level that is logged. `"info"` also logs what goes well. Default `"warn"`. */
   readonly logLevel?: LogLevel | undefined;
   /** Measures or traces the receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of `@payhooks/core/metrics`. */

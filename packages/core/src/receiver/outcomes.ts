@@ -1,4 +1,4 @@
-import type { Flow, Reading } from "../flows/flow.ts";
+import type { Flow, ReadDelivery } from "../flows/flow.ts";
 import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
 import type { Alerts } from "../notices/alerts.ts";
 import type { NoticeBoard } from "../notices/board.ts";
@@ -35,7 +35,7 @@ export class Outcomes {
   }
 
   /** What became of a verified event in the inbox. */
-  accepted({ verified, leftOut }: Reading, accepted: Accepted): void {
+  accepted({ verified, leftOut }: ReadDelivery, accepted: Accepted): void {
     if (leftOut.length > 0) this.#warnOf(leftOut.join(", "));
     this.#report(verified, accepted);
     for (const facts of accepted.overtaken) this.#notices.post({ type: "stale", ...facts });

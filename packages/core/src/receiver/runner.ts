@@ -199,7 +199,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     if (outcome === "expired") {
       if (!evenIfExpired) return held(verdict as HeldReason, TOO_OLD);
       notices.post({ type: "double-risk", why: "replayed-after-expiry", ...factsOf(lease.data) });
-      await lease.accept({ ...verified, fresh: true, evenIfExpired: true });
+      await lease.accept({ ...verified, isWithinWindow: true, evenIfExpired: true });
     }
     return { kind: "done" };
   }

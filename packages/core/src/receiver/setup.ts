@@ -1,6 +1,7 @@
-import type { Flow, SetupWarning } from "../flows/flow.ts";
+import type { Flow } from "../flows/flow.ts";
 import type { Registry } from "../handlers/registry.ts";
 import type { HandlersDiff } from "../inbox/contract/handler-sets.ts";
+import type { SetupWarning } from "../notices/setup-warnings.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 
 /** The facts about a receiver's set-up when it starts. */

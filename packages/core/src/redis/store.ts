@@ -16,7 +16,7 @@ import type {
 } from "../inbox/contract/store.ts";
 import { canaryKey } from "../inbox/record/canary.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
-import type { GivenLogger } from "../notices/logger.ts";
+import type { LoggerOption } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import { SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkCountOrZero, checkTime } from "../protocol/check-number.ts";
@@ -58,7 +58,7 @@ export interface RedisStoreOptions {
    */
   readonly existing?: boolean | undefined;
   /** The logger for warnings at the start. Default: they are notices of the receiver, which its logger gets. */
-  readonly logger?: GivenLogger | undefined;
+  readonly logger?: LoggerOption | undefined;
   /** For tests: a clock, or everything that the store takes from outside, except Redis itself. */
   readonly clock?: Clock | Environment | undefined;
 }
@@ -276,14 +276,14 @@ class RedisStore implements RecordStore {
     return countEvents(groups);
   }
 
-  async readNote(name: string): Promise<string | null> {
+  async readMeta(name: string): Promise<string | null> {
     const { groups } = await this.#open();
     const [first] = this.#shards.all;
     const [text] = await groups.of(first).run(READ, [first.keyOf(`note:${name}`)]);
     return typeof text === "string" ? text : null;
   }
 
-  async writeNote(name: string, text: string): Promise<void> {
+  async writeMeta(name: string, text: string): Promise<void> {
     const { groups } = await this.#open();
     const [first] = this.#shards.all;
     await groups.of(first).run(WRITE, [first.keyOf(`note:${name}`)], [text]);

@@ -30,4 +30,4 @@ export {
   typesOnly,
 } from "./source.ts";
 export type { StandardSchemaV1 } from "./standard-schema.ts";
-export type { SourceRequest, Verdict, Verifier, VerifyFunction, VerifyOptions } from "./verifier.ts";
+export type { SourceRequest, Verifier, VerifyFunction, VerifyOptions, VerifyResult } from "./verifier.ts";

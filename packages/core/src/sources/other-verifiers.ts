@@ -14,9 +14,9 @@ import {
   type NotAuthentic,
   refused,
   type SourceRequest,
-  type Verdict,
   type Verifier,
   type VerifyFunction,
+  type VerifyResult,
   verifierOf,
 } from "./verifier.ts";
 
@@ -210,7 +210,7 @@ export function ownVerifier(own: VerifyFunction): Bind {
 const CODES: ReadonlySet<unknown> = new Set(CLOSENESS);
 
 /** Checks the function's verdict. Nothing but `ok: true` lets a delivery pass. */
-function checkedVerdict(given: Verdict, option: string): Authentic | NotAuthentic {
+function checkedVerdict(given: VerifyResult, option: string): Authentic | NotAuthentic {
   const verdict = given as Partial<Record<string, unknown>> | null | undefined;
   if (verdict?.ok === false && CODES.has(verdict.code)) return given as NotAuthentic;
   if (verdict?.ok !== true) throw wrong(option, "neither { ok: true } nor { ok: false, code, why }");
@@ -220,7 +220,7 @@ function checkedVerdict(given: Verdict, option: string): Authentic | NotAuthenti
     tenant,
     content = null,
     covered = {},
-  } = given as Extract<Verdict, { ok: true }>;
+  } = given as Extract<VerifyResult, { ok: true }>;
   if (content !== null && !(content instanceof Uint8Array))
     throw wrong(option, "a content that is not bytes");
   const time = signedAt === null ? null : signedAt.getTime();
@@ -243,5 +243,5 @@ function checkedVerdict(given: Verdict, option: string): Authentic | NotAuthenti
 }
 
 function wrong(option: string, what: string): PayhooksError {
-  return invalidOption(`${option} returned ${what}.`, "Return what the type Verdict says.");
+  return invalidOption(`${option} returned ${what}.`, "Return what the type VerifyResult says.");
 }

@@ -39,13 +39,13 @@ export function readEvent({ read, stageOf }: MadeSource, delivered: Delivered): 
   if (!hasStages && status !== null)
     throw new Unusable("read returned a status, but the source has no stages");
   const reference = textIn(event, "reference", MAX_ID);
-  const label = textIn(event, "label", MAX_ID);
+  const unsignedId = textIn(event, "unsignedId", MAX_ID);
   const { identity = { event: name } } = event;
   if (typeof identity !== "object" || identity === null || Object.values(identity).some(isNoText)) {
     throw new Unusable("read returned an identity whose members are not all texts");
   }
   const subject = textIn(event, "subject", MAX_ID);
-  const found = reference ?? label ?? subject;
+  const found = reference ?? unsignedId ?? subject;
   const occurredAt = timeIn(event.occurredAt);
   if (subject !== null && occurredAt === null)
     throw new Unusable("read returned a subject, but no occurredAt by which its events are ordered");

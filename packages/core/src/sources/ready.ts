@@ -134,7 +134,7 @@ export function github<const Given extends Events = undefined>({
     read: ({ body, loose }) => ({
       name: loose.get("x-github-event") ?? "",
       data: body,
-      label: loose.get("x-github-delivery") ?? undefined,
+      unsignedId: loose.get("x-github-delivery") ?? undefined,
     }),
   });
 }
@@ -161,7 +161,7 @@ export function shopify<const Given extends Events = undefined>({
         name,
         id: `${name}:${digest}`,
         data: body,
-        label: loose.get("x-shopify-webhook-id") ?? undefined,
+        unsignedId: loose.get("x-shopify-webhook-id") ?? undefined,
       };
     },
   });

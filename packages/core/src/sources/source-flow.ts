@@ -8,15 +8,15 @@ import {
   keptReading,
   MAX_FUTURE_MS,
   RETENTION_SLACK_MS,
-  Reading,
+  ReadDelivery,
   readingOutsideTable,
-  type SetupWarning,
   type Verification,
   withFreshness,
 } from "../flows/flow.ts";
 import type { FlowContext } from "../flows/payments.ts";
 import type { StoredDelivery } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
+import type { SetupWarning } from "../notices/setup-warnings.ts";
 import { type Delivery, RECEIVED, type Reply } from "../protocol/delivery.ts";
 import type { SourceEvent } from "../protocol/events.ts";
 import { describeError } from "../protocol/foreign-error.ts";
@@ -81,10 +81,10 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
     if (verdict.outside !== null) {
       const { verified, leftOut } = reading;
       const event = reading.event;
-      const late = { ...verified, fresh: false };
+      const late = { ...verified, isWithinWindow: false };
       return {
         ok: true,
-        reading: new Reading(late, event === null ? null : () => event, leftOut),
+        reading: new ReadDelivery(late, event === null ? null : () => event, leftOut),
         outside: verdict.outside,
       };
     }
@@ -107,7 +107,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
   }
 
   /** Reads a delivery as an event. An unreadable delivery is an entry whose key is its bytes. */
-  function readingOf(given: StoredDelivery, looseHeader: (name: string) => string | null): Reading {
+  function readingOf(given: StoredDelivery, looseHeader: (name: string) => string | null): ReadDelivery {
     let read: CheckedEvent;
     try {
       read = readEvent(made, deliveredOf(given, made.body, looseHeader));
@@ -147,10 +147,10 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
       lifetimes,
     );
     const found = { ...verified, referenceId: foundAs };
-    return keep(new Reading(found, hold === null ? () => eventIn(read, stored) : null));
+    return keep(new ReadDelivery(found, hold === null ? () => eventIn(read, stored) : null));
   }
 
-  function keep(reading: Reading): Reading {
+  function keep(reading: ReadDelivery): ReadDelivery {
     keepReading(reading.verified.delivery, made, reading);
     return reading;
   }

@@ -1,5 +1,5 @@
-import type { SetupWarning } from "../flows/flow.ts";
 import type { ResolverLimits } from "../flows/keyring.ts";
+import type { SetupWarning } from "../notices/setup-warnings.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 
@@ -25,7 +25,7 @@ export interface NotAuthentic {
 }
 
 /** The verdict of a verifier of one's own. */
-export type Verdict =
+export type VerifyResult =
   | {
       readonly ok: true;
       /** A fingerprint of the key, which reveals nothing about it. */
@@ -52,7 +52,10 @@ export interface VerifyOptions {
  * A verifier of one's own. Compare secrets in constant time. If it throws or takes longer than `limits.acceptTimeoutMs`, nothing is
  * known about the signature, and the answer is 503.
  */
-export type VerifyFunction = (request: SourceRequest, options: VerifyOptions) => Verdict | Promise<Verdict>;
+export type VerifyFunction = (
+  request: SourceRequest,
+  options: VerifyOptions,
+) => VerifyResult | Promise<VerifyResult>;
 
 declare const VERIFIER: unique symbol;
 

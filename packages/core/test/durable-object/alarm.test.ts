@@ -200,7 +200,7 @@ describe("the alarm of an object", () => {
     await receiver.health();
     const { sets } = storage;
     const lease = await receiver.lease("a-task", 1_000);
-    expect(await lease?.keep("a note")).toBe(true);
+    expect(await lease?.renew("a note")).toBe(true);
     expect([storage.sets, storage.alarm]).toEqual([sets, null]);
   });
 

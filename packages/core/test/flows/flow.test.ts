@@ -7,7 +7,7 @@ import {
   keepReading,
   keptReading,
   MAX_FUTURE_MS,
-  Reading,
+  ReadDelivery,
   readingOutsideTable,
   unsetEntries,
   withFreshness,
@@ -58,7 +58,7 @@ describe("an event whose reading is certain", () => {
       identity: { event: "DEPOSIT", referenceId: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) },
       amount: "10.5",
       signedAt: NOW,
-      fresh: true,
+      isWithinWindow: true,
       retentionMs: 11 * DAY_MS,
       verdict: "run",
       detail: null,
@@ -162,7 +162,7 @@ describe("an entry, whose reading is not certain", () => {
       identity: {},
       amount: null,
       signedAt: NOW,
-      fresh: true,
+      isWithinWindow: true,
       retentionMs: 2 * DAY_MS,
       keepMs: 5,
       verdict: "ambiguous",
@@ -198,7 +198,7 @@ describe("an entry, whose reading is not certain", () => {
 
 describe("the window of the signed time", () => {
   const at = (signedAt: number | null) =>
-    withFreshness(new Reading(of({ signedAt }), () => anEvent, ["userId"]), NOW, DAY_MS);
+    withFreshness(new ReadDelivery(of({ signedAt }), () => anEvent, ["userId"]), NOW, DAY_MS);
 
   it.each([
     ["none", null, null],
@@ -209,10 +209,10 @@ describe("the window of the signed time", () => {
     ["later", NOW + MAX_FUTURE_MS + 1, "ERR_TIMESTAMP_FUTURE"],
   ] as const)("%s", (_, signedAt, outside) => {
     const { ok, reading, outside: found } = at(signedAt);
-    expect({ ok, found, fresh: reading.verified.fresh }).toEqual({
+    expect({ ok, found, isWithinWindow: reading.verified.isWithinWindow }).toEqual({
       ok: true,
       found: outside,
-      fresh: outside === null,
+      isWithinWindow: outside === null,
     });
     expect(reading.event).toBe(anEvent);
     expect(reading.leftOut).toEqual(["userId"]);
@@ -226,7 +226,7 @@ describe("the window of the signed time", () => {
 describe("a reading", () => {
   it("makes its event once, when it is asked for", () => {
     let made = 0;
-    const reading = new Reading(of(), () => {
+    const reading = new ReadDelivery(of(), () => {
       made++;
       return anEvent;
     });
@@ -237,7 +237,7 @@ describe("a reading", () => {
 
   it("is remembered with its delivery for the same rules, and not with a copy of the delivery", () => {
     const [rules, mine] = [{}, { ...delivery }];
-    const reading = new Reading(eventOf(facts, mine, LIFETIMES), null);
+    const reading = new ReadDelivery(eventOf(facts, mine, LIFETIMES), null);
     expect(keptReading(mine, rules)).toBeUndefined();
     keepReading(mine, rules, reading);
     expect(keptReading(mine, rules)).toBe(reading);

@@ -17,7 +17,7 @@ const GENUINE = {
   userId: "u-1",
 };
 const readOf = (signed: string, rules: CallbackRules = SPECIFIED_RULES) =>
-  new Readings(signed, knownFields(rules.wire, rules));
+  new PossibleReadings(signed, knownFields(rules.wire, rules));
 /** The possible values of each documented field. */
 const valuesOf = (fields: Record<string, string>): Record<string, readonly string[]> => {
   const readings = readOf(canonicalString(fields));

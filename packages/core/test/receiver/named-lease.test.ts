@@ -47,20 +47,20 @@ describe("the note of a lease", () => {
     const lease = await taken("longest");
     leases.push(lease);
     const longest = "n".repeat(15_000);
-    expect(await lease.keep(longest)).toBe(true);
+    expect(await lease.renew(longest)).toBe(true);
     expect(await receiver.viewLease("longest")).toMatchObject({ note: longest });
   });
 
   it("is refused if it is longer, and the lease and its note stay as they were", async () => {
     const lease = await taken("too-long");
     leases.push(lease);
-    await lease.keep("before");
+    await lease.renew("before");
     const wrong = {
       code: "ERR_OPTION_INVALID",
       message: expect.stringContaining("The note of a lease has 15001 characters."),
       fix: "Keep it to 15000 characters.",
     };
-    await expect(lease.keep("n".repeat(15_001))).rejects.toMatchObject(wrong);
+    await expect(lease.renew("n".repeat(15_001))).rejects.toMatchObject(wrong);
     await expect(lease.end("n".repeat(15_001))).rejects.toMatchObject(wrong);
     expect(await receiver.viewLease("too-long")).toEqual({ note: "before", isTaken: true });
   });
@@ -68,7 +68,7 @@ describe("the note of a lease", () => {
   it("is refused if it is no text", async () => {
     const lease = await taken("no-text");
     leases.push(lease);
-    await expect(lease.keep(7 as unknown as string)).rejects.toMatchObject({
+    await expect(lease.renew(7 as unknown as string)).rejects.toMatchObject({
       code: "ERR_OPTION_INVALID",
       message: expect.stringContaining("The note of a lease is 7."),
       fix: "Give a text, such as String(value) or JSON.stringify(value).",

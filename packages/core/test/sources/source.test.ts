@@ -112,7 +112,7 @@ describe("what read says", () => {
     expect(text.ran).toEqual([expect.objectContaining({ data: "a line" })]);
   });
 
-  it("is found by its reference or its label, beside payments", async () => {
+  it("is found by its reference or its unsignedId, beside payments", async () => {
     const one = source({
       verify,
       read: ({ body, loose }) => ({
@@ -120,7 +120,7 @@ describe("what read says", () => {
         name: "paid",
         data: body,
         reference: body.order,
-        label: loose.get("x-delivery") ?? undefined,
+        unsignedId: loose.get("x-delivery") ?? undefined,
       }),
     });
     const { post, receiver } = receiving(one);

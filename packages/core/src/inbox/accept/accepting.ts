@@ -133,8 +133,11 @@ function mayBeForgotten({ event, forgottenBefore }: AcceptPlan): boolean {
  * The receiver's clock says that the event was signed within the window. If the store's clock says that the event's record would
  * have expired, one of the two is wrong. The record may be there, and only look expired.
  */
-function checkClock({ signedAt, retentionMs, fresh, evenIfExpired }: VerifiedEvent, now: number): void {
-  if (!fresh || signedAt === null || evenIfExpired === true || now - signedAt < retentionMs) return;
+function checkClock(
+  { signedAt, retentionMs, isWithinWindow, evenIfExpired }: VerifiedEvent,
+  now: number,
+): void {
+  if (!isWithinWindow || signedAt === null || evenIfExpired === true || now - signedAt < retentionMs) return;
   throw new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
     "By the clock of the inbox's store, the event was signed so long ago that its record would have expired. Nothing was written.",

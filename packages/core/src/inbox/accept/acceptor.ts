@@ -81,7 +81,7 @@ export class Acceptor {
         if (isFull(error)) operations.failed("accept", error);
         throw error;
       } finally {
-        if (run !== null && !isBegun(changed?.answer)) this.#runs.giveBack(run);
+        if (run !== null && !isBegun(changed?.answer)) this.#runs.free(run);
       }
       const { answer, version } = changed;
       if (answer.kind === "accepted") {

@@ -1,14 +1,14 @@
 /** Decisions about many events: which ones, how fast, and what became of each. */
 import { HELD_REASONS } from "../../protocol/held-reasons.ts";
-import type { BulkReason, Decided } from "../record/decisions.ts";
+import type { Decided, ReasonOrState } from "../record/decisions.ts";
 import type { StoredEvent } from "../record/life.ts";
 import type { EventQuery } from "./event-query.ts";
 import type { UnreadEvents } from "./unread-events.ts";
 
-export type { BulkReason };
+export type { ReasonOrState };
 
 /** Every reason that a bulk can name. */
-export const BULK_REASONS: Readonly<Record<BulkReason, unknown>> = {
+export const BULK_REASONS: Readonly<Record<ReasonOrState, unknown>> = {
   ...HELD_REASONS,
   done: true,
   discarded: true,
@@ -23,7 +23,7 @@ export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "curso
    * such as `mismatch`. For waiting or running ones, `unfinished`. By default, a replay and a discard leave out `discarded`, and the
    * reasons that are questions of what is true, such as `mismatch`. The other decisions are about events of every reason.
    */
-  readonly reason?: BulkReason | readonly BulkReason[] | undefined;
+  readonly reason?: ReasonOrState | readonly ReasonOrState[] | undefined;
 }
 
 /** The events of a decision: one, several, or all that match. */

@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 
-/** The name of the note that has the sets. */
+/** The name of the text that has the sets. */
 export const HANDLERS = "handlers";
 /** How many sets are kept, and how long their text is at most. */
 const MAX_SETS = 8;
@@ -23,7 +23,7 @@ export interface HandlersDiff {
 }
 
 /** The sets to keep once a receiver has started, the latest last; and how it differs from the latest, unless its set was there before. */
-function introduced(
+function compared(
   known: readonly HandlerSet[],
   own: HandlerSet,
 ): { readonly sets: readonly HandlerSet[]; readonly change: HandlersDiff | null } {
@@ -41,21 +41,21 @@ function introduced(
 }
 
 /** The store for small texts beside the data, if there is one. */
-interface Notes {
-  readNote?(name: string): Promise<string | null>;
-  writeNote?(name: string, text: string): Promise<void>;
+interface Meta {
+  readMeta?(name: string): Promise<string | null>;
+  writeMeta?(name: string, text: string): Promise<void>;
 }
 
 /** Keeps the handlers of a receiver beside the data. Returns how they differ from those of the last one, if that is news. */
-export async function introduce(
-  notes: Notes,
+export async function compareHandlers(
+  store: Meta,
   own: HandlerSet,
   mayWrite: () => boolean,
 ): Promise<HandlersDiff | null> {
-  if (notes.readNote === undefined) return null;
-  const known = setsIn(await notes.readNote(HANDLERS));
-  const { sets, change } = introduced(known, own);
-  if (!isDeepStrictEqual(sets, known) && mayWrite()) await notes.writeNote?.(HANDLERS, textOf(sets));
+  if (store.readMeta === undefined) return null;
+  const known = setsIn(await store.readMeta(HANDLERS));
+  const { sets, change } = compared(known, own);
+  if (!isDeepStrictEqual(sets, known) && mayWrite()) await store.writeMeta?.(HANDLERS, textOf(sets));
   return change;
 }
 
@@ -65,9 +65,9 @@ function textOf(sets: readonly HandlerSet[]): string {
   return text.length <= MAX_LENGTH || sets.length === 0 ? text : textOf(sets.slice(1));
 }
 
-function setsIn(note: string | null): readonly HandlerSet[] {
+function setsIn(text: string | null): readonly HandlerSet[] {
   try {
-    const sets: unknown = JSON.parse(note ?? "[]");
+    const sets: unknown = JSON.parse(text ?? "[]");
     return Array.isArray(sets) && sets.every(isSet) ? sets : [];
   } catch {
     return [];

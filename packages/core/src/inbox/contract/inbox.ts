@@ -54,7 +54,7 @@ export interface Lease {
    * Leaves this run's place to others until `turn` resolves, and then waits for a place again. False if the run is to wait no longer:
    * events are handed back, or the lease is lost.
    */
-  aside(turn: Promise<void>): Promise<boolean>;
+  waitWithoutPlace(turn: Promise<void>): Promise<boolean>;
   /** A handler was called. If the lease is lost from now on, an effect may happen twice. */
   called(): void;
   /**
@@ -184,7 +184,7 @@ export interface Inbox {
    * Keeps the names of a receiver's handlers beside the data, for all processes. Returns how they differ from those of the
    * receiver that started last; null if they do not, or if a receiver with the same handlers has started before.
    */
-  introduce(handlers: readonly string[]): Promise<HandlersDiff | null>;
+  compareHandlers(handlers: readonly string[]): Promise<HandlersDiff | null>;
   /**
    * Applies the table of deduplication in one atomic step and stores the event as durably as the inbox promises. If this
    * process runs events and has room for one more, the same step begins the event.

@@ -14,8 +14,8 @@ import {
   type BulkFilter,
   type BulkOptions,
   type BulkOutcome,
-  type BulkReason,
   type BulkReport,
+  type ReasonOrState,
 } from "../contract/bulk.ts";
 import type { EventFilter, EventQuery } from "../contract/event-query.ts";
 import type { ListCursor, Versioned } from "../contract/store.ts";
@@ -70,10 +70,10 @@ export async function decideAll(
   const token = hashOf(["bulk", bulk.verb, name], 32);
   const isNamed = namesOf(filter, bulk.verb);
   const isChosen = predicateOf(filter ?? {}) ?? (() => true);
-  const counts = { found: 0, decided: 0, known: 0, complete: true };
-  const byReason: Partial<Record<BulkReason, number>> = {};
-  const skipped: Partial<Record<Exclude<Decided, "decided" | "known">, number>> = {};
-  const excluded: Partial<Record<BulkReason, number>> = {};
+  const counts = { found: 0, decided: 0, alreadyDecided: 0, complete: true };
+  const byReason: Partial<Record<ReasonOrState, number>> = {};
+  const skipped: Partial<Record<Exclude<Decided, "decided" | "already-decided">, number>> = {};
+  const excluded: Partial<Record<ReasonOrState, number>> = {};
   const unread = new Unread();
   /** The events that a search cannot find, since they cannot be read. */
   let missed: UnreadEvents | null = null;
@@ -102,7 +102,7 @@ export async function decideAll(
         counts.complete = false;
         break;
       }
-      if (unread.counts(found.versioned)) continue;
+      if (unread.countIfUnreadable(found.versioned)) continue;
       const { reason, event } = read(found);
       if (filter !== null && event !== null && !isChosen(event)) continue;
       const aheadMs = dryRun ? 0 : (written * 1_000) / perSecond - time.elapsedMs;
@@ -112,7 +112,7 @@ export async function decideAll(
       counts.found++;
       if (outcome === "decided" || outcome === "overtaken") written++;
       if (outcome === "excluded") addOne(excluded, reason);
-      else if (outcome === "known") counts.known++;
+      else if (outcome === "already-decided") counts.alreadyDecided++;
       else if (outcome !== "decided") addOne(skipped, outcome);
       else {
         counts.decided++;
@@ -143,7 +143,7 @@ function read({ eventId, versioned }: Found): Pick<BulkOutcome, "reason" | "even
 }
 
 /** True for the reasons of the events that a bulk is about. A list of ids names its events itself. */
-function namesOf(filter: BulkFilter | null, verb: Verb): (reason: BulkReason) => boolean {
+function namesOf(filter: BulkFilter | null, verb: Verb): (reason: ReasonOrState) => boolean {
   if (filter === null) return () => true;
   const { reason } = filter;
   if (reason !== undefined) {
@@ -151,7 +151,7 @@ function namesOf(filter: BulkFilter | null, verb: Verb): (reason: BulkReason) =>
     return (one) => named.has(one);
   }
   if (verb === "erase" || verb === "retry") return () => true;
-  const truths: Readonly<Partial<Record<BulkReason, string>>> = HELD_REASONS;
+  const truths: Readonly<Partial<Record<ReasonOrState, string>>> = HELD_REASONS;
   return (one) => one !== "discarded" && truths[one] !== "truth";
 }
 

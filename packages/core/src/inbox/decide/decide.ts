@@ -66,7 +66,7 @@ export function decisions({
         return { answer, record: isMade(answer) ? record : null, announce: isMade(answer) };
       },
     });
-    if (isMade(answer) || answer === "known") onDecided();
+    if (isMade(answer) || answer === "already-decided") onDecided();
     if (isMade(answer) && closing !== null) {
       const closed = core.claims.close(key, version, closing);
       await closed.catch((error: unknown) => core.notify(inboxError("claim", error)));
@@ -94,12 +94,12 @@ export function decisions({
     const report = await decideAll(bulk, list, options, async (found, token, dryRun) => {
       const name = { token, revision };
       let answer = tried(found, name, rule);
-      if (answer === "decided" && verb === "replay" && (await isOvertaken(found))) answer = "behind";
+      if (answer === "decided" && verb === "replay" && (await isOvertaken(found))) answer = "superseded";
       if (isMade(answer) && !dryRun) {
         const holders = verb === "replay" ? await prolonged(found) : NO_CLAIMS;
         answer = await write(found, name, rule, holders);
       }
-      if (typeof which === "string" && !isMade(answer) && answer !== "known") {
+      if (typeof which === "string" && !isMade(answer) && answer !== "already-decided") {
         throw refusal(verb, which, answer);
       }
       return answer;
@@ -185,7 +185,7 @@ function refusal(verb: Verb, eventId: string, why: Decided): PayhooksError {
   switch (why) {
     case "changed":
       return changed(eventId);
-    case "behind":
+    case "superseded":
     case "not-kept":
     case "running":
     case "due":
@@ -215,7 +215,7 @@ const FIND =
   "List them with receiver.events.list(); a record is forgotten some time after its events have ended.";
 
 const WORDS = {
-  behind: {
+  superseded: {
     what: "has ended, and a later status of its transaction, or a later event of its subject, has replaced it",
     fix: "Look at the later one. An event that was replaced does not run again.",
   },

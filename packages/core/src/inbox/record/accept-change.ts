@@ -12,7 +12,7 @@ export function claimAtAcceptance(
   event: VerifiedEvent,
   now: number,
 ): ReferenceClaim | null {
-  if (event.referenceKey === null || !event.fresh) return null;
+  if (event.referenceKey === null || !event.isWithinWindow) return null;
   const { verdict, slot } = ruleOn(record, event);
   return verdict === "run" ? claimOf(event, record, slot, now) : null;
 }
@@ -64,7 +64,7 @@ export function accept(
   const ruling = ruleOn(record, event);
   const slot = record?.slots[ruling.slot];
   const plain = { eventId: event.key + ruling.slot, ...NOTHING_MORE };
-  if (slot === undefined && ruling.outcome !== "stale" && !event.fresh) {
+  if (slot === undefined && ruling.outcome !== "stale" && !event.isWithinWindow) {
     return { accepted: { outcome: "expired", ...plain }, slot: ruling.slot, record: null };
   }
   const full = slot === undefined && ruling.outcome === "held" && record !== null ? makeRoom(record) : null;

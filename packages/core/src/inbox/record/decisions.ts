@@ -16,12 +16,12 @@ import { rankOf } from "./table.ts";
  * - `missing`: there is no such event. `unfinished`: it waits or runs. `running`: it runs.
  * - `due`: it waits for no later attempt, since it is due. `not-waiting`: it is held or has ended, so it waits for no attempt.
  * - `not-held`: it has ended. `not-kept`: it has ended, and what was signed is gone.
- * - `behind`: it has ended, and a later status, or a later event of its subject, has replaced it.
+ * - `superseded`: it has ended, and a later status, or a later event of its subject, has replaced it.
  * - `changed`: it has another revision than the one that was seen.
  */
 export type Decided =
   | "decided"
-  | "known"
+  | "already-decided"
   | "overtaken"
   | "missing"
   | "unfinished"
@@ -30,7 +30,7 @@ export type Decided =
   | "not-waiting"
   | "not-held"
   | "not-kept"
-  | "behind"
+  | "superseded"
   | "changed";
 
 /** The names in a decision about one event. */
@@ -51,7 +51,7 @@ export function decideOnce(
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return "missing";
-  if (slot.decision === token) return "known";
+  if (slot.decision === token) return "already-decided";
   // An event that nobody can decide about has no revision, and the decision says why.
   const now = revision === undefined ? null : revisionOf(record, recordKeyOf(eventId), slotKey);
   if (now !== null && now !== revision) return "changed";
@@ -66,11 +66,11 @@ export function isMade(decided: Decided): boolean {
 }
 
 /** Why an event cannot be run again, whatever else is known of its transaction. Null if it can. */
-function canBeReplayed({ state, kept }: Slot): "unfinished" | "behind" | "not-kept" | null {
+function canBeReplayed({ state, kept }: Slot): "unfinished" | "superseded" | "not-kept" | null {
   if (state === "held") return null;
   if (state === "waiting" || state === "running") return "unfinished";
   // A later event of its subject, or a later status, has begun.
-  if (state === "stale") return "behind";
+  if (state === "stale") return "superseded";
   return kept === undefined ? "not-kept" : null;
 }
 
@@ -79,7 +79,7 @@ function replayable(record: IdempotencyRecord, slot: Slot): Decided {
   const why = canBeReplayed(slot);
   if (why !== null) return why;
   if (slot.rank === null || slot.rank >= rankOf(record)) return "decided";
-  return slot.state === "held" ? "overtaken" : "behind";
+  return slot.state === "held" ? "overtaken" : "superseded";
 }
 
 /**
@@ -189,13 +189,13 @@ export function discard(
 }
 
 /** The names of reasons in a bulk: see `reason` of a `BulkFilter`. */
-export type BulkReason = HeldReason | "done" | "discarded" | "stale" | "unfinished";
+export type ReasonOrState = HeldReason | "done" | "discarded" | "stale" | "unfinished";
 
 /**
  * The reason by which a bulk selects an event. Of a held event: why it is held. Of an ended event: `stale`, `discarded`, `done`, or the
  * contradiction that it was accepted as, such as `mismatch`. Of a waiting or running event: `unfinished`.
  */
-export function reasonOf({ state, verdict, work }: Slot): BulkReason {
+export function reasonOf({ state, verdict, work }: Slot): ReasonOrState {
   if (state === "held") return work?.reason ?? "unfinished";
   if (state === "waiting" || state === "running") return "unfinished";
   if (state !== "done") return state;

@@ -16,7 +16,7 @@ export function erase(
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return "missing";
-  if (slot.erasedAt !== undefined) return "known";
+  if (slot.erasedAt !== undefined) return "already-decided";
   const isLeased = record.lease?.slot === slotKey;
   if (slot.state === "running" && isLeased && (record.lease?.until ?? 0) > now) return "running";
   if (isUnfinished(slot)) {

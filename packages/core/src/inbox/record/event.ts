@@ -71,7 +71,7 @@ export interface VerifiedEvent {
   /** When the service signed it, in milliseconds since the epoch; null if a malformed body does not say. */
   readonly signedAt: number | null;
   /** False if it was signed outside of the window. It is then accepted only if it is recorded already. */
-  readonly fresh: boolean;
+  readonly isWithinWindow: boolean;
   /** A person has decided to run it although the store may have forgotten an earlier run. */
   readonly evenIfExpired?: true;
   /** How long a finished record is kept: until max(now, greatest signedAt) + this, in milliseconds. */

@@ -89,7 +89,7 @@ export function stateOf({ state, work }: Slot): Slot["state"] | "retrying" {
   return state === "waiting" && work !== null && wasTried(work.handlerStates) ? "retrying" : state;
 }
 
-function wasTried(steps: Readonly<Record<string, unknown>>): boolean {
-  for (const _ in steps) return true;
+function wasTried(handlerStates: Readonly<Record<string, unknown>>): boolean {
+  for (const _ in handlerStates) return true;
   return false;
 }

@@ -102,8 +102,8 @@ function take(
   record.lease = { slot: slotKey, token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs };
   slot.token = token;
   // An event of a lower rank that was running when the next status came, and whose lease has lapsed since, must not run after it.
-  const isBehind = slot.rank !== null && slot.rank < rankOf(record);
-  const overtaken = isBehind ? [] : overtake(record, key, now);
+  const isSuperseded = slot.rank !== null && slot.rank < rankOf(record);
+  const overtaken = isSuperseded ? [] : overtake(record, key, now);
   const mode = slot.state === "held" ? "onHeld" : "run";
   if (mode === "run") slot.state = "running";
   const lease: LeaseData = {

@@ -24,7 +24,7 @@ import { sideRecord } from "./side-record.ts";
 export type SubjectAnswer = "mine" | "busy" | "overtaken" | "equal" | "forgotten";
 
 /** An event that is about to run, as its subject is asked. */
-export interface SubjectWish {
+export interface SubjectRequest {
   readonly flow: FlowName;
   readonly tenant: string;
   readonly eventId: string;
@@ -45,7 +45,7 @@ export interface SubjectResult {
   readonly answer: SubjectAnswer;
   readonly record: IdempotencyRecord | null;
   /** With `mine`: the events that have begun, and not ended, before this one. */
-  readonly behind: readonly string[];
+  readonly unfinishedEarlier: readonly string[];
 }
 
 const NOBODY: readonly string[] = [];
@@ -53,10 +53,10 @@ const NOBODY: readonly string[] = [];
 /** Makes an event the latest event of its subject, and leases the subject to its run. Computed again, it answers the same. */
 export function takeSubject(
   stored: IdempotencyRecord | null,
-  { flow, tenant, eventId, at, token, leaseMs, retentionMs, isDecided, mayBeForgotten }: SubjectWish,
+  { flow, tenant, eventId, at, token, leaseMs, retentionMs, isDecided, mayBeForgotten }: SubjectRequest,
   now: number,
 ): SubjectResult {
-  const no = (answer: SubjectAnswer): SubjectResult => ({ answer, record: null, behind: NOBODY });
+  const no = (answer: SubjectAnswer): SubjectResult => ({ answer, record: null, unfinishedEarlier: NOBODY });
   if (stored === null && mayBeForgotten) return no("forgotten");
   if (stored !== null) {
     pullBackTimes(stored, now);
@@ -66,8 +66,8 @@ export function takeSubject(
     if (isOther && stored.lease !== null && stored.lease.until > now) return no("busy");
   }
   const unfinished = stored?.identity ?? {};
-  const behind = Object.keys(unfinished).filter((one) => one !== eventId);
-  if (stored?.lease?.token === token) return { answer: "mine", record: null, behind };
+  const unfinishedEarlier = Object.keys(unfinished).filter((one) => one !== eventId);
+  if (stored?.lease?.token === token) return { answer: "mine", record: null, unfinishedEarlier };
   const record = sideRecord({
     flow,
     tenant,
@@ -78,7 +78,7 @@ export function takeSubject(
     signedAt: at,
     expiresAt: keptUntil(stored, at, retentionMs, now),
   });
-  return { answer: "mine", record, behind };
+  return { answer: "mine", record, unfinishedEarlier };
 }
 
 /** Extends the lease of a run on its subject, counted from now. False if another run has it. */

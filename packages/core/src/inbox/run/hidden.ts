@@ -23,12 +23,12 @@ export class Hidden {
   }
 
   /** Shows a record again if it is hidden. A poll may take it after the end of its run was written, and before this process knows. */
-  async showIfHidden(key: string, runner: Runner): Promise<void> {
-    while (this.#keys.delete(key)) await this.show(key, runner);
+  async unhideIfHidden(key: string, runner: Runner): Promise<void> {
+    while (this.#keys.delete(key)) await this.unhide(key, runner);
   }
 
   /** Writes a record again that a poll has hidden, so that the next process that polls is given it. */
-  async show(key: string, runner: Runner, guess?: Versioned): Promise<void> {
+  async unhide(key: string, runner: Runner, guess?: Versioned): Promise<void> {
     if (this.#core.isAbandoned) return;
     const { records, hideMs } = this.#core;
     const change: RecordChange<void> = (record, now) => {

@@ -42,7 +42,7 @@ export interface RunHost {
 }
 
 /** For whom a run is begun. */
-export interface RunWish {
+export interface RunRequest {
   readonly runner: Runner;
   /** The context in which its handlers are called. */
   readonly context: AsyncContext;
@@ -104,14 +104,14 @@ export class Run implements Lease {
   /** Somebody has decided about the event, which took the lease from this process. */
   #decided = false;
   #renewing = false;
-  /** Ends what the run waits for in {@link aside}. */
+  /** Ends what the run waits for in {@link waitWithoutPlace}. */
   #wake: () => void = () => {};
   /** The end of the run is being written. From then on, only the answer to that write shows whether the lease was lost. */
   #ending = false;
 
   constructor(
     key: string,
-    { runner, context, inBackground, lane = "usual", earlyBecause = null }: RunWish,
+    { runner, context, inBackground, lane = "usual", earlyBecause = null }: RunRequest,
     core: InboxCore,
     host: RunHost,
   ) {
@@ -217,7 +217,7 @@ export class Run implements Lease {
     return this.wasTooLate || (isClosing && store.endsWithProcess !== true) ? "hand-back" : "yes";
   }
 
-  async aside(turn: Promise<void>): Promise<boolean> {
+  async waitWithoutPlace(turn: Promise<void>): Promise<boolean> {
     if (this.#lost) return false;
     const comeBack = this.#host.leavePlace(this);
     const hasCome = await new Promise<boolean>((resolve) => {

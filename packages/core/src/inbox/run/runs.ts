@@ -6,7 +6,7 @@
  * 2. `start` puts the begun run into `#waiting`. It enters a place once one is free: `#startWaiting` asks after each end. `work`, `runEvent`
  *    and a close do not wait for places.
  * 3. `#run` has the receiver's runner call the handlers, while one timer renews all leases. `#end` writes the end of the run.
- * 4. `giveBack` frees record and place, begins more of `#taken`, and says so to the dispatcher, which may poll.
+ * 4. `free` gives record and place back, begins more of `#taken`, and says so to the dispatcher, which may poll.
  *
  * An event that waits for longer than a quarter of a second is handed back. A pause or a close hands back every event that waits.
  */
@@ -30,7 +30,7 @@ import { Hidden } from "./hidden.ts";
 import { LaneQueues } from "./lane-queues.ts";
 import { tooLate } from "./lease-time.ts";
 import type { Places } from "./places.ts";
-import { Run, type RunHost, type RunWish } from "./run.ts";
+import { Run, type RunHost, type RunRequest } from "./run.ts";
 import { Suspects, widthOf } from "./suspects.ts";
 
 /** What the runs of a process use. */
@@ -44,7 +44,7 @@ export interface RunsDependencies {
 }
 
 /** How to begin an event that is due. */
-export type DueWish = Pick<RunWish, "runner" | "inBackground">;
+export type DueRequest = Pick<RunRequest, "runner" | "inBackground">;
 
 /** An event that gets no place within this time is handed back. Handlers have become slower than when it was taken. */
 const PATIENCE_MS = 250;
@@ -54,7 +54,7 @@ const BROKEN = { unreadable: "the end of its last run could not be computed" };
 interface TakenEvent {
   readonly lane: Lane;
   readonly due: DueRecord;
-  readonly wish: RunWish;
+  readonly request: RunRequest;
   /** When it was taken (monotonic clock). */
   readonly since: number;
 }
@@ -107,16 +107,16 @@ export class Runs {
   }
 
   /** Reserves the record and a place for a run, before the write that begins it. */
-  reserve(key: string, wish: RunWish): Run {
-    this.places.reserve(wish.lane ?? "usual");
-    const run = new Run(key, wish, this.#core, this.#host);
+  reserve(key: string, request: RunRequest): Run {
+    this.places.reserve(request.lane ?? "usual");
+    const run = new Run(key, request, this.#core, this.#host);
     this.#active.set(key, run);
     this.#core.records.remember(key);
     return run;
   }
 
   /** Gives the record and the place back: nothing was begun, or the run has ended. */
-  giveBack({ key, lane }: Run): void {
+  free({ key, lane }: Run): void {
     this.#active.delete(key);
     this.#hidden.delete(key);
     this.#suspects.ended(key);
@@ -151,7 +151,7 @@ export class Runs {
    */
   async beginDue(
     due: DueRecord,
-    { runner, inBackground }: DueWish,
+    { runner, inBackground }: DueRequest,
     isWanted: () => boolean,
   ): Promise<Run | null> {
     const { key, record } = due;
@@ -167,18 +167,18 @@ export class Runs {
     // The record stays hidden for a while, so that a process that has its flow finds it first.
     if (runner.hasFlow?.(record.flow) === false) return null;
     const lane = dueOf(record)?.lane ?? "usual";
-    const wish: RunWish = { runner, inBackground, lane, context: emptyContext };
+    const request: RunRequest = { runner, inBackground, lane, context: emptyContext };
     // A poll that was under way at the stop has found it.
     if (this.#core.isClosing || (inBackground && !this.#dispatcher.isTaking)) {
-      await this.#putBack(due, wish);
+      await this.#returnTaken(due, request);
       return null;
     }
     const suspicions = suspicionsOf(record);
     if (suspicions.length > 0 && !(await this.#mayRun(key, widthOf(suspicions, runner), isWanted)))
       return null;
-    if (!inBackground) return this.#beginNow(due, wish);
+    if (!inBackground) return this.#beginNow(due, request);
     this.places.take(lane);
-    this.#taken.push({ lane, due, wish, since: this.#core.environment.monotonic() });
+    this.#taken.push({ lane, due, request, since: this.#core.environment.monotonic() });
     this.#watch();
     this.#beginTaken();
     return null;
@@ -189,14 +189,14 @@ export class Runs {
     const isSoon = (lane: Lane): boolean => this.places.isSoon(lane);
     for (let next = this.#taken.next(isSoon); next !== undefined; next = this.#taken.next(isSoon)) {
       this.places.untake(next.lane);
-      void this.#beginNow(next.due, next.wish);
+      void this.#beginNow(next.due, next.request);
     }
   }
 
-  async #beginNow(due: DueRecord, wish: RunWish): Promise<Run | null> {
+  async #beginNow(due: DueRecord, request: RunRequest): Promise<Run | null> {
     // A delivery may have begun it since it was taken.
     if (this.#isRunning(due.key)) return null;
-    const run = this.reserve(due.key, wish);
+    const run = this.reserve(due.key, request);
     try {
       const begun = await run.writeBegin("next", due);
       if (begun.kind === "leased") {
@@ -206,9 +206,9 @@ export class Runs {
       }
     } catch (error) {
       this.#core.operations.failed("take", error);
-      wish.runner.notify(inboxError("begin", error));
+      request.runner.notify(inboxError("begin", error));
     }
-    this.giveBack(run);
+    this.free(run);
     return null;
   }
 
@@ -219,19 +219,19 @@ export class Runs {
     return isRunning;
   }
 
-  /** Shows a taken record, which is not begun here, to other processes. */
-  async #putBack(due: DueRecord, wish: RunWish): Promise<void> {
+  /** Unhides a taken record, which is not begun here. */
+  async #returnTaken(due: DueRecord, request: RunRequest): Promise<void> {
     if (this.#isRunning(due.key)) return;
-    const run = this.reserve(due.key, wish);
-    await this.#hidden.show(run.key, run.runner, due);
-    this.giveBack(run);
+    const run = this.reserve(due.key, request);
+    await this.#hidden.unhide(run.key, run.runner, due);
+    this.free(run);
   }
 
-  /** Puts taken records back. */
-  #putBackAll(taken: Iterable<TakenEvent>): void {
-    for (const { lane, due, wish } of taken) {
+  /** Returns taken records. */
+  #returnAllTaken(taken: Iterable<TakenEvent>): void {
+    for (const { lane, due, request } of taken) {
       this.places.untake(lane);
-      void this.#putBack(due, wish);
+      void this.#returnTaken(due, request);
     }
   }
 
@@ -257,14 +257,14 @@ export class Runs {
     try {
       begun = await run.writeBegin(slotKeyOf(eventId));
     } catch (error) {
-      this.giveBack(run);
+      this.free(run);
       throw error;
     }
     if (begun.kind === "leased") {
       this.start(run);
       return (await run.ended).report;
     }
-    this.giveBack(run);
+    this.free(run);
     switch (begun.kind) {
       case "missing":
         runner.notify({ type: "record-missing", eventId });
@@ -308,7 +308,7 @@ export class Runs {
 
   /** Starts all begun runs, even without a place. They run to their end, or are handed back. */
   startAll(): void {
-    this.#putBackAll(this.#taken.all());
+    this.#returnAllTaken(this.#taken.all());
     this.places.open(null);
     for (const { enter } of this.#returning.all()) enter();
     for (const run of this.#waiting.all()) this.#startNow(run);
@@ -317,7 +317,7 @@ export class Runs {
 
   /** Hands back taken records, and runs that have not started or that wait. Another process takes them, or this one after its next start. */
   handBackWaiting(): void {
-    this.#putBackAll(this.#taken.all());
+    this.#returnAllTaken(this.#taken.all());
     for (const run of this.#waiting.all()) void this.#handBack(run);
     this.#endWaiting();
   }
@@ -392,10 +392,10 @@ export class Runs {
       if (finished.closing !== null) await this.#close(run, finished.version, finished.closing);
     }
     if (run.isBroken) this.#broken.add(key);
-    else await this.#hidden.showIfHidden(key, runner);
+    else await this.#hidden.unhideIfHidden(key, runner);
     this.crowds.ended(run.data, run.lane);
     run.resolveEnded(finished !== null, end.ending);
-    this.giveBack(run);
+    this.free(run);
     if (finished?.dueInMs != null) this.#dispatcher.due(finished.dueInMs);
   }
 
@@ -431,7 +431,7 @@ export class Runs {
       const before = environment.monotonic() - PATIENCE_MS;
       const late = [...this.#taken.takeWhile(({ since }) => since <= before)];
       if (late.length > 0) this.places.runsTakeAtLeast(PATIENCE_MS);
-      this.#putBackAll(late);
+      this.#returnAllTaken(late);
       for (const run of this.#waiting.takeWhile(({ elapsedMs }) => elapsedMs >= PATIENCE_MS)) {
         this.places.runsTakeAtLeast(PATIENCE_MS);
         void this.#handBack(run);

@@ -24,7 +24,7 @@ const LAST_WAIT_MS = 50;
 /** A subject that a run has taken. */
 interface TakenSubject extends Subject {
   readonly retentionMs: number;
-  /** The events behind it that have ended. */
+  /** The earlier events of its subject that have ended. */
   readonly ended: string[];
 }
 
@@ -64,25 +64,25 @@ export class SubjectTurn {
     const { eventId, token, replays, hadTurn } = data;
     const { flow, tenant, receivedAt } = delivery;
     const signed = signedAt ?? receivedAt;
-    let behind: readonly string[] = [];
+    let earlier: readonly string[] = [];
     const { answer, version } = await records.change<SubjectAnswer>({
       key: subject.key,
       guess: null,
       deadlineMs: leaseMs / 3,
       change: (record, now) => {
         const isOld = signed + retentionMs <= now || signed <= (store.forgottenBefore?.(tenant) ?? 0);
-        const wish = { flow, tenant, eventId, at: subject.at, token, retentionMs };
+        const request = { flow, tenant, eventId, at: subject.at, token, retentionMs };
         const taking = takeSubject(
           record,
           {
-            ...wish,
+            ...request,
             leaseMs: this.#leaseMs,
             isDecided: replays > 0,
             mayBeForgotten: isOld && !hadTurn && !data.evenIfExpired,
           },
           now,
         );
-        behind = taking.behind;
+        earlier = taking.unfinishedEarlier;
         return { answer: taking.answer, record: taking.record };
       },
     });
@@ -90,8 +90,8 @@ export class SubjectTurn {
     const taken: TakenSubject = { ...subject, retentionMs, ended: [] };
     this.#taken = taken;
     if (version !== null) await store.settled?.([{ key: subject.key, version }]);
-    for (const one of behind) if (await this.#overtake(one)) taken.ended.push(one);
-    return taken.ended.length === behind.length ? answer : "busy";
+    for (const one of earlier) if (await this.#overtake(one)) taken.ended.push(one);
+    return taken.ended.length === earlier.length ? answer : "busy";
   }
 
   /** True if the run has taken the turn of its event's subject. */

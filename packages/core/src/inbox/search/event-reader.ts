@@ -130,7 +130,7 @@ export class EventReader {
       const page = await this.#core.store.list(filter, cursor, most, first);
       const rest = page.events.slice();
       for (let one = rest.shift(); one !== undefined; one = rest.shift()) {
-        if (unread.counts(one.versioned)) continue;
+        if (unread.countIfUnreadable(one.versioned)) continue;
         events.push(...storedEvent(one).filter(predicate ?? all));
         if (events.length === limit && rest.length > 0) return pageOf(events, one, unread);
       }
@@ -155,7 +155,7 @@ export class EventReader {
     const unread = new Unread();
     for (const [at, key] of keys.entries()) {
       const found = records[at] ?? null;
-      if (found !== null && !unread.counts(found) && !isUnreadable(found.record))
+      if (found !== null && !unread.countIfUnreadable(found) && !isUnreadable(found.record))
         listing.add(found, indexOf(key, found.record).events);
     }
     const { events, next } = listing.page(limit);

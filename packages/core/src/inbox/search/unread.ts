@@ -12,7 +12,7 @@ export class Unread {
   #why: Unreadable | null = null;
 
   /** True if the record cannot be read. It is counted then. */
-  counts(versioned: Versioned | null): boolean {
+  countIfUnreadable(versioned: Versioned | null): boolean {
     if (versioned === null || !isUnreadable(versioned.record)) return false;
     this.#count++;
     this.#why ??= versioned.record;

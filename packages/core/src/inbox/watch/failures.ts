@@ -18,7 +18,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     durability: inbox.durability,
     observe: (notify) => inbox.observe(notify),
     ready: () => owned(() => inbox.ready()),
-    introduce: (handlers) => owned(() => inbox.introduce(handlers)),
+    compareHandlers: (handlers) => owned(() => inbox.compareHandlers(handlers)),
     accept: (event, options) => owned(() => inbox.accept(event, options)),
     run: async (runner, options) => {
       const running = await owned(() => inbox.run(runner, options));

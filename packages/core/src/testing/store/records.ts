@@ -67,7 +67,7 @@ function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
     identity: known === null ? {} : { referenceId: known },
     amount: "10",
     signedAt: now,
-    fresh: true,
+    isWithinWindow: true,
     retentionMs,
     verdict: held ?? "run",
     detail: held === undefined ? null : "as sampled",

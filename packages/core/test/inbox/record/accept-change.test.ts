@@ -124,7 +124,7 @@ describe("accepting an event", () => {
     const claiming = event("SUCCESS", { referenceKey: "r" });
     expect(claimAtAcceptance(null, claiming, 1_000)).toMatchObject({ key: "r", owner: KEY, until: null });
     expect(claimAtAcceptance(null, event("SUCCESS"), 1_000)).toBeNull();
-    expect(claimAtAcceptance(null, { ...claiming, fresh: false }, 1_000)).toBeNull();
+    expect(claimAtAcceptance(null, { ...claiming, isWithinWindow: false }, 1_000)).toBeNull();
     const tested = running(claiming);
     expect(claimAtAcceptance(tested.record, claiming, 1_000)).toMatchObject({ key: "r", until: null });
     tested.finish(SUCCESS, { kind: "done" });
@@ -152,7 +152,7 @@ describe("accepting an event", () => {
     expect(tested.record).toBeNull();
     tested.accept(event("SUCCESS"));
     expect(tested.accept(late).outcome).toBe("duplicate");
-    expect(tested.accept(event("FAILED", { fresh: false })).outcome).toBe("expired");
+    expect(tested.accept(event("FAILED", { isWithinWindow: false })).outcome).toBe("expired");
     expect(Object.keys(tested.record?.slots ?? {})).toEqual([SUCCESS]);
   });
 
@@ -199,7 +199,7 @@ describe("accepting an event", () => {
     tested.accept(event("SUCCESS"));
     const stale = { outcome: "stale", eventId: KEY + PENDING, reason: null, overtaken: [] };
     expect(tested.accept(event("PENDING"))).toMatchObject(stale);
-    expect(tested.accept(event("PENDING", { fresh: false }))).toMatchObject(stale);
+    expect(tested.accept(event("PENDING", { isWithinWindow: false }))).toMatchObject(stale);
     expect(Object.keys(tested.record?.slots ?? {})).toEqual([SUCCESS]);
   });
 

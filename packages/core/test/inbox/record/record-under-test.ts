@@ -36,7 +36,7 @@ export function event(status: string, changes: Partial<VerifiedEvent> = {}): Ver
     identity: { event: "DEPOSIT", referenceId: "o-1" },
     amount: "10",
     signedAt: 500,
-    fresh: true,
+    isWithinWindow: true,
     retentionMs: DAY,
     verdict: "run",
     detail: null,
