@@ -308,7 +308,7 @@ export function withFreshness(reading: ReadDelivery, now: number, windowMs: numb
   const verified = { ...reading.verified, isWithinWindow: false };
   return {
     ok: true,
-    reading: new Reading(verified, () => reading.event, reading.leftOut),
+    reading: new ReadDelivery(verified, () => reading.event, reading.leftOut),
     outside,
   };
 }

@@ -222,8 +222,8 @@ class Engine implements Inbox {
   }
 
   /** Begins what the store handed out. A canary is not an event: being handed out is all that it is for. */
-  async #beginDue(...[due, wish, isWanted]: Parameters<BeginDue>): Promise<Run | null> {
-    if (!isCanary(due.key)) return this.#runs.beginDue(due, wish, isWanted);
+  async #beginDue(...[due, request, isWanted]: Parameters<BeginDue>): Promise<Run | null> {
+    if (!isCanary(due.key)) return this.#runs.beginDue(due, request, isWanted);
     await this.#canary.taken(due);
     return null;
   }

@@ -116,7 +116,7 @@ export function stripe<const Given extends Events = undefined>({
 }
 
 /**
- * GitHub. The name comes from the header `x-github-event`, and the label from the delivery's id. Neither is signed. Copies are
+ * GitHub. The name comes from the header `x-github-event`, and the `unsignedId` from the delivery's id. Neither is signed. Copies are
  * recognised by their bytes, and a copy under another name is held. GitHub does not repeat a delivery by itself.
  *
  * @example github({ secret: process.env.GITHUB_WEBHOOK_SECRET })

@@ -56,7 +56,7 @@ export interface ReadEvent<Status extends string = string> {
    * An id that no signature covers, shown to people. A search by reference uses `reference`; if that is missing, this; if both are,
    * `subject`.
    */
-  readonly label?: string | undefined;
+  readonly unsignedId?: string | undefined;
 }
 
 /** An answer to a sender. */

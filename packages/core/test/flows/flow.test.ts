@@ -177,7 +177,9 @@ describe("an entry, whose reading is not certain", () => {
   });
 
   it("can be found by no labels unless the flow gives them", () => {
-    expect(entryOf("malformed", "as said", "signed", null, delivery, LIFETIMES).verified).toMatchObject({
+    expect(
+      readingOutsideTable("malformed", "as said", "signed", null, delivery, LIFETIMES).verified,
+    ).toMatchObject({
       foundBy: [],
       signedAt: null,
     });

@@ -1,7 +1,7 @@
 import { type ServiceNamesOptions, serviceNames } from "@payhooks/core";
 import { describe, expect, it } from "vitest";
 import { type CallbackRules, wireOf } from "../../src/flows/callback.ts";
-import { knownFields, MAX_SIGNED_PARTS, Readings } from "../../src/flows/readings.ts";
+import { knownFields, MAX_SIGNED_PARTS, PossibleReadings } from "../../src/flows/readings.ts";
 import { CALLBACK_FIELDS, type CallbackField, canonicalString } from "../../src/signature/canonical.ts";
 import { SPECIFIED_RULES } from "./specified-rules.ts";
 

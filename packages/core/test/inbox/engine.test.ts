@@ -180,7 +180,7 @@ describe("a run that fails outside of its handlers", () => {
     const before: unknown[] = [];
     const runner: ReturnType<typeof runnerOf> = {
       ...runnerOf(async (lease) => {
-        before.push(lease.data.steps.credit ?? null);
+        before.push(lease.data.handlerStates.credit ?? null);
         if (before.length === 1) throw new Error("the store has not answered");
         return { kind: "done" };
       }),

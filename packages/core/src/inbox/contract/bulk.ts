@@ -50,7 +50,7 @@ export interface BulkOptions {
 export interface BulkOutcome {
   readonly eventId: string;
   /** The reason by which it was named; null if the inbox does not know it. */
-  readonly reason: BulkReason | null;
+  readonly reason: ReasonOrState | null;
   /** `excluded`: its reason was not named. With `dryRun`, `decided` means that it would be decided about. */
   readonly outcome: Decided | "excluded";
   /** As it was before; null if the inbox does not know it. */
@@ -69,21 +69,21 @@ export interface BulkReport {
   /** How many events were decided about now; with `dryRun`, how many would be. */
   readonly decided: number;
   /** The `decided` events, counted by their reasons. */
-  readonly byReason: Readonly<Partial<Record<BulkReason, number>>>;
+  readonly byReason: Readonly<Partial<Record<ReasonOrState, number>>>;
   /**
    * How many events had been decided about before: by an earlier call of the same name, or, if this is an erasure, erased by anybody.
    * A filter does not find events that wait or run again.
    */
-  readonly known: number;
+  readonly alreadyDecided: number;
   /**
    * Events with any other outcome, counted by it. Those that are `overtaken` have ended without a run. Nothing was decided about the
    * others, such as those that are `not-kept`.
    */
-  readonly skipped: Readonly<Partial<Record<Exclude<Decided, "decided" | "known">, number>>>;
+  readonly skipped: Readonly<Partial<Record<Exclude<Decided, "decided" | "already-decided">, number>>>;
   /** Events left undecided because their records cannot be read; null if there are none. They are not among `found`. */
   readonly unread: UnreadEvents | null;
   /** Events left undecided because `reason` does not name their reason, counted by their reason. */
-  readonly excluded: Readonly<Partial<Record<BulkReason, number>>>;
+  readonly excluded: Readonly<Partial<Record<ReasonOrState, number>>>;
   /** False if it was ended by its signal, so that there may be more. */
   readonly complete: boolean;
 }

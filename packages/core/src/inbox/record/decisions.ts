@@ -11,7 +11,7 @@ import { rankOf } from "./table.ts";
  * The result of a decision about one event.
  *
  * - `decided`: it was made now.
- * - `known`: it was made before, under the same token, whatever has become of the event since; an erasure, under any token.
+ * - `already-decided`: it was made before, under the same token, whatever has become of the event since; an erasure, under any token.
  * - `overtaken`: it was held, and a later status has come, so it has ended without a run.
  * - `missing`: there is no such event. `unfinished`: it waits or runs. `running`: it runs.
  * - `due`: it waits for no later attempt, since it is due. `not-waiting`: it is held or has ended, so it waits for no attempt.

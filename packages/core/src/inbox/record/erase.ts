@@ -5,7 +5,7 @@ import { end, type IdempotencyRecord, isUnfinished } from "./record.ts";
 /**
  * Erases an event: what was signed, its reference, its amounts, its errors and its history. What stays recognises its copies: the
  * record's key and the slot's, which are hashes, its state, and times. An event that waits or is held is discarded first, if
- * `unfinished` is true. An event that anybody has erased is `known`.
+ * `unfinished` is true. An event that anybody has erased is `already-decided`.
  */
 export function erase(
   record: IdempotencyRecord | null,

@@ -205,8 +205,10 @@ export class Run implements Lease {
 
   /** The change that takes back the start of a handler, which was written with the beginning of the run. */
   get undoneStart(): readonly HandlerChange[] {
-    const { started, steps } = this.data;
-    return started === null ? [] : [{ name: started, kind: "undone", before: steps[started] ?? null }];
+    const { started, handlerStates } = this.data;
+    return started === null
+      ? []
+      : [{ name: started, kind: "undone", before: handlerStates[started] ?? null }];
   }
 
   mayCall(): ReturnType<Lease["mayCall"]> {

@@ -19,6 +19,7 @@ import type { DueRecord } from "../contract/store.ts";
 import { isUnreadable } from "../record/codec.ts";
 import { type RunReport, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { LANES, type Lane } from "../record/lane.ts";
+import { type Begun, suspicionsOf } from "../record/leased-run.ts";
 import type { FinishedClaims } from "../record/reference-claim.ts";
 import { dueOf } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";

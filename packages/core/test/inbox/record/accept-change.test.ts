@@ -138,7 +138,7 @@ describe("accepting an event", () => {
   });
 
   it("that was signed outside of the window leaves nothing, unless the event is recorded already", () => {
-    const late = event("SUCCESS", { fresh: false });
+    const late = event("SUCCESS", { isWithinWindow: false });
     const tested = new RecordUnderTest();
     expect(tested.accept(late)).toEqual({
       outcome: "expired",
