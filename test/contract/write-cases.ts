@@ -42,7 +42,7 @@ function unreadable(isSo: (key: string) => boolean): (store: RecordStore) => Rec
 
 export const writeCases: readonly ContractCase[] = [
   onFreshData(
-    "an accept whose answer is lost, and that begins nothing, is no copy of itself",
+    "an accept whose answer is lost, and that begins no run, is repeated without being counted as a copy",
     async (rig) => {
       let lost = 0;
       const process = rig.start((moment, call) =>
