@@ -18,7 +18,7 @@ export {
   slack,
   standardWebhooks,
   stripe,
-} from "./ready.ts";
+} from "./ready-sources.ts";
 export {
   type Answer,
   type Delivered,

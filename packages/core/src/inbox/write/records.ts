@@ -92,7 +92,7 @@ interface Seen {
 }
 
 /** A record that this process is changing, or will change again soon. */
-interface Entry {
+interface CachedRecord {
   /** Null: not known. */
   seen: Seen | null;
   isRemembered: boolean;
@@ -113,7 +113,7 @@ export class Records {
   readonly #store: BatchedStore;
   readonly #environment: Environment;
   readonly #leaseMs: number;
-  readonly #entries = new InFlight<string, Entry>();
+  readonly #cached = new InFlight<string, CachedRecord>();
   /** Numbers the changes that are asked for and the requests to the store, in one order. */
   #count = GUESSED;
 
@@ -131,15 +131,15 @@ export class Records {
 
   /** Remembers the last state of a record that will be written again soon, until {@link forget}. */
   remember(key: string): void {
-    this.#entryOf(key).isRemembered = true;
+    this.#cachedOf(key).isRemembered = true;
   }
 
   /** The record will not be written again soon. */
   forget(key: string): void {
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return;
-    entry.isRemembered = false;
-    this.#forgetIfIdle(key, entry);
+    const cached = this.#cached.get(key);
+    if (cached === undefined) return;
+    cached.isRemembered = false;
+    this.#forgetIfIdle(key, cached);
   }
 
   /** Leaves the store alone from now on. Changes that are under way fail with `ERR_CLOSING`, or with the error that had delayed them. */
@@ -151,60 +151,60 @@ export class Records {
     const { key, guess } = request;
     const asked = ++this.#count;
     const until = this.#environment.monotonic() + request.deadlineMs;
-    const entry = this.#entryOf(key);
-    const isNext = !entry.isBusy;
-    entry.isBusy = true;
-    if (!isNext) await new Promise<void>((go) => entry.waiting.push(go));
+    const cached = this.#cachedOf(key);
+    const isNext = !cached.isBusy;
+    cached.isBusy = true;
+    if (!isNext) await new Promise<void>((go) => cached.waiting.push(go));
     // The change before this one has seen a newer state than a guess.
-    else if (guess !== undefined) entry.seen = { known: guess, request: GUESSED };
+    else if (guess !== undefined) cached.seen = { known: guess, request: GUESSED };
     try {
-      if (!isNext && entry.failure !== null && this.#isOver(until)) throw entry.failure;
-      const changed = await this.#make(request, entry, asked, until);
-      entry.failure = null;
+      if (!isNext && cached.failure !== null && this.#isOver(until)) throw cached.failure;
+      const changed = await this.#make(request, cached, asked, until);
+      cached.failure = null;
       return changed;
     } catch (error) {
-      entry.failure = error;
-      entry.seen = null;
+      cached.failure = error;
+      cached.seen = null;
       throw error;
     } finally {
-      this.#pass(key, entry);
+      this.#pass(key, cached);
     }
   }
 
-  #entryOf(key: string): Entry {
-    let entry = this.#entries.get(key);
-    if (entry === undefined) {
-      entry = {
+  #cachedOf(key: string): CachedRecord {
+    let cached = this.#cached.get(key);
+    if (cached === undefined) {
+      cached = {
         seen: null,
         isRemembered: false,
         isBusy: false,
         waiting: new FirstInFirstOut(),
         failure: null,
       };
-      this.#entries.set(key, entry);
+      this.#cached.set(key, cached);
     }
-    return entry;
+    return cached;
   }
 
   /** Gives the turn to the change that has waited longest. */
-  #pass(key: string, entry: Entry): void {
-    const next = entry.waiting.shift();
+  #pass(key: string, cached: CachedRecord): void {
+    const next = cached.waiting.shift();
     if (next !== undefined) {
       next();
       return;
     }
-    entry.isBusy = false;
-    this.#forgetIfIdle(key, entry);
+    cached.isBusy = false;
+    this.#forgetIfIdle(key, cached);
   }
 
-  #forgetIfIdle(key: string, entry: Entry): void {
-    if (!entry.isBusy && !entry.isRemembered) this.#entries.delete(key);
+  #forgetIfIdle(key: string, cached: CachedRecord): void {
+    if (!cached.isBusy && !cached.isRemembered) this.#cached.delete(key);
   }
 
   /** @param asked the number of this change. An answer without a write may only rest on what was requested after it. */
   async #make<T>(
     { key, change, onFailure }: ChangeRequest<T>,
-    entry: Entry,
+    cached: CachedRecord,
     asked: number,
     until: number,
   ): Promise<Changed<T>> {
@@ -216,16 +216,16 @@ export class Records {
       await sleep(this.#environment, Math.min(AGAIN_MIN_MS * 2 ** failures++, AGAIN_MAX_MS));
     };
     for (;;) {
-      if (entry.seen === null) {
+      if (cached.seen === null) {
         const request = ++this.#count;
         try {
-          entry.seen = { known: await this.#store.read(key), request };
+          cached.seen = { known: await this.#store.read(key), request };
         } catch (error) {
           await pause(error, until);
           continue;
         }
       }
-      const { known, request } = entry.seen;
+      const { known, request } = cached.seen;
       if (known !== null && isUnreadable(known.record)) throw unreadable(known.record);
       let now: number;
       try {
@@ -237,7 +237,7 @@ export class Records {
       const computed = compute(change, known, now, mayHaveBeenMade);
       if (computed.record === null) {
         if (request > asked) return { answer: computed.answer(), version: known?.version ?? null };
-        entry.seen = null;
+        cached.seen = null;
         continue;
       }
       const item = this.#writeOf(key, known, computed.record, now, computed.announce);
@@ -250,7 +250,7 @@ export class Records {
       const { version, record, index } = item;
       switch (result.kind) {
         case "written":
-          entry.seen = { known: { version, record, index }, request: sent };
+          cached.seen = { known: { version, record, index }, request: sent };
           return { answer: computed.answer(), version };
         case "refused":
           throw result.cause;
@@ -258,7 +258,7 @@ export class Records {
           await pause(result.cause, until);
           break;
         case "conflict": {
-          entry.seen = { known: result.current, request: sent };
+          cached.seen = { known: result.current, request: sent };
           // Computed again, the change may find nothing to write: the earlier write was made, or the lease is lost.
           const isFirst = failures === 0 || result.isUnclear;
           const isOfAnotherTime = (result.current?.version ?? null) === item.expected;
