@@ -33,7 +33,7 @@ const fillMeta = (schema: string): string =>
  * version are left as they are.
  *
  * Large rows are written once and deleted once: `labels` is never updated. Rows that change are small, or are in `records`,
- * where most events write their row twice. `readings` has the texts that an entry with several readings is found by.
+ * where most events write their row twice. `readings` has the texts that a held event with several readings is found by.
  */
 export function migration(schema: string): string {
   const tables = quoted(schema);

@@ -106,7 +106,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
     return replyOf(answer);
   }
 
-  /** Reads a delivery as an event. An unreadable delivery is an entry whose key is its bytes. */
+  /** Reads a delivery as an event. An unreadable delivery is an event outside of the table, whose key is a hash of its bytes. */
   function readingOf(given: StoredDelivery, looseHeader: (name: string) => string | null): ReadDelivery {
     let read: CheckedEvent;
     try {

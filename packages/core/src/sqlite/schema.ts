@@ -14,7 +14,7 @@ export const VERSION = 7;
  * Each record has a row, and so has each of its events. Rows are stored in the order in which they were written (`row_id`,
  * `record`). Ordered by their ids, which are random, rows that are written together would be on different pages. Finished
  * events are found only by time, id and reference. Everything that counts or lists unfinished events uses an index of those
- * alone. An entry with several readings has a row in `readings` for each id and reference that it can be found by.
+ * alone. A held event with several readings has a row in `readings` for each id and reference that it can be found by.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS records (

@@ -72,7 +72,7 @@ export interface Lease {
    * ones that have not ended are stale, and no other event of the subject runs before this run is over.
    */
   takeSubject(event: VerifiedEvent): Promise<SubjectAnswer>;
-  /** Accepts an event that was released from this entry, into the same inbox. */
+  /** Accepts, into the same inbox, the event that a replay of this one has read outside of the table. */
   accept(event: VerifiedEvent): Promise<Accepted>;
 }
 

@@ -52,7 +52,7 @@ export interface VerifiedEvent {
   readonly slot: string;
   /** The slot for exactly these facts. It is used if they contradict the record. */
   readonly variantSlot: () => string;
-  /** `payTxnId` or `idempotency_key`; for an entry, a hash of what was signed. */
+  /** `payTxnId` or `idempotency_key`; of an event outside of the table, a hash of what was signed. */
   readonly id: string;
   readonly name: string;
   /** The payment's status; empty in the connect flow. */

@@ -28,7 +28,7 @@ export interface EventSummary extends EventFacts {
 
 /** The labels by which a store can list and find an event. */
 export interface EventLabels extends EventSummary {
-  /** For an entry that has several readings, the ids and references of each. Empty otherwise, and once it is done. */
+  /** For a held event that has several readings, the ids and references of each. Empty otherwise, and once it is done. */
   readonly foundBy: readonly string[];
 }
 

@@ -14,7 +14,7 @@ export interface Ruling {
 
 /** The table of deduplication. Its rows are in the order of `docs/concepts/deduplication.md`. Rows 1 and 2 choose the slot. */
 export function ruleOn(record: IdempotencyRecord | null, event: VerifiedEvent): Ruling {
-  // Such an event has no place in the table: it is an entry, or the specification does not list its name or status.
+  // Such an event has no place in the table: it is outside of the table, or the specification does not list its name or status.
   if (event.rank === null) {
     const slot = event.variantSlot();
     return (
