@@ -34,7 +34,7 @@ export type Judgement =
       readonly candidates: Candidates | null;
     };
 
-/** How many references, and how many transaction ids, are kept with an event outside of the table. If it has more, the others are left out. */
+/** How many references, and how many transaction ids, are kept with an event outside of the table. Others are left out. */
 const MAX_NAMED = 8;
 
 const NOTHING_LEFT_OUT: readonly string[] = [];

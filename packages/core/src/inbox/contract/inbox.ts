@@ -72,7 +72,7 @@ export interface Lease {
    * ones that have not ended are stale, and no other event of the subject runs before this run is over.
    */
   takeSubject(event: VerifiedEvent): Promise<SubjectAnswer>;
-  /** Accepts, into the same inbox, the event that a replay of this one has read outside of the table. */
+  /** Accepts an event that was released from this one, which is outside of the table, into the same inbox. */
   accept(event: VerifiedEvent): Promise<Accepted>;
 }
 

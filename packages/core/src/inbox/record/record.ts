@@ -209,7 +209,10 @@ export function end(
   slot.work = null;
 }
 
-/** The part to keep, so that the event can be run again. An event outside of the table has none: the event that a replay has read in it has its own. */
+/**
+ * The part to keep, so that the event can be run again. Null for an event outside of the table that was released: the event that came
+ * of it has its own.
+ */
 function keptOf({ verdict }: Slot, work: Work, what: SlotState): Kept | null {
   const { keepMs, delivery, retentionMs, previousStatus, previousAmount } = work;
   if (keepMs === undefined || (what === "done" && isOutsideTable(verdict))) return null;
