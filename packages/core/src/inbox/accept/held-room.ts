@@ -9,8 +9,6 @@ import { mayHaveOneMore } from "./shares.ts";
 /** The store is asked how many events are held at most this often, and at most this often whose they are. */
 const COUNTED_FOR_MS = 1_000;
 const LOOKED_FOR_MS = 10_000;
-/** After a decision of this process, whose they are is asked for anew, but no more often than this: a bulk makes many. */
-const DECIDED_FOR_MS = 1_000;
 /** How many held events are read at once to see whose they are. */
 const PAGE = 1_000;
 
@@ -20,8 +18,6 @@ interface Owners {
   held: number;
   readonly byTenant: Map<string, number>;
   readonly since: Stopwatch;
-  /** Somebody has decided about an entry since. */
-  isOutdated: boolean;
   /** Resolves once `byTenant` has all of them. */
   readonly known: Promise<void>;
 }
@@ -70,10 +66,10 @@ export class HeldRoom {
     addTo(this.#owners, label(tenant));
   }
 
-  /** A person has decided about an entry, so there is more room. */
+  /** Forgets the counts, since a person has decided about an entry. */
   changed(): void {
     this.#counted = null;
-    if (this.#owners !== null) this.#owners.isOutdated = true;
+    this.#owners = null;
   }
 
   async #count(): Promise<number> {
@@ -90,12 +86,9 @@ export class HeldRoom {
 
   async #ownersOf(held: number): Promise<Owners> {
     let owners = this.#owners;
-    const isOld =
-      owners !== null && owners.since.elapsedMs >= (owners.isOutdated ? DECIDED_FOR_MS : LOOKED_FOR_MS);
-    if (owners === null || isOld) {
+    if (owners === null || owners.since.elapsedMs >= LOOKED_FOR_MS) {
       const byTenant = new Map<string, number>();
-      const known = this.#readInto({ byTenant });
-      owners = { held, byTenant, since: this.#core.stopwatch(), isOutdated: false, known };
+      owners = { held, byTenant, since: this.#core.stopwatch(), known: this.#readInto({ byTenant }) };
       this.#owners = owners;
     }
     try {
