@@ -148,7 +148,7 @@ describe("a request that comes from another site", () => {
       headers: {
         "content-type": "application/json",
         "x-payhooks-console": "1",
-        origin: "https://fixture.example",
+        origin: "https://shop.example",
       },
       body: JSON.stringify({ action: "discard", eventId, revision, note: "paid by hand" }),
     });

@@ -88,16 +88,16 @@ describe.each(Object.keys(MOUNTS))(
     it("is not the console's own name, which one option allows", async () => {
       const { url } = await held(on, ["Admin.Shop.example:8443", "[2001:db8::1]", "bücher.example"]);
       for (const host of [
-        "admin.fixture.example",
-        "ADMIN.fixture.example:443",
-        "admin.fixture.example.",
+        "admin.shop.example",
+        "ADMIN.SHOP.example:443",
+        "admin.shop.example.",
         "localhost",
       ]) {
         expect([host, (await get(url, host)).status]).toEqual([host, 200]);
       }
       expect((await get(url, "[2001:db8::1]:8080")).status).toBe(200);
       expect((await get(url, "xn--bcher-kva.example")).status).toBe(200);
-      for (const host of ["fixture.example", "x.admin.fixture.example", "evil.example"]) {
+      for (const host of ["shop.example", "x.admin.shop.example", "evil.example"]) {
         expect([host, (await get(url, host)).status]).toEqual([host, 421]);
       }
     });

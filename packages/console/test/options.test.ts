@@ -27,12 +27,12 @@ describe.each(Object.entries(mounts))("%s", (_name, mount) => {
     [{ authorize: () => null, redact: "userId" }],
     [{ authorize: () => null, redact: ["userId", ""] }],
     [{ authorize: () => null, redact: [7] }],
-    [{ authorize: () => null, allowedHosts: "admin.fixture.example" }],
+    [{ authorize: () => null, allowedHosts: "admin.shop.example" }],
     [{ authorize: () => null, allowedHosts: [""] }],
     [{ authorize: () => null, allowedHosts: ["*"] }],
-    [{ authorize: () => null, allowedHosts: ["*.fixture.example"] }],
-    [{ authorize: () => null, allowedHosts: ["https://admin.fixture.example"] }],
-    [{ authorize: () => null, allowedHosts: ["admin.fixture.example/payhooks"] }],
+    [{ authorize: () => null, allowedHosts: ["*.shop.example"] }],
+    [{ authorize: () => null, allowedHosts: ["https://admin.shop.example"] }],
+    [{ authorize: () => null, allowedHosts: ["admin.shop.example/payhooks"] }],
     [{ authorize: () => null, allowedHosts: ["localhost", undefined] }],
   ])("does not mount with %j", (options) => {
     expect(given(options)).toThrow(expect.objectContaining({ code: "ERR_OPTION_INVALID" }));

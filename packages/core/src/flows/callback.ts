@@ -213,6 +213,9 @@ export function spelt({ key, name }: KnownField): string {
   return key === name ? key : `${key} (${name})`;
 }
 
+/** The last text that was a URL. The readings of one string ask for the same URL many times, and it may be long. */
+let lastUrl: string | null = null;
+
 /**
  * A scheme, and a host of limited length. A host has at most 253 characters. The time that the JavaScript engine takes to parse
  * one grows with the square of its length: half a second for 60 KB.
@@ -220,7 +223,10 @@ export function spelt({ key, name }: KnownField): string {
 const SHORT_HOST = /^[A-Za-z][A-Za-z0-9+.-]{0,31}:\/\/[^/?#\\]{1,512}(?![^/?#\\])/;
 
 function isAbsoluteUrl(text: string): boolean {
-  return SHORT_HOST.test(text) && URL.canParse(text);
+  if (text === lastUrl) return true;
+  if (!SHORT_HOST.test(text) || !URL.canParse(text)) return false;
+  lastUrl = text;
+  return true;
 }
 
 /** Longer than any host with a user and a password in front of it. */
