@@ -94,7 +94,7 @@ export async function decideInBulk(
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
-  // Both looks are about the same events, and so is a command that goes on. Printed before the first decision, since the process
+  // The second look finds the same events, or others that have come into this state before `until`. Printed before the first decision, since the process
   // may be killed at any moment.
   const { until } = planned;
   const name = named ?? randomUUID();

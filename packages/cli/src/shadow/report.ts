@@ -65,7 +65,7 @@ export const ROWS = {
   "not-marked": {
     title: "not marked: the inbox did not learn what the old receiver did with them",
     advice:
-      "Do not switch yet. Call handled for each of them again. Otherwise copies of them may run after the switch.",
+      "Do not switch yet. Payhooks tries again as long as its process runs. If the process has ended, call markHandled for each of them. Otherwise copies of them may run after the switch.",
   },
 } as const;
 

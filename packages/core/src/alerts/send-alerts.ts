@@ -1,10 +1,10 @@
 /**
- * Tells people of incidents. Each process notes what it sees. One of them, the one that has checked last, checks the inbox for all, and
- * others come to the inbox only with news. The open incidents and who was told of them are in the note of a lease. So a message is sent once, whichever
- * process noticed it, and goes on to be tried if its process dies.
+ * Tells people of incidents. Each process notes what it sees. One process, the one that checked last, checks the inbox for all of them. The
+ * others write to the inbox only when they see something new. The open incidents and who was told of them are in the note of a lease. So a
+ * message is sent once, whichever process noticed the incident, and another process goes on with it if its process dies.
  *
- * If the inbox cannot be reached, nobody can write. Then the process that checked last speaks for all from what it remembers. The others
- * keep silent, unless that lasts so long that the one may be dead.
+ * If the inbox cannot be reached, nobody can write. Then the process that checked last sends the messages, from what it remembers. The
+ * others keep silent, unless that lasts so long that this process may be dead.
  */
 
 import { randomUUID } from "node:crypto";
@@ -203,7 +203,7 @@ class Sender implements AlertSender {
     const seen = Incidents.in(view?.note ?? "", now);
     if (!this.#isUnwritten) this.#known = seen;
     const isNew = now - this.#changedAt < TAKE_OVER_MS;
-    // The stall seen here may be one of the inbox that another process reports. By the end of this time it has recovered.
+    // A stall that is seen here may be part of an outage that another process reports already. So it waits before it reports its own.
     const hasNews = !isNew && [...this.#seen()].some((observed) => !seen.knows(observed, now));
     if (!this.#leads(seen, now) && !hasNews && !this.#isUnwritten) return true;
     const lease = await this.#receiver.lease(LEASE, LEASE_MS);

@@ -16,7 +16,7 @@ export interface NamedLease {
    * @throws PayhooksError `ERR_OPTION_INVALID` for a longer note, or what the inbox throws.
    */
   renew(note: string): Promise<boolean>;
-  /** Ends the lease, so that another process may take it at once, and replaces the note. False as for `keep`. */
+  /** Ends the lease, so that another process may take it at once, and replaces the note. False as for `renew`. */
   end(note: string): Promise<boolean>;
 }
 

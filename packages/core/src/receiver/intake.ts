@@ -52,7 +52,7 @@ const LEFT_TO_THE_REQUEST_MS = 5_000;
 type Refuse = (...fault: Fault) => Reply;
 type Obstacle = readonly [code: DeliveryErrorCode, why: string];
 
-/** Takes a delivery from its bytes to its answer: verify, accept, acknowledge. Both flows of a receiver share one. */
+/** Takes a delivery from its bytes to its answer: verify, accept, acknowledge. All flows of a receiver share one. */
 export class Intake {
   readonly #dependencies: IntakeDependencies;
   /** Null on Workers, where a promise of one request cannot be fulfilled by another. */

@@ -93,7 +93,8 @@ export class Places {
   }
 
   /**
-   * True if an event that is begun now gets its place within a few milliseconds, or waits behind a quarter as many as have one. The start
+   * True if an event that is begun now gets its place within a few milliseconds, or if at most a quarter as many events wait before it as have
+   * a place. The start
    * of its first handler is written as it is begun, so if its process dies before it has its place, the handler counts as called.
    */
   isSoon(lane: Lane): boolean {
