@@ -109,6 +109,29 @@ describe("payhooks shadow", () => {
     );
   });
 
+  it("counts a report that was made again, since it could not be recorded, once", async () => {
+    const event = { flow: "payments", tenant: null, id: "p", event: "DEPOSIT", status: "SUCCESS" };
+    const line = (at: number, facts: object) =>
+      `${JSON.stringify({ at, flow: "payments", event, ...facts })}\n`;
+    const marked = (state: string | null) => ({ type: "marked", as: "handled", state, eventId: "e" });
+    const answered = { body: "00ff", status: 200, code: null, reason: null, eventId: "e" };
+    const journal = [
+      line(1, { type: "delivery", old: "accepted", outcome: "new", ...answered }),
+      line(2, { type: "handled" }),
+      line(3, marked(null)),
+      line(4, { type: "handled" }),
+      line(5, marked("done")),
+    ];
+    const rowsOf = async (lines: readonly string[]) => {
+      const { json } = await payhooks(["shadow", file(lines.join("")), "--json"]);
+      const [, ...rows] = json<{ row: Row; events: unknown[] }>();
+      return rows.filter(({ events }) => events.length > 0).map(({ row }) => row);
+    };
+    expect(await rowsOf(journal)).toEqual(["both"]);
+    expect(await rowsOf(journal.slice(0, 4))).toEqual(["not-marked"]);
+    expect(await rowsOf([...journal, line(6, { type: "handled" })])).toEqual(["twice"]);
+  });
+
   it("ends with 0 if both have done the same, from several journals together and from the standard input", async () => {
     const { beside, lines } = inTheShadow();
     await beside.delivered("payments", callback("one"), "accepted");

@@ -119,10 +119,10 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
   };
 
   const begin = () => {
+    if (saved) connect.configure(saved.connect.settings);
     if (options.settings) connect.configure(options.settings);
     for (const fault of options.faults) faults.add(fault);
   };
-  if (saved) connect.configure(saved.connect.settings);
   begin();
 
   let stopSaving = (): void => {};

@@ -254,6 +254,9 @@ describe("the state file", () => {
     expect({ ...second.keys, rotate: null }).toEqual({ ...keys, rotate: null });
     expect(second.settings.get()).toEqual(settings);
     expect(second.transactions.list()).toEqual([]);
+    second.settings.set({ ...settings, webhook_enabled: false });
+    await second.reset();
+    expect(second.settings.get(), "after a reset").toEqual(settings);
   });
 
   it("gives way to ids, API keys and settings that the options give, and keeps the others", async () => {

@@ -163,7 +163,8 @@ function add(seen: Seen, line: ShadowLine): void {
       seen.deliveries.push(line);
       break;
     case "handled":
-      seen.handled++;
+      // A report that could not be recorded may be made again.
+      if (!seen.unmarked.has("handled")) seen.handled++;
       break;
     case "marked":
       if (line.state === null) seen.unmarked.add(line.as);

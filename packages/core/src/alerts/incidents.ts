@@ -113,7 +113,7 @@ export class Incidents {
 
   see({ incident, kind, summary, level, isOnce }: Observed, now: number): void {
     const known = this.#all.get(incident);
-    if (known === undefined && this.#all.size >= MAX_INCIDENTS) return;
+    if (known === undefined && !this.#makeRoom(isOnce)) return;
     const one = known ?? { kind, since: now, isOnce, summary, level, until: 0, sent: {} };
     one.summary = summary.slice(0, MAX_SUMMARY);
     one.level = level;
@@ -121,12 +121,19 @@ export class Incidents {
     this.#all.set(incident, one);
   }
 
+  /** False if there is no room. What happens once takes the place of something that will be seen again. */
+  #makeRoom(isOnce: boolean): boolean {
+    if (this.#all.size < MAX_INCIDENTS) return true;
+    const other = isOnce ? [...this.#all].findLast(([, one]) => !one.isOnce) : undefined;
+    return other !== undefined && this.#all.delete(other[0]);
+  }
+
   /** Takes over what a process has told on its own, while it could not write it, as far as there is room. */
   merge(own: Incidents): void {
     for (const [incident, one] of own.#all) {
       const known = this.#all.get(incident);
       if (known === undefined) {
-        if (this.#all.size < MAX_INCIDENTS) this.#all.set(incident, one);
+        if (this.#makeRoom(one.isOnce)) this.#all.set(incident, one);
         continue;
       }
       known.until = Math.max(known.until, one.until);

@@ -8,6 +8,8 @@
  */
 
 import { randomUUID } from "node:crypto";
+import type { EventCounts } from "../inbox/contract/events.ts";
+import type { NamedLease } from "../inbox/named-lease.ts";
 import type { Notice, StallKind } from "../notices/notice.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { checkTime } from "../protocol/check-number.ts";
@@ -214,7 +216,7 @@ class Sender implements AlertSender {
       incidents.checkedAt(this.#me, now);
       // After an outage, what has waited for its end is not overdue yet.
       if (!isNew) {
-        const counts = await this.#receiver.events.counts();
+        const counts = await this.#counts(lease);
         for (const observed of observedInCounts(counts, this.#overdueMs)) incidents.see(observed, now);
       }
     }
@@ -223,6 +225,16 @@ class Sender implements AlertSender {
     this.#isUnwritten = true;
     this.#isUnwritten = !(await lease.end(incidents.note));
     return true;
+  }
+
+  /** If this fails, the lease is given back, so that nobody has to wait until it is over. */
+  async #counts(lease: NamedLease): Promise<EventCounts> {
+    try {
+      return await this.#receiver.events.counts();
+    } catch (error) {
+      await lease.end(lease.note).catch(() => {});
+      throw error;
+    }
   }
 
   /** True if this process checks for all: it has done so last, or nobody has for long. */

@@ -69,6 +69,8 @@ export interface Process {
 export interface Fleet {
   readonly clock: FakeClock;
   isAway: boolean;
+  /** True while the server answers everything but counts. */
+  cannotCount: boolean;
   /** True if the handler of deposits rejects them. */
   rejects: boolean;
   /** The names of the sources of every receiver that starts. */
@@ -107,6 +109,7 @@ export function fleet(): Fleet {
   const one: Fleet = {
     clock,
     isAway: false,
+    cannotCount: false,
     rejects: false,
     sources: [],
     async start(channels, onProblem, aheadMs = 0) {
@@ -120,7 +123,11 @@ export function fleet(): Fleet {
         payments: { publicKey: keys.publicKey },
         sources: Object.fromEntries(one.sources.map((name) => [name, bank])),
         inbox: createInbox(
-          remote(store, () => one.isAway || process.isCutOff),
+          remote(
+            store,
+            () => one.isAway || process.isCutOff,
+            () => one.cannotCount,
+          ),
           { clock },
         ),
         clock,
@@ -151,7 +158,7 @@ export function fleet(): Fleet {
 }
 
 /** The store as it is on a server, which may be away. */
-function remote(store: MemoryStore, isAway: () => boolean): RecordStore {
+function remote(store: MemoryStore, isAway: () => boolean, cannotCount: () => boolean): RecordStore {
   const asked = async <T>(ask: () => T): Promise<Awaited<T>> => {
     if (isAway()) throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
     return await ask();
@@ -163,7 +170,11 @@ function remote(store: MemoryStore, isAway: () => boolean): RecordStore {
     read: (given) => asked(() => store.read(given)),
     swap: (items) => asked(() => store.swap(items)),
     takeDue: (limit, hideMs) => asked(() => store.takeDue(limit, hideMs)),
-    counts: () => asked(() => store.counts()),
+    counts: () =>
+      asked(() => {
+        if (cannotCount()) throw new Error("permission denied");
+        return store.counts();
+      }),
   };
 }
 

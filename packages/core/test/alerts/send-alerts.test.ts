@@ -87,6 +87,23 @@ describe("alerts that reach a person", () => {
     expect(channel.got).toHaveLength(3);
   });
 
+  it("keep no lease while the inbox cannot be counted, and come once it can", async () => {
+    const channel = await told();
+    const shop = fleet();
+    shop.rejects = true;
+    const one = await shop.start(() => [slackChannel({ url: channel.url })]);
+    await deliver(one, shop.clock);
+    shop.cannotCount = true;
+    for (let minutes = 0; minutes < 5; minutes++) {
+      await shop.clock.advance("65s");
+      expect(await one.receiver.viewLease("payhooks-alerts")).toMatchObject({ isTaken: false });
+    }
+    expect(channel.got).toEqual([]);
+    shop.cannotCount = false;
+    await shop.clock.advance("2m");
+    expect(texts(channel)).toEqual([expect.stringContaining("1 event is held for a person")]);
+  });
+
   it("tell of an event that nobody runs, and repeat it every four hours", async () => {
     const channel = await told();
     const shop = fleet();
@@ -267,6 +284,22 @@ describe("alerts that reach a person", () => {
     await shop.clock.advance("40m");
     expect(JSON.parse((await other.receiver.viewLease("payhooks-alerts"))?.note ?? "").all).toEqual([]);
     expect([...cutOff.problems, ...other.problems]).toHaveLength(1);
+  });
+
+  it("of lost data take the place of one that will be seen again, however many there are", () => {
+    const now = Date.UTC(2026, 10, 28);
+    const incidents = Incidents.in("", now);
+    const see = (kind: "probing" | "data-lost", name: string, isOnce: boolean): void =>
+      incidents.see({ incident: `${kind}:${name}`, kind, summary: name, level: 0, isOnce }, now);
+    for (let n = 0; n < 20; n++) see("probing", String(n), false);
+    for (const loss of ["missing", "replaced"]) see("data-lost", loss, true);
+    see("probing", "20", false);
+    const due = incidents.due(["slack"], "shop", now, 60_000).map(({ message }) => message.incident);
+    expect(due).toHaveLength(12);
+    expect(due.filter((incident) => incident.startsWith("data-lost"))).toEqual([
+      "data-lost:missing",
+      "data-lost:replaced",
+    ]);
   });
 
   it("have room in the note of the lease with the longest texts, and even after all channels were renamed", () => {
