@@ -22,7 +22,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/sqlite": 45_600,
   "@payhooks/core/durable-object": 41_600,
   "@payhooks/core/seal": 10_900,
-  "@payhooks/core/alerts": 8000,
+  "@payhooks/core/alerts": 8100,
   "@payhooks/core/shadow": 4600,
   "@payhooks/core/effects": 5800,
   "@payhooks/core/effects/postgres": 9500,
