@@ -107,7 +107,7 @@ export class Registry {
   }
 
   addHeld(handle: Handler<HeldEvent>, options: HandlerOptions): void {
-    checkHandler("held events", handle);
+    checkHandler("held entries", handle);
     this.#held.push({ ...this.#check(this.#held, "held entries", "held", options), handle });
   }
 

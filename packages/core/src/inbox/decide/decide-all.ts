@@ -21,7 +21,7 @@ import type { EventFilter, EventQuery } from "../contract/event-query.ts";
 import type { ListCursor, Versioned } from "../contract/store.ts";
 import type { UnreadEvents } from "../contract/unread-events.ts";
 import { isUnreadable, type Unreadable } from "../record/codec.ts";
-import { type Decided, eventIn, reasonOf } from "../record/decisions.ts";
+import { type Decided, eventIn, isMade, reasonOf } from "../record/decisions.ts";
 import { isEventId, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { indexOf } from "../record/index-of.ts";
 import { hashOf } from "../record/keys.ts";
@@ -110,7 +110,7 @@ export async function decideAll(
       const isOut = reason !== null && !isNamed(reason);
       const outcome = isOut ? "excluded" : await decide(found, token, dryRun);
       counts.found++;
-      if (outcome === "decided" || outcome === "overtaken") written++;
+      if (outcome !== "excluded" && isMade(outcome)) written++;
       if (outcome === "excluded") addOne(excluded, reason);
       else if (outcome === "already-decided") counts.alreadyDecided++;
       else if (outcome !== "decided") addOne(skipped, outcome);

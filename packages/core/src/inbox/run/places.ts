@@ -93,9 +93,9 @@ export class Places {
   }
 
   /**
-   * True if an event that is begun now gets its place within a few milliseconds, or if at most a quarter as many events wait before it as have
-   * a place. The start
-   * of its first handler is written as it is begun, so if its process dies before it has its place, the handler counts as called.
+   * True if an event that is begun now gets its place within a few milliseconds, or if the queue before it is at most a quarter of the
+   * number of places. The start of its first handler is written as it is begun. So if its process dies before it has its place, the
+   * handler counts as called.
    */
   isSoon(lane: Lane): boolean {
     const places = this.#concurrency ?? Number.POSITIVE_INFINITY;
