@@ -231,11 +231,12 @@ class Engine implements Inbox {
   async runEvent(
     runner: Runner,
     eventId: string,
-    { context = emptyContext }: RunEventOptions = {},
+    { context = emptyContext, afterOthers = false }: RunEventOptions = {},
   ): Promise<RunReport> {
     await this.ready();
     this.#runner ??= runner;
     if (!isEventId(eventId)) return { state: null, ran: false };
+    if (afterOthers) await this.#runs.othersEnded(eventId);
     return this.#runs.runNow(runner, eventId, "asked", context);
   }
 

@@ -379,7 +379,7 @@ export class Intake {
     const { inbox, runner, notices } = this.#dependencies;
     const context = currentContext();
     const work = (async () => {
-      if (outcome !== "duplicate") await inbox.runEvent(runner, eventId, { context });
+      if (outcome !== "duplicate") await inbox.runEvent(runner, eventId, { context, afterOthers: true });
       if (!this.#dependencies.lifecycle.isClosing) await this.#dependencies.work();
     })().catch((error: unknown) => notices.post(inboxError("work", error)));
     delivery.waitUntil?.(work);

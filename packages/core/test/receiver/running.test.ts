@@ -5,6 +5,7 @@ import {
   type Notice,
   type ReceiverOptions,
 } from "@payhooks/core";
+import { createInbox, memoryStore } from "@payhooks/core/inbox";
 import {
   callbackFields,
   createTestKeys,
@@ -242,6 +243,49 @@ describe("after the response", () => {
     letGo();
     await Promise.all(work);
     expect(ran).toEqual(["PENDING", "SUCCESS"]);
+    await receiver.close({ graceMs: 0 });
+  });
+
+  it("a SUCCESS that is stored while its PENDING is being stored is run at once, without a further request", async () => {
+    const clock = fakeClock();
+    const memory = memoryStore({ clock });
+    let letGo = (): void => {};
+    const gate = new Promise<void>((open) => {
+      letGo = open;
+    });
+    const inbox = createInbox({
+      ...memory,
+      immediate: false,
+      swap: async (items) => {
+        await gate;
+        return memory.swap(items);
+      },
+    });
+    const ran: string[] = [];
+    const receiver = createReceiver({
+      payments: { publicKey: keys.publicKey },
+      inbox,
+      clock,
+      run: "after-response",
+      logger: silent,
+    });
+    receiver.onDeposit({
+      PENDING: () => void ran.push("PENDING"),
+      SUCCESS: () => void ran.push("SUCCESS"),
+    });
+    await receiver.start();
+    const work: Promise<unknown>[] = [];
+    const replies = (["PENDING", "SUCCESS"] as const).map((status) => {
+      const fields = callbackFields({ payTxnId: "t", referenceId: "o", status }, clock.now());
+      const delivery = deliveryOf(signPaymentCallback(fields, keys.privateKey));
+      return receiver.payments.receive({ ...delivery, waitUntil: (w) => work.push(w) });
+    });
+    await settle();
+    letGo();
+    expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([200, 200]);
+    await Promise.all(work);
+    // The PENDING was stale before it ran.
+    expect(ran).toEqual(["SUCCESS"]);
     await receiver.close({ graceMs: 0 });
   });
 

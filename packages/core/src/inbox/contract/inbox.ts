@@ -168,6 +168,11 @@ export interface AcceptOptions {
 export interface RunEventOptions {
   /** The context of the request that accepted the event, if that request also runs it. Default: the empty one. */
   readonly context?: AsyncContext | undefined;
+  /**
+   * While another event of the same record is begun or runs in this process, the call waits, and then runs this one. A handler must
+   * not wait in this way, since it could wait for its own end. Default false: the call reports `running` at once.
+   */
+  readonly afterOthers?: boolean | undefined;
 }
 
 /** Stores accepted events until they are handled. It is the one storage decision that a user makes. */

@@ -137,6 +137,11 @@ export class Run implements Lease {
     return this.#data;
   }
 
+  /** True for the run of this event. Before the run has begun, its event is not known. */
+  isOf(eventId: string): boolean {
+    return this.#data?.eventId === eventId;
+  }
+
   /** How long the lease has lasted on this process's clock. */
   get elapsedMs(): number {
     return this.#lease.elapsedMs;

@@ -83,6 +83,8 @@ export class Runs {
   /** Cancels the timer that renews leases; null if there is none. */
   #cancelRenewal: (() => void) | null = null;
   #whenAtRest: (() => void)[] = [];
+  /** Those who wait until the record with this key has no run. */
+  readonly #whenFree = new Map<string, (() => void)[]>();
 
   constructor({ core, places, crowds, dispatcher, accept }: RunsDependencies) {
     this.#core = core;
@@ -125,6 +127,9 @@ export class Runs {
     this.places.giveBack(lane);
     this.#beginTaken();
     this.#notifyFreed();
+    const waiting = this.#whenFree.get(key);
+    this.#whenFree.delete(key);
+    for (const resolve of waiting ?? []) resolve();
     if (this.#active.size > 0) return;
     for (const resolve of this.#whenAtRest.splice(0)) resolve();
     // Elsewhere it fires once more, which is cheaper than a new timer for each run.
@@ -242,6 +247,18 @@ export class Runs {
     if (isWanted() && !this.#core.isClosing && !this.has(key)) return true;
     if (!this.has(key)) this.#suspects.ended(key);
     return false;
+  }
+
+  /** Resolves once no other event of this one's record is begun or runs here. */
+  async othersEnded(eventId: string): Promise<void> {
+    const key = recordKeyOf(eventId);
+    for (let other = this.#active.get(key); other?.isOf(eventId) === false; other = this.#active.get(key)) {
+      await new Promise<void>((resolve) => {
+        const waiting = this.#whenFree.get(key);
+        if (waiting === undefined) this.#whenFree.set(key, [resolve]);
+        else waiting.push(resolve);
+      });
+    }
   }
 
   /** Runs one event now, even if every place is taken. */
