@@ -21,11 +21,11 @@ import { countUnset, importSecrets, type SecretInput, type VerifyingSecret } fro
 import { isPending } from "../time/awaitable.ts";
 import { contentsOf } from "./contents.ts";
 import {
+  cachedReading,
+  cacheReading,
   eventNamed,
   eventOf,
   type Flow,
-  keepReading,
-  keptReading,
   ReadDelivery,
   readingOutsideTable,
   UNKNOWN_TENANT,
@@ -154,7 +154,7 @@ export function connectFlow(
     const reading = readingOf(stored);
     if (reading === null)
       return refused("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
-    keepReading(stored, keyring, reading);
+    cacheReading(stored, keyring, reading);
     return withFreshness(reading, now, windowMs);
   }
 
@@ -212,7 +212,7 @@ export function connectFlow(
   }
 
   function readStored(stored: StoredDelivery): ReadDelivery {
-    const read = keptReading(stored, keyring) ?? readingOf(stored);
+    const read = cachedReading(stored, keyring) ?? readingOf(stored);
     return (
       read ??
       readingOutsideTable("malformed", "the stored body is not JSON", stored.content, null, stored, lifetimes)

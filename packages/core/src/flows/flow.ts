@@ -58,15 +58,15 @@ interface DeliveryWithReading extends StoredDelivery {
   [READ]?: { readonly by: object; readonly reading: ReadDelivery };
 }
 
-/** Keeps a reading with its delivery. `by` identifies the rules, since other rules may read it differently. */
-export function keepReading(delivery: DeliveryWithReading, by: object, reading: ReadDelivery): void {
+/** Caches a reading with its delivery. `by` identifies the rules, since other rules may read it differently. */
+export function cacheReading(delivery: DeliveryWithReading, by: object, reading: ReadDelivery): void {
   delivery[READ] = { by, reading };
 }
 
-/** The reading that was kept with exactly this delivery, not with one that it was copied from. */
-export function keptReading(delivery: DeliveryWithReading, by: object): ReadDelivery | undefined {
-  const kept = delivery[READ];
-  return kept?.by === by && kept.reading.verified.delivery === delivery ? kept.reading : undefined;
+/** The reading that was cached with exactly this delivery, not with one that it was copied from. */
+export function cachedReading(delivery: DeliveryWithReading, by: object): ReadDelivery | undefined {
+  const cached = delivery[READ];
+  return cached?.by === by && cached.reading.verified.delivery === delivery ? cached.reading : undefined;
 }
 
 /** A delivery that is authentic, wants an answer, and is no event. */

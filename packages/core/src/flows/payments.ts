@@ -21,11 +21,11 @@ import {
 } from "./callback.ts";
 import { contentsBy } from "./contents.ts";
 import {
+  cachedReading,
+  cacheReading,
   eventNamed,
   eventOf,
   type Flow,
-  keepReading,
-  keptReading,
   MAX_FUTURE_MS,
   ReadDelivery,
   readingOutsideTable,
@@ -120,7 +120,7 @@ export function paymentsFlow(
         "the merchantId that chose the key is not the one that was signed",
       );
     }
-    keepReading(stored, rules, reading);
+    cacheReading(stored, rules, reading);
     return withFreshness(reading, now, windowMs);
   }
 
@@ -197,7 +197,7 @@ export function paymentsFlow(
     if (stored.arrivedBy === "lookup") {
       return readingOf(new Map(Object.entries(JSON.parse(textOf(stored.content)) as object)), stored);
     }
-    const known = keptReading(stored, rules);
+    const known = cachedReading(stored, rules);
     if (known !== undefined) return known;
     const reading = read(textOf(stored.content), stored);
     if (reading !== null) return reading;

@@ -1,11 +1,11 @@
 import { contentsOf } from "../flows/contents.ts";
 import {
   type Answered,
+  cachedReading,
+  cacheReading,
   eventNamed,
   eventOf,
   type Flow,
-  keepReading,
-  keptReading,
   MAX_FUTURE_MS,
   RETENTION_SLACK_MS,
   ReadDelivery,
@@ -151,7 +151,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
   }
 
   function keep(reading: ReadDelivery): ReadDelivery {
-    keepReading(reading.verified.delivery, made, reading);
+    cacheReading(reading.verified.delivery, made, reading);
     return reading;
   }
 
@@ -178,7 +178,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
     prepare: async () => [...(await verifier.prepare()), ...warningsOf(name, made)],
     verify,
     read: (stored) =>
-      keptReading(stored, made) ?? readingOf(stored, (header) => stored.headers?.[header] ?? null),
+      cachedReading(stored, made) ?? readingOf(stored, (header) => stored.headers?.[header] ?? null),
     named(event, tenant, now) {
       const { stageOf, lastStage } = made;
       const { status = "" } = event;

@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 import {
   type CertainReading,
+  cachedReading,
+  cacheReading,
   eventNamed,
   eventOf,
-  keepReading,
-  keptReading,
   MAX_FUTURE_MS,
   ReadDelivery,
   readingOutsideTable,
@@ -240,11 +240,11 @@ describe("a reading", () => {
   it("is remembered with its delivery for the same rules, and not with a copy of the delivery", () => {
     const [rules, mine] = [{}, { ...delivery }];
     const reading = new ReadDelivery(eventOf(facts, mine, LIFETIMES), null);
-    expect(keptReading(mine, rules)).toBeUndefined();
-    keepReading(mine, rules, reading);
-    expect(keptReading(mine, rules)).toBe(reading);
-    expect(keptReading(mine, {})).toBeUndefined();
-    expect(keptReading({ ...mine }, rules)).toBeUndefined();
+    expect(cachedReading(mine, rules)).toBeUndefined();
+    cacheReading(mine, rules, reading);
+    expect(cachedReading(mine, rules)).toBe(reading);
+    expect(cachedReading(mine, {})).toBeUndefined();
+    expect(cachedReading({ ...mine }, rules)).toBeUndefined();
   });
 });
 
