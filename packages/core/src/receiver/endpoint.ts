@@ -2,8 +2,8 @@ import type { VerifiedEvent } from "../inbox/record/event.ts";
 import type { Delivery, DeliveryHead, Reply } from "../protocol/delivery.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
-import type { ElsewhereEvent, Marked, MarkOptions } from "./handled-elsewhere.ts";
 import type { DeliveryEnd } from "./instrumentation.ts";
+import type { Marked, MarkOptions, OtherReceiverEvent } from "./mark-handled.ts";
 import type { Settings } from "./options.ts";
 
 /** The part of a receiver that an adapter mounts: one flow. */
@@ -31,7 +31,7 @@ export interface Endpoint {
    * @throws PayhooksError `ERR_OPTION_INVALID` for an event that the flow does not have; `ERR_OPTION_MISSING` without a tenant if
    * a resolver chooses the keys; `ERR_CLOSING` after `close()`; or what the inbox throws. After that, nobody knows whether it is marked.
    */
-  markHandled(event: ElsewhereEvent, options?: MarkOptions): Promise<Marked>;
+  markHandled(event: OtherReceiverEvent, options?: MarkOptions): Promise<Marked>;
 }
 
 /** Options of {@link Endpoint.receive}. */

@@ -13,8 +13,8 @@ import type { DeliveryHead } from "../protocol/delivery.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { Endpoint } from "../receiver/endpoint.ts";
-import type { ElsewhereEvent } from "../receiver/handled-elsewhere.ts";
 import type { DeliveryEnd } from "../receiver/instrumentation.ts";
+import type { OtherReceiverEvent } from "../receiver/mark-handled.ts";
 import { type AnyReceiver, endpointOf, type SourceNameOf } from "../receiver/receiver.ts";
 import { sha256 } from "../signature/sha256.ts";
 import { sleep, systemClock } from "../time/clock.ts";
@@ -44,7 +44,7 @@ export interface ShadowDelivery {
 }
 
 /** An event that the old receiver has handled. */
-export interface ShadowEvent extends ElsewhereEvent {
+export interface ShadowEvent extends OtherReceiverEvent {
   /** Default `payments`. */
   readonly flow?: FlowName | undefined;
 }
@@ -109,7 +109,7 @@ export function shadow<Mounted extends AnyReceiver>(
   /** Marks an event, and tries again in the background if that fails. True if it is marked. */
   async function mark(
     endpoint: Endpoint,
-    event: ElsewhereEvent,
+    event: OtherReceiverEvent,
     as: "handled" | "doubtful",
     failures = 0,
   ): Promise<boolean> {
@@ -230,11 +230,11 @@ async function answerOf(old: unknown): Promise<OldAnswer | null> {
   }
 }
 
-function eventIn({ id, name, status, delivery: { tenant } }: VerifiedEvent): ElsewhereEvent {
+function eventIn({ id, name, status, delivery: { tenant } }: VerifiedEvent): OtherReceiverEvent {
   return { id, event: name, status, ...(tenant === ONLY_TENANT ? {} : { tenant }) };
 }
 
-function namesOf(flow: FlowName, { id, event, status = "", tenant }: ElsewhereEvent): EventNames {
+function namesOf(flow: FlowName, { id, event, status = "", tenant }: OtherReceiverEvent): EventNames {
   return { flow, tenant: tenant ?? null, id, event, status };
 }
 

@@ -19,7 +19,7 @@ import type { Lifecycle } from "./lifecycle.ts";
 import type { Settings } from "./options.ts";
 
 /** An event that another receiver has handled, or may have handled. */
-export interface ElsewhereEvent extends NamedEvent {
+export interface OtherReceiverEvent extends NamedEvent {
   /** As the resolver names it, or as `read` of a source does. Left out if the event belongs to no tenant. */
   readonly tenant?: string | undefined;
 }
@@ -67,7 +67,7 @@ const AGAIN_MS = 20;
 export async function markHandled(
   dependencies: MarkDependencies,
   flow: Flow,
-  given: ElsewhereEvent,
+  given: OtherReceiverEvent,
   options: MarkOptions,
 ): Promise<Marked> {
   checkNames("markHandled", options, { certain: true });
@@ -79,7 +79,7 @@ export async function markHandled(
 async function mark(
   { inbox, environment, notices, settings }: MarkDependencies,
   flow: Flow,
-  given: ElsewhereEvent,
+  given: OtherReceiverEvent,
   certain: boolean,
 ): Promise<Marked> {
   const event = flow.named(given, given.tenant ?? ONLY_TENANT, environment.now());
@@ -131,7 +131,7 @@ function runnerFor(flow: Flow, notices: NoticeBoard, certain: boolean): Runner {
   };
 }
 
-function unknownEvent({ name }: Flow, { event, status }: ElsewhereEvent): PayhooksError {
+function unknownEvent({ name }: Flow, { event, status }: OtherReceiverEvent): PayhooksError {
   const given = [event, status]
     .map((text) => JSON.stringify(String(text).slice(0, 40)))
     .join(" with the status ");
