@@ -1,39 +1,39 @@
 /**
  * Deletes records that have expired. A clock may be days ahead for a moment: a virtual machine was resumed, or the time service
- * has not answered yet. If one reading of it were believed, everything would be forgotten, and every copy would run again. So the
- * readings of the clock are kept beside the data, and a record is deleted only if it had expired by a reading of an hour ago or
+ * has not answered yet. If one sample of it were believed, everything would be forgotten, and every copy would run again. So the
+ * samples of the clock are kept beside the data, and a record is deleted only if it had expired by a sample of an hour ago or
  * earlier. If the clock goes back meanwhile, the hour begins anew.
  */
 import type { InboxCore } from "./write/inbox-core.ts";
 
-/** How far apart two readings of the store's clock have to be before the earlier one counts. */
-const READINGS_APART_MS = 3_600_000;
+/** How far apart two samples of the store's clock have to be before the earlier one counts. */
+const SAMPLES_APART_MS = 3_600_000;
 /** Clocks of several processes are assumed to be no further apart than this. */
 const CLOCKS_APART_MS = 5_000;
-/** The name of the note in which the store keeps the readings. */
-const NOTE = "looks";
+/** The name of the text in which the store keeps the samples. */
+const SAMPLES = "looks";
 
-/** Two readings of the store's clock. */
-export interface ClockReadings {
-  /** The last reading that was kept. */
+/** Two samples of the store's clock. */
+export interface ClockSamples {
+  /** The last sample that was kept. */
   readonly last: number;
   /** The one before: records that had expired by then may be deleted. */
   readonly before: number;
 }
 
-/** The readings to keep after one more. */
-export function withReading(known: ClockReadings | null, now: number): ClockReadings {
+/** The samples to keep after one more. */
+export function withSample(known: ClockSamples | null, now: number): ClockSamples {
   if (known === null) return { last: now, before: 0 };
   const { last, before } = known;
   if (now < last - CLOCKS_APART_MS) return { last: now, before: Math.min(before, now) };
-  return now - last < READINGS_APART_MS ? known : { last: now, before: last };
+  return now - last < SAMPLES_APART_MS ? known : { last: now, before: last };
 }
 
 /** Prunes the store of an inbox. */
 export class Pruning {
   readonly #core: InboxCore;
-  /** The readings that this process knows, for a store that keeps no notes. */
-  #readings: ClockReadings | null = null;
+  /** The samples that this process knows, for a store that keeps no such texts. */
+  #samples: ClockSamples | null = null;
 
   constructor(core: InboxCore) {
     this.#core = core;
@@ -52,20 +52,20 @@ export class Pruning {
     while (!this.#core.isClosing && (await store.prune?.(before)) === true);
   }
 
-  /** The last reading that counts: records that had expired by then may be deleted. */
+  /** The last sample that counts: records that had expired by then may be deleted. */
   async #safeTime(): Promise<number> {
     const { store } = this.#core;
     if (store.prune === undefined) return 0;
-    const known = store.readMeta === undefined ? this.#readings : readingsIn(await store.readMeta(NOTE));
-    const readings = withReading(known, store.now(""));
-    if (readings !== known && !this.#core.isClosing)
-      await store.writeMeta?.(NOTE, `${readings.last} ${readings.before}`);
-    this.#readings = readings;
-    return readings.before;
+    const known = store.readMeta === undefined ? this.#samples : samplesIn(await store.readMeta(SAMPLES));
+    const samples = withSample(known, store.now(""));
+    if (samples !== known && !this.#core.isClosing)
+      await store.writeMeta?.(SAMPLES, `${samples.last} ${samples.before}`);
+    this.#samples = samples;
+    return samples.before;
   }
 }
 
-function readingsIn(note: string | null): ClockReadings | null {
-  const [last = Number.NaN, before = Number.NaN] = (note ?? "").split(" ").map(Number);
+function samplesIn(text: string | null): ClockSamples | null {
+  const [last = Number.NaN, before = Number.NaN] = (text ?? "").split(" ").map(Number);
   return Number.isFinite(last) && Number.isFinite(before) ? { last, before } : null;
 }

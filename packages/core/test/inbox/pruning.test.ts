@@ -5,7 +5,7 @@ import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Inbox, Runner } from "../../src/inbox/contract/inbox.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import { withReading } from "../../src/inbox/pruning.ts";
+import { withSample } from "../../src/inbox/pruning.ts";
 import { openDatabase } from "../../src/sqlite/driver.ts";
 import { sqliteInbox } from "../../src/sqlite/index.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
@@ -23,23 +23,23 @@ const runner: Runner = {
 };
 const work = (inbox: Inbox) => inbox.work(runner, { deadlineMs: 10_000, limit: 1_000, concurrency: 1 });
 
-describe("the readings of the clock", () => {
+describe("the samples of the clock", () => {
   it("count from the second one on, if they are an hour apart, and begin anew when the clock goes back", () => {
-    let readings = withReading(null, 10 * DAY_MS);
-    expect(readings.before).toBe(0);
-    readings = withReading(readings, 10 * DAY_MS + HOUR_MS - 1);
-    expect(readings).toEqual({ last: 10 * DAY_MS, before: 0 });
-    readings = withReading(readings, 10 * DAY_MS + HOUR_MS);
-    expect(readings).toEqual({ last: 10 * DAY_MS + HOUR_MS, before: 10 * DAY_MS });
-    // Nine days ahead for one reading: what had expired before counts, and nothing else.
-    const ahead = withReading(readings, 19 * DAY_MS + 2 * HOUR_MS);
+    let samples = withSample(null, 10 * DAY_MS);
+    expect(samples.before).toBe(0);
+    samples = withSample(samples, 10 * DAY_MS + HOUR_MS - 1);
+    expect(samples).toEqual({ last: 10 * DAY_MS, before: 0 });
+    samples = withSample(samples, 10 * DAY_MS + HOUR_MS);
+    expect(samples).toEqual({ last: 10 * DAY_MS + HOUR_MS, before: 10 * DAY_MS });
+    // Nine days ahead for one sample: what had expired before counts, and nothing else.
+    const ahead = withSample(samples, 19 * DAY_MS + 2 * HOUR_MS);
     expect(ahead.before).toBe(10 * DAY_MS + HOUR_MS);
-    expect(withReading(ahead, 19 * DAY_MS + 2 * HOUR_MS + 60_000)).toBe(ahead);
-    const right = withReading(ahead, 10 * DAY_MS + 2 * HOUR_MS);
+    expect(withSample(ahead, 19 * DAY_MS + 2 * HOUR_MS + 60_000)).toBe(ahead);
+    const right = withSample(ahead, 10 * DAY_MS + 2 * HOUR_MS);
     expect(right).toEqual({ last: 10 * DAY_MS + 2 * HOUR_MS, before: 10 * DAY_MS + HOUR_MS });
     // Another process is a little behind.
-    expect(withReading(right, right.last - 4_000)).toBe(right);
-    expect(withReading(right, 9 * DAY_MS)).toEqual({ last: 9 * DAY_MS, before: 9 * DAY_MS });
+    expect(withSample(right, right.last - 4_000)).toBe(right);
+    expect(withSample(right, 9 * DAY_MS)).toEqual({ last: 9 * DAY_MS, before: 9 * DAY_MS });
   });
 });
 
