@@ -4,8 +4,8 @@ import type { World } from "./world.ts";
 
 /** How long the service waits for an answer. */
 const TIMEOUT_MS = 5_000;
-const AGAIN_MS = 200;
-const AGAIN_MAX_MS = 3_000;
+const SEND_AGAIN_MIN_MS = 200;
+const SEND_AGAIN_MAX_MS = 3_000;
 /** By how much a late delivery or answer is late. */
 const LATE_MS = 1_500;
 
@@ -55,7 +55,7 @@ export class Sender {
     const again = (): void => {
       if (isOver) return;
       isOver = true;
-      const delayMs = Math.min(AGAIN_MS * 2 ** attempt, AGAIN_MAX_MS);
+      const delayMs = Math.min(SEND_AGAIN_MIN_MS * 2 ** attempt, SEND_AGAIN_MAX_MS);
       const jitter = dice.between(0.5, 1.5, "again", event.number, attempt);
       timeline.at(timeline.now + delayMs * jitter, null, () => this.#attempt(event, attempt + 1));
     };

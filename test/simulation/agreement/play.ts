@@ -44,7 +44,7 @@ type Compared = Omit<Difference, "at"> | null;
 
 /** A call may fail for a reason that passes: a server closes the connection on which a record came that is too big for it. */
 const ATTEMPTS = 200;
-const AGAIN_MS = 10;
+const ASK_AGAIN_MS = 10;
 const SETTLE_ATTEMPTS = 3;
 const MOST_PAGES = 1_000;
 
@@ -313,7 +313,7 @@ async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
       return await ask();
     } catch (error) {
       if (attempts === ATTEMPTS) throw error;
-      await pause(AGAIN_MS);
+      await pause(ASK_AGAIN_MS);
     }
   }
 }
@@ -338,7 +338,7 @@ async function swapSurely(store: RecordStore, swaps: readonly Swap[]): Promise<r
       ["unknown", "not-written"].includes(results.get(swap)?.kind ?? "");
     unsure = unsure.filter(isUnsure);
     if (unsure.length === 0 || attempts === ATTEMPTS) break;
-    await pause(AGAIN_MS);
+    await pause(ASK_AGAIN_MS);
   }
   return swaps.map((swap) => results.get(swap) ?? { kind: "unknown", cause: "no answer" });
 }

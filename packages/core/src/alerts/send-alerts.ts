@@ -31,9 +31,9 @@ import { CHECKED_MS, type Observed, observedIn, observedInCounts } from "./obser
 
 const LEASE = "payhooks-alerts";
 const LEASE_MS = 60_000;
-const EVERY_MS = 30_000;
+const ALERTS_EVERY_MS = 30_000;
 /** How soon a check follows news, and one that found another process writing. */
-const SOON_MS = 1_000;
+const ALERTS_SOON_MS = 1_000;
 const BUSY_MS = 5_000;
 /** Another process checks for all once nobody has for so long. */
 const TAKE_OVER_MS = 75_000;
@@ -144,8 +144,8 @@ class Sender implements AlertSender {
     this.#onProblem = onProblem;
     this.#clock = clock;
     this.#unobserve = receiver.observe((notice) => this.#observe(notice));
-    this.#dueAt = clock.now() + SOON_MS;
-    this.#cancelTimer = clock.after(SOON_MS, () => void this.check());
+    this.#dueAt = clock.now() + ALERTS_SOON_MS;
+    this.#cancelTimer = clock.after(ALERTS_SOON_MS, () => void this.check());
   }
 
   check(): Promise<void> {
@@ -168,7 +168,7 @@ class Sender implements AlertSender {
     if (observed === null) return;
     if (notice.type === "stalled") this.#stalls.set(notice.during, observed);
     else this.#news.set(observed.incident, observed);
-    this.#checkIn(SOON_MS);
+    this.#checkIn(ALERTS_SOON_MS);
   }
 
   #checkIn(ms: number): void {
@@ -187,7 +187,7 @@ class Sender implements AlertSender {
     if (this.#stopping.signal.aborted) return;
     this.#cancelTimer();
     this.#dueAt = Number.POSITIVE_INFINITY;
-    let nextMs = EVERY_MS;
+    let nextMs = ALERTS_EVERY_MS;
     try {
       if (!(await this.#checkInbox())) nextMs = BUSY_MS;
     } catch (error) {

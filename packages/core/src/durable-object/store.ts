@@ -34,7 +34,7 @@ import type { Environment } from "../time/environment.ts";
 import { databaseOf, type ObjectStorage } from "./storage.ts";
 
 /** When an object wakes that was stopped while it was opened. */
-const AGAIN_MS = 60_000;
+const WAKE_AFTER_MS = 60_000;
 
 /** The object's tables, once they are there. */
 interface Opened {
@@ -81,7 +81,7 @@ export class DurableObjectStore implements RecordStore {
     const identity = this.#storage.transactionSync(() => prepare(database, this.#environment.token()));
     const tables = new Tables(database);
     // Only this shows that the class has no alarm(), so that nothing would wake the object.
-    await this.#storage.setAlarm(earliestDueAt(tables, this.now()) ?? this.now() + AGAIN_MS);
+    await this.#storage.setAlarm(earliestDueAt(tables, this.now()) ?? this.now() + WAKE_AFTER_MS);
     this.#openedTables = { database, tables, identity };
     this.#setAlarm();
   }

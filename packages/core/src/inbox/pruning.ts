@@ -9,7 +9,7 @@ import type { InboxCore } from "./write/inbox-core.ts";
 /** How far apart two samples of the store's clock have to be before the earlier one counts. */
 const SAMPLES_APART_MS = 3_600_000;
 /** Clocks of several processes are assumed to be no further apart than this. */
-const CLOCKS_APART_MS = 5_000;
+const SMALL_SETBACK_MS = 5_000;
 /** The name of the text in which the store keeps the samples. */
 const SAMPLES = "looks";
 
@@ -25,7 +25,7 @@ export interface ClockSamples {
 export function withSample(known: ClockSamples | null, now: number): ClockSamples {
   if (known === null) return { last: now, before: 0 };
   const { last, before } = known;
-  if (now < last - CLOCKS_APART_MS) return { last: now, before: Math.min(before, now) };
+  if (now < last - SMALL_SETBACK_MS) return { last: now, before: Math.min(before, now) };
   return now - last < SAMPLES_APART_MS ? known : { last: now, before: last };
 }
 

@@ -57,7 +57,7 @@ const DOUBT =
   "another receiver took a delivery of it for a copy, and has not said that it handled it: look into its books, then discard or replay it";
 
 const OTHER = { by: "the other receiver", note: "it has handled the event" } as const;
-const AGAIN_MS = 20;
+const LOOK_AGAIN_MS = 20;
 
 /**
  * Ends an event without a call of its handlers. If the inbox does not know it, it is recorded first.
@@ -98,7 +98,7 @@ async function mark(
     const wasDecided = held !== null && (isDoubt || held.state !== "held");
     const isBusy = wasDecided || state === "waiting" || state === "running";
     if (!isBusy || time.elapsedMs >= settings.acceptTimeoutMs) return { eventId, state };
-    await sleep(environment, AGAIN_MS);
+    await sleep(environment, LOOK_AGAIN_MS);
   }
 }
 

@@ -30,7 +30,7 @@ type Options = Omit<RedisOptions, "replyMapping">;
 const CONNECT_TIMEOUT_MS = 2_000;
 const MAX_RECONNECT_MS = 1_000;
 /** Longer than any blocking command. */
-const SILENCE_MS = 20_000;
+const SOCKET_SILENCE_MS = 20_000;
 
 /** These settings notice quickly that Redis is gone, and that it is back. */
 const RECONNECT: Pick<RedisOptions, "retryStrategy" | "connectTimeout" | "reconnectOnError"> = {
@@ -69,7 +69,7 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
     ...RECONNECT,
     lazyConnect: true,
     maxRetriesPerRequest: null,
-    socketTimeout: SILENCE_MS,
+    socketTimeout: SOCKET_SILENCE_MS,
   };
   const unrepeatingOptions: Options = {
     ...fastOptions,

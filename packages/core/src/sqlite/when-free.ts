@@ -5,7 +5,7 @@ import { isBusy } from "./failure.ts";
 /**
  * The pause between attempts, which is longer than an attempt takes. Without a pause, the attempts would block the event loop.
  */
-const PAUSE_MS = 5;
+const LOCKED_PAUSE_MS = 5;
 
 /** Calls `attempt` at once, and repeats it for up to `limitMs` while another process has the file locked. */
 export async function whenFree<T>(environment: Environment, limitMs: number, attempt: () => T): Promise<T> {
@@ -18,7 +18,7 @@ export async function whenFree<T>(environment: Environment, limitMs: number, att
       } catch (error) {
         if (!isBusy(error) || waited.elapsedMs > limitMs) throw error;
       }
-      await sleep(environment, PAUSE_MS);
+      await sleep(environment, LOCKED_PAUSE_MS);
     }
   } finally {
     letGo();

@@ -6,7 +6,7 @@ import { transact, UnclearCommit } from "./transaction.ts";
 import { whenFree } from "./when-free.ts";
 
 /** How long a write may wait for another process; shorter than a delivery may take. */
-const LIMIT_MS = 1_500;
+const LOCKED_LIMIT_MS = 1_500;
 
 interface Write {
   readonly work: () => unknown;
@@ -46,7 +46,7 @@ export class Writer {
     this.#isAtIt = true;
     while (this.#waiting.length > 0) {
       try {
-        await whenFree(this.#environment, LIMIT_MS, () => this.#writeAll());
+        await whenFree(this.#environment, LOCKED_LIMIT_MS, () => this.#writeAll());
       } catch (error) {
         for (const { reject } of this.#take()) reject(error);
       }

@@ -7,7 +7,7 @@ import type { InboxCore } from "../write/inbox-core.ts";
 import { mayHaveOneMore } from "./shares.ts";
 
 /** The store is asked how many events are held at most this often, and at most this often whose they are. */
-const COUNTED_FOR_MS = 1_000;
+const HELD_COUNTED_FOR_MS = 1_000;
 const LOOKED_FOR_MS = 10_000;
 /** How many held events are read at once to see whose they are. */
 const PAGE = 1_000;
@@ -75,7 +75,7 @@ export class HeldRoom {
   async #count(): Promise<number> {
     const { store } = this.#core;
     const known = this.#counted;
-    if (known !== null && store.immediate !== true && known.since.elapsedMs < COUNTED_FOR_MS) {
+    if (known !== null && store.immediate !== true && known.since.elapsedMs < HELD_COUNTED_FOR_MS) {
       return known.held;
     }
     const since = this.#core.stopwatch();

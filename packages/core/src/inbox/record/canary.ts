@@ -8,7 +8,7 @@ import { sideRecord } from "./side-record.ts";
 /** The end of every canary's key. The key of an event's record has hex digits only. */
 const END = ".canary";
 /** How long a canary that nobody takes is kept. Its own process usually ends it within a second. */
-const KEPT_MS = 60_000;
+const CANARY_KEPT_MS = 60_000;
 /** As long as an event with all that belongs to it. A disk may have room for a line, and none for an event. */
 const FILLING = ".".repeat(8_000);
 
@@ -35,7 +35,7 @@ export function newCanary(now: number, isDue: boolean): IdempotencyRecord {
     identity: {},
     lease: isDue ? { slot: "", token: "", until: now, lengthWhenWrittenMs: 0 } : null,
     signedAt: now,
-    expiresAt: now + KEPT_MS,
+    expiresAt: now + CANARY_KEPT_MS,
   });
 }
 

@@ -4,7 +4,7 @@ import { type IdempotencyRecord, isFinished, isUnfinished } from "./record.ts";
 import { sideRecord } from "./side-record.ts";
 
 /** A claim is kept for a little longer than its owner, since the write of the owner comes after that of the claim. */
-const LONGER_MS = 60_000;
+const CLAIM_LONGER_MS = 60_000;
 const NO_CLAIMS: readonly ReferenceClaim[] = [];
 
 /**
@@ -68,7 +68,7 @@ export function claimOf(
   if (referenceKey === null || record?.claims?.[referenceKey] !== undefined) return null;
   const known = record?.slots[slot];
   const opens = known === undefined || isUnfinished(known) || record === null || !isFinished(record);
-  const until = opens ? null : Math.max(record.expiresAt, keptUntil(event, now)) + LONGER_MS;
+  const until = opens ? null : Math.max(record.expiresAt, keptUntil(event, now)) + CLAIM_LONGER_MS;
   return claimFor(event, referenceKey, until, null);
 }
 
@@ -89,7 +89,7 @@ export function claimsToProlong(
   if (before === null) return NO_CLAIMS;
   const until = isFinished(after) ? after.expiresAt : null;
   if (until !== null && until <= before.expiresAt) return NO_CLAIMS;
-  const longer = until === null ? null : until + LONGER_MS;
+  const longer = until === null ? null : until + CLAIM_LONGER_MS;
   return Object.entries(before.claims).map(([key, token]) => claimFor(event, key, longer, token));
 }
 
@@ -107,7 +107,7 @@ function claimFor(
 /** True if the answer to what was asked is enough for what is wanted now. */
 export function serves(asked: ReferenceClaim, token: string, wanted: ReferenceClaim): boolean {
   if (wanted.until === null) return asked.until === null && token !== wanted.spent;
-  return asked.until === null || asked.until + LONGER_MS >= wanted.until;
+  return asked.until === null || asked.until + CLAIM_LONGER_MS >= wanted.until;
 }
 
 function keptUntil(

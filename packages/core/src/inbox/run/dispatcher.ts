@@ -37,7 +37,7 @@ interface Begins {
 }
 
 /** How long to wait after a failed poll, or `pollMs` if that is shorter. The next poll never comes earlier. */
-const AGAIN_MS = 500;
+const POLL_AGAIN_MS = 500;
 /**
  * A poll that found nothing is followed by no other one for this long, or for `pollMs` if that is shorter. One due event often wakes
  * many processes, and a single one of them finds it. Due records that another session of the database has locked are soon free.
@@ -275,7 +275,7 @@ export class Dispatcher {
     } catch (error) {
       operations.canaryFailed("take", error);
       begins?.runner.notify(inboxError("take", error));
-      nextMs = Math.min(pollMs, AGAIN_MS);
+      nextMs = Math.min(pollMs, POLL_AGAIN_MS);
       this.#pauseFor(nextMs);
     } finally {
       this.#polling = null;

@@ -11,11 +11,11 @@ import type { Clock } from "../../time/clock.ts";
 import type { Lane } from "../record/lane.ts";
 
 /** About how long an event that was taken may wait for a place. */
-const WAIT_MS = 50;
+const PLACE_WAIT_MS = 50;
 /** The most events that may wait for a place, however quick the handlers are. */
 const MAX_WAITING = 256;
 /** An event is begun once it probably gets its place within this time. */
-const SOON_MS = 5;
+const PLACE_SOON_MS = 5;
 /** The least weight of the newest run in the average. */
 const NEWEST = 1 / 16;
 /** A crowd is many events of one tenant and name (crowds.ts). After an event of another kind, places are kept free of it for this long. */
@@ -64,7 +64,10 @@ export class Places {
   /** How many events of a lane may be taken now. For usual ones, these are all that may be taken. */
   room(lane: Lane): number {
     if (this.#concurrency === null) return 0;
-    const waiting = Math.min(MAX_WAITING, Math.floor((this.#concurrency * WAIT_MS) / this.#averageMs) - 1);
+    const waiting = Math.min(
+      MAX_WAITING,
+      Math.floor((this.#concurrency * PLACE_WAIT_MS) / this.#averageMs) - 1,
+    );
     const all = this.#concurrency + Math.max(0, waiting);
     const ofPatient = this.#shareOfPatient(all);
     const usual = this.#begun.usual + this.#taken.usual;
@@ -102,7 +105,7 @@ export class Places {
     const { usual, patient } = this.#begun;
     const ahead =
       1 + Math.max(usual + patient - places, lane === "usual" ? -1 : patient - this.#shareOfPatient(places));
-    return ahead <= places / 4 || ahead * this.#averageMs <= places * SOON_MS;
+    return ahead <= places / 4 || ahead * this.#averageMs <= places * PLACE_SOON_MS;
   }
 
   /** An event was taken from the store, and waits until it may be begun. */

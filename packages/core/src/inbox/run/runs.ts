@@ -48,7 +48,7 @@ export interface RunsDependencies {
 export type DueRequest = Pick<RunRequest, "runner" | "inBackground">;
 
 /** An event that gets no place within this time is handed back. Handlers have become slower than when it was taken. */
-const PATIENCE_MS = 250;
+const HAND_BACK_AFTER_MS = 250;
 const BROKEN = { unreadable: "the end of its last run could not be computed" };
 
 /** An event that a poll has found, and that is begun once a place is nearly free. Others do not see it until then. */
@@ -444,14 +444,14 @@ export class Runs {
     if (this.#isWatching) return;
     this.#isWatching = true;
     const { environment } = this.#core;
-    environment.after(PATIENCE_MS, () => {
+    environment.after(HAND_BACK_AFTER_MS, () => {
       this.#isWatching = false;
-      const before = environment.monotonic() - PATIENCE_MS;
+      const before = environment.monotonic() - HAND_BACK_AFTER_MS;
       const late = [...this.#taken.takeWhile(({ since }) => since <= before)];
-      if (late.length > 0) this.places.runsTakeAtLeast(PATIENCE_MS);
+      if (late.length > 0) this.places.runsTakeAtLeast(HAND_BACK_AFTER_MS);
       this.#returnAllTaken(late);
-      for (const run of this.#waiting.takeWhile(({ elapsedMs }) => elapsedMs >= PATIENCE_MS)) {
-        this.places.runsTakeAtLeast(PATIENCE_MS);
+      for (const run of this.#waiting.takeWhile(({ elapsedMs }) => elapsedMs >= HAND_BACK_AFTER_MS)) {
+        this.places.runsTakeAtLeast(HAND_BACK_AFTER_MS);
         void this.#handBack(run);
       }
       if (LANES.some((lane) => !this.#waiting.isEmpty(lane) || !this.#taken.isEmpty(lane))) this.#watch();

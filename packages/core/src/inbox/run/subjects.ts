@@ -17,7 +17,7 @@ import type { InboxCore } from "../write/inbox-core.ts";
  * A subject's lease ends so much later than the run's own, or by the length of a short lease. A store takes no write that is dated by
  * a clock over 5 s behind its own, so the run is over first, however its process dated the two.
  */
-const LONGER_MS = 5_000;
+const SUBJECT_LONGER_MS = 5_000;
 /** How often the last run of an event asks whether its subject is free. */
 const LAST_WAIT_MS = 50;
 
@@ -101,7 +101,7 @@ export class SubjectTurn {
 
   get #leaseMs(): number {
     const { leaseMs, leaseNowMs } = this.#core;
-    return leaseNowMs + Math.min(leaseMs, LONGER_MS);
+    return leaseNowMs + Math.min(leaseMs, SUBJECT_LONGER_MS);
   }
 
   /** Ends an earlier event of the subject. False if it has not ended yet. */

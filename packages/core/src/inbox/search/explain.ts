@@ -29,7 +29,7 @@ export interface Explanation {
 }
 
 /** An event that has waited for its run for longer than this has probably nobody who runs it. */
-const SOON_MS = 30_000;
+const USUAL_WAIT_MS = 30_000;
 
 /** Explains an event by its record alone. `now` is in milliseconds since the epoch. */
 export function explain(event: StoredEvent, now: number): Explanation {
@@ -56,7 +56,7 @@ function waiting(event: StoredEvent, now: number): Present {
   const since = event.history.findLast(({ what }) => what.startsWith("replay "))?.at ?? event.acceptedAt;
   const waitedMs = now - since;
   const isBehind = event.others.some(({ state }) => state === "running");
-  const isLate = !isBehind && waitedMs > SOON_MS;
+  const isLate = !isBehind && waitedMs > USUAL_WAIT_MS;
   return {
     now: [
       event.replays === 0

@@ -11,9 +11,9 @@ import type { StoreOperation } from "../write/store-operations.ts";
 /** When nothing has shown for this long that an operation works, a canary is sent. */
 const SILENCE_MS = 5_000;
 /** An operation that fails is tried again about this often. */
-const AGAIN_MS = 1_000;
+const CANARY_AGAIN_MS = 1_000;
 /** An answer of the store is waited for no longer than a delivery would wait. */
-const LIMIT_MS = 2_000;
+const CANARY_LIMIT_MS = 2_000;
 /** A write that fails is repeated for as long, since a connection that was lost is often there again at once. */
 const REPEATED_FOR_MS = 300;
 /** A canary that is due is taken within this time, unless something is wrong. Processes poll every half second. */
@@ -73,8 +73,8 @@ export class CanarySender {
 
   #pauseMs(): number {
     const { operations } = this.#core;
-    if (this.#isSuspected || operations.failing !== null) return AGAIN_MS;
-    return Math.max(AGAIN_MS, SILENCE_MS - operations.silentMs(this.#shown));
+    if (this.#isSuspected || operations.failing !== null) return CANARY_AGAIN_MS;
+    return Math.max(CANARY_AGAIN_MS, SILENCE_MS - operations.silentMs(this.#shown));
   }
 
   /** The operations that canaries of this process can show now. */
@@ -128,7 +128,7 @@ export class CanarySender {
   #send(): void {
     const { environment, store } = this.#core;
     const now = environment.monotonic();
-    if (this.#isAway || (store.immediate !== true && now < this.#sentAt + AGAIN_MS / 2)) return;
+    if (this.#isAway || (store.immediate !== true && now < this.#sentAt + CANARY_AGAIN_MS / 2)) return;
     this.#isAway = true;
     this.#isSuspected = false;
     this.#sentAt = now;
@@ -151,7 +151,7 @@ export class CanarySender {
       const writing = this.#writing;
       const keys = await inTime(
         environment,
-        LIMIT_MS,
+        CANARY_LIMIT_MS,
         () => writing,
         () => noAnswer(this.#cause),
       );
@@ -225,7 +225,7 @@ export class CanarySender {
   async #taken(key: string, flight: CanaryInFlight): Promise<void> {
     const { environment, store } = this.#core;
     for (;;) {
-      await inTime(environment, AGAIN_MS, () => flight.ended, notTaken).catch(() => {});
+      await inTime(environment, CANARY_AGAIN_MS, () => flight.ended, notTaken).catch(() => {});
       if (flight.isEnded || this.#core.isClosing || !this.#flights.has(key)) return;
       try {
         const [found = null] = await store.read([key]);
@@ -261,7 +261,7 @@ function noAnswer(cause: unknown): PayhooksError {
   const last = cause === null ? "" : ` (${describeError(cause)})`;
   return new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
-    `The store has not answered within ${LIMIT_MS} ms${last}.`,
+    `The store has not answered within ${CANARY_LIMIT_MS} ms${last}.`,
   );
 }
 

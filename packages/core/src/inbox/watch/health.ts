@@ -9,11 +9,11 @@ import type { CanarySender } from "./canary-sender.ts";
 import type { LossWatch } from "./loss-watch.ts";
 
 /** A health check waits no longer than a delivery would. */
-const LIMIT_MS = 2_000;
+const CHECK_LIMIT_MS = 2_000;
 /** Counts are waited for no longer. Whether an event could be accepted does not depend on them. */
 const COUNT_LIMIT_MS = 1_000;
 /** If a count fails or takes longer, the last count is shown for this long. */
-const COUNTED_FOR_MS = 30_000;
+const COUNTS_STAND_IN_MS = 30_000;
 /** Counts are used again for this long. Balancers ask often, and the endpoint may be public. */
 const GOOD_FOR_MS = 1_000;
 
@@ -56,9 +56,9 @@ export class HealthCheck {
 
   async ask(): Promise<Health> {
     const finding = await this.#within(
-      LIMIT_MS,
+      CHECK_LIMIT_MS,
       this.#find().catch((error: unknown) => notOk(describeError(error))),
-      () => notOk(this.#lastCause() ?? `the store has not answered within ${LIMIT_MS} ms`),
+      () => notOk(this.#lastCause() ?? `the store has not answered within ${CHECK_LIMIT_MS} ms`),
     );
     return { ...finding, lostAt: this.#losses.lostAt };
   }
@@ -100,7 +100,7 @@ export class HealthCheck {
       this.#counting = null;
     });
     const last = (): CountsOfHealth =>
-      this.#counted !== null && this.#counted.since.elapsedMs < COUNTED_FOR_MS
+      this.#counted !== null && this.#counted.since.elapsedMs < COUNTS_STAND_IN_MS
         ? this.#counted.counts
         : NOT_COUNTED;
     return this.#within(COUNT_LIMIT_MS, this.#counting, last);

@@ -10,7 +10,7 @@ import {
 } from "../record/reference-claim.ts";
 import type { RecordChange, Records } from "./records.ts";
 
-const DEADLINE_MS = 2_000;
+const CLAIM_DEADLINE_MS = 2_000;
 
 /** The holder of a reference. */
 export type Holder = Pick<Claimed, "owner" | "token">;
@@ -47,7 +47,7 @@ export class Claims {
     const opening = this.#environment.token();
     const { answer, version } = await this.#records.change<Claimed>({
       key: claim.key,
-      deadlineMs: DEADLINE_MS,
+      deadlineMs: CLAIM_DEADLINE_MS,
       onFailure,
       guess: null,
       change: (record, now) => {
@@ -90,7 +90,7 @@ export class Claims {
   /** Reads a record. Once the inbox is closed, this fails as a write would. */
   async #read(key: string): Promise<IdempotencyRecord | null> {
     const change: RecordChange<IdempotencyRecord | null> = (record) => ({ answer: record, record: null });
-    const { answer } = await this.#records.change({ key, deadlineMs: DEADLINE_MS, change });
+    const { answer } = await this.#records.change({ key, deadlineMs: CLAIM_DEADLINE_MS, change });
     return answer;
   }
 }

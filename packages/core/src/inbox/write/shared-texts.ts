@@ -6,9 +6,9 @@ import { sideRecord } from "../record/side-record.ts";
 import type { Records } from "./records.ts";
 
 /** A text that nobody has written for so long is forgotten. */
-const KEPT_MS = 30 * 24 * 60 * 60_000;
+const TEXT_KEPT_MS = 30 * 24 * 60 * 60_000;
 const MAX_LENGTH = 16_000;
-const DEADLINE_MS = 2_000;
+const TEXT_DEADLINE_MS = 2_000;
 /** A name that a person can read. */
 const NAME = /^[a-z][a-z0-9:-]{0,62}$/;
 
@@ -19,7 +19,7 @@ export function sharedTexts(records: Records, ready: () => Promise<void>): Share
     await ready();
     const { answer } = await records.change<T>({
       key: hashOf(["shared", name], 32),
-      deadlineMs: DEADLINE_MS,
+      deadlineMs: TEXT_DEADLINE_MS,
       change: (record, now) => {
         const { answer, text } = compute(record?.identity.text ?? null, now);
         return { answer, record: text === null ? null : recordOf(text, now) };
@@ -44,7 +44,7 @@ function recordOf(text: string, now: number): IdempotencyRecord {
     identity: { text },
     lease: null,
     signedAt: 0,
-    expiresAt: now + KEPT_MS,
+    expiresAt: now + TEXT_KEPT_MS,
   });
 }
 

@@ -13,7 +13,7 @@ import { countsOf, swapAll, swapOf, takeDue, type Written } from "./writes.ts";
 const KEYS = 8;
 /** How many are written together at most. */
 const TOGETHER = 4;
-const CLOCKS_APART_MS = 1_000;
+const CLOCK_ERROR_MS = 1_000;
 const STEPS = 300;
 /** Then the oldest of the keys is left as it is, and another one comes in. */
 const STEPS_WITH_THE_SAME = 10;
@@ -136,7 +136,7 @@ async function expectInStep(
   const heldBy: Record<string, number> = {};
   for (const { reason } of events) if (reason !== null) heldBy[reason] = (heldBy[reason] ?? 0) + 1;
   // A store may have several clocks, which are known only roughly. In an hour every record is due.
-  const now = store.now(keyOf(0)) + CLOCKS_APART_MS;
+  const now = store.now(keyOf(0)) + CLOCK_ERROR_MS;
   const times = indexes.flatMap(({ dueAt }) => (dueAt === null ? [] : [dueAt])).toSorted((a, b) => a - b);
   assert.deepEqual(
     await countsOf(store),
