@@ -64,8 +64,8 @@ const faultsOnRedis = ["test/faults/!(sqlite|postgres*|mysql*).test.ts", "test/c
 /** One more than there are cores, since many files wait for a process or a server. Vitest alone takes one less. */
 const WORKERS = availableParallelism() + 1;
 
-/** One patience for everything that waits: so long that a busy machine is no reason to fail. */
-const PATIENCE_MS = 180_000;
+/** One limit for everything that waits: so long that a busy machine is no reason to fail. */
+const MAX_WAIT_MS = 180_000;
 
 /**
  * Faults are measured on a real clock, which busy neighbours would disturb. So these files begin when all other projects have ended,
@@ -159,9 +159,9 @@ function project(
       // One module graph for all files of a worker: to load it for each of them takes as long as to run it.
       isolate: false,
       setupFiles: options.isolate === true ? [] : ["./test/support/links-are-followed.ts"],
-      testTimeout: PATIENCE_MS,
-      hookTimeout: PATIENCE_MS,
-      expect: { poll: { timeout: PATIENCE_MS / 3 } },
+      testTimeout: MAX_WAIT_MS,
+      hookTimeout: MAX_WAIT_MS,
+      expect: { poll: { timeout: MAX_WAIT_MS / 3 } },
       ...options,
     },
   };

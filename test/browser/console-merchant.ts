@@ -73,8 +73,8 @@ export async function startConsoleMerchant({
   const decided = (): void => {
     if (words !== null) throw new Error(words);
   };
-  const patient = { maxAttempts: 2, backoffMs: () => 600_000 };
-  receiver.onConnectedAccountApproved(decided, patient).onConnectedAccountDeclined(decided, patient);
+  const slow = { maxAttempts: 2, backoffMs: () => 600_000 };
+  receiver.onConnectedAccountApproved(decided, slow).onConnectedAccountDeclined(decided, slow);
   receiver.ignore("WITHDRAWAL").ignore("settlement.approved").ignore("settlement.declined");
   const app = express();
   app.use("/callbacks/pay", paymentCallbacks(receiver));

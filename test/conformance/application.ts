@@ -22,7 +22,7 @@ export interface Secrets {
   readonly PAY_NAMES: string;
 }
 
-/** Receivers by what they are for: `bounded` has a small body and little patience, `closing` is closed on the way, and the store of `away` cannot be reached. */
+/** Receivers by what they are for: `bounded` has a small body and short limits, `closing` is closed on the way, and the store of `away` cannot be reached. */
 export type Kind = "plain" | "handled" | "bounded" | "closing" | "away" | "tenants";
 
 /** The path of each kind. `:shop` is the tenant. */

@@ -41,7 +41,7 @@ const works = (store: ReturnType<typeof mysqlStore>): Promise<boolean> =>
     () => false,
   );
 
-/** A store as impatient as a receiver's, unless the test is not about time. */
+/** A store that waits as briefly as a receiver's, unless the test is not about time. */
 function open(own: Scope, url: string, statementTimeoutMs = 1_500) {
   const fixture = mysqlStoreFixture(() => url, { statementTimeoutMs });
   const store = own.add(fixture.connect(), (one) => one.close());

@@ -22,7 +22,7 @@ export function mysqlStoreFixture(
   const prefix = `store_${process.pid}_${++fixtures}`;
   return {
     prefix,
-    // Patient: the contract says nothing about time, and the machine may be busy.
+    // It waits long: the contract says nothing about time, and the machine may be busy.
     connect: () => mysqlStore(connect(), { prefix, logger: silent, statementTimeoutMs: 30_000, ...options }),
     advance: (ms) => pause(ms),
     close: async () => {},

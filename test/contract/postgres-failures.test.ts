@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => scope.close());
 
-/** A store as impatient as a receiver's. */
+/** A store that waits as briefly as a receiver's. */
 function open(own: Scope, url: string) {
   const fixture = postgresStoreFixture(() => url, { statementTimeoutMs: 1_500 });
   const store = own.add(fixture.connect(), (one) => one.close());

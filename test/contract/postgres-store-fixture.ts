@@ -23,7 +23,7 @@ export function postgresStoreFixture(
   const schema = `store_${process.pid}_${++fixtures}`;
   return {
     schema,
-    // Patient: the contract says nothing about time, and the machine may be busy.
+    // It waits long: the contract says nothing about time, and the machine may be busy.
     connect: () =>
       postgresStore(connect(), { schema, logger: silent, statementTimeoutMs: 30_000, ...options }),
     advance: (ms) => pause(ms),

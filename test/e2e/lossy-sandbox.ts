@@ -11,7 +11,7 @@ import { KEYS, SECRET } from "../conformance/targets.ts";
 const SEED = "30 percent";
 export const FAULTS: readonly FaultKind[] = ["drop-answer", "duplicate", "reorder"];
 const RATE = 0.3;
-const PATIENCE_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 
 /** A sandbox whose callbacks go to a server of the conformance suite, with the faults at work. */
 export async function startLossySandbox(port: number): Promise<Sandbox> {
@@ -23,7 +23,7 @@ export async function startLossySandbox(port: number): Promise<Sandbox> {
     merchant: { privateKey: KEYS.privateKey },
     delayMs: 5,
     retry: { maxAttempts: 30, baseMs: 5, maxMs: 200 },
-    answerTimeoutMs: PATIENCE_MS,
+    answerTimeoutMs: MAX_WAIT_MS,
   });
   for (const kind of FAULTS) sandbox.faults.add({ kind, rate: RATE, delayMs: 100 });
   return sandbox;
@@ -36,8 +36,8 @@ export async function allDelivered(sandbox: Sandbox, count: number): Promise<rea
       .list()
       .filter(({ state }) => state !== "delivered")
       .map(({ reference, status, state }) => `${reference} ${status} ${state}`);
-  await expect.poll(() => sandbox.deliveries.list().length, { timeout: PATIENCE_MS }).toBe(count);
-  await expect.poll(open, { timeout: PATIENCE_MS }).toEqual([]);
+  await expect.poll(() => sandbox.deliveries.list().length, { timeout: MAX_WAIT_MS }).toBe(count);
+  await expect.poll(open, { timeout: MAX_WAIT_MS }).toEqual([]);
   return sandbox.deliveries.list();
 }
 
@@ -71,7 +71,7 @@ export async function runsOf(
   };
   // Handlers run after the answer; that none runs twice shows in what is there once all have run.
   await expect
-    .poll(async () => new Set(await runs()).size, { timeout: PATIENCE_MS })
+    .poll(async () => new Set(await runs()).size, { timeout: MAX_WAIT_MS })
     .toBeGreaterThanOrEqual(atLeast);
   return runs();
 }

@@ -16,7 +16,7 @@ export interface Found {
   readonly value: readonly [at: number, value: string];
 }
 
-/** A Prometheus of a test's own, which runs the recipe with other targets and without its patience. */
+/** A Prometheus of a test's own, which runs the recipe with other targets and without its waits. */
 export class Prometheus {
   readonly #url: string;
 

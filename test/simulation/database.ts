@@ -22,7 +22,7 @@ interface DatabaseOptions {
   readonly timeline: Timeline;
   readonly chronicle: Chronicle;
   /** How long a transaction may wait for a lock, or stand idle. */
-  readonly patienceMs: number;
+  readonly maxWaitMs: number;
 }
 
 /** A transaction, as its client has it. */
@@ -114,7 +114,7 @@ export class SimulatedDatabase {
   }
 
   #insert(tx: Transaction, id: string, as: "begun" | "done"): Promise<Stored> {
-    const { timeline, patienceMs } = this.#options;
+    const { timeline, maxWaitMs } = this.#options;
     return new Promise((resolve, reject) => {
       const look = (): void => {
         const holder = [...this.#open].find((other) => other !== tx && other.ids.has(id));
@@ -131,7 +131,7 @@ export class SimulatedDatabase {
           return { found: "nothing" };
         }).then(resolve, reject);
       };
-      const giveUp = timeline.at(timeline.now + patienceMs, tx.client, () => {
+      const giveUp = timeline.at(timeline.now + maxWaitMs, tx.client, () => {
         this.#waiting.delete(look);
         tx.isBroken = true;
         reject(new Refusal("lock"));
@@ -181,10 +181,10 @@ export class SimulatedDatabase {
 
   /** Ends the transaction of a client that has sent nothing for too long: a frozen process must not keep an id for ever. */
   #idle(tx: Transaction): void {
-    const { timeline, patienceMs } = this.#options;
+    const { timeline, maxWaitMs } = this.#options;
     tx.endIdle();
     if (tx.isOver) return;
-    tx.endIdle = timeline.at(timeline.now + patienceMs, null, () => this.#end(tx));
+    tx.endIdle = timeline.at(timeline.now + maxWaitMs, null, () => this.#end(tx));
   }
 
   #end(tx: Transaction): void {

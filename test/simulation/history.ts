@@ -82,7 +82,7 @@ class History {
       timeline,
       store,
       chronicle,
-      database: new SimulatedDatabase({ dice, timeline, chronicle, patienceMs: 2 * plan.leaseMs }),
+      database: new SimulatedDatabase({ dice, timeline, chronicle, maxWaitMs: 2 * plan.leaseMs }),
       meet: (site, phase, process) => this.#meet(site, phase, process as SimulatedProcess),
       count: (what) => {
         const count = counts.get(what) ?? 0;

@@ -12,7 +12,7 @@ import {
 } from "@payhooks/core/testing";
 import type { Said } from "./crash-merchant.ts";
 
-const PATIENCE_MS = 20_000;
+const MAX_WAIT_MS = 20_000;
 
 /** Shows it line by line. The exit code: 0 only if the handler began twice and ended once, under one effectId. */
 export async function showCrash(): Promise<number> {
@@ -89,7 +89,7 @@ class Merchant {
   async hears<What extends Said["what"]>(what: What): Promise<Extract<Said, { readonly what: What }>> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`${this.name} never said "${what}"`)), PATIENCE_MS);
+      timer = setTimeout(() => reject(new Error(`${this.name} never said "${what}"`)), MAX_WAIT_MS);
     });
     const heard = new Promise<Extract<Said, { readonly what: What }>>((resolve) => {
       this.#onSaid = () => {

@@ -35,7 +35,7 @@ const EXCUSE_MS = 500;
  * For how long an event that is not lost may leave no trace, beyond a lease: until the next look behind that, and 5 s until
  * a write that the store refused is repeated. And some more, for a machine that has other things to do.
  */
-const PATIENCE_MS = 9_000;
+const NO_TRACE_MS = 9_000;
 
 /** The outcome of a test with a fault. */
 export interface Verdict {
@@ -172,7 +172,7 @@ export class System {
         const count = this.lines().filter(({ what }) => what !== "notice" && what !== "lag").length;
         if (count !== lastCount) progressAt = performance.now();
         lastCount = count;
-        return isAtRest(verdict) || performance.now() - progressAt > leaseMs + PATIENCE_MS;
+        return isAtRest(verdict) || performance.now() - progressAt > leaseMs + NO_TRACE_MS;
       },
       // The log of a long run is long, too.
       { withinMs, everyMs: isLong ? 1_000 : 100 },

@@ -57,17 +57,17 @@ async function storeOf(target: StoreAddress, isSource: boolean): Promise<RecordS
   if (schema !== undefined && kind !== "PostgreSQL") throw new UsageError("Only PostgreSQL has a schema.");
   if (kind === "PostgreSQL") {
     const { postgresStore } = await import("@payhooks/core/postgres");
-    const statementTimeoutMs = PATIENCE_MS;
+    const statementTimeoutMs = STATEMENT_LIMIT_MS;
     return postgresStore(address, { schema, migrate: !isSource, logger: silentLogger, statementTimeoutMs });
   }
   if (kind === "MySQL") {
     const { mysqlStore } = await import("@payhooks/core/mysql");
-    const statementTimeoutMs = PATIENCE_MS;
+    const statementTimeoutMs = STATEMENT_LIMIT_MS;
     return mysqlStore(address, { prefix, migrate: !isSource, logger: silentLogger, statementTimeoutMs });
   }
   if (kind === "Redis") {
     const { redisStore } = await import("@payhooks/core/redis");
-    const commandTimeoutMs = PATIENCE_MS;
+    const commandTimeoutMs = STATEMENT_LIMIT_MS;
     return redisStore(address, { prefix, existing: isSource, logger: silentLogger, commandTimeoutMs });
   }
   if (isSource && !existsSync(address)) throw new UsageError(`The file ${address} does not exist.`);
@@ -76,4 +76,4 @@ async function storeOf(target: StoreAddress, isSource: boolean): Promise<RecordS
 }
 
 /** How long a move waits for one statement. It may be long, since no delivery waits for it. */
-const PATIENCE_MS = 15_000;
+const STATEMENT_LIMIT_MS = 15_000;

@@ -1,5 +1,5 @@
 /** About how long an event may wait in its process for a call. */
-const PATIENCE_MS = 5_000;
+const QUEUED_FOR_MS = 5_000;
 /** The most events that may wait there, however quick the handler is. */
 const MAX_WAITING = 256;
 /** An event that is put off comes back after this time at the earliest. */
@@ -61,7 +61,7 @@ export class CallLimit {
   }
 
   get #maxWaiting(): number {
-    const soon = Math.floor((this.#places * PATIENCE_MS) / this.#averageMs);
+    const soon = Math.floor((this.#places * QUEUED_FOR_MS) / this.#averageMs);
     return Math.max(this.#places, Math.min(soon, MAX_WAITING));
   }
 

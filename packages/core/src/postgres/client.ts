@@ -7,7 +7,7 @@ export interface Statement {
   /** How long a given client may take for it, in milliseconds. Default: the limit of the session. */
   readonly limitMs?: number;
   /** How long this statement may take, instead of the limit of the session, in milliseconds. */
-  readonly patienceMs?: number;
+  readonly ownLimitMs?: number;
 }
 
 /** A value that is bound in a statement. */

@@ -49,15 +49,15 @@ export class PgSession implements Session {
   async run(statement: Statement, values: Values = []): Promise<readonly Row[]> {
     const client = await this.#connected();
     const { begin, timeoutMs } = this.#settings;
-    const { name, text, patienceMs = timeoutMs } = statement;
+    const { name, text, ownLimitMs = timeoutMs } = statement;
     const query = (): Promise<Answer> =>
       client.query({ text, values: [...values], ...(begin === null ? {} : { name }) });
-    if (patienceMs === timeoutMs) return this.#inTime(client, query());
+    if (ownLimitMs === timeoutMs) return this.#inTime(client, query());
     // Behind a pooler, the session and its settings are not this process's own.
-    if (begin === null) return this.#inTime(client, query(), patienceMs);
-    await this.#inTime(client, client.query({ text: `SET statement_timeout = ${patienceMs}` }));
+    if (begin === null) return this.#inTime(client, query(), ownLimitMs);
+    await this.#inTime(client, client.query({ text: `SET statement_timeout = ${ownLimitMs}` }));
     try {
-      return await this.#inTime(client, query(), patienceMs);
+      return await this.#inTime(client, query(), ownLimitMs);
     } finally {
       if (this.#client === client) {
         await this.#inTime(client, client.query({ text: `SET statement_timeout = ${timeoutMs}` }));
@@ -128,8 +128,8 @@ export class GivenSession implements Session {
     this.#timeoutMs = timeoutMs;
   }
 
-  run({ text, limitMs, patienceMs }: Statement, values: Values = []): Promise<readonly Row[]> {
-    const limit = patienceMs ?? limitMs ?? this.#timeoutMs;
+  run({ text, limitMs, ownLimitMs }: Statement, values: Values = []): Promise<readonly Row[]> {
+    const limit = ownLimitMs ?? limitMs ?? this.#timeoutMs;
     return rowsInTime(() => this.#client.query(text, [...values]), this.#environment, limit);
   }
 

@@ -26,14 +26,14 @@ export class Sessions {
   readonly #free: Session[];
   readonly #all: readonly Session[];
   readonly #environment: Environment;
-  readonly #patienceMs: number;
+  readonly #maxWaitMs: number;
   readonly #line = new Set<(session: Session) => void>();
 
-  constructor(sessions: readonly Session[], environment: Environment, patienceMs: number) {
+  constructor(sessions: readonly Session[], environment: Environment, maxWaitMs: number) {
     this.#all = sessions;
     this.#free = [...sessions];
     this.#environment = environment;
-    this.#patienceMs = patienceMs;
+    this.#maxWaitMs = maxWaitMs;
   }
 
   /** Runs one statement on a free session. */
@@ -60,7 +60,7 @@ export class Sessions {
         this.#line.delete(take);
         resolve(session);
       };
-      const cancel = this.#environment.after(this.#patienceMs, () => {
+      const cancel = this.#environment.after(this.#maxWaitMs, () => {
         this.#line.delete(take);
         reject(new NotSent("no connection became free in time"));
       });

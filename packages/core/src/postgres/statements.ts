@@ -122,7 +122,7 @@ export function statementsFor(schema: string): Statements {
           (lane) => `(SELECT min(due_at) FROM ${tables}.records WHERE lane = '${lane}' AND due_at <= ${NOW})`,
         ).join(", ")})::float8 AS oldest`,
       ),
-      patienceMs: 15_000,
+      ownLimitMs: 15_000,
     },
     forget: statement(
       "forget",

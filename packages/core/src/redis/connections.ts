@@ -48,7 +48,7 @@ export interface Connections {
    */
   fast(): Promise<Redis | Cluster>;
   /** A new connection for commands that block. It waits for as long as necessary. */
-  patient(): Promise<Redis | Cluster>;
+  blocking(): Promise<Redis | Cluster>;
   /** A new connection that never sends a command twice, and gives up on one after twice `commandTimeoutMs`. */
   unrepeating(): Promise<Redis | Cluster>;
   close(): Promise<void>;
@@ -65,7 +65,7 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
     // The other end may have gone silently. A connection that does not answer is replaced by a new one.
     socketTimeout: commandTimeoutMs,
   };
-  const patientOptions: Options = {
+  const blockingOptions: Options = {
     ...RECONNECT,
     lazyConnect: true,
     maxRetriesPerRequest: null,
@@ -194,7 +194,7 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
       }
       return own.opening;
     },
-    patient: () => openOther(patientOptions),
+    blocking: () => openOther(blockingOptions),
     unrepeating: () => openOther(unrepeatingOptions),
     async close() {
       isClosed = true;

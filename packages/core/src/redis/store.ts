@@ -131,7 +131,7 @@ class RedisStore implements RecordStore {
   #opened: Opened | null = null;
   readonly #identities = new Identities();
   readonly #warnings: SetupWarnings;
-  #listening: ReturnType<Connections["patient"]> | null = null;
+  #listening: ReturnType<Connections["blocking"]> | null = null;
 
   constructor(access: RedisAccess, settings: Settings) {
     this.#access = access;
@@ -309,7 +309,7 @@ class RedisStore implements RecordStore {
 
   async #onDue(connections: Connections, wake: () => boolean): Promise<() => void> {
     const { hints } = await this.#open();
-    this.#listening ??= connections.patient().catch((error: unknown) => {
+    this.#listening ??= connections.blocking().catch((error: unknown) => {
       this.#listening = null;
       throw error;
     });
