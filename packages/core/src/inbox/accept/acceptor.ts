@@ -9,7 +9,7 @@ import type { Runs } from "../run/runs.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import type { Changed } from "../write/records.ts";
 import { type AcceptAnswer, type AskedFacts, acceptChange, leavesWork, type Need } from "./accepting.ts";
-import { HeldRoom } from "./held-room.ts";
+import { HeldQuota } from "./held-quota.ts";
 
 const DEFAULT_DEADLINE_MS = 2_000;
 const NOTHING_KNOWN: AskedFacts = { claims: new Map(), mayBeHeld: false };
@@ -25,7 +25,7 @@ export class Acceptor {
   readonly #core: InboxCore;
   readonly #runs: Runs;
   readonly #dispatcher: Dispatcher;
-  readonly #heldRoom: HeldRoom;
+  readonly #heldQuota: HeldQuota;
   #underWay = 0;
   #whenAtRest: (() => void)[] = [];
 
@@ -33,7 +33,7 @@ export class Acceptor {
     this.#core = core;
     this.#runs = runs;
     this.#dispatcher = dispatcher;
-    this.#heldRoom = new HeldRoom(core);
+    this.#heldQuota = new HeldQuota(core);
   }
 
   async accept(event: VerifiedEvent, options: AcceptOptions): Promise<Accepted> {
@@ -61,7 +61,7 @@ export class Acceptor {
 
   /** A person has decided about an entry. */
   heldChanged(): void {
-    this.#heldRoom.changed();
+    this.#heldQuota.changed();
   }
 
   /** Applies the table of deduplication. In rare cases a fact is missing. It is then looked up, and the event is tried again. */
@@ -140,7 +140,7 @@ export class Acceptor {
     { known, version }: { readonly known: AskedFacts; readonly version: string | null },
     onFailure: OnFailure,
   ): Promise<Accepted> {
-    if (accepted.outcome === "held" && known.mayBeHeld) this.#heldRoom.added(event.delivery.tenant);
+    if (accepted.outcome === "held" && known.mayBeHeld) this.#heldQuota.added(event.delivery.tenant);
     try {
       if (version !== null) await this.#core.store.settled?.([{ key: event.key, version }]);
     } catch (error) {
@@ -168,7 +168,7 @@ export class Acceptor {
     onFailure: OnFailure,
   ): Promise<AskedFacts> {
     if (need === "held") {
-      await this.#heldRoom.check(delivery.tenant, maxHeld);
+      await this.#heldQuota.check(delivery.tenant, maxHeld);
       return { ...known, mayBeHeld: true };
     }
     const claims = new Map(known.claims);

@@ -23,10 +23,10 @@ interface Owners {
 }
 
 /**
- * The room for held events (`limits.maxHeld`). No store counts them by tenant, since that would cost each an index. They are read and
- * counted here, but only once half of the room is taken: below that, every tenant leaves more free than it can have.
+ * The quota of held events (`limits.maxHeld`). No store counts them by tenant, since that would cost each an index. They are read and
+ * counted here, but only once half of it is taken: below that, every tenant leaves more free than it can have.
  */
-export class HeldRoom {
+export class HeldQuota {
   readonly #core: InboxCore;
   #counted: { held: number; readonly since: Stopwatch } | null = null;
   #owners: Owners | null = null;

@@ -37,7 +37,7 @@ async function processes(clock: FakeClock, count: number, changed: Partial<Recor
 }
 
 describe("the room for held events", () => {
-  it("gives a tenant as many places as it leaves free, so that no number of tenants fills the room", async () => {
+  it("gives a tenant as many places as it leaves free, so that no number of tenants fills the quota", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
     const held: number[] = [];
