@@ -816,7 +816,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "events are begun at their acceptance without a place",
     caughtBy: "without a free place nothing is begun",
-    replace: () => replaced(Places.prototype, "room", { value: () => 100 }),
+    replace: () => replaced(Places.prototype, "spareFor", { value: () => 100 }),
   },
   {
     name: "fresh events go before what has waited",

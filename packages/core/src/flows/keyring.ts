@@ -176,11 +176,11 @@ export function resolvedKeys<Key, Imported>(
       if (key.length > MAX_HINT_LENGTH) return null;
       const known = answers.of(key);
       if (known !== undefined) return known;
-      const room = answers.wasFound(key) ? regulars : strangers;
-      if (room.waiting >= maxResolving) {
+      const line = answers.wasFound(key) ? regulars : strangers;
+      if (line.waiting >= maxResolving) {
         throw new PayhooksError(
           "ERR_OVERLOADED",
-          `${room.waiting} deliveries wait for the resolver in ${option}, which is the limit.`,
+          `${line.waiting} deliveries wait for the resolver in ${option}, which is the limit.`,
           {
             fix: "It is slow, or flooded with unknown merchants: make it answer from a cache or an index, or raise limits.maxResolving.",
           },
@@ -192,8 +192,8 @@ export function resolvedKeys<Key, Imported>(
         asking = emptyContext.run(() => call(hint, key));
         calls.set(key, asking);
       }
-      room.waiting++;
-      return asking.finally(() => room.waiting--);
+      line.waiting++;
+      return asking.finally(() => line.waiting--);
     },
   };
 }

@@ -151,19 +151,19 @@ describe("places are kept free of a crowd", () => {
       const process = start();
       process.begin(loud, "patient", 8);
       expect(process.places.isFree("patient")).toBe(true);
-      const before = process.places.room("patient");
+      const before = process.places.spareFor("patient");
       meet(process);
-      expect(process.places.room("patient")).toBeLessThan(before);
+      expect(process.places.spareFor("patient")).toBeLessThan(before);
     }
   });
 
   it("but not for the crowd's own events, nor for events that come after it has ended", () => {
     const { places, crowds, begin } = start();
-    const before = places.room("patient");
+    const before = places.spareFor("patient");
     const end = begin(loud, "patient", 8);
     begin(loud, "usual", 1)();
     end();
     crowds.laneOf(quiet);
-    expect(places.room("patient")).toBe(before);
+    expect(places.spareFor("patient")).toBe(before);
   });
 });

@@ -36,7 +36,7 @@ async function processes(clock: FakeClock, count: number, changed: Partial<Recor
   return inboxes as [Inbox, ...Inbox[]];
 }
 
-describe("the room for held events", () => {
+describe("the quota of held events", () => {
   it("gives a tenant as many places as it leaves free, so that no number of tenants fills the quota", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });

@@ -3,8 +3,8 @@
  *
  * In: `wake` (at a start or after a decision), `hinted` (another process has stored an event), `freed` (a run has left its place), `due`
  * and `added` (this process has put an event off, or stored one that it has not begun). Each of them only sets the time of the next poll.
- * One poll asks for as many events as there is room for (`room`), hands each to `begin`, and sets that time anew. At most one is under
- * way. Any call that comes in meanwhile lets another poll follow.
+ * One poll asks for as many events as there are places to spare (`spareFor`), hands each to `begin`, and sets that time anew. At most
+ * one is under way. Any call that comes in meanwhile lets another poll follow.
  */
 
 import { EarliestFirst, type HeapEntry } from "../../collections/earliest-first.ts";
@@ -139,7 +139,7 @@ export class Dispatcher {
 
   /** True if an event of this lane would be taken now. */
   canTake(lane: Lane): boolean {
-    return this.isTaking && this.#places.room(lane) > 0;
+    return this.isTaking && this.#places.spareFor(lane) > 0;
   }
 
   /** Polls in `inMs` milliseconds, or earlier. */
@@ -174,7 +174,7 @@ export class Dispatcher {
   /** This process has accepted an event without beginning it. The event falls due in `inMs` milliseconds. */
   added(inMs: number, lane: Lane): void {
     if (!this.isStarted) return;
-    if (inMs > 0 || this.#places.room(lane) > 0) this.due(inMs);
+    if (inMs > 0 || this.#places.spareFor(lane) > 0) this.due(inMs);
     else this.#isBacklog = { ...this.#isBacklog, [lane]: true };
   }
 
@@ -187,7 +187,7 @@ export class Dispatcher {
 
   /** A place has become free for events of this lane. */
   freed(lane: Lane): void {
-    if (this.#isBacklog[lane] && this.#places.room(lane) > 0) this.wake(0);
+    if (this.#isBacklog[lane] && this.#places.spareFor(lane) > 0) this.wake(0);
   }
 
   pause(): void {
@@ -231,12 +231,12 @@ export class Dispatcher {
    * known to wait is not asked while the other one needs all places.
    */
   #limit(): Lanes {
-    const free = this.#places.room("usual");
-    const room = this.#isBacklog.patient ? Math.min(free, this.#places.room("patient")) : 0;
-    if (!this.#isBacklog.usual) return { usual: free - room, patient: room };
+    const free = this.#places.spareFor("usual");
+    const spare = this.#isBacklog.patient ? Math.min(free, this.#places.spareFor("patient")) : 0;
+    if (!this.#isBacklog.usual) return { usual: free - spare, patient: spare };
     this.#isPatientsTurn = !this.#isPatientsTurn;
     const half = this.#isPatientsTurn ? Math.ceil(free / 2) : Math.floor(free / 2);
-    const patient = Math.min(room, half);
+    const patient = Math.min(spare, half);
     return { usual: free - patient, patient };
   }
 
@@ -260,14 +260,14 @@ export class Dispatcher {
       const { records, left, nextDueAt } = await store.takeDue(limit, hideMs);
       this.#isBacklog = { usual: left.usual > 0, patient: left.patient > 0 };
       if (records.length + left.usual + left.patient === 0) this.#crowds.nothingWaits(askedAt);
-      const waiting = LANES.filter((lane) => left[lane] > 0 && places.room(lane) > 0);
+      const waiting = LANES.filter((lane) => left[lane] > 0 && places.spareFor(lane) > 0);
       // More is due in a lane of which this poll asked for nothing. If the previous poll was given nothing either, the due records are locked.
       const wasLeftOut = !this.#wasInVain && waiting.some((lane) => limit[lane] === 0);
       this.#wasInVain = records.length === 0 && left.usual + left.patient > 0;
       if (records.length === 0 && !wasLeftOut && !this.#isAlone) this.#pauseFor(Math.min(pollMs, EMPTY_MS));
       if (records.some(({ record }) => isForOthers(record, begins.runner))) this.#yieldsAt = askedAt + hideMs;
       for (const record of records) begins.begin(record);
-      if (waiting.some((lane) => places.room(lane) > 0)) {
+      if (waiting.some((lane) => places.spareFor(lane) > 0)) {
         if (records.length > 0 || wasLeftOut) this.#pollAgain = true;
         else nextMs = Math.min(pollMs, EMPTY_MS);
       }

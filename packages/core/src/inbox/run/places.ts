@@ -5,7 +5,7 @@
  * that begins it, until `giveBack`. `enter` when its handlers may be called, until the function that `enter` returns is called. An event
  * that is begun as it is accepted skips the first.
  *
- * `room` says how many more may be taken, `isSoon` whether a taken one may be begun, and `isFree` whether a begun one may run.
+ * `spareFor` says how many more may be taken, `isSoon` whether a taken one may be begun, and `isFree` whether a begun one may run.
  */
 import type { Clock } from "../../time/clock.ts";
 import type { Lane } from "../record/lane.ts";
@@ -62,7 +62,7 @@ export class Places {
   }
 
   /** How many events of a lane may be taken now. For usual ones, these are all that may be taken. */
-  room(lane: Lane): number {
+  spareFor(lane: Lane): number {
     if (this.#concurrency === null) return 0;
     const waiting = Math.min(
       MAX_WAITING,
@@ -72,7 +72,7 @@ export class Places {
     const ofPatient = this.#shareOfPatient(all);
     const usual = this.#begun.usual + this.#taken.usual;
     const patient = this.#begun.patient + this.#taken.patient;
-    // Patient events beyond their share take no room from usual ones, unless they run already.
+    // Patient events beyond their share take no place from usual ones, unless they run already.
     const crowd = Math.max(Math.min(patient, ofPatient), this.#running.patient);
     const free = Math.max(0, all - usual - crowd);
     return lane === "usual" ? free : Math.max(0, Math.min(free, ofPatient - patient));
@@ -80,7 +80,7 @@ export class Places {
 
   isHalfEmpty(lane: Lane): boolean {
     const places = this.#concurrency ?? 0;
-    return this.room(lane) * 2 >= (lane === "usual" ? places : this.#shareOfPatient(places));
+    return this.spareFor(lane) * 2 >= (lane === "usual" ? places : this.#shareOfPatient(places));
   }
 
   /** True while there is a place for a begun run of this lane. */

@@ -106,7 +106,7 @@ export class Runs {
 
   /** True if an event of this lane may be begun as it is accepted: it gets its place soon, and overtakes nothing that was taken. */
   mayBegin(lane: Lane): boolean {
-    return this.#taken.isEmpty(lane) && this.places.isSoon(lane) && this.places.room(lane) > 0;
+    return this.#taken.isEmpty(lane) && this.places.isSoon(lane) && this.places.spareFor(lane) > 0;
   }
 
   /** Reserves the record and a place for a run, before the write that begins it. */
