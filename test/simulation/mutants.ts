@@ -64,8 +64,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a conflict counts as made",
     RECORDS,
-    "if (isFirst) break;",
-    "if (isFirst) return { answer: computed.answer(), version };",
+    'case "compute":\n              attempts++;',
+    'case "compute":\n              return { answer: computed.answer(), version };',
   ),
   {
     name: "one's own write is not recognised",
@@ -94,7 +94,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: RUN,
-        find: "if (mayHaveEnded && !this.#lease.isOver) this.#lost = true;\n    else this.#lose();",
+        find: 'if (mayHaveEnded && !this.#lease.isOver) this.#phase = "lost";\n    else this.#lose();',
         put: "void mayHaveEnded;\n    this.#lose();",
       },
     ],

@@ -74,6 +74,13 @@ const REPEAT_MAX_MS = 5_000;
 /** How long an event waits whose run failed without a handler's fault. */
 const FAILED_RUN_MS = 5_000;
 
+/**
+ * How far a run is. `begun`: it waits for its place. `called`: its runner calls the handlers, and the lease is renewed. `ending`: its end
+ * is being written, and only the answer to that write shows whether the lease was lost. `lost`: another process has the event, or may
+ * have it. A run becomes `lost` out of `called` or `ending`.
+ */
+type Phase = "begun" | "called" | "ending" | "lost";
+
 /** One run of an event, from before the write that begins it until its end is written. */
 export class Run implements Lease {
   readonly key: string;
@@ -99,15 +106,12 @@ export class Run implements Lease {
   #resolve: (ended: RunResult) => void = () => {};
   #data: LeaseData | null = null;
   readonly #lease: LeaseTime;
-  #started = false;
-  #lost = false;
+  #phase: Phase = "begun";
   /** Somebody has decided about the event, which took the lease from this process. */
   #decided = false;
   #renewing = false;
   /** Ends what the run waits for in {@link waitWithoutPlace}. */
   #wake: () => void = () => {};
-  /** The end of the run is being written. From then on, only the answer to that write shows whether the lease was lost. */
-  #ending = false;
 
   constructor(
     key: string,
@@ -196,7 +200,7 @@ export class Run implements Lease {
 
   /** Calls the handlers, and resolves to how that ended. An error of the runner itself is a reason to run the event again. */
   async call(): Promise<RunEnd> {
-    this.#started = true;
+    this.#phase = "called";
     // The run has waited long for its place. The timer that renews all leases could fire too late for this lease.
     if (this.elapsedMs >= this.#core.renewEveryMs) void this.renew();
     try {
@@ -217,7 +221,7 @@ export class Run implements Lease {
   }
 
   mayCall(): ReturnType<Lease["mayCall"]> {
-    if (this.#lost) return "lost";
+    if (this.#phase === "lost") return "lost";
     // Perhaps nobody has taken it. The write that hands it back shows that.
     if (this.#lease.isOver) this.wasTooLate = true;
     const { isClosing, store } = this.#core;
@@ -225,7 +229,7 @@ export class Run implements Lease {
   }
 
   async waitWithoutPlace(turn: Promise<void>): Promise<boolean> {
-    if (this.#lost) return false;
+    if (this.#phase === "lost") return false;
     const comeBack = this.#host.leavePlace(this);
     const hasCome = await new Promise<boolean>((resolve) => {
       this.#wake = () => resolve(false);
@@ -271,7 +275,7 @@ export class Run implements Lease {
     during: InboxCall,
     change: (record: IdempotencyRecord | null, now: number) => boolean,
   ): Promise<boolean> {
-    if (this.#lost) return false;
+    if (this.#phase === "lost") return false;
     const holds = await this.#persist(during, (record, now) => {
       const answer = change(record, now);
       this.#decided = isDecided(record, this.data);
@@ -286,7 +290,7 @@ export class Run implements Lease {
    * of the record has to be looked at, or this again; null for never. `version`: the record, as it was written.
    */
   async finish({ ending, changes }: RunEnd): Promise<WrittenEnd | null> {
-    this.#ending = true;
+    this.#phase = "ending";
     let mayHaveEnded = false;
     let dueInMs: number | null = null;
     const finished = await this.#persist<FinishResult>("finish", (record, now, mayHaveBeenMade) => {
@@ -305,7 +309,7 @@ export class Run implements Lease {
     }
     // The answer to the write was lost. If the write was made, another process may already have the event. If it was not made, nobody
     // can take the event before this lease ends, and a process that takes it then warns before it calls a handler.
-    if (mayHaveEnded && !this.#lease.isOver) this.#lost = true;
+    if (mayHaveEnded && !this.#lease.isOver) this.#phase = "lost";
     else this.#lose();
     return null;
   }
@@ -359,7 +363,7 @@ export class Run implements Lease {
 
   /** Renews the lease. Called every third of the lease's length. */
   async renew(): Promise<void> {
-    if (!this.#started || this.#lost || this.#renewing || this.#ending) return;
+    if (this.#phase !== "called" || this.#renewing) return;
     this.#renewing = true;
     let sent = this.#lease.send();
     let dated = 0;
@@ -378,7 +382,7 @@ export class Run implements Lease {
       });
       // The lease on the subject has to outlast that of the run.
       if (holds && (await this.#turn.renew(this.data))) this.#lease.answered(sent, dated);
-      else if (!this.#ending) this.#lose();
+      else if (this.#phase === "called") this.#lose();
     } catch (error) {
       this.runner.notify(inboxError("renew", error));
       // The store could not be reached for a whole lease, so another process may have the event by now.
@@ -390,8 +394,8 @@ export class Run implements Lease {
 
   /** Another process has the event, or may have it. Effects of this process from now on may happen twice. */
   #lose(): void {
-    if (this.#lost) return;
-    this.#lost = true;
+    if (this.#phase === "lost") return;
+    this.#phase = "lost";
     this.#wake();
     if (this.#core.isAbandoned) return;
     if (this.#decided) this.cancellation.cancel(new Error("somebody has decided about the held event"));

@@ -1,12 +1,13 @@
 /**
  * The way of an event through this process, from the store or from a delivery to the end of its run.
  *
- * 1. The dispatcher hands due records to `beginDue`, where they wait in `#taken` until a place is nearly free. Then a run is reserved and
- *    begun by a write. The acceptor instead calls `reserve`, begins the run in the write that accepts the event, and calls `start`.
- * 2. `start` puts the begun run into `#waiting`. It enters a place once one is free: `#startWaiting` asks after each end. `work`, `runEvent`
- *    and a close do not wait for places.
+ * 1. The dispatcher hands due records to `beginDue`, where they wait among the {@link TakenEvents} until a place is nearly free. Then a
+ *    run is reserved and begun by a write. The acceptor instead calls `reserve`, begins the run in the write that accepts the event, and
+ *    calls `start`.
+ * 2. `start` adds the begun run to the {@link WaitingRuns}, which give it a place once one is free. `work`, `runEvent` and a close do not
+ *    wait for places.
  * 3. `#run` has the receiver's runner call the handlers, while one timer renews all leases. `#end` writes the end of the run.
- * 4. `free` gives record and place back, begins more of `#taken`, and says so to the dispatcher, which may poll.
+ * 4. `free` gives record and place back, begins more of the taken events, and says so to the dispatcher, which may poll.
  *
  * An event that waits for longer than a quarter of a second is handed back. A pause or a close hands back every event that waits.
  */
@@ -28,11 +29,12 @@ import { BrokenRecords } from "./broken-records.ts";
 import type { Crowds } from "./crowds.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { Hidden } from "./hidden.ts";
-import { LaneQueues } from "./lane-queues.ts";
 import { tooLate } from "./lease-time.ts";
 import type { Places } from "./places.ts";
 import { Run, type RunHost, type RunRequest } from "./run.ts";
 import { Suspects, widthOf } from "./suspects.ts";
+import { TakenEvents } from "./taken-events.ts";
+import { WaitingRuns } from "./waiting-runs.ts";
 
 /** What the runs of a process use. */
 export interface RunsDependencies {
@@ -51,15 +53,6 @@ export type DueRequest = Pick<RunRequest, "runner" | "inBackground">;
 const HAND_BACK_AFTER_MS = 250;
 const BROKEN = { unreadable: "the end of its last run could not be computed" };
 
-/** An event that a poll has found, and that is begun once a place is nearly free. Others do not see it until then. */
-interface TakenEvent {
-  readonly lane: Lane;
-  readonly due: DueRecord;
-  readonly request: RunRequest;
-  /** When it was taken (monotonic clock). */
-  readonly since: number;
-}
-
 /** All runs of this process. Each waits for the write that begins it, then for a place, and runs. A record has at most one. */
 export class Runs {
   readonly places: Places;
@@ -70,15 +63,10 @@ export class Runs {
   /** The runs by the key of their record. */
   readonly #active = new InFlight<string, Run>();
   readonly #hidden: Hidden;
-  /** Events that polls have found, and that are not begun yet. */
-  readonly #taken = new LaneQueues<TakenEvent>();
-  /** Begun runs that wait for a place. */
-  readonly #waiting = new LaneQueues<Run>();
-  /** Runs that had left their place and wait for one again. */
-  readonly #returning = new LaneQueues<{ readonly lane: Lane; readonly enter: () => void }>();
+  readonly #taken: TakenEvents;
+  readonly #waiting: WaitingRuns;
   readonly #suspects = new Suspects();
   readonly #broken = new BrokenRecords();
-  #isStarting = false;
   #isWatching = false;
   /** Cancels the timer that renews leases; null if there is none. */
   #cancelRenewal: (() => void) | null = null;
@@ -92,6 +80,8 @@ export class Runs {
     this.crowds = crowds;
     this.#dispatcher = dispatcher;
     this.#hidden = new Hidden(core);
+    this.#taken = new TakenEvents(places, core.environment);
+    this.#waiting = new WaitingRuns(places, core.environment, (run) => void this.#run(run));
     this.#host = {
       accept,
       hasRoom: (lane) => dispatcher.canTake(lane),
@@ -183,8 +173,7 @@ export class Runs {
     if (suspicions.length > 0 && !(await this.#mayRun(key, widthOf(suspicions, runner), isWanted)))
       return null;
     if (!inBackground) return this.#beginNow(due, request);
-    this.places.take(lane);
-    this.#taken.push({ lane, due, request, since: this.#core.environment.monotonic() });
+    this.#taken.add(due, request, lane);
     this.#watch();
     this.#beginTaken();
     return null;
@@ -192,11 +181,7 @@ export class Runs {
 
   /** Begins taken events while a place is nearly free. */
   #beginTaken(): void {
-    const isSoon = (lane: Lane): boolean => this.places.isSoon(lane);
-    for (let next = this.#taken.next(isSoon); next !== undefined; next = this.#taken.next(isSoon)) {
-      this.places.untake(next.lane);
-      void this.#beginNow(next.due, next.request);
-    }
+    for (const { due, request } of this.#taken.ready()) void this.#beginNow(due, request);
   }
 
   async #beginNow(due: DueRecord, request: RunRequest): Promise<Run | null> {
@@ -231,14 +216,6 @@ export class Runs {
     const run = this.reserve(due.key, request);
     await this.#hidden.unhide(run.key, run.runner, due);
     this.free(run);
-  }
-
-  /** Returns taken records. */
-  #returnAllTaken(taken: Iterable<TakenEvent>): void {
-    for (const { lane, due, request } of taken) {
-      this.places.untake(lane);
-      void this.#returnTaken(due, request);
-    }
   }
 
   /** Waits until a record that is suspected may run. Meanwhile the store may hand it to another process. */
@@ -303,9 +280,8 @@ export class Runs {
     // A poll that was under way at the stop may still begin something.
     else if (!this.#dispatcher.isTaking && !this.#core.isClosing) void this.#handBack(run);
     else {
-      this.#waiting.push(run);
+      this.#waiting.add(run);
       this.#watch();
-      this.#startSoon();
     }
   }
 
@@ -314,28 +290,18 @@ export class Runs {
     this.#core.environment.nextTurn(() => void this.#run(run));
   }
 
-  /** Starts in a later turn, so that the answer to the delivery is written first. */
-  #startSoon(): void {
-    if (this.#isStarting) return;
-    this.#isStarting = true;
-    this.#core.environment.nextTurn(() => {
-      this.#isStarting = false;
-      this.#startWaiting();
-    });
-  }
-
   /** Starts all begun runs, even without a place. They run to their end, or are handed back. */
   startAll(): void {
-    this.#returnAllTaken(this.#taken.all());
+    for (const { due, request } of this.#taken.all()) void this.#returnTaken(due, request);
     this.places.open(null);
-    for (const { enter } of this.#returning.all()) enter();
+    this.#waiting.letAllBack();
     for (const run of this.#waiting.all()) this.#startNow(run);
     if (this.#core.store.endsWithProcess !== true) this.#endWaiting();
   }
 
   /** Hands back taken records, and runs that have not started or that wait. Another process takes them, or this one after its next start. */
   handBackWaiting(): void {
-    this.#returnAllTaken(this.#taken.all());
+    for (const { due, request } of this.#taken.all()) void this.#returnTaken(due, request);
     for (const run of this.#waiting.all()) void this.#handBack(run);
     this.#endWaiting();
   }
@@ -360,7 +326,7 @@ export class Runs {
     const end = await run.call();
     // Its handlers are done. Other runs may have the place while that is written.
     run.leave(true);
-    this.#startWaiting();
+    this.#waiting.fill();
     await this.#end(run, end);
   }
 
@@ -374,18 +340,11 @@ export class Runs {
     this.places.giveBack(lane);
     this.#beginTaken();
     this.#notifyFreed();
-    this.#startWaiting();
-    return (waits) => {
+    this.#waiting.fill();
+    return async (waits) => {
       this.places.reserve(lane);
-      return new Promise((resolve) => {
-        const enter = (): void => {
-          run.leave = this.places.enter(lane);
-          resolve();
-        };
-        if (!waits || !inBackground) return enter();
-        this.#returning.push({ lane, enter });
-        this.#startWaiting();
-      });
+      if (waits && inBackground) await this.#waiting.comeBack(run);
+      else run.leave = this.places.enter(lane);
     };
   }
 
@@ -424,21 +383,6 @@ export class Runs {
     await closed.catch((error: unknown) => runner.notify(inboxError("claim", error)));
   }
 
-  /**
-   * Gives all free places to waiting runs, including a place that has just become free. If fewer runs were started in a turn
-   * of the event loop than are begun, more and more would wait.
-   */
-  #startWaiting(): void {
-    const isFree = (lane: Lane): boolean => this.places.isFree(lane);
-    for (let back = this.#returning.next(isFree); back !== undefined; back = this.#returning.next(isFree)) {
-      back.enter();
-    }
-    for (let next = this.#waiting.next(isFree); next !== undefined; next = this.#waiting.next(isFree)) {
-      next.leave = this.places.enter(next.lane);
-      void this.#run(next);
-    }
-  }
-
   /** Hands back the events that have waited too long, and repeats that while any event waits. */
   #watch(): void {
     if (this.#isWatching) return;
@@ -446,11 +390,10 @@ export class Runs {
     const { environment } = this.#core;
     environment.after(HAND_BACK_AFTER_MS, () => {
       this.#isWatching = false;
-      const before = environment.monotonic() - HAND_BACK_AFTER_MS;
-      const late = [...this.#taken.takeWhile(({ since }) => since <= before)];
+      const late = this.#taken.late(HAND_BACK_AFTER_MS);
       if (late.length > 0) this.places.runsTakeAtLeast(HAND_BACK_AFTER_MS);
-      this.#returnAllTaken(late);
-      for (const run of this.#waiting.takeWhile(({ elapsedMs }) => elapsedMs >= HAND_BACK_AFTER_MS)) {
+      for (const { due, request } of late) void this.#returnTaken(due, request);
+      for (const run of this.#waiting.late(HAND_BACK_AFTER_MS)) {
         this.places.runsTakeAtLeast(HAND_BACK_AFTER_MS);
         void this.#handBack(run);
       }

@@ -10,7 +10,7 @@
  *    | the store says | what follows                                                                                |
  *    | -------------- | ------------------------------------------------------------------------------------------- |
  *    | written        | the change is made                                                                          |
- *    | conflict       | it is computed again, from the record that is there now                                     |
+ *    | conflict       | it is computed again, from the record that is there now: see {@link afterConflict}          |
  *    | not-written    | it is tried again after a pause                                                             |
  *    | unknown        | the same write is sent again, unchanged, until the store knows: only that tells             |
  *    | refused        | the change fails                                                                            |
@@ -209,31 +209,23 @@ export class Records {
     until: number,
   ): Promise<Changed<T>> {
     let mayHaveBeenMade = false;
-    let failures = 0;
+    let attempts = 0;
     const pause = async (cause: unknown, limit: number): Promise<void> => {
       onFailure?.(cause);
       if (this.#isOver(limit)) throw cause;
-      await sleep(this.#environment, Math.min(AGAIN_MIN_MS * 2 ** failures++, AGAIN_MAX_MS));
+      await sleep(this.#environment, Math.min(AGAIN_MIN_MS * 2 ** attempts++, AGAIN_MAX_MS));
     };
     for (;;) {
-      if (cached.seen === null) {
-        const request = ++this.#count;
-        try {
-          cached.seen = { known: await this.#store.read(key), request };
-        } catch (error) {
-          await pause(error, until);
-          continue;
-        }
-      }
-      const { known, request } = cached.seen;
-      if (known !== null && isUnreadable(known.record)) throw unreadable(known.record);
       let now: number;
       try {
+        cached.seen ??= await this.#read(key);
         now = this.#store.now(key);
       } catch (error) {
         await pause(error, until);
         continue;
       }
+      const { known, request } = cached.seen;
+      if (known !== null && isUnreadable(known.record)) throw unreadable(known.record);
       const computed = compute(change, known, now, mayHaveBeenMade);
       if (computed.record === null) {
         if (request > asked) return { answer: computed.answer(), version: known?.version ?? null };
@@ -259,17 +251,26 @@ export class Records {
           break;
         case "conflict": {
           cached.seen = { known: result.current, request: sent };
-          // Computed again, the change may find nothing to write: the earlier write was made, or the lease is lost.
-          const isFirst = failures === 0 || result.isUnclear;
-          const isOfAnotherTime = (result.current?.version ?? null) === item.expected;
-          if (isFirst || !isOfAnotherTime) failures++;
-          if (isFirst) break;
-          // It was refused before. The attempts have to end at some time: a store with a wrong clock would be asked forever.
-          if (isOfAnotherTime) await pause(ofAnotherTime(), until);
-          else if (this.#isOver(until)) throw overtakenByOthers();
+          const isFirst = attempts === 0 || result.isUnclear;
+          const isClockRefusal = (result.current?.version ?? null) === item.expected;
+          switch (afterConflict(isFirst, isClockRefusal, this.#isOver(until))) {
+            case "compute":
+              attempts++;
+              break;
+            case "pause":
+              await pause(clockRefusal(), until);
+              break;
+            case "fail":
+              throw overtakenByOthers();
+          }
         }
       }
     }
+  }
+
+  async #read(key: string): Promise<Seen> {
+    const request = ++this.#count;
+    return { known: await this.#store.read(key), request };
   }
 
   #writeOf(
@@ -339,7 +340,27 @@ function compute<T>(
   }
 }
 
-function ofAnotherTime(): PayhooksError {
+/**
+ * Decides what follows from a conflict. The first row that fits counts.
+ *
+ * | the conflict                                                          | the change is                         |
+ * | --------------------------------------------------------------------- | ------------------------------------- |
+ * | is the first one of the change, or the write may have been made       | computed again, and may be found made |
+ * | shows a record that nobody has changed: the store refuses the time    | computed again after a pause          |
+ * | shows that another process was faster, and there is time left         | computed again                        |
+ * | shows that another process was faster, and the caller's time is over  | given up                              |
+ */
+function afterConflict(
+  isFirst: boolean,
+  isClockRefusal: boolean,
+  isTimeOver: boolean,
+): "compute" | "pause" | "fail" {
+  if (isFirst) return "compute";
+  if (isClockRefusal) return "pause";
+  return isTimeOver ? "fail" : "compute";
+}
+
+function clockRefusal(): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
     "The store refuses writes that are dated by its own clock. Nothing was written.",

@@ -1,0 +1,86 @@
+import type { Environment } from "../../time/environment.ts";
+import type { Lane } from "../record/lane.ts";
+import { LaneQueues } from "./lane-queues.ts";
+import type { Places } from "./places.ts";
+import type { Run } from "./run.ts";
+
+/** A run that has left its place. `enter` gives it the next one. */
+interface ReturningRun {
+  readonly lane: Lane;
+  readonly enter: () => void;
+}
+
+/** Runs that wait for a place: those that were begun, and those that have left their place and want one again, which go first. */
+export class WaitingRuns {
+  readonly #begun = new LaneQueues<Run>();
+  readonly #returning = new LaneQueues<ReturningRun>();
+  readonly #places: Places;
+  readonly #environment: Environment;
+  readonly #call: (run: Run) => void;
+  #isStarting = false;
+
+  /** @param call calls the handlers of a run that has its place */
+  constructor(places: Places, environment: Environment, call: (run: Run) => void) {
+    this.#places = places;
+    this.#environment = environment;
+    this.#call = call;
+  }
+
+  /** True if no begun run of this lane waits. */
+  isEmpty(lane: Lane): boolean {
+    return this.#begun.isEmpty(lane);
+  }
+
+  /** Adds a begun run. It starts in a later turn, so that the answer to the delivery is written first. */
+  add(run: Run): void {
+    this.#begun.push(run);
+    if (this.#isStarting) return;
+    this.#isStarting = true;
+    this.#environment.nextTurn(() => {
+      this.#isStarting = false;
+      this.fill();
+    });
+  }
+
+  /** Resolves once a run that had left its place has one again. */
+  comeBack(run: Run): Promise<void> {
+    return new Promise((resolve) => {
+      const enter = (): void => {
+        run.leave = this.#places.enter(run.lane);
+        resolve();
+      };
+      this.#returning.push({ lane: run.lane, enter });
+      this.fill();
+    });
+  }
+
+  /**
+   * Gives all free places to waiting runs, including a place that has just become free. If fewer runs were started in a turn
+   * of the event loop than are begun, more and more would wait.
+   */
+  fill(): void {
+    const isFree = (lane: Lane): boolean => this.#places.isFree(lane);
+    for (let back = this.#returning.next(isFree); back !== undefined; back = this.#returning.next(isFree)) {
+      back.enter();
+    }
+    for (let next = this.#begun.next(isFree); next !== undefined; next = this.#begun.next(isFree)) {
+      next.leave = this.#places.enter(next.lane);
+      this.#call(next);
+    }
+  }
+
+  /** Removes the begun runs whose lease has lasted for so long. */
+  late(leasedMs: number): Generator<Run> {
+    return this.#begun.takeWhile(({ elapsedMs }) => elapsedMs >= leasedMs);
+  }
+
+  /** Removes all begun runs. */
+  all(): Generator<Run> {
+    return this.#begun.all();
+  }
+
+  /** Lets all runs come back that had left their place, whether one is free or not. */
+  letAllBack(): void {
+    for (const { enter } of this.#returning.all()) enter();
+  }
+}
