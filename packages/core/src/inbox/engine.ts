@@ -177,7 +177,7 @@ class Engine implements Inbox {
 
   async accept(event: VerifiedEvent, options: AcceptOptions = {}): Promise<Accepted> {
     if (!this.#isOpen) await this.ready();
-    // Such a store ends with the process. An event that is accepted after the final count would be lost, and nobody would know.
+    // Such a store ends with the process. An event that is accepted after the final count would be lost, unnoticed.
     const isOver = this.#isClosed || (this.#core.isClosing && this.#store.endsWithProcess === true);
     if (isOver) throw closed();
     return this.#acceptor.accept(event, options);
@@ -221,7 +221,7 @@ class Engine implements Inbox {
     return this.#work.run(runner, options);
   }
 
-  /** Begins what the store handed out. A canary is not an event: being handed out is all that it is for. */
+  /** Begins the next event of a record that the store handed out. A canary ends here, since it is not an event. */
   async #beginDue(...[due, request, isWanted]: Parameters<BeginDue>): Promise<Run | null> {
     if (!isCanary(due.key)) return this.#runs.beginDue(due, request, isWanted);
     await this.#canary.taken(due);
@@ -296,7 +296,7 @@ class Engine implements Inbox {
     if (this.#store.endsWithProcess === true && this.#runner !== null) await this.#runTheRest(this.#runner);
   }
 
-  /** The store ends with the process, so every waiting event gets its last attempt. */
+  /** The store ends with the process, so every waiting event gets one last attempt. */
   async #runTheRest(runner: Runner): Promise<void> {
     const waiting: string[] = [];
     for (const state of ["waiting", "retrying", "held"] as const) {

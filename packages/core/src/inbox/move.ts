@@ -1,10 +1,11 @@
 /**
- * Moves the records of one inbox into another. A record is written to the new store, read back from there, and only then
- * deleted in the old one. So it is in at least one of them at every moment, and a move that was interrupted continues when it
- * is called again. Each step is a compare-and-swap, which shows when a receiver still runs on the old store.
+ * Moves the records of one inbox into another. A record is written to the new store, read back from there, and only then deleted from
+ * the old store. So at least one store has the record at every moment, and an interrupted move continues when it is called again. Each
+ * step is a compare-and-swap, which shows when a receiver still runs on the old store.
  *
- * A move that was interrupted between these steps leaves a record in both stores. If the old one has gone on since, the next move
- * replaces the copy. If the new one has, the old record is deleted. A record that both have changed stays as it is, in both.
+ * A move that was interrupted between these steps leaves a record in both stores. The next move compares the two. If only the old
+ * record has changed since, it replaces the copy. If only the copy has changed, the old record is deleted. If both have changed, both
+ * stay as they are.
  */
 import { checkFlag } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -23,7 +24,7 @@ const TOGETHER = 100;
 /** How often to try when a store does not take a write. */
 const ATTEMPTS = 5;
 const PAUSE_MS = 300;
-/** When a record expires that has been moved away: before anything else did. */
+/** The expiry of a record that was moved away: before that of any other record. */
 const LONG_AGO = 1;
 
 /** Options of {@link moveRecords}. */
@@ -40,7 +41,7 @@ export interface MoveReport {
   readonly records: number;
   /** The events of these records, by state. */
   readonly events: Readonly<Record<EventState, number>>;
-  /** How many of these records the new store had already, as far as the old one or further. */
+  /** How many of these records the new store had already, in the same or a later state. */
   readonly thereBefore: number;
   /** Records that stay in the old store. */
   readonly left: readonly {
@@ -48,8 +49,8 @@ export interface MoveReport {
     /**
      * `unreadable`: a newer Payhooks wrote it, or it is damaged. `key-missing`: it is sealed with a key that the store was not given.
      * `unreadable-there`: the new store has a record of the same transaction that cannot be read. `running`: a receiver of the new
-     * store is running the same transaction, and the old store knows more of it. `conflict`: each store knows something about the
-     * same transaction, reference or subject that the other one does not.
+     * store is running the same transaction, and the old store has changes that the new store lacks. `conflict`: each store has
+     * changes of the same transaction, reference or subject that the other store lacks.
      */
     readonly why: "unreadable" | "key-missing" | "unreadable-there" | "running" | "conflict";
   }[];
@@ -207,8 +208,8 @@ class Mover {
   }
 
   /**
-   * Writes the records that the new store lacks, or has from an earlier move and no longer as they are, until a read finds them
-   * there. Resolves to the versions that it has.
+   * Writes the records that the new store lacks, or of which it has an outdated copy, until a read finds them there. Resolves to the
+   * versions in the new store.
    */
   async #bring(wanted: readonly Moving[]): Promise<readonly { key: string; version: string }[]> {
     const there: { key: string; version: string }[] = [];
@@ -220,7 +221,7 @@ class Mover {
       missing = missing.filter((moving, at) => {
         const { key, index } = moving;
         const current = found[at] ?? null;
-        // A record that has expired by now is not found, and need not be.
+        // A record that has expired by now is not found, which is fine.
         if (current === null) return (index.expiresAt ?? Infinity) > this.#to.now(key);
         const next = nextOf(moving, current, this.#to);
         if (next === "there") {
@@ -270,7 +271,7 @@ class Mover {
     }
   }
 
-  /** Removes records from the new store that have changed in the old one, so that they run in one of them only. */
+  /** Removes records from the new store that have changed in the old store, so that they run in one store only. */
   async #undo(changed: readonly Moving[]): Promise<boolean> {
     const results = await this.#to.swap(
       inOrder(changed).map((moving) => ({
@@ -308,7 +309,7 @@ class Mover {
   }
 }
 
-/** Decides about a record of which the new store has a copy already. The answer is the copy if it is to be replaced. */
+/** Decides about a record of which the new store has a copy already. Returns the copy if it must be replaced. */
 function nextOf(moving: Moving, current: Versioned, to: RecordStore): "there" | WhyLeft | Moving {
   const copy = movingOf({ key: moving.key, ...current });
   if (copy === null) return "unreadable-there";

@@ -4,14 +4,14 @@ import { shown } from "../protocol/foreign-value.ts";
 import type { SharedTexts } from "./contract/texts.ts";
 
 /**
- * The lease of a task that one process at a time does. It ends by itself, on the store's clock, unless it is renewed. It has a note for
- * the next holder.
+ * The lease of a task that only one process may do at a time. It ends by itself, on the store's clock, unless the holder renews it. It
+ * has a note for the next holder.
  */
 export interface NamedLease {
   /** The last holder's note, from this process or another one; empty if there was no holder. */
   readonly note: string;
   /**
-   * Lets the lease last for its full time from now on, and replaces the note, of at most 15,000 characters.
+   * Extends the lease to its full time, counted from now, and replaces the note, of at most 15,000 characters.
    * @returns false if the lease was lost. Then nothing was written, and another process may have the task.
    * @throws PayhooksError `ERR_OPTION_INVALID` for a longer note, or what the inbox throws.
    */
@@ -65,7 +65,7 @@ export async function takeLease(
     return texts.change<boolean>(text, (stored, now) => {
       const known = leaseIn(stored);
       if (known.token !== token) return { answer: lastsMs === 0 && known.token === `${token}.`, text: null };
-      // A lease that has ended gets another token, so that nobody writes under it once more.
+      // A lease that has ended gets another token, so that its last holder cannot write under it again.
       const next = lastsMs === 0 ? `${token}.` : token;
       return {
         answer: true,
@@ -85,7 +85,7 @@ export async function viewLease(texts: SharedTexts, name: string): Promise<Lease
   });
 }
 
-/** A lease that ends further away than it may last was dated by a clock that was wrong. */
+/** If the end is further away than the lease is long, a wrong clock has dated it. */
 function isTaken({ until, lengthWhenWrittenMs }: Stored, now: number): boolean {
   return until > now && until <= now + lengthWhenWrittenMs;
 }

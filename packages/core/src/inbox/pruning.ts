@@ -1,8 +1,8 @@
 /**
- * Deletes records that have expired. A clock may be days ahead for a moment: a virtual machine was resumed, or the time service
- * has not answered yet. If one sample of it were believed, everything would be forgotten, and every copy would run again. So the
- * samples of the clock are kept beside the data, and a record is deleted only if it had expired by a sample of an hour ago or
- * earlier. If the clock goes back meanwhile, the hour begins anew.
+ * Deletes records that have expired. A clock may be days ahead for a moment, for example after a virtual machine was resumed. If
+ * Payhooks believed a single sample, it would delete every finished record, and every copy would run again. So the samples of the
+ * clock are kept beside the data, and a record is deleted only if it had expired by a sample of an hour ago or earlier. If the
+ * clock goes back meanwhile, the hour starts again.
  */
 import type { InboxCore } from "./write/inbox-core.ts";
 

@@ -7,8 +7,8 @@ const ROUNDING_MS = 1;
 
 /**
  * An estimate of a server's clock, made from the times in its answers. It is never ahead of the server's clock, since a server
- * refuses writes from the future. An answer holds the server's time at some moment before the answer arrived. Since then, at
- * least as much time has passed as this process has measured.
+ * refuses writes from the future. An answer has the server's time at some moment before the answer arrived. Since that moment,
+ * at least as much time has passed as this process has measured since the arrival.
  */
 export class ServerClock {
   readonly #clock: Clock;

@@ -67,13 +67,14 @@ export class Work {
         if (ending === "retry" || ending === "held") failed++;
       }
     };
-    // After most responses nothing else is due. So the other workers ask only if the first one has found something.
+    // After most responses nothing else is due. So the other workers poll only if the first worker has found an
+    // event.
     const first = await take();
     if (first !== undefined) {
       const others = Array.from({ length: Math.min(concurrency, limit) - 1 }, async () =>
         worker(await take()),
       );
-      // What runs is waited for, even if nothing more can be taken.
+      // Wait for the running events, even if no more can be taken.
       const results = await Promise.allSettled([worker(first), ...others]);
       for (const result of results) if (result.status === "rejected") throw result.reason;
     }
@@ -82,7 +83,7 @@ export class Work {
     return { ran, failed, remaining: left.usual + left.patient, nextDueAt };
   }
 
-  /** A failure costs room in the store, and no event. */
+  /** If this fails, the store keeps expired records longer. No event is lost. */
   async #pruneSome(runner: Runner): Promise<void> {
     try {
       await this.#pruning.pruneSome();

@@ -14,7 +14,7 @@ import type { Run } from "../run/run.ts";
 import type { Holder } from "../write/claims.ts";
 import type { RecordChangeResult } from "../write/records.ts";
 
-/** A fact that accepting an event may depend on, and that has to be asked for separately. */
+/** A fact on which the acceptance of an event may depend. It takes a question of its own to the store. */
 export type Need = { readonly claims: readonly ReferenceClaim[] } | "held";
 
 /** A claim that was asked for, and who has it. */
@@ -22,11 +22,11 @@ export interface KnownClaim extends Holder {
   readonly asked: ReferenceClaim;
 }
 
-/** The facts that were asked for so far for one event. */
+/** The facts about one event that are known so far. */
 export interface AskedFacts {
   /** The claims that were asked for, by their keys. */
   readonly claims: ReadonlyMap<string, KnownClaim>;
-  /** There is room for one more held event of the tenant. False as long as nobody has asked. */
+  /** True if one more event of the tenant may be held. False until this was checked. */
   readonly mayBeHeld: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface AcceptPlan {
   /** The store may have forgotten events that were signed before this time. */
   forgottenBefore(): number;
   readonly known: AskedFacts;
-  /** The run that the same write begins, if there is something to run. Null: none. */
+  /** The run that the same write begins, if there is something to run. Null: the write begins no run. */
   readonly run: Run | null;
   /**
    * The event to run. `next`: the event of the record that is due first. `this`: the event itself, even if it was accepted
@@ -65,8 +65,8 @@ export type AcceptAnswer =
 const NEEDS_HELD: unique symbol = Symbol("needs held");
 
 /**
- * The change that accepts an event. It may be computed again after its write was made: a run that the write began is still in the
- * record then, and an event without one is its own copy.
+ * The change that accepts an event. It may be computed again after its write was made. Then the record has the run that the write
+ * began, or the event is a copy of itself.
  */
 export function acceptChange(
   plan: AcceptPlan,
@@ -120,7 +120,7 @@ function needs(need: Need): RecordChangeResult<AcceptAnswer> {
   return { answer: { kind: "needs", need }, record: null };
 }
 
-/** True if something of the event is left to run: the event itself, or its onHeld handlers. */
+/** True if handlers are left to call: those of the event, or its onHeld handlers. */
 export function leavesWork({ outcome }: Accepted): boolean {
   return outcome === "new" || outcome === "progress" || outcome === "held";
 }
@@ -130,8 +130,8 @@ function mayBeForgotten({ event, forgottenBefore }: AcceptPlan): boolean {
 }
 
 /**
- * The receiver's clock says that the event was signed within the window. If the store's clock says that the event's record would
- * have expired, one of the two is wrong. The record may be there, and only look expired.
+ * By the receiver's clock, the event was signed within the window. If a record of it would have expired by the store's clock, one
+ * of the two clocks is wrong. The store may still have such a record, which only looks expired.
  */
 function checkClock(
   { signedAt, retentionMs, isWithinWindow, evenIfExpired }: VerifiedEvent,

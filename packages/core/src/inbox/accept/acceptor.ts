@@ -17,7 +17,7 @@ const NOTHING_KNOWN: AskedFacts = { claims: new Map(), mayBeHeld: false };
 /** How to accept an event, and where it waits if it is new. */
 type LaneOptions = AcceptOptions & { readonly lane: Lane };
 
-/** Is told why the store did not answer, or did not take the event. */
+/** Called with the reason when the store did not answer, or did not take the event. */
 type OnFailure = (cause: unknown) => void;
 
 /** Accepts events, and begins them in the same write where there is room. */
@@ -77,7 +77,7 @@ export class Acceptor {
       try {
         changed = await this.#write(event, options, known, run, onFailure);
       } catch (error) {
-        // A store without room refuses every event. Any other refusal is about this one.
+        // A full store refuses every event. Any other refusal is about this event.
         if (isFull(error)) operations.failed("accept", error);
         throw error;
       } finally {
@@ -131,7 +131,7 @@ export class Acceptor {
     return records.change({ key, deadlineMs, onFailure, guess, change });
   }
 
-  /** Starts the run that was begun, and answers. If the store has replicas to wait for, they have the event before that. */
+  /** Starts the run that was begun, and answers. Before that, it waits for the replicas, if the store has any. */
   async #accepted(
     event: VerifiedEvent,
     { handle, delayMs = 0, lane }: LaneOptions,

@@ -6,10 +6,10 @@ import { label } from "../record/label.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { mayHaveOneMore } from "./shares.ts";
 
-/** The store is asked how many events are held at most this often, and at most this often whose they are. */
+/** The held events are counted at most this often, and counted by tenant at most this often. */
 const HELD_COUNTED_FOR_MS = 1_000;
 const LOOKED_FOR_MS = 10_000;
-/** How many held events are read at once to see whose they are. */
+/** How many held events are read at once to count them by tenant. */
 const PAGE = 1_000;
 
 /** The owners of held events. */
@@ -18,13 +18,13 @@ interface Owners {
   held: number;
   readonly byTenant: Map<string, number>;
   readonly since: Stopwatch;
-  /** Resolves once `byTenant` has all of them. */
+  /** Resolves once `byTenant` is complete. */
   readonly known: Promise<void>;
 }
 
 /**
- * The quota of held events (`limits.maxHeld`). No store counts them by tenant, since that would cost each an index. They are read and
- * counted here, but only once half of it is taken: below that, every tenant leaves more free than it can have.
+ * The quota of held events (`limits.maxHeld`). No store counts them by tenant, since each store would need an index for that. This
+ * class reads and counts them, but only once half of the quota is taken: below that, no tenant can have more than its share.
  */
 export class HeldQuota {
   readonly #core: InboxCore;
@@ -46,7 +46,7 @@ export class HeldQuota {
     }
     if (mayHaveOneMore(tenant, held, free)) return;
     const owners = await this.#ownersOf(held);
-    // The tenants of the others that were held in the meantime are not known. They count for every tenant.
+    // Other events were held in the meantime, and their tenants are not known. Each counts for every tenant.
     const own = (owners.byTenant.get(label(tenant)) ?? 0) + Math.max(0, held - owners.held);
     if (mayHaveOneMore(tenant, own, free)) return;
     throw new PayhooksError(

@@ -1,4 +1,4 @@
-/** Decisions about many events: which ones, how fast, and what became of each. */
+/** Decisions about many events: the choice of the events, the pace, and the result for each. */
 import { HELD_REASONS } from "../../protocol/held-reasons.ts";
 import type { Decided, ReasonOrState } from "../record/decisions.ts";
 import type { StoredEvent } from "../record/life.ts";
@@ -19,9 +19,10 @@ export const BULK_REASONS: Readonly<Record<ReasonOrState, unknown>> = {
 /** The events of a bulk: those that match all of the fields. */
 export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "cursor" | "first"> {
   /**
-   * For held events, the reason. For finished ones, `done`, `discarded`, `stale`, or the contradiction that they were accepted as,
-   * such as `mismatch`. For waiting or running ones, `unfinished`. By default, a replay and a discard leave out `discarded`, and the
-   * reasons that are questions of what is true, such as `mismatch`. The other decisions are about events of every reason.
+   * A held event has the reason for which it is held. A finished event has `done`, `discarded`, `stale`, or the contradiction as which
+   * it was accepted, such as `mismatch`. A waiting or running event has `unfinished`. By default, a replay and a discard leave out
+   * `discarded`, and the reasons that raise the question of what is true, such as `mismatch`. The other decisions include every reason
+   * by default.
    */
   readonly reason?: ReasonOrState | readonly ReasonOrState[] | undefined;
 }
@@ -36,11 +37,11 @@ export interface BulkOptions {
   /** How many events are decided about in a second. Default 50. */
   readonly perSecond?: number | undefined;
   /**
-   * Identifies the bulk. Give the same name again to go on with a bulk that was interrupted: events that it has decided about are
-   * skipped. A filter needs `until` then, so that both calls are about the same events. Default: a new name.
+   * Identifies the bulk. To continue an interrupted bulk, give the same name again: events that it has decided about are skipped. A
+   * filter then needs `until`, so that both calls are about the same events. Default: a new name.
    */
   readonly name?: string | undefined;
-  /** Once it aborts, the decision that is under way is finished, and no other one is begun. */
+  /** When it aborts, the current decision is finished, and no further one begins. */
   readonly signal?: AbortSignal | undefined;
   /** Called for each event, with the report so far. */
   readonly progress?: ((outcome: BulkOutcome, report: BulkReport) => void) | undefined;
@@ -49,22 +50,22 @@ export interface BulkOptions {
 /** The result for one event of a bulk. */
 export interface BulkOutcome {
   readonly eventId: string;
-  /** The reason by which it was named; null if the inbox does not know it. */
+  /** The event's reason; null if the inbox does not know the event. */
   readonly reason: ReasonOrState | null;
   /** `excluded`: its reason was not named. With `dryRun`, `decided` means that it would be decided about. */
   readonly outcome: Decided | "excluded";
-  /** As it was before; null if the inbox does not know it. */
+  /** The event as it was before; null if the inbox does not know it. */
   readonly event: StoredEvent | null;
 }
 
 /** The result of a bulk. */
 export interface BulkReport {
-  /** To go on with it: see {@link BulkOptions.name}. */
+  /** The name with which the bulk can be continued: see {@link BulkOptions.name}. */
   readonly name: string;
   /** Events that were accepted at this time or later are not part of it. Null if ids were given. */
   readonly until: number | null;
   readonly dryRun: boolean;
-  /** How many events were looked at. */
+  /** How many events matched. */
   readonly found: number;
   /** How many events were decided about now; with `dryRun`, how many would be. */
   readonly decided: number;
@@ -76,14 +77,14 @@ export interface BulkReport {
    */
   readonly alreadyDecided: number;
   /**
-   * Events with any other outcome, counted by it. Those that are `overtaken` have ended without a run. Nothing was decided about the
-   * others, such as those that are `not-kept`.
+   * Events with any other outcome, counted by outcome. `overtaken` events have ended without a run. About the others, such as
+   * `not-kept`, nothing was decided.
    */
   readonly skipped: Readonly<Partial<Record<Exclude<Decided, "decided" | "already-decided">, number>>>;
   /** Events left undecided because their records cannot be read; null if there are none. They are not among `found`. */
   readonly unread: UnreadEvents | null;
   /** Events left undecided because `reason` does not name their reason, counted by their reason. */
   readonly excluded: Readonly<Partial<Record<ReasonOrState, number>>>;
-  /** False if it was ended by its signal, so that there may be more. */
+  /** False if `signal` has ended the bulk, so that there may be more events. */
   readonly complete: boolean;
 }

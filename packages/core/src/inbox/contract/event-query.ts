@@ -4,7 +4,7 @@ import type { EventState } from "../record/index-of.ts";
 
 /** Selects the events that match all of the fields. */
 export interface EventFilter {
-  /** `any` has the finished ones, too. Default: everything that is not `finished`. */
+  /** `any` includes finished events. Default: every event that is not `finished`. */
   readonly state?: EventState | "any" | undefined;
   readonly flow?: FlowName | undefined;
   readonly tenant?: string | undefined;
@@ -28,9 +28,9 @@ export interface AmountRange {
 }
 
 /**
- * Selects events, and one part of their list. With `id` or `referenceId`, events of every state are found unless `state` says
- * otherwise, and `tenant` belongs to it: without one, only events without a tenant are found. An event that is held because it
- * can be read in several ways is found by what any of its readings says.
+ * Selects events, and one part of their list. With `id` or `referenceId`, it finds events of every state, unless you give a
+ * `state`. Ids and references belong to a tenant: without `tenant`, it finds only events without a tenant. An event that is held
+ * because it has several readings is found by the id or the reference of any reading.
  */
 export interface EventQuery extends Omit<EventFilter, "state"> {
   /** `finished` is any end. Default: `unfinished`; with `id` or `referenceId`: any. */

@@ -1,7 +1,7 @@
 /**
- * The names of the handlers that receivers on the same data have. An event runs in any of these processes, so a process that
- * lacks a handler gets a notice at its start. There is one notice for each set of handlers. Otherwise a rolling deploy, or two
- * applications that share an inbox, would cause one at every start.
+ * The names of the handlers of all receivers on the same data. An event may run in any of these processes, so a process that lacks a
+ * handler gets a notice at its start. There is one notice for each set of handlers. Otherwise a rolling deploy, or two applications that
+ * share an inbox, would cause a notice at every start.
  */
 import { isDeepStrictEqual } from "node:util";
 
@@ -22,7 +22,10 @@ export interface HandlersDiff {
   readonly added: HandlerSet;
 }
 
-/** The sets to keep once a receiver has started, the latest last; and how it differs from the latest, unless its set was there before. */
+/**
+ * The sets to keep once a receiver has started, the latest last. Also returns how its set differs from the latest, unless the same set was
+ * kept already.
+ */
 function compared(
   known: readonly HandlerSet[],
   own: HandlerSet,
@@ -46,7 +49,10 @@ interface Meta {
   writeMeta?(name: string, text: string): Promise<void>;
 }
 
-/** Keeps the handlers of a receiver beside the data. Returns how they differ from those of the last one, if that is news. */
+/**
+ * Keeps the handlers of a receiver beside the data. Returns how they differ from those of the last receiver; null if they do not, or if
+ * this set was kept already.
+ */
 export async function compareHandlers(
   store: Meta,
   own: HandlerSet,

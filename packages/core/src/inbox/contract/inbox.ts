@@ -8,14 +8,14 @@ import type { Events } from "./events.ts";
 import type { HandlersDiff } from "./handler-sets.ts";
 import type { SharedTexts } from "./texts.ts";
 
-/** The state of an inbox for an operator. Counts are null where the inbox did not answer. */
+/** The state of an inbox for an operator. A count is null if the inbox did not answer. */
 export interface Health {
   /**
-   * True if an event could be accepted now, and would be run by a process that runs events. Real events have shown it within the
-   * last seconds, or a synthetic record that went the same way.
+   * True if the inbox could accept an event now, and a process that runs events would run it. Within the last seconds, a real event or a
+   * synthetic record has shown that this works.
    */
   readonly ok: boolean;
-  /** Why not, in words; null if `ok`. They are for the people who run the program, and may name servers. */
+  /** Why not, in words; null if `ok`. The text is for the people who run the program, and may name servers. */
   readonly detail: string | null;
   /** The operation that fails; null if `ok`. See the notice `stalled`. */
   readonly failing: StallKind | null;
@@ -46,13 +46,13 @@ export interface Lease {
    */
   readonly context: AsyncContext;
   /**
-   * Tells if a handler may be called now. `hand-back`: no, since the inbox is closing, or the lease is over; the event is to be
-   * released. `lost`: no, another process has the event, or may have it.
+   * Says whether a handler may be called now. `hand-back`: no, because the inbox is closing or the lease is over; hand the event back.
+   * `lost`: no, because another process has the event, or may have it.
    */
   mayCall(): "yes" | "hand-back" | "lost";
   /**
-   * Leaves this run's place to others until `turn` resolves, and then waits for a place again. False if the run is to wait no longer:
-   * events are handed back, or the lease is lost.
+   * Leaves this run's place to others until `turn` resolves, and then waits for a place again. False if the run must not wait any longer,
+   * because events are handed back or the lease is lost.
    */
   waitWithoutPlace(turn: Promise<void>): Promise<boolean>;
   /** A handler was called. If the lease is lost from now on, an effect may happen twice. */
@@ -63,16 +63,16 @@ export interface Lease {
    */
   write(changes: readonly HandlerChange[]): Promise<boolean>;
   /**
-   * Claims the reference of the event that is run (`oneSuccessPerReference`), which has not claimed it yet. False if the SUCCESS
-   * of another transaction has it.
+   * Claims the reference of the running event (`oneSuccessPerReference`), if the event has not claimed it yet. False if the SUCCESS of
+   * another transaction has the reference.
    */
   claimReference(event: VerifiedEvent): Promise<boolean>;
   /**
-   * Asks the subject of the event that is run, before any of its handlers is called. With `mine`, it is the latest event, the earlier
-   * ones that have not ended are stale, and no other event of the subject runs before this run is over.
+   * Takes the subject of the running event, before any of its handlers is called. `mine`: this is the latest event, all earlier events that
+   * had not ended are stale, and no other event of the subject runs until this run is over.
    */
   takeSubject(event: VerifiedEvent): Promise<SubjectAnswer>;
-  /** Accepts an event that was released from this one, which is outside of the table, into the same inbox. */
+  /** Accepts into the same inbox an event that was read anew from this one, which is outside of the table. */
   accept(event: VerifiedEvent): Promise<Accepted>;
 }
 
@@ -85,19 +85,19 @@ export interface RunEnd {
   written(): void;
 }
 
-/** The receiver's side of a run: it calls the handlers and reports how that ended. */
+/** The receiver's side of a run: calls the handlers, and reports the result. */
 export interface Runner {
-  /** Runs the handlers of the event that have not finished, and resolves to how that ended. If it rejects, the event runs again. */
+  /** Runs the handlers of the event that have not finished, and resolves to the end of the run. If it rejects, the event runs again. */
   run(lease: Lease): Promise<RunEnd>;
   /** The handler that a run calls first, if its start may be written by the same write that begins the run; null otherwise. Pure. */
   firstHandler(data: LeaseData): string | null;
   /** The names of all handlers that this process has for the event, or of its onHeld handlers if it is held. Pure. */
   handlersOf(data: LeaseData): readonly string[];
-  /** How often a handler of an event may be called; 0 if this process does not have it. Left out: nobody knows. Pure. */
+  /** How often a handler of an event may be called; 0 if this process does not have it. Left out: not known. Pure. */
   maxAttempts?(event: string, handler: string): number;
   /**
-   * True if this process has the flow. An event of another one is left alone, for a process that has it. Left out: it has every
-   * flow. Pure.
+   * True if this process has the flow. It leaves events of other flows alone, for a process that has these. Left out: it has every flow.
+   * Pure.
    */
   hasFlow?(flow: string): boolean;
   /** Passes a notice of the inbox to the receiver's observers and logger. */
@@ -122,7 +122,7 @@ export interface Running {
 
 /** Options of {@link Inbox.work}. */
 export interface WorkOptions {
-  /** Takes no further event after this time. Events that are running by then are waited for. */
+  /** Takes no further event after this time. The call still waits for events that are running by then. */
   readonly deadlineMs: number;
   /** How many events to run at most. */
   readonly limit: number;
@@ -134,7 +134,7 @@ export interface WorkOptions {
 export interface WorkReport {
   /** Runs that ended, however they ended. */
   readonly ran: number;
-  /** Of these, the ones that will be retried or are now held. */
+  /** How many of these will be retried, or are now held. */
   readonly failed: number;
   /** Events that are due but were not reached. */
   readonly remaining: number;
@@ -144,17 +144,20 @@ export interface WorkReport {
 
 /** Options of {@link Inbox.accept}. */
 export interface AcceptOptions {
-  /** For how long nobody else runs the event, since the caller will: {@link Inbox.runEvent}. Default 0. */
+  /** For how long the event is reserved for the caller, who runs it with {@link Inbox.runEvent}. Default 0. */
   readonly delayMs?: number | undefined;
   /**
-   * How many entries may be held. Once there are this many, an event that would be held at its acceptance is refused. So is one of
-   * a tenant that has as many as it leaves free. Where other processes use the store too, the count is up to a second old, so a
-   * few more entries may be held.
+   * How many entries may be held. When there are this many, an event that would be held at its acceptance is refused. A tenant may have as
+   * many held entries as there are places left; beyond that, its events are refused, too. If other processes use the store, the count is up
+   * to a second old, so a few more entries may be held.
    */
   readonly maxHeld?: number | undefined;
-  /** How long the caller waits for the answer. A write that has not succeeded by then is not tried again. Default 2 s. */
+  /** How long the caller waits for the answer. After this time, a failed write is not repeated. Default 2 s. */
   readonly deadlineMs?: number | undefined;
-  /** Called with the reason each time the store did not take the event and is asked again. If the time is up, the last one is the cause. */
+  /**
+   * Called with the reason each time the store did not take the event and the write is repeated. When the time is up, the last reason is
+   * the cause of the error.
+   */
   readonly onFailure?: ((cause: unknown) => void) | undefined;
   /** Runs the event at once, even if every place is taken (`ack: "handled"`): see {@link Accepted.handled}. */
   readonly handle?: Runner | undefined;
@@ -169,13 +172,13 @@ export interface RunEventOptions {
   /** The context of the request that accepted the event, if that request also runs it. Default: the empty one. */
   readonly context?: AsyncContext | undefined;
   /**
-   * While another event of the same record is begun or runs in this process, the call waits, and then runs this one. A handler must
-   * not wait in this way, since it could wait for its own end. Default false: the call reports `running` at once.
+   * If another event of the same record is begun or runs in this process, the call waits for its end, and then runs this event. A handler
+   * must not use this, since it could wait for its own end. Default false: the call reports `running` at once.
    */
   readonly afterOthers?: boolean | undefined;
 }
 
-/** Stores accepted events until they are handled. It is the one storage decision that a user makes. */
+/** Stores accepted events until they are handled. Choosing an inbox is the only decision about storage that a user makes. */
 export interface Inbox {
   /**
    * The loss that an acknowledged event survives: a graceful end of the process, a crash of the host, or the loss of a machine.
@@ -209,7 +212,7 @@ export interface Inbox {
   readonly events: Events;
   /** Small texts beside the events, which all processes share. Leases of tasks are made of them. */
   readonly texts: SharedTexts;
-  /** Tells if the inbox answers, and how much waits in it. */
+  /** Says whether the inbox works, and how many events wait in it. */
   health(): Promise<Health>;
   /** Hands back the events whose handlers were not called yet. Waits for the others until `graceMs` is over. */
   close(options: { readonly graceMs: number }): Promise<{ readonly unfinished: number }>;

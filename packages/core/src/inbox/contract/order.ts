@@ -1,11 +1,11 @@
 import type { StoredEvent } from "../record/life.ts";
 
-/** An event of a subject, among the others of the same subject. */
+/** An event of a subject, in its order. */
 export interface SubjectEvent
   extends Pick<StoredEvent, "eventId" | "event" | "status" | "amount" | "state" | "reason" | "acceptedAt"> {
   /** Its signed time, in milliseconds since the epoch. The events of a subject are ordered by it. */
   readonly signedAt: number;
-  /** True for the latest event that has begun to run. No earlier one begins any more. */
+  /** True for the latest event that has begun to run. No earlier event begins any more. */
   readonly isLatest: boolean;
 }
 

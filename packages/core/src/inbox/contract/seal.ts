@@ -2,7 +2,10 @@ import type { Happening } from "../../notices/notice.ts";
 import type { Environment } from "../../time/environment.ts";
 import type { RecordStore } from "./store.ts";
 
-/** Seals what an inbox keeps, so that its database shows nothing of an event. `aesGcm` of `@payhooks/core/seal` makes one. */
+/**
+ * Seals the contents of an inbox, so that its database reveals no field of an event. `aesGcm` of `@payhooks/core/seal` makes a
+ * seal.
+ */
 export interface Seal {
   /**
    * The same store, whose records are sealed before they reach it, and opened when they come back.

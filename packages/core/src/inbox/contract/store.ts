@@ -23,7 +23,7 @@ export interface Swap {
   /** The version that the stored record must have. Null: there must be no such record, or only one that has expired. */
   readonly expected: string | null;
   /**
-   * The version of the record after this write. No other write has the same, so a process that finds it knows that this write
+   * The version of the record after this write. No other write has the same version, so a process that finds it knows that this write
    * was made.
    */
   readonly version: string;
@@ -34,8 +34,8 @@ export interface Swap {
   /** The keys by which the record could be found before this write; null if there was none. */
   readonly before: RecordIndex | null;
   /**
-   * The store's clock when the write was computed. If that is ahead of the clock now, or over 5 s behind it, the store refuses
-   * the write and answers `conflict`.
+   * The store's time when the write was computed. If this is ahead of the store's time now, or more than 5 s behind it, the store
+   * refuses the write and answers `conflict`.
    */
   readonly at: number;
   /** Tell other processes that something is due. This is a hint, which may get lost. */
@@ -51,7 +51,7 @@ export type SwapResult =
   | { readonly kind: "not-written"; readonly cause: unknown }
   /** Nothing was written, and nothing will be: the store has no room for it, or does not take its data. */
   | { readonly kind: "refused"; readonly cause: unknown }
-  /** It may have been written, or may be yet. */
+  /** The write may have been made, or may still be made. */
   | { readonly kind: "unknown"; readonly cause: unknown };
 
 /** A record that is due: something in it waits to be run, or its lease has ended. */
@@ -66,16 +66,16 @@ export interface DueRecords {
   /** How many more are due in each lane. If counting is expensive, any number above 0 stands for "some". */
   readonly left: Lanes;
   /**
-   * When the next record falls due or comes out of hiding, among those that are not due now (the store's clock). Null when none
-   * waits. While more is `left`, it may be any time, or null.
+   * When the next record that is not due now falls due or comes out of hiding (the store's clock). Null when none waits. While more is
+   * `left`, it may be any time, or null.
    */
   readonly nextDueAt: number | null;
 }
 
-/** A record that a store was told to keep. If it is gone, the store has lost it. */
+/** A record that the store must have. If it is gone, the store has lost it. */
 export interface KnownRecord {
   readonly key: string;
-  /** Its version when it was seen. If the record has it still, `index` is what it can be found by now. */
+  /** Its version when it was seen. If the record still has this version, it must be found by the keys of `index`. */
   readonly version: string;
   readonly index: RecordIndex;
 }
@@ -98,7 +98,7 @@ export interface ListedEvent {
   readonly eventId: string;
   readonly acceptedAt: number;
   readonly versioned: Versioned;
-  /** The event's summary in the store's own lists. If left out, the record says it. */
+  /** The event's summary in the store's own lists. If left out, it is computed from the record. */
   readonly summary?: EventSummary | undefined;
 }
 
@@ -124,12 +124,12 @@ export interface Counts {
 }
 
 /**
- * Stores records. A store offers a compare-and-swap of several records and an index of due times. Everything that is difficult
- * is done by the engine above it.
+ * Stores records. A store offers a compare-and-swap of several records and an index of due times. The engine above it does everything
+ * difficult.
  *
- * Every method may throw or reject. That says nothing about the outcome, and the engine may call the method again. Notices and
- * logs repeat only the kind and the code of a foreign error, since its message may contain what the store was given. Throw a
- * `PayhooksError` if you want its message to be shown.
+ * Every method may throw or reject. That says nothing about the outcome, and the engine may call the method again. Notices and logs
+ * repeat only the kind and the code of a foreign error, since its message may contain parts of a delivery. Throw a `PayhooksError` if
+ * you want its message to be shown.
  */
 export interface RecordStore {
   readonly durability: Inbox["durability"];
@@ -138,9 +138,9 @@ export interface RecordStore {
   /** Only one process uses this store, and its records end with that process. */
   readonly endsWithProcess?: boolean;
   /**
-   * Only one process uses this store. It sleeps when nothing happens in it, and the store wakes it when something is due, by a call of
-   * `work`. So the inbox does nothing by itself that would keep the process awake: it sends no canaries, and prunes at its start and
-   * in `work`.
+   * Only one process uses this store. The process sleeps when nothing happens in it, and the store wakes it by a call of `work` when a
+   * record is due. So the inbox does nothing by itself that would keep the process awake: it sends no canaries, and prunes only at its
+   * start and in `work`.
    */
   readonly sleeps?: boolean;
   /** Faults in the set-up of the store that do not stop it. Known once the store is open. */
@@ -169,10 +169,10 @@ export interface RecordStore {
    */
   swap(items: readonly Swap[]): Awaitable<readonly SwapResult[]>;
   /**
-   * Takes at most as many due records of each lane as `limit` says, the longest waiting first. The same step hides them from
-   * everybody for `hideMs`, or until their next write. It does not change their versions or their lanes. A record that comes out
-   * of hiding counts as due since that moment. With both limits 0, the store only tells how many are due, and when the next one
-   * is.
+   * Takes at most as many due records of each lane as `limit` says, the longest waiting first. The same step hides them from every
+   * process for `hideMs`, or until their next write. It does not change their versions or their lanes. A record that comes out of
+   * hiding counts as due since that moment. With both limits 0, the store only reports how many are due, and when the next record falls
+   * due.
    */
   takeDue(limit: Lanes, hideMs: number): Awaitable<DueRecords>;
   /** The store's clock for this record, as exactly as this process knows it, in milliseconds since the epoch. */
@@ -183,15 +183,14 @@ export interface RecordStore {
    */
   settled?(items: readonly { readonly key: string; readonly version: string }[]): Promise<void>;
   /**
-   * Calls `wake` when another process announces that something is due. `wake` returns false if this process has no place for
-   * it, so that the store may tell another one. This is a hint that nothing relies on. Resolves to a function that ends the
-   * calls.
+   * Calls `wake` when another process announces that a record is due. `wake` returns false if this process has no place for it, so that
+   * the store may announce it to another process. This is a hint: nothing relies on it. Resolves to a function that ends the calls.
    */
   onDue?(wake: () => boolean): Promise<() => void>;
   /**
    * Events that match the filter, ordered by their time of acceptance: `limit` at most, after `cursor`, in the order of `first`
-   * (default `oldest`). Finished events are listed only if the filter asks for the state `finished` or `any`; `any` is asked for
-   * together with an id or a reference only. A store that does not list finished events rejects with `ERR_NOT_SEARCHABLE`.
+   * (default `oldest`). Finished events are listed only if the filter has the state `finished` or `any`. A filter with `any` always has
+   * an id or a reference, too. A store that does not list finished events rejects with `ERR_NOT_SEARCHABLE`.
    */
   list(filter: EventFilter, cursor: ListCursor | null, limit: number, first?: ListOrder): Promise<Listed>;
   /**
@@ -202,13 +201,12 @@ export interface RecordStore {
   /** How many events are not finished, over all processes. */
   counts(): Awaitable<Counts>;
   /**
-   * Deletes some of the records whose `expiresAt` is at or before this time, in one short step. True if there are more. The
-   * store's own clock does not matter here: the engine gives a time that it has reason to believe. Leave it out if records
-   * expire by themselves.
+   * Deletes some of the records whose `expiresAt` is at or before this time, in one short step. True if there are more. Do not use the
+   * store's own clock here: the engine gives a time that it has checked. Leave it out if records expire by themselves.
    */
   prune?(before: number): Promise<boolean>;
   /**
-   * Reads a small text that is kept beside the data, as all processes share it; null if there is none. A name has at most 20
+   * Reads a small text that is kept beside the data, and that all processes share; null if there is none. A name has at most 20
    * lowercase letters. Leave it out, with `writeMeta`, if records end with the process.
    */
   readMeta?(name: string): Promise<string | null>;

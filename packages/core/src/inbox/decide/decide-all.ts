@@ -1,8 +1,8 @@
 /**
  * Carries out a decision about many events, one after the other.
  *
- * Nothing is kept about a bulk beside its events. Each event that it has decided about carries the bulk's name, as a token, and is left
- * alone when it comes up again. So a bulk that was killed is resumed by asking for it once more, and no event is decided about twice.
+ * A bulk has no record of its own. Instead, each event that it has decided about keeps the bulk's name, as a token, and a later call
+ * with this name skips the event. So a bulk that was killed continues when it is called again, and decides about no event twice.
  */
 import { checkFlag } from "../../protocol/check-names.ts";
 import { isNotSearchable, PayhooksError } from "../../protocol/errors.ts";
@@ -201,7 +201,7 @@ async function* scanned(
     const page: Awaited<ReturnType<typeof scan>> = await scan(cursor, PAGE);
     for (const { key, version, record } of page.records) {
       if (isUnreadable(record)) {
-        // Nobody knows if its events match.
+        // It cannot be read, so whether its events match is not known.
         unread(record);
         continue;
       }

@@ -81,7 +81,7 @@ export function decisions({
     return decideOnce(copy, eventId, name, () => rule(copy, eventId, store.now(recordKeyOf(eventId))));
   }
 
-  /** Decides about one event, or about many. What cannot be decided about one that is named alone is an error. */
+  /** Decides about one event, or about many. If the call names a single event, an outcome other than `decided` is an error. */
   async function decide(
     verb: Verb,
     which: EventSelection,
@@ -108,7 +108,10 @@ export function decisions({
     return report;
   }
 
-  /** True if a later event of its subject has run since an event has ended. If that is forgotten by now, its run finds out. */
+  /**
+   * True if a later event of the subject has run since this event ended. If the subject's record has expired, the next run of
+   * the event notices that.
+   */
   async function isOvertaken({ eventId, versioned }: Found): Promise<boolean> {
     const slot = readable(versioned)?.slots[slotKeyOf(eventId)];
     if (slot?.kept === undefined || slot.subject === undefined) return false;
@@ -116,7 +119,10 @@ export function decisions({
     return (readable(subject)?.signedAt ?? 0) > slot.subject.at;
   }
 
-  /** Finds who has the references of a finished record. Its claims live no longer than it does, and now it lives on. */
+  /**
+   * Finds the owners of the references that a finished record had claimed. Its claims expire with the record, and a replay lets
+   * the record live longer.
+   */
   async function prolonged({ eventId, versioned }: Found): Promise<Holders> {
     const record = readable(versioned);
     const slot = record?.slots[slotKeyOf(eventId)];
@@ -156,7 +162,7 @@ function readable(versioned: Found["versioned"]): IdempotencyRecord | null {
   return versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
 }
 
-/** Checks that a filter says in which state its events are. Nobody decides about events of every state by a slip. */
+/** Checks that a filter names a state, so that nobody decides about events of every state by mistake. */
 function stated(
   which: EventSelection,
   states: readonly string[] | null,

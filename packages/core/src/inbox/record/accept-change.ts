@@ -83,13 +83,13 @@ export function accept(
     const { accepted, isChanged } = acceptCopy(slot, event, ruling, now);
     return { accepted, slot: ruling.slot, record: isLater || isChanged ? changed : null };
   }
-  // If an event of the record runs now, its process will be the first that can run this one too.
+  // If another event of the record runs now, the process that runs it will be the first that can run this event.
   const waitMs = changed.lease === null ? delayMs : 0;
   const accepted = addSlot(changed, event, ruling, { now, delayMs: waitMs, lane, trace });
   return { accepted, slot: ruling.slot, record: changed };
 }
 
-/** One contradiction too many. It is counted, and answered as if it were kept. */
+/** The record is full of contradictions. This one is only counted, and answered as if it were kept. */
 function countContradiction(
   record: IdempotencyRecord,
   last: string,
@@ -175,7 +175,7 @@ function addSlot(
   const run = ruling.verdict === "run";
   const previousAmount = run ? amountBefore(record, event) : null;
   const previousStatus = run ? (slotOfStatus(record)?.status ?? null) : null;
-  // Its other events were erased. This one comes anew.
+  // The other events of the record were erased. This event is new.
   if (record.id === "") record.id = event.id;
   if (run) {
     record.statusSlot = ruling.slot;
@@ -235,8 +235,8 @@ function amountBefore(record: IdempotencyRecord, event: VerifiedEvent): string |
 }
 
 /**
- * Once a status is recorded, an event of a lower rank that waits is stale, even as a replay, and ends in the same write. An entry
- * that is being released is left alone: it has not entered the table yet, and will do so by itself.
+ * When a status is recorded, each waiting event of a lower rank ends as stale in the same write, even a replay. One exception: a
+ * replayed entry that has not entered the table yet. The table will judge it when it runs.
  */
 export function overtake(record: IdempotencyRecord, key: string, now: number): readonly EventFacts[] {
   const rank = rankOf(record);

@@ -1,6 +1,6 @@
 /**
- * Records as texts: a sign for the format, then one JSON text. The shapes below are all that there is to it. A field is written
- * in the order in which it stands here.
+ * Records as texts: a sign for the format, then one JSON text. The shapes below define the format completely. Fields are written
+ * in the order in which they appear here.
  */
 
 import { type FlowName, isFlowName } from "../../protocol/events.ts";
@@ -246,7 +246,7 @@ export function damagedSeal(sealed: SealedText): Unreadable {
   return { unreadable: `its seal with the key ${name} is broken`, sealed, code: "ERR_SEAL_BROKEN" };
 }
 
-/** Fields that must fit each other. The work is there until the event is finished, and no longer. */
+/** Fields that must fit each other. A slot has its work until the event is finished, and not afterwards. */
 function check({ slots, statusSlot, lease }: IdempotencyRecord): void {
   if (statusSlot !== null && !Object.hasOwn(slots, statusSlot))
     throw new Misshapen("statusSlot names no slot");

@@ -1,13 +1,16 @@
 /**
- * Compares two states of one record when nobody knows which of them is older: a move has copied it, and since then both copies may
- * have changed. A record only ever goes forward, so its own fields show which copy is further.
+ * Compares two states of one record after a move has copied it. Since then, both copies may have changed, and it is not known which
+ * is older. But a record only goes forward, so its own fields show which copy is later.
  */
 import { MAX_CONTRADICTIONS } from "./contradictions.ts";
 import { isEventId } from "./event.ts";
 import { type HandlerState, ON_HELD_PREFIX } from "./lease.ts";
 import { type IdempotencyRecord, isUnfinished, type Slot, type Work } from "./record.ts";
 
-/** True if `one` knows all that `other` does. Then `other` can be dropped: no event is lost, runs again, or is no longer erased. */
+/**
+ * True if `one` includes everything that happened to `other`. Then `other` can be dropped: no event is lost or runs again, and
+ * erased events stay erased.
+ */
 export function knowsAllOf(one: IdempotencyRecord, other: IdempotencyRecord): boolean {
   if (one.expiresAt < other.expiresAt) return false;
   const slots = Object.entries(other.slots);
@@ -31,7 +34,7 @@ function hasDropped({ slots }: IdempotencyRecord, { verdict, acceptedAt }: Slot)
 }
 
 function slotKnowsAllOf(one: Slot, other: Slot): boolean {
-  // Each inbox has accepted a delivery of the event by itself, so neither state came of the other.
+  // Each inbox has accepted a delivery of the event by itself, so neither state is a later state of the other.
   if (one.acceptedAt !== other.acceptedAt) return false;
   if (one.erasedAt !== undefined || other.erasedAt !== undefined) return one.erasedAt !== undefined;
   if (one.replays !== other.replays) return one.replays > other.replays && canBeReplayed(other);
@@ -39,7 +42,7 @@ function slotKnowsAllOf(one: Slot, other: Slot): boolean {
   return other.work !== null && workKnowsAllOf(one, one.work, other, other.work);
 }
 
-/** False for an event that has ended and cannot be run again: no replay has come of this state of it. */
+/** False for an event that has ended and cannot be run again, since such a state cannot be followed by a replay. */
 function canBeReplayed(slot: Slot): boolean {
   return isUnfinished(slot) || slot.kept !== undefined;
 }

@@ -1,18 +1,22 @@
 /**
- * A record keeps a few of the events that contradict it, since anybody with a key can sign any number of them under one id, and each
- * change of a record reads and writes all of it. While they are undecided, further ones are only counted, in the history of the
- * last one. One that has ended makes room: it never runs by itself, so a late copy of it is at most held once more.
+ * A record keeps only a few of the events that contradict it. Anybody with a key can sign any number of contradictions under one id,
+ * and each change of a record reads and writes the whole record. While those that it keeps are undecided, further contradictions are
+ * only counted, in the history of the last. A contradiction that has ended makes room. It never runs by itself, so a late copy of it
+ * is at most held once more.
  */
 import { addHistory, type IdempotencyRecord, isUnfinished, type Slot, type Work } from "./record.ts";
 
-/** How many held events a record keeps, whatever has become of them. With what may run, it has at most two more. */
+/**
+ * How many events that were accepted to hold a record keeps, including decided ones. Beside these, it has at most two events that
+ * were accepted to run.
+ */
 export const MAX_CONTRADICTIONS = 8;
 /** The beginning of the line that counts the others. */
 const MORE = "and more: ";
 /** They are counted at most this often, since each count is a write. */
 const COUNTED_EVERY_MS = 1_000;
 
-/** The last undecided one, if there is no room for a further one. Otherwise there is room by now, and the answer is null. */
+/** The last undecided contradiction, if there is no room for a further one. Null if there is room, which this may have made. */
 export function makeRoom({ slots }: IdempotencyRecord): string | null {
   const kept = Object.entries(slots)
     .filter(([, { verdict }]) => verdict !== "run")
@@ -24,7 +28,7 @@ export function makeRoom({ slots }: IdempotencyRecord): string | null {
   return null;
 }
 
-/** Counts one that is not kept. False if nothing has to be written. */
+/** Counts a contradiction that is not kept. False if nothing has to be written. */
 export function countFurther({ work }: Slot, now: number): boolean {
   const before = work?.history.find(({ what }) => what.startsWith(MORE));
   if (work === null || (before !== undefined && now - before.at < COUNTED_EVERY_MS)) return false;

@@ -11,7 +11,7 @@ import { rankOf } from "./table.ts";
  * The result of a decision about one event.
  *
  * - `decided`: it was made now.
- * - `already-decided`: it was made before, under the same token, whatever has become of the event since; an erasure, under any token.
+ * - `already-decided`: it was made before, under the same token, even if the event has run since. An erasure: under any token.
  * - `overtaken`: it was held, and a later status has come, so it has ended without a run.
  * - `missing`: there is no such event. `unfinished`: it waits or runs. `running`: it runs.
  * - `due`: it waits for no later attempt, since it is due. `not-waiting`: it is held or has ended, so it waits for no attempt.
@@ -52,7 +52,7 @@ export function decideOnce(
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return "missing";
   if (slot.decision === token) return "already-decided";
-  // An event that nobody can decide about has no revision, and the decision says why.
+  // If no decision about the event is possible, it has no revision, and the result of the decision says why.
   const now = revision === undefined ? null : revisionOf(record, recordKeyOf(eventId), slotKey);
   if (now !== null && now !== revision) return "changed";
   const decided = make();
@@ -65,7 +65,7 @@ export function isMade(decided: Decided): boolean {
   return decided === "decided" || decided === "overtaken";
 }
 
-/** Why an event cannot be run again, whatever else is known of its transaction. Null if it can. */
+/** Why an event cannot be run again. Null if it can. */
 function canBeReplayed({ state, kept }: Slot): "unfinished" | "superseded" | "not-kept" | null {
   if (state === "held") return null;
   if (state === "waiting" || state === "running") return "unfinished";
@@ -83,8 +83,8 @@ function replayable(record: IdempotencyRecord, slot: Slot): Decided {
 }
 
 /**
- * Makes a held or finished event wait again, as its next replay. Of a held one, the handlers that have not finished run; of a finished
- * one, all of them. A held PENDING that was overtaken ends instead.
+ * Makes a held or finished event wait again, as its next replay. A held event runs the handlers that have not finished. A finished event
+ * runs all handlers. A held PENDING that was overtaken ends instead.
  */
 export function replay(
   record: IdempotencyRecord | null,
@@ -100,7 +100,7 @@ export function replay(
   const onlyHandlers = decision.handlers ?? null;
   const work = slot.work ?? reopened(slot);
   if (work === null) return "not-kept";
-  // A process that is calling the onHeld handlers about it loses its lease.
+  // If a process is calling the onHeld handlers about the event, it loses its lease.
   if (record.lease?.slot === slotKey) record.lease = null;
   slot.work = work;
   slot.state = "waiting";
@@ -124,13 +124,13 @@ export function replay(
   return can;
 }
 
-/** The work for another run of an ended event; null if it was not kept. It includes what had been kept. */
+/** The work for another run of an ended event, made of the kept part; null if nothing was kept. */
 function reopened(slot: Slot): Work | null {
   const { kept, past, verdict, acceptedAt, subject } = slot;
   if (kept === undefined) return null;
   delete slot.kept;
   delete slot.past;
-  // Its turn is over: if its subject has been forgotten since, a later event may have had one.
+  // Its turn is over. If the subject's record has expired since, a later event may have had a turn.
   if (subject !== undefined) slot.subject = { key: subject.key, at: subject.at };
   return {
     ...kept,

@@ -6,7 +6,7 @@ import type { HeldReason } from "../../protocol/held-reasons.ts";
 export interface Subject {
   /** The key of the subject's record. */
   readonly key: string;
-  /** When the event was signed, by its own words, in milliseconds since the epoch. */
+  /** The event's signed time, in milliseconds since the epoch. */
   readonly at: number;
 }
 
@@ -14,16 +14,16 @@ export interface Subject {
 export type SlotState = "waiting" | "running" | "done" | "held" | "stale" | "discarded";
 
 /**
- * The stored part of a delivery until its event is done: the signed text, and not how a body spelt it. Today's rules read it
- * again at a run.
+ * The stored part of a delivery until its event is done: the signed text, not the body's spelling of it. Each run reads it again,
+ * by the rules of that day.
  */
 export interface StoredDelivery {
   readonly flow: FlowName;
   readonly tenant: string;
   readonly arrivedBy: "callback" | "lookup" | "webhook";
   /**
-   * Of a callback, the canonical string, which is what its signature covers. Of a webhook, the bytes of its body, for the same
-   * reason. Of a look-up, its fields as JSON.
+   * The signed text: of a callback, the canonical string; of a webhook, the bytes of its body. Of a look-up, which is not signed,
+   * its fields as JSON.
    */
   readonly content: Uint8Array;
   /** The signature, as it was sent; null if it was not signed. */
@@ -34,11 +34,11 @@ export interface StoredDelivery {
   readonly receivedAt: number;
   /** Of a source: the header fields that are kept, by their lowercase names. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of a source: the names of those that the signature covers. */
+  /** Of a source: the names of the header fields that the signature covers. */
   readonly covered?: readonly string[];
   /** Of a source: the signed time, in milliseconds since the epoch. Left out if it has none. */
   readonly signedAt?: number;
-  /** Of a source: the process that accepted it has no handlers, so nobody knows whether its name is wanted. */
+  /** Of a source: the process that accepted it has no handlers, so it could not check whether the name is wanted. */
   readonly perhapsUnwanted?: true;
   /** The `merchantId` by which a resolver was asked for the keys. Left out if keys are fixed. */
   readonly merchantId?: string;
@@ -76,7 +76,7 @@ export interface VerifiedEvent {
   readonly evenIfExpired?: true;
   /** How long a finished record is kept: until max(now, greatest signedAt) + this, in milliseconds. */
   readonly retentionMs: number;
-  /** How long what was signed is kept after the event's end. Left out if it is dropped then. */
+  /** How long the signed text is kept after the event's end. Left out if it is dropped then. */
   readonly keepMs?: number;
   /** `run`, or the reason to hold the event that was found before the table is asked. */
   readonly verdict: "run" | HeldReason;
@@ -88,7 +88,7 @@ export interface VerifiedEvent {
   readonly referenceId: string | null;
   /** If the event has several readings: the ids and references of each, by which it can be found. */
   readonly foundBy?: readonly string[];
-  /** The subject, if later events about it replace this one. Left out for an event that is no state of anything. */
+  /** The subject, if a later event of it replaces this event. Left out for an event without a subject. */
   readonly subject?: Subject;
   readonly delivery: StoredDelivery;
 }
@@ -129,8 +129,8 @@ export interface Accepted {
   /** PENDING events that waited, and will not run because this event is terminal. */
   readonly overtaken: readonly EventFacts[];
   /**
-   * With the outcome `expired`: the inbox was too small to keep its records for the whole window, and no longer knows
-   * events that were signed before this time.
+   * With the outcome `expired`: the inbox was too small to keep its records for the whole window. It no longer knows events that
+   * were signed before this time.
    */
   readonly signedBefore?: number;
   /** With {@link AcceptOptions.handle}: the result of the run that this call began, or found. */

@@ -34,7 +34,7 @@ export interface EventLabels extends EventSummary {
 
 /** The keys by which a store must be able to find a record. */
 export interface RecordIndex {
-  /** When the record has to be looked at next, on the store's clock; null: never. */
+  /** When the record is due, on the store's clock; null: never. */
   readonly dueAt: number | null;
   /** How far away `dueAt` was when it was written. */
   readonly delayWhenWrittenMs: number;
@@ -42,7 +42,7 @@ export interface RecordIndex {
   readonly lane: Lane;
   /** When the record may be forgotten; null while any of its events is unfinished or held. */
   readonly expiresAt: number | null;
-  /** All events but the erased ones, which only their ids find. */
+  /** All events except erased events, which are found by their ids only. */
   readonly events: readonly EventLabels[];
 }
 
@@ -84,7 +84,7 @@ function labelsOf(eventId: string, record: IdempotencyRecord, slot: Slot): Event
 
 const NOTHING: readonly string[] = [];
 
-/** The state of an event, as people are shown it. */
+/** The state of an event, as it is shown to people. */
 export function stateOf({ state, work }: Slot): Slot["state"] | "retrying" {
   return state === "waiting" && work !== null && wasTried(work.handlerStates) ? "retrying" : state;
 }

@@ -5,12 +5,12 @@ const MAX_BYTES = 512;
 const SIGN = "sha256:";
 /** Characters that no database accepts in a text. */
 const UNFIT = /\0|\p{Surrogate}/u;
-/** Texts that nothing above applies to. Nearly all are like this. */
+/** Texts that need none of the rules above. Nearly all texts are like this. */
 const PLAIN = /^[\x20-\x7e]{0,64}$/;
 
 /**
- * A text by which events are found and compared: whole, or its full SHA-256 if it is long or no database takes it. Two texts never
- * have the same label: a text that looks like such a digest is digested too.
+ * A text by which events are found and compared. It is the whole text, or its full SHA-256 if the text is long or a database does
+ * not take it. Two texts never have the same label, since a text that looks like such a digest is digested too.
  */
 export function label(text: string): string {
   if (PLAIN.test(text) && !text.startsWith(SIGN)) return text;

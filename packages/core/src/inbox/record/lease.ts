@@ -4,10 +4,7 @@ import type { StoredDelivery } from "./event.ts";
 
 /** The state of one handler for one event. */
 export interface HandlerState {
-  /**
-   * How many attempts count. Those that were begun early and failed do not count, nor those that were taken back before they
-   * started.
-   */
+  /** How many attempts count. An attempt does not count if it was begun early and failed, or if it was taken back before it started. */
   readonly attempts: number;
   /** If the state is `started` when the next run begins, the process died during the attempt, or lost its lease. */
   readonly state: "started" | "done" | "failed" | "given-up";
@@ -23,7 +20,7 @@ export interface HandlerState {
   readonly skipped?: number;
 }
 
-/** The names of onHeld handlers begin with this in a record. Their states start anew whenever the event is held anew. */
+/** The names of onHeld handlers begin with this in a record. Their states start again whenever the event is held again. */
 export const ON_HELD_PREFIX = "held:";
 
 /** One line of an event's history. */
@@ -64,7 +61,7 @@ export interface LeaseData {
   readonly verdict: "run" | HeldReason;
   readonly reason: HeldReason | null;
   readonly detail: string | null;
-  /** The id, name and status that it was recorded under. */
+  /** The id, name and status under which the event was recorded. */
   readonly id: string;
   readonly name: string;
   readonly status: string;
@@ -74,9 +71,9 @@ export interface LeaseData {
   readonly handlerStates: Readonly<Record<string, HandlerState>>;
   /** Handlers that have not been tried, and that a process which began the event had registered. */
   readonly untriedHandlers: readonly string[];
-  /** The handlers that a replay is limited to; null: all that have not finished. */
+  /** The handlers that the last replay named; null: all handlers that have not finished. */
   readonly onlyHandlers: readonly string[] | null;
-  /** The replay asked for this: run the event although the record of an earlier run may have expired. */
+  /** The last replay asked to run the event even if the record of an earlier run may have expired. */
   readonly evenIfExpired: boolean;
   /** The keys of the claims that its record has on references. */
   readonly claims: readonly string[];
@@ -88,9 +85,9 @@ export interface LeaseData {
   readonly previousAmount: string | null;
   /** The store's clock when the run was begun. */
   readonly now: number;
-  /** Handlers are called even before their time. Such an attempt does not count if it fails. */
+  /** Handlers are called even before they are due. Such an early attempt does not count if it fails. */
   readonly isEarlyAllowed: boolean;
-  /** A run of it has been the latest event of its subject. */
+  /** An earlier run of the event has taken its subject. */
   readonly hadTurn: boolean;
   /** The handler whose start was written together with the lease; null when a write of its own is needed. */
   readonly started: string | null;
@@ -100,7 +97,7 @@ export interface LeaseData {
   readonly overtaken: readonly EventFacts[];
 }
 
-/** The facts that notices tell about the event that is run. */
+/** The facts about the running event, for notices. */
 export function factsOf({ eventId, id, name, status, referenceId, delivery }: LeaseData): EventFacts {
   const { flow, tenant } = delivery;
   return { flow, tenant, eventId, id, event: name, status, referenceId };
@@ -138,7 +135,7 @@ export type HandlerChange =
   | {
       readonly name: string;
       readonly kind: "failed";
-      /** The number of attempts that count by now. It is one less than that of the start if this one does not count. */
+      /** The number of attempts that count so far. If this attempt does not count, it is one less than the number at the start. */
       readonly attempt: number;
       readonly delayMs: number;
       readonly error: string;

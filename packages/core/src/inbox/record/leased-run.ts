@@ -13,7 +13,7 @@ import { type FinishedClaims, finishedClaims, noteClaim } from "./reference-clai
 import { nextSlot, pullBackTimes } from "./schedule.ts";
 import { rankOf } from "./table.ts";
 
-/** An event is begun before its time at most this often, however many copies ask for it. */
+/** An event is begun early at most this often, however many copies ask for it. */
 const EARLY_EVERY_MS = 1_000;
 
 /** How to begin a run. */
@@ -31,8 +31,8 @@ export interface BeginOptions {
    */
   readonly earlyBecause: "asked" | "last" | null;
   /**
-   * Called before an event is taken that may have killed its process. False if too many such events run in this process to add
-   * another one.
+   * Called before a run begins for an event that may have killed its process. False if enough of these events run in this process
+   * already.
    */
   readonly mayRunSuspect: (suspicions: readonly Suspicion[]) => boolean;
   /** The handler that this run starts with, if its start is to be written together with the lease; null otherwise. */
@@ -46,7 +46,7 @@ export type Begun =
   | { readonly kind: "leased"; readonly lease: LeaseData }
   /** Done, stale, discarded, or held with its onHeld handlers done: there is nothing to run. */
   | { readonly kind: "finished"; readonly state: SlotState }
-  /** This slot runs (`running`), another slot of the record runs, or the backoff is not over. */
+  /** Not now: this slot runs (`running`), another slot of the record runs, or the backoff is not over. */
   | { readonly kind: "wait"; readonly running: boolean }
   /** There is no such event. */
   | { readonly kind: "missing" };
@@ -77,8 +77,8 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
 }
 
 /**
- * Takes a lease on the next slot that is due, if nobody has one. Even if nothing is due, the record may be changed: times that
- * a wrong clock has written are corrected.
+ * Takes a lease on the next slot that is due, if no process has a lease on the record. Even if nothing is due, the record may change:
+ * times that a wrong clock has written are corrected.
  */
 export function beginNext(record: IdempotencyRecord, options: BeginOptions): LeaseData | null {
   pullBackTimes(record, options.now);
@@ -101,7 +101,8 @@ function take(
 ): LeaseData {
   record.lease = { slot: slotKey, token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs };
   slot.token = token;
-  // An event of a lower rank that was running when the next status came, and whose lease has lapsed since, must not run after it.
+  // An event of a lower rank may have been running when the next status came. If its lease has lapsed since, it must not run after that
+  // status.
   const isSuperseded = slot.rank !== null && slot.rank < rankOf(record);
   const overtaken = isSuperseded ? [] : overtake(record, key, now);
   const mode = slot.state === "held" ? "onHeld" : "run";
@@ -153,7 +154,7 @@ function waitFor(work: Work, handlers: readonly string[]): void {
   else delete work.untriedHandlers;
 }
 
-/** A handler during which its process died, or lost its lease, though it was not the handler's first attempt. */
+/** A handler whose process died, or lost its lease, during an attempt that was not the first. */
 export interface Suspicion {
   /** The event's name. */
   readonly event: string;
@@ -163,11 +164,11 @@ export interface Suspicion {
 }
 
 /**
- * The suspicions about an event. After a first attempt, all that a dead process was running may begin elsewhere at once, so that
- * nothing waits for long. Only for an event that does not run now.
+ * The suspicions about an event that does not run now. The first attempt raises none, so that all events of a dead process may begin
+ * elsewhere at once.
  */
 function suspicionsIn({ name: event }: Slot, { handlerStates }: Work): readonly Suspicion[] {
-  // Each event that begins is asked about, and nearly none is suspected.
+  // This is called for each event that begins, and nearly none is suspected.
   let found: Suspicion[] | null = null;
   for (const name in handlerStates) {
     const state = handlerStates[name];
@@ -199,7 +200,7 @@ function isEarly(work: Work, now: number): boolean {
   return false;
 }
 
-/** Ends a lease that has lapsed. Its owner has died, or cannot be reached, so its slot waits again. */
+/** Ends a lease that has lapsed. Its owner has died, or cannot reach the store, so the slot waits again. */
 function releaseLapsed(record: IdempotencyRecord, now: number): void {
   const slot = record.lease === null ? undefined : record.slots[record.lease.slot];
   if (slot?.state === "running") {
@@ -215,7 +216,7 @@ interface Leased {
   readonly work: Work;
 }
 
-/** The slot that runs under this token; null if somebody else has the lease by now. */
+/** The slot that runs under this token; null if another run has the lease by now. */
 function leased(record: IdempotencyRecord | null, slotKey: string, token: string): Leased | null {
   const slot = record?.slots[slotKey];
   const lease = record?.lease ?? null;
@@ -224,8 +225,8 @@ function leased(record: IdempotencyRecord | null, slotKey: string, token: string
 }
 
 /**
- * Extends the lease, counted from now. A lease that has lapsed still belongs to its owner until somebody else takes it. False
- * if somebody has.
+ * Extends the lease, counted from now. A lapsed lease still belongs to its owner until another run takes it. False if another run has
+ * taken it.
  */
 export function renew(
   record: IdempotencyRecord | null,
@@ -239,7 +240,7 @@ export function renew(
   return true;
 }
 
-/** Writes new states of handlers. False if somebody else has the lease by now; then nothing is changed. */
+/** Writes new states of handlers. False if another run has the lease by now; then nothing is changed. */
 export function writeHandlerChanges(
   record: IdempotencyRecord | null,
   { slot, token }: LeaseData,
@@ -252,7 +253,7 @@ export function writeHandlerChanges(
   return true;
 }
 
-/** Notes that the event that is run has claimed its reference. False if somebody else has the lease by now. */
+/** Notes that the running event has claimed its reference. False if another run has the lease by now. */
 export function writeClaim(
   record: IdempotencyRecord | null,
   { slot, token }: LeaseData,
@@ -280,8 +281,8 @@ const MAX_ERROR = 200;
 const MAX_DETAIL = 2_000;
 
 /**
- * Adds a failed attempt to the event's history, once: the same change may be applied a second time. One that does not count is left
- * out, since an event that waits for a database would fill its history with them.
+ * Adds a failed attempt to the event's history. It adds the attempt once, even if the same change is applied a second time. An attempt
+ * that does not count is left out: while an event waits for a database, such attempts would fill its history.
  */
 function noteAttempt(work: Work, change: HandlerChange, now: number): void {
   if (change.kind !== "failed" && change.kind !== "given-up") return;
@@ -303,8 +304,8 @@ const NEVER_TRIED: HandlerState = {
 };
 
 /**
- * The state after a change. It is the same if the handler has the change already: the write may have been made and only its answer
- * lost.
+ * The state after a change. Applying the same change twice gives the same state, since a write may have been made although its answer
+ * was lost.
  */
 function stateAfter(before: HandlerState | undefined, change: HandlerChange, now: number): HandlerState {
   if (change.kind === "undone") return change.before ?? NEVER_TRIED;
@@ -321,7 +322,10 @@ function stateAfter(before: HandlerState | undefined, change: HandlerChange, now
   };
 }
 
-/** True if somebody has replayed or discarded a held event while its onHeld handlers were called. They are not called again for it. */
+/**
+ * True if a person has replayed or discarded a held event while its onHeld handlers were called. No further onHeld handler is called
+ * then.
+ */
 export function isDecided(record: IdempotencyRecord | null, { mode, slot }: LeaseData): boolean {
   const state = record?.slots[slot]?.state;
   return mode === "onHeld" && state !== undefined && state !== "held";
@@ -333,11 +337,14 @@ export type FinishResult =
   | {
       readonly kind: "ended";
       readonly overtaken: readonly EventFacts[];
-      /** The claims of the record, if the run was the last thing that it waited for. */
+      /** The claims of the record, if everything in it is finished after this run. */
       readonly closing: FinishedClaims | null;
     };
 
-/** The token that a slot has once the run with this token has ended. It shows whether a write was made whose answer was lost. */
+/**
+ * The token of a slot after the run with this token has ended. If the answer to the last write was lost, this token shows whether the
+ * write was made.
+ */
 const ended = (token: string): string => `${token}.`;
 
 /** True if this run was the last to take the slot, whether it has ended since or not. */
@@ -391,7 +398,7 @@ export function finish(
       slot.onHeldDone = true;
       break;
     case "handed-back":
-      // Without a delay, its due time does not change, so that it keeps its turn.
+      // Without a delay, the due time stays the same, so that the event keeps its place in the queue.
       if (ending.delayMs !== undefined) waitAgain(slot, work, ending.delayMs, now);
       else if (slot.state === "running") slot.state = "waiting";
       break;

@@ -13,18 +13,18 @@ export interface EventKind {
 const FORGOTTEN_MS = 60_000;
 
 /**
- * Decides in which lane an event waits, so that a crowd of events does not keep all others waiting. Events of one tenant and one name
- * are a crowd if, running or waiting, they are at least as many as a quarter of the places of this process, and more than half of
- * what each tenant and name has on average. Those that come after that go to the patient lane.
+ * Decides in which lane an event waits, so that a crowd of events does not keep all others waiting. The class counts the running and
+ * waiting events of each tenant and name. They are a crowd if they are at least a quarter of the places of this process, and more than
+ * half of the average count. Further events of this tenant and name then go to the patient lane.
  */
 export class Crowds {
   readonly #places: Places;
   readonly #clock: Clock;
   readonly #running = new KindCounts();
-  /** The running ones of the patient lane. */
+  /** The running events of the patient lane. */
   readonly #patient = new KindCounts();
   #waiting = new KindCounts();
-  /** Since when those are counted that wait, and when the last of them came (monotonic clock). */
+  /** When the count of waiting events began, and when the last of them came (monotonic clock). */
   #waitingSince: number;
   #lastCameAt = Number.NEGATIVE_INFINITY;
 
@@ -50,12 +50,12 @@ export class Crowds {
     return this.#places.isQuarter(own) && own * 2 > average;
   }
 
-  /** A usual event comes. If a crowd of others is there, places are kept free of it. */
+  /** A usual event comes. If a crowd of other events runs, some places are kept free of that crowd. */
   #meet(kind: string): void {
     if (this.#patient.hasOtherThan(kind)) this.#places.keepFree();
   }
 
-  /** An event is being accepted, or handed back. The returned function is called if there is nothing to run after all. */
+  /** An event is being accepted, or handed back. Call the returned function if there is nothing to run after all. */
   waits(event: EventKind): () => void {
     const waiting = this.#waiting;
     const kind = kindOf(event);
@@ -118,7 +118,7 @@ class KindCounts {
     this.sum++;
   }
 
-  /** Takes one away, if there is one. */
+  /** Counts one less, if there is any. */
   remove(kind: string): void {
     const count = this.of(kind);
     if (count === 0) return;

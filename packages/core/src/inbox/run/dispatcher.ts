@@ -1,10 +1,12 @@
 /**
  * Asks the store which events are due, and hands them to the runs of this process: {@link Dispatcher} polls, `Runs.beginDue` begins.
  *
- * In: `wake` (at a start or after a decision), `hinted` (another process has stored an event), `freed` (a run has left its place), `due`
- * and `added` (this process has put an event off, or stored one that it has not begun). Each of them only sets the time of the next poll.
- * One poll asks for as many events as there are places to spare (`spareFor`), hands each to `begin`, and sets that time anew. At most
- * one is under way. Any call that comes in meanwhile lets another poll follow.
+ * These calls ask for a poll: `wake` (at a start or after a decision), `hinted` (another process has stored an event), `freed` (a run has
+ * left its place), `due` (this process has put an event off) and `added` (it has stored an event without beginning it). Each call only sets
+ * the time of the next poll.
+ *
+ * A poll asks for as many events as there are places to spare (`spareFor`), hands each to `begin`, and sets the time of the next poll. One
+ * poll is under way at a time. A call that comes during a poll makes another poll follow.
  */
 
 import { EarliestFirst, type HeapEntry } from "../../collections/earliest-first.ts";
@@ -23,7 +25,7 @@ export interface DispatcherDependencies {
   readonly core: Pick<InboxCore, "store" | "environment" | "operations" | "hideMs">;
   /** How many events may be taken now. */
   readonly places: Places;
-  /** Is told when nothing waits. */
+  /** Learns from the dispatcher when no event waits. */
   readonly crowds: Crowds;
   /** The dispatcher polls at least this often; `Infinity` if no other process can add events. */
   readonly pollMs: number;
@@ -39,23 +41,25 @@ interface Begins {
 /** How long to wait after a failed poll, or `pollMs` if that is shorter. The next poll never comes earlier. */
 const POLL_AGAIN_MS = 500;
 /**
- * A poll that found nothing is followed by no other one for this long, or for `pollMs` if that is shorter. One due event often wakes
- * many processes, and a single one of them finds it. Due records that another session of the database has locked are soon free.
+ * How long to wait after a poll that found nothing, or `pollMs` if that is shorter. One due event often wakes many processes, and only one
+ * of them gets it. The wait is short because due records that another session of the database has locked are soon free.
  */
 const EMPTY_MS = 50;
 /**
- * Once a record falls due that another process may have put off, this process waits between this time and twice this time before it
- * polls. So the other process polls first, if it is alive. With a `pollMs` that is no longer than this, a usual poll comes earlier.
+ * Another process may have put a record off. When the record falls due, that process polls at once, if it is alive. This process leaves it
+ * the first poll: it waits between this time and twice this time. If `pollMs` is shorter, the usual poll comes earlier.
  */
 const OTHERS_MS = 500;
 /**
- * How long this process leaves polling to others after it was handed a record that it cannot read, or whose flow it lacks, and that
- * record has become visible again. During a deploy, a process of the newer version should poll first.
+ * Suppose that the store has handed this process a record that it cannot read, or whose flow it lacks. When that record becomes visible
+ * again, this process does not poll for this long. So during a deploy, a process of the newer version polls first.
  */
 const YIELD_MS = 1_000;
-/** How many due times of its own a process remembers. Events that fall due at other times are found as other processes' are. */
+/**
+ * A process remembers the due times of this many events that it has put off itself. It finds further events like those of other processes.
+ */
 const MAX_OWN = 10_000;
-/** A time that is nearer than this counts as now. A timer may fire up to a millisecond too early; then it is set again. */
+/** A time that is nearer than this counts as now. A timer that fires up to a millisecond too early is set again. */
 const NOW_MS = 0.05;
 
 /** True for a record that this process cannot read, or whose flow it does not have. */
@@ -63,7 +67,7 @@ function isForOthers(record: DueRecord["record"], { hasFlow }: Runner): boolean 
   return isUnreadable(record) || hasFlow?.(record.flow) === false;
 }
 
-/** When an event falls due that this process has put off (monotonic clock). */
+/** The due time of an event that this process has put off (monotonic clock). */
 interface PostponedEvent extends HeapEntry {
   readonly at: number;
 }
@@ -72,8 +76,8 @@ interface PostponedEvent extends HeapEntry {
  * Polls every `pollMs`, when another process announces something, and when a place becomes free after a poll that found more events
  * than places.
  *
- * When an event falls due that this process has put off, it polls at that moment. The others, which have seen the event's due
- * time in a poll, wait until a little later. Otherwise each retry would wake every process.
+ * When an event falls due that this process has put off, this process polls at that moment. The other processes may know the due time from
+ * a poll. They wait a little longer, since otherwise each retry would wake every process.
  */
 export class Dispatcher {
   readonly #core: DispatcherDependencies["core"];
@@ -88,16 +92,16 @@ export class Dispatcher {
   /** Something was announced while a poll was under way, so another poll follows. */
   #pollAgain = false;
   #isBacklog: Lanes<boolean> = { usual: false, patient: false };
-  /** With both lanes waiting for an odd number of places, the patient one gets the odd place every other time. */
+  /** If events of both lanes wait for an odd number of places, the patient lane gets the odd place every other time. */
   #isPatientsTurn = false;
   /** The last poll was given nothing, although events are due. */
   #wasInVain = false;
-  /** When the events fall due that this process has put off. */
+  /** The due times of the events that this process has put off. */
   readonly #own = new EarliestFirst<PostponedEvent>((a, b) => a.at < b.at);
   #cancelTimer: (() => void) | null = null;
-  /** The next poll after one that failed or found nothing comes no earlier than this (monotonic clock). */
+  /** After a poll that failed or found nothing, the next poll comes no earlier than this (monotonic clock). */
   #notBefore = Number.NEGATIVE_INFINITY;
-  /** When a record comes out of hiding that only other processes can run (monotonic clock). */
+  /** When a record that only other processes can run becomes visible again (monotonic clock). */
   #yieldsAt = Number.NEGATIVE_INFINITY;
   /** When the timer fires, on the monotonic clock. */
   #timerAt = Number.POSITIVE_INFINITY;
@@ -121,12 +125,15 @@ export class Dispatcher {
     return this.#begins !== null;
   }
 
-  /** True if the last poll found more events of this lane than places. Waiting events go before new ones. */
+  /** True if the last poll found more events of this lane than places. Waiting events go before new events. */
   isBacklog(lane: Lane): boolean {
     return this.#isBacklog[lane];
   }
 
-  /** The runner that may run a new event of this lane at once; null while others of its lane, or usual events, wait: they go first. */
+  /**
+   * The runner that may run a new event of this lane at once. Null while other events of its lane, or usual events, wait, because they go
+   * first.
+   */
   runnerOfNew(lane: Lane): Runner | null {
     const mustWait = this.isBacklog("usual") || this.isBacklog(lane);
     return this.isTaking && !mustWait ? (this.#begins?.runner ?? null) : null;
@@ -227,8 +234,8 @@ export class Dispatcher {
   }
 
   /**
-   * How many events to take of each lane. The answer says whether more is due in the other lane, so a lane in which nothing is
-   * known to wait is not asked while the other one needs all places.
+   * How many events to take of each lane. If one lane needs all places, and no event is known to wait in the other lane, the poll takes
+   * nothing from that other lane. The store's answer says whether more is due there.
    */
   #limit(): Lanes {
     const free = this.#places.spareFor("usual");
@@ -261,7 +268,7 @@ export class Dispatcher {
       this.#isBacklog = { usual: left.usual > 0, patient: left.patient > 0 };
       if (records.length + left.usual + left.patient === 0) this.#crowds.nothingWaits(askedAt);
       const waiting = LANES.filter((lane) => left[lane] > 0 && places.spareFor(lane) > 0);
-      // More is due in a lane of which this poll asked for nothing. If the previous poll was given nothing either, the due records are locked.
+      // More is due in a lane from which this poll took nothing. If the previous poll got nothing either, the due records are locked.
       const wasLeftOut = !this.#wasInVain && waiting.some((lane) => limit[lane] === 0);
       this.#wasInVain = records.length === 0 && left.usual + left.patient > 0;
       if (records.length === 0 && !wasLeftOut && !this.#isAlone) this.#pauseFor(Math.min(pollMs, EMPTY_MS));
@@ -284,7 +291,7 @@ export class Dispatcher {
     }
   }
 
-  /** The poll that begins now is for every own due time until now, which is returned. */
+  /** Forgets all own due times up to now, since the poll that begins now is for them. Returns now. */
   #forgetPast(): number {
     const now = this.#core.environment.monotonic();
     for (let own = this.#own.peek(); own !== undefined && own.at - now < NOW_MS; own = this.#own.peek()) {
@@ -302,7 +309,7 @@ export class Dispatcher {
     this.#notBefore = this.#core.environment.monotonic() + ms;
   }
 
-  /** In how many milliseconds to poll for a record that falls due in `dueInMs` and that another process may have put off. */
+  /** A record that another process may have put off falls due in `dueInMs`. Returns in how many milliseconds to poll for it. */
   #inOthersTime(dueInMs: number): number {
     if (this.#isAlone) return Math.max(1, dueInMs);
     return Math.max(1, dueInMs) + OTHERS_MS * (0.5 + spreadOf(this.#core.environment.token()));

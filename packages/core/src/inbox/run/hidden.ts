@@ -22,12 +22,15 @@ export class Hidden {
     this.#keys.delete(key);
   }
 
-  /** Shows a record again if it is hidden. A poll may take it after the end of its run was written, and before this process knows. */
+  /**
+   * Shows a record again if it is hidden. A poll may have taken the record after the end of its run was written, and before this
+   * process has the answer to that write.
+   */
   async unhideIfHidden(key: string, runner: Runner): Promise<void> {
     while (this.#keys.delete(key)) await this.unhide(key, runner);
   }
 
-  /** Writes a record again that a poll has hidden, so that the next process that polls is given it. */
+  /** Writes a record again that a poll has hidden, so that the next process that polls gets it. */
   async unhide(key: string, runner: Runner, guess?: Versioned): Promise<void> {
     if (this.#core.isAbandoned) return;
     const { records, hideMs } = this.#core;

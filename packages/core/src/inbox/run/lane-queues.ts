@@ -7,7 +7,7 @@ export class LaneQueues<T extends { readonly lane: Lane }> {
     usual: new FirstInFirstOut(),
     patient: new FirstInFirstOut(),
   };
-  /** The lane that is asked first. */
+  /** The lane from which the next entry is taken, if it has one. */
   #turn: Lane = "usual";
 
   isEmpty(lane: Lane): boolean {
@@ -18,7 +18,7 @@ export class LaneQueues<T extends { readonly lane: Lane }> {
     this.#queues[entry.lane].push(entry);
   }
 
-  /** Takes the next entry: of both lanes in turn, if there is a place for either. */
+  /** Takes the next entry. If there is a place for either lane, it takes from both in turn. */
   next(isFree: (lane: Lane) => boolean): T | undefined {
     const first = this.#turn;
     for (const lane of [first, otherThan(first)]) {
@@ -30,7 +30,7 @@ export class LaneQueues<T extends { readonly lane: Lane }> {
     return undefined;
   }
 
-  /** Takes the entries from the head of each queue, as long as they are wanted. */
+  /** Takes entries from the head of each queue, up to the first that is not wanted. */
   *takeWhile(isWanted: (entry: T) => boolean): Generator<T> {
     for (const lane of LANES) {
       const queue = this.#queues[lane];

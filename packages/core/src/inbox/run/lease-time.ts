@@ -2,14 +2,14 @@ import { PayhooksError } from "../../protocol/errors.ts";
 import type { Stopwatch } from "../../time/clock.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 
-/** The part of the engine that tells the time of a lease. */
+/** The parts of the engine that measure the time of a lease. */
 type Times = Pick<InboxCore, "store" | "stopwatch" | "leaseNowMs" | "answeredAfter">;
 
 /** A write that makes or renews a lease, when it is sent. */
 export interface Sent {
   /** Measures the time since then. */
   readonly since: Stopwatch;
-  /** How long the lease lasts that it makes. */
+  /** The length of the lease that the write makes. */
   readonly leaseMs: number;
 }
 
@@ -29,7 +29,7 @@ export class LeaseTime {
     this.#sent = this.send();
   }
 
-  /** A write that renews the lease is being sent. It counts once it is {@link answered}. */
+  /** A write that renews the lease is being sent. The renewal counts once the write is {@link answered}. */
   send(): Sent {
     return { since: this.#times.stopwatch(), leaseMs: this.#times.leaseNowMs };
   }
@@ -68,10 +68,11 @@ export class LeaseTime {
   }
 
   /**
-   * The lease was dated by what this process knew of the store's time, which may have been too early. The answer to the write tells
-   * the store's time, but not how long the write was on its way. So all that had passed on the store's clock by then counts, in
-   * addition to the time since the write was sent. The time that the write took counts twice, which is on the safe side. A later
-   * answer may show that the lease was dated even earlier.
+   * How much sooner the lease ends than the clock of this process shows. The process has dated the lease by its estimate of the
+   * store's time, and the estimate may have been too early. The answer to the write has the store's time, but does not show how long
+   * the write was on its way. So the whole difference to the store's time counts, in addition to the time since the write was sent.
+   * This counts the time of the write twice, which is safe: the lease ends too early rather than too late. A later answer may show a
+   * larger difference.
    */
   #behind(): number {
     this.#behindMs = Math.max(this.#behindMs, this.#passed() - this.elapsedMs);

@@ -1,9 +1,9 @@
 /**
- * How many events this process may run, begin and take. {@link Places} only counts; others ask it and tell it what they do.
+ * How many events this process may run, begin and take. {@link Places} only counts: the dispatcher and the runs ask it and report to it.
  *
- * An event passes through three counts, each of its lane. `take` when a poll was given it, until `untake`. `reserve` before the write
- * that begins it, until `giveBack`. `enter` when its handlers may be called, until the function that `enter` returns is called. An event
- * that is begun as it is accepted skips the first.
+ * Each lane has three counts, and an event passes through them. It counts as taken from `take`, when a poll gets it, until `untake`. It
+ * counts as begun from `reserve`, before the write that begins it, until `giveBack`. It counts as running from `enter`, when its handlers
+ * may be called, until the function that `enter` returns is called. An event that is begun as it is accepted skips the first count.
  *
  * `spareFor` says how many more may be taken, `isSoon` whether a taken one may be begun, and `isFree` whether a begun one may run.
  */
@@ -14,18 +14,20 @@ import type { Lane } from "../record/lane.ts";
 const PLACE_WAIT_MS = 50;
 /** The most events that may wait for a place, however quick the handlers are. */
 const MAX_WAITING = 256;
-/** An event is begun once it probably gets its place within this time. */
+/** An event is begun when it will probably get its place within this time. */
 const PLACE_SOON_MS = 5;
 /** The least weight of the newest run in the average. */
 const NEWEST = 1 / 16;
-/** A crowd is many events of one tenant and name (crowds.ts). After an event of another kind, places are kept free of it for this long. */
+/**
+ * A crowd is many events of one tenant and name (crowds.ts). After an event of another kind, some places are kept free of the crowd for
+ * this long.
+ */
 const KEPT_FREE_MS = 60_000;
 
 /**
- * Counts how many events may run at one time, how many more may be begun since a place is soon free, and how many more may be taken from
- * the store. If handlers take a millisecond, these are many. If they take a second, few are begun and none is taken.
- *
- * Usual events may have all places. Patient ones have half of them while places are kept free for others, and otherwise all.
+ * Counts how many events may run at one time, how many more may be begun because a place is soon free, and how many more may be taken from
+ * the store. If handlers take a millisecond, many are begun and taken ahead. If they take a second, few are begun and none is taken ahead.
+ * Usual events may have all places. Patient events may have half of the places while some are kept free for others, and otherwise all.
  */
 export class Places {
   readonly #clock: Clock;
@@ -35,7 +37,7 @@ export class Places {
   readonly #begun = { usual: 0, patient: 0 };
   /** Taken from the store, and not begun yet. */
   readonly #taken = { usual: 0, patient: 0 };
-  /** How long runs take. Before any has ended: too long to begin more than the next few. */
+  /** How long runs take. Before the first has ended: so long that only the next few are begun. */
   #averageMs = Number.POSITIVE_INFINITY;
   /** How many runs have ended, up to as many as the average remembers. */
   #ended = 0;
@@ -61,7 +63,7 @@ export class Places {
     return this.#concurrency !== null && events * 4 >= this.#concurrency;
   }
 
-  /** How many events of a lane may be taken now. For usual ones, these are all that may be taken. */
+  /** How many events of a lane may be taken now. For the usual lane, this is the number for both lanes together. */
   spareFor(lane: Lane): number {
     if (this.#concurrency === null) return 0;
     const waiting = Math.min(
@@ -97,8 +99,8 @@ export class Places {
 
   /**
    * True if an event that is begun now gets its place within a few milliseconds, or if the queue before it is at most a quarter of the
-   * number of places. The start of its first handler is written as it is begun. So if its process dies before it has its place, the
-   * handler counts as called.
+   * number of places. The write that begins an event also starts its first handler. So if the process dies before the event has its place,
+   * the handler counts as called.
    */
   isSoon(lane: Lane): boolean {
     const places = this.#concurrency ?? Number.POSITIVE_INFINITY;
@@ -113,7 +115,7 @@ export class Places {
     this.#taken[lane]++;
   }
 
-  /** An event that was taken waits no more. */
+  /** An event that was taken no longer waits. */
   untake(lane: Lane): void {
     this.#taken[lane]--;
   }
@@ -133,7 +135,7 @@ export class Places {
     if (this.#ended > 0) this.#averageMs = Math.max(this.#averageMs, ms);
   }
 
-  /** A run starts or continues. The returned function is called when the run ends, or leaves its place to others for a while. */
+  /** A run starts or continues. Call the returned function when the run ends, or leaves its place to others for a while. */
   enter(lane: Lane): (hasEnded: boolean) => void {
     this.#running[lane]++;
     const since = this.#clock.monotonic();

@@ -48,9 +48,9 @@ export interface RunRequest {
   readonly context: AsyncContext;
   /** True for a run in the background, which waits for a place. */
   readonly inBackground: boolean;
-  /** The lane in which the event waited. Default: with the usual ones. */
+  /** The lane in which the event waited. Default: the usual lane. */
   readonly lane?: Lane;
-  /** Skips the backoff, for this reason. Default null: it does not. */
+  /** The reason to skip the backoff. Default null: the run does not skip it. */
   readonly earlyBecause?: BeginOptions["earlyBecause"];
 }
 
@@ -61,7 +61,7 @@ export interface RunResult {
   readonly ending: Ending["kind"] | null;
 }
 
-/** An end that was written. */
+/** The end of a run, once it was written. */
 type WrittenEnd = Extract<FinishResult, { kind: "ended" }> & {
   readonly dueInMs: number | null;
   readonly version: string | null;
@@ -71,7 +71,7 @@ type WrittenEnd = Extract<FinishResult, { kind: "ended" }> & {
 const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
 const REPEAT_MIN_MS = 100;
 const REPEAT_MAX_MS = 5_000;
-/** How long an event waits whose run failed without a handler's fault. */
+/** How long an event waits after the runner itself has failed. */
 const FAILED_RUN_MS = 5_000;
 
 /**
@@ -90,13 +90,13 @@ export class Run implements Lease {
   readonly cancellation: Cancellation = new Cancellation();
   readonly ended: Promise<RunResult>;
   context: AsyncContext;
-  /** A handler was called. If its end cannot be stored, its effect may happen twice. */
+  /** A handler was called. If the end of the run cannot be stored, an effect may happen twice. */
   wasCalled = false;
-  /** The record could not be read when something was to be written. Another run would get no further. */
+  /** A write failed because the record cannot be read. Another run would fail in the same way. */
   isBroken = false;
   /** The lease was over before a handler was to be called, so the event was handed back. */
   wasTooLate = false;
-  /** Leaves the place in which it runs. */
+  /** Gives up the place in which the run is. */
   leave: (hasEnded: boolean) => void = () => {};
   readonly #core: InboxCore;
   readonly #host: RunHost;
@@ -107,7 +107,7 @@ export class Run implements Lease {
   #data: LeaseData | null = null;
   readonly #lease: LeaseTime;
   #phase: Phase = "begun";
-  /** Somebody has decided about the event, which took the lease from this process. */
+  /** A person has decided about the event. The decision took the lease from this process. */
   #decided = false;
   #renewing = false;
   /** Ends what the run waits for in {@link waitWithoutPlace}. */
@@ -141,7 +141,7 @@ export class Run implements Lease {
     return this.#data;
   }
 
-  /** True for the run of this event. Before the run has begun, its event is not known. */
+  /** True if this is a run of the event. Before the run has begun, its event is not known, and the answer is false. */
   isOf(eventId: string): boolean {
     return this.#data?.eventId === eventId;
   }
@@ -152,8 +152,8 @@ export class Run implements Lease {
   }
 
   /**
-   * The one place where a run begins: takes the lease on a slot, or on the one that is due next, in a copy of the record that the
-   * caller writes. A change that is computed again asks {@link isBegunIn} first.
+   * Every run begins here. Takes the lease on a slot, or on the next slot that is due, in a copy of the record. The caller writes the copy.
+   * If the write may have been made already, the caller asks {@link isBegunIn} first.
    */
   begin(record: IdempotencyRecord | null, slot: string | "next", now: number): Begun {
     const { runner, key } = this;
@@ -171,7 +171,10 @@ export class Run implements Lease {
     return begun;
   }
 
-  /** Begins the run by a write of its own. If nothing was due after all, a record that a poll has hidden is written again, which unhides it. */
+  /**
+   * Begins the run by a write of its own. If nothing was due after all, and a poll has hidden the record, it writes the record unchanged,
+   * which makes it visible again.
+   */
   async writeBegin(slot: string | "next", guess?: Versioned): Promise<Begun> {
     const { answer } = await this.#core.records.change<Begun>({
       key: this.key,
@@ -198,7 +201,7 @@ export class Run implements Lease {
     this.#lease.begun(this.data.now);
   }
 
-  /** Calls the handlers, and resolves to how that ended. An error of the runner itself is a reason to run the event again. */
+  /** Calls the handlers, and resolves to the end of the run. After an error of the runner itself, the event runs again. */
   async call(): Promise<RunEnd> {
     this.#phase = "called";
     // The run has waited long for its place. The timer that renews all leases could fire too late for this lease.
@@ -222,7 +225,7 @@ export class Run implements Lease {
 
   mayCall(): ReturnType<Lease["mayCall"]> {
     if (this.#phase === "lost") return "lost";
-    // Perhaps nobody has taken it. The write that hands it back shows that.
+    // Perhaps no other process has taken the event. The write that hands it back shows whether one has.
     if (this.#lease.isOver) this.wasTooLate = true;
     const { isClosing, store } = this.#core;
     return this.wasTooLate || (isClosing && store.endsWithProcess !== true) ? "hand-back" : "yes";
@@ -240,7 +243,7 @@ export class Run implements Lease {
     return hasCome;
   }
 
-  /** It is to be handed back if no handler is being called. */
+  /** Stops waiting, so that the event is handed back if no handler is being called. */
   waitNoLonger(): void {
     this.#wake();
   }
@@ -286,8 +289,8 @@ export class Run implements Lease {
   }
 
   /**
-   * The one place where a run ends: writes how. Null if the lease was lost; then nothing was written. `dueInMs`: when something else
-   * of the record has to be looked at, or this again; null for never. `version`: the record, as it was written.
+   * Every run ends here. Writes the end of the run. Null if the lease was lost; then nothing was written. `dueInMs`: when this or another
+   * event of the record falls due; null for never. `version`: the version of the record after this write.
    */
   async finish({ ending, changes }: RunEnd): Promise<WrittenEnd | null> {
     this.#phase = "ending";
@@ -314,7 +317,7 @@ export class Run implements Lease {
     return null;
   }
 
-  /** Tells those who wait for the end. `isWritten` is false if the lease was lost. */
+  /** Resolves `ended`. `isWritten` is false if the lease was lost. */
   resolveEnded(isWritten: boolean, { kind }: Ending): void {
     this.#resolve({ report: this.#reportOf(isWritten, kind), ending: isWritten ? kind : null });
   }
@@ -336,8 +339,8 @@ export class Run implements Lease {
   }
 
   /**
-   * While the store is down, the write is repeated. The handler is not: its result is kept until then. If the record has become
-   * unreadable, there is nothing to wait for.
+   * Writes until the store answers. The handler is not called again meanwhile: the process keeps its result. If the record has become
+   * unreadable, it gives up.
    */
   async #persist<T>(during: InboxCall, change: RecordChange<T>): Promise<Changed<T> | null> {
     const { operations, records, environment, leaseMs: deadlineMs } = this.#core;
@@ -370,7 +373,7 @@ export class Run implements Lease {
     try {
       const { answer: holds } = await this.#core.records.change({
         key: this.key,
-        // A third of a lease, as often as it is renewed, unless the store takes longer to answer.
+        // The lease is renewed every third of its length.
         deadlineMs: this.#lease.lengthMs / 3,
         change: (record, now) => {
           sent = this.#lease.send();
@@ -392,7 +395,7 @@ export class Run implements Lease {
     }
   }
 
-  /** Another process has the event, or may have it. Effects of this process from now on may happen twice. */
+  /** Another process has the event, or may have it. If a handler is still running here, its effects may happen twice. */
   #lose(): void {
     if (this.#phase === "lost") return;
     this.#phase = "lost";

@@ -6,8 +6,8 @@
  *    calls `start`.
  * 2. `start` adds the begun run to the {@link WaitingRuns}, which give it a place once one is free. `work`, `runEvent` and a close do not
  *    wait for places.
- * 3. `#run` has the receiver's runner call the handlers, while one timer renews all leases. `#end` writes the end of the run.
- * 4. `free` gives record and place back, begins more of the taken events, and says so to the dispatcher, which may poll.
+ * 3. `#run` makes the receiver's runner call the handlers, while one timer renews all leases. `#end` writes the end of the run.
+ * 4. `free` gives record and place back, begins more of the taken events, and notifies the dispatcher, which may poll.
  *
  * An event that waits for longer than a quarter of a second is handed back. A pause or a close hands back every event that waits.
  */
@@ -49,7 +49,7 @@ export interface RunsDependencies {
 /** How to begin an event that is due. */
 export type DueRequest = Pick<RunRequest, "runner" | "inBackground">;
 
-/** An event that gets no place within this time is handed back. Handlers have become slower than when it was taken. */
+/** An event that gets no place within this time is handed back, since handlers have become slower than when it was taken. */
 const HAND_BACK_AFTER_MS = 250;
 const BROKEN = { unreadable: "the end of its last run could not be computed" };
 
@@ -71,7 +71,7 @@ export class Runs {
   /** Cancels the timer that renews leases; null if there is none. */
   #cancelRenewal: (() => void) | null = null;
   #whenAtRest: (() => void)[] = [];
-  /** Those who wait until the record with this key has no run. */
+  /** The callers that wait until the record with this key has no run. */
   readonly #whenFree = new Map<string, (() => void)[]>();
 
   constructor({ core, places, crowds, dispatcher, accept }: RunsDependencies) {
@@ -94,7 +94,7 @@ export class Runs {
     return this.#active.has(key);
   }
 
-  /** True if an event of this lane may be begun as it is accepted: it gets its place soon, and overtakes nothing that was taken. */
+  /** True if an event of this lane may be begun as it is accepted: it gets its place soon, and overtakes no event that was taken. */
   mayBegin(lane: Lane): boolean {
     return this.#taken.isEmpty(lane) && this.places.isSoon(lane) && this.places.spareFor(lane) > 0;
   }
@@ -122,12 +122,12 @@ export class Runs {
     for (const resolve of waiting ?? []) resolve();
     if (this.#active.size > 0) return;
     for (const resolve of this.#whenAtRest.splice(0)) resolve();
-    // Elsewhere it fires once more, which is cheaper than a new timer for each run.
+    // In other stores the timer fires once more, which is cheaper than a new timer for each run.
     if (this.#core.store.sleeps === true) this.#cancelRenewal?.();
   }
 
   #notifyFreed(): void {
-    // While events wait here for a place, the store is not asked at every free place, but for many events at once.
+    // While events still wait here for a place, do not poll for each free place. Wait until half of the places are free.
     for (const freed of LANES) {
       const isIdle = this.#waiting.isEmpty(freed) && this.#taken.isEmpty(freed);
       if (isIdle || this.places.isHalfEmpty(freed)) this.#dispatcher.freed(freed);
@@ -141,9 +141,9 @@ export class Runs {
   }
 
   /**
-   * Begins the next event of a record that the store handed out: in the background once a place is nearly free, and otherwise at once.
-   * If it may have killed its process, it may have to wait first; `isWanted` then tells whether to begin it at all. Null if nothing was
-   * begun, or not yet.
+   * Begins the next event of a record that the store handed out: in the background when a place is nearly free, and otherwise at once. An
+   * event that may have killed its process may have to wait first. After that wait, `isWanted` says whether to begin it still. Null if no
+   * run was begun, or not yet.
    */
   async beginDue(
     due: DueRecord,
@@ -153,7 +153,7 @@ export class Runs {
     const { key, record } = due;
     if (this.#isRunning(key)) return null;
     if (isUnreadable(record) || this.#broken.has(key)) {
-      // If it can be read again one day, somebody has repaired it.
+      // If the record can be read one day, a person has repaired it.
       if (isUnreadable(record)) this.#broken.delete(key);
       const why = isUnreadable(record) ? record : BROKEN;
       // The record stays hidden for a while, so the next poll does not find it again.
@@ -164,7 +164,7 @@ export class Runs {
     if (runner.hasFlow?.(record.flow) === false) return null;
     const lane = dueOf(record)?.lane ?? "usual";
     const request: RunRequest = { runner, inBackground, lane, context: emptyContext };
-    // A poll that was under way at the stop has found it.
+    // The poll that found this record was under way at the stop.
     if (this.#core.isClosing || (inBackground && !this.#dispatcher.isTaking)) {
       await this.#returnTaken(due, request);
       return null;
@@ -185,7 +185,7 @@ export class Runs {
   }
 
   async #beginNow(due: DueRecord, request: RunRequest): Promise<Run | null> {
-    // A delivery may have begun it since it was taken.
+    // A delivery may have begun the event since the poll.
     if (this.#isRunning(due.key)) return null;
     const run = this.reserve(due.key, request);
     try {
@@ -203,14 +203,14 @@ export class Runs {
     return null;
   }
 
-  /** True if a record that a poll was given runs here. It is shown to others again when its run has ended. */
+  /** True if a record that a poll got runs here. The record becomes visible to other processes again when its run has ended. */
   #isRunning(key: string): boolean {
     const isRunning = this.has(key);
     if (isRunning) this.#hidden.add(key);
     return isRunning;
   }
 
-  /** Unhides a taken record, which is not begun here. */
+  /** Makes a taken record visible again, since it is not begun here. */
   async #returnTaken(due: DueRecord, request: RunRequest): Promise<void> {
     if (this.#isRunning(due.key)) return;
     const run = this.reserve(due.key, request);
@@ -218,7 +218,7 @@ export class Runs {
     this.free(run);
   }
 
-  /** Waits until a record that is suspected may run. Meanwhile the store may hand it to another process. */
+  /** Waits until a suspected record may run. Meanwhile the store may hand it to another process. */
   async #mayRun(key: string, width: number, isWanted: () => boolean): Promise<boolean> {
     if (!(await this.#suspects.wait(key, width))) return false;
     if (isWanted() && !this.#core.isClosing && !this.has(key)) return true;
@@ -226,7 +226,7 @@ export class Runs {
     return false;
   }
 
-  /** Resolves once no other event of this one's record is begun or runs here. */
+  /** Resolves once no other event of the same record is begun or runs here. */
   async othersEnded(eventId: string): Promise<void> {
     const key = recordKeyOf(eventId);
     for (let other = this.#active.get(key); other?.isOf(eventId) === false; other = this.#active.get(key)) {
@@ -299,7 +299,10 @@ export class Runs {
     if (this.#core.store.endsWithProcess !== true) this.#endWaiting();
   }
 
-  /** Hands back taken records, and runs that have not started or that wait. Another process takes them, or this one after its next start. */
+  /**
+   * Hands back taken records, and runs that have not started or that wait. Another process takes them, or this process after its next
+   * start.
+   */
   handBackWaiting(): void {
     for (const { due, request } of this.#taken.all()) void this.#returnTaken(due, request);
     for (const run of this.#waiting.all()) void this.#handBack(run);
@@ -310,7 +313,7 @@ export class Runs {
     for (const [, run] of this.#active.entries()) run.waitNoLonger();
   }
 
-  /** Warns about every run that is not over, and returns how many of them have called a handler. */
+  /** Posts a warning about every run that has not ended. Returns how many of them have called a handler. */
   abandon(): number {
     let called = 0;
     this.#endWaiting();
@@ -324,7 +327,7 @@ export class Runs {
   async #run(run: Run): Promise<void> {
     this.#keepRenewing();
     const end = await run.call();
-    // Its handlers are done. Other runs may have the place while that is written.
+    // The handlers are done. Other runs may use the place while the end is written.
     run.leave(true);
     this.#waiting.fill();
     await this.#end(run, end);
@@ -376,7 +379,7 @@ export class Runs {
     if (finished?.dueInMs != null) this.#dispatcher.due(finished.dueInMs);
   }
 
-  /** Lets the claims of a record expire with it. */
+  /** Lets the claims of a record expire with the record. */
   async #close({ key, runner }: Run, version: string | null, closing: FinishedClaims): Promise<void> {
     if (this.#core.isAbandoned) return;
     const closed = this.#core.claims.close(key, version, closing);

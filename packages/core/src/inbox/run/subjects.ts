@@ -14,11 +14,11 @@ import {
 import type { InboxCore } from "../write/inbox-core.ts";
 
 /**
- * A subject's lease ends so much later than the run's own, or by the length of a short lease. A store takes no write that is dated by
- * a clock over 5 s behind its own, so the run is over first, however its process dated the two.
+ * A subject's lease ends this much later than the run's own lease, or later by the length of a short lease. A store refuses a write
+ * that is dated more than 5 s before its own time. So the run's lease ends first, however its process has dated the two leases.
  */
 const SUBJECT_LONGER_MS = 5_000;
-/** How often the last run of an event asks whether its subject is free. */
+/** The pause before the last run of an event tries again to take its busy subject. */
 const LAST_WAIT_MS = 50;
 
 /** A subject that a run has taken. */
@@ -28,7 +28,7 @@ interface TakenSubject extends Subject {
   readonly ended: string[];
 }
 
-/** The turn of one run among the events of its subject. A run of an event without a subject has none, and pays nothing. */
+/** The turn of one run among the events of its subject. For an event without a subject, it does nothing and costs nothing. */
 export class SubjectTurn {
   readonly #core: InboxCore;
   readonly #runner: Runner;
@@ -40,8 +40,8 @@ export class SubjectTurn {
   }
 
   /**
-   * Asks the subject of the event that is run, and ends the events that it overtakes. Rejects if the store does not answer; then
-   * nothing is known, and no handler may be called. `isLast`: there will be no later run, so it waits while the subject is busy.
+   * Takes the subject for the event that is run, and ends the earlier events. Rejects if the store does not answer: then no handler
+   * may be called. `isLast`: there will be no later run, so this run waits while the subject is busy.
    */
   async take(data: LeaseData, event: VerifiedEvent, isLast: boolean): Promise<SubjectAnswer> {
     const { subject } = event;
@@ -58,7 +58,7 @@ export class SubjectTurn {
     { signedAt, delivery, ...event }: VerifiedEvent,
     subject: Subject,
   ): Promise<SubjectAnswer> {
-    // While an earlier event can be run again, its subject has to be known.
+    // The subject's record must last for as long as an earlier event can be run again.
     const retentionMs = Math.max(event.retentionMs, event.keepMs ?? 0);
     const { records, store, leaseMs } = this.#core;
     const { eventId, token, replays, hadTurn } = data;
@@ -94,7 +94,7 @@ export class SubjectTurn {
     return taken.ended.length === earlier.length ? answer : "busy";
   }
 
-  /** True if the run has taken the turn of its event's subject. */
+  /** True if this run has taken the subject of its event. */
   get isTaken(): boolean {
     return this.#taken !== null;
   }
@@ -112,7 +112,7 @@ export class SubjectTurn {
       deadlineMs: this.#core.leaseMs / 3,
       change: (record, now, mayHaveBeenMade) => {
         const { hasEnded, facts } = overtakeBySubject(record, eventId, now);
-        // Computed after its write was made, it finds the end.
+        // If this change is computed again after its write was made, it finds the event ended.
         if (facts !== null || !mayHaveBeenMade) ended = facts;
         return { answer: hasEnded, record: facts === null ? null : record };
       },
@@ -136,8 +136,8 @@ export class SubjectTurn {
   }
 
   /**
-   * Gives the subject back, once the end of the run was written. `isOver`: the event has ended, and not only this run. If this fails,
-   * the next event of the subject waits until the lease is over.
+   * Gives the subject back after the end of the run was written. `isOver`: the event itself has ended, too. If this fails, the next
+   * event of the subject waits until the lease is over.
    */
   async leave({ token, eventId }: LeaseData, isOver: boolean): Promise<void> {
     const taken = this.#taken;

@@ -3,7 +3,7 @@ import type { Suspicion } from "../record/leased-run.ts";
 
 /** How many records may queue here. Others wait in the store. */
 const MAX_WAITING = 100;
-/** How many run together after the second death. Each further death halves that. */
+/** How many suspects may run together after the second death. Each further death halves the number. */
 const TOGETHER = 8;
 
 /** A record that waits until it may run. */
@@ -13,19 +13,20 @@ interface Waiting {
 }
 
 /**
- * Events that may have killed their process are suspects: their last attempt, which was not their first, ended with the death of its
- * process. Any of them may kill the process again, and with it every event that runs beside it. This limits how many of them run together.
- *
- * So they run in groups that get smaller with every death: eight, four, two, one. Where no event is to blame, as after a deploy that
- * killed the process twice, they end nearly as soon as usual. An event with one attempt left runs alone, so no event is held because
- * of another one.
+ * An event is a suspect if its process died during its last attempt, and this was not its first attempt. A suspect may kill the process
+ * again, which also interrupts all other events that run there. So this class limits how many suspects run together. The groups get smaller
+ * with every death: eight, four, two, one. If no event is to blame, as after a deploy that killed the process twice, the suspects end
+ * nearly as soon as usual. An event with one attempt left runs alone, so no event is held because of another one.
  */
 export class Suspects {
-  /** For each record that runs: how many may run together, itself included. */
+  /** For each suspect that runs: how many may run together, itself included. */
   readonly #running = new Map<string, number>();
   readonly #waiting = new Map<string, Waiting>();
 
-  /** Lets a record run at once if it may, or if it does already. `width`: how many may run together with it, itself included. */
+  /**
+   * Counts the record as running, if it may run at once. False if it may not. `width`: how many suspects may run together with it, itself
+   * included.
+   */
   take(key: string, width: number): boolean {
     if (this.#running.has(key)) return true;
     if (this.#waiting.size > 0 || !this.#mayJoin(width)) return false;
@@ -33,7 +34,7 @@ export class Suspects {
     return true;
   }
 
-  /** Waits until the record may run. False if it waits already, or if too many do. */
+  /** Waits until the record may run. False if the record waits already, or if too many records wait. */
   async wait(key: string, width: number): Promise<boolean> {
     if (this.take(key, width)) return true;
     if (this.#waiting.has(key) || this.#waiting.size >= MAX_WAITING) return false;
@@ -41,7 +42,7 @@ export class Suspects {
     return true;
   }
 
-  /** The record runs no more. Those that wait may now run, in the order in which they came. */
+  /** The record no longer runs. Waiting records may now run, in the order in which they came. */
   ended(key: string): void {
     if (!this.#running.delete(key)) return;
     for (const [next, { width, go }] of this.#waiting) {
@@ -57,7 +58,7 @@ export class Suspects {
   }
 }
 
-/** How many such events may run together with one that is suspected like this, itself included. */
+/** How many suspects may run together with an event that has these suspicions, itself included. */
 export function widthOf(
   suspicions: readonly Suspicion[],
   { maxAttempts }: Pick<Runner, "maxAttempts">,

@@ -8,15 +8,15 @@ import type { Dispatcher } from "../run/dispatcher.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import type { StoreOperation } from "../write/store-operations.ts";
 
-/** When nothing has shown for this long that an operation works, a canary is sent. */
+/** If an operation has had no success for this long, a canary is sent. */
 const SILENCE_MS = 5_000;
 /** An operation that fails is tried again about this often. */
 const CANARY_AGAIN_MS = 1_000;
-/** An answer of the store is waited for no longer than a delivery would wait. */
+/** How long to wait for the store's answer: as long as a delivery would wait. */
 const CANARY_LIMIT_MS = 2_000;
-/** A write that fails is repeated for as long, since a connection that was lost is often there again at once. */
+/** How long a failed write is repeated. A lost connection is often restored at once. */
 const REPEATED_FOR_MS = 300;
-/** A canary that is due is taken within this time, unless something is wrong. Processes poll every half second. */
+/** If no process takes a due canary within this time, something is wrong. Processes poll every half second. */
 const TAKEN_WITHIN_MS = 5_000;
 
 const ACCEPTING: readonly StoreOperation[] = ["accept"];
@@ -26,23 +26,23 @@ const RUNNING: readonly StoreOperation[] = ["accept", "take"];
 /** A canary that is due and was not ended yet. */
 interface CanaryInFlight {
   readonly ended: Promise<void>;
-  /** Called when it has ended, or when it has been waited for long enough. */
+  /** Called when the canary has ended, or when the sender gives up waiting. */
   readonly end: () => void;
   isEnded: boolean;
 }
 
 /**
- * Sends a canary when nothing real has happened for a while, or something has failed. So a store that no longer does what an
- * event needs is noticed although no event comes.
+ * Sends a canary when no event has come for a while, or when an operation has failed. So a store that fails is noticed even while no
+ * event comes.
  */
 export class CanarySender {
   readonly #core: InboxCore;
   readonly #dispatcher: Dispatcher;
   /** The canaries of this process that are due. */
   readonly #flights = new Map<string, CanaryInFlight>();
-  /** The write of the last canary, if the store has not answered it. Then it gets no other one. */
+  /** The write of the last canary, while the store has not answered. Until then, no other canary is sent. */
   #writing: Promise<readonly string[]> | null = null;
-  /** Why that write was not made so far. */
+  /** Why this write has not succeeded so far. */
   #cause: unknown = null;
   /** Resolves once the last canary was accepted, or not. */
   #accepted: Promise<unknown> = Promise.resolve();
@@ -58,8 +58,9 @@ export class CanarySender {
   }
 
   /**
-   * Watches until the inbox closes. A store that answers at once is in this process, and is only asked for the health. So is one whose
-   * process would be kept awake.
+   * Watches until the inbox closes. A store that answers at once needs no watching, since it is in this process. A store whose process
+   * sleeps is not watched either, since that would keep the process awake. For both, a canary is sent only when a caller asks for the
+   * health.
    */
   start(): void {
     const { environment, store } = this.#core;
@@ -77,17 +78,17 @@ export class CanarySender {
     return Math.max(CANARY_AGAIN_MS, SILENCE_MS - operations.silentMs(this.#shown));
   }
 
-  /** The operations that canaries of this process can show now. */
+  /** The operations that a canary of this process can test now. */
   get #shown(): readonly StoreOperation[] {
     return this.#dispatcher.canTake("usual") ? RUNNING : ACCEPTING;
   }
 
-  /** Something has failed that says nothing about a single operation. A canary will show more. */
+  /** Something has failed, but not one of the operations. A canary will show whether they work. */
   suspect(): void {
     this.#isSuspected = true;
   }
 
-  /** Waits until it is known whether an event could be accepted. Usually it is known. Never rejects: `operations` has the answer. */
+  /** Waits until `operations` says whether an event could be accepted, which it usually does already. Never rejects. */
   async known(): Promise<void> {
     if (this.#core.store.immediate === true || this.#isWanted(ACCEPTING)) this.#send();
     await this.#accepted;
@@ -109,13 +110,13 @@ export class CanarySender {
     flight.end();
   }
 
-  /** Waits for no canary any more. */
+  /** Stops waiting for canaries. */
   stop(): void {
     this.#core.operations.close();
     for (const { end } of this.#flights.values()) end();
   }
 
-  /** Resolves once no canary of this process is in the store any more, or none can be removed. Only after {@link stop}. */
+  /** Resolves once the canaries of this process are removed from the store, or cannot be. Only after {@link stop}. */
   async atRest(): Promise<void> {
     await this.#sent;
   }
@@ -168,14 +169,14 @@ export class CanarySender {
     this.#cause = null;
     const token = environment.token();
     const keys = (await store.canaryKeys?.(token)) ?? [canaryKey(token)];
-    // Where no process takes anything, a canary is only written and removed.
+    // If no process takes events, a canary is only written and removed.
     const isDue = this.#dispatcher.isStarted;
     if (isDue) for (const key of keys) this.#flights.set(key, newCanaryInFlight());
     try {
       const written = await Promise.all(keys.map((key) => this.#put(key, isDue)));
       await store.settled?.(written);
     } catch (error) {
-      // If it was written all the same, somebody takes it.
+      // If it was written after all, a process takes it.
       for (const key of keys) this.#flights.delete(key);
       throw error;
     }
@@ -198,7 +199,7 @@ export class CanarySender {
     return { key, version: version ?? "" };
   }
 
-  /** Waits until a canary is taken and ended, by whichever process. One that nobody is to take is removed at once. */
+  /** Waits until any process has taken and ended a canary. A canary that no process should take is removed at once. */
   async #follow(key: string): Promise<void> {
     const { operations, environment } = this.#core;
     const flight = this.#flights.get(key);
@@ -213,15 +214,15 @@ export class CanarySender {
       const wasThere = await this.#end(key);
       if (!wasTaking || this.#core.isClosing) return;
       if (!wasThere) operations.canaryPassed("take");
-      // A poll that fails tells its own reason. Without a free place, nothing is taken, and nothing is wrong.
+      // A failed poll reports its own reason. If no place is free, a process takes nothing, although nothing is wrong.
       else if (this.#dispatcher.canTake("usual") && operations.failing === null)
         operations.canaryFailed("take", notTaken());
     } catch {
-      // It expires, or somebody takes it. The next canary shows what the store does.
+      // The canary expires, or a process takes it. The next canary shows whether the store works.
     }
   }
 
-  /** Waits until a canary was taken. This process hears of one that it takes itself; it asks the store about any other. */
+  /** Waits until a canary was taken. If this process takes it, it knows at once. Otherwise it asks the store. */
   async #taken(key: string, flight: CanaryInFlight): Promise<void> {
     const { environment, store } = this.#core;
     for (;;) {

@@ -6,9 +6,9 @@ import type { Inbox } from "../contract/inbox.ts";
 const guarded = new WeakSet<Inbox>();
 
 /**
- * The same inbox, except that it throws only errors of Payhooks. The error of a store may contain the delivery that the store
- * was given. So only its kind, its code and the place where it was thrown are passed on. Every call runs in the empty asynchronous
- * context, so that nothing that it begins keeps the context of the request that happened to make it.
+ * The same inbox, except that it throws only errors of Payhooks. The error of a store may contain the delivery, so only its kind,
+ * its code and the place where it was thrown are passed on. Every call runs in the empty asynchronous context. Otherwise the work
+ * that a call begins would keep the context of the request that made the call.
  */
 export function withOwnErrors(inbox: Inbox): Inbox {
   if (guarded.has(inbox)) return inbox;

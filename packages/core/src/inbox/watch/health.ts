@@ -8,16 +8,16 @@ import { describeFailure } from "../write/store-operations.ts";
 import type { CanarySender } from "./canary-sender.ts";
 import type { LossWatch } from "./loss-watch.ts";
 
-/** A health check waits no longer than a delivery would. */
+/** A health check waits as long as a delivery would. */
 const CHECK_LIMIT_MS = 2_000;
-/** Counts are waited for no longer. Whether an event could be accepted does not depend on them. */
+/** How long to wait for the counts. `ok` does not depend on them. */
 const COUNT_LIMIT_MS = 1_000;
 /** If a count fails or takes longer, the last count is shown for this long. */
 const COUNTS_STAND_IN_MS = 30_000;
 /** Counts are used again for this long. Balancers ask often, and the endpoint may be public. */
 const GOOD_FOR_MS = 1_000;
 
-/** Everything about an inbox's health but `lostAt`, which is known without asking the store. */
+/** Everything about an inbox's health except `lostAt`, which needs no question to the store. */
 type HealthNow = Omit<Health, "lostAt">;
 
 type CountsOfHealth = Pick<Health, "waiting" | "retrying" | "running" | "held" | "oldestDueMs">;
@@ -30,7 +30,7 @@ const NOT_COUNTED: CountsOfHealth = {
   oldestDueMs: null,
 };
 
-/** Says whether an event could be accepted now and would run. Events and canaries have shown it before anybody asks. */
+/** Says whether an event could be accepted now and would run. Events and canaries have tested this before a caller asks. */
 export class HealthCheck {
   readonly #core: InboxCore;
   readonly #ready: () => Promise<void>;
@@ -86,7 +86,7 @@ export class HealthCheck {
     return this.#core.store.immediate !== true && since.elapsedMs < GOOD_FOR_MS;
   }
 
-  /** A check that takes long is not waited for: the next answer has its result. */
+  /** If a check takes long, this answer does not wait for it. The next answer has its result. */
   #checkForLoss(): Promise<void> {
     return this.#within(COUNT_LIMIT_MS, this.#losses.check(), () => {});
   }

@@ -5,18 +5,18 @@ import { indexOf } from "../record/index-of.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 
 interface Remembered extends KnownRecord {
-  /** No store may forget the record before this time, whatever becomes of its events (the store's clock). */
+  /** The store must keep the record until this time, even if its events end (the store's clock). */
   readonly keptUntil: number;
 }
 
 /** How many records are remembered of each kind. */
 export const REMEMBERED: number = 16;
-/** Clocks of a store and of this process differ by less. */
+/** The clocks of the store and of this process are assumed to differ by less than this. */
 const MARGIN_MS = 60_000;
 
 /**
- * A few records that must still be stored. A store that was emptied, or restored to an earlier state, lacks the newest records, of
- * this process and of others. A clean-up by hand removes the oldest waiting ones.
+ * A few records that must still be stored. If a store was emptied, or restored to an earlier state, it lacks the newest records of
+ * this process and of others. After a clean-up by hand, it lacks the events that have waited longest.
  */
 export class KnownRecords {
   readonly #written = new Map<string, Remembered>();
@@ -51,7 +51,7 @@ export class KnownRecords {
     this.#listed = [...found.values()];
   }
 
-  /** Those that must be stored at this time. */
+  /** The records that must be stored at this time. */
   at(now: number): readonly KnownRecord[] {
     const all = new Map([...this.#listed.map((one) => [one.key, one] as const), ...this.#written]);
     return [...all.values()].filter(({ keptUntil }) => keptUntil > now + MARGIN_MS);

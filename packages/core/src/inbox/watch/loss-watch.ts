@@ -9,7 +9,7 @@ const CHECK_EVERY_MS = 2_000;
 /** How often to list the events that have waited longest. */
 const LIST_EVERY_MS = 600_000;
 
-/** Checks every two seconds whether the store still has its data. Nothing else would notice that it was lost. */
+/** Checks every two seconds whether the store still has its data. Without this check, nobody would notice a loss. */
 export class LossWatch {
   readonly #core: InboxCore;
   readonly #suspect: () => void;
@@ -56,13 +56,13 @@ export class LossWatch {
         if (loss !== "evicting") {
           // Each loss is reported once.
           this.#known.forget();
-          // Perhaps nothing can be written any more, whatever the last canary has shown.
+          // Writes may fail now, even if the last canary has succeeded.
           await store.open().catch((error: unknown) => operations.canaryFailed("accept", error));
         }
       }
       await this.#list();
     } catch {
-      // An error proves nothing about the data. But perhaps the store is away.
+      // An error says nothing about the data. But the store may be unreachable.
       this.#suspect();
     }
   }

@@ -62,7 +62,7 @@ export class BatchedStore {
     });
   }
 
-  /** Everything that was gathered goes to the store at the end of this turn. A store that answers at once gets it at once. */
+  /** Sends everything that was gathered to the store at the end of this turn. A store that answers at once gets it at once. */
   #schedule(): void {
     if (this.#store.immediate === true) {
       this.#flush();
@@ -91,7 +91,7 @@ export class BatchedStore {
     if (reads.length > 0) void this.#readAll(reads);
   }
 
-  /** Tells the answers in the order of the requests, so that events that are begun together start with the oldest. */
+  /** Resolves the requests in their order. So of events that are begun together, the oldest starts first. */
   async #writeAll(batch: readonly WaitingWrite[]): Promise<void> {
     const sorted = batch.length === 1 ? batch : batch.toSorted((a, b) => (a.item.key < b.item.key ? -1 : 1));
     let results: readonly SwapResult[];

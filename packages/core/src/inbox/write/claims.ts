@@ -15,7 +15,7 @@ const CLAIM_DEADLINE_MS = 2_000;
 /** The holder of a reference. */
 export type Holder = Pick<Claimed, "owner" | "token">;
 
-/** Is told why the store did not answer. */
+/** Called with the reason when the store did not answer. */
 type OnFailure = (cause: unknown) => void;
 
 /** The references that records have claimed (`oneSuccessPerReference`). */
@@ -33,13 +33,13 @@ export class Claims {
   }
 
   /**
-   * Claims a reference, unless somebody else has it. If the store has replicas to wait for, they have the claim then: a failover that
-   * lost it would let another event with the same reference run.
+   * Claims a reference, unless another transaction has it. Resolves when the replicas have the claim, if the store has any. Otherwise
+   * a failover could lose the claim, and another event with the same reference would run.
    */
   async take(claim: ReferenceClaim, onFailure?: OnFailure): Promise<Holder> {
     const first = await this.#ask(claim, null, onFailure);
     if (!first.isOld) return first;
-    // A claim outlives its owner if a process died before it could let the claim expire.
+    // If a process died before it could let the claim expire, the claim outlives its owner.
     return (await this.#read(first.owner)) === null ? this.#ask(claim, first.owner, onFailure) : first;
   }
 
@@ -69,9 +69,9 @@ export class Claims {
   }
 
   /**
-   * Lets the claims of a finished record expire with it. If the store has replicas to wait for, they have the record's end by then:
-   * after a failover that lost it, the record would be unfinished again. A claim for which this fails stays, and the next one who
-   * wants the reference asks whether its owner still exists.
+   * Lets the claims of a finished record expire with the record. First it waits until the replicas have the record's end, if the store
+   * has any: a failover that loses this end would make the record unfinished again. If this fails for a claim, the claim stays. The
+   * next event that wants the reference then checks whether the owner still exists.
    *
    * @param version the owner, as it was written
    */

@@ -7,9 +7,9 @@ import type { Records } from "./records.ts";
 import { StoreOperations } from "./store-operations.ts";
 
 const HIDE_MS = 5_000;
-/** An answer that takes less than this share of a lease is no reason to make leases longer. */
+/** Leases get longer only if the store's answer takes at least this share of a lease. */
 const QUICK = 1 / 8;
-/** A store that takes longer than so many leases to answer counts as one that takes so long. */
+/** A store counts as no slower than this, in leases for an answer. */
 const SLOWEST = 2;
 
 /** What the classes of one inbox share: its store, its records, its clock, and whether it is closing. */
@@ -40,23 +40,23 @@ export class InboxCore {
   }
 
   /**
-   * How long a record that was taken is hidden from other processes. Within this time, the process that took it writes that it
-   * begins a run. If the store's answer got lost on the way, the record can be taken again after this time.
+   * How long a taken record is hidden from other processes. Within this time, the process that took the record writes the beginning of
+   * a run. If the store's answer got lost, the record can be taken again after this time.
    */
   get hideMs(): number {
     return Math.min(this.leaseMs, HIDE_MS);
   }
 
   /**
-   * The length of a lease that is written now. If the store takes long to answer, the process learns its time late: by then, twice the
-   * answer's time has passed of the lease. So that much is added. Otherwise the lease would be over before a handler could be called.
+   * The length of a lease that is written now. Until a slow store's answer arrives, up to twice the answer's time counts as passed. So
+   * the lease is longer by that much. Otherwise it could be over before a handler is called.
    */
   get leaseNowMs(): number {
     const isQuick = this.#answerMs < this.leaseMs * QUICK;
     return this.leaseMs + (isQuick ? 0 : 2 * this.#answerMs);
   }
 
-  /** The store has taken so long to answer a write that begins a run. */
+  /** The store has taken this long to answer a write that begins a run. */
   answeredAfter(ms: number): void {
     this.#answerMs = Math.min(Math.max(ms, this.#answerMs / 2), this.leaseMs * SLOWEST);
   }

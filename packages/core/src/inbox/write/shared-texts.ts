@@ -5,7 +5,7 @@ import type { IdempotencyRecord } from "../record/record.ts";
 import { sideRecord } from "../record/side-record.ts";
 import type { Records } from "./records.ts";
 
-/** A text that nobody has written for so long is forgotten. */
+/** A text is deleted this long after it was last written. */
 const TEXT_KEPT_MS = 30 * 24 * 60 * 60_000;
 const MAX_LENGTH = 16_000;
 const TEXT_DEADLINE_MS = 2_000;

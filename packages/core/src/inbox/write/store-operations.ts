@@ -10,7 +10,7 @@ export type StoreOperation = "accept" | "take" | "end";
 
 const STORE_OPERATIONS: readonly StoreOperation[] = ["accept", "take", "end"];
 
-/** How long only a real success is believed, once real events have failed although canaries pass. */
+/** If events fail although canaries pass, canaries do not count for this long. */
 const DOUBT_MS = 60_000;
 
 /** The evidence for one operation. */
@@ -24,7 +24,7 @@ class Evidence {
   isContradicted = false;
   /** A canary has failed too, since the operation began to fail. */
   hasCanaryFailed = false;
-  /** Since an event and a canary have contradicted each other. Until an event passes, canaries are not believed for a while. */
+  /** When an event and a canary contradicted each other. Until an event passes, canaries do not count for a while. */
   doubt: Stopwatch | null = null;
 
   constructor(stall: Stall) {
@@ -35,10 +35,10 @@ class Evidence {
 /**
  * The operations that this process can do with its store, as events and canaries have shown lately.
  *
- * An event counts for more than a canary, since it also writes what it can be found by. The first canary that passes after a
- * failure ends that failure. If an event then fails again, the failure ends only with an event that passes, or with a minute in which
- * no event has failed. A failure of events that was reported before the first canary is treated the same way. Otherwise it would be
- * reported as over, then reported again.
+ * An event counts for more than a canary, since its write includes search labels. The first canary that passes after a failure ends
+ * that failure. If an event then fails again, canaries no longer count: the failure ends with an event that passes, or after a minute
+ * in which no event has failed. The same applies if failing events were reported before the first canary. Otherwise the failure would
+ * be reported as over, then reported again.
  */
 export class StoreOperations {
   readonly #environment: Environment;
@@ -61,7 +61,7 @@ export class StoreOperations {
     return null;
   }
 
-  /** For how long nothing has shown that these operations work, in milliseconds. */
+  /** The longest time since one of these operations last succeeded, in milliseconds. */
   silentMs(operations: readonly StoreOperation[]): number {
     return Math.max(
       ...operations.map((operation) => this.#of[operation].passed?.elapsedMs ?? Number.POSITIVE_INFINITY),
