@@ -1022,7 +1022,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "replicas are not waited for",
     caughtBy: "where replicas are to have it",
-    mistake: withStore(() => ({ settled: async () => {} })),
+    mistake: withStore(() => ({ replicated: async () => {} })),
   },
   {
     name: "a copy does not wait for replicas",
@@ -1030,10 +1030,10 @@ const mutants: readonly Mutant[] = [
     mistake: withStore((store) => {
       const asked = new Set<string>();
       return {
-        async settled(items) {
+        async replicated(items) {
           const news = items.filter(({ key }) => !asked.has(key));
           for (const { key } of items) asked.add(key);
-          if (news.length > 0) await store.settled?.(news);
+          if (news.length > 0) await store.replicated?.(news);
         },
       };
     }),

@@ -216,13 +216,13 @@ describe("moveRecords", () => {
       const [from, to] = [await storeOn("SQLite", scope), await storeOn("PostgreSQL", scope)];
       const written = new Map(await fill(from, 100));
       const key = keyOf(0);
-      const meanwhile: RecordStore["settled"] = async () => {
+      const meanwhile: RecordStore["replicated"] = async () => {
         const before = written.get(key);
         if (before === undefined) return;
         const now = from.now(key);
         written.set(key, await put(from, key, before, begun(key, now, before.record, HOUR_MS)));
       };
-      const target = Object.create(boundTo(to), { settled: { value: meanwhile } }) as RecordStore;
+      const target = Object.create(boundTo(to), { replicated: { value: meanwhile } }) as RecordStore;
       await expect(moveRecords(from, target)).rejects.toMatchObject({ code: "ERR_INBOX_IN_USE" });
       expect(await readOne(to, key)).toBeNull();
       expect(await expectAll(written, from, to)).toBe(99);

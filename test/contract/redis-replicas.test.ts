@@ -1,4 +1,4 @@
-/** `settled`: what a primary has acknowledged is with a replica, or is not confirmed. */
+/** `replicated`: what a primary has acknowledged is with a replica, or is not confirmed. */
 import { Cluster } from "ioredis";
 import { expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
@@ -56,9 +56,9 @@ function clockAhead() {
 }
 
 /** True if these records are confirmed; how long that takes is the store's affair. */
-async function isSettled(store: RecordStore, ...records: readonly Written[]): Promise<boolean> {
-  if (store.settled === undefined) throw new Error("It confirms nothing.");
-  return store.settled(records).then(
+async function isReplicated(store: RecordStore, ...records: readonly Written[]): Promise<boolean> {
+  if (store.replicated === undefined) throw new Error("It confirms nothing.");
+  return store.replicated(records).then(
     () => true,
     () => false,
   );
@@ -77,15 +77,15 @@ it("what is confirmed is on a replica; while there is none, nothing is confirmed
       Array.from({ length: 200 }, (_, n) => [keyOf(n), accepted(keyOf(n), store.now(keyOf(n)))] as const),
     );
     const written = [...(await putAll(store, records)).values()];
-    const confirmed = await Promise.all(written.map((record) => isSettled(store, record)));
+    const confirmed = await Promise.all(written.map((record) => isReplicated(store, record)));
     expect(confirmed.every(Boolean)).toBe(true);
     expect(Number(await replica.tell("DBSIZE"))).toBe(Number(await primary.tell("DBSIZE")));
 
     replica.freeze();
     const late = await fresh(store, keyOf(1_000));
-    expect(await isSettled(store, late)).toBe(false);
+    expect(await isReplicated(store, late)).toBe(false);
     replica.thaw();
-    await until("the replica has it", () => isSettled(store, late));
+    await until("the replica has it", () => isReplicated(store, late));
   }),
 );
 
@@ -98,13 +98,13 @@ it(
       await startReplica(scope, primary);
       const store = await openStore(scope, primary.url);
       const first = await fresh(store, one);
-      expect(await isSettled(store, first)).toBe(true);
+      expect(await isReplicated(store, first)).toBe(true);
       const second = await put(store, one, first, ended(one, store.now(one), first.record));
       const other = await fresh(store, two);
-      expect(await isSettled(store, first, second, other)).toBe(true);
-      expect(await isSettled(store, first, { ...other, key: three })).toBe(false);
+      expect(await isReplicated(store, first, second, other)).toBe(true);
+      expect(await isReplicated(store, first, { ...other, key: three })).toBe(false);
       // The fate of one call says nothing of another's.
-      const both = [isSettled(store, { ...other, key: three }), isSettled(store, other)];
+      const both = [isReplicated(store, { ...other, key: three }), isReplicated(store, other)];
       expect(await Promise.all(both)).toEqual([false, true]);
     }),
 );
@@ -121,7 +121,7 @@ it(
       const { clock, advance } = clockAhead();
       const store = await openStore(scope, proxy.url, clock);
       const [first, other] = [await fresh(store, one), await fresh(store, two)];
-      expect(await isSettled(store, first, other)).toBe(true);
+      expect(await isReplicated(store, first, other)).toBe(true);
       advance(MINUTE_MS);
       // It learns the server's time anew.
       await store.read([one]);
@@ -144,12 +144,12 @@ it(
         ),
       );
       // An older version of the record is there, and it is not taken for a newer one, although a canary has passed since.
-      expect(await isSettled(store, lost)).toBe(false);
-      expect(await isSettled(store, never)).toBe(false);
-      await until("the new primary is confirmed", () => isSettled(store, first, other));
+      expect(await isReplicated(store, lost)).toBe(false);
+      expect(await isReplicated(store, never)).toBe(false);
+      await until("the new primary is confirmed", () => isReplicated(store, first, other));
       const again = await put(store, one, first, ended(one, store.now(one), first.record));
       advance(MINUTE_MS);
-      expect(await isSettled(store, again, first)).toBe(true);
+      expect(await isReplicated(store, again, first)).toBe(true);
     }),
 );
 
@@ -183,7 +183,7 @@ it(
       const keys = Array.from({ length: 100 }, (_, n) => keyOf(n));
       const records = new Map(keys.map((key) => [key, accepted(key, store.now(key))] as const));
       const written = [...(await putAll(store, records)).values()];
-      expect(await isSettled(store, ...written)).toBe(true);
+      expect(await isReplicated(store, ...written)).toBe(true);
 
       const [first] = replicas;
       first?.freeze();
@@ -191,12 +191,12 @@ it(
         keys.map((_, n) => [keyOf(1_000 + n), accepted(keyOf(1_000 + n), store.now(keyOf(n)))] as const),
       );
       const later = [...(await putAll(store, more)).values()];
-      const confirmed = await Promise.all(later.map((record) => isSettled(store, record)));
+      const confirmed = await Promise.all(later.map((record) => isReplicated(store, record)));
       const share = confirmed.filter(Boolean).length / confirmed.length;
       expect(share).toBeGreaterThan(0.4);
       expect(share).toBeLessThan(0.9);
       first?.thaw();
-      await until("all of it is confirmed", () => isSettled(store, ...later));
+      await until("all of it is confirmed", () => isReplicated(store, ...later));
     }),
 );
 
@@ -208,6 +208,6 @@ it("a primary that is full still confirms what its replica has", { timeout: 60_0
     const first = await fresh(store, one);
     await primary.tell("CONFIG", "SET", "maxmemory", "1");
     const end = await put(store, one, first, ended(one, store.now(one), first.record));
-    expect(await isSettled(store, end)).toBe(true);
+    expect(await isReplicated(store, end)).toBe(true);
   }),
 );

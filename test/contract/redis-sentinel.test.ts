@@ -72,7 +72,7 @@ it(
       const store = own.add(fixture.connect(), (one) => one.close());
       await store.open();
       const known = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
-      await store.settled?.([known]);
+      await store.replicated?.([known]);
       let woken = 0;
       await store.onDue?.(() => {
         woken++;
@@ -93,7 +93,7 @@ it(
       await until(
         "it is confirmed by the old primary, which is a replica now",
         () =>
-          store.settled?.([known, next]).then(
+          store.replicated?.([known, next]).then(
             () => true,
             () => false,
           ) ?? null,

@@ -305,12 +305,12 @@ function startProcess(
     list: async (filter, cursor, limit, first) =>
       call("list", () => store.list(filter, cursor, limit, first)),
     counts: () => call("counts", () => store.counts()),
-    ...(store.settled === undefined
+    ...(store.replicated === undefined
       ? {}
       : {
-          settled: async (items) => {
+          replicated: async (items) => {
             const events = items.filter(({ key }) => !isCanary(key));
-            if (events.length > 0) await call("settled", async () => store.settled?.(events));
+            if (events.length > 0) await call("replicated", async () => store.replicated?.(events));
           },
         }),
     close: async () => (alive ? store.close() : undefined),

@@ -399,7 +399,7 @@ export const subjectCases: readonly ContractCase[] = [
       for (let wait = 0; wait < 40 && !process.calls.includes("leave subject"); wait++) await rig.advance(1);
       const writes = process.calls
         .slice(from)
-        .filter((name) => !["takeDue", "read", "settled", "counts"].includes(name));
+        .filter((name) => !["takeDue", "read", "replicated", "counts"].includes(name));
       expect(writes).toEqual(["accept+begin+started", "take subject", "finish done", "leave subject"]);
       await merchant.receiver.close();
     },

@@ -345,7 +345,7 @@ export const writeCases: readonly ContractCase[] = [
       const process = rig.start(undefined, {
         store: (store) =>
           withOverrides<RecordStore>(store, {
-            async settled(items) {
+            async replicated(items) {
               asked.push(...items.map(({ key }) => key));
               await gate.passed;
             },
@@ -378,7 +378,7 @@ export const writeCases: readonly ContractCase[] = [
       const process = rig.start(undefined, {
         store: (store) =>
           withOverrides<RecordStore>(store, {
-            settled: async () => {
+            replicated: async () => {
               throw new Error("not enough replicas");
             },
           }),

@@ -187,7 +187,7 @@ describe.concurrent("the suite catches", () => {
     },
   });
 
-  control("a copy that is acknowledged before replicas have the event", "copy-unsettled", {
+  control("a copy that is acknowledged before replicas have the event", "copy-unreplicated", {
     async inboxAt(scope, redis) {
       const replica = await RedisServer.startReplica(scope, redis);
       replicas.set(redis, replica);

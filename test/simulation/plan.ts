@@ -123,7 +123,7 @@ export function planOf(seed: number, size: Size = DEFAULT_SIZE): Plan {
     pollMs: dice.pick([250, 500, 1_000], "poll"),
     concurrency: dice.pick([1, 2, 16], "concurrency"),
     // Only a store with replicas is waited for.
-    replicated: planned.some(({ site }) => site === "settled") || dice.chance(0.4, "replicated"),
+    replicated: planned.some(({ site }) => site === "replicated") || dice.chance(0.4, "replicated"),
     keepsTexts: isSealed || dice.chance(0.1, "texts"),
     isSealed,
     operation: dice.pick(OPERATIONS, "operation"),
@@ -243,6 +243,6 @@ function withClosings(dice: Dice, faults: readonly PlannedFault[]): readonly Pla
 /** Faults that show a mistake best: those of calls to the store, and processes that stand still or die at them. */
 const TELLING_CELLS: readonly Cell[] = CELLS.filter(
   ({ what, site }) =>
-    (site === "swap" || site === "takeDue" || site === "handler" || site === "settled") &&
+    (site === "swap" || site === "takeDue" || site === "handler" || site === "replicated") &&
     (isSlip(what) || what === "freeze" || what === "sleep" || what === "death" || what === "failover"),
 );

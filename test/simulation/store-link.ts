@@ -164,7 +164,7 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
         },
       }),
     now: () => clock.now(),
-    ...(world.plan.replicated ? { settled: settledBy(world, process, send) } : {}),
+    ...(world.plan.replicated ? { replicated: replicatedBy(world, process, send) } : {}),
     async onDue(wake) {
       return links.listen(process, wake);
     },
@@ -189,14 +189,14 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
 }
 
 /** After a while the replicas have everything that the primary has, unless there was a failover in between. */
-function settledBy(
+function replicatedBy(
   world: World,
   process: LinkedProcess,
   send: <T>(call: Call<T>) => Promise<T>,
-): NonNullable<RecordStore["settled"]> {
+): NonNullable<RecordStore["replicated"]> {
   return async (items) => {
     const epoch = await send({
-      site: "settled",
+      site: "replicated",
       effect: () =>
         items.every(({ key, version }) => world.store.knows(key, version)) ? world.storeEpoch : null,
     });

@@ -12,7 +12,7 @@ export type Variant =
   /** It takes every event for a duplicate that this process has sent to the store before. */
   | "old-guess"
   /** A copy is acknowledged although no replica is known to have the event. */
-  | "copy-unsettled"
+  | "copy-unreplicated"
   /** A due record that was handed out is never handed out again. */
   | "taken-for-good"
   /** It reports a renewal of a lease, and renews nothing. */

@@ -9,8 +9,8 @@ export type KillPoint =
   /** Due records were handed out, and none of them was begun. */
   | "after take"
   /** An event is written, and nobody knows whether replicas have it. */
-  | "before settled"
-  | "after settled";
+  | "before replicated"
+  | "after replicated";
 
 /** Those that every store passes. */
 export const KILL_POINTS: readonly KillPoint[] = [
@@ -19,7 +19,7 @@ export const KILL_POINTS: readonly KillPoint[] = [
 ];
 
 /** Those of a store that waits for replicas. */
-export const REPLICA_POINTS: readonly KillPoint[] = ["before settled", "after settled"];
+export const REPLICA_POINTS: readonly KillPoint[] = ["before replicated", "after replicated"];
 
 /** Here a handler has ended and nothing says so: a second run cannot be helped. */
 export const RUNS_TWICE: readonly KillPoint[] = ["before done", "before end and start"];
@@ -59,7 +59,7 @@ export function withKill(
     dies(point, key);
     process.kill(process.pid, "SIGKILL");
   };
-  const { settled } = store;
+  const { replicated } = store;
   return around(store, {
     async swap(items) {
       const named = items.map(nameOf);
@@ -75,13 +75,13 @@ export function withKill(
       if (due.records.length > 0) reach("after take", "-");
       return due;
     },
-    ...(settled === undefined
+    ...(replicated === undefined
       ? {}
       : {
-          async settled(items) {
-            reach("before settled", "-");
-            await settled.call(store, items);
-            reach("after settled", "-");
+          async replicated(items) {
+            reach("before replicated", "-");
+            await replicated.call(store, items);
+            reach("after replicated", "-");
           },
         }),
   });

@@ -31,7 +31,7 @@ export function variantOf(config: ChildConfig): Broken {
       return onStore((store) => around(store, { takeDue: (limit) => store.takeDue(limit, FOR_GOOD_MS) }));
     case "lease-not-renewed":
       return onStore(renewsNothing);
-    case "copy-unsettled":
+    case "copy-unreplicated":
       return onStore(settlesOnce);
     case "writes-twice":
       return onStore((store) => writesTwice(store, (current) => current));
@@ -118,10 +118,10 @@ function renewsNothing(store: RecordStore): RecordStore {
 function settlesOnce(store: RecordStore): RecordStore {
   const asked = new Set<string>();
   return around(store, {
-    async settled(items) {
+    async replicated(items) {
       const fresh = items.filter(({ key }) => !asked.has(key));
       for (const { key } of items) asked.add(key);
-      if (fresh.length > 0) await store.settled?.(fresh);
+      if (fresh.length > 0) await store.replicated?.(fresh);
     },
   });
 }

@@ -41,7 +41,7 @@ const MET = [
     "read",
     "reopen",
     "resend",
-    "settled",
+    "replicated",
     "swap",
     "take",
   ],

@@ -88,7 +88,7 @@ function callOf(dice: Dice, made: number, times: Times): Call {
   const kind = dice.of([
     ...(["swap", "swap", "swap", "swap", "swap", "swap", "swap", "take", "take", "take", "take"] as const),
     ...(["pass", "pass", "pass", "list", "list", "counts", "counts", "read", "read", "resend"] as const),
-    ...(["prune", "canary", "now", "settled", "reopen"] as const),
+    ...(["prune", "canary", "now", "replicated", "reopen"] as const),
   ]);
   switch (kind) {
     case "swap":
@@ -105,7 +105,7 @@ function callOf(dice: Dice, made: number, times: Times): Call {
       return { kind, by, ago: dice.between(0, 2) };
     case "now":
       return { kind, by, key: key() };
-    case "settled":
+    case "replicated":
       return { kind, by, keys: keys(3) };
     default:
       return { kind, by };

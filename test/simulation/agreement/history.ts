@@ -81,7 +81,7 @@ export type Call =
   | { readonly kind: "canary"; readonly by: By }
   | { readonly kind: "now"; readonly by: By; readonly key: number }
   /** True if replicas have records at these versions or later; of some, a version that was replaced since. */
-  | { readonly kind: "settled"; readonly by: By; readonly keys: readonly number[] }
+  | { readonly kind: "replicated"; readonly by: By; readonly keys: readonly number[] }
   /** The process ends, and another one opens the store. */
   | { readonly kind: "reopen"; readonly by: By };
 

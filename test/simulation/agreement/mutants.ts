@@ -160,7 +160,7 @@ export const memoryMutants: readonly MemoryMutant[] = [
   },
   {
     name: "says that replicas have what nobody has",
-    change: () => ({ settled: async () => {} }),
+    change: () => ({ replicated: async () => {} }),
   },
   {
     name: "has another identity after each opening",

@@ -135,8 +135,8 @@ class Player {
           await store.read([keyOf(call.key)]);
           return store.now(keyOf(call.key));
         });
-      case "settled":
-        return this.#settled(call.by, call.keys.map(keyOf));
+      case "replicated":
+        return this.#replicated(call.by, call.keys.map(keyOf));
       case "reopen":
         this.#askedSince[call.by] = null;
         return this.#compare(call.by, (_, world) => world.reopen(call.by));
@@ -263,8 +263,8 @@ class Player {
     );
   }
 
-  /** A store without replicas has settled what it has. */
-  #settled(by: By, keys: readonly string[]): Promise<Compared> {
+  /** A store without replicas has replicated what it has. */
+  #replicated(by: By, keys: readonly string[]): Promise<Compared> {
     const items = keys.map((key, at) => {
       const current = this.#ledger.current(key, this.#now);
       const known = at % 2 === 0 ? current : (this.#ledger.earlier(key) ?? current);
@@ -280,7 +280,7 @@ class Player {
       const found = await store.read(keys);
       const areThere = found.every((one) => one !== null);
       const isConfirmed =
-        store.settled === undefined ? areThere : await isSettled(() => store.settled?.(items));
+        store.replicated === undefined ? areThere : await isReplicated(() => store.replicated?.(items));
       return isOpen ? "any" : isConfirmed;
     });
   }
@@ -296,11 +296,11 @@ async function pruned(store: RecordStore): Promise<Answer> {
   return "all";
 }
 
-/** It may reject at any time; what is not there is never settled. */
-async function isSettled(settle: () => Promise<void> | undefined): Promise<boolean> {
+/** It may reject at any time; what is not there is never replicated. */
+async function isReplicated(ask: () => Promise<void> | undefined): Promise<boolean> {
   for (let attempts = 1; attempts <= SETTLE_ATTEMPTS; attempts++) {
     try {
-      await settle();
+      await ask();
       return true;
     } catch {}
   }

@@ -55,7 +55,7 @@ export class World {
     const stores: [RecordStore, RecordStore] = [place.connect(), place.connect()];
     for (const store of stores) {
       await store.open();
-      if (store.settled !== undefined) await sendCanary(store);
+      if (store.replicated !== undefined) await sendCanary(store);
     }
     await place.setTime(START);
     return new World(kind, place, stores);

@@ -203,7 +203,7 @@ class Mover {
       else wanted.set(one.key, moving);
     }
     const there = await this.#bring([...wanted.values()]);
-    await this.#to.settled?.(there.map(({ key, version }) => ({ key, version })));
+    await this.#to.replicated?.(there.map(({ key, version }) => ({ key, version })));
     await this.#takeOut(there.flatMap(({ key }) => wanted.get(key) ?? []));
   }
 

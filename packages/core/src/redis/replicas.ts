@@ -47,14 +47,14 @@ export class Replicas {
   }
 
   /** Rejects unless the required number of replicas has all of the records in time. */
-  async settled(records: readonly WrittenRecord[]): Promise<void> {
+  async replicated(records: readonly WrittenRecord[]): Promise<void> {
     const byNode = new Map<NodeReplicas, WrittenRecord[]>();
     for (const record of records) {
       const node = this.#nodeOf(record);
       byNode.set(node, [...(byNode.get(node) ?? []), record]);
     }
     try {
-      await Promise.all([...byNode].map(([node, own]) => node.settled(own)));
+      await Promise.all([...byNode].map(([node, own]) => node.replicated(own)));
     } catch (error) {
       // The node may have lost the record's slot, or may be gone.
       if (isCluster(this.#connection)) this.#connection.refreshSlotsCache(() => {});
@@ -114,7 +114,7 @@ class NodeReplicas {
     this.#history = { id: historyIn(await this.#node.info("replication")), since: null };
   }
 
-  settled(records: readonly WrittenRecord[]): Promise<void> {
+  replicated(records: readonly WrittenRecord[]): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ records, history: this.#historyOfWrites, resolve, reject });
       if (!this.#isBusy) void this.#work();

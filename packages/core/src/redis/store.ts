@@ -121,7 +121,7 @@ interface Opened {
 
 class RedisStore implements RecordStore {
   readonly durability: Inbox["durability"];
-  readonly settled?: (records: readonly WrittenRecord[]) => Promise<void>;
+  readonly replicated?: (records: readonly WrittenRecord[]) => Promise<void>;
   readonly onDue?: (wake: () => boolean) => Promise<() => void>;
   readonly #access: RedisAccess;
   readonly #settings: Settings;
@@ -139,7 +139,7 @@ class RedisStore implements RecordStore {
     this.#shards = new Shards(settings.prefix ?? "payhooks");
     this.#warnings = new SetupWarnings(settings.logger);
     this.durability = settings.replicas > 0 ? "replicated" : "host";
-    if (settings.replicas > 0) this.settled = (records) => this.#settled(records);
+    if (settings.replicas > 0) this.replicated = (records) => this.#replicated(records);
     const { connections } = access;
     if (connections !== null) this.onDue = (wake) => this.#onDue(connections, wake);
   }
@@ -302,9 +302,9 @@ class RedisStore implements RecordStore {
     return [...keys.values()];
   }
 
-  async #settled(records: readonly WrittenRecord[]): Promise<void> {
+  async #replicated(records: readonly WrittenRecord[]): Promise<void> {
     const { replicas } = await this.#open();
-    await replicas?.settled(records);
+    await replicas?.replicated(records);
   }
 
   async #onDue(connections: Connections, wake: () => boolean): Promise<() => void> {

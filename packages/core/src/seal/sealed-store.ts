@@ -46,7 +46,7 @@ const PLAIN = null;
 export class SealedStore implements RecordStore {
   readonly durability: RecordStore["durability"];
   readonly sleeps: boolean;
-  readonly settled?: NonNullable<RecordStore["settled"]>;
+  readonly replicated?: NonNullable<RecordStore["replicated"]>;
   readonly findLoss?: NonNullable<RecordStore["findLoss"]>;
   readonly onDue?: NonNullable<RecordStore["onDue"]>;
   readonly scan?: NonNullable<RecordStore["scan"]>;
@@ -75,8 +75,8 @@ export class SealedStore implements RecordStore {
     this.#notify = notify;
     this.durability = store.durability;
     this.sleeps = store.sleeps === true;
-    const { settled, findLoss, onDue, scan, prune, readMeta, writeMeta, canaryKeys } = store;
-    if (settled) this.settled = settled.bind(store);
+    const { replicated, findLoss, onDue, scan, prune, readMeta, writeMeta, canaryKeys } = store;
+    if (replicated) this.replicated = replicated.bind(store);
     if (findLoss) this.findLoss = (known) => findLoss.call(store, this.#hashed(known));
     if (onDue) this.onDue = onDue.bind(store);
     if (prune) this.prune = prune.bind(store);

@@ -614,7 +614,7 @@ describe("a store with replicas", () => {
     const confirmed: string[][] = [];
     const replicated: RecordStore = {
       ...memory,
-      settled: async (records) => void confirmed.push(records.map(({ key }) => key)),
+      replicated: async (records) => void confirmed.push(records.map(({ key }) => key)),
     };
     const inbox = createInbox(replicated, { clock });
     const referenceKey = "e".repeat(32);
@@ -635,7 +635,7 @@ describe("a store with replicas", () => {
       let isAway = false;
       const replicated: RecordStore = {
         ...memory,
-        settled: async () => {
+        replicated: async () => {
           if (isAway) throw new Error("no replica has it");
         },
       };

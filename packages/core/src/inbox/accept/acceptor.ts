@@ -142,7 +142,7 @@ export class Acceptor {
   ): Promise<Accepted> {
     if (accepted.outcome === "held" && known.mayBeHeld) this.#heldQuota.added(event.delivery.tenant);
     try {
-      if (version !== null) await this.#core.store.settled?.([{ key: event.key, version }]);
+      if (version !== null) await this.#core.store.replicated?.([{ key: event.key, version }]);
     } catch (error) {
       onFailure(error);
       throw error;

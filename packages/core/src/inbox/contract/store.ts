@@ -181,7 +181,7 @@ export interface RecordStore {
    * Resolves once the replicas have each of these records, at these versions or later. Rejects if they do not have them in
    * time.
    */
-  settled?(items: readonly { readonly key: string; readonly version: string }[]): Promise<void>;
+  replicated?(items: readonly { readonly key: string; readonly version: string }[]): Promise<void>;
   /**
    * Calls `wake` when another process announces that a record is due. `wake` returns false if this process has no place for it, so that
    * the store may announce it to another process. This is a hint: nothing relies on it. Resolves to a function that ends the calls.

@@ -89,7 +89,7 @@ export class SubjectTurn {
     if (answer !== "mine") return answer;
     const taken: TakenSubject = { ...subject, retentionMs, ended: [] };
     this.#taken = taken;
-    if (version !== null) await store.settled?.([{ key: subject.key, version }]);
+    if (version !== null) await store.replicated?.([{ key: subject.key, version }]);
     for (const one of earlier) if (await this.#overtake(one)) taken.ended.push(one);
     return taken.ended.length === earlier.length ? answer : "busy";
   }

@@ -174,7 +174,7 @@ export class CanarySender {
     if (isDue) for (const key of keys) this.#flights.set(key, newCanaryInFlight());
     try {
       const written = await Promise.all(keys.map((key) => this.#put(key, isDue)));
-      await store.settled?.(written);
+      await store.replicated?.(written);
     } catch (error) {
       // If it was written after all, a process takes it.
       for (const key of keys) this.#flights.delete(key);

@@ -55,13 +55,14 @@ export class Claims {
         return { answer, record: answer.record };
       },
     });
-    if (answer.owner === claim.owner && version !== null) await this.#settled(claim.key, version, onFailure);
+    if (answer.owner === claim.owner && version !== null)
+      await this.#replicated(claim.key, version, onFailure);
     return answer;
   }
 
-  async #settled(key: string, version: string, onFailure?: OnFailure): Promise<void> {
+  async #replicated(key: string, version: string, onFailure?: OnFailure): Promise<void> {
     try {
-      await this.#store.settled?.([{ key, version }]);
+      await this.#store.replicated?.([{ key, version }]);
     } catch (error) {
       onFailure?.(error);
       throw error;
@@ -76,7 +77,7 @@ export class Claims {
    * @param version the owner, as it was written
    */
   async close(owner: string, version: string | null, { claims, expiresAt }: FinishedClaims): Promise<void> {
-    if (version !== null) await this.#settled(owner, version);
+    if (version !== null) await this.#replicated(owner, version);
     const closing = Object.entries(claims).map(([key, token]) =>
       this.#records.change({
         key,

@@ -12,7 +12,7 @@ export async function sendCanary(store: RecordStore): Promise<void> {
   await Promise.all(
     keys.map(async (key) => {
       const canary = await written(store, key, null);
-      await store.settled?.([canary]);
+      await store.replicated?.([canary]);
       await written(store, key, canary);
     }),
   );
