@@ -220,6 +220,6 @@ async function delivered(sandbox: Sandbox, reference: string): Promise<number> {
 
 /** The answer to what was sent last. */
 async function lastAnswer(sandbox: Sandbox): Promise<number> {
-  await sandbox.deliveries.settled();
+  await sandbox.deliveries.idle();
   return sandbox.deliveries.list().at(-1)?.attempts.at(-1)?.answer?.status ?? 0;
 }

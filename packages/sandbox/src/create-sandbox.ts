@@ -201,7 +201,7 @@ function deliveriesOf({ dispatcher, changes }: Engine): SandboxDeliveries {
         },
       ),
     onAttempt: (listener) => dispatcher.onAttempt((record, attempt) => listener(shown(record), attempt)),
-    settled: dispatcher.settled,
+    idle: dispatcher.idle,
   };
 }
 

@@ -58,7 +58,7 @@ export interface SandboxDeliveries {
    */
   onAttempt(listener: (delivery: Delivery, attempt: Attempt) => void): () => void;
   /** Resolves when no attempt is under way. Waiting for a retry or a delay does not count as an attempt. */
-  settled(): Promise<void>;
+  idle(): Promise<void>;
 }
 
 /** A running sandbox. */

@@ -114,7 +114,7 @@ describe("the control API", () => {
     );
     const replay = await call(sandbox, "POST", `/sandbox/deliveries/${delivery.id}/replay`, { resign: true });
     expect(replay.body.data).toMatchObject({ replayOf: delivery.id });
-    await sandbox.deliveries.settled();
+    await sandbox.deliveries.idle();
     expect(merchant.received).toHaveLength(2);
   });
 

@@ -156,7 +156,7 @@ describe("a fault of deliveries", () => {
     sandbox.deliveries.replay(delivered);
     sandbox.transactions.setStatus(id, "PENDING");
     sandbox.transactions.setStatus(id, "SUCCESS");
-    await sandbox.deliveries.settled();
+    await sandbox.deliveries.idle();
     expect(sandbox.faults.list()).toMatchObject([{ kind: "resplit", fired: 0 }]);
     expect(sandbox.transactions.get(id)?.transaction.status).toBe("SUCCESS");
 

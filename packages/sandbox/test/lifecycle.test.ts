@@ -208,7 +208,7 @@ describe("reset", () => {
     sandbox.deposit();
     await asked;
     await sandbox.reset();
-    await sandbox.deliveries.settled();
+    await sandbox.deliveries.idle();
     expect(sandbox.deliveries.list()).toEqual([]);
   });
 });

@@ -58,7 +58,7 @@ describe("the hosted checkout", () => {
     expect(text).toContain(title);
     expect(text).toContain(`href="https://shop.example/failed"`);
     expect(sandbox.transactions.get(transaction.id)?.transaction.status).toBe(status);
-    await sandbox.deliveries.settled();
+    await sandbox.deliveries.idle();
     expect(merchant.received).toHaveLength(decision === "fail" ? 1 : 0);
   });
 

@@ -255,7 +255,7 @@ describe("a replay", () => {
     const { merchant, sandbox, delivery } = await delivered([]);
     const first = delivery();
     const replay = sandbox.deliveries.replay(first?.id ?? "");
-    await sandbox.deliveries.settled();
+    await sandbox.deliveries.idle();
     expect(merchant.received.map(({ body }) => body)).toEqual([
       first?.attempts[0]?.body,
       first?.attempts[0]?.body,
@@ -268,7 +268,7 @@ describe("a replay", () => {
     await sandbox.keys.rotate();
     sandbox.deliveries.replay(delivery()?.id ?? "");
     sandbox.deliveries.replay(delivery()?.id ?? "", { resign: true });
-    await sandbox.deliveries.settled();
+    await sandbox.deliveries.idle();
     expect(merchant.received).toHaveLength(3);
     const callbacks = merchant.received.map(({ body }): Callback => JSON.parse(body));
     const isNew = callbacks.map((one) => verifies(one, sandbox.keys.publicKey));

@@ -163,14 +163,14 @@ describe("a connected-account webhook", () => {
     const settings = { webhook_url: merchant.url, webhook_secret: secret, webhook_enabled: true };
     const sandbox = await start({ clock, settings, signRetries: "anew", retry: { jitter: 0 } });
     sandbox.accounts.decide(sandbox.accounts.create().id, "approved");
-    await sandbox.deliveries.settled();
+    await sandbox.deliveries.idle();
     await clock.advance(1_000, sandbox);
     const { id = "" } = sandbox.deliveries.list()[0] ?? {};
     await clock.advance(60_000, sandbox);
     sandbox.deliveries.replay(id, { resign: true });
-    await sandbox.deliveries.settled();
+    await sandbox.deliveries.idle();
     sandbox.deliveries.replay(id);
-    await sandbox.deliveries.settled();
+    await sandbox.deliveries.idle();
     const sent = merchant.received.map(({ body }) => JSON.parse(body));
     const time = (text: string) => `2026-03-01T12:${text}.000Z`;
     expect(sent.map(({ occurred_at }) => occurred_at)).toEqual([

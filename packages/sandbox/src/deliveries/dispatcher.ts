@@ -20,7 +20,7 @@ export interface Dispatcher {
   /** Calls the listener after every attempt, until the returned function is called. */
   onAttempt(listener: (delivery: DeliveryRecord, attempt: Attempt) => void): () => void;
   /** Resolves when no attempt is under way. Waiting for a retry or a delay does not count as an attempt. */
-  settled(): Promise<void>;
+  idle(): Promise<void>;
   /** Aborts the attempts that are under way, and forgets all deliveries. */
   clear(): void;
 }
@@ -56,7 +56,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const timers = new Map<string, () => void>();
   /** Functions that release the deliveries which a reorder fault holds back. */
   const heldBack = new Set<() => void>();
-  const idle: (() => void)[] = [];
+  const whenIdle: (() => void)[] = [];
   const listeners = new Set<(delivery: DeliveryRecord, attempt: Attempt) => void>();
   let underWay = 0;
   let sequence = 0;
@@ -177,7 +177,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       if (!reorder) for (const release of [...heldBack]) release();
     } finally {
       underWay -= 1;
-      if (underWay === 0) for (const resolve of idle.splice(0)) resolve();
+      if (underWay === 0) for (const resolve of whenIdle.splice(0)) resolve();
     }
   };
 
@@ -270,7 +270,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    settled: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => idle.push(resolve))),
+    idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))),
     clear() {
       life.abort();
       life = newLife();

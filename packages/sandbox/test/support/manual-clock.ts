@@ -28,7 +28,7 @@ export function manualClock(start: number = Date.parse("2026-03-01T12:00:00.000Z
         timers.delete(next);
         now = next.at;
         next.callback();
-        await sandbox?.deliveries.settled();
+        await sandbox?.deliveries.idle();
       }
       now = end;
     },
