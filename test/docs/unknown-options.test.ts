@@ -12,7 +12,7 @@ import {
   drizzleEffects,
   kyselyEffects,
   pgEffects,
-  postgresEffects,
+  postgresJsEffects,
   prismaEffects,
 } from "@payhooks/core/effects/postgres";
 import { sqliteEffects } from "@payhooks/core/effects/sqlite";
@@ -85,7 +85,7 @@ const OTHERS: Readonly<Record<string, (options: Given) => unknown>> = {
   discard: (options) => receiver.events.discard("0".repeat(48), { by: "a", note: "b", ...options }),
   erase: (options) => receiver.events.erase("0".repeat(48), { by: "a", ...options }),
   pgEffects: (options) => pgEffects({} as Given, options),
-  postgresEffects: (options) => postgresEffects({} as Given, options),
+  postgresJsEffects: (options) => postgresJsEffects({} as Given, options),
   drizzleEffects: (options) => drizzleEffects({} as Given, options),
   kyselyEffects: (options) => kyselyEffects({} as Given, options),
   prismaEffects: (options) => prismaEffects({} as Given, options),

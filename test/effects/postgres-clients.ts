@@ -5,7 +5,7 @@ import {
   kyselyEffects,
   type PostgresEffectsOptions,
   pgEffects,
-  postgresEffects,
+  postgresJsEffects,
   prismaEffects,
 } from "@payhooks/core/effects/postgres";
 import { drizzle as drizzleOnPg } from "drizzle-orm/node-postgres";
@@ -89,7 +89,7 @@ const postgresJs: ClientKind = {
   discards: false,
   async open(url) {
     const sql = postgres(url, { max: MAX, onnotice: () => {} });
-    const ready = (options?: PostgresEffectsOptions) => postgresEffects(sql, options);
+    const ready = (options?: PostgresEffectsOptions) => postgresJsEffects(sql, options);
     type Tx = Parameters<Parameters<TransactionOf<ReturnType<typeof ready>>>[0]>[0];
     return {
       effects: ready as Client["effects"],

@@ -23,15 +23,15 @@ export interface PostgresJs<Tx> extends PostgresJsQueries {
  * Effects in PostgreSQL, through the application's own postgres.js client. `tx` is a `TransactionSql`.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be used.
- * @example createReceiver({ payments, inbox, effects: postgresEffects(postgres(process.env.DATABASE_URL)) })
+ * @example createReceiver({ payments, inbox, effects: postgresJsEffects(postgres(process.env.DATABASE_URL)) })
  */
-export function postgresEffects<Tx extends PostgresJsQueries>(
+export function postgresJsEffects<Tx extends PostgresJsQueries>(
   sql: PostgresJs<Tx>,
   options: PostgresEffectsOptions = {},
 ): Effects<EffectContext<Tx>> {
   return effectsThrough<Tx, PostgresJsQueries>(
     {
-      of: "postgresEffects",
+      of: "postgresJsEffects",
       transaction: async <T>(work: (tx: Tx) => Promise<T>) => (await sql.begin(work)) as T,
       outside: (use) => use(sql),
       query: async (on, text, parameters) => [...(await on.unsafe(text, [...parameters]))],

@@ -17,7 +17,7 @@ export {
   type PrismaDatabase,
   type PrismaEffectsOptions,
   type PrismaQueries,
-  postgresEffects,
+  postgresJsEffects,
   prismaEffects,
 } from "./postgres-clients.ts";
 export type { PostgresEffectsOptions } from "./postgres-table.ts";

@@ -10,7 +10,7 @@ import {
   drizzleEffects,
   kyselyEffects,
   pgEffects,
-  postgresEffects,
+  postgresJsEffects,
   prismaEffects,
 } from "@payhooks/core/effects/postgres";
 import { mysqlInbox } from "@payhooks/core/mysql";
@@ -141,7 +141,7 @@ describe("createReceiver", () => {
     ["pooled", (options: object) => postgresInbox("postgres://nowhere.example/shop", options)],
     ["personal", (options: object) => otel(options)],
     ["createTable", (options: object) => pgEffects(noClient, options)],
-    ["createTable", (options: object) => postgresEffects(noClient, options)],
+    ["createTable", (options: object) => postgresJsEffects(noClient, options)],
     ["createTable", (options: object) => drizzleEffects(noClient, options)],
     ["createTable", (options: object) => kyselyEffects(noClient, options)],
     ["createTable", (options: object) => prismaEffects(noClient, options)],
