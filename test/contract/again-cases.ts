@@ -85,7 +85,7 @@ export const againCases: readonly ContractCase[] = [
       expect(after?.history[1]).toMatchObject(WHO);
       // The revision that was seen is that of the event before this run.
       const again = { ...WHO, revision: kept?.revision ?? undefined };
-      await expect(events.replay(eventId, again)).rejects.toMatchObject({ code: "ERR_HELD_CHANGED" });
+      await expect(events.replay(eventId, again)).rejects.toMatchObject({ code: "ERR_EVENT_CHANGED" });
       expect(await events.counts()).toMatchObject({ waiting: 0, retrying: 0, held: 0 });
     },
   ),

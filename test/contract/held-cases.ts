@@ -8,7 +8,7 @@ import { type ContractCase, onFreshData } from "./rig.ts";
 import { heldOf, newId, outcomes, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
 
 const BY = { by: "an operator", note: "looked into it" };
-const notHeld = { code: "ERR_HELD_NOT_FOUND" };
+const notHeld = { code: "ERR_EVENT_NOT_FOUND" };
 /** A runner whose every event ends on hold. */
 const holding = () => sampleRunner(() => ({ kind: "held", reason: "rejected", detail: "no", onHeld: [] }));
 
@@ -127,7 +127,7 @@ export const heldCases: readonly ContractCase[] = [
       // A colleague replays it, and it is held again.
       await inbox.events.replay(eventId, { ...BY, revision: first });
       await workAll(inbox, holding());
-      const changed = { code: "ERR_HELD_CHANGED" };
+      const changed = { code: "ERR_EVENT_CHANGED" };
       await expect(inbox.events[what](eventId, { ...BY, revision: first })).rejects.toMatchObject(changed);
       expect(await inbox.events.get(eventId)).toMatchObject({ state: "held", replays: 1 });
 

@@ -66,7 +66,7 @@ export const retryNowCases: readonly ContractCase[] = [
     const history = (await events.get(eventId))?.history ?? [];
     expect(history.filter(({ what }) => what === "attempt brought forward")).toMatchObject([WHO, WHO]);
     await expect(events.retryNow(eventId, WHO)).rejects.toMatchObject(refused);
-    const unknown = { code: "ERR_HELD_NOT_FOUND" };
+    const unknown = { code: "ERR_EVENT_NOT_FOUND" };
     await expect(events.retryNow("0".repeat(48), WHO)).rejects.toMatchObject(unknown);
   }),
   onFreshData("of several events, only those that wait for an attempt are due now", async (rig) => {

@@ -255,7 +255,7 @@ describe("payhooks events, about what is held", () => {
     ]);
     expect(ended).toMatchObject({ code: 1, stdout: expect.stringMatching(/is not held[\s\S]*discarded/) });
     const alone = await payhooks(["events", "replay", gone, "--sqlite", database, ...who]);
-    expect(alone).toMatchObject({ code: 1, stderr: expect.stringContaining("ERR_HELD_NOT_FOUND") });
+    expect(alone).toMatchObject({ code: 1, stderr: expect.stringContaining("ERR_EVENT_NOT_FOUND") });
   });
 
   it("says so when the inbox cannot be opened, and keeps the password to itself", async () => {

@@ -82,10 +82,10 @@ export async function decide(
     const problem = problemOf(error);
     if (problem === null) throw error;
     const { status, code, message } = problem;
-    if (code === "ERR_HELD_NOT_FOUND" || code === "ERR_NOT_DECIDABLE") {
+    if (code === "ERR_EVENT_NOT_FOUND" || code === "ERR_NOT_DECIDABLE") {
       return refused(404, wanted.action === "retry" ? NOT_WAITING : NOT_HELD, code);
     }
-    return code === "ERR_HELD_CHANGED" ? refused(409, CHANGED, code) : refused(status, message, code);
+    return code === "ERR_EVENT_CHANGED" ? refused(409, CHANGED, code) : refused(status, message, code);
   }
 }
 

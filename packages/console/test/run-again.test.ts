@@ -78,7 +78,7 @@ describe("events that have ended", () => {
     const second = await page.decide(decision);
     expect([second.status, JSON.parse(second.text)]).toEqual([
       409,
-      expect.objectContaining({ code: "ERR_HELD_CHANGED" }),
+      expect.objectContaining({ code: "ERR_EVENT_CHANGED" }),
     ]);
     const outcomes = await page.decide({ action: "outcomes", eventIds: [event?.eventId] });
     expect(JSON.parse(outcomes.text).states).toEqual({ [event?.eventId ?? ""]: "done" });

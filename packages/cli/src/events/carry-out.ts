@@ -67,7 +67,7 @@ export async function carryOut(
   if (failure !== null) throw failure;
   if (entries.length === 0 && missing.length > 0) {
     throw new CliError(
-      "ERR_HELD_NOT_FOUND",
+      "ERR_EVENT_NOT_FOUND",
       "None of these events is held.",
       "payhooks events --state held shows what is.",
     );
@@ -88,8 +88,8 @@ async function decided(
     return action === "replay" ? "queued" : "discarded";
   } catch (error) {
     const { code } = error as { code?: unknown };
-    if (code === "ERR_HELD_NOT_FOUND" || code === "ERR_NOT_DECIDABLE") return "not-found";
-    if (code === "ERR_HELD_CHANGED") return "changed";
+    if (code === "ERR_EVENT_NOT_FOUND" || code === "ERR_NOT_DECIDABLE") return "not-found";
+    if (code === "ERR_EVENT_CHANGED") return "changed";
     throw error;
   }
 }

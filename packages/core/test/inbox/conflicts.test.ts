@@ -148,7 +148,7 @@ describe("a decision whose answer is lost while another process writes", () => {
       // A second decision fails: there is nothing to decide.
       const again = await failure(inbox.events[what](eventId, DECISION));
       expect(isPayhooksError(again) && again.code).toBe(
-        what === "replay" ? "ERR_NOT_DECIDABLE" : "ERR_HELD_NOT_FOUND",
+        what === "replay" ? "ERR_NOT_DECIDABLE" : "ERR_EVENT_NOT_FOUND",
       );
     },
   );

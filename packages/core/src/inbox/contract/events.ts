@@ -54,7 +54,7 @@ export interface Events {
   /**
    * Makes held or finished events wait again: one, several, or all that match a filter. A finished event can run again only if its signed
    * text was kept (`keep` of its flow). Of several events, those that cannot run again are skipped, and the report says why.
-   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when no held or finished event has this eventId, `ERR_HELD_CHANGED` when the
+   * @throws PayhooksError for one event: `ERR_EVENT_NOT_FOUND` when no held or finished event has this eventId, `ERR_EVENT_CHANGED` when the
    * event has another `revision` than the decision names, `ERR_NOT_DECIDABLE` when it cannot run again. `ERR_OPTION_INVALID`,
    * `ERR_OPTION_MISSING`.
    */
@@ -62,20 +62,20 @@ export interface Events {
   /**
    * Makes the next attempts of events due now, instead of after their backoff: after an outage, the next attempt may be an hour away.
    * These attempts count like any other. By default, a filter is about `retrying` events; with the state `waiting`, about waiting events.
-   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, is due, is held or
+   * @throws PayhooksError for one event: `ERR_EVENT_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, is due, is held or
    * has ended. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
   retryNow(which: EventSelection, decision: RetryDecision & BulkOptions): Promise<BulkReport>;
   /**
    * Discards held events for good. Their copies stay duplicates.
-   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has
+   * @throws PayhooksError for one event: `ERR_EVENT_NOT_FOUND` when no held event has this eventId, `ERR_EVENT_CHANGED` when it has
    * another `revision` than the decision names. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
   discard(which: EventSelection, decision: Decision & BulkOptions): Promise<BulkReport>;
   /**
    * Erases the contents of events: signed texts, references, ids, amounts, errors, histories. Their copies are still recognised. A filter
    * includes events of every reason, unless it names reasons.
-   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, or has not ended.
+   * @throws PayhooksError for one event: `ERR_EVENT_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, or has not ended.
    * `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
   erase(which: EventSelection, decision: EraseDecision & BulkOptions): Promise<BulkReport>;

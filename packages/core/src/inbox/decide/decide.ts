@@ -209,7 +209,7 @@ function refusal(verb: Verb, eventId: string, why: Decided): PayhooksError {
   const isOfHeld = verb === "replay" || verb === "discard";
   const given = JSON.stringify(String(eventId).slice(0, 64));
   return new PayhooksError(
-    "ERR_HELD_NOT_FOUND",
+    "ERR_EVENT_NOT_FOUND",
     `No ${isOfHeld ? "held entry" : "event"} has the eventId ${given}.`,
     { fix: isOfHeld ? FIND_HELD : FIND },
   );
@@ -239,7 +239,7 @@ const WORDS = {
 
 function changed(eventId: string): PayhooksError {
   return new PayhooksError(
-    "ERR_HELD_CHANGED",
+    "ERR_EVENT_CHANGED",
     `The event ${eventId} has changed since it was looked at: it was replayed and held again, or another event of its transaction has run or is about to run.`,
     { fix: "Look at it once more, then decide." },
   );

@@ -56,7 +56,7 @@ export interface Decision {
   readonly note: string;
   /**
    * The revision of the entry that the person has seen. If it is another one by now, the decision is refused with
-   * `ERR_HELD_CHANGED`. Default: whatever the entry is by now.
+   * `ERR_EVENT_CHANGED`. Default: whatever the entry is by now.
    */
   readonly revision?: string | undefined;
 }
