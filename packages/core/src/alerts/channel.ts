@@ -6,16 +6,16 @@ import type { AlertMessage } from "./message.ts";
 
 /** A way to a person. */
 export interface AlertChannel {
-  /** Tells it from the other channels, in the inbox as well: up to 32 lowercase letters, digits and `-`. */
+  /** Identifies the channel, in the inbox as well: up to 32 lowercase letters, digits and `-`. */
   readonly name: string;
   /**
-   * Sends a message within five seconds, after which `signal` aborts. A message that is sent again, since nobody knows whether it arrived, has the same `id`.
-   * @throws AlertNotSent if nobody got it. Any other error counts as one that may pass.
+   * Sends a message within five seconds, after which `signal` aborts. If it is not known whether a message arrived, it is sent again with
+   * the same `id`. @throws AlertNotSent if nobody got it. Any other error counts as one that may pass.
    */
   send(message: AlertMessage, signal: AbortSignal): Promise<void>;
 }
 
-/** The inbox keeps a state for each channel, and has room for so many. */
+/** The inbox keeps a state for each channel, and has room for this many. */
 const MAX_CHANNELS = 5;
 
 /** How long a channel has for one message. */
@@ -26,7 +26,7 @@ export class AlertNotSent extends Error {
   override readonly name = "AlertNotSent";
   /** True if a later attempt may succeed. */
   readonly mayPass: boolean;
-  /** When to try again at the earliest, in milliseconds from now; null if nobody has said. */
+  /** When to try again at the earliest, in milliseconds from now; null if the server has not said. */
   readonly retryAfterMs: number | null;
 
   constructor(why: string, mayPass: boolean, retryAfterMs: number | null = null) {
@@ -40,7 +40,7 @@ export class AlertNotSent extends Error {
 export class NotInTime extends AlertNotSent {}
 
 /**
- * Sends a message. A channel may never answer, and may not heed its signal. So nobody waits for it once its time is up, or `stopping`
+ * Sends a message. A channel may never answer, and may ignore its signal. So this stops waiting when the time is up, or when `stopping`
  * aborts.
  *
  * @throws NotInTime then, or whatever the channel throws.
@@ -108,7 +108,7 @@ export function addressOf(option: string, given: string): URL {
   throw invalidOption(`${option} is not a full address.`, "Give an address that begins with https://.");
 }
 
-/** A text that must be there. */
+/** A text that must not be empty. */
 export function textOf(option: string, given: string): string {
   if (typeof given === "string" && given.trim() !== "") return given;
   throw new PayhooksError("ERR_OPTION_MISSING", `${option} is missing.`, {

@@ -3,11 +3,11 @@ import { HOLDS_MS, type Observed } from "./observed.ts";
 
 /** The latest message about an incident to one channel, sent or to be sent again. */
 interface Sent {
-  /** When it was told last, as a time of the incident's life; null: never. */
+  /** When it was last reported, as a time of the incident's life; null: never. */
   at: number | null;
   /** How bad it was then. */
   level: number;
-  /** How many messages it got. */
+  /** How many messages about it were sent. */
   count: number;
   isEnded: boolean;
   /** How often the next message was tried, and when it may be tried again. */
@@ -23,7 +23,7 @@ interface Incident {
   readonly isOnce: boolean;
   summary: string;
   level: number;
-  /** It is over at this time, unless somebody sees it again. */
+  /** It is over at this time, unless a process sees it again. */
   until: number;
   readonly sent: Record<string, Sent>;
 }
@@ -44,25 +44,28 @@ export interface Due {
   readonly message: AlertMessage;
   /** It was sent. */
   sent(): void;
-  /** It was not. True if it is given up. */
+  /** It was not sent. True if it is given up. */
   failed(mayPass: boolean, retryAfterMs: number | null): boolean;
 }
 
-/** An incident that has become worse is told again after this time. */
+/** An incident that has become worse is reported again after this time. */
 const WORSE_MS = 15 * 60_000;
-/** So many attempts, the last of them half an hour after the first. */
+/** The number of attempts. The last is half an hour after the first. */
 const MAX_TRIES = 8;
 const FIRST_RETRY_MS = 15_000;
 const MAX_RETRY_MS = 10 * 60_000;
-/** More incidents at one time would say nothing more. With five channels each, so many have room in the note. */
+/** More incidents at one time would not help anybody. With five channels each, this many have room in the note. */
 const MAX_INCIDENTS = 12;
 /** The longest note that a lease takes. */
 const MAX_NOTE = 15_000;
 const MAX_SUMMARY = 200;
 
-/** The incidents of an inbox, and what each channel has been told. They are the note of a lease, so that all processes know them. */
+/**
+ * The incidents of an inbox, and the messages that each channel got about them. They are stored in the note of a lease, so that all
+ * processes know them.
+ */
 export class Incidents {
-  /** The process that looked last, and the time. */
+  /** The process that checked last, and the time. */
   by = "";
   at = 0;
   readonly #all: Map<string, Incident>;
@@ -71,7 +74,7 @@ export class Incidents {
     this.#all = all;
   }
 
-  /** Reads a note. An unreadable one counts as no note, and a time that a clock has written that is ahead counts as now. */
+  /** Reads a note. An unreadable note counts as none. A time in the future, written by a clock that is ahead, counts as now. */
   static in(note: string, now: number): Incidents {
     try {
       const { version, by, at, all } = JSON.parse(note) as Note;
@@ -86,7 +89,10 @@ export class Incidents {
     }
   }
 
-  /** If processes have other channels each, there may be no room for the last incidents. They are left out, since nobody could write the others. */
+  /**
+   * If each process has other channels, there may be no room for the last incidents. They are left out, since otherwise the note could not
+   * be written.
+   */
   get note(): string {
     const all = [...this.#all];
     for (;;) {
@@ -105,7 +111,7 @@ export class Incidents {
     for (const one of this.#all.values()) one.until = Math.max(one.until, until);
   }
 
-  /** True if what a process sees is known here, and need not be written again. */
+  /** True if the observations of a process are known here, and need not be written again. */
   knows({ incident, kind, level }: Observed, now: number): boolean {
     const known = this.#all.get(incident);
     return known !== undefined && known.level >= level && known.until >= now + HOLDS_MS[kind] / 2;
@@ -121,14 +127,14 @@ export class Incidents {
     this.#all.set(incident, one);
   }
 
-  /** False if there is no room. What happens once takes the place of something that will be seen again. */
+  /** False if there is no room. An observation that is made only once takes the place of one that will be made again. */
   #makeRoom(isOnce: boolean): boolean {
     if (this.#all.size < MAX_INCIDENTS) return true;
     const other = isOnce ? [...this.#all].findLast(([, one]) => !one.isOnce) : undefined;
     return other !== undefined && this.#all.delete(other[0]);
   }
 
-  /** Takes over what a process has told on its own, while it could not write it, as far as there is room. */
+  /** Takes over, as far as there is room, the incidents that a process has reported while it could not write. */
   merge(own: Incidents): void {
     for (const [incident, one] of own.#all) {
       const known = this.#all.get(incident);
@@ -162,7 +168,7 @@ export class Incidents {
     return due;
   }
 
-  /** Forgets what is over, once every channel knows. */
+  /** Forgets the incidents that are over, once every channel was notified. */
   forget(channels: readonly string[], now: number): void {
     for (const [incident, one] of this.#all) {
       const isKnown = channels.every((channel) => one.sent[channel]?.isEnded === true);
@@ -171,7 +177,7 @@ export class Incidents {
   }
 }
 
-/** No time that another process has written puts anything off for longer than one that is written now. */
+/** A time that another process has written never delays a message for longer than a time that is written now. */
 function checkTimes(one: Incident, now: number): void {
   one.until = Math.min(one.until, now + HOLDS_MS[one.kind]);
   for (const sent of Object.values(one.sent)) {
@@ -193,7 +199,7 @@ function wanted(
     return null;
   }
   if (one.isOnce) return null;
-  // It began again before it was over for everybody.
+  // It began again before every channel was notified of its end.
   if (sent.isEnded) return "opened";
   const age = now - sent.at;
   return age >= repeatMs || (one.level > sent.level && age >= WORSE_MS) ? "going-on" : null;
@@ -218,7 +224,7 @@ function outcomes(
     failed(mayPass, retryAfterMs) {
       sent.tries++;
       if (!mayPass || sent.tries >= MAX_TRIES) {
-        // While it goes on, the next message about it is due as if this one had arrived.
+        // While the incident lasts, the next message about it is due as if this message had arrived.
         done();
         return true;
       }

@@ -13,7 +13,9 @@ export type IncidentKind =
 
 /** A message about an incident, for a person. It never has a value of a delivery, a key or a secret in it. */
 export interface AlertMessage {
-  /** `going-on`: it still lasts, or has become worse. `test`: somebody asked for a message, and nothing is wrong. */
+  /**
+   * `going-on`: it still lasts, or has become worse. `test`: a person asked for a test message, and nothing is wrong.
+   */
   readonly what: "opened" | "going-on" | "ended" | "test";
   /** The same for each attempt to send this message, and for no other message. */
   readonly id: string;
@@ -27,7 +29,7 @@ export interface AlertMessage {
   readonly advice: string;
   /** The application that sends this: the option `from`. */
   readonly from: string;
-  /** When the incident began, and when this was said, in milliseconds since the epoch. */
+  /** When the incident began, and when this message was made, in milliseconds since the epoch. */
   readonly since: number;
   readonly at: number;
 }

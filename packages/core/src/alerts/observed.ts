@@ -2,24 +2,24 @@ import type { EventCounts } from "../inbox/contract/events.ts";
 import type { Loss, Notice, StallKind } from "../notices/notice.ts";
 import type { IncidentKind } from "./message.ts";
 
-/** Something that is wrong, as one process sees it now. Nobody has to take it back: it holds for a while. */
+/** A fault, as one process sees it now. It counts for a while, so no process has to take it back. */
 export interface Observed {
   /** The subject, the same in every process: incidents with the same key are one. */
   readonly incident: string;
   readonly kind: IncidentKind;
   readonly summary: string;
-  /** How bad it is, where more is worse; 0 where there is nothing to count. */
+  /** How bad it is: a larger number is worse; 0 if there is nothing to count. */
   readonly level: number;
-  /** True for what is over when it happens: nobody says later that it is over. */
+  /** True for a fault that happens once: no message says later that it is over. */
   readonly isOnce: boolean;
 }
 
-/** An observation that is made again and again holds for so long, so that it does not end while another process takes over. */
+/** How long a repeated observation counts, so that it does not end while another process takes over. */
 export const CHECKED_MS = 150_000;
-/** Alerts of one kind are told once in a quarter of an hour. */
+/** Alerts of one kind come once in a quarter of an hour. */
 const ALERT_MS = 20 * 60_000;
 
-/** For how long what was observed holds. */
+/** For how long an observation counts. */
 export const HOLDS_MS: Readonly<Record<IncidentKind, number>> = {
   overdue: CHECKED_MS,
   held: CHECKED_MS,
@@ -47,7 +47,7 @@ const LOSSES: Readonly<Record<Loss, string>> = {
   evicting: "The store drops records when it is full.",
 };
 
-/** The fault that a notice reports; null for all other notices. A `stalled` holds until its `recovered`. */
+/** The fault that a notice reports; null for all other notices. A `stalled` counts until its `recovered`. */
 export function observedIn(notice: Notice): Observed | null {
   switch (notice.type) {
     case "stalled":
@@ -69,7 +69,7 @@ export function observedIn(notice: Notice): Observed | null {
 
 function observedInAlert(alert: Extract<Notice, { readonly type: "alert" }>): Observed | null {
   const { kind, flow, code, failures, windowMs } = alert;
-  // If nothing can be stored, the notice `stalled` says why.
+  // If no event can be stored, the notice `stalled` says why.
   if (kind === "refused" && code === "ERR_INBOX_UNAVAILABLE") return null;
   const within = `within ${Math.round(windowMs / 60_000)} min`;
   const summaries = {

@@ -10,13 +10,13 @@ export interface PagerDutyChannelOptions {
    * `https://events.eu.pagerduty.com/v2/enqueue`.
    */
   readonly url?: string | undefined;
-  /** Needed for more than one. Default `pagerduty`. */
+  /** The channel's name. Required if there are several channels of this kind. Default `pagerduty`. */
   readonly name?: string | undefined;
 }
 
 /**
  * A service of PagerDuty, by its Events API v2. An incident is one alert there: it is triggered, and resolved when it is over. A test stays
- * open until somebody resolves it.
+ * open until a person resolves it.
  *
  * @throws PayhooksError `ERR_OPTION_MISSING` without a key, `ERR_OPTION_INVALID` for a `url` that is no address.
  * @example pagerDutyChannel({ routingKey: process.env.PAGERDUTY_KEY })

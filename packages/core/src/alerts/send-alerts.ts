@@ -1,10 +1,11 @@
 /**
- * Tells people of incidents. Each process notes what it sees. One process, the one that checked last, checks the inbox for all of them. The
- * others write to the inbox only when they see something new. The open incidents and who was told of them are in the note of a lease. So a
- * message is sent once, whichever process noticed the incident, and another process goes on with it if its process dies.
+ * Sends messages about incidents to people. Each process notes what it sees. One process, the one that checked last, checks the inbox for
+ * all of them. The others write to the inbox only when they see something new. The open incidents, and the channels that were notified of
+ * them, are in the note of a lease. So a message is sent once, whichever process noticed the incident, and another process continues if the
+ * sending process dies.
  *
- * If the inbox cannot be reached, nobody can write. Then the process that checked last sends the messages, from what it remembers. The
- * others keep silent, unless that lasts so long that this process may be dead.
+ * If the inbox cannot be reached, no process can write. Then the process that checked last sends the messages, from its memory. The others
+ * stay silent, unless the outage lasts so long that this process may be dead.
  */
 
 import { randomUUID } from "node:crypto";
@@ -32,27 +33,27 @@ import { CHECKED_MS, type Observed, observedIn, observedInCounts } from "./obser
 const LEASE = "payhooks-alerts";
 const LEASE_MS = 60_000;
 const ALERTS_EVERY_MS = 30_000;
-/** How soon a check follows news, and one that found another process writing. */
+/** The pause before a check after a new observation, or after a check that found another process writing. */
 const ALERTS_SOON_MS = 1_000;
 const BUSY_MS = 5_000;
-/** Another process checks for all once nobody has for so long. */
+/** If no process has checked for this long, another process checks for all. */
 const TAKE_OVER_MS = 75_000;
-/** So long after it lost the inbox, a process speaks for itself, since the one that should may be dead. */
+/** A process that has lost the inbox sends messages itself after this time, since the process that should may be dead. */
 const SPEAK_ANYWAY_MS = 15 * 60_000;
-/** In one check, a channel gets so many messages, so that the lease lasts. */
+/** How many messages a channel gets in one check, so that the lease does not end before the check does. */
 const MAX_AT_ONCE = 6;
 
 /** Options of {@link sendAlerts}. */
 export interface SendAlertsOptions {
-  /** The channels that get every alert. Each has another `name`. */
+  /** The channels that get every alert. Each has a `name` of its own. */
   readonly to: readonly AlertChannel[];
   /** The name of your application in messages, such as `shop, production`. At most 60 characters. Default `payhooks`. */
   readonly from?: string | undefined;
   /** There is an incident if the oldest event that is due has waited for longer than this. Default 5 minutes. */
   readonly overdueMs?: number | undefined;
-  /** How often a channel is told that an incident still goes on. Default 4 hours. */
+  /** How often a channel gets a reminder of an open incident. Default 4 hours. */
   readonly repeatMs?: number | undefined;
-  /** Called with a sentence if a message was given up, or the inbox cannot be asked. Default: a line on stderr. */
+  /** Called with a sentence if a message was given up, or the inbox cannot be read. Default: a line on stderr. */
   readonly onProblem?: ((problem: string) => void) | undefined;
   /** The source of time. Default: the platform's clock. Its timers do not keep the process alive. */
   readonly clock?: Clock | undefined;
@@ -60,14 +61,14 @@ export interface SendAlertsOptions {
 
 /** A running {@link sendAlerts}. */
 export interface AlertSender {
-  /** Looks now, and sends what is due. For a cron job, where no timer runs. Never rejects. */
+  /** Checks now, and sends the messages that are due. For a cron job, where no timer runs. Never rejects. */
   check(): Promise<void>;
   /** Sends no further message. Call it before `receiver.close()`. */
   stop(): Promise<void>;
 }
 
 /**
- * Begins to tell people of incidents. Call it in every process, once for each inbox. A delivery never waits for it.
+ * Begins to send messages about incidents to people. Call it in every process, once for each inbox. A delivery never waits for it.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` or `ERR_OPTION_MISSING`.
  * @example
@@ -95,14 +96,14 @@ class Sender implements AlertSender {
   readonly #stalls = new Map<StallKind, Observed>();
   /** Observations from notices that are not written yet. */
   readonly #news = new Map<string, Observed>();
-  /** The open incidents and who was told of them, as far as this process knows. */
+  /** The open incidents and the channels that were notified of them, as far as this process knows. */
   #known: Incidents = Incidents.in("", 0);
-  /** It has told something that it could not write. */
+  /** True if this process has sent a message that it could not note in the inbox. */
   #isUnwritten = false;
-  /** True while the inbox answers. `#changedAt` tells since when it does, or does not. */
+  /** True while the inbox answers. `#changedAt` is when it began to answer, or stopped. */
   #isReached = true;
   #changedAt = 0;
-  /** The last check of another process that this one knows of, and since when on its own clock. Null before the first. */
+  /** The last known check of another process, and when this process learned of it, on its own clock. Null before the first. */
   #others: { readonly by: string; readonly at: number; readonly since: number } | null = null;
   #checking: Promise<void> | null = null;
   #cancelTimer: () => void;
@@ -196,7 +197,7 @@ class Sender implements AlertSender {
     this.#checkIn(nextMs);
   }
 
-  /** False if another process has the lease, and this one has something to write. */
+  /** False if another process has the lease, and this process has something to write. */
   async #checkInbox(): Promise<boolean> {
     const view = await this.#receiver.viewLease(LEASE);
     const now = this.#clock.now();
@@ -205,7 +206,8 @@ class Sender implements AlertSender {
     const seen = Incidents.in(view?.note ?? "", now);
     if (!this.#isUnwritten) this.#known = seen;
     const isNew = now - this.#changedAt < TAKE_OVER_MS;
-    // A stall that is seen here may be part of an outage that another process reports already. So it waits before it reports its own.
+    // A stall of this process may be part of an outage that another process reports already. So this process waits before it reports the
+    // stall.
     const hasNews = !isNew && [...this.#seen()].some((observed) => !seen.knows(observed, now));
     if (!this.#leads(seen, now) && !hasNews && !this.#isUnwritten) return true;
     const lease = await this.#receiver.lease(LEASE, LEASE_MS);
@@ -214,7 +216,7 @@ class Sender implements AlertSender {
     if (this.#isUnwritten) incidents.merge(this.#known);
     if (this.#leads(incidents, now)) {
       incidents.checkedAt(this.#me, now);
-      // After an outage, what has waited for its end is not overdue yet.
+      // After an outage, an event that has waited for its end is not overdue yet.
       if (!isNew) {
         const counts = await this.#counts(lease);
         for (const observed of observedInCounts(counts, this.#overdueMs)) incidents.see(observed, now);
@@ -227,7 +229,7 @@ class Sender implements AlertSender {
     return true;
   }
 
-  /** If this fails, the lease is given back, so that nobody has to wait until it is over. */
+  /** If this fails, the lease is given back, so that no process has to wait for its end. */
   async #counts(lease: NamedLease): Promise<EventCounts> {
     try {
       return await this.#receiver.events.counts();
@@ -237,11 +239,12 @@ class Sender implements AlertSender {
     }
   }
 
-  /** True if this process checks for all: it has done so last, or nobody has for long. */
+  /** True if this process checks for all: it made the last check, or there was none for long. */
   #leads({ by, at }: Incidents, now: number): boolean {
     if (by === this.#me) return true;
     if (this.#others?.by !== by || this.#others.at !== at) {
-      // The time is of the other process's clock. If that is ahead, it counts from now on, and for a process that has just started, not at all.
+      // The time is from the other process's clock. If that clock is ahead, the check counts as made now. A process that has just started
+      // ignores it.
       const isFarAhead = this.#others === null && at > now + TAKE_OVER_MS;
       this.#others = { by, at, since: isFarAhead ? 0 : Math.min(at, now) };
     }
@@ -256,13 +259,13 @@ class Sender implements AlertSender {
       this.#reportProblem(`The inbox cannot be asked for incidents: ${describeError(error)}`);
     }
     if (this.#known.by !== this.#me && now - this.#changedAt < SPEAK_ANYWAY_MS) return;
-    // Nobody can see whether anything else is over.
+    // Without the inbox, it is not known whether any other incident is over.
     this.#known.prolong(now + CHECKED_MS);
     this.#isUnwritten = true;
     await this.#sendAll(this.#known, now);
   }
 
-  /** Sends what is due, and notes in the incidents what was sent. */
+  /** Sends the messages that are due, and notes this in the incidents. */
   async #sendAll(incidents: Incidents, now: number): Promise<void> {
     for (const observed of this.#seen()) incidents.see(observed, now);
     this.#news.clear();
@@ -278,7 +281,7 @@ class Sender implements AlertSender {
     incidents.forget(names, now);
   }
 
-  /** False if the channel did not answer. Its other messages wait for a later check, so that this one does not last. */
+  /** False if the channel did not answer. Its other messages wait for a later check, so that this check does not take long. */
   async #send({ channel, message, sent, failed }: Due): Promise<boolean> {
     const to = this.#channels.get(channel);
     if (to === undefined || this.#stopping.signal.aborted) return false;

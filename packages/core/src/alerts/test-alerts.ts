@@ -3,7 +3,7 @@ import { type AlertChannel, channelsOf, senderOf, sendInTime, whyNotSent } from 
 import { KINDS } from "./message.ts";
 
 /**
- * Sends a test through each channel, once. Resolves with what went wrong, by the channel's name; null where nothing did.
+ * Sends a test through each channel, once. Resolves to the problem of each channel, by its name; null if there was none.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` for the channels, or a `from` that is no text.
  * @example await testAlerts([slackChannel({ url: process.env.SLACK_URL })], "shop, production")

@@ -6,9 +6,9 @@ import { type AlertChannel, addressOf, postJson, textOf } from "./channel.ts";
 /** Options of {@link webhookChannel}. */
 export interface WebhookChannelOptions {
   readonly url: string;
-  /** The secret that the receiver of the messages has as well: `whsec_` and base64, of 24 bytes or more. */
+  /** The secret, which the receiver of the messages has, too: `whsec_` and base64, of 24 bytes or more. */
   readonly secret: string;
-  /** Needed for more than one. Default `webhook`. */
+  /** The channel's name. Required if there are several channels of this kind. Default `webhook`. */
   readonly name?: string | undefined;
 }
 

@@ -6,14 +6,16 @@ import { type JsonValue, parseJsonBody, rawMembers } from "../protocol/json.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
 
-/** A callback's fields as the canonical string has them: every field but `signature` that is not null, as text. */
+/** A callback's fields as the canonical string has them: every field that is not null, except `signature`, as text. */
 export type CallbackTexts = ReadonlyMap<string, string>;
 
-/** The envelope of a payment callback: what its body says about its signature. Everything else is read from what was signed. */
+/**
+ * The envelope of a payment callback: the parts of its body that verification needs. Everything else is read from the signed text.
+ */
 export interface CallbackBody {
-  /** The signed text, as its UTF-8 bytes read: an unpaired surrogate has become U+FFFD. */
+  /** The signed text, as it reads in UTF-8: an unpaired surrogate has become U+FFFD. */
   readonly canonical: string;
-  /** The field `signature`, whatever it is. */
+  /** The field `signature`, of any type. */
   readonly signature: JsonValue | undefined;
   /** `merchantId` as the body spells it, by which a resolver finds the keys. */
   readonly merchantId: string | undefined;
@@ -40,7 +42,7 @@ const isAnything = (): boolean => true;
 
 /** The known form of a field's values in the bodies that the service sends. */
 interface FieldForm {
-  /** True for a well-formed value. It is not called for what follows an `&` in the value. */
+  /** True for a well-formed value. The part after an `&` in the value is not checked. */
   readonly fits: (text: string) => boolean;
   /** How a held entry's detail describes a value that is not well formed, after the field's name. */
   readonly fault: string;
@@ -66,13 +68,13 @@ const FIELD_FORMS: Readonly<Record<CallbackField, FieldForm>> = {
   userId: ANYTHING,
 };
 
-/** A field that readings are searched for. */
+/** A field that may be part of a reading. */
 export interface KnownField extends WireField {
   /** The key in events: its neutral name, or the name of an extra field. */
   readonly key: string;
-  /** True if every body has it, so that no reading lacks it. */
+  /** True if every body has the field, so that every reading has it, too. */
   readonly required: boolean;
-  /** True if there is no event unless its value is certain. */
+  /** True if the event needs a certain value of the field. */
   readonly essential: boolean;
   /** True for a value that the service can have sent under this name. */
   readonly fits: (text: string) => boolean;
@@ -84,7 +86,7 @@ export interface Wire {
   readonly fields: readonly KnownField[];
   readonly byName: ReadonlyMap<string, KnownField>;
   readonly byRole: ReadonlyMap<CallbackField, KnownField>;
-  /** How many of them every callback has. */
+  /** How many of these fields every callback has. */
   readonly requiredCount: number;
   /** The names of the extra fields. */
   readonly extra: readonly string[];
@@ -100,8 +102,8 @@ export function wireOf({ fields, extra, statuses }: ServiceNames["callback"]): W
 }
 
 /**
- * The fields as they are without the merchant's declarations: there are no extra fields, and a field that only the merchant declares
- * as always sent is optional. The service may no longer send them so.
+ * The fields without the merchant's declarations: there are no extra fields, and a field that only the merchant declares as always
+ * sent is optional. So a declaration that is no longer true does no harm here.
  */
 export function withoutWord({ fields, statusOf }: Wire): Wire {
   const kept = fields.flatMap((field) =>
@@ -161,12 +163,14 @@ export function openCallback(rawBody: Uint8Array, wire: Wire): CallbackBody | nu
 
 /** A signed string, cut where a known field may begin. */
 export interface Cut {
-  /** By what events call the fields. */
+  /** The fields, by their names in events. */
   readonly texts: CallbackTexts;
   /**
-   * True if every part is a known field, in their order, no field that is always sent is missing, and none that is sent sometimes
-   * directly follows a free text. No other body has this string then: a part that another value had swallowed would be the next
-   * one after a free text, and would be missing. Nearly all callbacks are like this.
+   * True if the string is plain: its parts are known fields in order, every field that is always sent is among them, and no field
+   * that is sent sometimes directly follows a free text. Nearly all callbacks are plain.
+   *
+   * A plain string belongs to one body only. In another body, a free text would have swallowed the field after it, so this body would
+   * lack a field that is always sent.
    */
   readonly plain: boolean;
 }
@@ -213,7 +217,7 @@ export function spelt({ key, name }: KnownField): string {
   return key === name ? key : `${key} (${name})`;
 }
 
-/** The last text that was a URL. The readings of one string ask for the same URL many times, and it may be long. */
+/** The last text that was a URL. The readings of one string check the same URL many times, and it may be long. */
 let lastUrl: string | null = null;
 
 /**

@@ -55,7 +55,7 @@ export interface ConnectOptions {
   readonly badSignatureStatus?: 400 | 401 | undefined;
   /** Accepts webhooks without any check, for a master merchant who has no secret configured. Never use it in production. */
   readonly unsafeAllowUnsigned?: boolean | undefined;
-  /** Keeps what was signed after the end, so that events can be run again. Default: it is dropped. */
+  /** Keeps the signed text after the event's end, so that the event can be run again. Default: it is dropped. */
   readonly keep?: KeepOptions | undefined;
 }
 
@@ -105,7 +105,10 @@ export function connectFlow(
     return verifyBy(keyring, hint, (found) => verifyWith(found, delivery, header, now));
   }
 
-  /** The delivery has no signature where one is expected. If a genuine one is in another header, the refusal says in which. */
+  /**
+   * The delivery has no signature in the expected header. If another header has a genuine signature, the refusal names that
+   * header.
+   */
   function withoutHeader(delivery: Delivery): Verification | Promise<Verification> {
     const missing = refused("ERR_SIGNATURE_MISSING", `there is no ${signatureHeader} header`);
     const others = otherSignatures(delivery);
@@ -258,7 +261,7 @@ interface Envelope {
   readonly listed: boolean;
 }
 
-/** The envelope, or what is wrong with it. */
+/** The envelope, or its fault. */
 function readEnvelope(object: JsonObject): Envelope | string {
   const { event, idempotency_key, data } = object;
   if (typeof event !== "string" || event === "") return "event is missing or not text";
@@ -328,7 +331,7 @@ const NOTHING_ELSE: JsonObject = Object.freeze(Object.create(null) as Record<str
 /** How many headers of other names are tried: each costs a hash over the body. */
 const MAX_OTHER_HEADERS = 2;
 
-/** Headers that look as if they carried a signature of this flow. */
+/** Headers that may have a signature of this flow. */
 function otherSignatures({
   headers,
 }: Delivery): readonly { readonly name: string; readonly value: string }[] {

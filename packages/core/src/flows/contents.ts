@@ -10,8 +10,8 @@ import { judgeBy } from "./judgement.ts";
 import { rulesOf } from "./payments-options.ts";
 
 /**
- * Shows a person a stored delivery. `rules` are those of the receiver; without them, the names are those of the specification. It
- * takes a time that grows with the delivery's length, and not faster.
+ * Shows a person a stored delivery. `rules` are those of the receiver; without them, the names are those of the specification. Its time
+ * grows linearly with the length of the delivery.
  */
 export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => Contents {
   const judge = judgeBy(rules);
@@ -68,8 +68,9 @@ export function contentsIn(flows: Flows, delivery: StoredDelivery): Contents {
 type Flows = ReadonlyMap<string, Pick<Flow, "contents">>;
 
 /**
- * The contents with `mark` in place of the values of some fields, wherever they stand. From a hidden name on, the signed text is hidden up to the
- * next documented name, since the value may reach that far. A webhook's text is hidden if it has such a member, or cannot be read.
+ * The contents with `mark` in place of the values of some fields, in every place where they appear. In the signed text, everything from a
+ * hidden name to the next documented name is hidden, since the value may reach that far. The whole text of a webhook is hidden if it has a
+ * hidden member, or cannot be read.
  */
 export function hideFields(
   { fields, signed }: Omit<Contents, "candidates">,
@@ -119,7 +120,7 @@ function wireNameOf(text: string): string {
   return text.slice(text.startsWith("&") ? 1 : 0, Math.max(0, text.indexOf("=")));
 }
 
-/** A text, cut before every `&` that a name may follow. `keyOf` says what events call the field of a name. */
+/** A text, cut before every `&` that a name may follow. `keyOf` gives the name of a field in events. */
 function piecesOf(text: string, keyOf: (name: string) => string): readonly SignedPiece[] {
   const pieces: { name: string | null; text: string }[] = [];
   for (const [at, part] of text.split("&").entries()) {

@@ -17,12 +17,12 @@ type ReadEvent = AnyEvent | SourceEvent;
 export class ReadDelivery {
   /** The event for the inbox to record. `verdict` says whether it may run. */
   readonly verified: VerifiedEvent;
-  /** Documented and declared fields that the body has but the event lacks, since their reading is not certain. */
+  /** Documented and declared fields that the body has but the event lacks, because their value is not certain. */
   readonly leftOut: readonly string[];
   #make: (() => ReadEvent | null) | null;
   #event: ReadEvent | null = null;
 
-  /** `make` is called only if somebody asks for the event. A process that only accepts does not need it. */
+  /** `make` is called only when the event is needed. A process that only accepts does not need it. */
   constructor(
     verified: VerifiedEvent,
     make: (() => ReadEvent | null) | null,
@@ -82,7 +82,7 @@ export type Verification =
       readonly ok: false;
       readonly code: DeliveryErrorCode;
       readonly why: string;
-      /** How to fix it, if this delivery shows it. Otherwise the most likely cause of the code is told. */
+      /** How to fix it, if this delivery shows that. Otherwise the refusal names the most likely cause of the code. */
       readonly fix?: string | undefined;
     };
 
@@ -102,7 +102,7 @@ export interface SourceTraits {
   /** The answer to a delivery that was accepted. */
   readonly received: Reply;
   readonly maxBodyBytes: number;
-  /** The sender does not repeat what was refused. */
+  /** The sender does not repeat a refused delivery. */
   readonly sendsOnce: boolean;
   /** The treatment of a name that has no handler. */
   readonly unhandled: "acknowledge" | "hold";
@@ -112,7 +112,7 @@ export interface SourceTraits {
   check(event: SourceEvent): Promise<{ readonly event: SourceEvent } | { readonly issues: string }>;
 }
 
-/** An event of which nothing more is known than what tells it from others: another receiver has its delivery. */
+/** An event of which only the identifying fields are known, because another receiver has its delivery. */
 export interface NamedEvent {
   /** `payTxnId`, `idempotency_key`, or the id that `read` of a source gives. */
   readonly id: string;
@@ -131,7 +131,7 @@ export interface Flow {
   readonly badSignatureStatus: number;
   /** How old the signed time of a new event may be, in milliseconds. */
   readonly windowMs: number;
-  /** Checks and loads the keys; throws a set-up error. Returns what should be warned about. */
+  /** Checks and loads the keys; throws a set-up error. Returns warnings. */
   prepare(): Promise<readonly SetupWarning[]>;
   /** Verifies a delivery. Asynchronous only if a resolver has to be asked. */
   verify(delivery: Delivery, now: number): Verification | Answered | Promise<Verification | Answered>;
@@ -155,7 +155,7 @@ const slotKeys = new Map<string, string>();
 const MAX_SLOT_KEYS = 1_000;
 
 function slotKey(name: string, status: string): string {
-  // With its length, a name that ends with the beginning of a status is told from the others.
+  // The length separates name and status: without it, two pairs of them could have the same key.
   const slot = `${name.length} ${name}${status}`;
   let key = slotKeys.get(slot);
   if (key === undefined) {
@@ -192,7 +192,10 @@ export interface CertainReading {
   readonly reference: string | null;
   /** The merchant's reference; null if the event has none. */
   readonly referenceId: string | null;
-  /** The subject of which the event is a state, and the time of that state. Left out if it is no state of anything. */
+  /**
+   * The subject of the event, and the time by which the events of this subject are ordered. Left out for an event without a
+   * subject.
+   */
   readonly subject?: { readonly name: string; readonly at: number } | undefined;
 }
 
@@ -200,7 +203,7 @@ export interface CertainReading {
 export interface Lifetimes {
   /** How old the signed time of a new event may be. */
   readonly windowMs: number;
-  /** How long what was signed is kept after the event's end. Undefined: it is dropped at the end. */
+  /** How long the signed text is kept after the event's end. Undefined: it is dropped at the end. */
   readonly keepMs: number | undefined;
 }
 
@@ -256,8 +259,8 @@ export function eventNamed(
 }
 
 /**
- * The reading of a delivery that is authentic, but not certain or not usable. Its key depends only on what was signed, never on
- * an id that a forger may have chosen. So it touches no other record.
+ * The reading of a delivery that is authentic, but not certain or not usable. Its key is a hash of the signed text, never an id
+ * that a forger may have chosen. So the delivery changes no other record.
  */
 export function readingOutsideTable(
   reason: "malformed" | "ambiguous",

@@ -16,7 +16,7 @@ export type Judgement =
   /** Every reading of the signed string says this. */
   | {
       readonly kind: "certain";
-      /** By what events call the fields: neutral names, and those of extra fields. */
+      /** The fields, by their names in events: neutral names, and those of extra fields. */
       readonly texts: CallbackTexts;
       /** Fields that are left out of the event, since the readings do not agree on them. */
       readonly leftOut: readonly string[];
@@ -103,7 +103,7 @@ function missingIn(readings: PossibleReadings, { fields }: Wire): string {
   return "a declared field cannot be told apart in the signed string";
 }
 
-/** The times in a string that has no reading. If one of them cannot be read, that may be the true one, so none is known. */
+/** The times in a string that has no reading. Empty if one of them cannot be read, since this may be the true time. */
 function timesIn(signed: string, { byRole }: Wire): readonly number[] {
   const begins = `${byRole.get("timestamp")?.name}=`;
   const times: number[] = [];

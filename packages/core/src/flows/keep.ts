@@ -5,13 +5,13 @@ import { checkTime } from "../protocol/check-number.ts";
 export interface KeepOptions {
   /**
    * The signed text is kept for at least so long after the event's end, in milliseconds, so that the event can be run again. It
-   * goes with the event's record, which is recognised as a copy for `windowMs` and a day in any case.
+   * is deleted with the event's record, which is kept for `windowMs` and a day at least.
    */
   readonly signedTextMs: number;
 }
 
 /**
- * How long the option `keep` says to keep what was signed; undefined if it is dropped at the event's end.
+ * How long to keep the signed text, by the option `keep`; undefined if it is dropped at the event's end.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`
  */

@@ -9,8 +9,7 @@ import type { Clock } from "../time/clock.ts";
 import { TIME_IS_UP, withinTime } from "../time/deadline.ts";
 
 /**
- * The facts by which a resolver may choose keys. It comes from unverified bytes, so it may only select keys, never authorise
- * anything.
+ * The facts by which a resolver may choose keys. They come from unverified bytes, so they may only select keys, never authorise anything.
  */
 export interface KeyHint {
   /** The adapter's `tenant` option for the request. */
@@ -27,7 +26,7 @@ export interface TenantKeys<Key> {
 
 /** The resolver's options besides the hint, in the form of the options of `fetch`. */
 export interface ResolveOptions {
-  /** Aborts after `acceptTimeoutMs`, when nobody waits for the answer any more. Pass it on to what you wait for. */
+  /** Aborts after `acceptTimeoutMs`, when no delivery waits for the answer any more. Pass it on to the calls that you make. */
   readonly signal: AbortSignal;
 }
 
@@ -46,9 +45,9 @@ export interface Resolved<Imported> {
   readonly keys: readonly Imported[];
 }
 
-/** The keys of a flow: fixed ones, those that are read again, or those that a resolver finds. */
+/** The keys of a flow: fixed keys, keys that are read again, or keys that a resolver finds. */
 export interface Keyring<Imported> {
-  /** True if a resolver chooses the keys. A delivery then needs the hint that it chooses by. */
+  /** True if a resolver chooses the keys. Then a delivery must have the hint for the resolver. */
   readonly resolves: boolean;
   /** Imports fixed keys; throws their set-up error. */
   prepare(): Promise<readonly Imported[]>;
@@ -57,7 +56,10 @@ export interface Keyring<Imported> {
    * `TIME_IS_UP`. Throws `ERR_OVERLOADED` if too many deliveries wait for the resolver.
    */
   find(hint: KeyHint): Awaitable<Resolved<Imported> | null>;
-  /** Reads the keys again for a signature that fits none of them. Null if that may not be now, since anybody can send such a delivery. */
+  /**
+   * Reads the keys again after a signature that fits none of them. Null if it is too soon: anybody can send such a delivery, so this is
+   * limited.
+   */
   findAnother?(): Promise<Resolved<Imported>> | null;
 }
 
@@ -92,7 +94,7 @@ const FOUND_TTL_MS = 60_000;
 const UNKNOWN_TTL_MS = 10_000;
 
 /**
- * The error if a resolver fails. That says nothing about a signature, so the sender has to try again. The resolver's message is not
+ * The error of a resolver that fails. It says nothing about the signature, so the sender must try again. The resolver's message is not
  * logged: it may repeat the merchant id, which a stranger may have written.
  */
 export function resolverFailed(cause: unknown): PayhooksError {
@@ -188,7 +190,7 @@ export function resolvedKeys<Key, Imported>(
       }
       let asking = calls.get(key);
       if (asking === undefined) {
-        // Several requests share the call, and what it answers is kept for others.
+        // Several requests share the call and its answer.
         asking = emptyContext.run(() => call(hint, key));
         calls.set(key, asking);
       }
@@ -198,7 +200,7 @@ export function resolvedKeys<Key, Imported>(
   };
 }
 
-/** The answers of a resolver, for a minute from the question on. */
+/** The answers of a resolver, kept for a minute, counted from the question. */
 class Answers<Imported> {
   readonly #clock: Clock;
   readonly #found: LRUCache<string, { readonly resolved: Resolved<Imported>; readonly askedAt: number }>;
@@ -218,7 +220,7 @@ class Answers<Imported> {
     return this.#found.get(key)?.resolved ?? (this.#unknown.has(key) ? null : undefined);
   }
 
-  /** True for a merchant that the last question about it has found, however long ago that was. */
+  /** True if the last answer about this merchant had keys, however old it is. */
   wasFound(key: string): boolean {
     return this.#foundBefore.has(key);
   }

@@ -10,7 +10,7 @@ import type { Keyring, Resolved, ResolveOptions, ResolverLimits } from "./keyrin
 
 /**
  * Keys that are read again while the receiver runs, so that a rotation needs no restart. They belong to no tenant, as fixed keys do.
- * While they cannot be read, the last ones that could be are used, and a `keys-unreadable` notice says so.
+ * While they cannot be read, the last keys stay in use, and there is a `keys-unreadable` notice.
  *
  * @example const publicKey = { read: () => readFile("/run/secrets/pay.pem", "utf8") };
  */
@@ -49,7 +49,7 @@ export function keysReadAgain<Key, Imported extends { readonly keyId: string }>(
   }
   let known: Resolved<Imported> | null = null;
   let reading: Promise<Resolved<Imported>> | null = null;
-  /** On the monotonic clock: when the known keys were asked for, and when the last reading after the start began. */
+  /** On the monotonic clock: when the read that gave the known keys began, and when the last read after the start began. */
   let knownSince = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
 
@@ -68,9 +68,9 @@ export function keysReadAgain<Key, Imported extends { readonly keyId: string }>(
     return known;
   }
 
-  /** Reads once for all who wait. The last good keys are the answer if that fails, or takes too long. */
+  /** Reads once for all deliveries that wait. If this fails, or takes too long, the answer is the last good keys. */
   function readAgain(last: Resolved<Imported>): Promise<Resolved<Imported>> {
-    // A delivery that waits for this still has to be stored within the same limit.
+    // A delivery that waits for this must still be stored within the same limit.
     if (reading !== null) return reading;
     triedAt = clock.monotonic();
     reading = read(acceptTimeoutMs / 2)

@@ -9,7 +9,7 @@ import { isKeySource, type KeySource, keysReadAgain } from "./keys-read-again.ts
  */
 export type Keys<Key> = OneOrMore<Key> | KeySource<Key> | KeyResolver<Key> | undefined;
 
-/** A keyring of what a user gave. `load` imports keys; `what` says in its errors where they come from. */
+/** A keyring of the keys that a user gave. `load` imports keys; `what` names their source in errors. */
 export function keyringOf<Key, Imported extends { readonly keyId: string }>(
   given: Keys<Key>,
   option: string,

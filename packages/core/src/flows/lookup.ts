@@ -1,6 +1,6 @@
 import type { CallbackTexts } from "./callback.ts";
 
-/** A transaction as the service's look-up returns it, as far as an event needs it (specification, Transaction). */
+/** The part of a looked-up transaction that an event needs (specification, Transaction). */
 export interface LookupTransaction {
   readonly id: string;
   readonly reference: string;

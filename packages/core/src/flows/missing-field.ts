@@ -16,8 +16,8 @@ const LIKELY: Readonly<Partial<Record<CallbackField, RegExp>>> = {
 const MAX_LISTED = 3;
 
 /**
- * Guesses which unknown field is a required one under another name, if a required field begins no part of the signed string, and
- * names the option that says so. Null if nothing in the string looks like such a field.
+ * If a required field is missing from the signed string, guesses which unknown field is that field under another name, and names
+ * the option to declare it. Null if no unknown field looks like it.
  */
 export function findMissing(signed: string, wire: Wire): string | null {
   const names = new Set(

@@ -29,11 +29,11 @@ export interface PaymentsOptions {
   readonly expect?: PaymentExpectations | undefined;
   /** A second SUCCESS for a reference, under another payTxnId, is held as `reference-reused`. Default false. */
   readonly oneSuccessPerReference?: boolean | undefined;
-  /** Keeps what was signed after the end, so that events can be run again. Default: it is dropped. */
+  /** Keeps the signed text after the event's end, so that the event can be run again. Default: it is dropped. */
   readonly keep?: KeepOptions | undefined;
 }
 
-/** Imports keys, and reads those first that are in files. */
+/** Imports keys. Keys in files are read first. */
 export async function importKeys(
   keys: OneOrMore<PublicKeySource> | undefined,
   what: string,
@@ -68,7 +68,7 @@ async function readFileOf(source: PublicKeySource, option: string): Promise<Publ
   }
 }
 
-/** Throws if something is to be expected, and nobody has said what: its environment variable is missing. */
+/** Throws if an expected value is not set, which most often means that its environment variable is missing. */
 export function checkExpectations({ expect = {} }: PaymentsOptions): void {
   for (const [name, value] of Object.entries(expect)) {
     if (value === undefined || (Array.isArray(value) && value.length === 0)) {

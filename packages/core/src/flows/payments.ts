@@ -42,7 +42,7 @@ import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
 import { checkOwner } from "./owner.ts";
 import { checkExpectations, importKeys, type PaymentsOptions, rulesOf } from "./payments-options.ts";
 
-/** The payments flow: everything in {@link Flow}, and what only this flow can do. */
+/** The payments flow: {@link Flow}, with the methods that only this flow has. */
 export interface PaymentsFlow extends Flow {
   /**
    * Makes a delivery of a look-up's result. It needs no signature. Rejects with `ERR_TRANSACTION_INVALID`, or as
@@ -125,8 +125,8 @@ export function paymentsFlow(
   }
 
   /**
-   * Reads the signed string. Null if a resolver was asked for another merchant than the one that was signed, and chose the keys of
-   * another tenant, under which the event would run a second time.
+   * Reads the signed string. Null if the resolver was asked for another merchant than the signed one, and has chosen the keys of
+   * another tenant: the event would run a second time, under that tenant.
    */
   function read(signed: string, stored: StoredDelivery): ReadDelivery | null {
     const judgement = judge(signed);
@@ -151,7 +151,7 @@ export function paymentsFlow(
     const { name, status, listed } = listing(text("event"), text("status"), rules);
     const identity: Record<string, string> = { event: name, referenceId: text("referenceId") };
     if (texts.has("merchantId")) identity.merchantId = text("merchantId");
-    // The merchant asked the service for a look-up, so nobody can have sent it to a wrong address.
+    // The merchant has asked the service itself, so the address is not checked.
     const unexpected = stored.arrivedBy === "lookup" ? null : findUnexpected(texts);
     const verified = eventOf(
       {
@@ -247,7 +247,7 @@ export function paymentsFlow(
   };
 }
 
-/** The time by which an event outside of the table is judged: the latest one that is not in the future. Null if no time is known. */
+/** The time by which an event outside of the table is judged: the latest time that is not in the future. Null if no time is known. */
 function latestTime(times: readonly number[], now: number): number | null {
   if (times.length === 0) return null;
   const past = times.filter((time) => time <= now + MAX_FUTURE_MS);

@@ -1,22 +1,21 @@
 /**
  * The possible readings of a signed string.
  *
- * A callback's signature covers its canonical string, `name=value` joined with `&`, in which nothing is escaped. So a
- * string may have been made from more than one body, and the body that arrived is only one way to spell it. Payhooks
- * therefore reads the string, not the body: it asks which bodies the service could have signed it for, and believes
- * what all of them say.
+ * A callback's signature covers its canonical string, `name=value` joined with `&`, in which nothing is escaped. So more than one body
+ * may have this string, and the body that arrived is only one way to spell it. Payhooks therefore reads the string, not the body. It
+ * works out for which bodies the service could have signed this string, and accepts only the values on which all of these bodies
+ * agree.
  *
- * The string is cut at every `&`. A part that begins with `name=` may begin a field; any other belongs to the value
- * before it. A reading is a path through such parts:
+ * The string is cut at every `&`. A part that begins with `name=` may begin a field. Any other part belongs to the value before it. A
+ * reading is a path through such parts:
  *
  *     amount=1 ─▶ callbackUrl=u ─▶ event=DEPOSIT ─▶ … ─▶ referenceId=r ─▶ status=SUCCESS ─▶ timestamp=t ─▶ end
  *                                                     ╲
  *                                                      referenceId=r&status=SUCCESS ─▶ status=FAILED ─▶ …
  *
- * Names ascend along a path, no required field is left out, and a value that the service makes is one part and well
- * formed. Whether one part may follow another depends on these two alone. So two passes over the parts, one from each
- * end, tell which steps lie on a whole path; what a field can be is read from these steps. The paths themselves, which
- * may be exponentially many, need not be walked.
+ * Names ascend along a path, no required field is left out, and a value that the service chooses is one part and well formed. These
+ * rules compare only two neighbouring parts. So two passes over the parts, one from each end, find the steps that lie on a complete
+ * path, and these steps give the possible values of each field. The paths themselves may be exponentially many, and are never walked.
  */
 
 import { isFieldName } from "../names/fields.ts";
@@ -35,9 +34,9 @@ export const MAX_SIGNED_PARTS = 128;
 
 /** The facts on which all readings of a string agree. */
 export interface Agreement {
-  /** The known fields on which all readings agree, by what events call them. */
+  /** The known fields on which all readings agree, by their names in events. */
   readonly texts: CallbackTexts;
-  /** Fields that some reading has and an event may lack, but on which the readings do not agree. */
+  /** Optional fields that some reading has, but on which the readings do not agree. */
   readonly leftOut: readonly string[];
   /** Essential fields in which the readings contradict each other. If there is one, nothing in the string is certain. */
   readonly contradicted: readonly string[];
@@ -50,24 +49,25 @@ export interface KnownFields {
   /** For each ordinal (see {@link PossibleReadings}), the ordinal of the next required field. */
   readonly nextRequired: readonly number[];
   readonly pinnedUrls: ReadonlySet<string>;
-  /** The names on the wire of fields with a role in the rules. A field that is absent has none. */
+  /** The names on the wire, by role. A role without a field is left out. */
   readonly roles: ReadonlyMap<CallbackField, string>;
   /**
-   * The field that ends the query of a callback URL: the specification's first one after it that is always sent and made by the
-   * service. Null if the URL is not always sent, or if a free text may stand between.
+   * The field that ends the query of a callback URL: the specification's first field after the URL that is always sent and that only
+   * the service chooses. Null if the URL is not always sent, or if a free text may be between the two.
    */
   readonly afterUrl: string | null;
 }
 
-/** Roles whose value can lose its end without changing anything else. */
+/** Roles whose value may end earlier without a change of any other value. */
 const MAY_LOSE_TAIL: ReadonlySet<CallbackField | null> = new Set(["callbackUrl", "message"]);
 
 /**
  * The fields to look for.
  *
- * A field that may be missing only adds readings, so fewer values are certain. A field that is said to be always there takes
- * readings away, and a forgery can then be the only one left. So only the specification and the merchant's own word make a field
- * required. That a resolver or `payments.expect` asks for `merchantId` does not show that the service has sent it.
+ * An optional field adds readings, so fewer values are certain. A required field takes readings away. If it is not really always sent,
+ * the only reading left may be a forgery. So only the specification, or a declaration of the merchant, makes a field required.
+ * `merchantId` is not required even if a resolver or `payments.expect` needs it, because this does not show that the service has sent
+ * it.
  */
 export function knownFields(
   { fields, byRole }: Wire,
@@ -96,14 +96,14 @@ function afterUrlOf(fields: readonly KnownField[]): string | null {
 export class PossibleReadings {
   /** True for a string of more than {@link MAX_SIGNED_PARTS} parts, which is not read. */
   readonly tooLong: boolean;
-  /** The position of each part in the string. One more entry is for the end, as if there were an `&`. */
+  /** The position of each part in the string. The last entry is the end of the string, as if it were followed by an `&`. */
   readonly #starts: readonly number[];
   readonly #signed: string;
   readonly #names: readonly (string | null)[];
   /**
-   * The ordinal of each part's name among the known names: 2i + 1 for the i-th, and 2i between it and the one before. So names
-   * ascend if ordinals do. Two unknown names may have the same ordinal: then the second one belongs to the value of the first, which
-   * makes no difference to any known field.
+   * The place of each part's name in the order of names. The i-th known name has 2i + 1. An unknown name that sorts directly before it
+   * has 2i. So names ascend if ordinals do. Two unknown names may have the same ordinal. Then the part of the second name counts as
+   * part of the first value, which makes no difference to any known field.
    */
   readonly #ordinals: readonly number[];
   readonly #known: KnownFields;
@@ -127,7 +127,7 @@ export class PossibleReadings {
     return (this.#steps[0]?.length ?? 0) > 0;
   }
 
-  /** The times at which it may have been signed: the timestamps of all readings, in milliseconds since the epoch. */
+  /** The times at which the string may have been signed: the timestamps of all readings, in milliseconds since the epoch. */
   signedTimes(): readonly number[] {
     const times: number[] = [];
     const name = this.#known.roles.get("timestamp");
@@ -149,8 +149,8 @@ export class PossibleReadings {
   }
 
   /**
-   * True if some reading has each part that begins with this name. If not, the service may have written a field in an
-   * undocumented way, and the genuine value may be the one that no reading has.
+   * True if each part that begins with this name is a field in some reading. If not, the service may have written a field in an
+   * undocumented way, and no reading may have the genuine value.
    */
   hasEach(field: CallbackField): boolean {
     const wireName = this.#known.roles.get(field);
@@ -202,14 +202,14 @@ export class PossibleReadings {
   }
 
   /**
-   * Known fields whose names begin more than one part, not counting the query of the callback URL. If another value has
-   * swallowed a field, the field's name is still in the string. So this also shows a forgery whose true body has no reading
-   * because the service wrote a field in an undocumented way.
+   * Known fields whose names begin more than one part, not counting the query of the callback URL. If another value has swallowed a
+   * field, the field's name is still in the string. So this also reveals a forgery if the service wrote a field in an undocumented
+   * way, and the genuine body is not among the readings.
    */
   repeated(): readonly string[] {
     const { fields, indexOf, pinnedUrls, roles, afterUrl } = this.#known;
     const urlName = roles.get("callbackUrl") ?? "";
-    // If another free text may follow the URL, or the URL may be missing, nothing is taken for its query.
+    // If another free text may follow the URL, or the URL may be missing, no part counts as its query.
     const url = afterUrl === null ? -1 : this.#firstStep(urlName);
     const after = afterUrl === null ? -1 : this.#firstStep(afterUrl);
     const urlEnd = Math.max(...(this.#steps[url] ?? []));
@@ -224,7 +224,7 @@ export class PossibleReadings {
       else if (elsewhere.has(name)) repeated.add(name);
       else elsewhere.add(name);
     });
-    // Another field may be between the URL and what ends it. The agreement has checked that one already.
+    // Another field may be between the URL and the field that ends its query. The agreement has checked that field already.
     for (const name of inQuery) {
       if (name > urlName && name < (afterUrl ?? "") && elsewhere.has(name)) repeated.add(name);
     }
@@ -267,7 +267,8 @@ export class PossibleReadings {
   }
 
   /**
-   * Both passes: finds the parts that can be reached from the start, and then those of them from which the end can be reached.
+   * Both passes. The first finds the parts that can be reached from the start. The second finds those of them from which the end can
+   * be reached.
    */
   #wholePaths(followers: readonly (readonly number[])[]): readonly (readonly number[])[] {
     const count = followers.length;
@@ -295,7 +296,7 @@ export class PossibleReadings {
     const most = form?.free === false ? part + 1 : count;
     let fits = true;
     for (let end = part + 1; end <= most; end++) {
-      // Once the host of a URL has ended, what follows makes no difference, so it is not parsed again.
+      // After the host of a URL, further characters cannot make it invalid, so it is not parsed again.
       const settled =
         end > part + 1 && form?.role === "callbackUrl" && !mayEndInHost(this.#valueAt(part, end - 1));
       if (form !== undefined && !settled) fits = form.fits(this.#valueAt(part, end));
@@ -304,7 +305,7 @@ export class PossibleReadings {
     return next;
   }
 
-  /** True if a value is a pinned URL. Only values of the right length are compared, which few are. */
+  /** True if a value is a pinned URL. Only the few values of the right length are compared. */
   #isPinned(part: number, end: number): boolean {
     const value = this.#valueAt(part, end);
     for (const url of this.#known.pinnedUrls) if (value.length === url.length && value === url) return true;
@@ -350,8 +351,8 @@ class FieldValues {
   }
 
   /**
-   * The value. Of several that differ in their ends, this is the longest: what follows an `&` belongs to the message, or to the query
-   * of the URL. Of a URL without a query it is the shortest: the rest is a field that nobody has documented.
+   * The value. If the values differ in their ends, it is the longest: the part after an `&` belongs to the message, or to the query of
+   * the URL. For a URL without a query it is the shortest: the rest is an undocumented field.
    */
   choose(isUrl: boolean): string {
     const byLength = this.#values.toSorted((a, b) => a.length - b.length);

@@ -19,12 +19,12 @@ import { fixedKeys } from "./keyring.ts";
 import { paymentsFlow } from "./payments.ts";
 import { checkExpectations, type PaymentExpectations } from "./payments-options.ts";
 
-/** A delivery that was verified, and nothing more: it was not deduplicated, and its time was not checked. */
+/** A delivery that was only verified: it was not deduplicated, and its time was not checked. */
 export interface VerifiedDelivery<Event> {
   readonly event: Event;
   /** Fingerprint of the key that matched. */
   readonly keyId: string;
-  /** When the service says that it signed it. A receiver refuses what was signed before its window. */
+  /** When the service signed it, by its own words. A receiver refuses deliveries that were signed before its window. */
   readonly signedAt: Date;
 }
 

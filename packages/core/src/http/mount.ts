@@ -13,8 +13,8 @@ import { environmentOf } from "../time/environment.ts";
 import { isShared } from "./shared.ts";
 
 /**
- * A receiver, or a factory of one, for platforms whose environment is available later or comes with the request (Workers). A
- * factory is called once in the life of the process, however many mounts share it.
+ * A receiver, or a factory of one, for platforms whose environment is available later or comes with the request (Workers). A factory
+ * is called once in the life of the process, even if several mounts share it.
  */
 export type ReceiverOrFactory<Platform = void, Mounted extends AnyReceiver = AnyReceiver> =
   | Mounted
@@ -29,8 +29,8 @@ export interface BodyFault {
 /** One request, whose body was not read yet. */
 export interface Incoming extends Omit<Delivery, "rawBody"> {
   /**
-   * The exact bytes of the body, at most `maxBodyBytes` of them, or why they are not available. Never rejects. Once it is
-   * cancelled, nobody waits for it any more.
+   * The exact bytes of the body, at most `maxBodyBytes` of them, or why they are not available. Never rejects. After a cancellation,
+   * the result is ignored.
    */
   readBody(maxBodyBytes: number, cancellation: Cancellation): Promise<Uint8Array | BodyFault>;
 }
@@ -40,9 +40,9 @@ export interface MountedFlow<Platform = void> {
   /** Answers one request. Rejects only if the factory does. */
   answer(incoming: Incoming, platform: Platform): Promise<Reply>;
   /**
-   * For servers that keep running: starts the receiver in the next turn of the event loop, when its handlers are registered.
-   * The error of a wrong set-up is thrown where nothing catches it, so that the process ends at boot and shows the fix. After any
-   * other error, such as an inbox that cannot be reached, the start is repeated until it succeeds or the receiver is closed.
+   * For servers that keep running: starts the receiver in the next turn of the event loop, when its handlers are registered. The error
+   * of a wrong set-up is thrown uncaught, so that the process ends at boot and shows the fix. After any other error, such as an inbox
+   * that cannot be reached, the start is repeated until it succeeds or the receiver is closed.
    */
   startSoon(platform: Platform): void;
 }
@@ -102,7 +102,7 @@ async function startOf<Platform>(
       await receiver.start();
     } catch (error) {
       if (isSetupError(error)) environmentOf().nextTurn(() => throwUncaught(error));
-      // A receiver that exists has sent a notice of its own.
+      // If the receiver exists, it has posted a notice of its own.
       else if (receiver === null) {
         const facts = factsOfThrown(error);
         if (facts.error !== lastError)

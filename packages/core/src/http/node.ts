@@ -87,7 +87,7 @@ function nodeHeader({ headers, rawHeaders }: IncomingMessage, name: string): str
   return sent.length > 1 ? sent.join(", ") : headers["content-type"];
 }
 
-/** Bytes that a parser kept are the whole body only if there are as many as were sent. */
+/** The bytes that a parser kept are the whole body only if their number equals the announced length. */
 function isWhole(kept: Uint8Array, { headers }: IncomingMessage): boolean {
   const length = headers["content-length"];
   return length === undefined || Number(length) === kept.byteLength;
@@ -103,7 +103,7 @@ export function writeReply(
   response: ServerResponse,
   { status, headers, body }: Reply,
 ): void {
-  // Something else, such as time-out middleware, has answered already.
+  // Other code, such as time-out middleware, has answered already.
   if (response.headersSent) return;
   response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
   if (headers.connection !== "close" || request.complete) {

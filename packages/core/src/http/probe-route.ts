@@ -10,8 +10,8 @@ import { type ReceiverOrFactory, receiverOf } from "./mount.ts";
 export type MountedProbe<Platform = void> = (platform: Platform) => Promise<Reply>;
 
 /**
- * Mounts `receiver.live` or `receiver.ready`: 200 `{"ok":true}`, or 503 `{"ok":false,"code":"…"}`. Anybody may ask, so only a code
- * of a closed list is told. The receiver logs the words when the answer changes.
+ * Mounts `receiver.live` or `receiver.ready`: 200 `{"ok":true}`, or 503 `{"ok":false,"code":"…"}`. Anybody may ask, so the answer
+ * has only a code of a closed list. The receiver logs the explanation when the answer changes.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is not a positive number.
  */

@@ -18,8 +18,8 @@ const SHARED = Symbol.for("payhooks.shared");
 
 /**
  * Keeps one receiver for the whole process, even if a bundler loads several copies of the module that makes it. So there is one
- * set of connections and one memory inbox. In development, a module that was edited replaces the receiver, and the old one
- * finishes what it runs. With `NODE_ENV=production`, the first one stays.
+ * set of connections and one memory inbox. In development, an edited module replaces the receiver, and the old receiver finishes
+ * its running events. With `NODE_ENV=production`, the first receiver stays.
  *
  * @param name distinguishes the receivers of a process that has several.
  * @example export const receiver = sharedReceiver(() => createReceiver({ … }).onDeposit(credit));

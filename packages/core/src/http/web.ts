@@ -193,7 +193,7 @@ function lingering(reading: Promise<unknown>): Promise<void> {
   });
 }
 
-/** Reads to the end, or for as long as the sender is given. */
+/** Reads to the end, or until the sender's time is up. */
 async function discard(reader: Reader): Promise<void> {
   const stop = systemClock.after(LINGER_MS, () => void reader.cancel().catch(() => {}));
   try {
@@ -229,7 +229,7 @@ function withoutTheRest(reply: Reply, rest: Promise<void>): Response {
       }
     },
   });
-  // Once an answer has its full length, Deno takes the exchange as finished, and reads no more of the request.
+  // When an answer has its full length, Deno considers the exchange finished, and reads no more of the request.
   const length = ON_DENO ? {} : { "content-length": String(bytes.byteLength) };
   return new Response(body, { status: reply.status, headers: { ...reply.headers, ...length } });
 }

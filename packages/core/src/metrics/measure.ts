@@ -14,7 +14,7 @@ const SYSTEM_NAME = "payhooks";
 /** The attribute that every measurement has, as the conventions ask. */
 const SYSTEM = { "messaging.system": SYSTEM_NAME } as const;
 
-/** Attributes of what is measured for each event. They are written out, since a spread would cost microseconds. */
+/** Attributes of the measurements for each event. They are written out, since a spread would cost microseconds. */
 type WrittenOut = Record<string, string | number>;
 
 export function measureDelivery(sink: Sink, flow: FlowName, end: DeliveryEnd, seconds: number): void {
@@ -52,7 +52,7 @@ export function measureHandler(
 /** A count of one. */
 type Counted = readonly [CounterName, Attributes];
 
-/** The count that only this notice tells; null if it is not counted. */
+/** The count that comes from this notice only; null if the notice is not counted. */
 export function countOf(happening: Happening): Counted | null {
   switch (happening.type) {
     case "held":

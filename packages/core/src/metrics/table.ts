@@ -1,6 +1,6 @@
 /**
- * The metrics, once, for every way in which they leave the process. Names follow the conventions of OpenTelemetry for messaging where
- * those have a name, and begin with `payhooks.` otherwise.
+ * The metrics, for both OpenTelemetry and Prometheus. If OpenTelemetry's conventions for messaging have a name, a metric has that
+ * name. Otherwise its name begins with `payhooks.`.
  */
 
 /** One metric. */
@@ -65,7 +65,7 @@ export const HISTOGRAMS: Readonly<Record<HistogramName, Metric>> = {
   handlerDuration: histogram("messaging.process.duration", "Duration of one call of a handler"),
 };
 
-/** They say what is in the inbox, so every process on one inbox has the same. */
+/** They describe the inbox, so every process on one inbox has the same values. */
 export const GAUGES: Readonly<Record<GaugeName, Metric>> = {
   events: {
     name: "payhooks.events",

@@ -4,7 +4,7 @@ import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
 import { isDocumented, isFieldName, NEVER_ABSENT, sentByDefault } from "./fields.ts";
 import type { FieldName, Sent, ServiceNames } from "./options.ts";
 
-/** Something that is wrong, and what to do about it. */
+/** A fault, and its fix. */
 export interface Fault {
   readonly what: string;
   readonly fix: string;
@@ -21,7 +21,7 @@ const MEDIUM = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 /** Headers that every request has for another purpose. */
 const OTHER_HEADERS: ReadonlySet<string> = new Set(["content-type", "content-length", "host"]);
 
-/** Reads the options, whatever they are, and collects what is wrong with them. */
+/** Reads options of any type, and collects their faults. */
 export class Check {
   readonly faults: Fault[] = [];
 

@@ -3,9 +3,9 @@ import type { ServiceNames, ServiceNamesOptions } from "./options.ts";
 import { serviceNames } from "./service-names.ts";
 
 /**
- * Reads names that stand in a file: the JSON of {@link ServiceNamesOptions}.
+ * Reads names from the text of a file: the JSON of {@link ServiceNamesOptions}.
  *
- * @throws PayhooksError `ERR_NAMES_INVALID` for another text, or with everything that is wrong.
+ * @throws PayhooksError `ERR_NAMES_INVALID` for another text, or with all faults.
  * @example const names = parseServiceNames(readFileSync("names.json", "utf8"));
  */
 export function parseServiceNames(json: string): ServiceNames {

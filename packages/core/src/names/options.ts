@@ -7,8 +7,8 @@ export type Sent = "always" | "sometimes";
 type NeverAbsent = "amount" | "event" | "payTxnId" | "referenceId" | "status" | "timestamp";
 
 /**
- * The name of a specification's field on the wire, and how often it is sent. A text is its name alone. `"always"` is your word
- * that no callback lacks it: a callback that lacks it nevertheless can be read wrongly.
+ * The name of a specification's field on the wire, and how often it is sent. A text is its name alone. With `"always"` you
+ * promise that every callback has the field: if one lacks it nevertheless, Payhooks may read that callback wrongly.
  */
 export type FieldOption<Field extends CallbackField> =
   | string
@@ -43,7 +43,7 @@ export interface ServiceNamesOptions {
     | {
         /** The service's own medium. Default `PAY`. */
         readonly medium?: string | undefined;
-        /** The names of a transaction's id in answers; the first that is there counts. */
+        /** The names of a transaction's id in answers; the first that an answer has counts. */
         readonly transactionIdFields?: readonly string[] | undefined;
       }
     | undefined;
@@ -57,7 +57,7 @@ export interface FieldName {
 
 /**
  * The names that a deployment of the service uses where the specification has a neutral word (specification, Naming note).
- * {@link serviceNames} makes it: it is complete, checked and frozen.
+ * {@link serviceNames} makes them: complete, checked and frozen.
  */
 export interface ServiceNames {
   readonly callback: {
@@ -68,6 +68,6 @@ export interface ServiceNames {
   };
   readonly connect: { readonly signatureHeader: string; readonly pathSegment: string };
   readonly api: { readonly medium: string; readonly transactionIdFields: readonly string[] };
-  /** Settings that work but should not stay. A receiver tells it at its start. */
+  /** Settings that work but should not stay. A receiver warns of them at its start. */
   readonly warnings: readonly { readonly what: string; readonly fix: string }[];
 }

@@ -8,11 +8,11 @@ import { findInOrder } from "./order.ts";
  * The names that a deployment of the service uses where the specification has a neutral word (specification, Naming note): of a
  * callback's fields, of the signature's header, in paths and in answers. Handlers, records and the console keep the neutral names.
  *
- * `"always"` for a field that some callback lacks makes that callback forgeable, so say it only of what you know. `"sometimes"` can
- * only keep a value back, or hold a callback.
+ * If you call a field `"always"` and a callback lacks it, this callback can be forged. So use it only if you know that the service
+ * always sends the field. `"sometimes"` is safe: at worst, Payhooks leaves a value out, or holds a callback.
  *
- * @throws PayhooksError `ERR_NAMES_INVALID` with everything that is wrong.
- * @example const names = serviceNames({ callback: { fields: { payTxnId: "acmeTxnId" }, statuses: { FAILED: ["CANCELLED"] } } });
+ * @throws PayhooksError `ERR_NAMES_INVALID` with all faults. @example const names = serviceNames({ callback: { fields: { payTxnId:
+ * "acmeTxnId" }, statuses: { FAILED: ["CANCELLED"] } } });
  */
 export function serviceNames(options: ServiceNamesOptions | ServiceNames = {}): ServiceNames {
   const check = new Check();

@@ -27,7 +27,7 @@ import { openMeters } from "./meters.ts";
 /** Options of {@link otel}. */
 export interface OtelOptions {
   /**
-   * Also tells what may lead to a person or a payment, as attributes of spans: the transaction's or webhook's id, the merchant's
+   * Also adds attributes to spans that may identify a person or a payment: the transaction's or webhook's id, the merchant's
    * reference, the tenant, and the message of an error that a handler has thrown. Default false.
    */
   readonly personal?: boolean | undefined;
@@ -42,7 +42,7 @@ const TRACE_HEADERS = ["traceparent", "b3", "x-b3-traceid", "x-amzn-trace-id", "
  * handler or counted notice after that. Without an SDK it does nothing.
  *
  * - The span `accept FLOW` is from a delivery's bytes to its answer, under the span that is active then. If the sender has chosen
- *   the trace of that one, `accept` begins a trace of its own, with a link.
+ *   the trace of the active span, `accept` begins a trace of its own, with a link.
  * - The span `process FLOW` is one call of a handler, wherever and whenever it happens. It is a child of the `accept` span, whose
  *   context the record keeps, and it is active while the handler runs.
  * - The spans `hold FLOW` and `overtake FLOW` have no duration. They show that a run has put the event on hold, or has found that a
@@ -90,7 +90,7 @@ class Otel implements Instrumentation {
       end: (end) => {
         if (sink !== null) measureDelivery(sink, flow, end, (performance.now() - began) / 1_000);
         if (span.isRecording()) span.setAttributes(attributesOfEnd(end));
-        // An error of the sender, such as a bad signature, is none of this process.
+        // An error of the sender, such as a bad signature, is not an error of this process.
         if (end.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
         span.end();
       },
@@ -157,7 +157,7 @@ class Otel implements Instrumentation {
   ): [Context, Span] {
     const { flow, eventId, event, status, replays } = facts;
     const accepted = spanOfKept(facts.trace);
-    // The first attempt is called in the context of its request. A span that the sender names there is of the sender's trace.
+    // The first attempt is called in the context of its request. A span there may belong to the sender's trace.
     const here = propagation.deleteBaggage(trace.deleteSpan(context.active()));
     const parent = accepted === null ? here : trace.setSpanContext(here, accepted);
     const attributes = messaging(operation, "process", flow);

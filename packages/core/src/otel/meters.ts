@@ -14,7 +14,8 @@ import type { Watched } from "../receiver/instrumentation.ts";
 /** Makes the instruments. Null as long as the application has registered no SDK for metrics: then nothing need be measured. */
 export function openMeters(receiver: Watched | null): Sink | null {
   const meter = metrics.getMeter("@payhooks/core");
-  // Without an SDK, the API gives everybody the meter that does nothing. An instrument of it never becomes a real one.
+  // Without an SDK, the API returns a meter that does nothing. Its instruments never become real ones, even if an SDK is
+  // registered later.
   if (meter === createNoopMeter()) return null;
   const optionsOf = ({ unit, description }: Metric) => ({ unit, description });
   const counters = mapOf(COUNTERS, (metric): Counter => meter.createCounter(metric.name, optionsOf(metric)));

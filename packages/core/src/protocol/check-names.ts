@@ -1,7 +1,7 @@
 import { PayhooksError } from "./errors.ts";
 import { shown } from "./foreign-value.ts";
 
-/** The name of each option of a type, and no other. The compiler compares them. */
+/** The names of all options of a type. The compiler compares them with the type. */
 export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
 
 /**

@@ -3,7 +3,7 @@ import type { DeliveryErrorCode } from "./errors.ts";
 /** The parts of a request that can be judged before its body is read. */
 export interface DeliveryHead {
   readonly method: string;
-  /** As `Headers` and `Map` have them. `keys` is there for a hint: whose header the signature may be in. */
+  /** With the methods of `Headers` and `Map`. `keys` is used for a hint: which other header may have the signature. */
   readonly headers: { get(name: string): string | null | undefined; keys?(): Iterable<string> };
   /** Path and query as received. */
   readonly url?: string;
@@ -62,7 +62,7 @@ export function lastOfConnection({ status, headers, body }: Reply): Reply {
   return { status, headers: { ...headers, connection: "close" }, body };
 }
 
-/** One JSON type. A comma means that the header was repeated, and nobody can know which of its values is true. */
+/** One JSON type. A comma means that the header was repeated, so it is not known which value is true. */
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;[^,]*)?$/i;
 
 /** Describes the fault of a request that does not depend on its body (docs/reference/outcomes.md); null if there is none. */

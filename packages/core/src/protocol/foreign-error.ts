@@ -1,9 +1,8 @@
 /**
- * The facts that Payhooks tells about an error of other code: a driver, a store, a resolver, the runtime.
- *
- * Such an error may contain everything that its thrower was given. A Redis driver keeps the command with the whole body, a
- * query builder writes all parameters into its message, an invalid URL shows its password. So only those parts are passed on
- * that are known to contain no data: the error's kind, its codes, the texts of a fixed list, and where it was thrown.
+ * The facts that Payhooks reports about an error of other code: a driver, a store, a resolver, the runtime. Such an error may
+ * contain all the data that this code got. A Redis driver keeps the command with the whole body, a query builder writes all
+ * parameters into its message, an invalid URL shows its password. So only parts that are known to contain no data are passed on:
+ * the error's kind, its codes, the texts of a fixed list, and where it was thrown.
  */
 
 import { isError, propertyOf, textOf } from "./foreign-value.ts";
@@ -30,17 +29,14 @@ function framesOf(error: unknown): string | null {
 }
 
 /**
- * The place in the code at which the problem began. For an error of Payhooks, its cause tells this. Without a cause, its message
- * tells enough.
+ * The place in the code at which the problem began. For an error of Payhooks, this is the place of its cause. Without a cause,
+ * the message says enough.
  */
 export function originOf(error: unknown): string | null {
   return framesOf(isOurs(error) ? propertyOf(error, "cause") : error);
 }
 
-/**
- * A copy of an error, to keep as the cause of another one. It has the kind, the code and the frames, and nothing that the
- * thrower was given.
- */
+/** A copy of an error, to keep as the cause of another one. It has the kind, the code and the frames, but no data. */
 export function withoutData(error: unknown): Error {
   if (isOurs(error)) return error;
   const name = nameOf(error);
@@ -131,8 +127,8 @@ function codeOf(error: unknown): string | null {
 }
 
 /**
- * The cause of an error. Drivers have other names for it too. If there are several errors, for several addresses or nodes, one
- * of them tells enough. For an error of Payhooks, the message tells the cause.
+ * The cause of an error. Drivers have other names for it too. If there are several errors, for several addresses or nodes, one of
+ * them is enough. For an error of Payhooks, the message names the cause.
  */
 function causeOf(error: unknown): unknown {
   if (!isObject(error) || isOurs(error)) return undefined;

@@ -13,7 +13,7 @@ export function propertyOf(value: unknown, name: PropertyKey): unknown {
   }
 }
 
-/** True for an error, also where the question itself would throw. */
+/** True for an error. False if even this check would throw. */
 export function isError(value: unknown): value is Error {
   try {
     return value instanceof Error;
@@ -31,7 +31,7 @@ export function textOf(value: unknown): string {
   }
 }
 
-/** A value that somebody has given, for a message: the beginning of a text in quotation marks, and an object by its kind alone. */
+/** A given value, for a message: the beginning of a text in quotation marks, and only the kind of an object. */
 export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 80));
   if (typeof value === "function") return "a function";

@@ -18,9 +18,9 @@ export type HeldReason =
   | "unhandled";
 
 /**
- * The work that a held event leaves to a person, for each reason. For `truth`, somebody finds out which event is genuine, which
- * amount is right, or whether an effect has happened: a replay runs the event as it is, perhaps beside another one that has run.
- * For `repair`, something has to be fixed, and a replay repeats what failed.
+ * The work that a held event leaves to a person, for each reason. For `truth`, the person finds out which event is genuine, which
+ * amount is right, or whether an effect has happened: a replay runs the event as it is, perhaps beside another event that has
+ * run. For `repair`, the person fixes a fault, and a replay repeats the failed work.
  */
 export const HELD_REASONS: Readonly<Record<HeldReason, "truth" | "repair">> = {
   ambiguous: "truth",
@@ -76,8 +76,8 @@ export const HELD_ADVICE: Readonly<Record<HeldReason, string>> = {
 };
 
 /**
- * True if a decision about an event that is held for this reason is a decision about what is true. Such events are never decided
- * about together with others unless somebody names the reason.
+ * True if a decision about an event that is held for this reason is a decision about what is true. A bulk includes such events
+ * only if it names the reason.
  */
 export function isAboutTruth(reason: HeldReason): boolean {
   return HELD_REASONS[reason] === "truth";

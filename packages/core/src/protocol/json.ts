@@ -10,7 +10,7 @@ export interface JsonBody {
   readonly object: JsonObject;
   /** The exact text, since `JSON.parse` loses details such as how a number was written. */
   readonly text: string;
-  /** Why the object must not be used although it is valid JSON; null if it may. */
+  /** Why the object must not be used although it is valid JSON; null if it may be used. */
   readonly flaw: "duplicate names" | "nested too deeply" | null;
 }
 
@@ -60,7 +60,7 @@ export function parseJson(bytes: Uint8Array): ParsedJson | null {
   const { names, hasEscapedName, isTooDeep } = shapeOf(text);
   if (isTooDeep) return { value, text, flaw: "nested too deeply" };
   if (hasEscapedName) value = readWithEscapedNames(text);
-  // If the text has more names than the value, some were given twice.
+  // If the text has more names than the value, a name was given twice.
   const flaw = names === countNames(value) ? null : "duplicate names";
   return { value, text, flaw };
 }
@@ -86,7 +86,7 @@ export function isUnwieldy(bytes: Uint8Array, maxParts: number = MAX_UNVERIFIED_
   return false;
 }
 
-/** The facts about valid JSON that can be told without parsing it. */
+/** The facts about valid JSON that can be found without parsing it. */
 interface Shape {
   /** How many names there are, as written. */
   readonly names: number;

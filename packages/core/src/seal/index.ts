@@ -1,5 +1,5 @@
 /**
- * Seals what an inbox keeps: AES-256-GCM, with keys that can be changed while receivers run.
+ * Seals the contents of an inbox: AES-256-GCM, with keys that can be changed while receivers run.
  *
  * @module
  */
@@ -19,8 +19,8 @@ export type { ResealOptions, ResealReport } from "./reseal.ts";
 /** The result of {@link aesGcm}: the option `seal` of an inbox. */
 export interface AesGcmSeal extends Seal {
   /**
-   * Seals each record anew that has another key than the current one, or lies in the clear. Receivers may run meanwhile. If it is
-   * stopped, it can be called again, and leaves out what it has done.
+   * Seals anew each record that has another key than the current one, or that is stored in the clear. Receivers may run meanwhile. If
+   * it was stopped, call it again: it skips the records that it has sealed.
    *
    * @param store the store itself, open
    * @throws PayhooksError `ERR_INBOX_UNAVAILABLE` if the store does not take the writes, or what reading the keys throws.
@@ -29,8 +29,8 @@ export interface AesGcmSeal extends Seal {
 }
 
 /**
- * Seals records with AES-256-GCM: what was signed, ids, references, error texts and histories. Labels to find events by become
- * keyed hashes. The first key seals new records, and every key opens those that were sealed with it.
+ * Seals records with AES-256-GCM: signed texts, ids, references, error texts and histories. The labels by which events are found
+ * become keyed hashes. The first key seals new records, and every key opens those that were sealed with it.
  *
  * @param keys the current key first, then older ones; or a function that reads them, which is called again about once a minute
  * @throws PayhooksError `ERR_OPTION_INVALID` for a key that is not 32 bytes, or an id that is not possible or comes twice. Keys of a

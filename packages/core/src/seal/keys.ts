@@ -15,7 +15,7 @@ export interface SealKey {
   readonly key: Uint8Array;
 }
 
-/** Keys that seal records: the first one seals what is new, and every one opens. */
+/** Keys that seal records: the first key seals new records, and every key opens records. */
 export type SealKeys = readonly [SealKey, ...SealKey[]];
 
 /**
@@ -24,7 +24,7 @@ export type SealKeys = readonly [SealKey, ...SealKey[]];
  */
 export type SealKeysSource = SealKeys | (() => SealKeys | Promise<SealKeys>);
 
-/** A key as it is used. No key does two things: one is derived to encrypt, and another to find. */
+/** A key as it is used. One key is derived from it to encrypt records, and another to hash labels. */
 export interface DerivedKey {
   readonly id: string;
   readonly encryption: KeyObject;
@@ -35,9 +35,9 @@ const ID = /^[A-Za-z0-9._-]{1,64}$/;
 const KEY_BYTES = 32;
 /** A function is asked again after this time. */
 const EVERY_MS = 60_000;
-/** For keys that are not known, it is asked at most this often. */
+/** For keys that are not known, the function is called at most this often. */
 const AT_MOST_MS = 5_000;
-/** A call that takes longer has failed. Otherwise a call that never ends would be the last one. */
+/** A call that takes longer has failed. Otherwise no other call would follow a call that never ends. */
 const CALL_MS = 10_000;
 
 /** The keys of one process. A key that was known once stays known until the process ends. */
@@ -53,7 +53,7 @@ export class Keyring {
     if (typeof source !== "function") this.#take(source);
   }
 
-  /** The key that seals what is new. Known once {@link ready} has resolved. */
+  /** The key that seals new records. Known once {@link ready} has resolved. */
   get current(): DerivedKey {
     if (this.#current === null)
       throw invalidOption("The keys of aesGcm were not read yet.", "Wait for ready().");
@@ -74,12 +74,12 @@ export class Keyring {
     if (this.#current === null) await this.#read(environment);
   }
 
-  /** Reads the keys again if they are old. Nobody waits for it. */
+  /** Reads the keys again if they are old. The caller does not wait for it. */
   refresh(environment: Environment, notify: (notice: Happening) => void): void {
     if (environment.monotonic() - this.#readAt >= EVERY_MS) void this.#read(environment, notify);
   }
 
-  /** Reads the keys again for one that is not known, unless that was done just now. Waits for a reading that is under way. */
+  /** Reads the keys again for a key that is not known, unless they were read just now. Waits for a read that is under way. */
   async seek(environment: Environment, notify: (notice: Happening) => void): Promise<void> {
     const isOld = environment.monotonic() - this.#readAt >= AT_MOST_MS;
     if (isOld || this.#reading !== null) await this.#read(environment, notify);
@@ -115,7 +115,7 @@ export class Keyring {
     check(keys);
     const taken = keys.map(derived);
     for (const { id, encryption } of taken) {
-      // This process would go on with the old bytes, and after its restart nobody could read what it has sealed.
+      // This process would continue with the old bytes, and after its restart no process could read the records that it has sealed.
       if (this.#known.get(id)?.encryption.equals(encryption) === false) {
         throw invalidOption(
           `The key "${id}" of aesGcm has other bytes than before.`,

@@ -6,12 +6,12 @@ import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
 type Kind = "tenant" | "name" | "event" | "status";
 
 const SIGN = "sealed:";
-/** 128 bits: two texts of one inbox never meet. */
+/** 128 bits: two texts of one inbox never have the same hash. */
 const LABEL_BYTES = 16;
 /** How many hashes are remembered. Tenants, events and statuses are few, and an event's id comes several times. */
 const REMEMBERED = 4_096;
 
-/** The texts that events are found by, as keyed hashes of one key. */
+/** The texts by which events are found, as keyed hashes with one key. */
 export class Labels {
   readonly #key: KeyObject;
   #known = new Map<string, string>();

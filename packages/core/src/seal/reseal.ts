@@ -1,7 +1,7 @@
 /**
- * Seals records anew: those of an older key, and those that lie in the clear. A store changes no label of an event that it knows. So
- * each record is written twice: without its labels, and then with the new ones. In between its text says that no list has it. So a
- * receiver that writes the record then adds the labels, and so does the next call, if this one is killed there.
+ * Seals records anew: those of an older key, and those that are stored in the clear. A store never changes a label of an event that
+ * it knows. So each record is written twice: first without its labels, then with the new labels. In between, its text says that no
+ * list has it. If a receiver writes the record then, it adds the labels. If this call is killed there, the next call adds them.
  */
 
 import type { DueRecord, RecordStore, Swap, SwapResult } from "../inbox/contract/store.ts";
@@ -19,9 +19,9 @@ import { openRecord, sealRecord, withoutLabels } from "./sealed-store.ts";
 
 const TOGETHER = 50;
 const DEFAULT_PER_SECOND = 500;
-/** A record that others have written meanwhile is tried again at once, so many times at most. */
+/** A record that another process has written meanwhile is tried again at once, at most this often. */
 const AT_ONCE = 5;
-/** Records that could not be sealed are looked at again, in so many passes at most. */
+/** Records that could not be sealed are tried again, in at most this many passes. */
 const PASSES = 10;
 const PAUSE_MS = 300;
 
@@ -29,11 +29,11 @@ const PAUSE_MS = 300;
 export interface ResealOptions {
   /** How many records to seal in a second at most. Default 500. */
   readonly perSecond?: number | undefined;
-  /** Seals nothing, and counts what would be sealed. Default false. */
+  /** Only counts the records that would be sealed. Default false. */
   readonly dryRun?: boolean | undefined;
-  /** Called after each page of records with what has been done so far. */
+  /** Called after each page of records, with the counts so far. */
   readonly onProgress?: ((report: ResealReport) => void) | undefined;
-  /** Ends it behind the page of records that it is at. */
+  /** Ends the work after the current page of records. */
   readonly signal?: AbortSignal | undefined;
   /** For tests: a clock, or everything that it takes from outside. */
   readonly clock?: Clock | Environment | undefined;

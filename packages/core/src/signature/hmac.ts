@@ -13,7 +13,7 @@ export function isSignatureHeader(header: string): boolean {
 
 /**
  * The secret under which the header is the HMAC-SHA256 of the raw bytes, or null. The header must be well formed. Every secret
- * is compared, in constant time, so that the time does not reveal which one came close.
+ * is compared, in constant time, so that the time does not reveal which secret came close.
  */
 export function findSecret(
   rawBody: Uint8Array,

@@ -1,5 +1,5 @@
 /**
- * The bare signature checks, for those who build something of their own.
+ * The bare signature checks, for programs that do everything else themselves.
  *
  * **A valid signature is not a valid event.** The canonical string of payment callbacks is not escaped, so a
  * genuine signature also fits bodies that the service never sent (see {@link canonicalString}). To accept an event,

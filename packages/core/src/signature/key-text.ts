@@ -1,9 +1,9 @@
 /**
  * Keys and secrets as people paste them into variables, files and forms.
  *
- * A public key is read if its text still has all of it, whatever happened to quotes, line ends and blanks on the way: none of
- * them is part of a key. A secret is used byte for byte, so nothing is removed from it. What is not certain is refused with its
- * name, and nothing is ever used in part.
+ * A public key is read if its text is complete, even if quotes, line ends and blanks have changed on the way, since these are not
+ * part of a key. A secret is used byte for byte, so nothing is removed from it. A text that is not certain is refused, and the
+ * error names the fault. A text is never used in part.
  */
 import {
   createPrivateKey,
@@ -13,7 +13,7 @@ import {
   X509Certificate,
 } from "node:crypto";
 
-/** A public key, or why its text is none. */
+/** A public key, or why the text is not one. */
 export type KeyText =
   | { readonly kind: "public"; readonly key: KeyObject }
   | { readonly kind: "private" }
@@ -21,7 +21,7 @@ export type KeyText =
 
 /** Longer than any key of 4,096 bits in any form. */
 const MAX_CHARACTERS = 32_768;
-/** Base64 of PEM, of which somebody made base64 again. */
+/** How often the PEM text may have been encoded as base64. */
 const MAX_WRAPPINGS = 3;
 
 /** Characters that cannot be seen and come along when a text is copied: byte order marks, zero width, soft hyphens. */
@@ -59,7 +59,7 @@ function readText(input: string, wrappings: number): KeyText | null {
   return readText(bytes.toString("utf8"), wrappings - 1);
 }
 
-/** Undoes what happens to a text on its way. No character of PEM or base64 is touched. */
+/** Undoes the usual damage to a pasted text. It changes no character of PEM or base64. */
 function withoutDamage(text: string): string {
   return text
     .replace(/\\{1,16}(?:u000[ad]|[rn])|%0[ad]/gi, "\n")
@@ -166,7 +166,7 @@ function noKey(input: string): KeyText {
   return unreadable(`has no "-----BEGIN PUBLIC KEY-----" part (${length})`, fix);
 }
 
-/** Texts that programs write for a value that is not there, and places that nobody has filled in. */
+/** Texts that programs write for a missing value, and placeholders that were not filled in. */
 const PLACEHOLDERS =
   /^(?:undefined|null|nil|none|nan|true|false|\[object \w+\]|\{\}|\[\]|change[-_ ]?me|todo|x{3,}|\$\{[^}]*\}|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|\{\{.*\}\}|<[^<>]*>)$/i;
 
@@ -185,7 +185,7 @@ export function placeholderIn(input: string): { readonly what: string; readonly 
 
 const NOT_SET = "Was the environment variable set when the process, or its configuration, was made?";
 
-/** A quote, a control or an invisible character in a secret: what it is, or null. */
+/** Describes a quote, a control or an invisible character in a secret; null if there is none. */
 export function damageIn(secret: string): "quoted" | "invisible" | null {
   const [first = "", last = ""] = [secret.at(0), secret.at(-1)];
   if (first.replace(QUOTES, "") === "" || last.replace(QUOTES, "") === "") return "quoted";

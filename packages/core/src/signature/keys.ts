@@ -3,8 +3,8 @@ import { PayhooksError } from "../protocol/errors.ts";
 import { damageIn, placeholderIn, readKeyText } from "./key-text.ts";
 
 /**
- * A public key: PEM text, whatever happened to its quotes and line ends, base64 of it or of its bytes, a JWK as JSON, a
- * certificate, or a public `KeyObject`.
+ * A public key: PEM text, even with changed quotes and line ends; base64 of the PEM text or of the key's bytes; a JWK as JSON;
+ * a certificate; or a public `KeyObject`.
  */
 export type PublicKeyInput = string | KeyObject;
 /** A public key, or the file that holds its PEM text. */

@@ -25,9 +25,8 @@ export interface StoredEvent extends EventFacts {
   /** The other events of the transaction, at most 10: first those that have run or will run, then the earliest. */
   readonly others: readonly OtherEvent[];
   /**
-   * Changes whenever something changes that a decision about the held event depends on: why it is held, how often it was
-   * replayed, its amount, and which other events of its transaction run too. Null if it is neither held nor kept. A decision may
-   * name it.
+   * Changes with every fact that a decision about the event depends on: why it is held, how often it was replayed, its amount, and
+   * which other events of its transaction run too. Null if the event is neither held nor kept. A decision may name it.
    */
   readonly revision: string | null;
   /** When its first delivery was accepted (milliseconds since the epoch, on the store's clock). It never changes. */
@@ -66,25 +65,28 @@ export type RetryDecision = Omit<Decision, "revision">;
 
 /** How to run a held or finished event again. */
 export interface ReplayDecision extends Decision {
-  /** The handlers to run, even if they have finished. Default: those that have not; of a finished event, all that there are now. */
+  /**
+   * The handlers to run, even if they have finished. Default: the handlers that have not finished; for a finished event, all
+   * handlers that are registered now.
+   */
   readonly handlers?: readonly string[] | undefined;
   /**
    * For an entry that never entered the table of deduplication (`ambiguous`, `malformed`, `unexpected`, `unrecognized`) and was
-   * signed longer ago than `windowMs`: runs it, although the event may have run before and its record may have expired. The
-   * same holds for an entry that arrived longer ago than its `effects` are kept. There is a `double-risk` notice. Default
-   * false: such an entry stays held.
+   * signed longer ago than `windowMs`: runs it, although the event may have run before and its record may have expired. The same
+   * applies to an entry that arrived longer ago than its `effects` are kept. There is a `double-risk` notice. Default false: such an
+   * entry stays held.
    */
   readonly evenIfExpired?: boolean | undefined;
   /**
-   * With `handlers`: their effects happen again, under a new `effectId`. Default false: a replayed handler skips the effects
-   * that it has committed before.
+   * With `handlers`: the effects of these handlers happen again, under a new `effectId`. Default false: a replayed handler skips the
+   * effects that it has committed before.
    */
   readonly repeatEffects?: boolean | undefined;
 }
 
 /** The person who erases, and the events to erase. */
 export interface EraseDecision {
-  /** The person who erases. Nothing is kept of it but the `erased` notice. */
+  /** The person who erases. Only the `erased` notice has this name: the inbox does not keep it. */
   readonly by: string;
   /** Also erases events that wait or are held: they are discarded first, and never run. Default false. */
   readonly unfinished?: boolean | undefined;

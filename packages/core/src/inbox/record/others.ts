@@ -3,10 +3,10 @@ import { hashOf } from "./keys.ts";
 import type { OtherEvent } from "./life.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
-/** A record may have any number of events, and each held one would list all others. */
+/** A record may have many events, so a held event does not list all of them. */
 const MAX_OTHERS = 10;
 
-/** The other events of an event's transaction: first those that run too, then the earliest. */
+/** The other events of an event's transaction: first the events that run too, then the earliest. */
 export function othersOf(record: IdempotencyRecord, key: string, slotKey: string): readonly OtherEvent[] {
   const self = record.slots[slotKey];
   if (self === undefined) return [];
@@ -30,7 +30,7 @@ export function othersOf(record: IdempotencyRecord, key: string, slotKey: string
     .slice(0, MAX_OTHERS);
 }
 
-/** True if two events of a transaction both count as its outcome. An event of rank 0 comes before the outcome, and is none. */
+/** True if two events of a transaction both count as its outcome. An event of rank 0, such as a PENDING, comes before the outcome. */
 function runsBeside(self: Slot, { state, status, rank }: Slot): boolean {
   if (state !== "done" && state !== "waiting" && state !== "running") return false;
   return status === self.status || (rank !== 0 && self.rank !== 0);
@@ -44,8 +44,8 @@ export function amountOf({ amounts, work, kept }: Slot): string | null {
 }
 
 /**
- * The revision of an event that is held, or that can be run again; null for any other. Of the other events of its record, only those
- * that run too belong to it. Copies, and decisions about those that never ran, do not change it.
+ * The revision of an event that is held, or that can be run again; null for any other event. It depends on the event, and on the
+ * other events of the record that run too. Copies, and decisions about events that never ran, do not change it.
  */
 export function revisionOf(record: IdempotencyRecord, key: string, slotKey: string): string | null {
   const slot = record.slots[slotKey];

@@ -1,9 +1,9 @@
 /**
- * The idempotency record: everything that is known about one transaction, or one webhook, of one tenant. Each event of it has a
- * slot. `docs/concepts/deduplication.md` has a picture of a slot's states, and the table that `table.ts` follows.
+ * The idempotency record: everything that is known about one transaction, or one webhook, of one tenant. Each of its events has a
+ * slot. `docs/concepts/deduplication.md` has a picture of a slot's states, and the table that `table.ts` implements.
  *
- * A held slot is also leased while its onHeld handlers are called; it stays held. The modules of this folder change a record
- * without I/O. The engine calls them on a copy, and then swaps the copy for the stored record.
+ * A held slot is also leased while its onHeld handlers are called, and stays held meanwhile. The modules of this folder change a
+ * record without I/O. The engine calls them on a copy, and then swaps the copy for the stored record.
  */
 import type { FlowName } from "../../protocol/events.ts";
 import { type HeldReason, isOutsideTable } from "../../protocol/held-reasons.ts";
@@ -18,9 +18,9 @@ export interface Slot {
   readonly erasedAt?: number;
   /** A higher rank may follow a lower one. Null: the event has no place in the table. */
   readonly rank: number | null;
-  /** The merchant's reference, as a label. Null: the one of the record's identity, if that has one. See {@link referenceOf}. */
+  /** The merchant's reference, as a label. Null: the reference in the record's identity, if there is one. See {@link referenceOf}. */
   readonly referenceId: string | null;
-  /** Amounts that arrived, by how they arrived. */
+  /** The amounts of the event, by their way of arrival. */
   amounts: Readonly<Record<string, string>>;
   readonly verdict: "run" | HeldReason;
   state: SlotState;
@@ -42,7 +42,7 @@ export interface Slot {
   past?: Past;
   /** Identifies the last decision of a person, so that a repeated write of it is recognised. */
   decision?: string;
-  /** The subject. `hadTurn`: a run of it has been the latest event of it. Left out for an event without a subject. */
+  /** The subject. `hadTurn`: a run of this event has taken the subject. Left out for an event without a subject. */
   subject?: Subject & { readonly hadTurn?: true };
 }
 
@@ -64,12 +64,12 @@ export interface Work {
   readonly delivery: StoredDelivery;
   /** How long the record is kept after the slot's end, in milliseconds. */
   readonly retentionMs: number;
-  /** How long what was signed is kept after the slot's end. Left out if it is dropped then. */
+  /** How long the signed text is kept after the slot's end. Left out if it is dropped then. */
   readonly keepMs?: number;
   reason: HeldReason | null;
   detail: string | null;
   heldAt: number;
-  /** Nothing has to be done before this time (the store's clock). */
+  /** The event does not run before this time (the store's clock). */
   dueAt: number;
   /** How far away that time was when it was written. It shows whether the clock was wrong then. */
   delayWhenWrittenMs: number;
@@ -78,11 +78,11 @@ export interface Work {
   /** The state of each handler, by its name. */
   handlerStates: Record<string, HandlerState>;
   /**
-   * The handlers that have not been tried, as the processes that began the event have them registered. The event is not done
-   * without them. Left out if there is none.
+   * Handlers that have not been tried yet. Each was registered in a process that began the event. The event is done only when these
+   * have finished, too. Left out if there is none.
    */
   untriedHandlers?: readonly string[];
-  /** The handlers that the last replay named: no others run. Null: every handler that has not finished runs. */
+  /** The handlers that the last replay named: only these run. Null: every handler that has not finished runs. */
   onlyHandlers: readonly string[] | null;
   /** The last replay said `evenIfExpired`. */
   evenIfExpired: boolean;
@@ -128,7 +128,7 @@ export interface IdempotencyRecord {
   slots: Record<string, Slot>;
   /** The greatest signed timestamp so far. */
   signedAt: number;
-  /** When the record may be forgotten, provided that nothing in it is unfinished. */
+  /** When the record may be forgotten, if everything in it is finished. */
   expiresAt: number;
   /** The keys of the claims that it has on references, each with the token of the claim. Left out if it has none. */
   claims?: Readonly<Record<string, string>>;
@@ -153,17 +153,15 @@ export function isUnfinished({ state }: Slot): boolean {
 }
 
 /**
- * True if nothing in the record is unfinished, so that it may be forgotten at its expiry. A side record is not finished while it is
- * leased, or a claim that is open.
+ * True if everything in the record is finished, so that it may be forgotten at its expiry. A side record is finished if it is not
+ * leased, and is not an open claim.
  */
 export function isFinished({ slots, terminal, lease }: IdempotencyRecord): boolean {
   const all = Object.values(slots);
   return all.length === 0 ? terminal && lease === null : !all.some(isUnfinished);
 }
 
-/**
- * A history keeps its first line and its latest ones, this many in all. So nobody can make a record grow by replays in a loop.
- */
+/** A history keeps its first line and its latest lines, this many in all. So replays in a loop cannot make a record grow. */
 const MAX_HISTORY = 50;
 /** A history keeps this many characters of each text. */
 const MAX_LINE = 500;
@@ -172,7 +170,7 @@ const MAX_LINE = 500;
 const MAX_PAST = 8;
 const MAX_TEXT = 120;
 
-/** Copies within this time count as one. Each one that counts is a write, and anybody can send copies. */
+/** Copies within this time count as one. Counting a copy is a write, and anybody can send copies. */
 const COPIES_APART_MS = 1_000;
 
 /** Counts a copy of an event that has not ended. False if nothing has to be written. */
@@ -189,7 +187,7 @@ export function addHistory({ history }: Pick<Work, "history">, entry: HistoryEnt
   if (history.length > MAX_HISTORY) history.splice(1, history.length - MAX_HISTORY);
 }
 
-/** Ends a slot. From then on it only serves to recognise copies, for as long as if the event had just been delivered. */
+/** Ends a slot. From then on it only serves to recognise copies. It is kept for as long as if the event had just been delivered. */
 export function end(
   record: IdempotencyRecord,
   slot: Slot,
@@ -210,8 +208,8 @@ export function end(
 }
 
 /**
- * The part to keep, so that the event can be run again. Null for an event outside of the table that was released: the event that came
- * of it has its own.
+ * The part to keep, so that the event can be run again. Null for an event outside of the table that was released: the event that was
+ * read from it keeps its own part.
  */
 function keptOf({ verdict }: Slot, work: Work, what: SlotState): Kept | null {
   const { keepMs, delivery, retentionMs, previousStatus, previousAmount } = work;

@@ -3,21 +3,22 @@ import type { VerifiedEvent } from "./event.ts";
 import { type IdempotencyRecord, isFinished, isUnfinished } from "./record.ts";
 import { sideRecord } from "./side-record.ts";
 
-/** A claim is kept for a little longer than its owner, since the write of the owner comes after that of the claim. */
+/** A claim is kept for a little longer than its owner, since the owner is written after the claim. */
 const CLAIM_LONGER_MS = 60_000;
 const NO_CLAIMS: readonly ReferenceClaim[] = [];
 
 /**
- * The transaction that has a reference (`oneSuccessPerReference`). A claim is a [side record](side-record.ts), whose `id` is the key of
- * the transaction's own record, its owner. It is written before that one. If the process dies in between, the next copy of the
- * event finds its own claim and passes.
+ * The transaction that has a reference (`oneSuccessPerReference`). A claim is a [side record](side-record.ts). Its `id` is the key of
+ * its owner: the transaction's own record. The claim is written before the owner. If the process dies in between, the next copy of the
+ * event finds that the claim is its own, and is accepted.
  *
- * **No claim ends before its owner.** As long as anything in the owner is unfinished, its claims are open (`terminal` is false), and
- * an open claim never expires. Once all of the owner is finished, one more write for each claim lets the claim expire with the owner.
- * Before the life of a finished record is prolonged, the lives of its claims are.
+ * **No claim ends before its owner.** As long as anything in the owner is unfinished, its claims are open (`terminal` is false), and an
+ * open claim never expires. When everything in the owner is finished, one more write for each claim lets the claim expire with the
+ * owner. If a finished record is to live longer, its claims are extended first.
  *
- * Each opening has a token, which is in the claim and in its owner. The write that lets a claim expire names the token that the
- * finished owner had. So it does not change a claim that was opened again meanwhile, for an event that the owner is about to record.
+ * Each opening of a claim has a token, which is stored in the claim and in its owner. The write that lets a claim expire names the token
+ * that the finished owner had. So it does not change a claim that was opened again meanwhile, for an event that the owner is about to
+ * record.
  */
 export interface ReferenceClaim {
   /** The key of the claim's record. */
@@ -30,7 +31,7 @@ export interface ReferenceClaim {
   readonly until: number | null;
   /** When the event that claims was signed; 0 if the event has no signed time. */
   readonly signedAt: number;
-  /** Once an open claim is older than this, its owner is looked for before anybody believes it. */
+  /** If an open claim is older than this, the inbox first checks whether its owner still exists. */
   readonly retentionMs: number;
   /** The token with which a write may be about to let the claim expire; null if no write can. The token is not used again. */
   readonly spent: string | null;
@@ -78,8 +79,7 @@ export function claimAtRun(event: VerifiedEvent): ReferenceClaim | null {
 }
 
 /**
- * The claims of a record that was finished, if a write is about to make it live longer than they do. `after` is the record to
- * write.
+ * The claims of a finished record, if a write is about to make the record live longer than its claims. `after` is the record to write.
  */
 export function claimsToProlong(
   before: FinishedClaims | null,
@@ -104,7 +104,7 @@ function claimFor(
   return { key, owner: event.key, flow, tenant, until, retentionMs, signedAt: signedAt ?? 0, spent };
 }
 
-/** True if the answer to what was asked is enough for what is wanted now. */
+/** True if the claim that was taken is enough for the claim that is wanted now. */
 export function serves(asked: ReferenceClaim, token: string, wanted: ReferenceClaim): boolean {
   if (wanted.until === null) return asked.until === null && token !== wanted.spent;
   return asked.until === null || asked.until + CLAIM_LONGER_MS >= wanted.until;
@@ -123,11 +123,11 @@ export interface ClaimContext {
   readonly now: number;
   /** The token of the claim if it is opened now. */
   readonly token: string;
-  /** A record that is known to be gone, so that it has nothing. */
+  /** A record that is known to be gone, so it owns no claim. */
   readonly forgotten: string | null;
 }
 
-/** Claims a reference, unless somebody else has it. */
+/** Claims a reference, unless another record has it. */
 export function claimReference(
   stored: IdempotencyRecord | null,
   claim: ReferenceClaim,
@@ -151,7 +151,7 @@ export function claimReference(
   };
   const expiresAt = Math.max(found?.expiresAt ?? 0, until ?? keptUntil(claim, now));
   if (until === null) {
-    // An old one is written again, since somebody may have found by now that its owner is not there.
+    // An old claim is written again, since another process may have found meanwhile that its owner does not exist.
     const isOpened = found !== null && !found.terminal && !isOld && tokenOf(found) !== spent;
     return isOpened ? claimed(tokenOf(found), null) : claimed(token, { terminal: false, expiresAt });
   }
@@ -181,7 +181,7 @@ export function noteClaim(record: IdempotencyRecord, key: string, token: string)
   return true;
 }
 
-/** Takes out of a record a claim that somebody else has. False if it had none. */
+/** Removes from a record a claim that another record has by now. False if the record had no such claim. */
 function dropClaim(record: IdempotencyRecord, key: string): boolean {
   if (record.claims?.[key] === undefined) return false;
   const { [key]: _, ...others } = record.claims;
@@ -190,8 +190,8 @@ function dropClaim(record: IdempotencyRecord, key: string): boolean {
 }
 
 /**
- * Notes in a record, whose key is `key`, the claims that it holds, and takes out those that others hold. `holders` are by the keys of
- * the claims. False if nothing has changed.
+ * Updates the claims in a record, whose key is `key`: adds those that the record holds, and removes those that other records hold.
+ * `holders` has the keys of the claims as its keys. False if nothing has changed.
  */
 export function noteHolders(
   record: IdempotencyRecord,

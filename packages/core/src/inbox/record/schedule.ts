@@ -2,7 +2,7 @@ import type { Lane } from "./lane.ts";
 import type { HandlerState } from "./lease.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
-/** When a record has to be looked at next. */
+/** When a record is due. */
 export interface Due {
   /** On the store's clock. */
   readonly at: number;
@@ -17,14 +17,14 @@ const CLOCKS_APART_MS = 5_000;
 
 /**
  * Corrects a time that a wrong clock has written. If the time is further away now than when it was written, the clock was ahead
- * then, and was corrected since. The time is taken to be as far away now as it was then. So no lease is taken from a process
- * that goes on renewing it, and no retry waits longer than its delay.
+ * then, and was corrected since. The corrected time is as far away from now as it was from the time of writing. So a process
+ * that renews its lease keeps it, and no retry waits longer than its delay.
  */
 function pulledBack(at: number, delayWhenWrittenMs: number, now: number): number {
   return at - now > delayWhenWrittenMs + CLOCKS_APART_MS ? now + delayWhenWrittenMs : at;
 }
 
-/** Corrects every time in the record that a clock which was ahead has written. */
+/** Corrects every time in the record that was written by a clock that was ahead. */
 export function pullBackTimes({ lease, slots }: IdempotencyRecord, now: number): void {
   if (lease !== null) lease.until = pulledBack(lease.until, lease.lengthWhenWrittenMs, now);
   for (const key in slots) {
@@ -54,7 +54,7 @@ function laneOf(slot: Slot | undefined): Lane {
   return slot?.work?.patient === true ? "patient" : "usual";
 }
 
-/** When the record has to be looked at next; null for never. While there is a lease, this is the end of the lease. */
+/** When the record is due; null for never. While there is a lease, this is the end of the lease. */
 export function dueOf({ lease, slots }: IdempotencyRecord): Due | null {
   if (lease !== null)
     return {
@@ -73,8 +73,8 @@ export function dueOf({ lease, slots }: IdempotencyRecord): Due | null {
 }
 
 /**
- * The slot that runs next. Events to run come before held ones whose onHeld handlers are to be called, a lower rank comes
- * before a higher one, and older ones come first.
+ * The slot that runs next. Events to run come before held events whose onHeld handlers are to be called, a lower rank before a
+ * higher rank, and older events before newer events.
  */
 export function nextSlot({ slots }: IdempotencyRecord, now: number): string | null {
   let next: string | null = null;

@@ -1,6 +1,6 @@
 /**
- * Shapes say how a value is written as JSON, and check it when it is read back. What a store returns is input: a disk may have
- * damaged it, and other programs can write to the database. So whatever is read has the types that it claims, or reading throws.
+ * Shapes say how a value is written as JSON, and check it when it is read back. The answer of a store is input: a disk may have
+ * damaged it, and other programs can write to the database. So every value is checked when it is read, and a wrong type throws.
  *
  * An object is written as an array of its fields, in the order in which its shape names them.
  */
@@ -16,7 +16,7 @@ export interface Shape<T> {
   readonly isOptional?: true;
 }
 
-/** A value has another shape than it must have. The message says where and what, and repeats nothing of it. */
+/** A value has the wrong shape. The message says which field, and which shape it must have. It does not repeat the value. */
 export class Misshapen extends Error {}
 
 /** A value that JSON can have as it is, if it fits. */
@@ -76,7 +76,7 @@ export function optional<T>({ write, read }: Shape<T>): Shape<T | undefined> {
   };
 }
 
-/** A short text on which nothing depends. If it is damaged, it is absent, and the rest of its object can still be read. */
+/** A short text on which nothing depends. If it is damaged, it counts as absent, and the rest of its object can still be read. */
 export function unimportant(maxLength: number): Shape<string | undefined> {
   return {
     write: (value) => value ?? null,
@@ -116,7 +116,7 @@ export function mapOf<T>({ write, read }: Shape<T>, names: RegExp = /^/): Shape<
   };
 }
 
-/** Bytes: as a text if they are one, else as a list of their base64. */
+/** Bytes: as a text if they are valid UTF-8, else as a list with their base64. */
 export const bytes: Shape<Uint8Array> = {
   write: (value) => {
     const buffer = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
@@ -131,7 +131,7 @@ export const bytes: Shape<Uint8Array> = {
   },
 };
 
-/** An object with these fields. Optional ones come last: those that are absent at the end take no room. */
+/** An object with these fields. Optional fields come last: absent fields at the end take no room. */
 export function objectOf<T extends object>(
   shapes: { readonly [Name in keyof T]-?: Shape<T[Name]> },
 ): Shape<T> {

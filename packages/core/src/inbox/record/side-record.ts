@@ -1,6 +1,6 @@
 /**
- * A side record has no slots. It is about no event: it serves records that have some. Every store keeps it like any other record,
- * and nothing lists or counts it. Its fields mean something else in each of the four kinds:
+ * A side record has no slots, so it is about no event. Every store keeps it like any other record, but no list and no count includes it.
+ * Its fields mean something else in each of the four kinds:
  *
  * | kind                   | `id`                         | `identity`                                | `lease`         | `terminal`                    |
  * | ---------------------- | ---------------------------- | ----------------------------------------- | --------------- | ----------------------------- |
@@ -9,7 +9,7 @@
  * | a canary               | filling, so that it is large | empty                                     | while it is due | true                          |
  * | a shared text          | empty                        | `text`: the text                          | none            | true                          |
  *
- * `signedAt` is the signed time of what the record is about, if that has one. A side record is forgotten at `expiresAt`, unless it is
+ * `signedAt` is the signed time of the event behind the record, if there is one. A side record is forgotten at `expiresAt`, unless it is
  * leased, or `terminal` is false.
  */
 import type { IdempotencyRecord } from "./record.ts";

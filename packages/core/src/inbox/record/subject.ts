@@ -1,13 +1,14 @@
 /**
- * The order of the events of one subject, such as the KYC state of one connected account. A subject has a small record beside those
- * of its events: one without slots, which knows the latest event that has begun to run.
+ * The order of the events of one subject, such as the KYC state of one connected account. A subject has a small record of its own,
+ * without slots. It says which event is the latest that has begun to run.
  *
  * - `id` is the eventId of that event, and `signedAt` its signed time. An event that was signed earlier is stale from then on.
- * - `lease` belongs to its run. Another event of the subject waits until it is over, so two of them never run at the same time.
+ * - `lease` belongs to the run of that event. Another event of the subject waits until the lease is over, so two of them never run at
+ *   the same time.
  * - `identity` names the events that have begun and not ended: the next event ends them before it calls a handler.
  *
- * The subject is asked when a run begins, and not when an event is accepted. So an event that waits may still run before a newer one,
- * and never after it. `docs/decisions/0038-the-latest-event-of-a-subject.md` says why it is a record of its own.
+ * An event takes its subject when its run begins, not when it is accepted. So a waiting event may still run before a newer event, and
+ * never after it. `docs/decisions/0038-the-latest-event-of-a-subject.md` says why the subject has a record of its own.
  */
 import type { EventFacts } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
@@ -17,13 +18,13 @@ import { pullBackTimes } from "./schedule.ts";
 import { sideRecord } from "./side-record.ts";
 
 /**
- * The subject's answer to an event that is about to run. `mine`: it is the latest event. `busy`: another event of the subject
- * runs. `overtaken`: a later event has begun. `equal`: another event was signed at the same time. `forgotten`: a later event may
- * have run, so long ago that nobody knows.
+ * The subject's answer to an event that is about to run. `mine`: it is the latest event. `busy`: another event of the subject runs.
+ * `overtaken`: a later event has begun. `equal`: another event was signed at the same time. `forgotten`: a later event may have run so
+ * long ago that its record has expired.
  */
 export type SubjectAnswer = "mine" | "busy" | "overtaken" | "equal" | "forgotten";
 
-/** An event that is about to run, as its subject is asked. */
+/** The request of an event that is about to run. */
 export interface SubjectRequest {
   readonly flow: FlowName;
   readonly tenant: string;
@@ -34,7 +35,7 @@ export interface SubjectRequest {
   readonly leaseMs: number;
   /** How long the subject is remembered after this run. */
   readonly retentionMs: number;
-  /** A person has decided that it runs, although another event was signed at the same time. */
+  /** A person has decided that the event runs, although another event was signed at the same time. */
   readonly isDecided: boolean;
   /** If there is no record of the subject, it may have been forgotten since the event arrived. */
   readonly mayBeForgotten: boolean;
@@ -50,7 +51,10 @@ export interface SubjectResult {
 
 const NOBODY: readonly string[] = [];
 
-/** Makes an event the latest event of its subject, and leases the subject to its run. Computed again, it answers the same. */
+/**
+ * Makes an event the latest event of its subject, and leases the subject to its run. If this is computed again, the answer is the
+ * same.
+ */
 export function takeSubject(
   stored: IdempotencyRecord | null,
   { flow, tenant, eventId, at, token, leaseMs, retentionMs, isDecided, mayBeForgotten }: SubjectRequest,
@@ -116,9 +120,9 @@ function keptUntil(stored: IdempotencyRecord | null, at: number, retentionMs: nu
 
 /** The result for an event that a later event of its subject overtakes. */
 export interface Overtaken {
-  /** False while a run has it: one that will find that it is overtaken, or one that calls the onHeld handlers about it. */
+  /** False while a run has the event. That run will find that the event is overtaken, or it calls onHeld handlers. */
   readonly hasEnded: boolean;
-  /** The facts for its notice, if it has ended only now. */
+  /** The facts for its notice, if this change has ended it. */
   readonly facts: EventFacts | null;
 }
 

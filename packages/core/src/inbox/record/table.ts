@@ -14,7 +14,8 @@ export interface Ruling {
 
 /** The table of deduplication. Its rows are in the order of `docs/concepts/deduplication.md`. Rows 1 and 2 choose the slot. */
 export function ruleOn(record: IdempotencyRecord | null, event: VerifiedEvent): Ruling {
-  // Such an event has no place in the table: it is outside of the table, or the specification does not list its name or status.
+  // An event without a rank has no place in the table: Payhooks could not read it with certainty, or did not expect it, or the
+  // specification does not list its name or status.
   if (event.rank === null) {
     const slot = event.variantSlot();
     return (
@@ -76,7 +77,7 @@ function differs(known: Facts, given: Facts): boolean {
   return false;
 }
 
-/** A fact that is absent on one side is not compared. */
+/** A fact is compared only if both sides have it. */
 function isOther(known: string | undefined, given: string | undefined): boolean {
   return known !== undefined && known !== given;
 }

@@ -10,7 +10,7 @@ interface ReturningRun {
   readonly enter: () => void;
 }
 
-/** Runs that wait for a place: those that were begun, and those that have left their place and want one again, which go first. */
+/** Runs that wait for a place. A run that has left its place and waits for another one goes before a run that was only begun. */
 export class WaitingRuns {
   readonly #begun = new LaneQueues<Run>();
   readonly #returning = new LaneQueues<ReturningRun>();
@@ -55,8 +55,8 @@ export class WaitingRuns {
   }
 
   /**
-   * Gives all free places to waiting runs, including a place that has just become free. If fewer runs were started in a turn
-   * of the event loop than are begun, more and more would wait.
+   * Gives all free places to waiting runs, including a place that has just become free. If a turn of the event loop started fewer
+   * runs than are begun, more and more runs would wait.
    */
   fill(): void {
     const isFree = (lane: Lane): boolean => this.#places.isFree(lane);
@@ -69,7 +69,7 @@ export class WaitingRuns {
     }
   }
 
-  /** Removes the begun runs whose lease has lasted for so long. */
+  /** Removes the begun runs whose lease has lasted for this long. */
   late(leasedMs: number): Generator<Run> {
     return this.#begun.takeWhile(({ elapsedMs }) => elapsedMs >= leasedMs);
   }
@@ -79,7 +79,7 @@ export class WaitingRuns {
     return this.#begun.all();
   }
 
-  /** Lets all runs come back that had left their place, whether one is free or not. */
+  /** Lets all runs come back that had left their place, even if no place is free. */
   letAllBack(): void {
     for (const { enter } of this.#returning.all()) enter();
   }

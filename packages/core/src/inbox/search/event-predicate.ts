@@ -8,7 +8,7 @@ import type { StoredEvent } from "../record/life.ts";
 export type EventPredicate = (event: StoredEvent) => boolean;
 
 /**
- * The part of a query for which no store has an index. Each event is read for it. Null if the query has no such part.
+ * The part of a query for which no store has an index, so each event must be read. Null if the query has no such part.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`
  */

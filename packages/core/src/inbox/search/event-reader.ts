@@ -24,9 +24,11 @@ import { Unread, unsearched } from "./unread.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
-/** How many pages of the store one call reads at most. A filter that few events match would make the call long otherwise. */
+/**
+ * How many pages of the store one call reads at most. Without this limit, a filter that few events match would make a call long.
+ */
 const MAX_PAGES = 20;
-/** How many events of the store are read at one time to choose among them. */
+/** How many events are read from the store at one time when a filter has no index. */
 const CHOSEN_FROM = 200;
 
 /** The request for one page of a list. */
@@ -141,7 +143,7 @@ export class EventReader {
   }
 
   /**
-   * Lists the events in the record of an id, for a store that does not search. Entries with several readings are not among them.
+   * Lists the events in the record of an id, for a store that does not search. It does not find entries with several readings.
    */
   async #ofRecord(
     filter: EventFilter,
@@ -192,7 +194,7 @@ function pageOf(events: readonly StoredEvent[], next: ListCursor | null, unread:
   return { events, next: next === null ? null : cursorTextOf(next), unread: unread.events };
 }
 
-/** The event that a store has found. Its lists may still know the reference, when the record does not. */
+/** The event that a store has found. The store's list may still have the reference after the record has lost it. */
 function storedEvent({ eventId, versioned: { record }, summary }: ListedEvent): readonly StoredEvent[] {
   const event = isUnreadable(record) ? null : eventIn(record, eventId);
   return event === null ? [] : [{ ...event, referenceId: event.referenceId ?? summary?.referenceId ?? null }];
@@ -204,7 +206,7 @@ function flowsOf({ flow }: EventFilter): readonly NonNullable<EventFilter["flow"
 
 const STATES: Readonly<Record<EventState | "unfinished", true>> = { ...EVENT_STATES, unfinished: true };
 
-/** A value that no event can have would find nothing, and look like an answer. */
+/** A value that no event can have finds nothing, which would look like an answer. */
 function checked(query: EventQuery): EventQuery {
   checkNames("events.list", query, {
     state: true,

@@ -1,6 +1,6 @@
 import type { StoredEvent } from "../record/life.ts";
 
-/** One row of a table of events. Times are in UTC, as ISO 8601 has them. Null where the event has no such value. */
+/** One row of a table of events. Times are in UTC, in ISO 8601. A value that the event does not have is null. */
 export interface EventRow {
   readonly eventId: string;
   readonly state: string;
@@ -14,7 +14,7 @@ export interface EventRow {
   readonly id: string | null;
   readonly acceptedAt: string;
   readonly heldAt: string | null;
-  /** The most attempts that one of its handlers has had. */
+  /** The largest number of attempts of one handler. */
   readonly attempts: number;
   readonly replays: number;
   readonly copies: number;
@@ -54,7 +54,7 @@ export function eventRow(event: StoredEvent): EventRow {
   return Object.fromEntries(cells) as unknown as EventRow;
 }
 
-/** A spreadsheet takes a text that begins so for a formula, and runs it. */
+/** A spreadsheet runs a text that begins with one of these as a formula. */
 const FORMULA = /^[\s\p{Cc}]*[=+\-@]/u;
 
 /** One line of CSV (RFC 4180), without its line end. A text that a spreadsheet would run as a formula begins with an apostrophe. */

@@ -2,11 +2,11 @@ import type { SubjectEvent, SubjectOrder } from "../contract/order.ts";
 
 /** An event of a subject, and what its place in the order means for it. */
 export interface ExplainedEvent extends SubjectEvent {
-  /** A sentence without any value of a delivery but signed times. */
+  /** A sentence. It has signed times, but no other value of a delivery. */
   readonly text: string;
 }
 
-/** Says of each event of a subject which one it waits for, and which has overtaken it. */
+/** Says for each event of a subject which event it waits for, and which event has overtaken it. */
 export function explainOrder({ events }: SubjectOrder): readonly ExplainedEvent[] {
   return events.map((event) => ({ ...event, text: placeOf(event, events) }));
 }

@@ -10,17 +10,17 @@ export interface ExplainedMoment {
 }
 
 /**
- * The record of an event in plain sentences. Those of `past` have values of the delivery, what handlers threw and what people
- * noted. The others have no value of a delivery, and no text from outside but the names of handlers.
+ * The record of an event in plain sentences. The sentences of `past` may contain values of the delivery, errors of handlers
+ * and notes of people. The other sentences have no value of a delivery, and no text from outside except the names of handlers.
  */
 export interface Explanation {
-  /** The arrival, the reading and all that has happened since, in the order of time. */
+  /** The arrival, the reading and everything that has happened since, in the order of time. */
   readonly past: readonly ExplainedMoment[];
   /** The state of the event, and its reason. */
   readonly now: readonly string[];
-  /** How far each handler is that has been called, or is to be called again. */
+  /** The state of each handler that was called, or will be called again. */
   readonly handlers: readonly string[];
-  /** The future of the event if nobody does anything. */
+  /** What happens next if nobody does anything. */
   readonly next: readonly string[];
   /** The actions that a person can take. */
   readonly advice: readonly string[];
@@ -28,7 +28,7 @@ export interface Explanation {
   readonly decisions: readonly ("replay" | "discard" | "retry")[];
 }
 
-/** An event that has waited for its run for longer than this has probably nobody who runs it. */
+/** If an event has waited for its run for longer than this, probably no process runs events. */
 const USUAL_WAIT_MS = 30_000;
 
 /** Explains an event by its record alone. `now` is in milliseconds since the epoch. */

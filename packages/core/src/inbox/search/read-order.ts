@@ -35,7 +35,8 @@ export async function orderOf(
     if (!isUnreadable(versioned.record)) add(versioned.record, one);
   }
   add(record, eventId);
-  // The subject itself knows the latest event and those that have not ended, where no list has them.
+  // The subject's record names the latest event, and those that have begun and not ended. The lists may lack
+  // these.
   const known = subject === null ? [] : [subject.id, ...Object.keys(subject.identity)];
   const unlisted = [...new Set(known)].filter((one) => isEventId(one) && !found.has(one));
   const records = await read(unlisted.map(recordKeyOf));
@@ -64,11 +65,14 @@ function subjectEventOf(
 
 interface Related {
   readonly events: Listed["events"];
-  /** All of them were listed. */
+  /** True if all of them were listed. */
   readonly isAll: boolean;
 }
 
-/** The events of the same reference, which those of the same subject are among. An erased event has none. */
+/**
+ * The events of the same reference. Most often, all events of the subject are among them. An erased event has
+ * no reference.
+ */
 async function related(
   store: Pick<RecordStore, "list">,
   { flow, tenant }: IdempotencyRecord,

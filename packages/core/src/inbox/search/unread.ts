@@ -1,4 +1,4 @@
-/** Events that a search has found, and has to leave out. Nothing is left out silently: it would look as if nothing were there. */
+/** Events that a search has found but must leave out. The search reports them, since otherwise they would seem not to exist. */
 import { isNotSearchable } from "../../protocol/errors.ts";
 import type { EventFilter } from "../contract/event-query.ts";
 import type { ListOrder, RecordStore, Versioned } from "../contract/store.ts";
@@ -32,9 +32,9 @@ const ENDS: readonly (readonly [EventFilter, ListOrder])[] = [
 ];
 
 /**
- * The events that a search which found nothing may have missed. Labels of sealed events are hashes, so a search for one finds nothing
- * that is sealed with a key which this process does not have. The ends of all lists show if there is such an event. Null if the search was for no
- * label, or if there is none.
+ * The events that an empty search may have missed. Labels of sealed events are hashes. So a search for a label misses events that are
+ * sealed with a key that this process does not have. The first and last events of all lists show whether there is such an event. Null if
+ * there is none, or if the search was not for a label.
  */
 export async function unsearched(store: RecordStore, filter: EventFilter): Promise<UnreadEvents | null> {
   const { tenant, event, id, referenceId } = filter;
