@@ -2,9 +2,9 @@ import type { HandlerContext } from "../handlers/handler.ts";
 
 /** The result of an effect. */
 export type EffectResult<T> =
-  /** It is committed, and this call did it. */
+  /** The effect is committed, by this call. */
   | { readonly ran: true; readonly value: T }
-  /** An earlier run has committed it: nothing was called. */
+  /** An earlier run has committed the effect, so `fn` was not called. */
   | { readonly ran: false; readonly value: undefined };
 
 /** A value that is not a promise. */

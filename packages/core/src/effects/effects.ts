@@ -1,7 +1,7 @@
 /**
  * Exactly once: the id of an effect is stored in the same transaction as the effect. The run that commits first has the effect.
- * Every other run finds the id, and leaves the effect out. What decides is that the id is unique in the merchant's own
- * database, and not the lease. So it works with every inbox.
+ * Every other run finds the id, and skips the effect. This relies on a unique key in the merchant's own database, and not on
+ * leases, so it works with every inbox.
  */
 import type { HandlerContext } from "../handlers/handler.ts";
 
@@ -15,7 +15,7 @@ export interface EffectRun {
   readonly receivedAt: number;
   /** The receiver's clock. */
   readonly now: number;
-  /** A person has decided to run it although its effects may have been forgotten. */
+  /** A person has decided to run the event although the ids of its effects may have been deleted. */
   readonly evenIfExpired: boolean;
   /** Called if an earlier run has had the effect. */
   skipped(effect: string): void;
@@ -25,7 +25,7 @@ export interface EffectRun {
 export interface RunEffects<Context extends HandlerContext = HandlerContext> {
   /** The members of the handler's context besides those of every context. */
   readonly methods: Pick<Context, Exclude<keyof Context, keyof HandlerContext>>;
-  /** Waits for transactions that the handler did not wait for. Rejects with the error of the first that fails. */
+  /** Waits for transactions that the handler did not await. Rejects with the error of the first that fails. */
   atRest(): Promise<void>;
   /** The `ERR_EFFECT_ENDED` of one of its transactions, even if the handler has caught it; null if there is none. */
   lost(): Error | null;

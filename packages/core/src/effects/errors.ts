@@ -2,7 +2,7 @@ import { uncounted, unrepeatable } from "../handlers/handler.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 
-/** `createReceiver` was given no `effects`. */
+/** The receiver has no option `effects`. */
 export function effectsOff(call: "transaction" | "claimEffect"): PayhooksError {
   return new PayhooksError("ERR_EFFECTS_OFF", `ctx.${call} was called, but the receiver has no effects.`, {
     fix: "Give createReceiver the option effects, such as pgEffects(pool).",
@@ -22,7 +22,7 @@ export function brokenTransaction(cause?: unknown): PayhooksError {
   );
 }
 
-/** Code inside of the transaction has ended it. Nobody can say which part of the effect is committed. */
+/** Code inside of the transaction has ended it, so it is not known which part of the effect is committed. */
 export function endedTransaction(cause?: unknown): PayhooksError {
   return unrepeatable(
     new PayhooksError(
@@ -41,7 +41,10 @@ export function isEnded(error: unknown): error is PayhooksError {
   return isPayhooksError(error) && error.code === "ERR_EFFECT_ENDED";
 }
 
-/** The database has taken the statement that stores or completes an effect's id, and has not done it. */
+/**
+ * The database has accepted the statement that stores or completes an effect's id, but has not carried it
+ * out.
+ */
 export function swallowedId(table: string): PayhooksError {
   return unsuitableEffects(
     `The id of an effect was not stored in ${table}, although the statement succeeded.`,
@@ -49,7 +52,9 @@ export function swallowedId(table: string): PayhooksError {
   );
 }
 
-/** The database could not take the effect, and has done nothing. The call does not count as an attempt. */
+/**
+ * The database could not accept the effect, and has changed nothing. The call does not count as an attempt.
+ */
 export function databaseAway(cause: unknown): PayhooksError {
   return uncounted(
     new PayhooksError(

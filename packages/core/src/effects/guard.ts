@@ -6,7 +6,7 @@ export interface Guarded<Tx> {
   end(): void;
 }
 
-/** Properties that may be read at any time, since reading them does not use the transaction. */
+/** Properties that may be read at any time, even after the end. */
 const HARMLESS: ReadonlySet<string> = new Set(["then", "constructor", "toJSON", "inspect"]);
 
 /**

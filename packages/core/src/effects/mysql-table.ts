@@ -1,4 +1,4 @@
-/** The table of effects in MySQL and MariaDB, and what makes it fit for them. */
+/** The table of effects in MySQL and MariaDB, and the checks that it is suitable. */
 import { isForbidden, isMissing, isNoRoom, isReadOnly, numberOf } from "../mysql/failure.ts";
 import { isPayhooksError, type PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
@@ -55,7 +55,7 @@ export class MysqlTable {
     this.name = checkTable(name);
   }
 
-  /** Stores the id. One that another transaction is storing makes it wait until that one has ended. */
+  /** Stores the id. If another transaction is storing the same id, waits until that transaction has ended. */
   async insert(query: Query, id: string, as: "begun" | "done"): Promise<Stored> {
     try {
       await query(
@@ -72,7 +72,10 @@ export class MysqlTable {
     return { found: "nothing" };
   }
 
-  /** The lock makes it read what is committed now, and not what was when the transaction began. */
+  /**
+   * The lock makes the statement read the data that is committed now, and not the data of the transaction's
+   * beginning.
+   */
   async #stored(query: Query, id: string): Promise<"begun" | "done"> {
     const stored = async (where: string): Promise<boolean> =>
       this.#has(await query(`SELECT id FROM ${this.name} WHERE id = ? ${where} LOCK IN SHARE MODE`, id));

@@ -43,7 +43,7 @@ export interface MysqlEffectsOptions extends EffectsOptions {
   readonly lockTimeoutMs?: number | undefined;
   /**
    * How long the function of `ctx.transaction` may leave its connection idle before MySQL closes it. If a process freezes, the
-   * one that takes over its event has to wait for this long. Whole seconds are used. Default 15 s.
+   * process that takes over its event has to wait for this long. Whole seconds are used. Default 15 s.
    */
   readonly idleTimeoutMs?: number | undefined;
 }
@@ -52,12 +52,12 @@ export interface MysqlEffectsOptions extends EffectsOptions {
 const ROLLBACK_WITHIN_MS = 2_000;
 /** How rows are read, whatever the options of the pool say. */
 const READING = { rowsAsArray: false, nestTables: false, typeCast: true } as const;
-/** The settings of a session that a transaction changes, and that are put back. */
+/** The settings of a session that a transaction changes and then restores. */
 const CHANGED = ["autocommit", "innodb_lock_wait_timeout", "wait_timeout"] as const;
 
 /**
  * Effects in MySQL or MariaDB, on InnoDB, through the application's own pool. A transaction takes one connection of it; `tx` is a
- * `PoolConnection`. Its level of isolation is the one that the pool's sessions have.
+ * `PoolConnection`. Its isolation level is that of the pool's sessions.
  *
  * @param pool a pool of `mysql2/promise`; of a pool of `mysql2`, what `pool.promise()` returns.
  * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be used.
@@ -87,9 +87,9 @@ export function mysqlEffects<Connection extends MysqlConnection>(
   const begin = beginning(options);
 
   /**
-   * A transaction that the program may have left open on the connection is rolled back: nobody has committed it, and it may see old
-   * data. Without autocommit, what comes after an end of the transaction is in another one, which nobody commits. So if the function
-   * catches a deadlock and goes on, it leaves nothing behind.
+   * If the program has left a transaction open on the connection, it is rolled back: it was never committed, and may see old data.
+   * Then autocommit is switched off. A function may catch a deadlock, which ends the transaction, and continue. Its later statements
+   * are then in another transaction, which is never committed.
    */
   async function transaction<T>(work: (tx: Connection) => Promise<T>): Promise<T> {
     const connection = await pool.getConnection();
@@ -139,7 +139,7 @@ function on(connection: MysqlConnection): Query {
   };
 }
 
-/** Keeps the settings of the session, and changes them. */
+/** Remembers the settings of the session, and changes them. */
 function beginning({ lockTimeoutMs = 5_000, idleTimeoutMs = 15_000 }: MysqlEffectsOptions): string {
   const seconds = (option: string, ms: number): number => Math.ceil(Number(milliseconds(option, ms)) / 1_000);
   const kept = CHANGED.map((name) => `@payhooks_${name} = @@SESSION.${name}`);
@@ -148,7 +148,7 @@ function beginning({ lockTimeoutMs = 5_000, idleTimeoutMs = 15_000 }: MysqlEffec
   return `SET ${kept.join(", ")}, SESSION autocommit = 0, SESSION innodb_lock_wait_timeout = ${lock}, SESSION wait_timeout = ${idle}`;
 }
 
-/** Puts the settings of the session back. Before it, the transaction must have ended: it would be committed. */
+/** Restores the settings of the session. The transaction must have ended before that, since this would commit it. */
 const END = `SET ${CHANGED.map((name) => `SESSION ${name} = @payhooks_${name}`).join(", ")}`;
 
 function rollsBack(query: Query): Promise<boolean> {

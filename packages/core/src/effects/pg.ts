@@ -58,7 +58,7 @@ export function pgEffects<Client extends PgClient>(
   );
 }
 
-/** Uses a connection, and gives it back. One that is broken, or otherwise spent, is closed. */
+/** Uses a connection, and gives it back. A connection that is broken or can no longer be used is closed. */
 async function connected<Client extends PgClient, T>(
   pool: PgPool<Client>,
   use: (client: Client) => Promise<T>,

@@ -7,9 +7,9 @@ import { postgresReady } from "./postgres-ready.ts";
 import { isRepeatable, isUnavailable } from "./postgres-states.ts";
 import { type PostgresEffectsOptions, PostgresTable, type Query } from "./postgres-table.ts";
 
-/** A client for PostgreSQL. `Queries` is what runs statements, such as a pool; a transaction does too. */
+/** A client for PostgreSQL. `Queries` runs statements: a pool, for example, or a transaction. */
 export interface PostgresBinding<Tx extends Queries, Queries> {
-  /** The function that was given the options, and options that only it has. */
+  /** The function that got the options, and the options that only this function has. */
   readonly of: string;
   readonly further?: Readonly<Record<string, true>>;
   /** Like `transaction` of an own client. */

@@ -1,6 +1,6 @@
 /**
- * Checks at the start that the table of effects can be used, by going the way of an effect. A refusal says which setting is
- * wrong, and what to do.
+ * Checks at the start that the table of effects can be used, by the same statements as an effect. A refusal says which
+ * setting is wrong, and what to do.
  */
 import { isPayhooksError, type PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
@@ -86,7 +86,7 @@ function howToMake(name: string): string {
   return `Run payhooks migrate, or: ${postgresEffectsSql(name).join("; ")};`;
 }
 
-/** The codes of what stays wrong until somebody changes a setting or the table, with what to say. Null for others. */
+/** Explains an error that stays until a setting or the table is changed, by its code. Null for any other error. */
 function explained(name: string, cause: unknown): PayhooksError | null {
   const codes = codesOf(cause);
   const has = (pattern: RegExp): boolean => codes.some((code) => pattern.test(code));
@@ -135,7 +135,7 @@ function isReadOnly(error: unknown): boolean {
   return codesOf(error).includes("25006");
 }
 
-/** True if the role or the client was set to read only, and not the server or the database, which may be so for a while. */
+/** True if the role or the client is set to read only. If the server or the database is, that may pass. */
 async function isReadOnlyByChoice(query: Query): Promise<boolean> {
   const [row] = await query(
     `SELECT (NOT pg_is_in_recovery() AND setting = 'on'

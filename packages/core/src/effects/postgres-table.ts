@@ -5,7 +5,7 @@ import { isAborted, textIn } from "./postgres-states.ts";
 import { checkTable, milliseconds } from "./table-options.ts";
 import type { Stored, StoredNow } from "./transaction.ts";
 
-/** Options of the effects in PostgreSQL, whatever the client is. */
+/** Options of the effects in PostgreSQL, for every client. */
 export interface PostgresEffectsOptions extends EffectsOptions {
   /** The table, with its schema if necessary. Default `payhooks_effects`. */
   readonly table?: string | undefined;
@@ -14,8 +14,8 @@ export interface PostgresEffectsOptions extends EffectsOptions {
   /** How long a transaction waits for a lock before it is repeated. Default 5 s. */
   readonly lockTimeoutMs?: number | undefined;
   /**
-   * How long the function of `ctx.transaction` may leave its transaction idle before PostgreSQL ends it. If a process freezes,
-   * the one that takes over its event has to wait for this long. Default 15 s.
+   * How long the function of `ctx.transaction` may leave its transaction idle before PostgreSQL ends it. If a process freezes, the
+   * process that takes over its event has to wait for this long. Default 15 s.
    */
   readonly idleTimeoutMs?: number | undefined;
 }
@@ -69,8 +69,8 @@ export class PostgresTable {
   }
 
   /**
-   * Stores the id, and sets the timeouts of the transaction. An id that another transaction is storing makes it wait until that one
-   * has ended.
+   * Stores the id, and sets the timeouts of the transaction. If another transaction is storing the same id, waits until that
+   * transaction has ended.
    */
   async insert(query: Query, id: string, as: "begun" | "done"): Promise<Stored> {
     const [row] = await query(
@@ -105,7 +105,8 @@ export class PostgresTable {
       const [row] = await query("SELECT coalesce(pg_current_xact_id_if_assigned()::text, '') AS xid", []);
       return textIn(row, "xid") !== transaction;
     } catch (error) {
-      // An aborted transaction does not say which one it is. If it is another one, the id was committed as begun.
+      // An aborted transaction does not show whether it is the one that stored the id. If it is another one, the id was committed as
+      // begun.
       if (!isAborted(error)) throw error;
       await query("ROLLBACK", []);
       return (await this.#stored(query, id)) === "begun";

@@ -29,10 +29,10 @@ class HandlerEffects implements LooseMethods {
   readonly #run: EffectRun;
   /** Ids whose transaction has succeeded in this run. */
   readonly #ended = new Set<string>();
-  /** Ids that this run has claimed in transactions of the merchant's. */
+  /** Ids that this run has claimed in the merchant's own transactions. */
   readonly #claimed = new Set<string>();
   #open: Promise<unknown> | null = null;
-  /** The id of the transaction that is open. It has begun in there, so the storage would find it. */
+  /** The id of the open transaction. It is stored there as begun, so a query would find it. */
   #openId: string | null = null;
   #lost: Error | null = null;
 
@@ -98,8 +98,8 @@ class HandlerEffects implements LooseMethods {
   }
 
   /**
-   * A claim that is repeated after a rollback does not find its id. If it does find an id of this run, a second effect would be
-   * left out.
+   * A claim that is repeated after a rollback does not find its id. If it finds an id of this run, the id was used twice, and
+   * the second effect would be skipped.
    */
   #claimedAs(id: string, isNew: boolean): boolean {
     if (!isNew && (this.#claimed.has(id) || this.#ended.has(id))) throw reused();
@@ -146,7 +146,7 @@ function reused(): PayhooksError {
   );
 }
 
-/** The error if nobody can say any more whether the effect has happened. A later attempt cannot say it either. */
+/** The error of an effect that may have happened or not. A later attempt could not find that out either. */
 function forgotten(keepMs: number): PayhooksError {
   const days = Math.round(keepMs / 86_400_000);
   return unrepeatable(

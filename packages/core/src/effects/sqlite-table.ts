@@ -43,7 +43,7 @@ export class SqliteTable {
     if (this.#change(sql, id) !== 1) throw swallowedId(this.name);
   }
 
-  /** How the id is stored; null if it is not. */
+  /** The state with which the id is stored; null if it is not stored. */
   stored(id: string): "begun" | "done" | null {
     const row = this.#prepare(`SELECT done FROM ${this.name} WHERE id = ?`).get(id);
     if (row === undefined || row === null) return null;

@@ -33,7 +33,7 @@ const SAVEPOINT = "payhooks_effect";
 
 /**
  * Effects in SQLite, through the application's own handle: `node:sqlite`, better-sqlite3, libsql or `bun:sqlite`. A handle is
- * one connection, so the function of `ctx.transaction` must be synchronous. During an async one, other code could use its
+ * one connection, so the function of `ctx.transaction` must be synchronous. During an async function, other code could use its
  * transaction. The inbox's own file is refused.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE`.
@@ -62,7 +62,7 @@ export function sqliteEffects<Handle extends SqliteHandle>(
     }
   }
 
-  /** Opens the transaction, and stores the id as one that has begun. False if the effect is done. */
+  /** Opens the transaction, and stores the id as begun. False if the effect is done already. */
   function begins(id: string): boolean {
     try {
       begin(handle);
@@ -97,7 +97,7 @@ export function sqliteEffects<Handle extends SqliteHandle>(
     return value;
   }
 
-  /** True if code inside has committed the id when the effect had only begun. */
+  /** True if code inside has committed the id while the effect had only begun. */
   function hasCommitted(id: string): boolean {
     try {
       return table.stored(id) === "begun";

@@ -3,11 +3,11 @@ import type { EffectResult } from "./context.ts";
 import { brokenTransaction, databaseAway, endedTransaction, isEnded, swallowedId } from "./errors.ts";
 import { guard } from "./guard.ts";
 
-/** The client's answer when it was to store the id of an effect. */
+/** The client's answer to the request to store the id of an effect. */
 export type Stored =
   /** No such id, so it is stored now. `transaction` is passed to `finish` and `hasEnded`, such as the transaction's id. */
   | { readonly found: "nothing"; readonly transaction?: string }
-  /** An effect that was begun, and committed without its end. That happens only if code inside of it commits. */
+  /** An effect that was begun, and committed before its end. That happens only if code inside the effect commits. */
   | { readonly found: "begun" }
   /** An effect that an earlier run has committed. */
   | { readonly found: "done" };
@@ -24,17 +24,17 @@ export interface EffectsClient<Tx> {
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
    * The first statement of an effect: stores the id as `begun`, or as `done` for `ctx.claimEffect`, unless it is stored already. In
-   * that case it must not throw. If another transaction is storing the same id, it has to wait for that one.
+   * that case it must not throw. If another transaction is storing the same id, it must wait for that transaction.
    */
   insert(tx: Tx, id: string, as: "begun" | "done"): Promise<Stored>;
   /**
-   * The last statement before the commit: makes the id `done`. False if this is no longer the transaction that stored it, or if
-   * the id is not there as `begun`. False, or a rejection, rolls back.
+   * The last statement before the commit: makes the id `done`. False if this is no longer the transaction that stored the id, or if
+   * the id is not stored as `begun`. False, or a rejection, rolls back.
    */
   finish(tx: Tx, id: string, stored: StoredNow): Promise<boolean>;
   /**
-   * Called after a failure, before the rollback: whether code inside has ended the transaction that stored the id. Then something
-   * may be committed, and the event is held. Without it, only a commit is noticed, and only by the next run.
+   * Called after a failure, before the rollback. True if code inside has ended the transaction that stored the id. Then something may
+   * be committed, and the event is held. Without this function, only a commit is noticed, and only by the next run.
    */
   hasEnded?(tx: Tx, id: string, stored: StoredNow, error: unknown): Promise<boolean>;
   /**
@@ -43,8 +43,8 @@ export interface EffectsClient<Tx> {
    */
   isRepeatable?(error: unknown): boolean;
   /**
-   * True if the database, before `fn` was called, could not be reached or accepted no writes. Then the event waits, and the call
-   * does not count as an attempt.
+   * Called with an error from before the call of `fn`. True if the database could not be reached, or accepted no writes. Then the
+   * event waits, and the call does not count as an attempt.
    */
   isUnavailable?(error: unknown): boolean;
   /** Methods of a transaction that `fn` must not call, with the errors that they throw instead. */
@@ -53,18 +53,18 @@ export interface EffectsClient<Tx> {
 
 const REPEAT_MIN_MS = 5;
 const REPEAT_MAX_MS = 1_000;
-/** How long to ask a transaction that has failed whether code inside has ended it. A statement may still be under way. */
+/** How long to wait for the answer of `hasEnded` after a failure, since a statement may still be running. */
 const ASK_WITHIN_MS = 2_000;
 
 type Work<T> = EffectResult<T>;
 
 /**
  * Makes one effect happen: the id and the changes of `fn` are committed together, or not at all. The id is stored as `begun` first,
- * which keeps other runs of the effect out, and becomes `done` directly before the commit. So if code inside commits, the id that
- * it commits is one that has only begun: this run or a later one finds it, and nothing is skipped or repeated in silence.
+ * which keeps other runs of the effect out, and becomes `done` directly before the commit. So if code inside commits, it commits an
+ * id that has only begun. This run or a later one finds this id, and the effect is neither skipped nor repeated unnoticed.
  *
- * If the database asks for the transaction to be repeated, it is repeated until `signal` aborts. That does not count as a failure of
- * the handler.
+ * After an error such as a deadlock, the transaction is repeated until `signal` aborts. That does not count as a failure of the
+ * handler.
  */
 export async function transact<Tx, T>(
   client: EffectsClient<Tx>,
@@ -78,7 +78,7 @@ export async function transact<Tx, T>(
     try {
       return await once.run();
     } catch (error) {
-      // On a broken connection a client may report that it could not roll back, instead of what broke the connection.
+      // If a connection breaks, a client may report the failed rollback instead of the cause.
       const first = once.failure ?? error;
       if (signal.aborted || isEnded(first)) throw first;
       const is = (what: "isRepeatable" | "isUnavailable"): boolean =>
@@ -89,7 +89,7 @@ export async function transact<Tx, T>(
   }
 }
 
-/** Asks the client about an error. The answer is false if it cannot read it: a function may throw anything, even null. */
+/** Asks the client about an error. If the client cannot read it, the answer is false: a function may throw anything, even null. */
 export function says<Tx>(
   client: EffectsClient<Tx>,
   what: "isRepeatable" | "isUnavailable",
@@ -132,7 +132,7 @@ class Attempt<Tx, T> {
     this.#clock = clock;
   }
 
-  /** True if `fn` was called, so that something of the merchant's may have been done. */
+  /** True if `fn` was called, so that it may have changed something. */
   get hasCalled(): boolean {
     return this.#stored !== null;
   }
@@ -143,7 +143,7 @@ class Attempt<Tx, T> {
     try {
       const committed = this.#client.transaction((tx) => this.#work(tx, aborted.promise));
       committed.catch(() => this.#lose());
-      // Waiting for a connection can be given up. A transaction that has begun is waited for, including its commit.
+      // An abort ends the wait for a connection. If the transaction has begun, the attempt waits for it, including its commit.
       const letGo = aborted.promise.catch((reason: unknown) => {
         if (this.#hasBegun) return committed;
         committed.catch(() => {});
@@ -186,7 +186,7 @@ class Attempt<Tx, T> {
   async #call(transaction: Tx): Promise<T> {
     const { tx, end } = guard(transaction, this.#client.refused);
     this.#end = end;
-    // An abort ends the attempt as well, whatever `fn` is doing.
+    // An abort ends the attempt as well, even while `fn` runs.
     this.#signal.addEventListener("abort", end, { once: true });
     try {
       return await this.#fn(tx);
@@ -208,10 +208,10 @@ class Attempt<Tx, T> {
     if (!isDone) throw swallowedId("its table");
   }
 
-  /** False if it cannot be found out. A commit is found by the next run then. */
+  /** False if that cannot be found out. Then the next run finds a commit. */
   async #hasEnded(transaction: Tx, error: unknown): Promise<boolean> {
     if (this.#stored === null || this.#isLost || this.#client.hasEnded === undefined) return false;
-    // An answer that comes too late must send nothing more.
+    // If the answer comes too late, no further statement may be sent.
     const { tx, end } = guard(transaction);
     const isLate = sleep(this.#clock, ASK_WITHIN_MS).then(() => false);
     try {

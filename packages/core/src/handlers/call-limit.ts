@@ -1,12 +1,12 @@
 /** About how long an event may wait in its process for a call. */
 const QUEUED_FOR_MS = 5_000;
-/** The most events that may wait there, however quick the handler is. */
+/** The most events that may wait in the process, even for a quick handler. */
 const MAX_WAITING = 256;
 /** An event that is put off comes back after this time at the earliest. */
 const MIN_OFF_MS = 1_000;
 /** And after this time at the latest: the handler may have become quicker since, or its process may have died. */
 const MAX_OFF_MS = 30_000;
-/** How long a call takes, before any has ended. */
+/** The assumed length of a call before the first has ended. */
 const FIRST_GUESS_MS = 1_000;
 /** Weight of the newest call in the average. */
 const NEWEST = 1 / 16;
@@ -15,14 +15,14 @@ const NEWEST = 1 / 16;
 export interface QueuedCall {
   /** Resolves when the call may begin. */
   readonly come: Promise<void>;
-  /** Leaves the queue. If the turn has come, the next one has it. */
+  /** Leaves the queue. If its turn has come, the next event gets the place. */
   leave(): void;
 }
 
 /**
  * Limits how many calls of one handler are open in this process at one time. An event that finds no free place waits in a queue:
- * first in, first out. The queue has as many events as are called within a few seconds, and at least as many as there are places.
- * Further events are put off, each to the time at which its turn should come.
+ * first in, first out. The queue takes as many events as can be called within a few seconds, and at least as many as there are
+ * places. Further events are put off, each until its turn should come.
  */
 export class CallLimit {
   readonly #places: number;
@@ -30,7 +30,7 @@ export class CallLimit {
   #open = 0;
   #overdue = 0;
   #averageMs = FIRST_GUESS_MS;
-  /** Until when the places are promised to events that were put off. */
+  /** Until when the places are reserved for events that were put off. */
   #promisedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(places: number) {
@@ -44,7 +44,7 @@ export class CallLimit {
     return true;
   }
 
-  /** Waits for a place. Null if too many wait, unless this one cannot be put off. */
+  /** Waits for a place. Null if too many events wait, unless this event cannot be put off. */
   wait(mustWait: boolean): QueuedCall | null {
     if (!mustWait && this.#queue.size >= this.#maxWaiting) return null;
     let call = (): void => {};
@@ -65,7 +65,7 @@ export class CallLimit {
     return Math.max(this.#places, Math.min(soon, MAX_WAITING));
   }
 
-  /** In how many milliseconds an event comes back that is put off. */
+  /** The delay of an event that is put off, in milliseconds. */
   putOffMs(now: number): number {
     const at = Math.min(Math.max(now + MIN_OFF_MS, this.#promisedUntil), now + MAX_OFF_MS);
     this.#promisedUntil = at + this.#averageMs / this.#places;
@@ -78,7 +78,7 @@ export class CallLimit {
     this.giveBack();
   }
 
-  /** Gives a place back: nothing was called after all, or the call counts no more. */
+  /** Gives a place back: the handler was not called after all, or the call no longer counts. */
   giveBack(): void {
     const [next] = this.#queue;
     if (next === undefined) this.#open--;
@@ -88,12 +88,12 @@ export class CallLimit {
     }
   }
 
-  /** A call is over time, and keeps its place. True if that was the last place with a call that is in time. */
+  /** A call is past its timeout, and keeps its place. True if now all places have such calls. */
   overdue(): boolean {
     return ++this.#overdue === this.#places;
   }
 
-  /** A call that was over time has ended. */
+  /** A call that was past its timeout has ended. */
   overdueEnded(tookMs: number): void {
     this.#overdue--;
     this.ended(tookMs);

@@ -8,9 +8,8 @@ import type { HeldReason } from "../protocol/held-reasons.ts";
 /** The handler's second argument, beside the event. */
 export interface HandlerContext {
   /**
-   * The same for every run of this handler on this event, and different for any other. A replay with `repeatEffects` has a new one. If
-   * you store it under a unique index in your own transaction, the effect happens exactly once. `ctx.transaction` does this for
-   * you.
+   * The same for every run of this handler on this event. No other handler or event has it. A replay with `repeatEffects` gets a new id. If
+   * you store it under a unique index in your own transaction, the effect happens exactly once. `ctx.transaction` does this for you.
    */
   readonly effectId: string;
   readonly eventId: string;
@@ -24,7 +23,7 @@ export interface HandlerContext {
   readonly receivedAt: Date;
   /** The status that was stored before this one, such as `PENDING`; null if there was none. */
   readonly previousStatus: string | null;
-  /** The amount that was stored before, if this event has another one. */
+  /** The amount that was stored before, if this event has a different amount. */
   readonly previousAmount: string | null;
   /** The resolver's tenant; empty with fixed keys. */
   readonly tenant: string;
@@ -43,7 +42,7 @@ export type Handler<Event, Context extends HandlerContext = HandlerContext> = (
   context: Context,
 ) => unknown;
 
-/** Handlers by status. A status that is left out is not wanted. */
+/** Handlers by status. An event with another status is acknowledged, and counts as done. */
 export type HandlersByStatus<
   Event extends { readonly status: PaymentStatus },
   Context extends HandlerContext = HandlerContext,
@@ -127,7 +126,9 @@ export function unrepeatable<E extends Error>(error: E): E {
   return Object.defineProperty(error, REJECT, { value: true });
 }
 
-/** Marks an error of Payhooks after which nothing was done, and which is no fault of the handler. It does not count as an attempt. */
+/**
+ * Marks an error of Payhooks that is no fault of the handler, and after which nothing was changed. The call does not count as an attempt.
+ */
 export function uncounted<E extends Error>(error: E): E {
   return Object.defineProperty(error, UNCOUNTED, { value: true });
 }
@@ -142,7 +143,7 @@ export function retryAfterOf(thrown: unknown): number | null {
   return delayOf(branded(thrown, RETRY_AFTER));
 }
 
-/** The delay that a handler or its `backoffMs` gave, ten years at most; null if it is no finite number from 0 on. */
+/** The delay that a handler or its `backoffMs` gave, ten years at most; null if it is negative or no finite number. */
 export function delayOf(given: unknown): number | null {
   return typeof given === "number" && given >= 0 && given < Number.POSITIVE_INFINITY
     ? Math.min(given, MAX_DELAY_MS)

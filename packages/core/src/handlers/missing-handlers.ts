@@ -3,16 +3,16 @@ import type { GivenUp } from "../protocol/held-reasons.ts";
 
 /** Handlers of an event that this process does not call. */
 export interface Missing {
-  /** The names of those that another process has tried or registered, or a replay asks for, and that have not finished. */
+  /** The names of handlers that have not finished, and that another process has tried or registered, or a replay names. */
   readonly unfinished: readonly string[];
-  /** Why one of them was given up; null if none was. */
+  /** Why one of them was given up; null if none was given up. */
   readonly givenUp: { readonly reason: GivenUp; readonly error: string } | null;
 }
 
 /**
- * Finds handlers that this process lacks, or that do not want the event's status here. They were removed or renamed while the event
- * waited, or they are handlers of another process. `registered` are all handlers of the event's name now. `called` are those that
- * want this event.
+ * Finds handlers that this process lacks, or that do not handle the event's status here. They were removed or renamed while the
+ * event waited, or they are handlers of another process. `registered` are all handlers of the event's name here. `called` are the
+ * handlers that this process calls for the event.
  */
 export function missingHandlers(
   {

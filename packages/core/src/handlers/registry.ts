@@ -24,7 +24,7 @@ export interface Registered {
   readonly backoffMs: (attempt: number) => number;
   readonly onCrash: "rerun" | "hold";
   readonly onTimeout: "wait" | "rerun";
-  /** The limit of calls of its own; null if it has none. */
+  /** The handler's own limit of calls; null if it has none. */
   readonly calls: CallLimit | null;
 }
 
@@ -33,7 +33,7 @@ export type HandledEvent = AnyEvent | SourceEvent;
 
 /** A handler of events. */
 export interface RegisteredHandler extends Registered {
-  /** The statuses that it is for: one empty text in the connect flow, and null for all of a source. */
+  /** The statuses that the handler is for: one empty text in the connect flow, and null for a source, which means all. */
   readonly statuses: readonly string[] | null;
   /** The function for this event, or null if its status is not wanted. */
   readonly pick: (event: HandledEvent) => Handler<never> | null;
@@ -70,7 +70,7 @@ export class Registry {
   readonly #ignored = new Set<string>();
   #closed = false;
 
-  /** Payments: a function is for SUCCESS only, and an object has one for each status that is wanted. */
+  /** Payments: a function is for SUCCESS only. An object has a function for each wanted status. */
   add(event: EventName, given: unknown, options: HandlerOptions): void {
     const byStatus = flowOfEvent(event) === "payments";
     const functions = typeof given === "function" ? { [byStatus ? "SUCCESS" : ""]: given } : given;
@@ -85,13 +85,13 @@ export class Registry {
     this.#handlers.set(event, list);
   }
 
-  /** A handler of one name of a source, or of every one. */
+  /** A handler of one name of a source, or of every name. */
   addOfSource(source: FlowName, event: string, handle: unknown, options: HandlerOptions): void {
     const of = keyOf(source, event);
     checkHandler(of, handle);
     if (this.#ignored.has(of)) throw contradiction(of);
     const list = this.#handlers.get(of) ?? [];
-    // One event may have handlers of both kinds, and their names are told apart.
+    // One event may have handlers of both kinds, so their names must differ.
     const beside = event === EVERY ? this.#ofSource(source) : this.#handlersAt(keyOf(source, EVERY));
     const registered = this.#check(list, of, defaultHandlerName(event), options, beside);
     list.push({ ...registered, statuses: null, pick: () => handle as Handler<never> });
@@ -151,7 +151,7 @@ export class Registry {
     return [...this.#handlers.keys(), ...this.#ignored].some(isOfSource) ? "none" : "unknown";
   }
 
-  /** How often a handler with this name may try an event with this name, of whatever flow; 0 if there is none. */
+  /** How often a handler with this name may try an event with this name, in any flow; 0 if there is no such handler. */
   maxAttemptsOf(event: string, handler: string): number {
     const found = [...this.#handlers].flatMap(([key, list]) =>
       key === event || key.endsWith(` ${event}`) || key.endsWith(` ${EVERY}`) ? list : [],

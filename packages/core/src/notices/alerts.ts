@@ -61,14 +61,14 @@ interface FlowCounts {
   readonly refused: Map<DeliveryErrorCode, RollingCount>;
   /** Sources that were named in an alert. */
   readonly named: RollingCount;
-  /** Alerts in their cool-down. None of them is raised again before that is over. */
+  /** Alerts in their cool-down. They are not raised again until it is over. */
   readonly raised: LRUCache<string, true>;
 }
 
 /**
  * Counts verification failures by flow and source (specification: repeated failures are a security signal). It distinguishes a
- * wrong key, with which nothing verifies any more, from a source that probes while others succeed. It also counts what was
- * authentic and refused all the same, so that a wrong clock reaches a person.
+ * wrong key, with which every delivery fails, from a source that probes while others succeed. It also counts authentic
+ * deliveries that were refused, so that a person learns about a wrong clock.
  */
 export class Alerts {
   readonly #threshold: number;
@@ -118,7 +118,10 @@ export class Alerts {
     return failures === 1;
   }
 
-  /** Raises an alert that names the source. If there are too many sources, which may be made up, it only says how many. */
+  /**
+   * Raises an alert that names the source. If there are too many sources, the alert only says how many, since they may be made
+   * up.
+   */
   #raiseProbing(counts: FlowCounts, given: Pick<Alert, "flow" | "code" | "source" | "failures">): void {
     const now = this.#clock.now();
     if (counts.named.total(now, this.#cooldownMs) >= MAX_NAMED) {
@@ -136,9 +139,9 @@ export class Alerts {
   }
 
   /**
-   * An authentic delivery was not stored. If the service repeats it and gets a 4xx each time, nobody else may ever hear of the
-   * event, so the first one raises an alert. A 5xx may be over at the next attempt, so those are counted, unless the sender
-   * makes none (`isLast`). True if an alert was raised.
+   * An authentic delivery was not stored. A 4xx raises an alert at once: the service gets it for each retry, so the event may
+   * be lost. A 5xx is only counted, since the next attempt may succeed, unless the sender does not retry (`isLast`). True if an
+   * alert was raised.
    */
   refused(flow: FlowName, code: DeliveryErrorCode, isLast: boolean = false): boolean {
     const { refused } = this.#countsOf(flow);
@@ -151,7 +154,7 @@ export class Alerts {
     return this.#raise("refused", { flow, code, source: null, failures });
   }
 
-  /** Raises an alert, and begins its cool-down. False, without an alert, during the cool-down of the same one. */
+  /** Raises an alert, and begins its cool-down. False, without an alert, during the cool-down of the same alert. */
   #raise(kind: Alert["kind"], facts: Pick<Alert, "flow" | "code" | "source" | "failures">): boolean {
     const key = keyOf(kind, kind === "refused" ? facts.code : facts.source);
     const { raised } = this.#countsOf(facts.flow);

@@ -10,7 +10,7 @@ import { lineOfThrown } from "./thrown.ts";
 /** How many notices may wait for a slow observer. Further ones are dropped and counted. */
 const MAX_PENDING = 10_000;
 
-/** Equal errors of a store within this time are told as one, with their count. */
+/** Equal errors of a store within this time become one notice, with their count. */
 const EQUAL_ERRORS_MS = 10_000;
 
 type InboxError = Extract<Happening, { readonly type: "inbox-error" }>;
@@ -40,7 +40,7 @@ export class NoticeBoard {
     this.#inboxErrors = new Limiter({ clock, periodMs: EQUAL_ERRORS_MS, restCounts: true, pass, passRest });
   }
 
-  /** False if nobody listens to notices about what goes well. Then they need not even be made. */
+  /** False if there is no observer for notices about successes. Then they need not even be made. */
   get observed(): boolean {
     return this.#observers.size > 0 || this.#lines.tellsEverything;
   }
@@ -52,7 +52,7 @@ export class NoticeBoard {
     return () => void this.#observers.delete(entry);
   }
 
-  /** Sets the one function that is called at once with each notice, before those that repeat are gathered. It must not throw. */
+  /** Sets the one function that is called at once with each notice, before equal errors are gathered. It must not throw. */
   watch(watcher: (happening: Happening) => void): void {
     this.#watcher = watcher;
   }

@@ -4,7 +4,7 @@ import type { Clock } from "../time/clock.ts";
 interface Period<Item> {
   readonly began: number;
   passed: number;
-  /** The latest that did not pass, and how many those were. */
+  /** The latest item that did not pass, and how many did not. */
   latest: Item | null;
   leftOut: number;
   cancelTimer: (() => void) | null;
@@ -13,18 +13,21 @@ interface Period<Item> {
 export interface LimiterOptions<Item> {
   readonly clock: Clock;
   readonly periodMs: number;
-  /** True if what is told of the rest is the first of the next period. */
+  /** True if the report about the rest counts as the first item of the next period. */
   readonly restCounts?: boolean;
   readonly pass: (item: Item) => void;
   readonly passRest: (latest: Item, leftOut: number) => void;
 }
 
-/** How many subjects are known. There are few kinds of them; the oldest one is ended early. */
+/**
+ * How many subjects are remembered at most. There are few kinds of subjects. If there are more, the period of the oldest ends
+ * early.
+ */
 const MAX_SUBJECTS = 100;
 
 /**
- * Lets the first few items of each subject pass within a period, and tells at its end how many more there were. While a store is
- * away, every call to it fails, and a report of each one would help nobody.
+ * Lets the first few items of each subject pass within a period, and reports at its end how many more there were. While a store is
+ * unreachable, every call to it fails, and a report of each failure would not help.
  */
 export class Limiter<Item> {
   readonly #options: LimiterOptions<Item>;
@@ -34,7 +37,7 @@ export class Limiter<Item> {
     this.#options = options;
   }
 
-  /** Looks at the time too, since on Workers, timers end with the request that set them. `times`: the item stands for so many. */
+  /** Also checks the time, since on Workers, timers end with the request that set them. `times`: how many the item stands for. */
   add(subject: string, item: Item, limit: number, times: number): void {
     const { clock, periodMs, pass, restCounts = false } = this.#options;
     const now = clock.now();
@@ -54,7 +57,7 @@ export class Limiter<Item> {
     });
   }
 
-  /** Tells of what was not told so far. */
+  /** Reports the items that were not reported so far. */
   close(): void {
     for (const subject of [...this.#periods.keys()]) this.#end(subject);
   }

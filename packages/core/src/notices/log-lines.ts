@@ -4,20 +4,20 @@ import { Limiter } from "./limiter.ts";
 import type { Logger } from "./logger.ts";
 import type { Alert, Happening, Notice } from "./notice.ts";
 
-/** The lowest level that is written. `info` also writes what goes well. */
+/** The lowest level that is written. `info` also writes successes. */
 export type LogLevel = "info" | "warn" | "error";
 
 interface Rule {
   readonly level: LogLevel;
-  /** How many lines of one subject are written within a minute. Further ones are counted, and reported in one line. */
+  /** How many lines of one subject are written within a minute. Further lines are counted, and reported in one line. */
   readonly perMinute: number;
 }
 
-/** One line is enough. Further ones within the minute are only counted. */
+/** One line within the minute is enough. Further lines are only counted. */
 const ONCE = 1;
-/** Strangers can cause these, each with a new name. */
+/** Strangers can cause these, and make up a new name for each. */
 const FEW = 10;
-/** Each of these names an event that somebody may have to look for. */
+/** Each of these names an event, which a person may have to search for. */
 const MANY = 100;
 /** Only authentic deliveries cause these, and copies do not. */
 const EVERY = Number.POSITIVE_INFINITY;
@@ -99,7 +99,7 @@ const FIRST_BAD_SIGNATURE: Rule = { level: "warn", perMinute: FEW };
 /** An authentic delivery that will never be accepted. Perhaps a clock is wrong. */
 const OUTSIDE_THE_WINDOW: Rule = { level: "warn", perMinute: FEW };
 
-/** An effect that is there although this inbox knows of no run that had it. */
+/** An effect that is stored although this inbox knows of no run that had it. */
 const SKIPPED_AT_FIRST: Rule = { level: "warn", perMinute: MANY };
 
 /** A logger that leaves out lines below a level. */
@@ -150,7 +150,7 @@ export class LogLines {
     });
   }
 
-  /** True if lines about what goes well are written too. */
+  /** True if lines about successes are written too. */
   get tellsEverything(): boolean {
     return this.#level === "info";
   }

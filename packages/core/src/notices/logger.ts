@@ -5,7 +5,7 @@ import { isPending } from "../time/awaitable.ts";
 export interface Logger {
   /** Logs a success. */
   info(message: string, facts?: Readonly<Record<string, unknown>>): void;
-  /** Logs a problem that somebody should look at in time. */
+  /** Logs a problem that a person should look at in time. */
   warn(message: string, facts?: Readonly<Record<string, unknown>>): void;
   /** Logs a failure. */
   error(message: string, facts?: Readonly<Record<string, unknown>>): void;
@@ -36,8 +36,8 @@ const LEVELS = ["info", "warn", "error"] as const;
 type Write = (...given: readonly unknown[]) => unknown;
 
 /**
- * A given logger, to be called with the message first. Whatever it throws or rejects with is ignored: a logger must not break what
- * it is told about.
+ * A given logger, to be called with the message first. An error or a rejection of the logger is ignored, since logging must not break
+ * the work that it reports.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` if a method is missing.
  */
@@ -58,7 +58,7 @@ export function loggerOf(given: LoggerOption): Logger {
         const answer = log[level]?.(...inOrder);
         if (isPending(answer)) answer.then(undefined, () => {});
       } catch {
-        // There is nobody else to tell.
+        // The error of a logger can be reported nowhere else.
       }
     };
   return { info: write("info"), warn: write("warn"), error: write("error") };

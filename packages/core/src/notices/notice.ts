@@ -71,7 +71,7 @@ export type Happening =
       readonly count: number;
       readonly eventIds: readonly string[];
     }
-  /** A delivery was not accepted. `code` is that of the answer. `why` says more than the sender is told. */
+  /** A delivery was not accepted. `code` is that of the answer. `why` says more than the sender gets to know. */
   | {
       readonly type: "refused";
       readonly flow: FlowName;
@@ -115,11 +115,11 @@ export type Happening =
         | "replayed-after-expiry";
     })
   /**
-   * A handler reached an effect that an earlier run has committed, and left it out. `effect` is its id. `unexpected`: the inbox knows
-   * of no earlier run. It has lost its records, another receiver uses the same table and `scope`, or somebody has written the id.
+   * A handler reached an effect that an earlier run has committed, and skipped it. `effect` is its id. `unexpected`: the inbox knows of no
+   * earlier run. Either it has lost its records, or another receiver uses the same table and `scope`, or a person has written the id.
    */
   | (AboutHandler<"effect-skipped"> & { readonly effect: string; readonly unexpected: boolean })
-  /** Somebody asked to run an event that the inbox has no record of. */
+  /** A program asked to run an event of which the inbox has no record. */
   | { readonly type: "record-missing"; readonly eventId: string }
   /** The inbox's store did not answer, or refused. The call is repeated. */
   | {
@@ -127,12 +127,12 @@ export type Happening =
       readonly during: InboxCall;
       /** How many equal errors this notice stands for. The first one is reported at once, and later ones every ten seconds. */
       readonly count: number;
-      /** The kind and the codes of the error. Of a store's own words, which may contain data, only known texts are repeated. */
+      /** The kind and the codes of the error. A store's own words may contain data, so only known texts are repeated. */
       readonly error: string;
       /** The stack, without the error's message; null if this is not known. */
       readonly stack: string | null;
     }
-  /** Something that has to work for events to run has failed for five seconds, and goes on failing. Sent once. */
+  /** An operation that events need has failed for five seconds, and still fails. Sent once. */
   | {
       readonly type: "stalled";
       readonly during: StallKind;
@@ -143,10 +143,7 @@ export type Happening =
     }
   /** A stalled operation works again. */
   | { readonly type: "recovered"; readonly during: StallKind; readonly afterMs: number }
-  /**
-   * The answer of `receiver.ready()` has changed. `code` is what strangers may be told. `detail` says more, and is for the log
-   * only.
-   */
+  /** The answer of `receiver.ready()` has changed. `code` may be shown to strangers. `detail` says more, and is for the log only. */
   | {
       readonly type: "readiness";
       readonly ok: boolean;
@@ -163,17 +160,17 @@ export type Happening =
   | { readonly type: "window-shrunk"; readonly signedBefore: number }
   /** Repeated verification failures: a security signal (specification, Events). */
   | Alert
-  /** The keys of `option` were read again, and are others than before. `keyIds` are their fingerprints. */
+  /** The keys of `option` were read again, and have changed. `keyIds` are their fingerprints. */
   | { readonly type: "keys-changed"; readonly option: string; readonly keyIds: readonly string[] }
-  /** The keys of `option` could not be read again. Those of the last reading are used until they can be. */
+  /** The keys of `option` could not be read again. The last keys stay in use until they can be. */
   | {
       readonly type: "keys-unreadable";
       readonly option: string;
-      /** `ERR_KEY_UNREADABLE` if `read` failed or was too slow, else why what it returned is no key. */
+      /** `ERR_KEY_UNREADABLE` if `read` failed or was too slow, else the code for which its result is refused. */
       readonly code: ErrorCode;
       readonly error: string;
     }
-  /** Something about the set-up that works but should not stay. */
+  /** A setting that works but should not stay. */
   | { readonly type: "warning"; readonly what: string; readonly fix: string };
 
 /** Repeated failures within the rolling window. */
@@ -218,7 +215,7 @@ export type InboxCall =
   | "prune"
   | "pruneEffects";
 
-/** The notice about a store that did not answer. Only here does the error of a store become a text. */
+/** The notice about a store that did not answer. The error of a store becomes a text only here. */
 export function inboxError(during: InboxCall, error: unknown): Happening {
   return { type: "inbox-error", during, count: 1, error: describeError(error), stack: originOf(error) };
 }
@@ -229,7 +226,7 @@ export function inboxError(during: InboxCall, error: unknown): Happening {
  */
 export type StallKind = "start" | "accept" | "take" | "end";
 
-/** Why deliveries should not be sent to a process: all that `GET /ready` tells. `docs/operating/load-balancer.md` explains each. */
+/** Why deliveries should not be sent to a process: the codes of `GET /ready`. `docs/operating/load-balancer.md` explains each. */
 export type NotReadyCode =
   | "closing"
   | "no-receiver"
@@ -249,9 +246,8 @@ export function recovered(during: StallKind, afterMs: number): Happening {
 }
 
 /**
- * How stored events are lost, or may be. `replaced`: the data is no longer what it was, since it was emptied, deleted, or
- * exchanged for other data. `missing`: records that were stored are gone, or are no longer in the lists by which they are found.
- * `log-removed`: the write-ahead log of a SQLite file was removed or damaged while the file was open. `evicting`: the store is
- * configured to drop records when it is full.
+ * How stored events are lost, or may be. `replaced`: the store has other data, because the data was emptied, deleted or exchanged.
+ * `missing`: records that were stored are gone, or are no longer in the lists by which they are found. `log-removed`: the write-ahead log
+ * of a SQLite file was removed or damaged while the file was open. `evicting`: the store is configured to drop records when it is full.
  */
 export type Loss = "replaced" | "missing" | "log-removed" | "evicting";

@@ -1,12 +1,15 @@
 import { type Logger, type LoggerOption, loggerOf } from "./logger.ts";
 
-/** Something about a set-up that works but should not stay, and what to do about it. */
+/** A setting that works but should not stay, and what to do about it. */
 export interface SetupWarning {
   readonly what: string;
   readonly fix: string;
 }
 
-/** The warnings of a store about its set-up. If it has no logger of its own, its inbox tells them to the receiver. */
+/**
+ * The warnings of a store about its set-up. If the store has no logger of its own, its inbox passes them to the
+ * receiver.
+ */
 export class SetupWarnings {
   readonly #logger: Logger | undefined;
   readonly #all: SetupWarning[] = [];
@@ -21,7 +24,7 @@ export class SetupWarnings {
     return this.#all;
   }
 
-  /** The same warning is told once, however often the store is opened. */
+  /** The same warning is given once, even if the store is opened several times. */
   add(what: string, fix: string): void {
     if (this.#known.has(what)) return;
     this.#known.add(what);

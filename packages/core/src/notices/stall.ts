@@ -2,7 +2,7 @@ import { type Clock, Stopwatch } from "../time/clock.ts";
 import type { Happening, StallKind } from "./notice.ts";
 import { recovered, stalled } from "./notice.ts";
 
-/** A failure that lasts this long is told. A store that restarts, or fails over, is often back earlier. */
+/** A failure is reported after this time. A store that restarts, or fails over, is often back earlier. */
 const TOLD_AFTER_MS = 5_000;
 
 interface Failing {
@@ -12,7 +12,7 @@ interface Failing {
   readonly cancelTimer: () => void;
 }
 
-/** Something that has to work for events to run. Tells once when it has failed for a while, and once when it works again. */
+/** An operation that events need. Reports once when it has failed for a while, and once when it works again. */
 export class Stall {
   readonly #kind: StallKind;
   readonly #clock: Clock;
@@ -25,7 +25,7 @@ export class Stall {
     this.#notify = notify;
   }
 
-  /** Why it failed last, and whether that was told; null if it works. */
+  /** Why it failed last, and whether that was reported; null if it works. */
   get failing(): { readonly cause: unknown; readonly isTold: boolean } | null {
     return this.#failing;
   }
@@ -54,7 +54,7 @@ export class Stall {
     if (failing.isTold) this.#notify(recovered(this.#kind, failing.since.elapsedMs));
   }
 
-  /** Tells nothing more, since nobody waits for it any more. */
+  /** Forgets the failure, without a report. */
   end(): void {
     this.#failing?.cancelTimer();
     this.#failing = null;

@@ -1,6 +1,6 @@
 /**
- * Describes what the merchant's own functions throw: handlers, the observer, a factory. Their words may be shown, but are
- * limited in length.
+ * Describes errors that the merchant's own functions throw: handlers, the observer, a factory. Their words may be shown,
+ * but are limited in length.
  */
 
 import { isError, propertyOf, textOf } from "../protocol/foreign-value.ts";

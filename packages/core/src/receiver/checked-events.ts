@@ -17,7 +17,10 @@ const BULK: OptionNames<BulkOptions> = {
   progress: true,
 };
 
-/** The events of an inbox, as a receiver hands them out: what is asked is checked first, and decisions are posted as notices. */
+/**
+ * The events of an inbox, as a receiver offers them: it checks each query and decision first, and posts a notice of each
+ * decision.
+ */
 export function checkedEvents(
   events: Events,
   notices: NoticeBoard,
@@ -86,7 +89,7 @@ export function checkedEvents(
         if (erased.length === ERASED_PER_NOTICE) post(name);
         decision.progress?.(one, report);
       };
-      // If it fails on its way, what it has erased is posted all the same.
+      // Even if the call fails halfway, the notice names what was erased.
       return await events.erase(which, { ...decision, progress }).finally(() => post(name));
     },
   };
@@ -105,7 +108,7 @@ function isDecided({ outcome }: BulkOutcome): boolean {
   return outcome === "decided" || outcome === "overtaken";
 }
 
-/** A flow that no event can have would find nothing. */
+/** A query for a flow that does not exist would find nothing. */
 function checkFlowOf({ flow }: EventQuery, flows: ReadonlyMap<string, Flow>): void {
   if (flow === undefined || Object.hasOwn(FLOWS, flow) || flows.has(flow)) return;
   const known = [...new Set([...Object.keys(FLOWS), ...flows.keys()])].join(", ");
@@ -114,7 +117,7 @@ function checkFlowOf({ flow }: EventQuery, flows: ReadonlyMap<string, Flow>): vo
   });
 }
 
-/** Ids and references belong to a tenant. Without one, nothing would be found, and that would look like an answer. */
+/** Ids and references belong to a tenant. A query without a tenant would find nothing, which would look like an answer. */
 function checkTenantOf(
   { id, referenceId, tenant, flow }: EventQuery,
   flows: ReadonlyMap<string, Flow>,
@@ -131,7 +134,7 @@ function checkTenantOf(
   );
 }
 
-/** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */
+/** Only named handlers may repeat their effects. Another handler may have made only half of its effects so far. */
 function checkReplay(decision: ReplayDecision & BulkOptions): void {
   checkNames<ReplayDecision & BulkOptions>("replay", decision, {
     by: true,

@@ -17,7 +17,7 @@ export interface ContextEffects {
   readonly skipped: (effect: string) => void;
 }
 
-/** A promise that knows whether somebody waits for it. If nobody does, its rejection does not end the process. */
+/** A promise that knows whether it is awaited. If it is not, its rejection does not end the process. */
 class WatchedPromise<T> extends Promise<T> {
   isAwaited = false;
 
@@ -111,7 +111,9 @@ export class RunContext implements HandlerContext, LooseMethods {
     return Promise.all([this.#effects?.atRest(), ...dropped]).then(() => {});
   }
 
-  /** The error of an effect that only a person can make good, even if the handler has caught it; null if there is none. */
+  /**
+   * The error of an effect whose outcome only a person can find out, even if the handler has caught the error; null if there is none.
+   */
   lostEffect(): Error | null {
     return this.#effects?.lost() ?? null;
   }
@@ -135,8 +137,8 @@ export class RunContext implements HandlerContext, LooseMethods {
 }
 
 /**
- * The `effectId`. A replay with `repeatEffects` gets a new one. So do the onHeld handlers of an event that is held again, since they
- * are told something new.
+ * The `effectId`. A replay with `repeatEffects` gets a new one. So do the onHeld handlers of an event that is held again, since this
+ * is a new hold.
  */
 function effectIdOf({ eventId, mode, replays, repeatEffects }: LeaseData, handler: string): string {
   const isNew = repeatEffects || (mode === "onHeld" && replays > 0);

@@ -106,7 +106,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
   readonly #lifecycle: Lifecycle;
   /** The last code of `ready`, by its option. */
   readonly #lastReadyCodes = new Map<number | undefined, NotReadyCode | null>();
-  /** The last error of the set-up that was told. */
+  /** The last error of the set-up that was reported. */
   #lastSetupError: string | null = null;
 
   constructor(options: ReceiverOptions, registry: Registry) {
@@ -181,7 +181,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     this.events = checkedEvents(events, notices, this.#flows);
   }
 
-  /** One that fails is told once: it would fail for each event. */
+  /** A failing instrumentation is reported once, since it may fail for each event. */
   #instrumentationOf({ instrumentation }: ReceiverOptions): Instrumentation | null {
     if (instrumentation === undefined) return null;
     let isTold = false;
@@ -230,7 +230,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     this.#registry.close();
   }
 
-  /** Says how the handlers differ from those of other receivers on the same data. The start does not depend on it. */
+  /** Posts a warning if the handlers differ from those of other receivers on the same data. The start does not wait for it. */
   async #compareHandlers(): Promise<void> {
     try {
       const change = await this.#inbox.compareHandlers(this.#registry.names);
@@ -248,8 +248,8 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
   }
 
   /**
-   * Posts one notice about a failure, however many deliveries wait for the action. A wrong set-up is told only when it changes,
-   * since each attempt finds it again.
+   * Posts one notice about a failure, however many deliveries wait for the action. A wrong set-up is reported only when it
+   * changes, since each attempt finds it again.
    */
   async #noticing<T>(action: () => Promise<T>): Promise<T> {
     try {
@@ -397,7 +397,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
   }
 
   /**
-   * Closes the inbox first, without a wait. Events that it has begun but not called handlers for go back to other processes at
+   * Closes the inbox first, without waiting. Events that it has begun without calling a handler go back to other processes at
    * once.
    */
   async #close({ graceMs }: { readonly graceMs: number }): Promise<Closed> {

@@ -2,7 +2,7 @@ import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { DeliveryEnd, DeliveryOutcome } from "./instrumentation.ts";
 
-/** What has become of a delivery so far, for an instrumentation. */
+/** The result of a delivery so far, for an instrumentation. */
 export interface DeliveryProgress {
   /** The text of the instrumentation that is kept with the event. */
   readonly trace: string | null;

@@ -18,18 +18,18 @@ export interface Endpoint {
   /** The answer if the request can be refused before its body is read; null to read it. */
   check(head: DeliveryHead, remoteAddress?: string): Reply | null;
   /**
-   * Verifies a delivery, accepts it and answers. Never rejects. `mounted` is for adapters, which have called `check` before.
-   * With it, a background receiver that does not run yet is started, within the deadline. Without it, such a receiver answers
-   * 503 `ERR_NOT_STARTED`.
+   * Verifies a delivery, accepts it and answers. Never rejects. `mounted` is for adapters, which have called `check` before. It starts a
+   * background receiver that does not run yet, within the deadline. Without `mounted`, such a receiver answers 503 `ERR_NOT_STARTED`.
    */
   receive(delivery: Delivery, options?: ReceiveOptions): Promise<Reply>;
   /** The answer if the adapter could not get the bytes. `why` goes to the log only. */
   refuse(code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply;
   /**
-   * Ends an event that another receiver has handled, without a call of its handlers here: copies of it are duplicates from then on. It
+   * Ends an event that another receiver has handled, without calling handlers here. From then on, its copies are duplicates. The event
    * need not have been delivered to this receiver. For a move from one receiver to another.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for an event that the flow does not have; `ERR_OPTION_MISSING` without a tenant if
-   * a resolver chooses the keys; `ERR_CLOSING` after `close()`; or what the inbox throws. After that, nobody knows whether it is marked.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for an event that the flow does not have; `ERR_OPTION_MISSING` without a tenant if a
+   * resolver chooses the keys; `ERR_CLOSING` after `close()`; or what the inbox throws. After an error of the inbox, the event may be
+   * marked or not: call again.
    */
   markHandled(event: OtherReceiverEvent, options?: MarkOptions): Promise<Marked>;
 }
@@ -37,6 +37,6 @@ export interface Endpoint {
 /** Options of {@link Endpoint.receive}. */
 export interface ReceiveOptions {
   readonly mounted?: boolean | undefined;
-  /** Called once, before the answer, with what became of the delivery. `event`: null if it is not authentic. */
+  /** Called once, before the answer, with the result of the delivery. `event`: null if the delivery is not authentic. */
   readonly onEnd?: ((end: DeliveryEnd, event: VerifiedEvent | null) => void) | undefined;
 }

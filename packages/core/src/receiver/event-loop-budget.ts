@@ -5,17 +5,16 @@ import type { Environment } from "../time/environment.ts";
 const TURN_MS = 10;
 
 /**
- * Bounds the work of one turn of the event loop. After a burst, the bodies of thousands of requests end in one turn. Without a
- * bound, all of them would be verified and accepted in it, nothing else would happen meanwhile, and the first would be answered
- * after the last.
+ * Bounds the work of one turn of the event loop. After a burst, the bodies of thousands of requests may end in one turn. Without a
+ * bound, the process would verify and accept all of them in that turn, and answer the first delivery only after the last.
  *
- * A delivery that is alone is not delayed. Once deliveries have been begun for {@link TURN_MS} in a turn, further ones wait for the
- * next turn, in their order, and so do those that come after them.
+ * A single delivery is not delayed. When deliveries have taken {@link TURN_MS} of a turn, further deliveries wait for the next turn,
+ * in their order.
  */
 export class EventLoopBudget {
   readonly #environment: Environment;
   readonly #waiting = new FirstInFirstOut<() => void>();
-  /** Until when deliveries go on at once (monotonic clock). */
+  /** Until when deliveries may continue at once (monotonic clock). */
   #until = Number.NEGATIVE_INFINITY;
   /** True until the turn is over in which `#until` was set. */
   #isUnderWay = false;
@@ -24,7 +23,7 @@ export class EventLoopBudget {
     this.#environment = environment;
   }
 
-  /** Null if the delivery may go on at once. Otherwise resolves once it may. */
+  /** Null if the delivery may continue at once. Otherwise resolves when it may. */
   next(): Promise<void> | null {
     if (this.#waiting.size === 0) {
       const now = this.#environment.monotonic();
@@ -53,7 +52,7 @@ export class EventLoopBudget {
     this.#begin(monotonic());
     do {
       this.#waiting.shift()?.();
-      // Lets the delivery do its work, so that this is part of the turn's time.
+      // Lets the delivery do its work now, so that its work counts in this turn.
       await null;
     } while (this.#waiting.size > 0 && monotonic() < this.#until);
     this.#environment.nextTurn(() => this.#end());

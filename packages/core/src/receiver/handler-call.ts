@@ -27,16 +27,16 @@ export interface HandlerCallDependencies {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly effects: Effects | null;
-  /** Null: nothing measures. Then nothing is made for it. */
+  /** Null: the receiver is not measured, so no observations are made. */
   readonly instrumentation: Instrumentation | null;
 }
 
 /** The facts of one call of a handler, as its context has them. */
 interface CallFacts {
   readonly attempt: number;
-  /** The inbox knows of no earlier one for this event. */
+  /** True if the inbox knows of no earlier call for this event. */
   readonly isFirst: boolean;
-  /** Called for each effect that it skips. */
+  /** Called for each skipped effect. */
   readonly skipped: () => void;
 }
 
@@ -45,10 +45,10 @@ export type Call = (context: HandlerContext) => unknown;
 type Outcome = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
 
 /**
- * Runs one handler, if it may run now. Its end is written together with the start of the next handler, or with the end of the
- * run, so that there is no gap in between.
+ * Runs one handler, if it may run now. One write stores its end, together with the start of the next handler or the end of the run. So
+ * there is no gap in between.
  *
- * @returns `done`: it need not run again. `open`: it has not finished, and `progress` says what follows from that.
+ * @returns `done`: the handler need not run again. `open`: it has not finished, and `progress` has the consequence.
  */
 export type RunHandler = (
   lease: Lease,
@@ -59,7 +59,7 @@ export type RunHandler = (
 
 export function createRunHandler(dependencies: HandlerCallDependencies): RunHandler {
   const { notices, logger, clock, effects, instrumentation } = dependencies;
-  /** The calls that are over time and have not ended, by event and handler, with their attempt. */
+  /** The calls that are past their timeout and have not ended, by event and handler, with their attempt. */
   const overdue = new Map<string, number>();
 
   const runHandler: RunHandler = async (lease, handler, progress, call) => {
@@ -98,7 +98,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       const may = isStarted ? lease.mayCall() : "lost";
       if (may !== "yes") {
         handler.calls?.giveBack();
-        // The handler was not called, so the next process to run the event starts it as if this had not happened.
+        // The handler was not called. So the next process that runs the event starts it as if it had not been started here.
         if (isStarted) progress.unwritten.push({ name, kind: "undone", before: before ?? null });
         if (may === "lost") return lose(progress);
         progress.handedBack = true;
@@ -158,7 +158,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     return "open";
   };
 
-  /** A failed attempt, if an earlier call of the handler is over time and has not ended. Null: it may be called. */
+  /** A failed attempt, if an earlier call of the handler is past its timeout and has not ended. Null: the handler may be called. */
   function overdueOf({ data }: Lease, { name, onTimeout }: Registered): Outcome | null {
     const attempt = onTimeout === "wait" ? overdue.get(`${data.eventId} ${name}`) : undefined;
     if (attempt === undefined) return null;
@@ -169,8 +169,8 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   }
 
   /**
-   * Takes a place for a call of a handler that has a limit of its own. False if it has none yet: then the event is put off, or handed
-   * back, which counts as no attempt, and `progress` says which.
+   * Takes a place for a call of a handler that has a limit of its own. False if the call gets no place: then the event is put off or
+   * handed back, and `progress` says which. Neither counts as an attempt.
    */
   async function mayTake(lease: Lease, { calls }: Registered, progress: Progress): Promise<boolean> {
     if (calls === null || calls.take()) return true;
@@ -179,7 +179,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       retryIn(progress, calls.putOffMs(clock.monotonic()));
       return false;
     }
-    // If the process dies meanwhile, the handlers before this one must not be called again.
+    // Write the results of the earlier handlers first, so that they are not called again if the process dies during the wait.
     const changes = progress.unwritten.splice(0);
     const isHeld = changes.length === 0 || (await lease.write(changes));
     if (isHeld) for (const notice of progress.unnoticed.splice(0)) notices.post(notice);
@@ -190,12 +190,12 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     return false;
   }
 
-  /** Writes that a handler starts, together with the ends of those before it. False if the lease is lost. */
+  /** Writes the start of a handler, together with the ends of earlier handlers. False if the lease is lost. */
   async function start(lease: Lease, name: string, attempt: number, progress: Progress): Promise<boolean> {
     const changes = progress.unwritten.splice(0);
     if (lease.mayCall() !== "yes") {
       progress.unwritten.push(...changes);
-      // Nothing more is started. The end of the run tells why.
+      // No handler is started any more. The end of the run says why.
       return lease.mayCall() === "hand-back";
     }
     if (!(await lease.write([...changes, { name, kind: "started", attempt }]))) return false;
@@ -204,8 +204,8 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   }
 
   /**
-   * The time until a handler's next attempt. The store's clock gave it when the run began, and this process measures the time since
-   * then. Not by the wall clock alone, which may be set back by an hour in the meantime.
+   * The time until a handler's next attempt. It was computed by the store's clock when the run began. Since then, this process measures
+   * the time, and not by the wall clock alone, which may be set back meanwhile.
    */
   function waitOf({ dueAt }: HandlerState, { data }: Lease, { since }: Progress): number {
     return Math.max(0, dueAt - data.now - since.elapsedMs);
@@ -262,7 +262,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
         if (overdue.get(key) === which.attempt) overdue.delete(key);
         resolve(outcome);
       };
-      // The handler cannot make an effect good whose outcome a person has to look at, so its own error matters less.
+      // After a lost effect, a person must find out whether the effect has happened. So its error replaces any error of the handler.
       const fail = (error: unknown): void => settle({ ok: false, error: context.lostEffect() ?? error });
       try {
         const answer = lease.context.run(() =>
@@ -271,7 +271,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
         Promise.resolve(answer)
           .then(() => {
             const ended = (): void => settle({ ok: true });
-            // A transaction that the handler did not wait for can still fail. Then the handler counts as failed, too.
+            // A transaction that the handler did not await can still fail. Then the handler counts as failed, too.
             const atRest = context.effectsAtRest();
             return atRest === null ? ended() : atRest.then(ended);
           })
@@ -311,7 +311,7 @@ function observedOf({ data }: Lease, handler: string, attempt: number): HandlerF
   return { ...factsOf(data), handler, attempt, replays, trace };
 }
 
-/** The notice that a handler is not called again before one of its calls ends. */
+/** The notice that a handler is not called until one of its calls ends. */
 function allOverdue(name: string): Happening {
   return {
     type: "warning",

@@ -9,13 +9,13 @@ import { isPending } from "../time/awaitable.ts";
 
 /**
  * Measures or traces a receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of `@payhooks/core/metrics`. Its
- * functions are called for every delivery and for every call of a handler, so they must be fast. If one throws, or is async and
- * rejects, the receiver goes on as if there were none.
+ * functions are called for every delivery and for every call of a handler, so they must be fast. If a function throws, or rejects,
+ * the receiver continues as if there were no instrumentation.
  */
 export interface Instrumentation {
   /** Called once, by `createReceiver`. */
   attach(receiver: Watched): void;
-  /** Something has happened. Called at once. If nobody observes the receiver, notices about what goes well are not made. */
+  /** A notice was posted. Called at once. Without an observer, the receiver makes no notices about successes. */
   noticed(happening: Happening): void;
   /** A delivery has arrived. Called in the context of its request. Null: it is not observed. */
   delivery(delivery: DeliveryFacts): Observation<DeliveryEnd> | null;
@@ -38,11 +38,11 @@ export interface Observation<End> {
    */
   readonly trace: string | null;
   /**
-   * Calls the function with this observation as the active one, and returns what it returns. The receiver goes on with the
-   * function's own result, which is made once, whatever this returns or throws.
+   * Calls the function with this observation active, and returns its result. The receiver calls the function once, and uses the
+   * function's own result, whatever this method returns or throws.
    */
   run<T>(call: () => T): T;
-  /** It is over. Called once. */
+  /** The observed work has ended. Called once. */
   end(end: End): void;
 }
 
@@ -55,7 +55,8 @@ export interface DeliveryFacts {
 
 /**
  * The result of a delivery. `refused`: it was answered with an error. `answered`: a source has answered it without an event, such
- * as a challenge. `unwanted`: nobody wants its event, which is not stored. The others are those of the table of deduplication.
+ * as a challenge. `unwanted`: its event has no handler, and is not stored. The other results are those of the table of
+ * deduplication.
  */
 export type DeliveryOutcome = AcceptOutcome | "refused" | "answered" | "unwanted";
 
@@ -90,7 +91,7 @@ export interface HandlerEnd {
   readonly error: unknown;
 }
 
-/** An event that a run has put on hold, or that a later one of its subject has overtaken. */
+/** An event that a run has put on hold, or that a later event of its subject has overtaken. */
 export interface EndedFacts extends EventFacts {
   readonly outcome: "held" | "stale";
   /** Null if it is stale. */
@@ -135,7 +136,10 @@ export function guarded(given: Instrumentation, failed: (error: unknown) => void
   };
 }
 
-/** Makes a call, and gives `failed` what it throws. It may be of an async function: nobody waits for that, but it may reject. */
+/**
+ * Makes a call, and passes its error to `failed`. If the function is async, this does not wait for it, but still passes on its
+ * rejection.
+ */
 function attempt<T>(call: () => T, otherwise: T, failed: (error: unknown) => void): T {
   try {
     const returned = call();
@@ -176,7 +180,7 @@ class Guarded<End> implements Observation<End> {
   }
 }
 
-/** A call that is made once, however often its result is asked for. */
+/** A call that is made once, even if its result is used several times. */
 class Once<T> {
   readonly #call: () => T;
   #made: { readonly value: T } | null = null;

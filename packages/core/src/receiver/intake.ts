@@ -38,7 +38,7 @@ export interface IntakeDependencies {
   readonly inbox: Inbox;
   readonly runner: Runner;
   readonly lifecycle: Lifecycle;
-  /** Null: nothing measures. Then nothing is made for it. */
+  /** Null: the receiver is not measured, so no observations are made. */
   readonly instrumentation: Instrumentation | null;
   /** Runs the events that are due. */
   work(): Promise<unknown>;
@@ -58,7 +58,7 @@ export class Intake {
   /** Null on Workers, where a promise of one request cannot be fulfilled by another. */
   readonly #eventLoopBudget: EventLoopBudget | null;
   #inFlight = 0;
-  /** How long it took to verify and accept the latest delivery that was accepted. */
+  /** How long verification and acceptance of the latest accepted delivery took. */
   #tookMs = 0;
   /** Deliveries without an answer yet, including those that wait for a resolver or for their handlers. */
   #unanswered = 0;
@@ -153,7 +153,7 @@ export class Intake {
     }
   }
 
-  /** Receives a delivery, and tells the caller what became of it if it asks. */
+  /** Receives a delivery, and passes the result to the caller if the caller wants it. */
   async #receiveAndReport(
     flow: Flow,
     delivery: Delivery,
@@ -263,7 +263,7 @@ export class Intake {
       this.#tookMs = beganMs - deadline.leftMs;
       if (progress !== null) progress.accepted = accepted;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
-      // The event is stored. A refusal from here on loses nothing, so it counts as none of an authentic delivery.
+      // The event is stored. A refusal from here on loses nothing, so it does not count as the refusal of an authentic delivery.
       isAuthentic = false;
       outcomes.accepted(verification.reading, accepted);
       if (accepted.outcome === "stale") return received;
@@ -282,7 +282,7 @@ export class Intake {
     }
   }
 
-  /** The event to accept; null for one of a source whose name nobody wants. It is counted, and not stored. */
+  /** The event to accept; null for a source's event without a handler, which is only counted. */
   #wanted(
     { name: flow, source }: Flow,
     { verified }: ReadDelivery,
@@ -291,7 +291,7 @@ export class Intake {
     if (source === undefined || verified.verdict !== "run") return verified;
     const treatment = this.#dependencies.treatmentOf(flow, verified.name);
     if (treatment === "handled" || (treatment === "none" && source.unhandled === "hold")) return verified;
-    // The handlers are in another process, and nobody here knows their names.
+    // The handlers are in another process, and this process does not know their names.
     if (treatment === "unknown" || run === "elsewhere") {
       return { ...verified, delivery: { ...verified.delivery, perhapsUnwanted: true } };
     }
@@ -321,7 +321,7 @@ export class Intake {
     return ["ERR_OVERLOADED", `${this.#inFlight} deliveries are in flight`];
   }
 
-  /** A delivery that has waited for its turn. It would be verified and not be answered in time. */
+  /** The delivery has waited for its turn for so long that it could not be answered in time. */
   #tooLate({ leftMs }: Deadline): Obstacle {
     const [left, took] = [leftMs, this.#tookMs].map(Math.ceil);
     return [
@@ -337,8 +337,8 @@ export class Intake {
   }
 
   /**
-   * Decides where the handlers for this delivery run. A platform that provides a `waitUntil` may freeze the process after the
-   * answer, so events run after the response there by default. If somebody has called `start()`, the process keeps running.
+   * Decides where the handlers for this delivery run. A platform that provides a `waitUntil` may freeze the process after the answer,
+   * so events run after the response there by default. If the program has called `start()`, the process keeps running.
    */
   #runOf(delivery: Delivery): NonNullable<Settings["run"]> {
     const { settings, lifecycle } = this.#dependencies;
@@ -374,7 +374,7 @@ export class Intake {
     }
   }
 
-  /** `run: "after-response"`: runs this event, then the others that are due. */
+  /** `run: "after-response"`: runs this event, then other due events. */
   #workAfter(delivery: Delivery, { outcome, eventId }: Accepted): void {
     const { inbox, runner, notices } = this.#dependencies;
     const context = currentContext();
@@ -386,8 +386,8 @@ export class Intake {
   }
 
   /**
-   * Calls `notifyWorker` for an event that was stored and not begun, and so waits for another process. A platform waits for the call
-   * before it sends the answer, so the call has a time limit.
+   * Calls `notifyWorker` for an event that was stored but not begun, so that another process must run it. A platform waits for the
+   * call before it sends the answer, so the call has a time limit.
    */
   notifyWorker({ begun, outcome, eventId }: Accepted, waitUntil: (work: Promise<unknown>) => void): void {
     const { settings, notices, environment } = this.#dependencies;
@@ -395,7 +395,7 @@ export class Intake {
     const isStored = outcome === "new" || outcome === "progress" || outcome === "held";
     if (notifyWorker === undefined || begun || !isStored) return;
     const notifying = withinTime(environment, acceptTimeoutMs, async () => notifyWorker(eventId));
-    // Whatever it does, the event is stored, and a worker finds it.
+    // Even if the call fails, the event is stored, and a worker finds it.
     const notified = notifying.catch((error: unknown) =>
       notices.post(inboxError("notifyWorker", error === TIME_IS_UP ? notifyTimedOut() : error)),
     );
@@ -413,7 +413,7 @@ function notifyTimedOut(): PayhooksError {
   );
 }
 
-/** Names a resolver that fails. When the time for the delivery is up, that is passed on as it is. */
+/** Makes an error of the failing resolver. `TIME_IS_UP` is passed on unchanged. */
 async function resolving(verifying: Promise<Verification | Answered>): Promise<Verification | Answered> {
   try {
     return await verifying;
@@ -434,7 +434,7 @@ function expiry(verification: Verified, { signedBefore }: Accepted): Fault {
   ];
 }
 
-/** The answer to an unexpected error. A mistake in the set-up is the merchant's business, so its code is only logged. */
+/** The answer to an unexpected error. The code of a wrong set-up is only logged, since it does not concern the sender. */
 function codeOf(error: unknown): DeliveryErrorCode {
   if (error === TIME_IS_UP) return "ERR_ACCEPT_TIMEOUT";
   if (!isPayhooksError(error)) return "ERR_INBOX_UNAVAILABLE";

@@ -7,10 +7,10 @@
  *
  *     any of these --close--> closing --> closed
  *
- * `preparing` checks the set-up, opens the inbox and closes registration. A receiver whose events run elsewhere, or after the
- * response, stays `ready`, and also receives. A step that fails leaves the receiver where it was. The next call tries again, and
- * once somebody has called start, the receiver also tries again by itself. Nothing leads back from `closing`: from then on, every
- * call is refused with `ERR_CLOSING`.
+ * `preparing` checks the set-up, opens the inbox and closes registration. A receiver whose events run elsewhere, or after the response,
+ * stays `ready`, and also receives. If a step fails, the receiver stays in its state. The next call tries again. After the first call of
+ * `start`, the receiver also tries again by itself. Nothing leads back from `closing`: from then on, every call is refused with
+ * `ERR_CLOSING`.
  */
 
 import type { Running } from "../inbox/contract/inbox.ts";
@@ -33,7 +33,7 @@ export interface Closed {
 
 /** The actions between one state and the next. */
 export interface LifecycleDependencies {
-  /** It also keeps the process alive during a step. The timers of Payhooks alone do not. */
+  /** Keeps the process alive during a step, which the timers of Payhooks do not do by themselves. */
   readonly environment: Environment;
   notify(notice: Happening): void;
   /** From new to ready. */
@@ -48,7 +48,7 @@ export interface LifecycleDependencies {
 export class Lifecycle {
   readonly #dependencies: LifecycleDependencies;
   readonly #again: StartAgain;
-  /** Null until somebody calls start. */
+  /** Null until `start` is called. */
   #goal: StartGoal | null = null;
   #state: LifecycleState = "new";
   #preparing: Promise<void> | null = null;
@@ -78,12 +78,12 @@ export class Lifecycle {
     return this.#state === "ready" || this.#state === "starting" || this.#state === "running";
   }
 
-  /** True if events are to run in the background here: somebody has called start. */
+  /** True if events are to run in the background here, because `start` was called. */
   get isToRun(): boolean {
     return this.#goal === "running";
   }
 
-  /** Why the start did not lead where it was to lead; null if it did, or if nobody has called it. `cause` is null at the first attempt. */
+  /** Why the start has not reached its goal; null if it has, or if `start` was not called. `cause` is null during the first attempt. */
   get missing(): { readonly cause: unknown } | null {
     if (this.#goal === null || this.isClosing) return null;
     if (this.#goal === "running" ? this.isRunning : this.isReady) return null;
@@ -99,7 +99,7 @@ export class Lifecycle {
     return this.#state === "closing" || this.#state === "closed";
   }
 
-  /** Goes to `ready`, once, however many callers there are. */
+  /** Goes to `ready`. Several callers share one attempt. */
   async prepare(): Promise<void> {
     this.refuseWhenClosing();
     if (this.isReady) return;
@@ -113,8 +113,8 @@ export class Lifecycle {
   }
 
   /**
-   * Goes where the goal says, once, however many callers there are. Rejects if that fails, and then tries again by itself until it
-   * succeeds or the receiver is closed.
+   * Goes to the state that the goal names. Several callers share one attempt. Rejects if the attempt fails, and then tries again by itself
+   * until it succeeds or the receiver is closed.
    */
   async start(goal: StartGoal = "running"): Promise<void> {
     this.refuseWhenClosing();
@@ -159,7 +159,7 @@ export class Lifecycle {
     return this.#alive(action);
   }
 
-  /** Goes to `closed`. The process stays alive until then, and nothing of Payhooks keeps it alive afterwards. */
+  /** Goes to `closed`. Payhooks keeps the process alive until then, and not afterwards. */
   close(options: { readonly graceMs: number }): Promise<Closed> {
     this.#closing ??= this.#close(options);
     return this.#closing;

@@ -2,7 +2,7 @@ import { UNKNOWN_TENANT } from "../flows/flow.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { FlowName, ServiceFlow } from "../protocol/events.ts";
 
-/** The advice about authentic deliveries that are refused for the time at which they were signed. */
+/** The advice about authentic deliveries that are refused because of their signed time. */
 export const ABOUT_TIME: string =
   "Compare the clock of this machine with the signed time. If the event never ran, look the transaction up, and pass it to payments.ingest.";
 

@@ -1,6 +1,6 @@
 /**
  * Events that another receiver has handled. While a merchant moves from one receiver to another, both see the same deliveries. Here an
- * event ends without a call of its handlers, so that its copies are recognised once the other receiver is gone.
+ * event ends without a call of its handlers. So its copies are still recognised when the other receiver is gone.
  */
 import type { Flow, NamedEvent } from "../flows/flow.ts";
 import type { Inbox, Lease, RunEnd, Runner } from "../inbox/contract/inbox.ts";
@@ -27,8 +27,8 @@ export interface OtherReceiverEvent extends NamedEvent {
 /** Options of `markHandled`. */
 export interface MarkOptions {
   /**
-   * False: the other receiver has taken a delivery of the event for a copy, and nobody knows whether it has handled the first one. An
-   * event that waits is then held for a person, as `rejected`. A later call without this option discards it. Default true.
+   * False: the other receiver has taken a delivery of the event for a copy, so it is not known whether it has handled the event. A
+   * waiting event is then held for a person, as `rejected`. A later call without this option discards it. Default true.
    */
   readonly certain?: boolean | undefined;
 }
@@ -48,7 +48,7 @@ export interface MarkDependencies {
   readonly inbox: Inbox;
   readonly environment: Environment;
   readonly notices: NoticeBoard;
-  /** An event that another call is ending is tried for as long as a delivery is. */
+  /** If another call is ending the event, this call waits as long as a delivery would. */
   readonly settings: Pick<Settings, "acceptTimeoutMs">;
   readonly lifecycle: Pick<Lifecycle, "during">;
 }
@@ -94,7 +94,7 @@ async function mark(
     if (isDoubt && (await inbox.events.discard([eventId], OTHER)).decided === 1) {
       return { eventId, state: "discarded" };
     }
-    // If somebody else has decided about the doubt meanwhile, the next look says how.
+    // A person may have decided about the doubtful event meanwhile. The next read shows how.
     const wasDecided = held !== null && (isDoubt || held.state !== "held");
     const isBusy = wasDecided || state === "waiting" || state === "running";
     if (!isBusy || time.elapsedMs >= settings.acceptTimeoutMs) return { eventId, state };
@@ -107,7 +107,7 @@ function runnerFor(flow: Flow, notices: NoticeBoard, certain: boolean): Runner {
   const notify = (notice: Happening): void => notices.post(notice);
   async function endingOf(lease: Lease): Promise<Ending> {
     const { mode, verdict, delivery } = lease.data;
-    // The onHeld handlers of an event that is held are for the receiver that will run events.
+    // The receiver that will run events calls the onHeld handlers of a held event.
     if (mode === "onHeld" || isOutsideTable(verdict)) return { kind: "handed-back" };
     if (!certain) return { kind: "held", reason: "rejected", detail: DOUBT, onHeld: [] };
     const { verified } = flow.read(delivery);

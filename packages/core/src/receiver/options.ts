@@ -36,14 +36,14 @@ export interface ReceiverOptions<S extends Sources = Sources> {
   /** With `ack: "handled"`: how long the handlers may take before the answer is 503. Default 8 s. */
   readonly handledBudgetMs?: number | undefined;
   /**
-   * The place where handlers run: in this process, after each response, or in another process. Default: after each response if
-   * the platform has a `waitUntil` (Workers, Next.js) and nobody has called `start()`, otherwise in this process.
+   * The place where handlers run: in this process, after each response, or in another process. Default: after each response if the
+   * platform has a `waitUntil` (Workers, Next.js) and `start()` was not called, otherwise in this process.
    */
   readonly run?: "background" | "after-response" | "elsewhere" | undefined;
   /**
    * Called with the eventId of each event that this process has accepted but does not run itself. Use it to send a message to a
-   * worker, or to call the worker's route, which then calls `receiver.run(eventId)`. It is only a hint. If it throws, there is
-   * a notice, and an event whose hint got lost is found by `receiver.work()` and by workers that run in the background.
+   * worker, or to call the worker's route, which then calls `receiver.run(eventId)`. The call is only a hint. If it throws, there
+   * is a notice. If a hint gets lost, `receiver.work()` or a worker that runs in the background finds the event.
    */
   readonly notifyWorker?: ((eventId: string) => void | Promise<void>) | undefined;
   /** How many events run at one time in this process. Default 16. */
@@ -54,7 +54,7 @@ export interface ReceiverOptions<S extends Sources = Sources> {
   readonly alerts?: AlertOptions | undefined;
   /** Any logger with `info`, `warn` and `error`: the console, winston, pino, bunyan. Default: the console. */
   readonly logger?: LoggerOption | undefined;
-  /** The lowest level that is logged. `"info"` also logs what goes well. Default `"warn"`. */
+  /** The lowest level that is logged. `"info"` also logs successes. Default `"warn"`. */
   readonly logLevel?: LogLevel | undefined;
   /** Measures or traces the receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of `@payhooks/core/metrics`. */
   readonly instrumentation?: Instrumentation | undefined;
@@ -62,18 +62,19 @@ export interface ReceiverOptions<S extends Sources = Sources> {
   readonly clock?: Clock | undefined;
 }
 
-/** How much one process takes on at one time. More is refused, so that the service sends it again. */
+/** How much one process takes on at one time. Further deliveries are refused, and the service sends them again. */
 interface Limits {
-  /** How many deliveries may have arrived and not be answered at one time. Further ones are answered 503. Default 1,000. */
+  /** How many unanswered deliveries there may be at one time. Further deliveries are answered 503. Default 1,000. */
   readonly maxInFlight?: number | undefined;
   /**
-   * How many deliveries of one flow may wait for its key resolver at one time. Further ones are answered 503. Merchants that it
-   * has found before have the same number of places of their own. Waiting deliveries do not count as in flight. Default 100.
+   * How many deliveries of one flow may wait for its key resolver at one time. Further deliveries are answered 503. For merchants
+   * that the resolver has found before, the same number may wait in addition. Waiting deliveries do not count as in flight.
+   * Default 100.
    */
   readonly maxResolving?: number | undefined;
   /**
-   * How many entries may be held. A delivery that would add another one is answered 503, and so is one of a tenant that has as
-   * many as it leaves free. Default 10,000.
+   * How many entries may be held. At this limit, a delivery that would add an entry is answered 503. A tenant may have as many
+   * entries as there are places left; beyond that, its deliveries are answered 503, too. Default 10,000.
    */
   readonly maxHeld?: number | undefined;
   /** The size of a body. Larger ones are answered 413. Default 64 KiB. */

@@ -17,7 +17,7 @@ export type Fault = readonly [
 
 const MAX_SOURCE = 64;
 
-/** Tells the observers, the log and the alerts what became of each delivery. */
+/** Reports the result of each delivery to the observers, the log and the alerts. */
 export class Outcomes {
   readonly #notices: NoticeBoard;
   readonly #alerts: Alerts;
@@ -34,7 +34,7 @@ export class Outcomes {
     this.#alerts.succeeded(name);
   }
 
-  /** What became of a verified event in the inbox. */
+  /** The result of a verified event in the inbox. */
   accepted({ verified, leftOut }: ReadDelivery, accepted: Accepted): void {
     if (leftOut.length > 0) this.#warnOf(leftOut.join(", "));
     this.#report(verified, accepted);
@@ -69,7 +69,7 @@ export class Outcomes {
     }
   }
 
-  /** Warns once for the same fields. From some day on, every callback may be like this. */
+  /** Warns once for the same fields, since one day every callback may lack them. */
   #warnOf(leftOut: string): void {
     if (this.#leftOut.has(leftOut)) return;
     this.#leftOut.add(leftOut);

@@ -37,8 +37,8 @@ export function newProgress(since: Stopwatch, startedAhead: string | null): Prog
 }
 
 /**
- * Decides from the results how the event ends. It is held only if no handler has attempts left: one that has failed for good does
- * not stop the others.
+ * Decides from the results how the run ends. The event is held only if no handler has attempts left: a handler that has failed for
+ * good does not stop the others.
  */
 export function endingOf({ retryInMs, givenUp, lost, handedBack }: Progress): Ending {
   if (handedBack) return { kind: "handed-back" };
@@ -58,7 +58,7 @@ export function lose(progress: Progress): "open" {
   return "open";
 }
 
-/** A handler is called again after this time, and with it the event. */
+/** A handler is called again after this time, so the event runs again then. */
 export function retryIn(progress: Progress, ms: number): void {
   progress.retryInMs = Math.min(progress.retryInMs ?? ms, ms);
 }

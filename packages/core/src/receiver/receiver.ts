@@ -34,9 +34,9 @@ export interface PaymentsEndpoint extends Endpoint {
 /** The answer to a load balancer. */
 export interface Probe {
   readonly ok: boolean;
-  /** Why not, as anybody may be told; null if it is ok. */
+  /** Why not, as a code that anybody may see; null if it is ok. */
   readonly code: NotReadyCode | null;
-  /** Why not, in words; null if it is ok. They are for logs, and may name servers. */
+  /** Why not, in words; null if it is ok. The text is for logs, and may name servers. */
   readonly detail: string | null;
 }
 
@@ -59,7 +59,7 @@ export type SourceEndpoints<S extends Sources> = { readonly [Name in keyof S]: E
 // biome-ignore lint/complexity/noBannedTypes: an object without known names, so that no name of a source compiles.
 export type NoSources = {};
 
-/** A receiver, whatever its sources are and whatever its handlers get. */
+/** A receiver with any sources and any context of handlers. */
 export type AnyReceiver = Omit<
   Receiver,
   keyof Registration<Receiver, HandlerContext> | "on" | "ignore" | "effects" | "sources"
@@ -91,12 +91,12 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
     options?: HandlerOptions,
   ): this;
   /**
-   * Declares that an event name is not wanted. Such an event is then done when it arrives, and not held.
+   * Declares that you do not want events with this name. They are then done when they arrive, instead of held.
    * @throws PayhooksError `ERR_OPTION_INVALID` when the event has a handler, `ERR_REGISTRATION_CLOSED`.
    */
   ignore(event: EventName): this;
   /**
-   * Declares that names of a source are not wanted. Such events are acknowledged, and not counted.
+   * Declares that you do not want events with these names of a source. They are acknowledged, and not counted.
    * @throws PayhooksError `ERR_SOURCE_UNKNOWN`, `ERR_OPTION_INVALID`, `ERR_REGISTRATION_CLOSED`.
    */
   ignore<const Source extends keyof S & string>(
@@ -129,9 +129,9 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
    */
   run(eventId: string): Promise<RunReport>;
   /**
-   * Begins no further run in the background of this process until `resume()`. Deliveries are still accepted, runs that have
-   * begun continue, and other processes go on running events. `work()`, `run()` and `ack: "handled"` still run events. For a
-   * deploy of something that the handlers depend on.
+   * Begins no further run in the background of this process until `resume()`. Deliveries are still accepted, runs that have begun
+   * continue, and other processes still run events. `work()`, `run()` and `ack: "handled"` still run events. Use it while you deploy a
+   * service that the handlers need.
    */
   pause(): void;
   /** Begins to run events again after `pause()`. */
@@ -140,22 +140,22 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
   handlersOf(event: Pick<StoredEvent, "flow" | "event" | "status">): readonly string[];
   /** Shows a person the delivery of an event, as this receiver's options read it. */
   contents(delivery: StoredDelivery): Contents;
-  /** The events of the inbox: to look at, to run again, to bring forward, to discard and to erase. */
+  /** The events of the inbox: shows them, runs them again, brings them forward, discards and erases them. */
   readonly events: Events;
   /**
-   * Takes the lease of a task that one process at a time does, for so many milliseconds. Null while another holder has it. Names have
-   * up to 50 lowercase letters, digits and `-`, and begin with a letter. Do not begin them with `payhooks`.
+   * Takes the lease of a task that only one process may do at a time, for this many milliseconds. Null while another holder has it.
+   * Names have up to 50 lowercase letters, digits and `-`, and begin with a letter. Do not begin them with `payhooks`.
    * @throws PayhooksError `ERR_OPTION_INVALID`, or what the inbox throws.
    */
   lease(name: string, lengthMs: number): Promise<NamedLease | null>;
   /**
-   * The note of a task, and whether a process has its lease now. Null if nobody has ever taken it.
+   * The note of a task, and whether a process has its lease now. Null if the lease was never taken.
    * @throws PayhooksError `ERR_OPTION_INVALID` for a name that a lease cannot have, or what the inbox throws.
    */
   viewLease(name: string): Promise<LeaseView | null>;
   /** The option `effects`; null if there was none. */
   readonly effects: Effects<Context> | null;
-  /** Tells if the receiver has started, if it should, if events can be accepted and run, and how much waits. */
+  /** Says whether the receiver should have started and has, whether events can be accepted and run, and how many events wait. */
   health(): Promise<Health>;
   /**
    * True if this process should keep running: false once `close()` was called. Does not ask the inbox, and so says nothing about
@@ -163,9 +163,9 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
    */
   live(): Probe;
   /**
-   * True if deliveries should be sent to this process. False once `close()` was called, while a start has not succeeded, and
-   * while events cannot be accepted, or taken, or ended. With `maxDueAgeMs`, also false while an event has been due for longer
-   * than that. A notice tells when the answer changes.
+   * True if deliveries should be sent to this process. False once `close()` was called, while a start has not succeeded, and while
+   * events cannot be accepted, taken or ended. With `maxDueAgeMs`, also false while an event has been due for longer than that. When
+   * the answer changes, there is a notice.
    * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is not a positive number.
    */
   ready(options?: ReadyOptions): Promise<Probe>;

@@ -27,7 +27,7 @@ export interface RunnerDependencies extends HandlerCallDependencies {
   readonly flows: ReadonlyMap<string, Flow>;
 }
 
-/** An onHeld handler that this process does not have is retried by these rules. */
+/** The rules by which an onHeld handler that this process lacks is retried. */
 const MISSING_HANDLER: Omit<Registered, "name"> = {
   timeoutMs: 60_000,
   maxAttempts: 25,
@@ -37,17 +37,19 @@ const MISSING_HANDLER: Omit<Registered, "name"> = {
   calls: null,
 };
 
-/** The detail of an event whose record would have expired by now. Nobody can say whether it ran before. */
+/** The detail of an event whose record would have expired by now, so that it may have run before. */
 const TOO_OLD =
   "signed so long ago that it may have run and been forgotten: only a replay with evenIfExpired runs it";
 
-/** The detail of an event that claimed no reference when it was accepted, and finds that another one has it when it is to run. */
+/**
+ * The detail of an event that claimed no reference when it was accepted, and whose reference another event has when it is to run.
+ */
 const REUSED = "another payTxnId has a SUCCESS for this reference by now";
 
 /** An event whose subject is busy is tried again after this time. */
 const BUSY_MS = 500;
 
-/** The detail of an event whose place among those of its subject nobody knows. */
+/** The detail of an event whose place in the order of its subject is not known. */
 const UNORDERED = {
   equal:
     "another event of its subject was signed at the same time: nobody can say which of them is the latest",
@@ -96,7 +98,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
 
     if (verified.referenceKey !== null && !lease.data.claims.includes(verified.referenceKey)) {
       const isOwn = await lease.claimReference(verified);
-      // A person who replays an entry that is held for this very reason has decided that it runs all the same.
+      // The entry was held for this reason. So a person who replays it has decided that it runs all the same.
       if (!isOwn && lease.data.reason !== "reference-reused") return held("reference-reused", REUSED);
     }
     const checked = await checkedBy(flow, event);
@@ -134,7 +136,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     return unhandled(lease, detail, registered);
   }
 
-  /** The end of a run whose event is not the latest of its subject, or has to wait for another one. Null if it may run. */
+  /** The end of a run whose event is not the latest of its subject, or must wait for another event of it. Null if it may run. */
   async function overtakenBy(lease: Lease, verified: VerifiedEvent): Promise<Ending | null> {
     const answer = await lease.takeSubject(verified);
     switch (answer) {
@@ -150,7 +152,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     }
   }
 
-  /** Asks the event's schema. If that fails, each handler's attempt fails with its error. */
+  /** Checks the event against its schema. If the schema itself fails, each handler's attempt fails with its error. */
   async function checkedBy({ source }: Flow, event: HandledEvent): Promise<Checked> {
     if (source === undefined) return { kind: "fits", event };
     try {
@@ -219,7 +221,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
         throw new Error("the process that was to call it has no such handler");
       });
     }
-    // The event is held already. A handler that has used up its attempts has posted a notice, and makes no second entry.
+    // The event is held already. If a handler has used up its attempts, there was a notice, and no second entry is made.
     const ending = endingOf(progress);
     return ending.kind === "retry" || ending.kind === "handed-back" ? ending : { kind: "stays-held" };
   }
@@ -256,16 +258,13 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     return registry.heldHandlers.map(({ name }) => ON_HELD_PREFIX + name);
   }
 
-  /**
-   * The end of a run after an error that no handler threw: reading or releasing the event failed. Nothing is known about the
-   * event, so it is tried again.
-   */
+  /** The end of a run after an error that no handler threw: reading or releasing the event failed. The event is tried again. */
   function failed(error: unknown): Ending {
     notices.post(inboxError("run", error));
     return { kind: "retry", delayMs: defaultBackoffMs(3) };
   }
 
-  /** The handler that a run calls first: the one that {@link runEvent} or {@link callOnHeld} would start first. */
+  /** The handler that a run calls first, in {@link runEvent} or {@link callOnHeld}. */
   function firstOf(data: LeaseData): Registered | undefined {
     const { delivery, verdict, onlyHandlers } = data;
     if (data.mode === "onHeld") {
@@ -296,8 +295,8 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       const first = firstOf(data);
       if (first === undefined) return null;
       const before = data.handlerStates[first.name];
-      // The start of a handler that must not run twice is written by itself. If the process dies before that, the handler was
-      // never called. One with a limit of its own may have to wait.
+      // The start of a handler that must not run twice is a write of its own: if the process dies before that write, the handler
+      // was never called. A handler with a limit of its own may have to wait before its start.
       if (first.onCrash === "hold" || first.maxAttempts === 1 || first.calls !== null) return null;
       // If its process died in the last run, or the handler is not due yet, the run itself decides.
       return before === undefined || (before.state === "failed" && before.dueAt <= data.now)
@@ -327,7 +326,7 @@ type Checked =
   | { readonly kind: "unfit"; readonly detail: string }
   | { readonly kind: "failed"; readonly error: unknown };
 
-/** How an event differs from the one that was accepted, if `read` of its source has changed; otherwise null. */
+/** How an event differs from the accepted event, if `read` of its source has changed; otherwise null. */
 function driftOf(verified: VerifiedEvent, { id, name, status, delivery }: LeaseData): string | null {
   const differs = [
     verified.id === id ? "" : "id",

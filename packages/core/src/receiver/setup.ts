@@ -14,7 +14,7 @@ export interface SetupFacts {
   readonly flows: readonly Flow[];
 }
 
-/** The warning that a receiver has other handlers than the last one that started on the same data. */
+/** The warning that a receiver has other handlers than the last receiver that started on the same data. */
 export function differenceOf({ missing, added }: HandlersDiff): SetupWarning {
   const lists = [
     missing.length === 0 ? "" : ` Missing here: ${missing.join(", ")}.`,
@@ -29,7 +29,7 @@ export function differenceOf({ missing, added }: HandlersDiff): SetupWarning {
 /**
  * Checks what can only be checked once the environment is available and the handlers are registered.
  *
- * @returns warnings about what works but should not stay.
+ * @returns warnings about settings that work but should not stay.
  * @throws PayhooksError `ERR_INBOX_REQUIRED`, `ERR_NO_HANDLERS`, or the code for which a flow's keys are refused.
  */
 export async function checkSetup({

@@ -7,7 +7,7 @@ import { spreadOf } from "../time/spread.ts";
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 
-/** Repeats a start that has failed until it succeeds, or until nobody wants it any more. */
+/** Repeats a start that has failed until it succeeds, or is no longer wanted. */
 export class StartAgain {
   readonly #environment: Environment;
   readonly #attempt: () => void;

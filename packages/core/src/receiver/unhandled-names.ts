@@ -1,7 +1,7 @@
 import type { NoticeBoard } from "../notices/board.ts";
 import type { FlowName } from "../protocol/events.ts";
 
-/** So many names of a source are counted by themselves, and all others together. */
+/** This many names of a source are counted separately, and all others together. */
 const MAX_NAMES = 1_000;
 const OTHERS = "others";
 
@@ -14,7 +14,7 @@ export class UnhandledNames {
     this.#notices = notices;
   }
 
-  /** A sender may have any number of names, so only the first ones are told apart. */
+  /** A sender may have any number of names, so only the first names are counted separately. */
   count(flow: FlowName, name: string): void {
     const counts = this.#counts.get(flow) ?? new Map<string, number>();
     this.#counts.set(flow, counts);
