@@ -450,7 +450,7 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     name: "oneSuccessPerReference",
-    says: "Handlers of a SUCCESS are called for two transactions with one reference only if the first one's record has expired, the store lost it or the claim, or a person replayed one that was held as reference-reused.",
+    says: "Handlers of a SUCCESS are called for two transactions with one reference only if the first one's record has expired, the store lost it or the claim, a store without replicas lost the end of the second one, or a person replayed one that was held as reference-reused.",
     broken: secondSuccess,
   },
   {

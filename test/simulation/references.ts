@@ -19,7 +19,13 @@ export function secondSuccess(chronicle: Chronicle): string | null {
       if (first.claimKey !== second.claimKey || first.call.key === second.call.key) continue;
       if (!isKept(chronicle, first.call, second.call)) continue;
       const until = second.call.from;
-      if ([first.call.key, first.claimKey].some((key) => lostBetween(chronicle, key, 0, until))) continue;
+      // The end of the second event had let its claim expire. A store without replicas may lose that end, and a person replays the event.
+      const losable = [
+        first.call.key,
+        first.claimKey,
+        ...(chronicle.plan.replicated ? [] : [second.call.key]),
+      ];
+      if (losable.some((key) => lostBetween(chronicle, key, 0, until))) continue;
       if ([first, second].some(({ call }) => isReleased(chronicle, call.eventId, until))) continue;
       const who = ({ call }: Success): string =>
         `${call.handler} of ${call.key.slice(0, 6)} (${call.process}, at ${call.from.toFixed(1)})`;
