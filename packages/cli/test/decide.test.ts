@@ -45,7 +45,7 @@ describe("a decision about all held events", () => {
     expect(stdout).toMatch(
       new RegExp(
         `${eventId}  mismatch  DEPOSIT SUCCESS amount 9999.000000 pay-1 reference order-1  \\d{4}-\\S+Z, \\d+ s ago\\n` +
-          "  amount differs from the one that this source sent before\\n" +
+          "  amount differs from the one that arrived the same way before\\n" +
           "  same transaction: DEPOSIT SUCCESS amount 10\\.500000, done, \\S+Z\\n" +
           "  a second event of this transaction will run as well\\n" +
           "  runs every handler of DEPOSIT that has not finished\\n",

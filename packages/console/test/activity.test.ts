@@ -67,7 +67,7 @@ describe("what a process has seen", () => {
       code: "ERR_SIGNATURE_INVALID",
       httpStatus: 401,
       why: "",
-      source: null,
+      address: null,
       fix: null,
       stack: null,
       at: START,

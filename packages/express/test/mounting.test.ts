@@ -162,7 +162,7 @@ describe.each([
   it.each([
     ["the peer's, unless told otherwise", false, "127.0.0.1"],
     ["the sender's, behind a trusted proxy", true, "203.0.113.9"],
-  ])("knows the address of who fails: %s", async (_whose, trust, source) => {
+  ])("knows the address of who fails: %s", async (_whose, trust, address) => {
     const t = await startMerchant({
       app: (receiver) => express().set("trust proxy", trust).use(PATHS.payments, paymentCallbacks(receiver)),
     });
@@ -177,10 +177,10 @@ describe.each([
       expect((await exchange(t.port, bytes)).status).toBe(401);
     }
     await t.until(({ type }) => type === "alert");
-    expect(t.notices.find(({ type }) => type === "refused")).toMatchObject({ source });
+    expect(t.notices.find(({ type }) => type === "refused")).toMatchObject({ address });
     expect(t.notices.find(({ type }) => type === "alert")).toMatchObject({
       kind: "probing",
-      source,
+      address,
       failures: 10,
     });
     expect(
@@ -188,7 +188,7 @@ describe.each([
     ).toBe(405);
     await t.until(
       (notice) =>
-        notice.type === "refused" && notice.code === "ERR_METHOD_NOT_ALLOWED" && notice.source === source,
+        notice.type === "refused" && notice.code === "ERR_METHOD_NOT_ALLOWED" && notice.address === address,
     );
   });
 

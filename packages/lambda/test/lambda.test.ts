@@ -114,7 +114,7 @@ describe.each(Object.entries(SHAPES))("an event of %s", (name, shape) => {
   it("that is forged is refused, and the peer's address is told", async () => {
     const refused: unknown[] = [];
     const receiver = newReceiver().onDeposit(() => {});
-    receiver.observe((notice) => notice.type === "refused" && refused.push([notice.code, notice.source]));
+    receiver.observe((notice) => notice.type === "refused" && refused.push([notice.code, notice.address]));
     const { rawBody } = signed();
     const forged = Buffer.from(rawBody).toString("utf8").replace("Grüße", "Gruesse");
     const length = { "content-length": String(Buffer.byteLength(forged)) };

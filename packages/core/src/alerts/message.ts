@@ -60,7 +60,7 @@ export const KINDS: Readonly<
   },
   probing: {
     severity: "warning",
-    advice: "Probably somebody tries forgeries. The log names the source: block it.",
+    advice: "Probably somebody tries forgeries. The log names the address: block it.",
   },
   "held-full": {
     severity: "critical",

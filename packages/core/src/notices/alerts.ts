@@ -8,7 +8,7 @@ import type { Alert } from "./notice.ts";
 
 /** Options of the alerts. */
 export interface AlertOptions {
-  /** How many failures, of one source or of all, within the window raise an alert. Default 10. */
+  /** How many failures, of one address or of all, within the window raise an alert. Default 10. */
   readonly threshold?: number | undefined;
   /** The rolling window. Default 5 minutes. */
   readonly windowMs?: number | undefined;
@@ -16,9 +16,9 @@ export interface AlertOptions {
   readonly cooldownMs?: number | undefined;
 }
 
-/** How many sources are counted separately. If there are more, the least recently seen is dropped. */
-const MAX_SOURCES = 1_000;
-/** How many sources are named within a cool-down, each in an alert of its own. A sender can make up any number of them. */
+/** How many addresses are counted separately. If there are more, the least recently seen is dropped. */
+const MAX_ADDRESSES = 1_000;
+/** How many addresses are named within a cool-down, each in an alert of its own. A sender can make up any number of them. */
 const MAX_NAMED = 10;
 /** A rolling count consists of this many parts of the window. */
 const PARTS = 10;
@@ -56,18 +56,18 @@ interface FlowCounts {
   /** Failures since the last success. */
   readonly unbroken: RollingCount;
   hasUnbroken: boolean;
-  readonly sources: LRUCache<string, RollingCount>;
+  readonly addresses: LRUCache<string, RollingCount>;
   /** Authentic deliveries that were not stored, by the code of their answer. */
   readonly refused: Map<DeliveryErrorCode, RollingCount>;
-  /** Sources that were named in an alert. */
+  /** Addresses that were named in an alert. */
   readonly named: RollingCount;
   /** Alerts in their cool-down. They are not raised again until it is over. */
   readonly raised: LRUCache<string, true>;
 }
 
 /**
- * Counts verification failures by flow and source (specification: repeated failures are a security signal). It distinguishes a
- * wrong key, with which every delivery fails, from a source that probes while others succeed. It also counts authentic
+ * Counts verification failures by flow and address (specification: repeated failures are a security signal). It distinguishes a
+ * wrong key, with which every delivery fails, from an address that probes while others succeed. It also counts authentic
  * deliveries that were refused, so that a person learns about a wrong clock.
  */
 export class Alerts {
@@ -99,35 +99,35 @@ export class Alerts {
     counts.unbroken.clear();
   }
 
-  /** A delivery was not authentic. True for the first one of its source within the window. */
-  failed(flow: FlowName, code: DeliveryErrorCode, source: string | null): boolean {
+  /** A delivery was not authentic. True for the first one of its address within the window. */
+  failed(flow: FlowName, code: DeliveryErrorCode, address: string | null): boolean {
     const now = this.#clock.now();
     const counts = this.#countsOf(flow);
     counts.failed.add(now, this.#windowMs);
     counts.unbroken.add(now, this.#windowMs);
     counts.hasUnbroken = true;
-    const name = source ?? "";
-    const ofSource = counts.sources.get(name) ?? new RollingCount();
-    ofSource.add(now, this.#windowMs);
-    counts.sources.set(name, ofSource);
-    const failures = ofSource.total(now, this.#windowMs);
+    const name = address ?? "";
+    const ofAddress = counts.addresses.get(name) ?? new RollingCount();
+    ofAddress.add(now, this.#windowMs);
+    counts.addresses.set(name, ofAddress);
+    const failures = ofAddress.total(now, this.#windowMs);
     const unbroken = counts.unbroken.total(now, this.#windowMs);
     if (unbroken >= this.#threshold)
-      this.#raise("all-failing", { flow, code, source: null, failures: unbroken });
-    else if (failures >= this.#threshold) this.#raiseProbing(counts, { flow, code, source, failures });
+      this.#raise("all-failing", { flow, code, address: null, failures: unbroken });
+    else if (failures >= this.#threshold) this.#raiseProbing(counts, { flow, code, address, failures });
     return failures === 1;
   }
 
   /**
-   * Raises an alert that names the source. If there are too many sources, the alert only says how many, since they may be made
+   * Raises an alert that names the address. If there are too many addresses, the alert only says how many, since they may be made
    * up.
    */
-  #raiseProbing(counts: FlowCounts, given: Pick<Alert, "flow" | "code" | "source" | "failures">): void {
+  #raiseProbing(counts: FlowCounts, given: Pick<Alert, "flow" | "code" | "address" | "failures">): void {
     const now = this.#clock.now();
     if (counts.named.total(now, this.#cooldownMs) >= MAX_NAMED) {
       const failures = counts.failed.total(now, this.#windowMs);
-      if (!counts.raised.has(keyOf("probing", given.source)))
-        this.#raise("probing", { ...given, source: null, failures });
+      if (!counts.raised.has(keyOf("probing", given.address)))
+        this.#raise("probing", { ...given, address: null, failures });
     } else if (this.#raise("probing", given)) {
       counts.named.add(now, this.#cooldownMs);
     }
@@ -135,7 +135,7 @@ export class Alerts {
 
   /** An event was refused because too many are held. */
   heldFull(flow: FlowName): void {
-    this.#raise("held-full", { flow, code: "ERR_HELD_FULL", source: null, failures: 1 });
+    this.#raise("held-full", { flow, code: "ERR_HELD_FULL", address: null, failures: 1 });
   }
 
   /**
@@ -151,25 +151,25 @@ export class Alerts {
     count.add(now, this.#windowMs);
     const failures = count.total(now, this.#windowMs);
     if (failures < (isLast || ANSWER_STATUS[code] < 500 ? 1 : this.#threshold)) return false;
-    return this.#raise("refused", { flow, code, source: null, failures });
+    return this.#raise("refused", { flow, code, address: null, failures });
   }
 
   /** Raises an alert, and begins its cool-down. False, without an alert, during the cool-down of the same alert. */
-  #raise(kind: Alert["kind"], facts: Pick<Alert, "flow" | "code" | "source" | "failures">): boolean {
-    const key = keyOf(kind, kind === "refused" ? facts.code : facts.source);
+  #raise(kind: Alert["kind"], facts: Pick<Alert, "flow" | "code" | "address" | "failures">): boolean {
+    const key = keyOf(kind, kind === "refused" ? facts.code : facts.address);
     const { raised } = this.#countsOf(facts.flow);
     if (raised.has(key)) return false;
     raised.set(key, true);
-    const isOfSources = kind === "all-failing" || kind === "probing";
-    const sources = isOfSources ? this.#activeSources(facts.flow) : 0;
-    this.#post({ type: "alert", kind, ...facts, sources, windowMs: this.#windowMs });
+    const isOfAddresses = kind === "all-failing" || kind === "probing";
+    const addresses = isOfAddresses ? this.#activeAddresses(facts.flow) : 0;
+    this.#post({ type: "alert", kind, ...facts, addresses, windowMs: this.#windowMs });
     return true;
   }
 
-  #activeSources(flow: FlowName): number {
+  #activeAddresses(flow: FlowName): number {
     const now = this.#clock.now();
     let active = 0;
-    for (const count of this.#countsOf(flow).sources.values()) {
+    for (const count of this.#countsOf(flow).addresses.values()) {
       if (count.total(now, this.#windowMs) > 0) active++;
     }
     return active;
@@ -182,11 +182,11 @@ export class Alerts {
         failed: new RollingCount(),
         unbroken: new RollingCount(),
         hasUnbroken: false,
-        sources: new LRUCache({ max: MAX_SOURCES }),
+        addresses: new LRUCache({ max: MAX_ADDRESSES }),
         refused: new Map(),
         named: new RollingCount(),
         raised: new LRUCache({
-          max: MAX_SOURCES,
+          max: MAX_ADDRESSES,
           ttl: this.#cooldownMs,
           ttlResolution: 0,
           perf: this.#clock,
@@ -198,6 +198,6 @@ export class Alerts {
   }
 }
 
-function keyOf(kind: Alert["kind"], source: string | null): string {
-  return `${kind} ${source ?? ""}`;
+function keyOf(kind: Alert["kind"], address: string | null): string {
+  return `${kind} ${address ?? ""}`;
 }

@@ -217,11 +217,11 @@ function lineOf(notice: Notice, rule: Rule): Line {
     return { rule, subject: type, title: "warnings", message: `${notice.what} ${notice.fix}` };
   }
   if (notice.type === "refused") {
-    const { flow, code, httpStatus, why, fix, source, stack } = notice;
+    const { flow, code, httpStatus, why, fix, address, stack } = notice;
     const refused = `refused with ${httpStatus} ${code}`;
     const title = `${refused} in ${flow}`;
     const message = `${refused}: ${why}${fix === null ? "" : `. ${fix}`}`;
-    const facts = { flow, source, ...(stack === null ? {} : { stack }) };
+    const facts = { flow, address, ...(stack === null ? {} : { stack }) };
     return { rule, subject: title, title, message, facts };
   }
   const title = titleOf(notice);

@@ -79,9 +79,9 @@ export type Happening =
       readonly httpStatus: number;
       readonly why: string;
       /** The sender's address as the adapter knows it, at most 64 characters; null if it is not known. */
-      readonly source: string | null;
+      readonly address: string | null;
       /**
-       * The likely cause, and what to do: with the first bad signature of a source within the alerts' window, and with an
+       * The likely cause, and what to do: with the first bad signature of an address within the alerts' window, and with an
        * authentic delivery that raised an alert for its time.
        */
       readonly fix: string | null;
@@ -95,7 +95,7 @@ export type Happening =
       readonly event: string;
       readonly count: number;
     }
-  /** The same event is known with another amount, from another status or source. */
+  /** The same event is known with another amount: in another status, or arrived in another way. */
   | (AboutEvent<"amount-changed"> & { readonly previousAmount: string; readonly amount: string })
   | AboutHandler<"started">
   | (AboutHandler<"done"> & { readonly durationMs: number })
@@ -177,7 +177,7 @@ export type Happening =
 export interface Alert {
   readonly type: "alert";
   /**
-   * `all-failing`: no delivery of this flow, of any source, was authentic since the first of these failures. Probably the key
+   * `all-failing`: no delivery of this flow, from any address, was authentic since the first of these failures. Probably the key
    * is wrong or was rotated. `probing`: other deliveries succeed in between. Probably it is an attack. `held-full` and
    * `refused`: authentic deliveries were not stored; see `docs/operating/operations.md`.
    */
@@ -185,11 +185,11 @@ export interface Alert {
   readonly flow: FlowName;
   /** The code of the failures. */
   readonly code: ErrorCode;
-  /** The source of the failures. Null if it is not known or does not matter, or if there are too many to name each. */
-  readonly source: string | null;
+  /** The address that the failures come from. Null if it is not known or does not matter, or if there are too many to name each. */
+  readonly address: string | null;
   readonly failures: number;
-  /** How many sources had failures in the window. */
-  readonly sources: number;
+  /** How many addresses had failures in the window. */
+  readonly addresses: number;
   readonly windowMs: number;
 }
 

@@ -15,7 +15,7 @@ export type Fault = readonly [
   hint?: string | undefined,
 ];
 
-const MAX_SOURCE = 64;
+const MAX_ADDRESS = 64;
 
 /** Reports the result of each delivery to the observers, the log and the alerts. */
 export class Outcomes {
@@ -89,8 +89,8 @@ export class Outcomes {
     const alerts = this.#alerts;
     const notAuthentic = code.startsWith("ERR_SIGNATURE_");
     const status = notAuthentic ? flow.badSignatureStatus : ANSWER_STATUS[code];
-    const source = sourceOf(remoteAddress);
-    const isFirst = notAuthentic && alerts.failed(flow.name, code, source);
+    const address = addressOf(remoteAddress);
+    const isFirst = notAuthentic && alerts.failed(flow.name, code, address);
     if (code === "ERR_HELD_FULL") alerts.heldFull(flow.name);
     const isAboutTime = code.startsWith("ERR_TIMESTAMP_");
     const isCounted = isAuthentic && code !== "ERR_HELD_FULL" && code !== "ERR_CLOSING";
@@ -103,7 +103,7 @@ export class Outcomes {
       code,
       httpStatus: status,
       why,
-      source,
+      address,
       fix,
       stack,
     });
@@ -112,7 +112,7 @@ export class Outcomes {
 }
 
 /** Shortens an address, since a sender may choose its length. The copy does not keep the long text in memory. */
-function sourceOf(remoteAddress: string | undefined): string | null {
-  if (remoteAddress === undefined || remoteAddress.length <= MAX_SOURCE) return remoteAddress ?? null;
-  return Buffer.from(remoteAddress.slice(0, MAX_SOURCE)).toString();
+function addressOf(remoteAddress: string | undefined): string | null {
+  if (remoteAddress === undefined || remoteAddress.length <= MAX_ADDRESS) return remoteAddress ?? null;
+  return Buffer.from(remoteAddress.slice(0, MAX_ADDRESS)).toString();
 }

@@ -229,7 +229,13 @@ describe("the signed time of a delivery", () => {
       expect(codeOfReply(await t.post("payments", callback(ahead)))).toBe("ERR_TIMESTAMP_FUTURE");
       expect(codeOfReply(await t.post("connect", webhook(ahead)))).toBe("ERR_TIMESTAMP_FUTURE");
     }
-    const refused = { type: "alert", kind: "refused", code: "ERR_TIMESTAMP_FUTURE", failures: 1, sources: 0 };
+    const refused = {
+      type: "alert",
+      kind: "refused",
+      code: "ERR_TIMESTAMP_FUTURE",
+      failures: 1,
+      addresses: 0,
+    };
     expect(t.notices.filter(({ type }) => type === "alert")).toMatchObject([
       { ...refused, flow: "payments" },
       { ...refused, flow: "connect" },

@@ -17,8 +17,8 @@ function watch(options: AlertOptions = {}) {
   const clock = fakeClock();
   const posted: Alert[] = [];
   const alerts = new Alerts(options, clock, (alert) => posted.push(alert));
-  const fail = (times: number, source: string | null = "a"): void => {
-    for (let i = 0; i < times; i++) alerts.failed("payments", "ERR_SIGNATURE_INVALID", source);
+  const fail = (times: number, address: string | null = "a"): void => {
+    for (let i = 0; i < times; i++) alerts.failed("payments", "ERR_SIGNATURE_INVALID", address);
   };
   return { clock, posted, alerts, fail };
 }
@@ -35,9 +35,9 @@ describe("an alert", () => {
         kind: "all-failing",
         flow: "payments",
         code: "ERR_SIGNATURE_INVALID",
-        source: null,
+        address: null,
         failures: 10,
-        sources: 1,
+        addresses: 1,
         windowMs: 5 * MINUTE,
       },
     ]);
@@ -92,13 +92,13 @@ describe("an alert", () => {
     expect(thrownBy(() => watch(options)).code).toBe("ERR_OPTION_INVALID");
   });
 
-  it("tells that every delivery of every source fails: a wrong or rotated key", () => {
+  it("tells that every delivery from every address fails: a wrong or rotated key", () => {
     const { fail, posted } = watch();
     for (let i = 0; i < 10; i++) fail(1, `192.0.2.${i}`);
-    expect(posted).toMatchObject([{ kind: "all-failing", source: null, failures: 10, sources: 10 }]);
+    expect(posted).toMatchObject([{ kind: "all-failing", address: null, failures: 10, addresses: 10 }]);
   });
 
-  it("tells that one source probes while others succeed", () => {
+  it("tells that one address probes while others succeed", () => {
     const { alerts, fail, posted } = watch();
     for (let i = 0; i < 9; i++) {
       fail(1, "192.0.2.66");
@@ -107,22 +107,22 @@ describe("an alert", () => {
     }
     expect(posted).toEqual([]);
     fail(1, "192.0.2.66");
-    expect(posted).toMatchObject([{ kind: "probing", source: "192.0.2.66", failures: 10, sources: 2 }]);
+    expect(posted).toMatchObject([{ kind: "probing", address: "192.0.2.66", failures: 10, addresses: 2 }]);
     fail(1, "192.0.2.67");
-    expect(posted).toMatchObject([{}, { kind: "probing", source: "192.0.2.67" }]);
+    expect(posted).toMatchObject([{}, { kind: "probing", address: "192.0.2.67" }]);
   });
 
   it.each([
-    ["one source", () => "192.0.2.1"],
-    ["many sources", (n: number) => `192.0.2.${n}`],
-    ["a source that is not known", () => null],
+    ["one address", () => "192.0.2.1"],
+    ["many addresses", (n: number) => `192.0.2.${n}`],
+    ["an address that is not known", () => null],
   ])(
     "tells a rotation although everything had just succeeded, from %s: nothing verifies any more",
-    (_, sourceOf) => {
+    (_, addressOf) => {
       const { alerts, fail, posted } = watch();
       for (let i = 0; i < 50; i++) alerts.succeeded("payments");
-      for (let i = 0; i < 10; i++) fail(1, sourceOf(i));
-      expect(posted).toMatchObject([{ kind: "all-failing", source: null, failures: 10 }]);
+      for (let i = 0; i < 10; i++) fail(1, addressOf(i));
+      expect(posted).toMatchObject([{ kind: "all-failing", address: null, failures: 10 }]);
       // With the new key it goes on, and the failures of the old one are no attack.
       alerts.succeeded("payments");
       expect(posted).toHaveLength(1);
@@ -135,15 +135,15 @@ describe("an alert", () => {
     expect(posted).toMatchObject([{ kind: "all-failing" }]);
     alerts.succeeded("payments");
     fail(1, "192.0.2.66");
-    expect(posted).toMatchObject([{}, { kind: "probing", source: "192.0.2.66", failures: 13 }]);
+    expect(posted).toMatchObject([{}, { kind: "probing", address: "192.0.2.66", failures: 13 }]);
   });
 
-  it("comes for sources that are not known too", () => {
+  it("comes for addresses that are not known too", () => {
     const { alerts, fail, posted } = watch();
     fail(9, null);
     alerts.succeeded("payments");
     fail(1, null);
-    expect(posted).toMatchObject([{ kind: "probing", source: null }]);
+    expect(posted).toMatchObject([{ kind: "probing", address: null }]);
   });
 
   it("tells a wrong key once the last success is out of the window", async () => {
@@ -164,36 +164,36 @@ describe("an alert", () => {
     expect(posted).toMatchObject([{ flow: "payments", kind: "all-failing" }]);
   });
 
-  it("takes bounded memory and time with 100,000 sources", () => {
+  it("takes bounded memory and time with 100,000 addresses", () => {
     const { alerts, fail, posted } = watch({ threshold: 100_000 });
     fail(1, "warm-up");
     const ms = busyMs(() => {
-      for (let i = 1; i < 100_000; i++) fail(1, `source-${i}`);
+      for (let i = 1; i < 100_000; i++) fail(1, `address-${i}`);
     });
     expect(ms).toBeLessThan(5_000);
     // All are counted, but only the last thousand are known by name.
-    expect(posted).toMatchObject([{ failures: 100_000, sources: 1_000 }]);
+    expect(posted).toMatchObject([{ failures: 100_000, addresses: 1_000 }]);
     alerts.succeeded("payments");
     expect(posted).toHaveLength(1);
   });
 
-  it("names ten sources within a cool-down, and of more only how many they are", async () => {
+  it("names ten addresses within a cool-down, and of more only how many they are", async () => {
     const { alerts, clock, fail, posted } = watch({ threshold: 2, cooldownMs: 15 * MINUTE });
     const probe = (from: number, to: number): void => {
       for (let n = from; n < to; n++) {
-        fail(1, `source-${n}`);
+        fail(1, `address-${n}`);
         alerts.succeeded("payments");
-        fail(1, `source-${n}`);
+        fail(1, `address-${n}`);
         alerts.succeeded("payments");
       }
     };
     probe(0, 3_000);
     expect(posted).toHaveLength(11);
-    expect(posted[9]).toMatchObject({ kind: "probing", source: "source-9", failures: 2, sources: 10 });
-    expect(posted[10]).toMatchObject({ kind: "probing", source: null, failures: 22, sources: 11 });
+    expect(posted[9]).toMatchObject({ kind: "probing", address: "address-9", failures: 2, addresses: 10 });
+    expect(posted[10]).toMatchObject({ kind: "probing", address: null, failures: 22, addresses: 11 });
     await clock.advance(20 * MINUTE);
     probe(3_000, 3_001);
-    expect(posted[11]).toMatchObject({ kind: "probing", source: "source-3000", sources: 1 });
+    expect(posted[11]).toMatchObject({ kind: "probing", address: "address-3000", addresses: 1 });
   });
 
   it("is raised when too many are held, once per cool-down", async () => {
@@ -216,18 +216,18 @@ describe("a receiver", () => {
     const t = await setUp({ payments: { publicKey } });
     const sent = forged();
     for (let i = 0; i < 25; i++) await t.post("payments", sent);
-    expect(alertsOf(t)).toMatchObject([{ kind: "all-failing", code: "ERR_SIGNATURE_INVALID", sources: 1 }]);
+    expect(alertsOf(t)).toMatchObject([{ kind: "all-failing", code: "ERR_SIGNATURE_INVALID", addresses: 1 }]);
     expect(t.lines.filter(([level]) => level === "error")).toHaveLength(1);
     expect(t.notices.filter(({ type }) => type === "refused")).toHaveLength(25);
   });
 
-  it("names the source that probes", async () => {
+  it("names the address that probes", async () => {
     const t = await setUp({ payments: { publicKey }, alerts: { threshold: 3 } });
     for (let i = 0; i < 3; i++) {
       await t.post("payments", signPaymentCallback(callbackFields(), privateKey));
       await t.post("payments", forged(), { remoteAddress: "198.51.100.7" });
     }
-    expect(alertsOf(t)).toMatchObject([{ kind: "probing", source: "198.51.100.7", failures: 3 }]);
+    expect(alertsOf(t)).toMatchObject([{ kind: "probing", address: "198.51.100.7", failures: 3 }]);
   });
 
   it("does not take what is not a signature's failure for one", async () => {
@@ -244,7 +244,7 @@ describe("a receiver", () => {
     const t = await setUp({ payments: { publicKey } });
     const old = signPaymentCallback(callbackFields({}, t.clock.now() - 30 * 24 * 60 * MINUTE), privateKey);
     for (let i = 0; i < 20; i++) await t.post("payments", old);
-    const facts = { kind: "refused", code: "ERR_TIMESTAMP_EXPIRED", source: null, sources: 0 };
+    const facts = { kind: "refused", code: "ERR_TIMESTAMP_EXPIRED", address: null, addresses: 0 };
     expect(alertsOf(t)).toMatchObject([{ ...facts, failures: 1 }]);
     await t.clock.advance(16 * MINUTE);
     await t.post("payments", old);

@@ -78,14 +78,14 @@ describe("the log", () => {
         expect.stringMatching(
           /^refused with 401 ERR_SIGNATURE_INVALID: the signature fits none of the keys\. .*compare payments\.publicKey with the dashboard/,
         ),
-        { flow: "payments", source: "192.0.2.1" },
+        { flow: "payments", address: "192.0.2.1" },
       ],
       [
         "warn",
         expect.stringMatching(
           /^refused with 400 ERR_SIGNATURE_INVALID: .*connect\.secret is not the webhook_secret/,
         ),
-        { flow: "connect", source: "192.0.2.1" },
+        { flow: "connect", address: "192.0.2.1" },
       ],
     ]);
     const fixes = t.notices.flatMap((notice) => (notice.type === "refused" ? [notice.fix !== null] : []));
@@ -122,7 +122,7 @@ describe("the log", () => {
       expect(line).toMatch(/unknown tenant.* the resolver does not know the merchant yet/);
   });
 
-  it("names a source again once its bad signatures are out of the alerts' window", async () => {
+  it("names an address again once its bad signatures are out of the alerts' window", async () => {
     const t = await setUp({ payments: { publicKey }, alerts: { windowMs: 60_000 } });
     const before = t.lines.length;
     await t.post("payments", forged());
@@ -159,7 +159,7 @@ describe("strangers", () => {
       [
         "error",
         "refused with 503 ERR_RESOLVER_FAILED: The key resolver failed: Error: 22P02",
-        { flow: "payments", source: "192.0.2.1", stack: expect.stringContaining("log-lines.test") },
+        { flow: "payments", address: "192.0.2.1", stack: expect.stringContaining("log-lines.test") },
       ],
       [
         "error",
@@ -172,7 +172,7 @@ describe("strangers", () => {
     expect(t.lines.slice(before)).toHaveLength(3);
   });
 
-  it("with made-up sources of any length fill neither the log nor the memory", async () => {
+  it("with made-up addresses of any length fill neither the log nor the memory", async () => {
     const t = await setUp({ payments: { publicKey } });
     const before = t.lines.length;
     for (let n = 0; n < 100; n++) {
@@ -187,8 +187,8 @@ describe("strangers", () => {
     expect(lines.map(([, message]) => message)).toContainEqual(
       expect.stringMatching(/^refused with 401 ERR_SIGNATURE_INVALID in payments: 90 more/),
     );
-    const sources = t.notices.flatMap((notice) => ("source" in notice ? [notice.source ?? ""] : []));
-    expect(Math.max(...sources.map((source) => source.length))).toBe(64);
+    const addresses = t.notices.flatMap((notice) => ("address" in notice ? [notice.address ?? ""] : []));
+    expect(Math.max(...addresses.map((address) => address.length))).toBe(64);
     expect(t.notices.filter(({ type }) => type === "alert").length).toBeLessThan(15);
   });
 

@@ -65,7 +65,7 @@ describe("the observer", () => {
         type: "refused",
         code: "ERR_SIGNATURE_INVALID",
         httpStatus: 401,
-        source: "192.0.2.1",
+        address: "192.0.2.1",
       }),
     );
     const [entry] = await t.held();
@@ -285,7 +285,7 @@ describe("a notice", () => {
 
   it.each([
     ["conflict", { status: "FAILED" }, "status differs from the final one that is recorded"],
-    ["mismatch", { amount: "11.000000" }, "amount differs from the one that this source sent before"],
+    ["mismatch", { amount: "11.000000" }, "amount differs from the one that arrived the same way before"],
     [
       "mismatch",
       { referenceId: "o-2", merchantId: "m-2" },

@@ -29,7 +29,7 @@ export function ruleOn(record: IdempotencyRecord | null, event: VerifiedEvent): 
   }
   const same = record.slots[event.slot];
   if (same !== undefined && amountDiffers(same, event)) {
-    return mismatch(2, record, event, () => "amount differs from the one that this source sent before");
+    return mismatch(2, record, event, () => "amount differs from the one that arrived the same way before");
   }
   const known = atSlot(same, event.slot);
   if (known !== null) return known;

@@ -253,7 +253,7 @@ describe("an event is held when it is accepted", () => {
       { identity: { event: "WITHDRAWAL", referenceId: "o-2" } },
       "event, referenceId differ from what is recorded",
     ],
-    ["another amount", { amount: "11" }, "amount differs from the one that this source sent before"],
+    ["another amount", { amount: "11" }, "amount differs from the one that arrived the same way before"],
   ])(
     "as a mismatch, if it has %s under the same id: in a slot of its own, which says what differs",
     (_, changes, detail) => {
