@@ -223,7 +223,7 @@ describe.skipIf(process.platform !== "linux")("on a terminal", () => {
     terminal.type("replay 2\r");
     expect(await terminal.ended).toBe(1);
     expect(terminal.output).toContain(`${first?.eventId}  `);
-    expect(terminal.output).toContain("is not held: somebody may have decided already");
+    expect(terminal.output).toContain("is not held: another person may have decided about it already");
     expect(terminal.output).toContain("has changed since it was read: look at it again");
     expect(terminal.output).toContain("1 not found, 1 changed.");
     await app.receiver.work();

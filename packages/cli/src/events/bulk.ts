@@ -58,9 +58,9 @@ const NOT_FOR: Readonly<Record<Bulk, readonly string[]>> = {
   erase: ["handlers", "repeat-effects"],
 };
 const HINTS: Readonly<Record<Bulk, string>> = {
-  replay: "payhooks events --state finished shows what has ended.",
-  retry: "payhooks events --state retrying shows what waits for its next attempt.",
-  erase: "payhooks events --reference TEXT shows what is known of a payment.",
+  replay: "payhooks events --state finished lists the events that have ended.",
+  retry: "payhooks events --state retrying lists the events that wait for their next attempt.",
+  erase: "payhooks events --reference TEXT lists the events of a payment.",
 };
 
 /** An attempt that comes sooner needs no second thought: it would come anyway. */

@@ -20,7 +20,7 @@ type Outcome = "queued" | "discarded" | "not-found" | "changed" | "unknown" | "n
 const WORDS: Readonly<Record<Outcome, string>> = {
   queued: "queued for your application's worker",
   discarded: "discarded",
-  "not-found": "is not held: somebody may have decided already",
+  "not-found": "is not held: another person may have decided about it already",
   changed: "has changed since it was read: look at it again",
   unknown: "may have been decided, or not: the inbox failed",
   "not-tried": "not tried",
@@ -69,7 +69,7 @@ export async function carryOut(
     throw new CliError(
       "ERR_EVENT_NOT_FOUND",
       "None of these events is held.",
-      "payhooks events --state held shows what is.",
+      "payhooks events --state held lists the held events.",
     );
   }
   return outcomes.every((outcome) => GOOD.has(outcome)) ? EXIT.ok : EXIT.failure;
@@ -100,7 +100,7 @@ function summarize(outcomes: readonly Outcome[], action: Action, { line }: Termi
   line(`\n${[...counts].map(([outcome, count]) => `${count} ${outcome.replace("-", " ")}`).join(", ")}.`);
   if (action === "replay" && counts.has("queued")) {
     line(
-      "Your application runs what is queued. What fails again is held again: see payhooks events --state held.",
+      "Your application runs the queued events. Events that fail again are held again: see payhooks events --state held.",
     );
   }
 }

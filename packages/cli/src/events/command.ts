@@ -47,13 +47,13 @@ export const eventsCommand: Command = {
     count: { help: "count the events that are not finished, by state and reason, instead of listing them" },
     csv: { help: "print a list as CSV, for a spreadsheet; --json prints it as JSON Lines" },
     prometheus: { help: "with --count: print the counts as metrics in Prometheus's text format" },
-    body: { help: "show the fields, what was signed, and the history; they hold personal data" },
+    body: { help: "show the fields, the signed text and the history; these contain personal data" },
     all: {
-      help: "replay or discard every held event that matches the filters, which needs --reason; or retry every event that waits for its next attempt; or replay or erase finished ones",
+      help: "decide about every event that matches the filters: replay and discard take held events (and need --reason), retry takes events that wait for their next attempt, and replay --state finished and erase take finished events",
     },
     rate: {
       value: "N",
-      help: "retry, erase, or replay finished ones, so many events a second",
+      help: "how many events a second to retry, to erase, or to run again",
       default: "50",
     },
     "dry-run": { help: "only show what would be replayed, retried, discarded or erased" },
@@ -65,11 +65,11 @@ export const eventsCommand: Command = {
       help: "run only these handlers again, even finished ones; separate their names with commas",
     },
     "even-if-expired": {
-      help: "replay an event even if it was signed longer ago than windowMs, when it may have run already and been forgotten",
+      help: "replay an event even if it was signed longer ago than windowMs, so that it may have run before, in a record that has expired",
     },
     name: {
       value: "TEXT",
-      help: "go on with a retry, a replay of finished events, or an erasure, that was interrupted; with the --until that was printed",
+      help: "continue an interrupted retry, erasure or replay of finished events; with the --until that was printed",
     },
     unfinished: { help: "erase events that wait or are held, too: they never run" },
     "repeat-effects": {
@@ -79,15 +79,15 @@ export const eventsCommand: Command = {
   notes: [
     "With --id, --reference or an EVENT_ID, it shows each event with its copies, its attempts and the decisions about it. The exit code is then 1 if nothing is found.",
     "A date alone means midnight in UTC. A time without a zone is in the time zone of this machine. A decision prints the range of times in UTC before it asks.",
-    "--csv prints a table with one row an event: its state, amount, reference, attempts and last error. A text that a spreadsheet would run as a formula begins with an apostrophe. What is said about the whole list goes to stderr.",
+    "--csv prints a table with one row an event: its state, amount, reference, attempts and last error. A text that a spreadsheet would run as a formula begins with an apostrophe. Messages about the whole list go to stderr.",
     "Redis keeps no list of finished events, and finds them only by their id. --reference then searches the unfinished and held events, and says so.",
-    "A decision about all events, or about one whose reason is a question of what is true (ambiguous, malformed, unexpected, unrecognized, conflict, mismatch, reference-reused, crashed), first shows each of them: its amount, what else is known of its transaction, and what will run. Then it asks. Where nobody can be asked, it needs --yes.",
-    "Only what was shown is decided. An event that somebody else has decided about meanwhile, or that has changed, is left alone and named. Ctrl-C finishes the event that is under way, and names those that were not tried.",
+    "Some decisions need a check of what is true: decisions about all events, and about an event that is held as ambiguous, malformed, unexpected, unrecognized, conflict, mismatch, reference-reused or crashed. For these, the command first shows each event: its amount, what else is known of its transaction, and what will run. Then it asks. If nobody can answer, as in a script, it needs --yes.",
+    "The command decides only about events as it has shown them. If another person has decided about an event meanwhile, or the event has changed, the command skips the event and names it. Ctrl-C finishes the current event, and names the events that were not tried.",
     "retry brings the next attempt of an event forward. After an outage it may be an hour away. It counts like any other attempt. --rate says how many a second are brought forward.",
-    "A replayed event waits again until a process of your application runs it, with the handlers that the process has then. A discarded event is kept and never runs.",
-    "replay --state finished runs events again that have ended, if keep of their flow has kept what was signed. Without --reason it is about those that are done; it first prints which events it skips, and why. erase is about events of every reason, unless --reason names some.",
-    "retry, replay --state finished and erase print a --name before their first decision, and with --all an --until, too. The same command with these goes on after it was interrupted, and decides about no event twice. With --json they are in the first line, and the last line has the counts, with complete false if there may be more.",
-    "EVENT_ID is the first thing that a list shows for an event. Its beginning is enough if the event is held, and no other held event begins with it.",
+    "A replayed event waits until a process of your application runs it, with the handlers that this process has then. A discarded event is kept and never runs.",
+    "replay --state finished runs events again that have ended, if keep of their flow has kept their signed text. Without --reason it takes only events that are done. It first prints which events it skips, and why. erase takes events of every reason, unless --reason names some.",
+    "retry, replay --state finished and erase print a --name before their first decision, and with --all an --until, too. After an interruption, the same command with these values continues, and decides about no event twice. With --json, the first line has these values, and the last line has the counts; complete is false if there may be more events.",
+    "EVENT_ID is in the first column of a list. If the event is held, the beginning of its id is enough, as long as no other held event begins with it.",
   ],
   examples: [
     "payhooks events --reference order-17 --postgres postgres://localhost/shop",
@@ -147,8 +147,8 @@ function checkLook(args: ParsedArguments): void {
   const word = args.positionals.find((text) => !/^[0-9a-f]+(?:…|\.{3})?$/.test(text));
   if (word !== undefined) {
     throw new UsageError(
-      `${JSON.stringify(word)} is no event id, and none of replay, retry, discard and erase.`,
-      "An event id is what a list shows first for an event.",
+      `${JSON.stringify(word)} is neither an event id nor one of replay, retry, discard and erase.`,
+      "An event id is in the first column of a list.",
     );
   }
   const other = ["json", "body", "count"].find((name) => args.flag(name));

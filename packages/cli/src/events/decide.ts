@@ -75,7 +75,7 @@ function checkWhich(args: ParsedArguments, ids: readonly string[], terminal: Ter
   const isAll = args.flag("all");
   if (args.flag("state") && args.text("state") !== "held")
     throw new UsageError(
-      "Only what is held can be decided about, or replayed once it has finished: leave --state out, or say finished.",
+      "Only held events can be decided about, and only held or finished events replayed: leave --state out, or say finished.",
     );
   if (ids.length === 0 && !isAll) {
     throw new UsageError("Name the events (payhooks events --state held shows their ids), or give --all.");

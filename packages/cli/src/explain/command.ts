@@ -35,7 +35,7 @@ export const explainCommand: Command = {
   },
   notes: [
     "ID is a payTxnId or an idempotency_key. The beginning of an EVENT_ID is enough if the event is held.",
-    "It reads the record of the event and those of its subject, and asks nobody else. What it prints has the reference, the amount and the errors of handlers in it. The exit code is 1 if nothing is found.",
+    "It reads only the record of the event and those of its subject. Its output contains the reference, the amount and the errors of handlers. The exit code is 1 if nothing is found.",
   ],
   examples: [
     "payhooks explain order-17 --postgres postgres://localhost/shop",

@@ -46,13 +46,13 @@ export const migrateCommand: Command = {
     },
     prefix: {
       value: "TEXT",
-      help: "what the names of the tables in MySQL begin with, if the inbox sets it",
+      help: "the prefix of the tables' names in MySQL, if the inbox sets one",
       default: "payhooks",
     },
   },
   notes: [
-    "postgresInbox and mysqlInbox make their tables themselves when they start. Print them if your role may not, or if somebody wants to read them first: let them be run by a role that may, and set migrate: false.",
-    "If you run it twice, the second run changes nothing. It needs the package pg. If your application uses another client, put what --sql prints into a migration of your own.",
+    "postgresInbox and mysqlInbox make their tables themselves when they start. Print the statements if your role may not make tables, or if somebody wants to read them first. Then let a role that may make tables run them, and set migrate: false.",
+    "If you run it twice, the second run changes nothing. It needs the package pg. If your application uses another client, put the output of --sql into a migration of your own.",
   ],
   examples: [
     "payhooks migrate --postgres postgres://shop@127.0.0.1/shop",

@@ -31,7 +31,7 @@ export const moveCommand: Command = {
   },
   notes: [
     "Stop every process that uses the old inbox first. Deliveries that arrive in the meantime get no answer, so the service sends them again. If a receiver still runs, the command notices its leases, or a change of an event, and ends with ERR_INBOX_IN_USE.",
-    "It moves everything that has not expired: waiting events, held events, and the finished ones that are kept to recognise copies. It reads each record back from the new inbox before it deletes it in the old one. If it is interrupted, run it again before a receiver starts on either inbox, and it goes on. The exit code is 1 if a record had to stay.",
+    "It moves everything that has not expired: waiting events, held events, and finished events that are kept to recognise copies. It reads each record back from the new inbox before it deletes it in the old one. If it is interrupted, run it again before a receiver starts on either inbox, and it continues. The exit code is 1 if a record had to stay.",
   ],
   examples: [
     "payhooks move --from payhooks.db --to postgres://shop@127.0.0.1/shop --dry-run",

@@ -17,9 +17,9 @@ export const shadowCommand: Command = {
     limit: { value: "N", help: "show at most N events of each row", default: String(DEFAULT_LIMIT) },
   },
   notes: [
-    "It reads the journals that shadow() has written, of all processes of the old receiver together, and changes nothing. A journal may be - for the standard input. docs/guides/moving.md explains each row.",
+    "It reads the journals that shadow() has written in all processes of the old receiver, and changes nothing. A journal may be - for the standard input. docs/guides/moving.md explains each row.",
     "Events are named by their ids, and deliveries without a certain event by the beginning of their body's SHA-256. With --json, each row is a line with all of its events.",
-    "The exit code is 1 if there is a difference that somebody should look at before the switch.",
+    "The exit code is 1 if there is a difference that you should look at before the switch.",
   ],
   examples: ["payhooks shadow shadow.jsonl", "cat worker-*/shadow.jsonl | payhooks shadow -"],
   arguments: { least: 1, most: 100 },
