@@ -1,4 +1,4 @@
-import { isPayhooksError } from "@payhooks/core";
+import { isPayhooksError, type RunReport } from "@payhooks/core";
 import { type ReceiverOrFactory, receiverOf } from "@payhooks/core/adapter";
 
 /** The input of a function from a queue of SQS: in each body the eventId that `notifyWorker` was called with. */
@@ -12,27 +12,37 @@ export interface QueueResult {
 }
 
 /**
- * Runs the events that a queue names, all of a batch at once. The queue hands over again what failed, or is being run by another
- * process, after its visibility timeout. An event is done only once however often its message comes.
+ * Runs the events that a queue names, all of a batch at once, but one event of a transaction after the other. The queue hands over again
+ * what failed, or is being run by another process, after its visibility timeout. An event is done only once however often its
+ * message comes.
  *
  * @example export const handler = runQueue(receiver);
  */
 export function runQueue(receiver: ReceiverOrFactory): (batch: QueueBatch) => Promise<QueueResult> {
   return async ({ Records }) => {
-    const ran = await Promise.all(Records.map(({ body }) => isDone(receiver, body)));
-    const failed = Records.filter((_, n) => ran[n] === false);
-    return { batchItemFailures: failed.map(({ messageId }) => ({ itemIdentifier: messageId })) };
+    const states = await Promise.all(Records.map(({ body }) => run(receiver, body)));
+    const batchItemFailures: { itemIdentifier: string }[] = [];
+    for (const [n, { messageId, body }] of Records.entries()) {
+      // Another event of the same record was run at that time. If this batch had it, it has ended since.
+      const state = states[n] === "running" ? await run(receiver, body) : states[n];
+      if (isOpen(state)) batchItemFailures.push({ itemIdentifier: messageId });
+    }
+    return { batchItemFailures };
   };
 }
 
-async function isDone(source: ReceiverOrFactory, eventId: string): Promise<boolean> {
+/** True if the queue has to hand the message over again. */
+function isOpen(state: RunReport["state"] | "failed" | undefined): boolean {
+  return state === "waiting" || state === "running" || state === "failed";
+}
+
+async function run(source: ReceiverOrFactory, eventId: string): Promise<RunReport["state"] | "failed"> {
   try {
-    const { state } = await (await receiverOf(source, undefined)).run(eventId);
-    return state !== "waiting" && state !== "running";
+    return (await (await receiverOf(source, undefined)).run(eventId)).state;
   } catch (error) {
     // The store is away, or the text is no eventId. The queue puts aside what fails too often.
     const why = isPayhooksError(error) ? error.message : "an error of the store";
     console.error(`payhooks: a message of the queue was not run: ${why}`);
-    return false;
+    return "failed";
   }
 }

@@ -208,6 +208,24 @@ describe("a queue", () => {
     expect(ran.filter((one) => one !== "fails")).toEqual(["good", "rejected"]);
   });
 
+  it("that names two events of one transaction in a batch has both done", async () => {
+    const inbox = memoryInbox();
+    const hints: string[] = [];
+    const notifyWorker = (eventId: string) => void hints.push(eventId);
+    const accept = paymentCallbacks(newReceiver({ inbox, ack: "enqueued", run: "elsewhere", notifyWorker }));
+    const ran: string[] = [];
+    const working = newReceiver({ inbox }).onDeposit({
+      PENDING: () => void ran.push("PENDING"),
+      SUCCESS: () => void ran.push("SUCCESS"),
+    });
+    for (const status of ["PENDING", "SUCCESS"] as const) {
+      const { rawBody } = signed({ payTxnId: "twice", referenceId: "o-1", status });
+      await accept(SHAPES["a load balancer"]?.(Buffer.from(rawBody).toString("utf8"), false) ?? {});
+    }
+    expect(await runQueue(working)(batchOf(hints))).toEqual({ batchItemFailures: [] });
+    expect(ran).toEqual(["SUCCESS"]);
+  });
+
   it("that names an event which is there no more is done with it", async () => {
     const work = runQueue(newReceiver().onDeposit(() => {}));
     expect(await work(batchOf(["0".repeat(48)]))).toEqual({ batchItemFailures: [] });
