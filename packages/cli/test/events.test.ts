@@ -301,7 +301,7 @@ describe("payhooks events, about what is held", () => {
 
   it.each([
     [[], /no inbox to look into.*\n.*--redis URL, --sqlite FILE, --postgres URL or --mysql URL/],
-    [["list", "--sqlite", "x.db"], /"list" is no event id, and none of replay, retry, discard and erase/],
+    [["list", "--sqlite", "x.db"], /"list" is neither an event id nor one of replay, retry, discard and erase/],
     [["--sqlite", "no such.db"], /no such\.db does not exist/],
     [["--sqlite", "x.db", "--redis", "redis://x"], /one of --redis, --sqlite, --postgres and --mysql/],
     [["--redis", "localhost"], /redis:\/\/127\.0\.0\.1:6379/],
@@ -318,7 +318,7 @@ describe("payhooks events, about what is held", () => {
     ],
     [
       ["discard", "abc", "--state", "finished", "--sqlite", "x.db", ...who],
-      /Only what is held can be decided about/,
+      /Only held events can be decided about/,
     ],
     [["replay", "--all", "--sqlite", "x.db", ...who, "--yes"], /--all needs the reasons named/],
     [["discard", "--all", "--sqlite", "x.db", ...who, "--yes"], /--all needs the reasons named/],
