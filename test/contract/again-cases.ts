@@ -147,6 +147,41 @@ export const againCases: readonly ContractCase[] = [
     for (const id of ids) expect(await merchant.life(id)).toMatchObject({ replays: 1 });
     expect(await merchant.life(late[0] ?? "")).toMatchObject({ replays: 0 });
   }),
+  onFreshData("a bulk about what was shown leaves alone what has come or changed since", async (rig) => {
+    const merchant = keeping(rig);
+    const { events } = merchant.receiver;
+    const [changed = "", shown = "", unshown = ""] = await delivered(merchant, deposits(rig, 3));
+    const eventIds = [changed, shown, "0".repeat(48)];
+    await events.replay(changed, WHO);
+    const told: string[] = [];
+    const report = await events.replay(
+      { ...ALL, eventIds },
+      { ...SOON, progress: ({ eventId, outcome }) => told.push(`${eventId} ${outcome}`) },
+    );
+    expect(summary(report)).toEqual({
+      found: 3,
+      decided: 1,
+      alreadyDecided: 0,
+      byReason: { done: 1 },
+      skipped: { changed: 1, missing: 1 },
+      excluded: {},
+      complete: true,
+    });
+    expect(told).toEqual([`${changed} changed`, `${shown} decided`, `${"0".repeat(48)} missing`]);
+    const again = { ...ALL, eventIds, until: report.until ?? undefined };
+    expect(await events.replay(again, { ...SOON, name: report.name })).toMatchObject({
+      decided: 0,
+      alreadyDecided: 1,
+      skipped: { changed: 1, missing: 1 },
+    });
+    expect(await merchant.life(unshown)).toMatchObject({ replays: 0 });
+    const other = { ...ALL, eventIds: [unshown], event: "WITHDRAWAL" };
+    expect(await events.replay(other, SOON)).toMatchObject({ decided: 0, skipped: { changed: 1 } });
+    const erased = await events.erase({ state: "held", eventIds }, { by: "amina", unfinished: true });
+    expect(erased).toMatchObject({ decided: 0, skipped: { changed: 2, missing: 1 } });
+    const wrong = events.replay({ ...ALL, eventIds: "all" as never }, SOON);
+    await expect(wrong).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
+  }),
   onFreshData("a bulk goes on where it stopped, and decides about no event twice", async (rig) => {
     const merchant = keeping(rig);
     const { events } = merchant.receiver;

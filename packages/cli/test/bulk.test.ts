@@ -1,6 +1,7 @@
 import Database from "libsql";
 import { describe, expect, it } from "vitest";
 import { type Application, application, who } from "./support/application.ts";
+import { OnTerminal } from "./support/on-terminal.ts";
 import { type Ended, payhooks, Running } from "./support/run.ts";
 
 /** Two deposits are done and kept, and one is held. */
@@ -171,6 +172,44 @@ describe("a bulk that ends before its last event", () => {
       code: 2,
       stderr: expect.stringContaining("--name must not be empty."),
     });
+  });
+});
+
+describe.skipIf(process.platform !== "linux")("while somebody is asked", () => {
+  it("more events finish, and another runs again: only those that were counted are erased", async () => {
+    const { database, receiver, succeeds } = await ended();
+    const { events } = await receiver.events.list({ state: "finished" });
+    const [changed = "", counted = ""] = events.map(({ eventId }) => eventId);
+    const erase = ["events", "erase", "--all", "--state", "finished", "--until", "2100-01-01"];
+    const terminal = new OnTerminal([...erase, "--by", "amina", "--sqlite", database]);
+    await terminal.until("Type erase 2 to go on: ");
+    await succeeds({ referenceId: "order-4" });
+    await receiver.events.replay(changed, { by: "marta", note: "it failed half-way" });
+    terminal.type("erase 2\r");
+    expect(await terminal.ended).toBe(0);
+    expect(terminal.output).toContain(
+      "\n1 erased.\nLeft alone, since they have changed since they were counted: 1 changed.\n",
+    );
+    expect(terminal.output).toContain(`${changed}  DEPOSIT SUCCESS`);
+    const states = (await receiver.events.list({ referenceId: "order-4" })).events.map(({ state }) => state);
+    expect(states).toEqual(["done"]);
+    expect(await receiver.events.get(changed)).toMatchObject({ state: "waiting", erasedAt: null });
+    expect(await receiver.events.get(counted)).toMatchObject({ erasedAt: expect.any(Number) });
+  });
+
+  it("a named event that was skipped finishes: it is not erased", async () => {
+    const { database, receiver, held } = await ended();
+    const [done] = (await receiver.events.list({ state: "finished" })).events;
+    const [late] = await held();
+    const ids = [done?.eventId ?? "", late?.eventId ?? ""];
+    const terminal = new OnTerminal(["events", "erase", ...ids, "--by", "amina", "--sqlite", database]);
+    await terminal.until("Type erase 1 to go on: ");
+    await receiver.events.discard(ids[1] ?? "", { by: "marta", note: "paid by hand" });
+    terminal.type("erase 1\r");
+    expect(await terminal.ended).toBe(1);
+    expect(terminal.output).toMatch(/\n1 erased\.\n$/);
+    expect(terminal.output).toContain(`${ids[1]}  DEPOSIT SUCCESS`);
+    expect(await receiver.events.get(ids[1] ?? "")).toMatchObject({ state: "discarded", erasedAt: null });
   });
 });
 

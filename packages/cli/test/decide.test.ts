@@ -1,9 +1,9 @@
-import { spawn } from "node:child_process";
 import type { HeldReason, StoredEvent } from "@payhooks/core";
 import { HELD_REASONS, isAboutTruth } from "@payhooks/core/events";
 import { resplitPair } from "@payhooks/core/testing";
-import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Application, application, keys, who } from "./support/application.ts";
+import { OnTerminal } from "./support/on-terminal.ts";
 import { payhooks, Running } from "./support/run.ts";
 
 const held = (app: Application, args: readonly string[]) =>
@@ -142,39 +142,6 @@ describe("a decision about named events", () => {
     expect(app.ran).toEqual(["order-1 9999.000000"]);
   });
 });
-
-/** The command on a terminal of its own, as `script` makes one. */
-class OnTerminal {
-  output = "";
-  readonly ended: Promise<number | null>;
-  readonly #write: (text: string) => void;
-  #onOutput: () => void = () => {};
-
-  constructor(args: readonly string[]) {
-    const quoted = [process.execPath, inject("payhooks"), ...args].map((one) => `'${one}'`).join(" ");
-    const child = spawn("script", ["-qec", quoted, "/dev/null"], { stdio: "pipe" });
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      this.output += text.replaceAll("\r", "");
-      this.#onOutput();
-    });
-    this.#write = (text) => void child.stdin.write(text);
-    this.ended = new Promise((resolve) => child.on("close", resolve));
-    onTestFinished(() => void child.kill("SIGKILL"));
-  }
-
-  async until(text: string): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#onOutput = () => {
-        if (this.output.includes(text)) resolve();
-      };
-      this.#onOutput();
-    });
-  }
-
-  type(text: string): void {
-    this.#write(text);
-  }
-}
 
 describe.skipIf(process.platform !== "linux")("on a terminal", () => {
   const asked = async (app: Application) => {

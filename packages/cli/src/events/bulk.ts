@@ -81,7 +81,13 @@ export async function decideInBulk(
   const carry = carrying(inbox, bulk, which, args);
   const isDry = args.flag("dry-run");
   const named = args.text("name");
-  const planned = await carry({ name: named, dryRun: true }, isDry ? tell(terminal) : () => {});
+  const counted: string[] = [];
+  const others: BulkOutcome[] = [];
+  const planned = await carry({ name: named, dryRun: true }, (one) => {
+    if (isDry) tell(terminal)(one);
+    else if (one.outcome === "decided") counted.push(one.eventId);
+    else if (!isFilter(which)) others.push(one);
+  });
   terminal.line();
   printRange(selection, terminal);
   print(planned, bulk, terminal);
@@ -94,8 +100,7 @@ export async function decideInBulk(
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
-  // The second look finds the same events, or others that have come into this state before `until`. Printed before the first decision, since the process
-  // may be killed at any moment.
+  // Printed before the first decision, since the process may be killed at any moment.
   const { until } = planned;
   const name = named ?? randomUUID();
   const goOn = `the same command with ${optionsOf(name, until, since)}`;
@@ -103,17 +108,43 @@ export async function decideInBulk(
   terminal.line(`To go on if this is interrupted: ${goOn}\n`);
   const interruption = new Interruption();
   const { signal } = interruption;
-  const report = await carry({ name, until, signal, dryRun: false }, tell(terminal))
+  for (const one of others) tell(terminal)(one);
+  // By now, more events may match, and some of those that were counted may have changed.
+  const decided = await carry({ name, until, signal, dryRun: false, eventIds: counted }, tell(terminal))
     .catch((error: unknown) => {
       terminal.line(`\nIt failed. To go on: ${goOn}`);
       throw error;
     })
     .finally(() => interruption.end());
+  const report = together(planned, decided);
   terminal.json(asJson(report, since));
   terminal.line(`\n${report.decided} ${DONE[bulk]}.`);
+  const left = { ...decided.excluded, ...decided.skipped };
+  if (Object.keys(left).length > 0)
+    terminal.line(`Left alone, since they have changed since they were counted: ${listed(left)}.`);
   if (report.complete) return codeOf(report, which);
   terminal.line(`It was interrupted. To go on: ${goOn}`);
   return EXIT.failure;
+}
+
+/** The report of a decision about the events that were counted, with those that the count had left out. */
+function together(planned: BulkReport, decided: BulkReport): BulkReport {
+  return {
+    ...decided,
+    found: planned.found,
+    alreadyDecided: planned.alreadyDecided + decided.alreadyDecided,
+    skipped: sum(planned.skipped, decided.skipped),
+    excluded: sum(planned.excluded, decided.excluded),
+    unread: planned.unread ?? decided.unread,
+  };
+}
+
+type Counts<Name extends string> = Readonly<Partial<Record<Name, number>>>;
+
+function sum<Name extends string>(one: Counts<Name>, other: Counts<Name>): Counts<Name> {
+  const counts: Partial<Record<Name, number>> = { ...one };
+  for (const name of Object.keys(other) as Name[]) counts[name] = (counts[name] ?? 0) + (other[name] ?? 0);
+  return counts;
 }
 
 /** The options that make the same command go on. A `--since` of `2d` would mean another time by then. */
@@ -170,6 +201,8 @@ interface BulkScope {
   readonly dryRun: boolean;
   readonly until?: number | null;
   readonly signal?: AbortSignal;
+  /** Of all these events, only those. */
+  readonly eventIds?: readonly string[];
 }
 
 type Progress = (outcome: BulkOutcome) => void;
@@ -184,9 +217,11 @@ function carrying(
   const perSecond = args.number("rate", { min: 1, max: 10_000 });
   const [by, note] = [args.text("by") ?? "", args.text("note") ?? ""];
   const handlers = handlersIn(args);
-  return ({ until = null, ...scope }, progress) => {
+  return ({ until = null, eventIds, ...scope }, progress) => {
     const options = { by, perSecond, progress, ...scope };
-    const list = isFilter(which) && until !== null ? { ...which, until } : which;
+    const list = isFilter(which)
+      ? { ...which, ...(until !== null && { until }), eventIds }
+      : (eventIds ?? which);
     if (bulk === "erase") return events.erase(list, { ...options, unfinished: args.flag("unfinished") });
     if (bulk === "retry") return events.retryNow(list, { ...options, note });
     return events.replay(list, { ...options, note, handlers, repeatEffects: args.flag("repeat-effects") });

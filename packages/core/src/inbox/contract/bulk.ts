@@ -25,6 +25,11 @@ export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "curso
    * by default.
    */
   readonly reason?: ReasonOrState | readonly ReasonOrState[] | undefined;
+  /**
+   * Only these events, such as those that a `dryRun` has shown. One of them that does not match the other fields any more is left alone, as
+   * `changed`.
+   */
+  readonly eventIds?: readonly string[] | undefined;
 }
 
 /** The events of a decision: one, several, or all that match. */

@@ -70,6 +70,9 @@ export async function decideAll(
   const token = hashOf(["bulk", bulk.verb, name], 32);
   const isNamed = namesOf(filter, bulk.verb);
   const isChosen = predicateOf(filter ?? {}) ?? (() => true);
+  const eventIds = filter?.eventIds;
+  const stillMatches =
+    eventIds === undefined ? () => true : matcherOf({ ...filter, until: until ?? undefined });
   const counts = { found: 0, decided: 0, alreadyDecided: 0, complete: true };
   const byReason: Partial<Record<ReasonOrState, number>> = {};
   const skipped: Partial<Record<Exclude<Decided, "decided" | "already-decided">, number>> = {};
@@ -88,8 +91,8 @@ export async function decideAll(
     excluded: { ...excluded },
   });
   const events =
-    filter === null
-      ? named(bulk, which as readonly string[])
+    filter === null || eventIds !== undefined
+      ? named(bulk, eventIds ?? (which as readonly string[]))
       : matching(bulk, { ...filter, until: until ?? undefined }, (record) => {
           missed ??= { count: null, error: unreadable(record) };
         });
@@ -104,11 +107,13 @@ export async function decideAll(
       }
       if (unread.countIfUnreadable(found.versioned)) continue;
       const { reason, event } = read(found);
-      if (filter !== null && event !== null && !isChosen(event)) continue;
+      const isOther = event !== null && !(isChosen(event) && stillMatches(found));
+      if (isOther && eventIds === undefined) continue;
       const aheadMs = dryRun ? 0 : (written * 1_000) / perSecond - time.elapsedMs;
       if (aheadMs > 0) await sleep(environment, aheadMs);
       const isOut = reason !== null && !isNamed(reason);
-      const outcome = isOut ? "excluded" : await decide(found, token, dryRun);
+      const tried = isOut ? "excluded" : await decide(found, token, dryRun || isOther);
+      const outcome = isOther && tried !== "already-decided" ? "changed" : tried;
       counts.found++;
       if (outcome !== "excluded" && isMade(outcome)) written++;
       if (outcome === "excluded") addOne(excluded, reason);
@@ -120,7 +125,8 @@ export async function decideAll(
       }
       progress?.({ eventId: found.eventId, reason, outcome, event }, report());
     }
-    if (counts.found === 0 && filter !== null) missed ??= await unsearched(store, filterOf(queryOf(filter)));
+    if (counts.found === 0 && filter !== null && eventIds === undefined)
+      missed ??= await unsearched(store, filterOf(queryOf(filter)));
   } finally {
     letGo();
   }
@@ -166,8 +172,18 @@ async function* named({ core }: BulkDecision, ids: readonly string[]): AsyncGene
   }
 }
 
-function queryOf({ reason: _, ...query }: BulkFilter): EventQuery {
+function queryOf({ reason: _reason, eventIds: _eventIds, ...query }: BulkFilter): EventQuery {
   return query;
+}
+
+/** True for an event that matches what a store can search by, as it was read. */
+function matcherOf(given: BulkFilter): (found: Found) => boolean {
+  const filter = filterOf(queryOf(given));
+  return ({ eventId, versioned }) => {
+    if (versioned === null || isUnreadable(versioned.record)) return false;
+    const { events } = indexOf(recordKeyOf(eventId), versioned.record);
+    return events.some((labels) => labels.eventId === eventId && matches(labels, filter));
+  };
 }
 
 /** The events that match. A store that lists no finished events is read as a whole. */
@@ -218,6 +234,12 @@ function checkFilter(filter: BulkFilter, name: string | undefined): BulkFilter {
     if (Object.hasOwn(BULK_REASONS, reason)) continue;
     throw new PayhooksError("ERR_OPTION_INVALID", `A reason is ${shown(reason)}.`, {
       fix: `It can be ${Object.keys(BULK_REASONS).join(", ")}.`,
+    });
+  }
+  const { eventIds } = filter;
+  if (eventIds !== undefined && !(isIds(eventIds) && eventIds.every((one) => typeof one === "string"))) {
+    throw new PayhooksError("ERR_OPTION_INVALID", "The eventIds of a filter are not a list of texts.", {
+      fix: "Give the eventId of each event, or leave eventIds out.",
     });
   }
   if (name !== undefined && filter.until === undefined) {

@@ -17,7 +17,7 @@ import { rankOf } from "./table.ts";
  * - `due`: it waits for no later attempt, since it is due. `not-waiting`: it is held or has ended, so it waits for no attempt.
  * - `not-held`: it has ended. `not-kept`: it has ended, and what was signed is gone.
  * - `superseded`: it has ended, and a later status, or a later event of its subject, has replaced it.
- * - `changed`: it has another revision than the one that was seen.
+ * - `changed`: it has another revision than the one that was seen, or does not match the filter any more that names its eventId.
  */
 export type Decided =
   | "decided"
