@@ -108,6 +108,22 @@ export const retryNowCases: readonly ContractCase[] = [
     // Two waits of a quarter of a lease, less what timers are early by.
     expect(rig.now() - before).toBeGreaterThanOrEqual(rig.leaseMs / 2 - 4);
   }),
+  onFreshData("an interruption ends the pause before the next attempt at once", async (rig) => {
+    const merchant = merchantOf(rig);
+    await failed(rig, merchant, ["order-1", "order-2"]);
+    await rig.advance(2);
+    const stop = new AbortController();
+    const report = await merchant.receiver.events.retryNow(
+      {},
+      {
+        ...WHO,
+        perSecond: 0.001,
+        signal: stop.signal,
+        progress: () => void setTimeout(() => stop.abort(), 20),
+      },
+    );
+    expect(report).toMatchObject({ decided: 1, complete: false });
+  }),
   onFreshData("a retry that was interrupted goes on, and makes no attempt due twice", async (rig) => {
     const merchant = merchantOf(rig);
     const { events } = merchant.receiver;

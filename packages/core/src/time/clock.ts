@@ -34,10 +34,18 @@ function afterLong(ms: number, callback: () => void): () => void {
   return () => cancel();
 }
 
-/** Resolves after `ms` on the given clock. */
-export function sleep(clock: Clock, ms: number): Promise<void> {
+/** Resolves after `ms` on the given clock, or as soon as the signal aborts. */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    clock.after(ms, resolve);
+    let cancel = (): void => {};
+    const end = (): void => {
+      cancel();
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    cancel = clock.after(ms, end);
+    if (signal?.aborted === true) end();
+    else signal?.addEventListener("abort", end, { once: true });
   });
 }
 

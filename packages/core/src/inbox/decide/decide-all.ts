@@ -101,6 +101,8 @@ export async function decideAll(
   const letGo = environment.keepAlive();
   try {
     for await (const found of events) {
+      const aheadMs = dryRun ? 0 : (written * 1_000) / perSecond - time.elapsedMs;
+      if (aheadMs > 0) await sleep(environment, aheadMs, signal);
       if (signal?.aborted === true || bulk.core.isClosing) {
         counts.complete = false;
         break;
@@ -109,8 +111,6 @@ export async function decideAll(
       const { reason, event } = read(found);
       const isOther = event !== null && !(isChosen(event) && stillMatches(found));
       if (isOther && eventIds === undefined) continue;
-      const aheadMs = dryRun ? 0 : (written * 1_000) / perSecond - time.elapsedMs;
-      if (aheadMs > 0) await sleep(environment, aheadMs);
       const isOut = reason !== null && !isNamed(reason);
       const tried = isOut ? "excluded" : await decide(found, token, dryRun || isOther);
       const outcome = isOther && tried !== "already-decided" ? "changed" : tried;
