@@ -235,6 +235,27 @@ describe("the retries of a delivery", () => {
     ]);
   });
 
+  it("follow an answer that begins in time, and does not end in time", async () => {
+    const merchant = await receiver();
+    const begun = new Promise<void>((resolve) =>
+      merchant.answerWith((response) => {
+        response.writeHead(200);
+        response.write("wait", () => resolve());
+      }),
+    );
+    const clock = manualClock();
+    const sandbox = await start({ clock, callbackUrl: merchant.url, answerTimeoutMs: 700, retry: noJitter });
+    sandbox.deposit();
+    await clock.advance(0);
+    await begun;
+    // The sandbox has the beginning, too.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await clock.advance(700, sandbox);
+    expect(sandbox.deliveries.list()[0]?.attempts).toMatchObject([
+      { answer: null, error: "no answer within 700 ms" },
+    ]);
+  });
+
   it("keep no more than an excerpt of an endless answer", async () => {
     const merchant = await receiver();
     merchant.answerWith((response) => {
