@@ -17,15 +17,27 @@ export function changeStream(c: Context, receiver: AnyReceiver, activity: Activi
   if (!receiver.live().ok) return new Response(null, { status: 204 });
   return eventStream(c, ({ send, end }) => {
     let waiting: NodeJS.Timeout | null = null;
+    let isSending = false;
+    /** Something has changed while the page was told, which may take long if it reads slowly. */
+    let isBehind = false;
+    let isEnded = false;
     const soon = (): void => {
-      waiting ??= setTimeout(async () => {
-        await send("changed");
-        waiting = null;
-      }, AT_MOST_EVERY_MS);
+      if (isSending) isBehind = true;
+      else waiting ??= setTimeout(tell, AT_MOST_EVERY_MS);
+    };
+    const tell = async (): Promise<void> => {
+      waiting = null;
+      isSending = true;
+      await send("changed");
+      isSending = false;
+      if (!isBehind || isEnded) return;
+      isBehind = false;
+      soon();
     };
     const unsubscribe = activity.subscribe(soon);
     const looking = setInterval(() => (receiver.live().ok ? soon() : end()), LOOK_EVERY_MS);
     return () => {
+      isEnded = true;
       unsubscribe();
       clearInterval(looking);
       if (waiting !== null) clearTimeout(waiting);
