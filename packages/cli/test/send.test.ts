@@ -151,6 +151,15 @@ describe("payhooks send", () => {
     expect(nobody).toMatchObject({ code: 1, stdout: expect.stringContaining("no answer: ECONNREFUSED") });
   });
 
+  it.each(["2147483648", "4294967296", "99999999999999"])("refuses a timeout of %s ms", async (ms) => {
+    expect(await payhooks([...depositTo("http://127.0.0.1:1/"), "--timeout", ms])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        `--timeout must be a whole number from 1 to 2147483647; it is "${ms}".`,
+      ),
+    });
+  });
+
   it("dates stale deliveries back, signed properly", async () => {
     const { url, received } = await target(400);
     const ended = await payhooks([...depositTo(url), "--stale"]);

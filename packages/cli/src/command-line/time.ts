@@ -1,5 +1,8 @@
 /** Times that somebody writes on the command line. */
 
+/** The longest time that a timer of Node.js can wait: some 24 days. */
+export const MAX_TIMER_MS = 2_147_483_647;
+
 const HOW_LONG_AGO = /^(\d{1,6})([smhdw])$/;
 const MS_OF = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 

@@ -5,6 +5,7 @@ import { NAMES_OPTION, readNames } from "../command-line/names.ts";
 import { chosen, httpUrl, type ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
+import { MAX_TIMER_MS } from "../command-line/time.ts";
 import { type Answer, inParallel, isAccepted, isRefused, post } from "../delivery/post.ts";
 import {
   MERCHANT_MADE_UP,
@@ -136,7 +137,7 @@ async function sendAll(
   },
 ): Promise<number> {
   const { args, terminal, seed, forge, isOurMerchant } = context;
-  const timeoutMs = args.number("timeout", { min: 1 }) ?? 10_000;
+  const timeoutMs = args.number("timeout", { min: 1, max: MAX_TIMER_MS }) ?? 10_000;
   const isRefusalWanted = forge !== undefined || args.flag("stale");
   const isExpected = (answer: Answer): boolean => {
     if (forge === "resplit") return isAccepted(answer) || isRefused(answer);
