@@ -151,12 +151,9 @@ export class Registry {
     return [...this.#handlers.keys(), ...this.#ignored].some(isOfSource) ? "none" : "unknown";
   }
 
-  /** How often a handler with this name may try an event with this name, in any flow; 0 if there is no such handler. */
-  maxAttemptsOf(event: string, handler: string): number {
-    const found = [...this.#handlers].flatMap(([key, list]) =>
-      key === event || key.endsWith(` ${event}`) || key.endsWith(` ${EVERY}`) ? list : [],
-    );
-    return Math.max(0, ...found.flatMap(({ name, maxAttempts }) => (name === handler ? [maxAttempts] : [])));
+  /** How often a handler with this name may try an event with this name; 0 if there is no such handler. */
+  maxAttemptsOf(flow: FlowName, event: string, handler: string): number {
+    return this.handlersOf(flow, event).find(({ name }) => name === handler)?.maxAttempts ?? 0;
   }
 
   get heldHandlers(): readonly RegisteredHeldHandler[] {

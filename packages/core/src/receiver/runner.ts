@@ -310,8 +310,8 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       const names = registry.namesFor(delivery.flow, name, status);
       return onlyHandlers === null ? names : names.filter((handler) => onlyHandlers.includes(handler));
     },
-    maxAttempts(event, handler) {
-      if (!handler.startsWith(ON_HELD_PREFIX)) return registry.maxAttemptsOf(event, handler);
+    maxAttempts(flow, event, handler) {
+      if (!handler.startsWith(ON_HELD_PREFIX)) return registry.maxAttemptsOf(flow, event, handler);
       const name = handler.slice(ON_HELD_PREFIX.length);
       return registry.heldHandlers.find((one) => one.name === name)?.maxAttempts ?? 0;
     },

@@ -48,7 +48,7 @@ describe("events that may have killed their process", () => {
   it("run in groups that get smaller with each death, and alone with a single attempt left", () => {
     const width = (attempts: number, maxAttempts?: number): number =>
       widthOf(
-        [{ event: "DEPOSIT", handler: "credit", attempts }],
+        [{ flow: "payments", event: "DEPOSIT", handler: "credit", attempts }],
         maxAttempts === undefined ? {} : { maxAttempts: () => maxAttempts },
       );
     expect([2, 3, 4, 5, 9].map((attempts) => width(attempts, 25))).toEqual([8, 4, 2, 1, 1]);

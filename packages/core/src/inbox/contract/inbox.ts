@@ -1,4 +1,5 @@
 import type { Happening, StallKind } from "../../notices/notice.ts";
+import type { FlowName } from "../../protocol/events.ts";
 import type { AsyncContext } from "../../time/async-context.ts";
 import type { Cancellation } from "../../time/cancellation.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
@@ -93,8 +94,8 @@ export interface Runner {
   firstHandler(data: LeaseData): string | null;
   /** The names of all handlers that this process has for the event, or of its onHeld handlers if it is held. Pure. */
   handlersOf(data: LeaseData): readonly string[];
-  /** How often a handler of an event may be called; 0 if this process does not have it. Left out: not known. Pure. */
-  maxAttempts?(event: string, handler: string): number;
+  /** How often a handler of an event of a flow may be called; 0 if this process does not have it. Left out: not known. Pure. */
+  maxAttempts?(flow: FlowName, event: string, handler: string): number;
   /**
    * True if this process has the flow. It leaves events of other flows alone, for a process that has these. Left out: it has every flow.
    * Pure.

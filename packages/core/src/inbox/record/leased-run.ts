@@ -1,4 +1,5 @@
 import type { EventFacts } from "../../notices/notice.ts";
+import type { FlowName } from "../../protocol/events.ts";
 import { overtake } from "./accept-change.ts";
 import type { SlotState } from "./event.ts";
 import {
@@ -156,6 +157,7 @@ function waitFor(work: Work, handlers: readonly string[]): void {
 
 /** A handler whose process died, or lost its lease, during an attempt that was not the first. */
 export interface Suspicion {
+  readonly flow: FlowName;
   /** The event's name. */
   readonly event: string;
   readonly handler: string;
@@ -167,14 +169,14 @@ export interface Suspicion {
  * The suspicions about an event that does not run now. The first attempt raises none, so that all events of a dead process may begin
  * elsewhere at once.
  */
-function suspicionsIn({ name: event }: Slot, { handlerStates }: Work): readonly Suspicion[] {
+function suspicionsIn({ name: event }: Slot, { handlerStates, delivery }: Work): readonly Suspicion[] {
   // This is called for each event that begins, and nearly none is suspected.
   let found: Suspicion[] | null = null;
   for (const name in handlerStates) {
     const state = handlerStates[name];
     if (state?.state !== "started" || state.attempts < 2) continue;
     found ??= [];
-    found.push({ event, handler: name, attempts: state.attempts });
+    found.push({ flow: delivery.flow, event, handler: name, attempts: state.attempts });
   }
   return found ?? NO_SUSPICIONS;
 }

@@ -64,8 +64,8 @@ export function widthOf(
   { maxAttempts }: Pick<Runner, "maxAttempts">,
 ): number {
   return Math.min(
-    ...suspicions.map(({ event, handler, attempts }) => {
-      const isLast = attempts + 1 >= (maxAttempts?.(event, handler) ?? 0);
+    ...suspicions.map(({ flow, event, handler, attempts }) => {
+      const isLast = attempts + 1 >= (maxAttempts?.(flow, event, handler) ?? 0);
       return isLast ? 1 : Math.max(1, TOGETHER >> (attempts - 2));
     }),
   );
