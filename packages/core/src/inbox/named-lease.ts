@@ -2,6 +2,7 @@ import { checkTime } from "../protocol/check-number.ts";
 import { invalidOption } from "../protocol/errors.ts";
 import { shown } from "../protocol/foreign-value.ts";
 import type { SharedTexts } from "./contract/texts.ts";
+import { pulledBack } from "./record/schedule.ts";
 
 /**
  * The lease of a task that only one process may do at a time. It ends by itself, on the store's clock, unless the holder renews it. It
@@ -52,8 +53,11 @@ export async function takeLease(
   checkTime("lengthMs", lengthMs);
   const text = textName(name);
   const note = await texts.change<string | null>(text, (stored, now) => {
-    const known = leaseIn(stored);
-    if (known.token !== token && isTaken(known, now)) return { answer: null, text: null };
+    const [given, known] = [leaseIn(stored), corrected(leaseIn(stored), now)];
+    if (known.token !== token && isTaken(known, now)) {
+      // A time that was corrected is written, so that the lease ends although nobody renews it.
+      return { answer: null, text: known.until === given.until ? null : textOf(known) };
+    }
     return {
       answer: known.note,
       text: textOf({ token, until: now + lengthMs, lengthWhenWrittenMs: lengthMs, note: known.note }),
@@ -79,15 +83,20 @@ export async function takeLease(
 /** Reads a lease from the store; null if nobody has ever taken it. */
 export async function viewLease(texts: SharedTexts, name: string): Promise<LeaseView | null> {
   return texts.change<LeaseView | null>(textName(name), (stored, now) => {
-    const known = leaseIn(stored);
+    const known = corrected(leaseIn(stored), now);
     const view = stored === null ? null : { note: known.note, isTaken: isTaken(known, now) };
     return { answer: view, text: null };
   });
 }
 
-/** If the end is further away than the lease is long, a wrong clock has dated it. */
+/** The lease with the end that it has if the clock which dated it was wrong. A small step of a clock changes nothing, as with records. */
+function corrected(lease: Stored, now: number): Stored {
+  return { ...lease, until: pulledBack(lease.until, lease.lengthWhenWrittenMs, now) };
+}
+
+/** A lease that was ended is free at once, even if the clock has stepped back since. */
 function isTaken({ until, lengthWhenWrittenMs }: Stored, now: number): boolean {
-  return until > now && until <= now + lengthWhenWrittenMs;
+  return lengthWhenWrittenMs > 0 && until > now;
 }
 
 function textName(name: string): string {

@@ -20,7 +20,7 @@ const CLOCKS_APART_MS = 5_000;
  * then, and was corrected since. The corrected time is as far away from now as it was from the time of writing. So a process
  * that renews its lease keeps it, and no retry waits longer than its delay.
  */
-function pulledBack(at: number, delayWhenWrittenMs: number, now: number): number {
+export function pulledBack(at: number, delayWhenWrittenMs: number, now: number): number {
   return at - now > delayWhenWrittenMs + CLOCKS_APART_MS ? now + delayWhenWrittenMs : at;
 }
 
