@@ -129,10 +129,12 @@ export class Registry {
     this.#closed = true;
   }
 
+  /** The handlers of an event: none if it is ignored, even beside a handler of every name. */
   handlersOf(flow: FlowName, event: string): readonly RegisteredHandler[] {
     const own = this.#handlersAt(keyOf(flow, event));
     const every = this.#handlersAt(keyOf(flow, EVERY));
-    return every.length === 0 ? own : [...own, ...every];
+    if (every.length === 0) return own;
+    return this.isIgnored(flow, event) ? NO_HANDLERS : [...own, ...every];
   }
 
   /** The names of the handlers that an event with this name and status runs. Either may be unknown. */

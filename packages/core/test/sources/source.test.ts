@@ -332,6 +332,18 @@ describe("a name without a handler", () => {
     expect(await held()).toEqual([expect.objectContaining({ reason: "unhandled", event: "opened" })]);
   });
 
+  it("is not stored if it is ignored, also beside a handler of every name", async () => {
+    const { post, receiver, notices, ran } = receiving(plain(), {
+      register: (one, ran) => one.on("any", "*", (event) => void ran.push(event)).ignore("any", "ping"),
+    });
+    expect(await post(json({ id: "1", type: "ping" }))).toMatchObject({ status: 200 });
+    await post(json({ id: "2", type: "paid" }));
+    expect((await receiver.events.list({ flow: "any", id: "1" })).events).toEqual([]);
+    expect(ran.map(({ event }) => event)).toEqual(["paid"]);
+    expect(notices.map(({ type }) => type)).not.toContain("unhandled");
+    expect(receiver.handlersOf({ flow: "any", event: "ping", status: "" })).toEqual([]);
+  });
+
   it("is stored where the handlers are in another process, which decides", async () => {
     const clock = fakeClock();
     const { post, receiver } = receiving(plain(), {
