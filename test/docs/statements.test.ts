@@ -92,7 +92,7 @@ describe("the tables of what operators go by", () => {
   });
 
   it.each([
-    ["docs/operating/operations.md", "Held entries", /all reasons but ([^)]+)\)/],
+    ["docs/operating/operations.md", "Held entries", /those held as ([^.]+)\./],
     ["docs/operating/console.md", "Deciding", /Only ([^.]+) are\./],
   ])("%s names the reasons that a bulk replays without a second look", (page, section, sentence) => {
     const repaired = Object.entries(HELD_REASONS).flatMap(([reason, work]) =>
