@@ -20,7 +20,7 @@ export type { ObjectStorage } from "./storage.ts";
 export interface DurableObjectInboxOptions {
   /** How long a run may be silent before its event is run again. Default 30 s; renewed every third of it. */
   readonly leaseMs?: number | undefined;
-  /** Seals what is stored: `aesGcm` of `@payhooks/core/seal`. Default: it is stored in the clear. */
+  /** Seals the stored data: `aesGcm` of `@payhooks/core/seal`. Default: it is stored in the clear. */
   readonly seal?: Seal | undefined;
   /** For tests: a clock, or everything that the inbox takes from outside. */
   readonly clock?: Clock | Environment | undefined;
@@ -46,8 +46,9 @@ export function durableObjectInbox(storage: ObjectStorage, options: DurableObjec
 const FAILED_ALARM_AGAIN_MS = 60_000;
 
 /**
- * Runs what is due, for the `alarm()` of the object's class. Resolves when that has ended, and never rejects: the platform gives up an
- * alarm that fails several times. So an error, such as that of a wrong set-up, is logged, and the next alarm comes in a minute.
+ * Runs the events that are due, for the `alarm()` of the object's class. Resolves when that has ended, and never rejects: the platform
+ * gives up an alarm that fails several times. So an error, such as that of a wrong set-up, is logged, and the next alarm comes in a
+ * minute.
  *
  * @example alarm(): Promise<void> { return workAtAlarm(this.#receiver, this.#storage); }
  */

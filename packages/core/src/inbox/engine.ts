@@ -41,11 +41,14 @@ import { sharedTexts } from "./write/shared-texts.ts";
 
 /** Options of {@link createInbox}. */
 export interface InboxOptions {
-  /** How long a process may be silent before another one takes its event. Default 30 s; renewed every third of it. */
+  /**
+   * How long a process may be silent before another process takes its event. Default 30 s; a lease is renewed every third of
+   * it.
+   */
   readonly leaseMs?: number | undefined;
   /** How often a process that runs events polls for events of other processes. Default 500 ms. */
   readonly pollMs?: number | undefined;
-  /** Seals what is stored. Default: it is stored in the clear. */
+  /** Seals the stored data. Default: it is stored in the clear. */
   readonly seal?: Seal | undefined;
   /** For tests: a clock, or everything that the inbox takes from outside. Give the store the same one. */
   readonly clock?: Clock | Environment | undefined;

@@ -5,7 +5,7 @@ import type { OpenRecord } from "./open-record.ts";
 /** If a time is further away than when it was set, by more than this, a wrong clock has set it. */
 const WRONG_BY_MS = 5_000;
 
-/** The times at which records have to be looked at, past and future. */
+/** The times at which records are due, past and future. */
 export class DueTimes {
   readonly #due: Lanes<EarliestFirst<OpenRecord>> = { usual: newLane(), patient: newLane() };
   readonly #later = new EarliestFirst<OpenRecord>((a, b) => a.lookAt < b.lookAt);

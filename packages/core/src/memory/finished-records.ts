@@ -24,7 +24,7 @@ function signedAtOf(folded: string): number {
   return Number.parseFloat(folded);
 }
 
-/** How many records are looked at, at each write, whose signed time may have come. */
+/** How many records are checked at each write, because their signed time may have come. */
 const LOOKED_AT = 2;
 
 /** The records of one tenant. It stays when no record is left in it, since it knows what was forgotten. */
@@ -37,17 +37,17 @@ interface Share extends HeapEntry {
 }
 
 /**
- * A bounded number of finished records. The tenant that has most of them makes room for a new one: its least recently used record
- * goes, and an event of this tenant that was signed no later than it is then refused. So a flood of one tenant forgets nothing of
- * a tenant that has less. A record that was signed in the future makes no room before that time has come: all events of the present
- * would be refused until then.
+ * A bounded number of finished records. To make room for a new record, the least recently used record of the largest tenant is
+ * dropped. From then on, events of this tenant that were signed no later than the dropped record are refused. So a flood of one
+ * tenant drops no record of a tenant that has fewer. A record that was signed in the future is not dropped before that time:
+ * otherwise all current events would be refused until then.
  */
 export class FinishedRecords {
   readonly #max: number;
   readonly #shares = new Map<string, Share>();
   readonly #shareOf = new Map<string, Share>();
   readonly #largest = new EarliestFirst<Share>((a, b) => a.folded.size > b.folded.size);
-  /** Records that were signed in the future when they were last looked at. The next to be looked at comes first. */
+  /** Records that were signed in the future when they were last checked. The next to be checked comes first. */
   readonly #ahead = new Map<string, string>();
 
   constructor(max: number) {
@@ -59,7 +59,7 @@ export class FinishedRecords {
     return this.#shares.get(tenant)?.forgottenBefore ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** True if a further record of this tenant may be signed in the future. None of these makes room for another. */
+  /** True if a further record of this tenant may be signed in the future. These records are never dropped to make room. */
   hasRoomAhead(tenant: string): boolean {
     return mayHaveOneMore(tenant, this.#shares.get(tenant)?.ahead ?? 0, this.#max - this.#ahead.size);
   }

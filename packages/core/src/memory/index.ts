@@ -20,8 +20,8 @@ export interface MemoryInboxOptions {
 /**
  * An inbox in this process's memory, for development, tests and `ack: "handled"`. An acknowledged event survives a graceful
  * close, and nothing else. When `maxRecords` is reached, the least recently used finished records are dropped, and the window
- * becomes shorter: an unknown event that was signed before the newest dropped one is refused as expired, so that nothing runs
- * twice.
+ * becomes shorter: an unknown event that was signed before the newest dropped record is refused as expired, so that nothing
+ * runs twice.
  *
  * @example createReceiver({ payments: { publicKey }, inbox: memoryInbox() })
  */

@@ -12,8 +12,8 @@ interface Share {
 }
 
 /**
- * Records without events, which say which payment has a reference. If one were dropped early, a second SUCCESS could run. So
- * none of them is dropped to make room for another. A tenant may have as many as it leaves free.
+ * Records without events, which say which payment has a reference. They are never dropped to make room, since a second
+ * SUCCESS could run then. A tenant may have as many as there are places left.
  */
 export class References {
   readonly #max: number;

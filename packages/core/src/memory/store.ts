@@ -24,7 +24,7 @@ import { Tally, unfinishedOf } from "./tally.ts";
 
 /** A write that was computed longer ago than this has to be computed again. */
 const OUTDATED_MS = 5_000;
-/** How many finished records are looked at in one turn of the event loop. */
+/** How many finished records are read in one turn of the event loop. */
 const LOOKED_AT_ONCE = 500;
 
 const WRITTEN: SwapResult = { kind: "written" };
@@ -182,7 +182,7 @@ export function memoryStore({
       const listing = new Listing(filter, cursor, first);
       for (const [, entry] of open.entries()) listing.add(entry, entry.index.events);
       if (filter.state === "finished" || filter.state === "any") {
-        // Most records need not be decoded to see that they do not contain what is looked for. They have digests of no id.
+        // Most records need not be decoded to see that they do not match. Their texts contain no digests, so a digest is left out here.
         const texts = [filter.id ?? "", filter.referenceId ?? ""]
           .filter((text) => !text.startsWith("sha256:"))
           .map((text) => JSON.stringify(text).slice(1, -1));

@@ -40,7 +40,7 @@ export interface Driver {
   format(sql: string, values: unknown[]): string;
 }
 
-/** How often to try a transaction that has collided with another one. */
+/** How often to try a transaction that has collided with another transaction. */
 const ATTEMPTS = 4;
 /** How long to wait for the end of connections. */
 const CLOSE_MS = 1_000;
@@ -141,7 +141,7 @@ export async function loadDriver(): Promise<Driver> {
 
 /** A few connections, which are made when they are needed. One that has failed is thrown away: the next may lead to another server. */
 export class Connections {
-  /** How many bytes one packet may have, as the server has told. */
+  /** How many bytes one packet may have, by the server's setting. */
   maxPacketBytes: number = Number.POSITIVE_INFINITY;
   readonly #driver: Driver;
   readonly #pool: ReturnType<Driver["createPool"]>;

@@ -58,7 +58,7 @@ export function fateOf(error: unknown): Extract<SwapResult, { readonly cause: un
   return { kind: isUndone ? "not-written" : "unknown", cause: error };
 }
 
-/** Why there is no connection, and what to do. The first that fits is told, and the server's own words are not. */
+/** Why there is no connection, and what to do. The first entry that fits is reported. The server's own words are not repeated. */
 const REFUSALS: readonly (readonly [is: RegExp, what: string, fix: string])[] = [
   [
     /^(?:1045|1698|1251|2059)\b|^AUTH_SWITCH/,

@@ -18,11 +18,11 @@ export { type MysqlStoreOptions, mysqlStore } from "./store.ts";
 
 /** Options of {@link mysqlInbox}. */
 export interface MysqlInboxOptions extends MysqlStoreOptions {
-  /** How long a process may be silent before another one takes its event. Default 30 s; renewed every third of it. */
+  /** How long a process may be silent before another process takes its event. Default 30 s; renewed every third of it. */
   readonly leaseMs?: number | undefined;
   /** How often a process that runs events polls for events of other processes. Default 500 ms. */
   readonly pollMs?: number | undefined;
-  /** Seals what is stored: `aesGcm` of `@payhooks/core/seal`. Default: it is stored in the clear. */
+  /** Seals the stored data: `aesGcm` of `@payhooks/core/seal`. Default: it is stored in the clear. */
   readonly seal?: Seal | undefined;
 }
 

@@ -75,7 +75,7 @@ function tries(prefix: string): readonly Statement[] {
   });
 }
 
-/** Checks the server and the tables, and makes what is missing of them. Returns the identity of the data. */
+/** Checks the server and the tables, and makes the missing parts of the tables. Returns the identity of the data. */
 export async function prepare(
   connections: Connections,
   prefix: string,

@@ -38,7 +38,7 @@ export function deleteRecords(prefix: string, chosen: string): string {
     LEFT JOIN ${prefix}_readings s ON s.record = r.row_id`;
 }
 
-/** Deletes some records that have expired, and tells whether there are more. */
+/** Deletes some records that have expired, and returns whether there are more. */
 export function pruneRecords(prefix: string, before: number): readonly Statement[] {
   const expired = `FROM ${prefix}_records WHERE expires_at <= ?`;
   const some = `(SELECT row_id ${expired} ORDER BY expires_at LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED) gone`;
@@ -54,7 +54,7 @@ function takenOf(prefix: string, lane: Lane): string {
     STRAIGHT_JOIN ${prefix}_records r FORCE INDEX (PRIMARY) ON r.row_id = taken.row_id`;
 }
 
-/** Takes what is due of a lane, and hides it. It skips what others are taking or writing. */
+/** Takes due records of a lane, and hides them. It skips what others are taking or writing. */
 function takeOf(prefix: string, lane: Lane, limit: number, hideMs: number): readonly Statement[] {
   return [
     [
@@ -84,8 +84,8 @@ function lookAt(prefix: string, counted: number): Statement {
 }
 
 /**
- * Takes due records of each lane, in one transaction: if it is rolled back, nothing stays hidden that nobody has got. Its locks end
- * before texts are sent. The answers are the records of each lane that something is taken of, and then what is left.
+ * Takes due records of each lane, in one transaction. So if it is rolled back, no record stays hidden that no process has taken. Its
+ * locks end before texts are sent. The answers are the records of each lane that something is taken of, and then what is left.
  */
 export function takeRecords(prefix: string, limit: Lanes, hideMs: number): readonly Statement[] {
   const lanes = LANES.filter((lane) => limit[lane] > 0);

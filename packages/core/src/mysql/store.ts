@@ -77,7 +77,7 @@ export function mysqlStoreOn(
 
 /** The parts of a store that is connected. */
 interface Opened {
-  /** For what a delivery or a run waits for. */
+  /** For calls that a delivery or a run waits for. */
   readonly path: Connections;
   /** For statements that may take longer, so that no delivery waits for them. */
   readonly upkeep: Connections;
@@ -152,7 +152,7 @@ class MysqlStore implements RecordStore {
     return this.#opening;
   }
 
-  /** Runs statements, and learns the server's time from the first row of the last one. */
+  /** Runs statements, and learns the server's time from the first row of the last statement. */
   async #ask(on: Connections, statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
     const askedAt = this.#environment.monotonic();
     const answers = await on.run(statements);
@@ -175,7 +175,7 @@ class MysqlStore implements RecordStore {
     this.identity = found ?? "";
     // If something cannot be made again now, the next check tries it.
     if (found === null) await this.#prepare(upkeep).catch(() => {});
-    // Data without an identity was told as lost before.
+    // The loss of data without an identity was reported before.
     if (before !== "" && found !== before) return "replaced";
     return (await this.#hasAll(known)) ? null : "missing";
   }

@@ -78,7 +78,7 @@ export class Writes {
     try {
       const conflicts = await transact(this.#dependencies, writes);
       for (const { item, done } of writes) if (!conflicts.has(item)) done({ kind: "written" });
-      // A record that is there with this very version is of the same write, which was sent before: its text was left out.
+      // If a record has this very version, the same write was made before, so the answer leaves out its text.
       const unread = [...conflicts].flatMap(([{ key }, current]) => (current === null ? [key] : []));
       const read = unread.length === 0 ? [] : await this.#dependencies.read(unread).catch(asNotSent);
       for (const { item, done } of writes) {
@@ -105,7 +105,7 @@ function asNotSent(cause: unknown): never {
   throw new NotSent("the records were not read", { cause });
 }
 
-/** The writes that were not made, each with the record that is there. Null stands for one that was not read. */
+/** The writes that were not made, each with the stored record. Null stands for one that was not read. */
 async function transact(
   { prefix, connections, learn, monotonic, versioned }: SwapDependencies,
   writes: readonly Write[],

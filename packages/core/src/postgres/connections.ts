@@ -22,7 +22,7 @@ export interface ConnectionSettings {
 
 /** The connections of a store. */
 export interface Connections {
-  /** For what a delivery or a run waits for. */
+  /** For calls that a delivery or a run waits for. */
   readonly path: Sessions;
   /** One session, for statements that may take longer, so that no delivery waits for them. */
   readonly upkeep: Sessions;

@@ -30,11 +30,11 @@ export interface BoundDependencies {
  *
  * The rule: a poll begins at the oldest due time that the poll before has left behind, and at the latest `lateMs` before the
  * server's time. No record that appears later is due before that. A write has a due time of five seconds ago at most, since the
- * statement sees to it, and is visible once its statement has ended, which has a limit. A record that was locked by somebody
- * else was left behind. If the server's clock goes back, so does the bound, with the next poll.
+ * statement sees to it, and is visible once its statement has ended, which has a limit. A record that another session had locked
+ * was left behind. If the server's clock goes back, so does the bound, with the next poll.
  *
- * The first poll is complete, and so is one every ten minutes. So what has broken this rule, such as a due time that somebody has
- * set by hand or a statement without a time limit, is found within ten minutes.
+ * The first poll is complete, and so is one every ten minutes. So a record that breaks this rule is found within ten minutes, for
+ * example after a due time was set by hand, or after a statement without a time limit.
  */
 export class DueBound {
   readonly #dependencies: BoundDependencies;
@@ -67,14 +67,14 @@ export class DueBound {
 
   async #lookAtAll(): Promise<void> {
     this.#completed = new Stopwatch(this.#dependencies.environment);
-    // If it fails, the next one is not tried at once: it may have taken long.
+    // If it fails, the next is not tried at once, since the failed statement may have taken long.
     this.#completeAgainMs = COMPLETE_AGAIN_MS;
     try {
       const found = this.#least(await this.#dependencies.lookAtAll());
       this.#from = Math.min(this.#from ?? found, found);
       this.#completeAgainMs = COMPLETE_EVERY_MS;
     } catch {
-      // The polls that follow find what has become due lately, and report it if the server does not answer.
+      // The next polls find the records that have become due lately, and report it if the server does not answer.
     }
   }
 

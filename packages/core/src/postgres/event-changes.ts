@@ -22,7 +22,7 @@ export interface EventChanges {
   readonly changes: readonly StateChange[];
 }
 
-/** Compares what the record could be found by before a write with what it can be found by after it. */
+/** Compares the keys by which the record is found before a write with those after it. */
 export function eventChanges({ index, before, expected }: Swap): EventChanges {
   const known = new Map((expected === null ? [] : (before?.events ?? [])).map((one) => [one.eventId, one]));
   const added: EventLabels[] = [];

@@ -22,7 +22,7 @@ export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === "25006";
 }
 
-/** The tables were made anew, in another way, and this session's named statements are of the earlier ones. */
+/** The tables were made again, in another way. This session's named statements are for the earlier tables. */
 export function isStale(error: unknown): boolean {
   return codeOf(error) === "0A000";
 }

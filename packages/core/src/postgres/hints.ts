@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "../time/clock.ts";
 
-/** Hints within this time are sent as one. */
+/** Hints within this time are sent as one hint. */
 const GATHER_MS = 5;
 /** How often to check that a session listens, as long as anybody wants hints. */
 const KEEP_MS = 2_000;
@@ -15,8 +15,8 @@ export interface HintDependencies {
 
 /**
  * Tells other processes that something is due. A hint is a statement of its own, since a notification makes its commit wait for
- * the others of the whole server. Every process hears it, and those that have a place poll. Nothing waits for a hint, and
- * nothing relies on one.
+ * the others of the whole server. Every process hears it, and those that have a place poll. No call waits for a hint, and
+ * nothing relies on it.
  */
 export class Hints {
   readonly #dependencies: HintDependencies;
@@ -29,7 +29,7 @@ export class Hints {
     this.#dependencies = dependencies;
   }
 
-  /** Sends a hint soon. Hints that are requested while one is under way are gathered. */
+  /** Sends a hint soon. Hints that are requested while a hint is being sent are gathered. */
   send(): void {
     this.#isWanted = true;
     if (!this.#isSending) void this.#send();

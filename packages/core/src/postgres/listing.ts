@@ -103,7 +103,7 @@ export async function listEvents(
   const ofLabel = "u.record = l.record AND u.event_id = l.event_id";
   const labelled = (most: number): string =>
     `(SELECT l.* FROM ${labels} l WHERE ${looked} ${inOrder("l")} LIMIT ${most}) l`;
-  // Those that are not finished are left out, but for the last one, behind which the next page begins.
+  // Unfinished events are left out, except the last, after which the next page begins.
   const ofFinished = `(
       SELECT l.* FROM (SELECT l.*, row_number() OVER () AS n FROM ${labelled(PASSED_OVER)}) l
       WHERE l.n = ${PASSED_OVER} OR NOT EXISTS (SELECT FROM ${unfinished} WHERE ${ofLabel})

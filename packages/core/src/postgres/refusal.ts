@@ -2,7 +2,9 @@ import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { NoAnswer, NotSent } from "./failure.ts";
 
-/** Why there is no connection, and what to do. The server's own words are not repeated: they may contain what it was given. */
+/**
+ * Why there is no connection, and what to do. The server's own words are not repeated: they may contain the data of a statement.
+ */
 interface Refusal {
   /** A code of PostgreSQL, of Node.js or of OpenSSL, or a text of `pg` that has none. */
   readonly is: RegExp;
@@ -10,7 +12,7 @@ interface Refusal {
   readonly fix: string;
 }
 
-/** The first that fits is told. */
+/** The first entry that fits is reported. */
 const REFUSALS: readonly Refusal[] = [
   {
     is: /^28000\b.*(?:no encryption|SSL off)/s,

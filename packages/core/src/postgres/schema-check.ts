@@ -34,7 +34,7 @@ export class SchemaCheck {
   readonly #migrates: boolean;
   readonly #warnings: SetupWarnings;
   #data: Data = { identity: "", tables: "" };
-  /** The row that names the data was missing, and was made again. It is told at the next look. */
+  /** The row that names the data was missing, and was made again. The next check reports it. */
   #wasEmptied = false;
   #isWarned = false;
 
@@ -54,7 +54,7 @@ export class SchemaCheck {
   }
 
   /**
-   * Checks that the tables are there and can be used, and makes what is missing of them.
+   * Checks that the tables exist and can be used, and makes the missing parts.
    *
    * @throws PayhooksError `ERR_POSTGRES_UNSUITABLE`, or the error of the server
    */
@@ -67,7 +67,7 @@ export class SchemaCheck {
       if (found !== undefined && Number(found.version) !== SCHEMA_VERSION) {
         throw wrongVersion(schema, Number(found.version));
       }
-      // The transaction that makes the tables makes this row too, so somebody has deleted it.
+      // The transaction that makes the tables makes this row too, so it was deleted since.
       this.#wasEmptied ||= found === undefined;
       if (found === undefined && !this.#migrates) await path.run(refill(schema));
       if (!isUsable(found)) [found] = await this.#make(path, statement);
@@ -82,7 +82,7 @@ export class SchemaCheck {
     this.#warn(found);
   }
 
-  /** Makes the tables, or what is missing of them, and looks again. */
+  /** Makes the tables, or their missing parts, and checks again. */
   async #make(path: Sessions, statement: Statement, cause?: unknown): Promise<readonly Row[]> {
     if (!this.#migrates) {
       if (cause !== undefined) throw noTables(this.#schema, "and migrate is false", cause);
@@ -154,7 +154,7 @@ function dataOf({ identity, tables }: Row): Data {
   return { identity: String(identity), tables: String(tables) };
 }
 
-/** True if all tables are there, and the row that names them. */
+/** True if all tables exist, and the row that names them. */
 function isUsable(found: Row | undefined): found is Row {
   return found !== undefined && isWhole(String(found.tables));
 }

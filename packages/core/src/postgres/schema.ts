@@ -23,7 +23,7 @@ export function checkSchemaName(schema: string): void {
 /** The tables of a schema, in the order in which {@link look} asks for them. */
 const TABLES = ["records", "labels", "unfinished", "readings", "notes", "meta"] as const;
 
-/** The row of `meta`, which is made if somebody has deleted it. */
+/** The row of `meta`, which is made again if it was deleted. */
 const fillMeta = (schema: string): string =>
   `INSERT INTO ${quoted(schema)}.meta VALUES (${SCHEMA_VERSION}, gen_random_uuid()::text) ON CONFLICT DO NOTHING`;
 
@@ -125,15 +125,15 @@ export function look(schema: string): Statement {
   };
 }
 
-/** True if all tables are there. */
+/** True if all tables exist. */
 export function isWhole(tables: string): boolean {
   return !tables.includes("-");
 }
 
 /**
- * Counts known records that are gone, or can no longer be found by what they were stored with. `$1` to `$4`: their keys, their
- * versions, and 1 if they have labels and unfinished events. Each step is a single row of an index, whatever the server
- * believes about the size of its tables.
+ * Counts known records that are gone, or can no longer be found by the keys with which they were stored. `$1` to `$4`: their
+ * keys, their versions, and 1 if they have labels and unfinished events. Each step is a single row of an index, whatever the
+ * server believes about the size of its tables.
  */
 export function missing(schema: string): Statement {
   const has = (table: string): string =>

@@ -148,8 +148,8 @@ async function rowsInTime(
 }
 
 /**
- * If a statement is under way, `pg` destroys the socket. Otherwise it tells the server, and waits for the end of the connection.
- * A server that has gone silent must not keep the process alive until then.
+ * If a statement is under way, `pg` destroys the socket. Otherwise it notifies the server, and waits for the end of the
+ * connection. A server that has gone silent must not keep the process alive until then.
  */
 function discard(client: PgClient): void {
   void client.end().catch(() => {});

@@ -21,7 +21,10 @@ export async function runAgain(
   }
 }
 
-/** A few sessions, each for one statement at a time. A caller that finds none free waits for one, but not for long. */
+/**
+ * A few sessions, each for one statement at a time. A caller that finds no free session waits for one, but not for
+ * long.
+ */
 export class Sessions {
   readonly #free: Session[];
   readonly #all: readonly Session[];

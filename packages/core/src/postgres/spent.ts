@@ -1,7 +1,7 @@
 /**
  * Decides which failures of PostgreSQL belong to a connection, and which to the whole server. Inboxes and effects share this one
- * rule: a connection that is spent is thrown away, since the next one may lead to another server, or to this one as it is by
- * then.
+ * rule: a connection that can no longer be used is thrown away. The next connection may lead to another server, or to the same
+ * server in a better state.
  */
 
 import { propertyOf } from "../protocol/foreign-value.ts";
@@ -17,8 +17,8 @@ export function codeOf(error: unknown): string | null {
 
 /**
  * The codes after which a connection is of no more use. 25006: the session accepts no writes, and may keep to that when its server
- * accepts them again. 25P02: a transaction that somebody has left open was aborted. 25P03, 25P04, 57P: the server has ended the
- * session. 08, 58, XX: the two sides no longer understand each other, or the server is in trouble.
+ * accepts them again. 25P02: a transaction that was left open was aborted. 25P03, 25P04, 57P: the server has ended the session. 08,
+ * 58, XX: the two sides no longer understand each other, or the server is in trouble.
  */
 const SPENT = /^(?:25006|25P0[234]|08|57P|58|XX)/;
 
@@ -36,7 +36,7 @@ export function isSpent(error: unknown): boolean {
   return codeOf(error) === null || saysSpent(error);
 }
 
-/** The code says that the server is away for now: what it has refused may be asked again later. */
+/** The code says that the server is unreachable for now: a refused statement may be sent again later. */
 export function isAway(code: string): boolean {
   return AWAY.test(code);
 }

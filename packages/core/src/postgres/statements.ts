@@ -42,7 +42,7 @@ export interface Statements {
  */
 const CHANNEL = "'payhooks_' || identity";
 
-/** Listens to the channel of the data that is there now, and to no other. Does nothing if there is no data yet. */
+/** Listens only to the channel of the current data. Does nothing if there is no data yet. */
 export function listenTo(schema: string): string {
   const tables = quoted(schema);
   return `DO $payhooks$

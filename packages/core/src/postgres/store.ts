@@ -246,7 +246,7 @@ class PostgresStore implements RecordStore {
     const keys = polled.flatMap((one) => one.keys);
     const found = await this.read(keys);
     const records = keys.flatMap((key, at) => (found[at] ? [{ key, ...found[at] }] : []));
-    // The second poll knows what the first one has left, and hidden.
+    // The second poll sees what the first poll has left and hidden.
     return { records, left: second.left, nextDueAt: second.nextDueAt };
   }
 

@@ -18,8 +18,9 @@ const EVENT_ID: Column<OfEvent> = ["event_id", "text", ({ labels }) => labels.ev
 const ACCEPTED_AT: Column<OfEvent> = ["accepted_at", "float8", ({ labels }) => labels.acceptedAt];
 
 /**
- * Restricts a table to the rows of the records that were written. Without it, a server that believes the table to be empty, since
- * it was so when statistics were last made, walks over a whole index of it, with all entries that a snapshot keeps from clean-up.
+ * Restricts a table to the rows of the records that were written. Without it, a server may believe that the table is empty,
+ * because it was empty when statistics were last made. Then it reads a whole index, with all entries that a snapshot keeps from
+ * clean-up.
  */
 const ofWritten = (table: string): string => `${table}.record = ANY (ARRAY(SELECT row_id FROM written))`;
 
@@ -27,7 +28,7 @@ const ofWritten = (table: string): string => `${table}.record = ANY (ARRAY(SELEC
  * Writes records together with their labels, each independently of the others. Returns the keys of the records that were
  * written, and the others as they were when the statement began.
  *
- * A record is written if it still has the expected version, or if there is none and none was expected. If somebody else is
+ * A record is written if it still has the expected version, or if there is none and none was expected. If another session is
  * writing one of them at the same time, the statement waits for that write. Rows are locked in the order of their keys, so two
  * such statements cannot deadlock. A statement has only the steps that its writes need: so it is planned and run faster.
  */

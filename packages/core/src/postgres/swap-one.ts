@@ -5,7 +5,7 @@ import { MAX_AGE_MS, NOW, UNEXPIRED, whole } from "./statements.ts";
 
 /**
  * Writes one record together with its labels, with the answer of {@link swapMany}. Every step changes one row, by an index with one
- * value each, so whatever the server believes about its tables, there is one plan. It is made once for each session.
+ * value each, so the plan is always the same, whatever the server's statistics say. It is made once for each session.
  *
  * Returns null for a write that takes several rows of a table, which few do.
  */

@@ -38,7 +38,7 @@ export interface SwapDependencies {
 
 /**
  * Makes the writes of a process on its few sessions. Writes that arrive while all sessions are in use are gathered, and sent in
- * one statement. One that comes alone has a plain statement, which costs the server a fraction of one for many.
+ * one statement. A write that comes alone has a plain statement, which costs the server a fraction of a statement for many.
  */
 export class Writes {
   readonly #dependencies: SwapDependencies;
@@ -61,7 +61,7 @@ export class Writes {
     );
   }
 
-  /** One sender waits for a session. Once it has one, and takes less than all writes, another sender waits for the rest. */
+  /** One sender waits for a session. When it has a session, and takes less than all writes, another sender waits for the rest. */
   async #send(): Promise<void> {
     this.#isSending = true;
     // By then, the other items of the same call are waiting too.
@@ -131,7 +131,10 @@ export class Writes {
     };
   }
 
-  /** Reads the records that conflicted. A statement sees only what was there when it began, but others may have written since. */
+  /**
+   * Reads the records that conflicted. A statement sees only the data from its beginning, but other sessions may have written
+   * since.
+   */
   async #answerConflicts(session: Session, conflicts: readonly Pending[]): Promise<void> {
     const { read, forget } = this.#dependencies;
     try {

@@ -7,7 +7,7 @@ import { REPORT } from "./scripts.ts";
 const MIN_VERSION = [6, 2] as const;
 
 /**
- * Checks that servers keep what they are given. Returns what should be warned about.
+ * Checks that servers keep their data. Returns what should be warned about.
  *
  * @param groups one of each node
  * @throws PayhooksError `ERR_REDIS_UNSUITABLE` for a server that may evict records, or is too old.

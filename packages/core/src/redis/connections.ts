@@ -49,7 +49,7 @@ export interface Connections {
   fast(): Promise<Redis | Cluster>;
   /** A new connection for commands that block. It waits for as long as necessary. */
   blocking(): Promise<Redis | Cluster>;
-  /** A new connection that never sends a command twice, and gives up on one after twice `commandTimeoutMs`. */
+  /** A new connection that never sends a command twice, and gives up on a command after twice `commandTimeoutMs`. */
   unrepeating(): Promise<Redis | Cluster>;
   close(): Promise<void>;
 }
@@ -172,7 +172,7 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
     return shared;
   }
 
-  /** Refuses to open anything after the close, since nobody would close it. */
+  /** Refuses to open a connection after the close, since it would never be closed. */
   function refuseWhenClosed(): void {
     if (isClosed) throw closed();
   }

@@ -115,7 +115,7 @@ export async function takeDue(
   const records: DueRecord[] = [];
   sorted.forEach(({ key }, at) => {
     const versioned = found[at] ?? null;
-    // A record that somebody has deleted by hand stays hidden.
+    // A record that was deleted by hand stays hidden.
     if (versioned !== null) records.push({ key, ...versioned });
   });
   return { records, left, nextDueAt };

@@ -49,7 +49,7 @@ export class Groups {
     this.#of = new Map(this.all.flatMap((group) => group.shards.map((shard) => [shard, group])));
   }
 
-  /** Finds out whether the server is a single one or a cluster, and asks for each group's time. */
+  /** Finds out whether the server is a single server or a cluster, and asks for each group's time. */
   static async open(shards: Shards, client: () => Promise<ScriptClient>, time: Clock): Promise<Groups> {
     const together = new Group(shards.all, client, time);
     try {

@@ -21,7 +21,7 @@ export const LISTS: readonly ListName[] = [
   ...(Object.keys(HELD_REASONS) as HeldReason[]).map((reason) => `held:${reason}` as const),
 ];
 
-/** The list that an event is on; null for one that has ended. */
+/** The list that an event is on; null for an event that has ended. */
 export function listOf({ state, reason }: Pick<EventLabels, "state" | "reason">): ListName | null {
   if (state === "finished") return null;
   if (state !== "held") return state;

@@ -11,7 +11,7 @@ export function isForbidden(error: unknown): boolean {
   return error instanceof Error && /(?:^|[^A-Z])NOPERM |user executing the script can't/.test(error.message);
 }
 
-/** The error for a user that may not do everything that events need. `lacking` names what was refused. */
+/** The error for a user that may not do everything that events need. `lacking` names the refused commands. */
 export function lackingRights(lacking: string, cause?: unknown): PayhooksError {
   return new PayhooksError(
     "ERR_REDIS_UNSUITABLE",

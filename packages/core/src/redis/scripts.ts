@@ -16,8 +16,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
  * Writes each record that still has the version that the write was computed from, and its entries in the sorted sets of its
  * shard. The sets are written first, so no record ever exists without its entries.
  *
- * A full Redis takes no new events, but everything else: it begins, repeats, holds and ends what it has, until there is room
- * again. So the writes that add an event come first, behind a command that changes nothing and asks for room.
+ * A full Redis takes no new events, but all other writes: stored events are still begun, repeated, held and ended, until there is
+ * room again. So the writes that add an event come first, behind a command that changes nothing and asks for room.
  *
  * KEYS, for each record: its own key, then a sorted set for each move. ARGV, for each record: the expected beginning of the
  * stored text ("" if there must be none), the time of the computation (ms), the new text, the expiry (ms since the epoch, ""
@@ -231,8 +231,8 @@ return answers
 `;
 
 /**
- * Puts hints on a short list that nobody has to read. KEYS[1]: the list. ARGV: how many hints, how many the list has at most,
- * and how long it lasts (ms).
+ * Puts hints on a short list. They may stay unread. KEYS[1]: the list. ARGV: how many hints, how many the list has at most, and how
+ * long it lasts (ms).
  */
 export const HINT: string = `${NOW}
 redis.call('PERSIST', KEYS[1])

@@ -32,16 +32,16 @@ import { openText, sealText } from "./cipher.ts";
 import type { DerivedKey, Keyring } from "./keys.ts";
 import { mergePages } from "./pages.ts";
 
-/** How many versions of records are remembered with their keys. For another one, the store is asked. */
+/** How many versions of records are remembered with their keys. For other versions, the store is asked. */
 const REMEMBERED = 20_000;
-/** A record that lies in the clear. */
+/** A record that is stored in the clear. */
 const PLAIN = null;
 
 /**
  * A store whose records are sealed. The store below gets texts that it cannot read and labels that are keyed hashes, and needs no key.
  *
- * A record keeps the key with which it was stored first, and one that was stored in the clear stays so, until it is sealed anew
- * (`reseal.ts`). So the labels of a record and its text always have the same key, and a write changes no label.
+ * A record keeps the key with which it was first stored, until it is sealed anew (`reseal.ts`). A record that was stored in the clear
+ * stays so until then. So the labels of a record and its text always have the same key, and a write changes no label.
  */
 export class SealedStore implements RecordStore {
   readonly durability: RecordStore["durability"];
@@ -58,7 +58,7 @@ export class SealedStore implements RecordStore {
   readonly #keys: Keyring;
   readonly #environment: Environment;
   readonly #notify: (notice: Happening) => void;
-  /** The key of each version that this process has read or written; null if it lies in the clear. */
+  /** The key of each version that this process has read or written; null if it is stored in the clear. */
   readonly #keyOf = new Map<string, string | null>();
   /** Those of these versions whose labels are in no list: `reseal` is between its two writes, or was killed there. */
   readonly #unlisted = new Set<string>();
@@ -135,7 +135,7 @@ export class SealedStore implements RecordStore {
     return { ...due, records: await this.#openAll(due.records, ({ key }) => key) };
   }
 
-  /** The texts of the filter were hashed with one of the keys, or lie in the clear. So each is looked for. */
+  /** The texts of the filter may have been hashed with any of the keys, or be stored in the clear. So all forms are searched for. */
   async list(
     filter: EventFilter,
     cursor: ListCursor | null,

@@ -1,5 +1,6 @@
 /**
- * A receiver that runs in the shadow of another one: it verifies and records what the other one handles.
+ * A receiver that runs in the shadow of another receiver: it verifies and records the events that the other
+ * receiver handles.
  *
  * @module
  */

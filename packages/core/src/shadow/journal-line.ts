@@ -2,11 +2,11 @@ import type { FlowName } from "../protocol/events.ts";
 
 /**
  * How the old receiver has treated a delivery. `accepted`: it took the event for new, and handles it. `duplicate`: it took the delivery
- * for a copy, and does nothing. `refused`: it does not want it.
+ * for a copy, and does nothing. `refused`: it does not want the delivery.
  */
 export type OldAnswer = "accepted" | "duplicate" | "refused";
 
-/** An event, as a line of the journal names it. Nothing else of it is in the journal. */
+/** An event, as a line of the journal names it. The journal has no other fields of the event. */
 export interface EventNames {
   readonly flow: FlowName;
   readonly tenant: string | null;
@@ -42,8 +42,8 @@ export type ShadowLine =
   /** The old receiver has handled an event. */
   | { readonly type: "handled"; readonly at: number; readonly event: EventNames }
   /**
-   * Payhooks was told of an event. `as`: that the old receiver has handled it, or that it took it for a copy. `state`: its state since
-   * then, or null if it could not be recorded. Then it is tried again, and there is another line.
+   * The old receiver has reported an event to Payhooks. `as`: it has handled the event, or taken it for a copy. `state`: the state of
+   * the event since then, or null if it could not be recorded. Then Payhooks tries again, and writes another line.
    */
   | {
       readonly type: "marked";

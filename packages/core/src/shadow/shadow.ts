@@ -1,8 +1,8 @@
 /**
- * Payhooks beside an old receiver, which still answers and acts. Each delivery goes to both. Payhooks verifies and records it, and its
- * answer goes nowhere. The old one says what it did. If it has handled an event, the event ends here too, so that no copy of it runs after
- * the switch. If it has not, the event waits, and the handlers run it then. Nothing here may break the old receiver: what fails is
- * written to the journal.
+ * Payhooks beside an old receiver, which still answers and acts. Each delivery goes to both. Payhooks verifies and records the delivery,
+ * and its answer is not sent. The old receiver reports what it did. If it has handled an event, the event ends here too, so that no copy of
+ * it runs after the switch. If it has not, the event waits here, and its handlers run after the switch. Nothing here may break the old
+ * receiver: failures are written to the journal.
  */
 import type { VerifiedEvent } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
@@ -23,8 +23,8 @@ import type { EventNames, OldAnswer, ShadowLine } from "./journal-line.ts";
 /** Options of {@link shadow}. */
 export interface ShadowOptions {
   /**
-   * Gets each line of the journal, with its line end: append it to a file. It names events by their ids, and holds nothing else of
-   * them. `payhooks shadow` makes the report of it.
+   * Gets each line of the journal, with its line end: append it to a file. It contains the ids of events, and none of their other fields.
+   * `payhooks shadow` makes a report of it.
    */
   readonly journal: (line: string) => void;
 }
@@ -95,14 +95,14 @@ export function shadow<Mounted extends AnyReceiver>(
     });
   }
   let isTold = false;
-  /** A failure of the shadow itself, such as a disk that is full, is told once: it would come with each delivery. */
+  /** A failure of the shadow itself, such as a full disk, is reported once, since it would come with each delivery. */
   const report = (error: unknown): void => {
     if (!isTold)
       consoleLogger.error("the shadow has failed, and its report is incomplete", factsOfThrown(error));
     isTold = true;
   };
   const write = (line: ShadowLine): void => {
-    // It may be an async function, such as fs.promises.appendFile. Nobody waits for it.
+    // It may be an async function, such as fs.promises.appendFile. The shadow does not wait for it.
     (async () => options.journal(`${JSON.stringify(line)}\n`))().catch(report);
   };
 
@@ -136,11 +136,11 @@ export function shadow<Mounted extends AnyReceiver>(
   }
 
   async function delivered(flow: FlowName, given: ShadowDelivery, old: unknown): Promise<void> {
-    // Somebody has to wait for it, even if the flow is off.
+    // Handle its rejection, even if the flow is off.
     const answered = answerOf(old);
     const endpoint = endpointOf(receiver, flow);
     const [{ end, verified }, answer] = await Promise.all([received(endpoint, given), answered]);
-    // An event that is held for what was signed is found by its eventId alone.
+    // An event that could not be read with certainty is found by its eventId alone.
     const event = verified === null || verified.rank === null ? null : eventIn(verified);
     const { outcome, status, code, reason, eventId } = end;
     write({
@@ -176,7 +176,7 @@ export function shadow<Mounted extends AnyReceiver>(
   };
 }
 
-/** To try again is no use. */
+/** Trying again is of no use. */
 const FINAL: ReadonlySet<string> = new Set(["ERR_CLOSING", "ERR_OPTION_INVALID", "ERR_OPTION_MISSING"]);
 
 /** The option `run` of a receiver. All of its endpoints have the same. */

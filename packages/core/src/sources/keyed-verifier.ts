@@ -21,7 +21,7 @@ export interface VerifierKeys<Given, Key> {
   /** The option that has them. */
   readonly name: string;
   readonly load: (keys: OneOrMore<Given> | undefined, option: string) => readonly Key[];
-  /** Why a request is refused that none of them fits. */
+  /** Why a request is refused if no key fits. */
   readonly refusal: string;
 }
 

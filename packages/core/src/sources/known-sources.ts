@@ -8,7 +8,7 @@ import { sourceFlow } from "./source-flow.ts";
 /**
  * The flows of a receiver's sources.
  *
- * @throws PayhooksError `ERR_SOURCE_NAME`, and `ERR_OPTION_INVALID` for what `source()` did not make.
+ * @throws PayhooksError `ERR_SOURCE_NAME`, and `ERR_OPTION_INVALID` for a value that `source()` did not make.
  */
 export function sourceFlowsOf(sources: Sources, context: FlowContext): readonly Flow[] {
   return Object.entries(sources).map(([name, given]) => {
@@ -27,7 +27,9 @@ export function sourceFlowsOf(sources: Sources, context: FlowContext): readonly 
   });
 }
 
-/** Throws `ERR_SOURCE_UNKNOWN` for a source that is not there, and `ERR_OPTION_INVALID` for names that its `events` do not have. */
+/**
+ * Throws `ERR_SOURCE_UNKNOWN` for a source that does not exist, and `ERR_OPTION_INVALID` for names that its `events` do not have.
+ */
 export function checkNameOf(sources: Sources, source: string, ...names: readonly string[]): void {
   if (!Object.hasOwn(sources, source)) throw unknownSource(source, Object.keys(sources));
   const known = madeSource(sources[source])?.names ?? null;

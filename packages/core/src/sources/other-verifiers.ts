@@ -150,7 +150,7 @@ function marked(result: Authentic, at: number): Authentic {
 
 const CLOSENESS = ["ERR_SIGNATURE_MISSING", "ERR_SIGNATURE_MALFORMED", "ERR_SIGNATURE_INVALID"];
 
-/** The refusal that says more: of a verifier whose header was there. */
+/** The refusal that says more: that of a verifier whose header the request had. */
 function betterOf(a: NotAuthentic | null, b: NotAuthentic): NotAuthentic {
   return a !== null && CLOSENESS.indexOf(a.code) >= CLOSENESS.indexOf(b.code) ? a : b;
 }
@@ -179,7 +179,7 @@ export function unsafeUnsigned(options: { readonly because: string }): Verifier 
   }));
 }
 
-/** A function of one's own as a verifier. So many calls may wait at one time as deliveries may wait for a resolver. */
+/** A verifier from a function of your own. At most as many calls may wait at one time as deliveries may wait for a resolver. */
 export function ownVerifier(own: VerifyFunction): Bind {
   return (option, { clock, acceptTimeoutMs, maxResolving }) => {
     let waiting = 0;

@@ -260,7 +260,7 @@ export function checkedHeader(of: string, option: string, name: unknown): string
   );
 }
 
-/** The signatures of a header field and the time in it, or what is wrong with it. */
+/** The signatures of a header field and the time in it, or the fault of the field. */
 function readHeader(
   sent: string,
   format: SignatureFormat,

@@ -206,7 +206,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
         try {
           text = made.challenge?.({ query }) ?? null;
         } catch {
-          // Anybody may send a GET. One that is not understood has no answer.
+          // Anybody may send a GET. A GET that is not understood has no answer.
           return null;
         }
         if (text === null || Buffer.byteLength(text) > MAX_CHALLENGE) return null;
@@ -226,7 +226,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
   };
 }
 
-/** Every later event of the subject would be stale for as long. */
+/** True if the event's time is more than a day ahead. Until that time, every other event of the subject would be stale. */
 function isAhead({ subject, occurredAt }: CheckedEvent, { receivedAt }: StoredDelivery): boolean {
   return subject !== null && occurredAt !== null && occurredAt.getTime() > receivedAt + MAX_FUTURE_MS;
 }

@@ -27,7 +27,7 @@ export interface Delivered {
   readonly signedAt: Date | null;
 }
 
-/** The event in a delivery, as `read` tells it. */
+/** The event in a delivery, as `read` returns it. */
 export interface ReadEvent<Status extends string = string> {
   /** The event's name. Handlers are registered for it. */
   readonly name: string;
@@ -38,23 +38,23 @@ export interface ReadEvent<Status extends string = string> {
   readonly data: unknown;
   /** When it happened: a date, text in ISO 8601, or milliseconds since the epoch. */
   readonly occurredAt?: Date | string | number | undefined;
-  /** One of `stages`. The record then is the thing whose status moves, and `id` is its id. */
+  /** One of `stages`. Then `id` is the id of the object whose status changes, and the record is about this object. */
   readonly status?: Status | undefined;
   /** Found by `events.list({ referenceId })`, beside the references of payments. */
   readonly reference?: string | undefined;
-  /** The tenant whose event it is. It must come from what the signature covers. */
+  /** The tenant of the event. It must come from the part that the signature covers. */
   readonly tenant?: string | undefined;
   /**
-   * The subject whose new state the event tells, such as `account:17` for the status of an account. Of the events of one subject, the
-   * latest one by `occurredAt` counts, so `occurredAt` has to be given and signed: an event that happened earlier and has not ended
-   * is stale. Leave it out for an event that has to run whatever came after it.
+   * The subject whose new state the event reports, such as `account:17` for the status of an account. Of the events of one subject,
+   * the latest by `occurredAt` counts: an earlier event that has not ended becomes stale. So `occurredAt` is required, and must be
+   * signed. Leave `subject` out for an event that must run even after later events.
    */
   readonly subject?: string | undefined;
   /** The values that must be equal in copies. Default: the name. */
   readonly identity?: Readonly<Record<string, string>> | undefined;
   /**
-   * An id that no signature covers, shown to people. A search by reference uses `reference`; if that is missing, this; if both are,
-   * `subject`.
+   * An id that no signature covers, shown to people. A search by reference uses `reference`, or this if there is no `reference`, or
+   * `subject` if there is neither.
    */
   readonly unsignedId?: string | undefined;
 }
@@ -78,7 +78,7 @@ export type Schemas = Readonly<Record<string, StandardSchemaV1>>;
 
 declare const TYPES: unique symbol;
 
-/** Names and types without a check, such as those of a package of types. */
+/** Names and types that are not checked, such as those of a package of types. */
 export interface TypesOnly<Events> {
   readonly [TYPES]: Events;
 }

@@ -44,7 +44,7 @@ async function importPeer(name: string): Promise<Constructor | undefined> {
 }
 
 /**
- * Opens a file with the first driver that is there.
+ * Opens a file with the first driver that is installed.
  *
  * @throws PayhooksError `ERR_PEER_MISSING` when there is none, `ERR_SQLITE_UNSUITABLE` when the file cannot be opened.
  */
@@ -67,7 +67,7 @@ export async function openDatabase(file: string): Promise<SqliteDatabase> {
   });
 }
 
-/** Drivers do not say what is missing; libsql says nothing at all. */
+/** Drivers do not say which file is missing; libsql says nothing at all. */
 function notOpened(file: string, cause: unknown): PayhooksError {
   const folder = dirname(resolve(file));
   const isUri = file.startsWith("file:");

@@ -3,12 +3,12 @@ import { Stopwatch } from "../time/clock.ts";
 import type { Environment } from "../time/environment.ts";
 import type { SqliteDatabase, SqliteStatement } from "./handle.ts";
 
-/** Thrown by a write whose file is no longer where it was. Nobody can find what was written. */
+/** Thrown by a write whose file is no longer where it was. Other processes cannot find the written data. */
 export class FileGone extends Error {
   override readonly name: string = "FileGone";
 }
 
-/** Thrown by a write whose file was overwritten: what is there now may not fit what SQLite has in its log and in memory. */
+/** Thrown by a write whose file was overwritten: the file may no longer fit SQLite's log and memory. */
 export class FileOverwritten extends FileGone {
   override readonly name = "FileOverwritten";
 }
@@ -34,7 +34,7 @@ const WRITES_BACK_MS = 3_000;
  */
 export class FileCheck {
   readonly #database: SqliteDatabase;
-  /** Null if the driver does not tell the path. Then a lost file cannot be noticed. */
+  /** Null if the driver does not give the path. Then a lost file cannot be noticed. */
   readonly #path: string | null;
   readonly #opened: Stats | null;
   #companions: readonly (readonly [path: string, opened: Stats])[] = [];
@@ -77,8 +77,8 @@ export class FileCheck {
   }
 
   /**
-   * True if something other than SQLite has written into the file since the last call of `run`: nobody has committed, so nobody
-   * has written a log back. What is in the file then does not fit to the log, nor to what SQLite has in memory.
+   * True if a program other than SQLite has written into the file since the last call of `run`: there was no commit, so no log
+   * was written back. Then the file does not fit SQLite's log and memory.
    */
   get isOverwritten(): boolean {
     const now = this.#look(this.#path)?.mtimeMs ?? this.#writtenAt;
@@ -99,8 +99,8 @@ export class FileCheck {
   }
 
   /**
-   * Makes sure that what was committed lies in files that others find. If only the log or the shared memory was removed, and
-   * nobody else has the file open, what is in the log goes into the file, and both are made anew: nothing is lost.
+   * Makes sure that committed data is in files that other processes find. If only the log or the shared memory was removed, and
+   * no other process has the file open, the log is written into the file, and both are created again: nothing is lost.
    *
    * @throws FileGone, or LogGone
    */
@@ -122,7 +122,7 @@ export class FileCheck {
     const beginning = Buffer.alloc(4);
     const file = openSync(log[0], "r");
     try {
-      // An empty log is one that another process has just written back into the file.
+      // If the log is empty, another process has just written it back into the file.
       return readSync(file, beginning) === 4 && !MAGIC.includes(beginning.readUInt32BE());
     } finally {
       closeSync(file);
@@ -131,7 +131,7 @@ export class FileCheck {
 
   #makeLogAnew(): boolean {
     try {
-      // Leaving the mode needs the file for this handle alone. So no process can go on with the old log beside the new one.
+      // Leaving the mode needs the file for this handle alone. So no process can continue with the old log beside the new log.
       this.#database.exec("PRAGMA journal_mode = DELETE");
       this.#database.exec("PRAGMA journal_mode = WAL");
       this.#database.exec("BEGIN IMMEDIATE; COMMIT");
@@ -144,7 +144,7 @@ export class FileCheck {
     return true;
   }
 
-  /** Writes what is in the removed log into the file, unless another process has begun a new log since. */
+  /** Writes the removed log into the file, unless another process has begun a new log since. */
   #saveLog(): void {
     const isFirst = this.#companions.every(([path, opened]) => {
       const now = this.#look(path);
@@ -153,7 +153,7 @@ export class FileCheck {
     try {
       if (isFirst) this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
-      // The loss is told. Nothing more can be done.
+      // The loss is reported. Nothing more can be done.
     }
   }
 

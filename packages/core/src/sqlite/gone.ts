@@ -1,7 +1,7 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import { FileGone, FileOverwritten, LogGone } from "./file-check.ts";
 
-/** The error says that nobody would find what is written. */
+/** The error says that other processes would not find the written data. */
 export function isGone(error: unknown): error is FileGone | LogGone {
   return error instanceof FileGone || error instanceof LogGone;
 }

@@ -16,18 +16,18 @@ export { type SqliteStoreOptions, sqliteStore } from "./store.ts";
 
 /** Options of {@link sqliteInbox}. */
 export interface SqliteInboxOptions extends SqliteStoreOptions {
-  /** How long a worker may be silent before another one takes its event. Default 30 s; renewed every third of it. */
+  /** How long a process may be silent before another process takes its event. Default 30 s; renewed every third of it. */
   readonly leaseMs?: number | undefined;
   /** How often to poll for events that another process has accepted. Default 500 ms. */
   readonly pollMs?: number | undefined;
-  /** Seals what is stored: `aesGcm` of `@payhooks/core/seal`. Default: it is stored in the clear. */
+  /** Seals the stored data: `aesGcm` of `@payhooks/core/seal`. Default: it is stored in the clear. */
   readonly seal?: Seal | undefined;
 }
 
 /**
  * An inbox in a SQLite file. An acknowledged event survives kill -9 of any process and a crash of the machine: every
- * commit is on disk before it is answered. Several processes on one machine may share the file; it must not lie on
- * a network file system.
+ * commit is on disk before it is answered. Several processes on one machine may share the file; it must not be on a
+ * network file system.
  *
  * @param file a path, opened with the first of `node:sqlite`, `bun:sqlite`, libsql and better-sqlite3 that is there;
  * or an open synchronous handle of one of them, which `close` closes.

@@ -64,9 +64,9 @@ const MAX_CHECKED_PAGES = 20_000;
 const BUSY_TIMEOUT_MS = 2;
 
 /**
- * Sets the file up so that each commit is on disk when it returns, and makes what is missing of the tables. Returns the
- * identity of the data: the given one if it had none. With null instead of an identity, nothing is made. A file of another
- * program is left as it is.
+ * Sets the file up so that each commit is on disk when it returns, and makes the missing tables. Returns the identity of the
+ * data: the given identity if it had none. With null instead of an identity, nothing is made. A file of another program is left
+ * as it is.
  *
  * @throws PayhooksError `ERR_SQLITE_UNSUITABLE` for a foreign, earlier, newer, read-only or damaged file; `ERR_INBOX_UNUSED`
  * for an empty one in which nothing is to be made; SQLite's own error while another process holds the file.
@@ -124,8 +124,8 @@ function makeTables(database: SqliteDatabase, newIdentity: string | null): strin
   return transact(database, () => {
     const version = pragma(database, "user_version");
     if (version !== 0) checkVersion(version);
-    // Makes what somebody has deleted, too. Only a write shows that the file is read-only. It has to be found out now, since the
-    // handle would stay read-only for good.
+    // Makes deleted parts again, too. Only a write shows that the file is read-only. It has to be found out now, since the handle
+    // would stay read-only for good.
     if (newIdentity !== null) {
       createTables(database, newIdentity);
       noteVersion(database);
@@ -135,7 +135,7 @@ function makeTables(database: SqliteDatabase, newIdentity: string | null): strin
   });
 }
 
-/** Makes what is missing of the tables. The data gets this identity if it had none. */
+/** Makes the missing parts of the tables. The data gets this identity if it had none. */
 export function createTables(database: SqliteDatabase, newIdentity: string): void {
   database.exec(SCHEMA);
   database.prepare("INSERT OR IGNORE INTO meta (name, value) VALUES ('identity', ?)").run(newIdentity);

@@ -53,7 +53,7 @@ import { Writer } from "./writer.ts";
 
 /** How long the start waits for other processes that start on the same file. */
 const START_LIMIT_MS = 5_000;
-/** How long to wait before a missing file is made again. By then every process has closed the old one and its companions. */
+/** How long to wait before a missing file is made again. By then every process has closed the old file and its companions. */
 const REOPEN_AFTER_MS = 5_000;
 
 /** Options of {@link sqliteStore}. */
@@ -98,7 +98,7 @@ class SqliteStore implements RecordStore {
   readonly #environment: Environment;
   #opening: Promise<void> | null = null;
   #openedFile: Opened | null = null;
-  /** Since when the file or its log is missing; null while they are there. If it is for good, this process cannot open it again. */
+  /** Since when the file or its log is missing; null while both exist. If it is for good, this process cannot open it again. */
   #gone: {
     readonly error: FileGone | LogGone;
     readonly since: Stopwatch;
@@ -215,8 +215,8 @@ class SqliteStore implements RecordStore {
   }
 
   /**
-   * Lets go of a file if nobody would find what is written there. If this process can close it, it is opened again after a while.
-   * A damaged log stays open: closing it would write it into the file.
+   * Closes a file if other processes would not find the data that is written there. If this process can close it, it is opened again
+   * after a while. A damaged log stays open: closing it would write it into the file.
    */
   #letGo(opened: Opened, error: unknown, isDamaged = false): void {
     if (!isGone(error)) throw error;

@@ -203,7 +203,7 @@ export class Tables {
     return oldest === null ? null : Math.min(oldest, now);
   }
 
-  /** True if a record is there, and can be found by what it was stored with. */
+  /** True if a record exists, and can be found by the keys with which it was stored. */
   has({ key, version, index }: KnownRecord): boolean {
     const row = this.find(key);
     if (row === null) return false;

@@ -7,8 +7,9 @@ export class UnclearCommit extends Error {
 }
 
 /**
- * Runs `work` in one transaction, synchronously. The transaction holds the write lock from the beginning, so nobody else
- * changes what it reads. On return the transaction is on disk. If SQLite or `work` throws, nothing was written.
+ * Runs `work` in one transaction, synchronously. The transaction holds the write lock from the beginning, so no other
+ * process changes the data that it reads. On return the transaction is on disk. If SQLite or `work` throws, nothing was
+ * written.
  *
  * @throws UnclearCommit
  */

@@ -16,7 +16,7 @@ interface Write {
 
 /**
  * Writes to a file that other processes may have locked. If the file is free, a write is made at once. Writes that come while
- * another one waits share its transaction and its `fsync`, as soon as the file is free.
+ * another write waits share its transaction and its `fsync`, as soon as the file is free.
  */
 export class Writer {
   readonly #database: SqliteDatabase;
@@ -32,8 +32,8 @@ export class Writer {
   }
 
   /**
-   * Runs `work` in a transaction. It may be called several times, but only one call is committed. Rejects with what
-   * {@link transact} throws, or with what {@link FileCheck.run} throws if nobody will find what was written.
+   * Runs `work` in a transaction. It may be called several times, but only one call is committed. Rejects with the error of
+   * {@link transact}, or with that of {@link FileCheck.run} if other processes would not find the written data.
    */
   write<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
