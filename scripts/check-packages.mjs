@@ -49,7 +49,7 @@ const SIZE_BUDGET = {
 const directory = mkdtempSync(join(tmpdir(), "payhooks-pack-"));
 const failed = [];
 
-/** Runs quietly: what a tool says matters only when it objects. */
+/** Runs quietly: the output of a tool matters only if it fails. */
 function run(command, args, cwd) {
   try {
     return execFileSync(command, args, {

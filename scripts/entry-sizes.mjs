@@ -1,5 +1,5 @@
-// How large each entry point is for whoever bundles it: minified, with what it imports of its own package and of other
-// packages of this workspace, and without what users install beside it.
+// The size of each entry point in a user's bundle: minified, with its imports from its own package and from other
+// packages of this workspace, and without the peers that users install.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";

@@ -10,7 +10,7 @@ export function hasMariadb() {
   return spawnSync("mariadbd", ["--version"], { stdio: "ignore" }).status === 0;
 }
 
-/** Says which suites are left out where there is none; with `CI` set that is a failure, since nobody would read the line. */
+/** If there is none, prints which suites are left out. With `CI` set, that is a failure, since nobody would read the line. */
 export function expectMariadb() {
   if (hasMariadb()) return;
   leaveOut(mariadbSuites, "MariaDB", "apt-get install -y mariadb-server");

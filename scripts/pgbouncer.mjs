@@ -10,7 +10,7 @@ export function hasPgbouncer() {
   return spawnSync("pgbouncer", ["--version"], { stdio: "ignore" }).status === 0;
 }
 
-/** Says which suites are left out where there is none; with `CI` set that is a failure, since nobody would read the line. */
+/** If there is none, prints which suites are left out. With `CI` set, that is a failure, since nobody would read the line. */
 export function expectPgbouncer() {
   if (hasPgbouncer()) return;
   leaveOut(pgbouncerSuites, "PgBouncer", "apt-get install -y pgbouncer");

@@ -18,7 +18,7 @@ export function postgresBin({ debian = DEBIAN, path = process.env.PATH ?? "" } =
   return folders.find(hasServer) ?? null;
 }
 
-/** Says which suites are left out where there is none; with `CI` set that is a failure, since nobody would read the line. */
+/** If there is none, prints which suites are left out. With `CI` set, that is a failure, since nobody would read the line. */
 export function expectPostgres(where = {}) {
   if (postgresBin(where) !== null) return;
   leaveOut(postgresSuites, "PostgreSQL", "apt-get install -y postgresql");

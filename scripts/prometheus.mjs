@@ -10,7 +10,7 @@ export function hasPrometheus() {
   return spawnSync("prometheus", ["--version"], { stdio: "ignore" }).status === 0;
 }
 
-/** Says which suites are left out where there is none; with `CI` set that is a failure, since nobody would read the line. */
+/** If there is none, prints which suites are left out. With `CI` set, that is a failure, since nobody would read the line. */
 export function expectPrometheus() {
   if (hasPrometheus()) return;
   leaveOut(prometheusSuites, "Prometheus", "apt-get install -y prometheus");

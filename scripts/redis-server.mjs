@@ -22,8 +22,8 @@ export function hasRedis() {
 }
 
 /**
- * Installs redis-server where that is possible without asking anybody (Debian, as root). Where it is not, says which
- * suites are left out, and returns; with `CI` set that is a failure, since nobody would read the line.
+ * Installs redis-server where that is possible without asking anybody (Debian, as root). If it is not, prints which
+ * suites are left out, and returns. With `CI` set, that is a failure, since nobody would read the line.
  */
 export function provideRedis() {
   if (hasRedis() || (isDebianRoot() && installs() && hasRedis())) return;
@@ -38,7 +38,7 @@ function installs() {
   process.stdout.write("Installing redis-server…\n");
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   const run = (...args) => spawnSync("apt-get", args, { stdio: "ignore", env }).status === 0;
-  // Only the program: the package's service must not take the port of somebody else's Redis.
+  // Only the program: the package's service must not take the port of another Redis.
   const args = ["install", "-y", "--no-install-recommends", "redis-server"];
   return run(...args) || (run("update") && run(...args));
 }

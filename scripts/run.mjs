@@ -1,6 +1,6 @@
-// The one entry of every npm script: `node scripts/run.mjs <task> [arguments…]`.
-// Installs what the lockfile says, builds what changed, then runs the task. It uses nothing but Node, because
-// in a fresh clone there is nothing else, and it is not a pre-script, because npm skips those under ignore-scripts.
+// The one entry of every npm script: `node scripts/run.mjs <task> [arguments…]`. Installs the packages of the lockfile, builds
+// the changed packages, then runs the task. It uses nothing but Node, because in a fresh clone there is nothing else, and it is
+// not a pre-script, because npm skips those under ignore-scripts.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -57,7 +57,7 @@ const tasks = {
       "test/simulation/main.ts",
       ...args,
     ]),
-  /** Changes the sources that decide what is believed, one place at a time; `--mutate <file>` names one of them. */
+  /** Changes the sources of the verification, one place at a time; `--mutate <file>` names one of them. */
   "test:mutants": (args) => run("stryker", ["run", ...args]),
   /** On the built packages, as users get them. test/bench/bench.ts has the options. */
   bench: async (args) => {
@@ -123,7 +123,7 @@ process.env.NEXT_TELEMETRY_DISABLED = "1";
 await install();
 await task(taskArguments);
 
-/** Installs when the lockfile or a manifest is not the one that was installed last. */
+/** Installs if the lockfile or a manifest has changed since the last installation. */
 async function install() {
   const isInput = (path) => /(^|\/)package\.json$|^pnpm-(lock|workspace)\.yaml$/.test(path);
   const wanted = fingerprint(sourceFiles().filter(isInput), (path) => readFileSync(path));
@@ -131,8 +131,8 @@ async function install() {
   const pnpm = `pnpm@${readManifest().packageManager.split("@")[1]}`;
   process.stdout.write("Installing dependencies…\n");
   const args = ["--yes", pnpm, "install", "--frozen-lockfile", "--reporter=append-only"];
-  // With CI set, pnpm asks no question and keeps the lockfile as it is. For pnpm alone: others read CI as that nobody
-  // is there to see what they say.
+  // With CI set, pnpm asks no question and keeps the lockfile as it is. Only for pnpm: with CI set, other tools hide their
+  // output.
   const code = await exitCode("npx", args, { env: { CI: "true", ...process.env } });
   if (code !== 0) {
     fail(

@@ -2,7 +2,9 @@ import type { PlannedFault } from "./faults.ts";
 import type { SimulatedProcess } from "./process.ts";
 import { REPLICATION_MS, type World } from "./world.ts";
 
-/** How much a store without replicas loses when another one takes its place: the writes of so many milliseconds. */
+/**
+ * How much a store without replicas loses when another store takes its place: the writes of this many milliseconds.
+ */
 const LOST_MS = 150;
 const GRACE_MS = 500;
 /** After its grace a process is closed in this time. */

@@ -11,7 +11,7 @@ export interface HandlerCall {
   readonly handler: string;
   readonly effectId: string;
   readonly attempt: number;
-  /** It was an onHeld handler, which only tells people. */
+  /** True for an onHeld handler, which only notifies people. */
   readonly isTelling: boolean;
   /** The token of the run in which it was called; null if the store has none. */
   readonly token: string | null;
@@ -112,13 +112,13 @@ export class Chronicle {
   readonly decisions: Decided[] = [];
   readonly notices: Noticed[] = [];
   readonly closings: Closing[] = [];
-  /** Calls that came after the end of what they were made on. */
+  /** Calls that came after the end of the lease under which they were made. */
   readonly late: string[] = [];
   /** The handlers of each process. */
   readonly handlerSets: Map<string, number> = new Map();
   /** The write that made a begin, by its token. */
   readonly begins: Map<string, Write> = new Map();
-  /** Lines for a person; null while nobody wants to read them. */
+  /** Lines for a person; null if they are not wanted. */
   readonly story: string[] | null;
   rest: Rest | null = null;
 
@@ -127,7 +127,7 @@ export class Chronicle {
     this.story = isTold ? [] : null;
   }
 
-  /** A line of the story. Made only where somebody reads it. */
+  /** A line of the story. Made only if lines are wanted. */
   tell(at: number, who: string, line: () => string): void {
     this.story?.push(`${at.toFixed(1).padStart(9)}  ${who.padEnd(6)} ${line()}`);
   }

@@ -20,7 +20,7 @@ export interface Core {
 export interface Replacement {
   /** Its path in `packages/core/src`. */
   readonly file: string;
-  /** A text that is there once. */
+  /** A text that occurs once. */
   readonly find: string;
   readonly put: string;
 }

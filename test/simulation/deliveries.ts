@@ -41,11 +41,11 @@ function exportedOnce(key: KeyObject): KeyObject {
   return Object.assign(key, { export: exportOnce });
 }
 
-/** A delivery as it is sent, and what it says. */
+/** A delivery as it is sent, and its fields. */
 export interface SimulatedDelivery {
   readonly delivery: Delivery;
   readonly verified: VerifiedEvent;
-  /** The eventId, and the one that it has if it contradicts what is recorded. */
+  /** The eventId, and the eventId that it has if it contradicts the record. */
   readonly eventId: string;
   readonly variantId: string;
 }

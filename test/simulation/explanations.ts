@@ -9,8 +9,8 @@ export function lostBetween({ losses }: Chronicle, key: string, from: number, to
 }
 
 /**
- * The last write of a record as it was at a time; null if there was none. A record that was forgotten, and written anew since, is
- * another one. With `until`, later writes do not count.
+ * The last write of a record as it was at a time; null if there was none. A record that was forgotten and written again is another
+ * record. With `until`, later writes do not count.
  */
 export function lastWriteOf(
   { writes }: Chronicle,
@@ -37,7 +37,7 @@ export function begunAt({ begins }: Chronicle, { token, from }: HandlerCall): nu
   return (token === null ? undefined : begins.get(token)?.at) ?? from;
 }
 
-/** The write by which a second run began after the lease of the first one had lapsed; null if that lease was given back. */
+/** The write by which a second run began after the lease of the first run had lapsed; null if that lease was given back. */
 export function lapseOf({ writes }: Chronicle, first: HandlerCall, second: HandlerCall): Write | null {
   if (first.token === null) return null;
   return (

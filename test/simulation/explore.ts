@@ -26,7 +26,7 @@ export interface ExploreOptions {
   readonly seed: number;
   readonly histories: number;
   readonly size?: Size;
-  /** Stops at so many violations. Default 1. */
+  /** Stops after this many violations. Default 1. */
   readonly enough?: number;
   /** Called now and then with the number of histories played. */
   readonly onProgress?: (played: number) => void;

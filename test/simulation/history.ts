@@ -21,7 +21,7 @@ import { type Coverage, storeNow, type World } from "./world.ts";
 const LIMIT_MS = 120_000;
 /** Every late call and answer has arrived after this time. */
 const QUIET_MS: number = Math.max(...LATE_MS) + 500;
-/** A deploy is over by then: the cron job no longer calls processes that cannot read what the others write. */
+/** A deploy is over by then: the cron job no longer calls processes that cannot read the records of others. */
 const DEPLOYED_MS = 60_000;
 const GRACE_MS = 2_000;
 /** How often the cron job calls, and for how long it lets a process work. */

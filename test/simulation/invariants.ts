@@ -32,7 +32,7 @@ function acknowledgedEndsOrIsHeld(chronicle: Chronicle): string | null {
     if (status !== 200) continue;
     const { eventId, variantId } = deliveryOf(event);
     const key = eventId.slice(0, 32);
-    // A process whose machine slept answers by what it knew before.
+    // A process whose machine slept answers from its knowledge before the sleep.
     const knownSince = Math.min(askedAt, at - LONGEST_ANSWER_MS);
     const mayBeLost = losses.some(
       (loss) => loss.keys.has(key) && (!plan.replicated || loss.isEverything) && loss.at >= knownSince,
@@ -218,7 +218,7 @@ function noPendingAfterTheEnd(chronicle: Chronicle): string | null {
     for (const call of chronicle.calls.slice(at + 1)) {
       if (call.key !== key || call.isTelling || slotOf(chronicle, call)?.status !== "PENDING") continue;
       if (call.from <= from || lostBetween(chronicle, key, 0, call.from)) continue;
-      // A process that stood still in between goes on with the handler that it has called.
+      // A process that was frozen in between continues with the handler that it has called.
       if (begunAt(chronicle, call) < begunAt(chronicle, end)) continue;
       return `${call.handler} of the PENDING ${titleOf(call.eventId)} is called at ${call.from.toFixed(1)}, after ${end.handler} of ${titleOf(eventId)} was at ${from.toFixed(1)}`;
     }

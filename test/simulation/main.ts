@@ -1,6 +1,7 @@
 /**
- * `npm run test:simulation -- --histories 20000 --seed 1`: plays histories, tells what they broke, and how often each fault met
- * each call. `--mutants 2000` hunts each mistake through so many histories; `--docs` writes what was found to results.md.
+ * `npm run test:simulation -- --histories 20000 --seed 1`: plays histories, and prints which invariants they broke, and how
+ * often each fault met each call. `--mutants 2000` hunts each mistake through this many histories; `--docs` writes the results
+ * to results.md.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
@@ -16,7 +17,7 @@ const { values } = parseArgs({
   options: {
     histories: { type: "string", default: "20000" },
     seed: { type: "string", default: "1" },
-    /** Goes on until so many histories have broken an invariant. */
+    /** Continues until this many histories have broken an invariant. */
     enough: { type: "string", default: "1" },
     mutants: { type: "string", default: "0" },
     docs: { type: "boolean", default: false },

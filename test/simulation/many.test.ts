@@ -1,4 +1,4 @@
-/** As many histories as CI has time for, and whether each fault met each call. `PAYHOOKS_SEED` chooses the first one. */
+/** As many histories as CI has time for, and whether each fault met each call. `PAYHOOKS_SEED` chooses the first seed. */
 import { expect, it } from "vitest";
 import { loadCore } from "./core.ts";
 import { exploreInThreads } from "./crew.ts";

@@ -8,7 +8,7 @@ export interface Hunt {
   readonly mutant: string;
   /** The invariant that found it; null if none did. */
   readonly foundBy: string | null;
-  /** After so many histories. */
+  /** The number of histories before it was found. */
   readonly histories: number;
 }
 

@@ -50,7 +50,7 @@ export interface Plan {
   /** Records are sealed, and a change of the key is under way: every other process seals with another key, and all open both. */
   readonly isSealed: boolean;
   readonly operation: Operation;
-  /** A deploy is under way to a version that writes another format of records, which the old one cannot read. */
+  /** A deploy is under way to a version that writes another format of records, which the old version cannot read. */
   readonly mixesFormats: boolean;
   /**
    * Each process has other handlers than the one before it, two die when a handler has returned, and a person replays what is held
@@ -66,8 +66,8 @@ export interface Plan {
 }
 
 /**
- * How the merchant runs the handlers: in the background of each process, before the answer (`ack: "handled"`), after the
- * response, or by a cron job alone. In the last two a cron job looks for what is due.
+ * How the merchant runs the handlers: in the background of each process, before the answer (`ack: "handled"`), after the response,
+ * or by a cron job alone. In the last two, a cron job runs due events.
  */
 export type Operation = "background" | "handled" | "after-response" | "cron";
 
@@ -75,14 +75,16 @@ export interface Size {
   readonly processes: number;
   readonly events: number;
   readonly faults: number;
-  /** The payments are of so many transactions, unless several share a reference. The fewer, the more writes are of one record. */
+  /**
+   * The payments belong to this many transactions, unless several share a reference. The fewer, the more writes are of one record.
+   */
   readonly transactions: number;
   /** How many of the faults are answers to a write that get lost, from 0 to 1. */
   readonly lostAnswers: number;
 }
 
 export const DEFAULT_SIZE: Size = { processes: 3, events: 20, faults: 5, transactions: 6, lostAnswers: 0 };
-/** Histories in which a process often does not know what became of its write, while another one writes the same record. */
+/** Histories in which a process often does not know whether its write was made, while another process writes the same record. */
 export const IN_DOUBT: Size = { processes: 3, events: 20, faults: 8, transactions: 2, lostAnswers: 0.9 };
 
 const SENT_WITHIN_MS = 2_000;
@@ -240,7 +242,7 @@ function withClosings(dice: Dice, faults: readonly PlannedFault[]): readonly Pla
   return faults.map((fault, number) => (number === (at + 1) % faults.length ? deploy : fault));
 }
 
-/** Faults that show a mistake best: those of calls to the store, and processes that stand still or die at them. */
+/** Faults that show a mistake best: those of calls to the store, and processes that freeze or die during these calls. */
 const TELLING_CELLS: readonly Cell[] = CELLS.filter(
   ({ what, site }) =>
     (site === "swap" || site === "takeDue" || site === "handler" || site === "replicated") &&

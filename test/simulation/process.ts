@@ -91,7 +91,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     });
   }
 
-  /** The true time as this process sees it: while it is frozen, its time stands still. */
+  /** The true time as this process sees it: while it is frozen, its time stops. */
   get #time(): number {
     return Math.max(this.#world.timeline.now, this.frozenUntil);
   }
@@ -118,7 +118,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     };
   }
 
-  /** Timers go by the clock that stands still while the machine sleeps. */
+  /** Timers use the clock that stops while the machine sleeps. */
   #after(ms: number, callback: () => void): () => void {
     const world = this.#world;
     const due = this.#monotonic + ms;

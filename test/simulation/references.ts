@@ -44,13 +44,13 @@ function successIn({ begins }: Chronicle, call: HandlerCall): Success | null {
   return { call, claimKey: claimKeyFor(ONLY_TENANT, record.flow, slot.name, reference) };
 }
 
-/** True if the record that the first call was made for is there when the second one is made, by the store's clock. */
+/** True if the record of the first call still exists at the second call, by the store's clock. */
 function isKept(chronicle: Chronicle, first: HandlerCall, second: HandlerCall): boolean {
   const last = lastWriteOf(chronicle, first.key, begunAt(chronicle, first), second.from);
   return last !== null && !hasExpired(last, second.now);
 }
 
-/** True if a person has replayed the event while it was held because another one has its reference. */
+/** True if a person has replayed the event while it was held because another event has its reference. */
 function isReleased({ writes }: Chronicle, eventId: string, until: number): boolean {
   const [key, slot] = [eventId.slice(0, 32), eventId.slice(32)];
   return writes.some(({ key: written, at, before, after }) => {

@@ -70,7 +70,7 @@ export class Sender {
     });
   }
 
-  /** `answered` is told the status; null where there was no connection. */
+  /** `answered` gets the status; null if there was no connection. */
   #send(event: PlannedEvent, attempt: number, answered: (status: number | null) => void): void {
     const { timeline, dice, chronicle } = this.#world;
     const processes = this.#processes();

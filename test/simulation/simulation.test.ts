@@ -1,4 +1,4 @@
-/** Simulated histories, which `README.md` explains. `PAYHOOKS_SEED` chooses the first one. */
+/** Simulated histories, which `README.md` explains. `PAYHOOKS_SEED` chooses the first seed. */
 import { describe, expect, it } from "vitest";
 import { loadCore, withReplaced } from "./core.ts";
 import { exploreInThreads } from "./crew.ts";

@@ -157,7 +157,7 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
           }
           return { ...due, records: due.records.map(seen) };
         },
-        // A second look hides what it finds too.
+        // A second poll hides the records that it finds, too.
         twice: (first) => {
           store.takeDue(limit, hideMs);
           return first;

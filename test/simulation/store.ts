@@ -25,13 +25,13 @@ import { LANES } from "../../packages/core/src/inbox/record/lane.ts";
 /** The form of a stored record: a text, as in a database, or the object itself, which is quicker. */
 type Kept = string | IdempotencyRecord;
 
-/** A stored record. It is never changed: a write puts another one in its place. */
+/** A stored record. It is never changed: a write puts another record in its place. */
 export interface Row {
   readonly key: string;
   readonly version: string;
   readonly kept: Kept;
   readonly index: RecordIndex;
-  /** When somebody has to look at it: when it is due, or when it comes out of hiding. */
+  /** When it may be taken: when it is due, or when it comes out of hiding. */
   readonly lookAt: number;
   /** How far away that was when it was written. */
   readonly lookInMs: number;

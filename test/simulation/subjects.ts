@@ -32,7 +32,7 @@ export function olderAfterLatest(chronicle: Chronicle): string | null {
     const later = said
       .slice(0, at)
       .find((one) => one.subject.key === subject.key && one.subject.at > subject.at);
-    // A run that stood still goes on with the handler that it has called. Its lease decides about the handlers after that.
+    // A run that was frozen continues with the handler that it has called. Its lease decides about the handlers after that.
     if (later === undefined || takenAt < later.takenAt) continue;
     return `${who} is called after ${later.call.handler} of ${later.call.key.slice(0, 6)}, which was signed later`;
   }

@@ -18,7 +18,7 @@ export function tableDisagrees({ plan, writes, losses }: Chronicle): string | nu
     for (const slot of newSlots(write)) {
       const delivery = deliveries.find((one) => isOf(one, key, slot, after));
       if (delivery === undefined) return `${key.slice(0, 6)} has the slot ${slot} of no event that was sent`;
-      // An expired record is replaced by a new one.
+      // A new record replaces an expired one.
       const model = (before === null ? undefined : models.get(key)) ?? new ReferenceModel();
       models.set(key, model);
       const is = after.slots[slot];

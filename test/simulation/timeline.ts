@@ -7,15 +7,15 @@ export interface Owner {
 
 interface Task {
   readonly at: number;
-  /** Of tasks of one time, the one that was set first goes first. */
+  /** Of tasks of one time, the task that was set first runs first. */
   readonly order: number;
   readonly owner: Owner | null;
   run: (() => void) | null;
 }
 
 /**
- * True time, and everything that is going to happen. Time moves on only when the microtasks and what is to run at the next turn of the event loop are
- * through, so that a history is the same each time, however busy the machine is.
+ * True time, and everything that is going to happen. Time moves on only when all microtasks and the work of the next turn of the event loop
+ * are done. So a history is the same each time, even on a busy machine.
  */
 export class Timeline {
   #now = 0;
@@ -80,7 +80,7 @@ export class Timeline {
       const { owner, run } = task;
       if (run === null || owner?.isAlive === false) continue;
       if (owner !== null && owner.frozenUntil > task.at) {
-        // The order stays as it was: the new task takes the place of the old one.
+        // The order stays the same: the new task takes the place of the old task.
         push(this.#heap, {
           at: owner.frozenUntil,
           order: task.order,

@@ -40,7 +40,7 @@ export interface World {
   storeOffsetMs: number;
   /** No process reaches the store before this time. */
   storeDownUntil: number;
-  /** How often the store has been replaced by another one. */
+  /** How often another store has taken the place of the store. */
   storeEpoch: number;
   /** Versions of records whose format only a process of the new version can read. */
   readonly newFormats: Set<string>;

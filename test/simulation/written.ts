@@ -11,7 +11,7 @@ export interface Writer extends Inhabitant, Owner {
   readonly isNewVersion: boolean;
 }
 
-/** Makes one write in the store, and notes what it has changed. */
+/** Makes one write in the store, and notes its change. */
 export function written(world: World, process: Writer, item: Swap): SwapResult {
   const { store, chronicle, timeline, marks } = world;
   const { key } = item;

@@ -301,7 +301,10 @@ describe("payhooks events, about what is held", () => {
 
   it.each([
     [[], /no inbox to look into.*\n.*--redis URL, --sqlite FILE, --postgres URL or --mysql URL/],
-    [["list", "--sqlite", "x.db"], /"list" is neither an event id nor one of replay, retry, discard and erase/],
+    [
+      ["list", "--sqlite", "x.db"],
+      /"list" is neither an event id nor one of replay, retry, discard and erase/,
+    ],
     [["--sqlite", "no such.db"], /no such\.db does not exist/],
     [["--sqlite", "x.db", "--redis", "redis://x"], /one of --redis, --sqlite, --postgres and --mysql/],
     [["--redis", "localhost"], /redis:\/\/127\.0\.0\.1:6379/],

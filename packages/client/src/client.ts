@@ -30,9 +30,9 @@ import { isNotFound, readTransaction, type Transaction } from "./transaction.ts"
  * sent. `ERR_OUTCOME_UNKNOWN` means that a payment, withdrawal or checkout may or may not have been carried out.
  */
 export interface PaymentsClient<M extends string = Medium> {
-  /** `POST /api/v2/payment/direct`. A callback or a look-up tells the result. The request is never sent twice. */
+  /** `POST /api/v2/payment/direct`. A callback or a look-up has the result. The request is never sent twice. */
   pay(payment: DirectPayment<M>, options?: CallOptions): Promise<PaymentAnswer>;
-  /** `POST /api/v2/payment/withdrawal`. A callback or a look-up tells the result. The request is never sent twice. */
+  /** `POST /api/v2/payment/withdrawal`. A callback or a look-up has the result. The request is never sent twice. */
   withdraw(withdrawal: Withdrawal<M>, options?: CallOptions): Promise<PaymentAnswer>;
   /** `POST /api/v2/payment/checkout`. The request is never sent twice. */
   checkout(checkout: Checkout<M>, options?: CallOptions): Promise<CheckoutAnswer>;

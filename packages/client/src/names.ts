@@ -7,7 +7,7 @@ export interface ApiNames {
   readonly pathSegment: string;
   /** The service's own medium, `PAY` in the specification. */
   readonly payMedium: string;
-  /** The members of an answer that may hold the id of a transaction. The first one that is there counts. */
+  /** The members of an answer that may hold the id of a transaction. The first that an answer has counts. */
   readonly idFields: readonly string[];
 }
 

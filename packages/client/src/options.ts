@@ -11,13 +11,11 @@ import type { RequestRules } from "./requests/rules.ts";
 export interface ClientOptions {
   /** The address of the service, without `/api/v2`. It must use HTTPS, or HTTP to this machine. */
   readonly baseUrl: string | undefined;
-  /** Another `fetch`, for instance one with a proxy. Default: the platform's. */
+  /** Another `fetch`, for instance for a proxy. Default: the platform's. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** The time limit of each attempt in milliseconds, including the reading of the answer. Default: 15,000. */
   readonly timeoutMs?: number | undefined;
-  /**
-   * How many attempts a call has that may be repeated, the first one included. Default: 3. With 1, nothing is repeated.
-   */
+  /** How many attempts a repeatable call has, including the first. Default: 3. With 1, nothing is repeated. */
   readonly attempts?: number | undefined;
   /** The size of the largest answer that is read. Default: 1 MiB. */
   readonly maxAnswerBytes?: number | undefined;
@@ -82,7 +80,7 @@ export interface Settings {
 }
 
 /**
- * Reads the options. A wrong option is refused at once. A missing one is refused only when it is needed, since a module
+ * Reads the options. A wrong option is refused at once. A missing key is refused only when it is needed, since a module
  * may also be evaluated without secrets, as in a build.
  */
 export function settingsOf(options: ClientOptions & Partial<PaymentKeys & ConnectKey>): Settings {

@@ -38,7 +38,7 @@ export type ReconcileOptions = PaymentToReconcile & {
   readonly concurrency?: number | undefined;
   /** The time limit of each attempt of a look-up, in milliseconds. Default: the client's. */
   readonly timeoutMs?: number | undefined;
-  /** Further headers of each look-up, such as the one that names a connected merchant. */
+  /** Further headers of each look-up, such as the header that names a connected merchant. */
   readonly headers?: CallOptions["headers"];
   /** Stops the run: no further look-up begins, and those under way are aborted. */
   readonly signal?: AbortSignal | undefined;
@@ -84,11 +84,11 @@ export interface ReconcileReport {
 }
 
 /**
- * Looks up transactions that had no final callback, or that an ambiguous event may be about, and passes them to `receiver.payments.ingest`. The receiver
- * deduplicates them, so a result that also arrives as a callback runs only once. An error with one does not
- * stop the others. A run can be repeated at any time.
+ * Looks up transactions that had no final callback, or that an ambiguous event may be about, and passes them to `receiver.payments.ingest`.
+ * The receiver deduplicates them, so a result that also arrives as a callback runs only once. An error with one transaction does not stop
+ * the others. A run can be repeated at any time.
  *
- * @throws ClientError `ERR_OPTION_INVALID`. Apart from that, only what the list or `onResult` throws.
+ * @throws ClientError `ERR_OPTION_INVALID`. Apart from that, only the errors of the list or of `onResult`.
  * @example
  * const { counts, remaining } = await reconcile(receiver, { client, references: openOrders });
  */

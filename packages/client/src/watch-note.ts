@@ -18,7 +18,9 @@ export interface WatchNote {
   due: number;
   /** How many look-ups had each outcome. */
   counts: Partial<Record<ReconcileResult["outcome"], number>>;
-  /** The kind of the last error: it ended the round, or left a payment for the next one, such as by a failed look-up. Null if there was none. */
+  /**
+   * The kind of the last error: it ended the round, or left a payment for the next round, as a failed look-up does. Null if there was none.
+   */
   trouble: string | null;
   /** The payment that was looked up last, in a round that was broken off. */
   last: Mark | null;
@@ -40,7 +42,7 @@ export function emptyNote(): WatchNote {
   };
 }
 
-/** Reads a note. An unreadable one counts as no note. */
+/** Reads a note. An unreadable note counts as none. */
 export function noteIn(text: string): WatchNote {
   try {
     const note: Partial<WatchNote> | null = JSON.parse(text);

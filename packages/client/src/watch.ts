@@ -1,6 +1,6 @@
 /**
- * Looks up open payments again and again, so that a callback that never comes is noticed. One process at a time does so: the one that has
- * a lease of the receiver's inbox. The state that must survive it (whose turn it is, who was given up) is in the lease's note.
+ * Looks up open payments again and again, so that a callback that never comes is noticed. One process at a time does so: the process that
+ * has a lease of the receiver's inbox. The state that must survive it (whose turn it is, who was given up) is in the lease's note.
  */
 import type { LeaseView, NamedLease } from "@payhooks/core";
 import type { PaymentsClient } from "./client.ts";
@@ -11,7 +11,7 @@ import { kindOf } from "./kind-of.ts";
 import { type LookupSink, type ReconcileResult, reconcile } from "./reconcile.ts";
 import { emptyNote, type Mark, markOf, noteIn, remember, textOf, type WatchNote } from "./watch-note.ts";
 
-/** The lease of everybody who watches the payments of one inbox. The console looks at its note. */
+/** The lease that all watchers of one inbox share. The console looks at its note. */
 const WATCH_LEASE = "payhooks-missed-callbacks";
 const LEASE_MS = 60_000;
 /** A process that finds the lease taken asks again after this time at most. */
@@ -44,7 +44,7 @@ export interface WatchOptions {
     | Iterable<OpenPayment>
     | AsyncIterable<OpenPayment>
     | Promise<Iterable<OpenPayment> | AsyncIterable<OpenPayment>>;
-  /** How long after the end of a round the next one begins. Default: 5 minutes. */
+  /** The pause between the end of a round and the next round. Default: 5 minutes. */
   readonly everyMs?: number | undefined;
   /**
    * How old a payment must be before it is looked up. Default: 15 minutes. A payment dated more than this in the future is looked up
@@ -68,9 +68,9 @@ export interface WatchOptions {
   readonly onResult?: ((result: ReconcileResult, payment: OpenPayment) => void | Promise<void>) | undefined;
   /**
    * Called if a round fails, such as when `open` throws, and for each payment that is left for the next round: because `headers`,
-   * `onResult` or `onGivenUp` throws for it, its `since` is no time or its reference no text. The round goes on with the other
-   * payments. At the end of a round whose look-ups failed, it is called once, with `ERR_LOOKUP_FAILED`. Default: a line on stderr that
-   * names the error and its cause, without their messages.
+   * `onResult` or `onGivenUp` throws for it, its `since` is no time or its reference no text. The round continues with the other payments.
+   * At the end of a round whose look-ups failed, it is called once, with `ERR_LOOKUP_FAILED`. Default: a line on stderr that names the
+   * error and its cause, without their messages.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** The source of time. Default: the platform's clock. Its timers do not keep the process alive. */
@@ -79,7 +79,7 @@ export interface WatchOptions {
 
 /** A running {@link watch}. */
 export interface Watch {
-  /** Begins no further look-up, aborts the one under way, and lets another process go on. Call it before `receiver.close()`. */
+  /** Begins no further look-up, aborts the current look-up, and lets another process continue. Call it before `receiver.close()`. */
   stop(): Promise<void>;
 }
 
@@ -101,9 +101,9 @@ const NAMES: { readonly [Name in keyof Required<WatchOptions>]: true } = {
 const MINUTE_MS = 60_000;
 
 /**
- * Begins to watch for callbacks that never come. Every `everyMs`, one of all processes on the receiver's inbox asks for your open
- * payments, looks up those that are old enough, and passes what it finds to `receiver.payments.ingest`, as {@link reconcile} does. So a
- * handler runs once, even if the callback comes after all. Call it in every process, once for each inbox.
+ * Begins to watch for callbacks that never come. Every `everyMs`, one of all processes on the receiver's inbox asks for your open payments,
+ * looks up those that are old enough, and passes the results to `receiver.payments.ingest`, as {@link reconcile} does. So a handler runs
+ * once, even if the callback comes after all. Call it in every process, once for each inbox.
  *
  * @throws ClientError `ERR_OPTION_INVALID`.
  * @example
@@ -255,7 +255,7 @@ class WatchRound {
 
   /**
    * Looks up one payment, and calls `onResult` or `onGivenUp`. If one of them throws, the payment is looked up again in the next round, and
-   * the others are still looked up in this one. Resolves to true if it was given up.
+   * the other payments are still looked up in this round. Resolves to true if it was given up.
    */
   async #handlePayment({ payment, mark }: Candidate): Promise<boolean> {
     const { giveUpAfterMs, onGivenUp, onError } = this.#settings;

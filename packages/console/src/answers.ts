@@ -13,7 +13,7 @@ export interface Decidable {
 
 /** The events that a decision would be about. */
 export interface Preview {
-  /** The events, by reason, with what they contradict and what would run. */
+  /** The events, by reason, with the events that they contradict and the handlers that would run. */
   readonly html: string;
   /** In the order in which the decisions are to be made. */
   readonly events: readonly Decidable[];

@@ -38,7 +38,7 @@ interface Env {
 /**
  * Makes a console.
  *
- * @param isUrlSent whether the address of a request is what was sent, as on Node's own servers: see {@link hostProblem}.
+ * @param isUrlSent whether the address of a request is the sent address, as on Node's own servers: see {@link hostProblem}.
  * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
  */
 export function createConsole<Given, Platform = void>(
@@ -48,7 +48,7 @@ export function createConsole<Given, Platform = void>(
 ): Console<Given, Platform> {
   checkOptions(options);
   const allowedHosts = new Set(options.allowedHosts?.map(hostName));
-  // This begins to count at once. A factory is not called before somebody opens the console.
+  // This begins to count at once. A factory is called only when the console is first opened.
   if (typeof source !== "function") activityOf(source);
   const app = createApp(options.redact ?? []);
   return {
@@ -87,7 +87,7 @@ export function createConsole<Given, Platform = void>(
   };
 }
 
-/** The query tells requests apart. So everything has one address, and routers and proxies need to know no other. */
+/** The query distinguishes requests. So everything has one address, and routers and proxies need to know no other. */
 function createApp(redact: readonly string[]): Hono<Env> {
   const app = new Hono<Env>();
 
@@ -192,7 +192,10 @@ function logged(error: unknown): string {
   return "Something went wrong. The server's log says where.";
 }
 
-/** An error's class and the calls that led to it. Its message is left out: it may quote what the console must not show. */
+/**
+ * An error's class and the calls that led to it. Its message is left out: it may quote values that the console must not
+ * show.
+ */
 function placeOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return `a value that is not an Error was thrown, of type ${typeof error}`;

@@ -38,7 +38,7 @@ type Wanted =
     }
   | { readonly action: "outcomes"; readonly eventIds: readonly string[] };
 
-/** Makes a decision that a user has sent, in the user's name; or shows first what it would be about. */
+/** Makes a decision that a user has sent, in the user's name; or only shows the events that it would be about. */
 export async function decide(
   receiver: AnyReceiver,
   user: ConsoleUser,

@@ -67,7 +67,7 @@ function checkRead(unread: UnreadEvents | null): void {
   if (unread !== null) throw unread.error;
 }
 
-/** A row of which nothing is redacted. What an error says of redacted fields is not known here, so it is left out beside them. */
+/** A row of which nothing is redacted. An error may contain values of redacted fields, so it is left out if there are redacted fields. */
 function rowOf(event: StoredEvent, redactor: Redactor): EventRow {
   const row = eventRow(event);
   const redaction = redactor.of(event);

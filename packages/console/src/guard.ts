@@ -47,7 +47,7 @@ function hostOf({ headers, url }: Request): string {
  * another site sends that site's name, even if the name has been made to point to this server. `X-Forwarded-Host` is not read:
  * anybody can send it.
  *
- * @param isUrlSent whether the address of the request is what was sent, such as an absolute one in the request line. Some
+ * @param isUrlSent whether the address of the request is the sent address, such as an absolute address in the request line. Some
  * frameworks make one of their own configuration instead.
  */
 export function hostProblem(

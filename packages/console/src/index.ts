@@ -10,7 +10,10 @@ import type { ConsoleOptions } from "./options.ts";
 
 export type { ConsoleOptions, ConsoleUser } from "./options.ts";
 
-/** Answers a request. `platform` is what the runtime passes beside the request. A factory for the receiver gets it. */
+/**
+ * Answers a request. `platform` is the runtime's second argument, beside the request. A factory for the receiver gets
+ * it.
+ */
 export type ConsoleHandler<Platform> = (request: Request, platform?: Platform) => Promise<Response>;
 
 /**

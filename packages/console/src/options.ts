@@ -78,7 +78,7 @@ function isHostName(text: unknown): boolean {
   return typeof text === "string" && !text.includes("*") && hostName(text) !== null;
 }
 
-/** The user that `authorize` answered with, or null. Undefined if the answer is neither, which lets nobody in. */
+/** The user that `authorize` answered with, or null. Undefined if the answer is neither: then access is denied. */
 export function userOf(answer: unknown): ConsoleUser | null | undefined {
   if (answer === null) return null;
   const { by, can } = (answer ?? {}) as Partial<ConsoleUser>;

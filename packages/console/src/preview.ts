@@ -15,7 +15,7 @@ const MAX_LOOKED = 10_000;
 /** How many events are read from the store at one time. */
 const AT_ONCE = 25;
 
-/** Shows the events with these ids, or the oldest that a query lists, before somebody decides about them. */
+/** Shows the events with these ids, or the oldest that a query lists, before a decision about them. */
 export async function previewOf(
   receiver: AnyReceiver,
   decision: Decision,

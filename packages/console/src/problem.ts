@@ -1,12 +1,12 @@
 import { type ErrorCode, isPayhooksError } from "@payhooks/core";
 import { shownAsText } from "./views/shown.ts";
 
-/** An error of Payhooks as the console tells it. */
+/** An error of Payhooks as the console shows it. */
 export interface Problem {
   /** 400 if what was asked cannot be answered as it is, 503 if the inbox or the receiver fails. */
   readonly status: 400 | 503;
   readonly code: string;
-  /** It may quote what was asked: characters that cannot be seen are shown as codes. */
+  /** It may quote the request: invisible characters are shown as codes. */
   readonly message: string;
 }
 
@@ -19,7 +19,10 @@ const WRONG_INPUT: ReadonlySet<string> = new Set<ErrorCode>([
   "ERR_OPTION_MISSING",
 ]);
 
-/** What the console tells of an error. Null for an error of others, whose message may contain anything. */
+/**
+ * The parts of an error that the console shows. Null for an error of others, whose message may contain
+ * anything.
+ */
 export function problemOf(error: unknown): Problem | null {
   if (!isPayhooksError(error)) return null;
   const { code, message } = error;

@@ -22,7 +22,7 @@ export interface ConsoleQuery {
   /** The event's name. */
   readonly name: string | null;
   readonly tenant: string | null;
-  /** The ends of a range of amounts. They are as somebody has written them: a list refuses what is no amount. */
+  /** The ends of a range of amounts. They are the texts from the address. A list refuses a text that is no amount. */
   readonly min: string | null;
   readonly max: string | null;
   /** The name of a handler that was tried. */
@@ -39,7 +39,7 @@ export interface ConsoleQuery {
 interface WrongValue {
   readonly name: string;
   readonly value: string;
-  /** In words, what it could be. */
+  /** The possible values, in words. */
   readonly fix: string;
 }
 

@@ -139,7 +139,7 @@ const MOST_PAGES = 20;
 
 /**
  * The events of one id or reference, which belongs to a tenant: if there are several and none is given, none is looked through.
- * In an inbox that cannot search for references, it looks through what is unfinished or held.
+ * In an inbox that cannot search for references, it searches the unfinished and held events.
  */
 async function searched(
   receiver: AnyReceiver,

@@ -43,7 +43,7 @@ export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Makes timestamps in ISO 8601, UTC, with nanoseconds. Each is later than the one before. */
+/** Makes timestamps in ISO 8601, UTC, with nanoseconds. Each is later than the last. */
 export function nanosecondStamps(clock: Clock): () => string {
   let last = 0n;
   return () => {

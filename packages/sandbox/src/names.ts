@@ -84,7 +84,7 @@ export function wireNames(names: ServiceNames | undefined): WireNames {
     },
     isAlwaysSent: (name) => callback.fields[name]?.sent === "always",
     status(status) {
-      // The service's own word for a cancelled transaction may stand beside its word for a failed one.
+      // The service may have its own word for a cancelled transaction, beside its word for a failed transaction.
       if (status === "CANCELLED") return words.some(({ word }) => word === status) ? status : null;
       const other = words.find((one) => one.status === status && one.word !== "CANCELLED");
       return other?.word ?? status;

@@ -69,8 +69,8 @@ export interface SandboxOptions {
   /** Accepts only HTTPS addresses, redirects included. Default: false. */
   readonly strictHttps?: boolean | undefined;
   /**
-   * Refuses what the sandbox otherwise takes with a warning on the dashboard: the other call's names of `redirects`.
-   * Default: false.
+   * Refuses requests that the sandbox otherwise accepts with a warning on the dashboard: those with the other call's names of
+   * `redirects`. Default: false.
    */
   readonly strict?: boolean | undefined;
   /**

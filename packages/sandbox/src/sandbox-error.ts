@@ -21,7 +21,7 @@ export interface Problem {
 /** The only error class of the sandbox. `message` says what happened and what to do. */
 export class SandboxError extends Error {
   readonly code: SandboxErrorCode;
-  /** The parameters that are wrong, if any, and what is wrong with them. */
+  /** The wrong parameters, if any, and their faults. */
   readonly problems: readonly Problem[];
 
   constructor(

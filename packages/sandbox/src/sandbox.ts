@@ -81,7 +81,7 @@ export interface Sandbox {
       status: TransactionStatus,
       step?: Pick<Step, "message" | "callback">,
     ): TransactionRecord;
-    /** Does what a customer does on the hosted page. After `pay`, the script decides. */
+    /** Plays a customer on the hosted page. After `pay`, the script decides. */
     decide(id: string, decision: "pay" | "fail" | "cancel", medium?: Medium): TransactionRecord;
   };
   readonly deliveries: SandboxDeliveries;

@@ -23,7 +23,7 @@ export interface CheckoutInput extends Omit<TriggerInput, "medium"> {
   readonly redirects?: { readonly success: string; readonly failed: string } | undefined;
 }
 
-/** The body of the API call that a trigger stands for. */
+/** The body of the API call that a trigger makes. */
 export function triggerBody(
   kind: "direct" | "withdrawal" | "checkout",
   input: JsonObject,

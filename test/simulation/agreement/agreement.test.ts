@@ -1,6 +1,6 @@
 /**
- * Every store gives the same answers to the same random histories. `PAYHOOKS_AGREEMENT=100000` plays so many, from another
- * seed each time; `PAYHOOKS_SEED=7` begins with that one.
+ * Every store gives the same answers to the same random histories. `PAYHOOKS_AGREEMENT=100000` plays this many, from
+ * another seed each time; `PAYHOOKS_SEED=7` begins with that one.
  */
 import { PGlite } from "@electric-sql/pglite";
 import { Redis } from "ioredis";

@@ -1,6 +1,6 @@
 /**
- * Answers of stores in the form in which they are compared. What the contract leaves open is taken out here, and nowhere
- * else:
+ * Answers of stores in the form in which they are compared. Differences that the contract allows are removed here, and
+ * nowhere else:
  *
  * - A finished record is kept as what recognises copies of it: records are compared as their texts, which say no more.
  * - Records that became due at the same time come in any order, and so do those that a wrong clock has set.
@@ -9,7 +9,7 @@
  * - `left` says that some are left, or none.
  * - While some are left, `nextDueAt` may be any time, or null: the next look comes without it.
  * - Times are looked at in whole milliseconds.
- * - Pages of a list may be of any length up to the limit: what they have in all, and in which order, is compared.
+ * - Pages of a list may have any length up to the limit: only their total content and its order are compared.
  * - Finished events are on no list of a store that does not list them, and in one that does they may have lost their
  *   `referenceId`: such a list is asked for without one.
  * - A reason without events may be counted as 0, or left out.

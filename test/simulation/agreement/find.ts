@@ -1,4 +1,4 @@
-/** Looks for a history on which stores differ, and says of it what a person needs to mend it. */
+/** Searches for a history on which stores differ, and prints what a person needs to mend the difference. */
 import { generateHistory } from "./generate.ts";
 import { describeHistory } from "./history.ts";
 import { type Difference, type Meet, play } from "./play.ts";

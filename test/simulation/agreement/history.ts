@@ -14,7 +14,7 @@ export type Change =
       readonly kind: "accept";
       readonly status: string;
       readonly held: HeldReason | null;
-      /** Accepted so long before the call. */
+      /** Accepted this long before the call. */
       readonly agoMs: number;
       readonly delayMs: number;
       /** It has been run by the same write, where it may be. */
@@ -41,9 +41,12 @@ export type TextKind = "plain" | "other" | "nul" | "half" | "quotes" | "cut" | "
 
 /** The fault of a write, if it has one. */
 export interface Fault {
-  /** Computed from an earlier version; from the last one, even if it has expired; from none; from one that never was. */
+  /**
+   * Computed from an earlier version; from the last version, even if it has expired; from none; from a version that never
+   * existed.
+   */
   readonly expected?: "earlier" | "last" | "none" | "unknown";
-  /** Computed so many milliseconds before (or, below 0, after) the store's time. */
+  /** Computed this many milliseconds before (or, below 0, after) the store's time. */
   readonly lateMs?: number;
   /** Its labels are none: longer than 256 bytes, or with a NUL. A store may take it or refuse it. */
   readonly unfit?: "nul" | "long" | "huge";
@@ -62,7 +65,7 @@ export type Call =
   | { readonly kind: "pass"; readonly ms: number }
   | { readonly kind: "read"; readonly by: By; readonly keys: readonly number[] }
   | { readonly kind: "swap"; readonly by: By; readonly items: readonly Item[] }
-  /** The writes of a call that was made before, unchanged: of the last one where `ago` is 0. */
+  /** The writes of an earlier call, unchanged: of the last call if `ago` is 0. */
   | { readonly kind: "resend"; readonly by: By; readonly ago: number }
   | { readonly kind: "take"; readonly by: By; readonly limit: number; readonly hideMs: number }
   | {
@@ -82,7 +85,7 @@ export type Call =
   | { readonly kind: "now"; readonly by: By; readonly key: number }
   /** True if replicas have records at these versions or later; of some, a version that was replaced since. */
   | { readonly kind: "replicated"; readonly by: By; readonly keys: readonly number[] }
-  /** The process ends, and another one opens the store. */
+  /** The process ends, and another process opens the store. */
   | { readonly kind: "reopen"; readonly by: By };
 
 export interface History {

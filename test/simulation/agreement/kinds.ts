@@ -17,10 +17,10 @@ const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 /** Making room for the usual 100,000 takes longer than the history. */
 const MAX_RECORDS = 1_000;
 
-/** The one that says what the others have to answer. */
+/** The store whose answers all others must give. */
 export const simulatedKind: Kind = simulated(Number.POSITIVE_INFINITY);
 
-/** The same for stores in which a record has been due for so long at most when it is written. */
+/** The same for stores in which a record has been due for at most this long when it is written. */
 export function simulated(dueWithinMs: number): Kind {
   return {
     name: "the simulated store",

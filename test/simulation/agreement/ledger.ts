@@ -48,7 +48,7 @@ export class Ledger {
     return this.#versions.get(key)?.at(-1) ?? null;
   }
 
-  /** The version before the last one; null where there is none. */
+  /** The version before the last; null if there is none. */
   earlier(key: string): Known | null {
     return this.#versions.get(key)?.at(-2) ?? null;
   }

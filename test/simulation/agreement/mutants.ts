@@ -4,7 +4,7 @@ import type { RecordStore, Swap, SwapResult } from "../../../packages/core/src/i
 import type { MemoryStore } from "../../../packages/core/src/memory/store.ts";
 import type { SqliteHandle } from "../../../packages/core/src/sqlite/handle.ts";
 
-/** A mistake of the memory store: what it does otherwise. */
+/** A mistake of the memory store, and the code that makes it. */
 export interface MemoryMutant {
   readonly name: string;
   readonly change: (store: MemoryStore) => Partial<RecordStore>;

@@ -1,4 +1,4 @@
-/** MariaDB, on a real server that is told the history's time in place of its own. All else is the server's. */
+/** MariaDB, on a real server that gets the history's time in place of its own. All else is the server's. */
 import { type Connection as Client, createPool, format, type Pool } from "mysql2/promise";
 import type { Connection, Driver } from "../../../packages/core/src/mysql/client.ts";
 import { NOW } from "../../../packages/core/src/mysql/statements.ts";

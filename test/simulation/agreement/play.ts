@@ -48,10 +48,10 @@ const ASK_AGAIN_MS = 10;
 const SETTLE_ATTEMPTS = 3;
 const MOST_PAGES = 1_000;
 
-/** Is told what a history met, each time. */
+/** Called with each situation that a history met. */
 export type Meet = (what: string) => void;
 
-/** Plays the history on a store of each kind. All of them have to give the answer of the first one. */
+/** Plays the history on a store of each kind. All of them must give the answer of the first store. */
 export async function play(
   history: History,
   kinds: readonly Kind[],
@@ -147,7 +147,7 @@ class Player {
     return `write-${String(this.#versions++).padStart(6, "0")}`;
   }
 
-  /** Asks each store, and compares what they say with what the first of them says. */
+  /** Asks each store, and compares its answer with that of the first store. */
   async #compare(by: By, ask: Ask, worlds = this.#worlds): Promise<Compared> {
     let expected: Said | null = null;
     for (const world of worlds) {
@@ -272,7 +272,7 @@ class Player {
     });
     const since = this.#askedSince[by];
     this.#askedSince[by] ??= this.#now;
-    // A process that is new to its primary may not confirm what has been changed since.
+    // A process that is new to its primary may not confirm a record that has changed since.
     const isOpen =
       (since === null || this.#now - since < TRUSTED_AFTER_MS) &&
       items.some(({ key, version }) => version !== this.#ledger.current(key, this.#now)?.version);
@@ -296,7 +296,7 @@ async function pruned(store: RecordStore): Promise<Answer> {
   return "all";
 }
 
-/** It may reject at any time; what is not there is never replicated. */
+/** It may reject at any time; a record that is not stored is never replicated. */
 async function isReplicated(ask: () => Promise<void> | undefined): Promise<boolean> {
   for (let attempts = 1; attempts <= SETTLE_ATTEMPTS; attempts++) {
     try {

@@ -49,7 +49,7 @@ export async function prepareClock(tell: (sql: string) => Promise<unknown>): Pro
   await tell(CLOCK);
 }
 
-/** The server's address, for sessions that are told the history's time. */
+/** The server's address, for sessions that get the history's time. */
 export function timedUrl(url: string): string {
   return `${url}?options=${encodeURIComponent(`-c search_path=${SEARCHED}`)}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Redis, on a real server, whose scripts are told the history's time. A line before each script answers `TIME`, and takes
- * away the records that have expired by that time, as Redis does when they are asked for: for the server itself they lie
+ * Redis, on a real server, whose scripts get the history's time. A line before each script answers `TIME`, and takes away
+ * the records that have expired by that time, as Redis does when they are asked for: for the server itself they lie
  * decades ahead. All else is the server's.
  */
 import { createHash } from "node:crypto";
@@ -99,7 +99,7 @@ export function shardedRedisKind(server: Redis): Kind {
   };
 }
 
-/** A connection whose scripts, and those of its copies, are told the history's time. */
+/** A connection whose scripts, and those of its copies, get the history's time. */
 function timedConnection(connection: Redis, change: ScriptChange): Redis {
   const timedHashes = new Map<string, string>();
   const run = {

@@ -8,7 +8,10 @@ import type { By } from "./history.ts";
 /** When each history begins: so late that nothing expires by a clock that is not the history's. */
 export const START: number = Date.UTC(2100, 0, 1);
 
-/** Stores with replicas have known their primary for so long when the history begins, since a new one is not trusted at once. */
+/**
+ * When the history begins, stores with replicas have known their primary for this long, since a new primary is not trusted at
+ * once.
+ */
 const OPENED_BEFORE_MS = 60_000;
 
 /** Makes stores on data of their own. */

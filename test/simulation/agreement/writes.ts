@@ -39,7 +39,7 @@ function sampleOf({ status, held, delayMs, retentionMs, text }: AcceptChange): S
   return { ...common, ...texts, content, signature: odd };
 }
 
-/** One write as it is given to every store, and what it makes of its record. */
+/** One write for every store, and the record after it. */
 export interface Write {
   readonly swap: Swap;
   readonly known: Known;
@@ -140,7 +140,7 @@ function acceptedIn(
   // A record has one event of each status, and that of a reference has none.
   if (slots.some(({ status }) => status === change.status)) return null;
   if (before !== null && slots.length === 0) return null;
-  // A PENDING behind its end is told to nobody.
+  // A PENDING after its end causes no call.
   if (before?.terminal === true && change.status === "PENDING") return null;
   return accepted(key, now - change.agoMs, sampleOf(change), before);
 }

@@ -2,7 +2,7 @@ import { createInterface } from "node:readline/promises";
 import { printText } from "./printer.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** True if a person reads what the command prints, and can answer. */
+/** True if a person reads the output of the command, and can answer. */
 export function canAsk({ isJson }: Terminal): boolean {
   return !isJson && process.stdin.isTTY === true && process.stdout.isTTY === true;
 }

@@ -4,11 +4,11 @@ import type { Terminal } from "./terminal.ts";
 
 /** One command of `payhooks`. */
 export interface Command extends CommandForm {
-  /** True if the call changes something. Then it goes on to its end, even if nobody reads its output any more. */
+  /** True if the call changes something. Then it runs to its end, even if its output is no longer read. */
   changes?(args: ParsedArguments): boolean;
   /**
-   * True if it runs until somebody stops it. Then it goes on even if nobody reads its output any more, and ends in good
-   * order when `stop` is aborted.
+   * True if it runs until somebody stops it. Then it keeps running even if its output is no longer read, and ends in
+   * good order when `stop` is aborted.
    */
   readonly runsUntilStopped?: boolean;
   /**

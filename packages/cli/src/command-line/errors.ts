@@ -37,7 +37,10 @@ export function unavailable(
   return new CliError(code, `${server} cannot be opened: ${why}.`, fix);
 }
 
-/** The same, in the words of an error of Payhooks. Another error's text may hold what the server was given: its code is told. */
+/**
+ * The same, in the words of an error of Payhooks. The text of another error may contain data of a statement, so only its code is
+ * printed.
+ */
 export function unavailableAs(code: string, server: string, error: unknown): CliError {
   const { name, message, fix, code: given } = error as Readonly<Record<string, unknown>>;
   if (name !== "PayhooksError" || typeof fix !== "string") {

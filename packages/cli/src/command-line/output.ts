@@ -18,7 +18,7 @@ export class Output {
       else if (!this.#goesOn) process.exit(EXIT.ok);
     });
     process.stderr.on("error", (error: NodeJS.ErrnoException) => {
-      // Nobody reads the errors any more. The exit code still tells of them.
+      // Nobody reads the errors any more. The exit code still reports them.
       if (error.code !== "EPIPE") this.#break(error);
     });
   }

@@ -68,7 +68,7 @@ function isAsked(bulk: Bulk, args: ParsedArguments): boolean {
   return bulk !== "retry" && !args.flag("yes");
 }
 
-/** Says what the decision would do, asks, and carries it out. Resolves with the exit code. */
+/** Prints what the decision would do, asks, and carries it out. Resolves with the exit code. */
 export async function decideInBulk(
   inbox: Inbox,
   bulk: Bulk,

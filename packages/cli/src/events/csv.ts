@@ -13,7 +13,7 @@ export function printRow(event: StoredEvent): void {
   printText("stdout", `${csvLine(Object.values(eventRow(event)))}\n`);
 }
 
-/** The terminal beside a table: what is said about the whole list goes to stderr. */
+/** The terminal beside a table: messages about the whole list go to stderr. */
 export function besideTable(terminal: Terminal): Terminal {
   return { ...terminal, line: (text = "") => printText("stderr", `${text}\n`) };
 }

@@ -33,7 +33,7 @@ export function decisionRequestOf(
   return { action, ids, choice: choiceOf(args) };
 }
 
-/** Shows what the decision is about, asks, and carries it out. Resolves with the exit code. */
+/** Shows the events of the decision, asks, and carries it out. Resolves with the exit code. */
 export async function decide(
   inbox: Inbox,
   { action, ids, choice }: DecisionRequest,
@@ -139,7 +139,7 @@ async function named(
   return { entries, missing };
 }
 
-/** Shows what a decision is about and asks, unless it is about named events that only failed. */
+/** Shows the events of a decision and asks, unless it is about named events that only failed. */
 async function isWanted(
   plan: Plan,
   selection: Selection,

@@ -16,7 +16,7 @@ export function checkAgain(args: ParsedArguments): void {
     throw new UsageError("--repeat-effects goes with --handlers.");
 }
 
-/** The error of a decision that somebody has to confirm, where nobody can. */
+/** The error of a decision that needs a confirmation, if nobody can answer. */
 export function nobodyToAsk(): UsageError {
   return new UsageError(
     "Nothing was decided, since nobody can be asked here.",

@@ -7,7 +7,7 @@ import type { Terminal } from "../command-line/terminal.ts";
 export interface Shown {
   /** Its copies, and what has happened to it. */
   readonly history: boolean;
-  /** The fields of its delivery, and what was signed: personal data. */
+  /** The fields of its delivery, and the signed text: personal data. */
   readonly body: boolean;
   /** One row of a table for each event, instead of its lines. */
   readonly csv: boolean;
@@ -61,7 +61,7 @@ const COLOURS = {
   discarded: "green",
 } as const;
 
-/** The facts that tell an event from others, in one line. */
+/** The facts that identify an event, in one line. */
 export function whatIs({ event, status, amount, id, referenceId, tenant }: StoredEvent): string {
   const reference = referenceId === null ? "" : `reference ${referenceId}`;
   const of = tenant === "" ? "" : `tenant ${tenant}`;

@@ -64,7 +64,10 @@ export function planAsJson(entry: Entry, plan: Plan): Readonly<Record<string, un
   };
 }
 
-/** Prints one entry of a plan: what the event says, what it contradicts, and what a replay would run. */
+/**
+ * Prints one entry of a plan: the event's fields, the events that it contradicts, and the handlers that a replay
+ * would run.
+ */
 export function printPlanned(entry: Entry, plan: Plan, now: number, { line, paint }: Terminal): void {
   const { eventId, reason, detail, others, acceptedAt } = entry;
   const age = `${timeOf(acceptedAt)}, ${ageOf(now - acceptedAt)} ago`;

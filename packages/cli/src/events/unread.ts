@@ -25,7 +25,7 @@ export class Unread {
   }
 }
 
-/** Throws if something was left out: then nobody may take what the command has printed for everything that there is. */
+/** Throws if events were left out, so that nobody believes that the output is complete. */
 export function checkRead(unread: UnreadEvents | null): void {
   if (unread === null) return;
   const { count, error } = unread;

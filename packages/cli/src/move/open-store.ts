@@ -33,7 +33,10 @@ export function nameOf(target: StoreAddress): string {
   return `${kind} ${host}${pathname === "/" ? "" : pathname}`;
 }
 
-/** Opens the store at an address. The store that is moved from must exist; the other one is created. */
+/**
+ * Opens the store at an address. The store that is moved from must exist; the store that is moved to is
+ * created.
+ */
 export async function openStore(target: StoreAddress, isSource: boolean): Promise<RecordStore> {
   const store = await storeOf(target, isSource);
   try {

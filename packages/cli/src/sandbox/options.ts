@@ -129,7 +129,7 @@ function portTaken(port: number): CliError {
   return new CliError("ERR_PORT_IN_USE", `Port ${port} is taken.`, fix);
 }
 
-/** The error for a setting that nobody gave now: it is in the state file, and the other options do not allow it. */
+/** The error for a setting that comes from the state file, and that the given options do not allow. */
 function savedSettingRefused(error: unknown, args: ParsedArguments): CliError | null {
   if (!(error instanceof SandboxError) || error.code !== "ERR_PARAMETERS") return null;
   const saved = new Set(savedNames(args));

@@ -217,7 +217,7 @@ function causesOfInvalid(
   ];
 }
 
-/** Notes for an event that differs from what the body seems to say. */
+/** Notes for an event that differs from the body as it is spelt. */
 function notesOfReading(
   event: PaymentEvent,
   texts: ReadonlyMap<string, string>,

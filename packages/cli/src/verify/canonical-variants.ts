@@ -29,7 +29,7 @@ export function canonicalOf(texts: Texts): string {
   return join(texts.toSorted(byCodeUnit));
 }
 
-/** Plausible differences between what was signed and what this body says. */
+/** Plausible differences between the signed text and this body. */
 export function* canonicalVariants(members: readonly JsonMember[]): Generator<CanonicalVariant> {
   const texts = textsOf(members);
   const nulls = members.filter(({ value }) => value === null).map(({ name }) => name);

@@ -1,6 +1,6 @@
 import type { Cause } from "./explanation.ts";
 
-/** The digest in a header, and what is wrong with the header's form. */
+/** The digest in a header, and the fault of the header's form. */
 export interface ReadHeader {
   /** In lowercase hex. Null if there is no digest to be found. */
   readonly digest: string | null;

@@ -16,7 +16,7 @@ const PREFIXES: readonly (readonly [RecoveredDigest["algorithm"], string])[] = [
 
 /**
  * Recovers the digest from a signature that was made with this key's private half, whatever the signed text was. Null
- * if another key made the signature or it is damaged. This tells a wrong key from a changed body.
+ * if another key made the signature or it is damaged. This distinguishes a wrong key from a changed body.
  */
 export function recoverDigest(signature: Uint8Array, key: KeyObject): RecoveredDigest | null {
   let plain: Buffer;

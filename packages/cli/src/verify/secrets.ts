@@ -7,7 +7,9 @@ export interface SecretVariant {
   readonly cause: Cause | null;
 }
 
-/** The secret, and what it may have been before somebody copied it. None of the texts contain the secret. */
+/**
+ * The secret, and the texts that it may have been before it was copied. None of the texts contain the secret.
+ */
 export function* secretVariants(secret: string): Generator<SecretVariant> {
   const variant = (key: string | Buffer, what: string, fix: string): SecretVariant => ({
     key,

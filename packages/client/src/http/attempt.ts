@@ -20,7 +20,7 @@ export type Attempt =
     }
   | {
       readonly kind: "failed";
-      /** `unreachable` means that no byte of the request was sent. For all others, nobody can know that. */
+      /** `unreachable` means that no byte of the request was sent. For all others, that is not known. */
       readonly why: "unreachable" | "lost" | "timeout" | "aborted";
       readonly cause: unknown;
     };

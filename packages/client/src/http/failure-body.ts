@@ -1,7 +1,7 @@
 import { findMember, isObject, isText, type JsonObject, type JsonValue } from "../json.ts";
 import { bodyWithout } from "./secrets.ts";
 
-/** The useful parts of a failure's body, without secrets. The specification shows no such body; these are the usual ones. */
+/** The useful parts of a failure's body, without secrets. The specification shows no such body; these are the usual forms. */
 export interface FailureDetail {
   readonly body?: JsonValue;
   readonly serviceCode?: string | undefined;

@@ -26,8 +26,8 @@ const OWN: ReadonlySet<string> = new Set([
 const SECRET = /auth|cookie|key|secret|token/;
 
 /**
- * Checks the headers of one call. An empty value is refused, too: a payment for a connected merchant whose id is
- * missing would be one for the merchant itself.
+ * Checks the headers of one call. An empty value is refused, too: without the id of the connected merchant, the
+ * payment would be for the merchant itself.
  *
  * @throws ClientError `ERR_HEADER_INVALID`. No error shows a value.
  */

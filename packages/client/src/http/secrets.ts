@@ -3,11 +3,11 @@ import { type JsonValue, parseJson } from "../json.ts";
 /** The text that replaces a secret. */
 const BLOT = "[secret]";
 
-/** Longer JSON is not parsed but shown as text: nobody reads it all, and searching it would take long. */
+/** Longer JSON is not parsed but shown as text, since searching it would take long. */
 const MAX_JSON = 64 * 1024;
 const MAX_TEXT = 2_000;
 /**
- * How much of a text is searched. The end of what was searched is not shown, since it may be the beginning of a secret.
+ * How much of a text is searched. The end of the searched text is not shown, since it may be the beginning of a secret.
  */
 const MAX_SEARCHED = 20_000;
 
@@ -41,7 +41,7 @@ function valueWithout(blot: (text: string) => string, value: JsonValue): JsonVal
   return clean(value, 0);
 }
 
-/** Deeper values are left out: nobody reads them, and a hostile answer may be nested without end. */
+/** Deeper values are left out, since a hostile answer may be nested without end. */
 const MAX_DEPTH = 100;
 
 /** The members of a network error that contain no data of the request. */

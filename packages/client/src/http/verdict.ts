@@ -47,7 +47,7 @@ const leavesOutcomeOpen = (httpStatus: number): boolean =>
 /** The redirections that only say that the request belongs elsewhere. Others may come after the work was done. */
 const MOVED: ReadonlySet<number> = new Set([301, 307, 308]);
 
-/** Decides from the result of one attempt how the call goes on. */
+/** Decides from the result of one attempt how the call continues. */
 export function judge(call: Call, attempt: Attempt, now: number): Verdict {
   const what = `${call.method} ${call.path}`;
   const movesMoney = call.reference !== undefined;
@@ -107,7 +107,7 @@ export function judge(call: Call, attempt: Attempt, now: number): Verdict {
   return { answer: { httpStatus, text: text ?? "", json } };
 }
 
-/** The error for a call that moves money if nobody can tell from here whether it was carried out. */
+/** The error for a call that moves money if it is not known whether the call was carried out. */
 function outcomeUnknown(
   call: Call,
   why: string,

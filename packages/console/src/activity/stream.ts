@@ -13,7 +13,7 @@ const LOOK_EVERY_MS = 5_000;
  * which `authorize` checks. The stream ends when the receiver closes, so that it does not keep a server from closing.
  */
 export function changeStream(c: Context, receiver: AnyReceiver, activity: Activity): Response {
-  // 204 tells the browser not to connect again. The page's script connects again later.
+  // After 204, the browser does not connect again. The page's script connects again later.
   if (!receiver.live().ok) return new Response(null, { status: 204 });
   return eventStream(c, ({ send, end }) => {
     let waiting: NodeJS.Timeout | null = null;

@@ -99,7 +99,7 @@ export function listenToButtons(): void {
     stop();
   });
   dialog.addEventListener("close", () => {
-    // The browser tells of a close a little later. The dialog may be open again by then, about another decision.
+    // The browser reports a close a little later. The dialog may be open again by then, about another decision.
     if (dialog.open) return;
     decision = undefined;
     // The button that opened the dialog may be gone. The browser then leaves the focus in the closed dialog until it draws the page.
@@ -113,7 +113,7 @@ function stop(): void {
   else dialog.close();
 }
 
-/** Opens the dialog, and shows in it what the server says the decision would be about. */
+/** Opens the dialog, and shows in it the server's preview of the decision. */
 async function ask(
   action: Action,
   of: { readonly query: string } | { readonly eventIds: readonly string[] },
@@ -166,7 +166,7 @@ function ticked(name: string): ReadonlySet<string> {
   return new Set([...boxes].map(({ value }) => value));
 }
 
-/** The events whose reason is ticked, and of those that have ended the ones with a handler that is. */
+/** The events whose reason is ticked. Of ended events, only those with a ticked handler. */
 function chosenOf({ events }: Decision): readonly Decidable[] {
   const [reasons, names] = [ticked("reason"), ticked("handler")];
   return events.filter(

@@ -5,7 +5,7 @@ import { post } from "./post.ts";
 const READ_AGAIN: ReadonlySet<string> = new Set(["ambiguous", "malformed", "unexpected", "unrecognized"]);
 /** Reasons of events that were not held before. */
 const ENDED: ReadonlySet<string> = new Set(["done", "discarded"]);
-/** How long the dialog waits for the handlers of what was replayed. */
+/** How long the dialog waits for the handlers of replayed events. */
 const LOOKS = 10;
 const EVERY_MS = 500;
 

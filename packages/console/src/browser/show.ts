@@ -6,7 +6,7 @@ const SCROLLABLE = ".log, .scroll, .body";
 /** The HTML of each part, as the server last sent it. */
 const last = new Map<string, string>();
 
-/** Puts a part of the page in its place. What somebody has selected, opened or scrolled stays, and so does the focus. */
+/** Puts a part of the page in its place. Selections, opened parts, scroll positions and the focus stay as they are. */
 export function show(id: string, html: string): void {
   const target = document.getElementById(id);
   if (!target || last.get(id) === html) return;

@@ -17,7 +17,7 @@ const MAY_BE_CUT = 100;
 
 /** The parts of one event that may leave the server. */
 export interface Redaction {
-  /** Its fields and what was signed. Null if it has ended, or cannot be redacted. */
+  /** Its fields and the signed text. Null if it has ended, or cannot be redacted. */
   readonly contents: ShownContents | null;
   /**
    * Removes the values of redacted fields from a text about the event, such as a note or an error. Null if these values
@@ -40,11 +40,11 @@ const LABELS = {
 } as const;
 type Label = keyof typeof LABELS;
 
-/** Redacts what a page shows of events. */
+/** Redacts the events of a page. */
 export interface Redactor {
   /** Redacts an event. */
   of(event: Pick<StoredEvent, "flow" | "delivery">): Redaction;
-  /** Redacts what is known of an event without its fields. */
+  /** Redacts an event whose fields are not known. */
   readonly withoutFields: Redaction;
 }
 
@@ -70,7 +70,7 @@ export function redactorOf(names: readonly string[], receiver: Pick<AnyReceiver,
 /**
  * Redacts one event: its contents, the texts about it and its labels.
  *
- * @param isOfSource the source's `read` has taken its labels, so nobody knows from which fields.
+ * @param isOfSource the source's `read` has chosen its labels, so it is not known from which fields they come.
  */
 export function redactionOf(
   names: readonly string[],
@@ -95,13 +95,13 @@ export function redactionOf(
   };
 }
 
-/** Removes the values from a short text: the whole text, or parts of it that cannot stand there by chance. */
+/** Removes the values from a short text: the whole text, or parts of it that cannot be there by chance. */
 function cleaner(names: readonly string[], values: readonly string[]): (text: string) => string {
   const long = values.filter(({ length }) => length >= MIN_PART);
   return (text) => (values.includes(text) ? REDACTED : withoutValues(withoutPairs(text, names), long));
 }
 
-/** The contents without redacted values that stand within other fields, or in what was signed beside their own fields. */
+/** The contents without redacted values in other fields, or in other parts of the signed text. */
 function withoutParts(
   contents: ShownContents,
   names: readonly string[],

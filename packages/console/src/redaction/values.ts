@@ -2,10 +2,10 @@ import type { Contents } from "@payhooks/core";
 
 /** A stored event with more values in its redacted fields cannot be redacted, since each value is searched for in every text. */
 const MAX_VALUES = 200;
-/** JSON within strings of JSON, and what it contains, is looked through this deep. A body itself is nested at most 16 deep. */
+/** JSON within strings of JSON is searched this deep. A body itself is nested at most 16 deep. */
 const MAX_DEPTH = 64;
 
-/** What the redacted fields of an event have. */
+/** The values of an event's redacted fields. */
 export interface RedactedValues {
   /** Longest first: those that handlers get, and those that the signed text may have. */
   readonly values: readonly string[];

@@ -5,13 +5,13 @@ import type { Redaction } from "../redaction/redaction.ts";
 type Named = Pick<StoredEvent, "id" | "event" | "referenceId">;
 
 /**
- * Whether the reading of an event is certain. If it is not, its `id` is no id of the service, but a hash of what was signed.
+ * Whether the reading of an event is certain. If it is not, its `id` is no id of the service, but a hash of the signed text.
  */
 export function isCertain({ event }: Pick<StoredEvent, "event">): boolean {
   return event !== "";
 }
 
-/** The name of an event in lists and titles: its reference, or its id, or a part of the hash that stands for it. */
+/** The name of an event in lists and titles: its reference, its id, or a part of its hash. */
 export function nameOf(named: Named, redaction: Redaction): string {
   const reference = redaction.label("referenceId", named.referenceId);
   if (reference !== null) return reference;

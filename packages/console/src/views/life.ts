@@ -13,7 +13,7 @@ import { count, moment, said, shown } from "./shown.ts";
 export interface LifeView {
   readonly query: ConsoleQuery;
   readonly life: StoredEvent;
-  /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
+  /** The SUCCESS events of other transactions with the same reference; null if the inbox cannot search for them. */
   readonly successes: readonly StoredEvent[] | null;
   /** The events of the same subject; null if it has none, or if the inbox did not answer. */
   readonly order: SubjectOrder | null;
@@ -57,7 +57,7 @@ export function noLife(query: ConsoleQuery, isKnown: boolean): Html {
 <p class="empty">${text}</p></section>`;
 }
 
-/** Tells where the event is and why, what happens next, and what a person can do. */
+/** Shows the state of the event and why, what happens next, and what a person can do. */
 function explained(life: StoredEvent, redaction: Redaction): Html {
   const { now, next, advice } = explain(life, Date.now());
   const sentences = (all: readonly string[]): Html => html`${all.map((text) => html`${shown(text)} `)}`;

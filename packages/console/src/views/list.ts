@@ -15,10 +15,10 @@ const DECISIONS: Readonly<Record<Kind, readonly Decision[]>> = {
   finished: ["replay"],
 };
 
-/** The lists whose events somebody can decide about. */
+/** The lists whose events can be decided about. */
 type Kind = "held" | "retrying" | "finished";
 
-/** The list in which somebody can decide about an event. Null if nobody can: a finished event runs again only if it was kept. */
+/** The list in which an event can be decided about. Null if it cannot: a finished event runs again only if it was kept. */
 export function kindOf({ state, revision }: Pick<StoredEvent, "state" | "revision">): Kind | null {
   if (state === "held" || state === "retrying") return state;
   return (state === "done" || state === "discarded") && revision !== null ? "finished" : null;

@@ -65,7 +65,7 @@ ${dialog()}
   });
 }
 
-/** The dialog that shows what a decision is about, asks for a note, and shows how far it has come. */
+/** The dialog that shows the events of a decision, asks for a note, and shows the progress. */
 function dialog(): Html {
   return html`<dialog id="decide" aria-labelledby="decide-title" aria-describedby="decide-what"><form id="decide-form" method="dialog">
   <h2 id="decide-title">Replay</h2>

@@ -13,7 +13,7 @@ type PlannedReason = ReasonOrState | "retrying";
 /** How many events a decision leaves alone, by why. */
 export type LeftAlone = Readonly<Record<string, number>>;
 
-/** An event that somebody is about to decide about. */
+/** An event before a decision about it. */
 export type Planned = Omit<StoredEvent, "reason" | "revision"> & {
   readonly reason: PlannedReason;
   /** Empty for an event that waits for another attempt. */
@@ -25,8 +25,8 @@ export type Planned = Omit<StoredEvent, "reason" | "revision"> & {
 };
 
 /**
- * The events that a decision is about, by reason. Each reason has a box that includes its events. Where there are several events, the
- * boxes of reasons that are questions of truth, and of what was discarded, are empty: somebody has to tick them.
+ * The events that a decision is about, by reason. Each reason has a box that includes its events. If there are several events, the
+ * boxes of reasons that raise the question of what is true, and of discarded events, are empty: the user has to tick them.
  */
 export function planned(
   entries: readonly Planned[],
@@ -46,7 +46,7 @@ export function planned(
   })}`;
 }
 
-/** True if somebody has to find out what is true before such an event runs. */
+/** True if a person has to find out what is true before the event runs. */
 function isQuestion(reason: string): boolean {
   return isReason(reason) && isAboutTruth(reason);
 }

@@ -5,7 +5,7 @@ import { moment, shown } from "./shown.ts";
 /** The lease of `watch` of `@payhooks/client`, whose note is shown. */
 export const WATCH_LEASE = "payhooks-missed-callbacks";
 
-/** The look-ups of payments that had no callback, by whichever process makes them. Empty if nobody watches. */
+/** The look-ups of payments that had no callback, by any process. Empty if no process makes them. */
 export function watchLine(view: LeaseView | null): Html {
   const note = view === null ? null : noteIn(view.note);
   if (view === null || note === null) return html``;
@@ -28,7 +28,7 @@ interface Note {
   readonly trouble: string | null;
 }
 
-/** Null for what is no note: another version may write another one. */
+/** Null for a text that is no note: another version may write its notes differently. */
 function noteIn(text: string): Note | null {
   try {
     const { beganAt, endedAt, open, due, givenUp, counts, trouble } = JSON.parse(text);

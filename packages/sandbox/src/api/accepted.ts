@@ -2,9 +2,9 @@ import type { Context } from "hono";
 import type { TransactionRecord } from "../payments/transactions.ts";
 
 /**
- * The answer to a direct payment, a withdrawal or a checkout, whose body the specification does not show. It has what
- * the clients of such services read, which differ: the id and the reference under several names, and the address of
- * the hosted page under two. A status of `SUCCESS` says that the call succeeded; the transaction's own is in `data`.
+ * The answer to a direct payment, a withdrawal or a checkout, whose body the specification does not show. Clients of
+ * such services read different names. So it has the id and the reference under several names, and the address of the
+ * hosted page under two. A status of `SUCCESS` says that the call succeeded; the transaction's own is in `data`.
  *
  * @param idFields the deployment's own names of the id
  * @param checkoutUrl null unless it is a checkout

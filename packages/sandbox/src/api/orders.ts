@@ -7,7 +7,7 @@ import { readParameters } from "./parameters.ts";
 
 export type OrderRules = AddressRules & {
   readonly mediums: readonly Medium[];
-  /** Refuses what is otherwise taken with a warning. */
+  /** Refuses orders that are otherwise accepted with a warning. */
   readonly strict: boolean;
   readonly names: WireNames;
 };

@@ -29,7 +29,7 @@ export interface Parameters {
 
 const MAX_REFERENCE = 100;
 const LONE_SURROGATE = /\p{Surrogate}/u;
-/** With two decimals, a JSON number still holds so many digits without loss. The specification shows no maximum. */
+/** With two decimals, a JSON number keeps this many digits without loss. The specification shows no maximum. */
 const MAX_AMOUNT_DIGITS = 12;
 
 export function readParameters(

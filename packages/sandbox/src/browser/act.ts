@@ -8,7 +8,10 @@ interface Answer {
   readonly data?: { readonly message?: string; readonly url?: string };
 }
 
-/** Does what a form or a button says, once the user has confirmed it. Its button is disabled in the meantime. */
+/**
+ * Carries out the action of a form or a button, once the user has confirmed it. Its button is disabled in the
+ * meantime.
+ */
 export async function act(
   element: HTMLFormElement | HTMLButtonElement,
   method: Method,

@@ -6,7 +6,7 @@ import { applyFilter, filter, listen } from "./feed.ts";
 import { bodyOf, explain, fillReference } from "./forms.ts";
 import { chooseTab, isTab, moveBetweenTabs } from "./tabs.ts";
 
-// The dashboard's buttons and forms say in `data-` attributes what they do.
+// The dashboard's buttons and forms have their action in `data-` attributes.
 
 document.addEventListener("submit", (event) => {
   const form = event.target;

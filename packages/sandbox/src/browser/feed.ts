@@ -35,7 +35,7 @@ function prepend(list: string, next: Element): void {
   if (all.length > Number(rows.dataset.limit)) all[all.length - 1]?.remove();
 }
 
-/** Keeps what somebody has opened or typed when the server sends the same part again. */
+/** Keeps opened parts and typed texts when the server sends the same part again. */
 function keep(old: Element, next: Element): void {
   keepOpen(old, next);
   const forms = next.querySelectorAll("form");

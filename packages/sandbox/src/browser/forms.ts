@@ -31,7 +31,7 @@ export function fillReference(button: HTMLButtonElement, reference: string): voi
   field.focus();
 }
 
-/** Says below a choice what the chosen one does. `explanations` is JSON: what each does, by its value. */
+/** Explains the chosen option below a choice. `explanations` is JSON: what each does, by its value. */
 export function explain(choice: HTMLSelectElement, explanations: string): void {
   const texts = JSON.parse(explanations) as Readonly<Record<string, { readonly does: string }>>;
   const place = choice.form?.querySelector("[data-explanation]");

@@ -15,7 +15,7 @@ export function createChangeStream(changes: Changes): ChangeStream {
   return {
     open: (c, data) =>
       eventStream(c, ({ send, end }) => {
-        /** Changes that happen in one go are told in one event. */
+        /** Changes that happen at once are sent in one event. */
         let pending = new Map<string, Change>();
         const flush = () => {
           const told = [...pending.values()];

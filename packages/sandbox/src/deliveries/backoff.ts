@@ -2,11 +2,11 @@ import { draw } from "../draw.ts";
 
 /** When and how often a failed delivery is sent again. */
 export interface RetryOptions {
-  /** How many attempts there are, the first one included. Default: 10. */
+  /** How many attempts there are, including the first. Default: 10. */
   readonly maxAttempts?: number | undefined;
   /** The wait after the first failure. Default: 1 s. */
   readonly baseMs?: number | undefined;
-  /** Each wait is this many times as long as the one before. Default: 2. */
+  /** Each wait is this many times as long as the last. Default: 2. */
   readonly factor?: number | undefined;
   /** The longest wait before jitter. Default: 10 minutes. */
   readonly maxMs?: number | undefined;

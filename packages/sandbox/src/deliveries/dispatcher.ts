@@ -38,7 +38,9 @@ export interface DispatcherDependencies {
   readonly seed: string;
   readonly maxDeliveries: number;
   readonly acknowledged: (delivery: Delivery) => void;
-  /** True until somebody has been told that the payment of this delivery succeeded. Always false for webhooks. */
+  /**
+   * True until the sandbox has reported to anybody that the payment of this delivery succeeded. Always false for webhooks.
+   */
   readonly isForgeable: (delivery: Delivery) => boolean;
   /** Lets the payment of this delivery fail. Returns the callback that announces it, from which a forgery is made. */
   readonly fail: (delivery: Delivery) => NewDelivery | null;
@@ -119,7 +121,10 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     };
   };
 
-  /** Makes the attempts of one time: two for a duplicate. What the sandbox cannot sign counts as an attempt that failed. */
+  /**
+   * Makes the attempts of one time: two for a duplicate. If the sandbox cannot sign a delivery, the attempt counts as
+   * failed.
+   */
   const make = async (
     record: DeliveryRecord,
     anew: boolean,
@@ -283,7 +288,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   };
 }
 
-/** An error that nobody catches would end the process of whoever uses the sandbox. */
+/** An uncaught error would end the process of the sandbox's user. */
 function warnOf(what: string): (error: unknown) => void {
   return (error) => process.emitWarning(`${what} failed: ${String(error)}`, "PayhooksSandboxWarning");
 }

@@ -39,7 +39,7 @@ export interface DeliveryFacts {
   readonly reference: string | null;
   /** False for a webhook if no secret is set: it has no signature that could be broken. */
   readonly isSigned: boolean;
-  /** False once somebody has been told that the payment succeeded: then a SUCCESS would not be a forgery. */
+  /** False after the sandbox has reported to anybody that the payment succeeded: then a SUCCESS would not be a forgery. */
   readonly isForgeable: boolean;
 }
 

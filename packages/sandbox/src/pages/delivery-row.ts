@@ -31,7 +31,7 @@ export function deliveryRow(delivery: Delivery): Html {
 </details>`;
 }
 
-/** The details of a delivery: every attempt, with what was sent and what was answered. */
+/** The details of a delivery: every attempt, with its request and its answer. */
 export function deliveryDetail(delivery: Delivery): Html {
   const { id, attempts } = delivery;
   const replay = `/sandbox/deliveries/${id}/replay`;

@@ -42,7 +42,8 @@ export interface Transactions {
   /** Throws `ERR_PARAMETERS` when the reference is taken. */
   create(order: Order): TransactionRecord;
   /**
-   * Makes the decision of a checkout's customer: to pay with a medium (then the script goes on), to fail or to cancel.
+   * Makes the decision of a checkout's customer: to pay with a medium (then the script continues), to fail or to
+   * cancel.
    */
   decide(id: string, decision: "pay" | "fail" | "cancel", medium: Medium | null): TransactionRecord;
   /** Moves a transaction to a status now, and drops the steps that were still to come. */
