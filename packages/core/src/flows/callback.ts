@@ -105,7 +105,7 @@ export function wireOf({ fields, extra, statuses }: ServiceNames["callback"]): W
  * The fields without the merchant's declarations: there are no extra fields, and a field that only the merchant declares as always
  * sent is optional. So a declaration that is no longer true does no harm here.
  */
-export function withoutWord({ fields, statusOf }: Wire): Wire {
+export function withoutDeclarations({ fields, statusOf }: Wire): Wire {
   const kept = fields.flatMap((field) =>
     field.role === null ? [] : [field.essential ? field : knownField({ ...field, sent: "sometimes" })],
   );

@@ -6,7 +6,7 @@ import {
   cutAtNames,
   findMalformedField,
   type Wire,
-  withoutWord,
+  withoutDeclarations,
 } from "./callback.ts";
 import { findMissing } from "./missing-field.ts";
 import { knownFields, MAX_SIGNED_PARTS, PossibleReadings } from "./readings.ts";
@@ -43,7 +43,7 @@ const NOTHING_LEFT_OUT: readonly string[] = [];
 export function judgeBy(rules: CallbackRules): (signed: string) => Judgement {
   const { wire } = rules;
   const fields = knownFields(wire, rules);
-  const offered = knownFields(withoutWord(wire), rules);
+  const offered = knownFields(withoutDeclarations(wire), rules);
   const merchantIdNeeded = rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;
 
   return (signed) => {

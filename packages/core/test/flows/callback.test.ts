@@ -8,7 +8,7 @@ import {
   openCallback,
   type Wire,
   wireOf,
-  withoutWord,
+  withoutDeclarations,
 } from "../../src/flows/callback.ts";
 import { SPECIFIED_RULES } from "./specified-rules.ts";
 
@@ -155,7 +155,7 @@ describe("the fields of a service", () => {
   });
 
   it("include no declared extra field without the merchant's word, and a field that is sent always by that word alone is optional", () => {
-    const offered = withoutWord(named(declared));
+    const offered = withoutDeclarations(named(declared));
     const required = offered.fields.filter((field) => field.required).map(({ key }) => key);
     expect(required).toEqual(["amount", "event", "payTxnId", "referenceId", "status", "timestamp"]);
     expect(offered.fields.find(({ key }) => key === "userId")).toMatchObject({
