@@ -75,7 +75,7 @@ export function decisions({
   }
 
   /** The outcome that the decision would have, for the event as it was read. */
-  function tried({ eventId, versioned }: Found, name: DecisionName, rule: Rule): Decided {
+  function outcomeOf({ eventId, versioned }: Found, name: DecisionName, rule: Rule): Decided {
     const record = readable(versioned);
     const copy = record === null ? null : copyRecord(record);
     return decideOnce(copy, eventId, name, () => rule(copy, eventId, store.now(recordKeyOf(eventId))));
@@ -93,10 +93,10 @@ export function decisions({
     const list = typeof which === "string" ? [which] : which;
     const report = await decideAll(bulk, list, options, async (found, token, dryRun) => {
       const name = { token, revision };
-      let answer = tried(found, name, rule);
+      let answer = outcomeOf(found, name, rule);
       if (answer === "decided" && verb === "replay" && (await isOvertaken(found))) answer = "superseded";
       if (isMade(answer) && !dryRun) {
-        const holders = verb === "replay" ? await prolonged(found) : NO_CLAIMS;
+        const holders = verb === "replay" ? await holdersOf(found) : NO_CLAIMS;
         answer = await write(found, name, rule, holders);
       }
       if (typeof which === "string" && !isMade(answer) && answer !== "already-decided") {
@@ -123,7 +123,7 @@ export function decisions({
    * Finds the owners of the references that a finished record had claimed. Its claims expire with the record, and a replay lets
    * the record live longer.
    */
-  async function prolonged({ eventId, versioned }: Found): Promise<Holders> {
+  async function holdersOf({ eventId, versioned }: Found): Promise<Holders> {
     const record = readable(versioned);
     const slot = record?.slots[slotKeyOf(eventId)];
     if (record?.claims === undefined || slot?.kept === undefined || !isFinished(record)) return NO_CLAIMS;
@@ -141,19 +141,19 @@ export function decisions({
   return {
     replay: async (which, decision) => {
       const rule: Rule = (record, eventId, now) => replay(record, eventId, decision, now);
-      return decide("replay", stated(which, ["held", "finished"]), decision, rule);
+      return decide("replay", withState(which, ["held", "finished"]), decision, rule);
     },
     discard: async (which, decision) => {
       const rule: Rule = (record, eventId, now) => discard(record, eventId, decision, now);
-      return decide("discard", stated(which, ["held"], "held"), decision, rule);
+      return decide("discard", withState(which, ["held"], "held"), decision, rule);
     },
     erase: async (which, { unfinished = false, ...options }) => {
       const rule: Rule = (record, eventId, now) => erase(record, eventId, unfinished, now);
-      return decide("erase", stated(which, null), options, rule);
+      return decide("erase", withState(which, null), options, rule);
     },
     retryNow: async (which, decision) => {
       const rule: Rule = (record, eventId, now) => retryNow(record, eventId, decision, now);
-      return decide("retry", stated(which, ["retrying", "waiting"], "retrying"), decision, rule);
+      return decide("retry", withState(which, ["retrying", "waiting"], "retrying"), decision, rule);
     },
   };
 }
@@ -163,7 +163,7 @@ function readable(versioned: Found["versioned"]): IdempotencyRecord | null {
 }
 
 /** Checks that a filter names a state, so that nobody decides about events of every state by mistake. */
-function stated(
+function withState(
   which: EventSelection,
   states: readonly string[] | null,
   byDefault?: EventState,
@@ -173,14 +173,14 @@ function stated(
   if (states === null) {
     const isNamed = which.id !== undefined || which.referenceId !== undefined;
     if (state !== undefined || isNamed) return which;
-    throw unstated("finished, held, waiting, retrying or running, or give an id or a referenceId");
+    throw stateMissing("finished, held, waiting, retrying or running, or give an id or a referenceId");
   }
   if (state === undefined && byDefault !== undefined) return { ...which, state: byDefault };
-  if (state === undefined || !states.includes(state)) throw unstated(states.join(" or "));
+  if (state === undefined || !states.includes(state)) throw stateMissing(states.join(" or "));
   return which;
 }
 
-function unstated(states: string): PayhooksError {
+function stateMissing(states: string): PayhooksError {
   return new PayhooksError("ERR_OPTION_INVALID", "A filter does not say the state of its events.", {
     fix: `Give state: ${states}.`,
   });

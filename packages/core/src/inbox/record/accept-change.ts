@@ -43,7 +43,7 @@ export interface AcceptStep {
 }
 
 /** The event, with its verdict after the look-up of its reference. */
-function judged(event: VerifiedEvent, referenceReused: boolean): VerifiedEvent {
+function withVerdict(event: VerifiedEvent, referenceReused: boolean): VerifiedEvent {
   if (!referenceReused || event.verdict !== "run") return event;
   return {
     ...event,
@@ -60,7 +60,7 @@ export function accept(
   given: VerifiedEvent,
   { now, delayMs, lane, trace, referenceReused, admit }: AcceptContext,
 ): AcceptStep {
-  const event = judged(given, referenceReused);
+  const event = withVerdict(given, referenceReused);
   const ruling = ruleOn(record, event);
   const slot = record?.slots[ruling.slot];
   const plain = { eventId: event.key + ruling.slot, ...NOTHING_MORE };
