@@ -35,7 +35,7 @@ const DRAIN_MS = 120_000;
 const at = process.argv.indexOf("--events");
 const EVENTS = at < 0 ? 20_000 : Number(process.argv[at + 1]);
 
-interface Found {
+interface Measured {
   readonly name: InboxName;
   readonly idleP99: number;
   readonly backlogP99: number;
@@ -56,7 +56,7 @@ await withScope(async (scope) => {
   console.log(table([...head, "heap per event", "in bounds", "drained in"], rows));
 });
 
-async function measure(name: InboxName, redisUrl: string | null): Promise<Found> {
+async function measure(name: InboxName, redisUrl: string | null): Promise<Measured> {
   const idle = await openInbox(name, { redisUrl, prefix: "idle" });
   const busy = await openInbox(name, { redisUrl, prefix: "busy" });
   /** By the event's key: the how-manieth it was. */
@@ -152,7 +152,7 @@ function passedMost(started: readonly number[]): number {
   return most;
 }
 
-function rowOf({ name, idleP99, backlogP99, ratios, passed, heapPerEvent, drainedMs }: Found): string[] {
+function rowOf({ name, idleP99, backlogP99, ratios, passed, heapPerEvent, drainedMs }: Measured): string[] {
   const ratio = estimate(ratios);
   const within = (isMet: boolean): Verdict => (isMet ? "met" : "missed");
   return [

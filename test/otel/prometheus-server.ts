@@ -11,7 +11,7 @@ import { GuardedProgram } from "../support/guarded.ts";
 export const RECIPE: string = join(root, "examples/prometheus");
 
 /** A sample of an answer: its labels, and its value. */
-export interface Found {
+export interface FoundSample {
   readonly metric: Readonly<Record<string, string>>;
   readonly value: readonly [at: number, value: string];
 }
@@ -54,8 +54,8 @@ export class Prometheus {
   }
 
   /** Evaluates an expression now. */
-  async query(expression: string): Promise<readonly Found[]> {
-    const { result } = await this.#ask<{ result: readonly Found[] }>(
+  async query(expression: string): Promise<readonly FoundSample[]> {
+    const { result } = await this.#ask<{ result: readonly FoundSample[] }>(
       `query?query=${encodeURIComponent(expression)}`,
     );
     return result;

@@ -40,7 +40,7 @@ export async function previewOf(
 }
 
 /** The events that a decision would be about. */
-interface Found {
+interface Affected {
   readonly entries: readonly Planned[];
   /** True if there are more. */
   readonly more: boolean;
@@ -51,7 +51,7 @@ function isIds(of: readonly string[] | ConsoleQuery): of is readonly string[] {
   return Array.isArray(of);
 }
 
-async function named(receiver: AnyReceiver, decision: Decision, ids: readonly string[]): Promise<Found> {
+async function named(receiver: AnyReceiver, decision: Decision, ids: readonly string[]): Promise<Affected> {
   const entries: Planned[] = [];
   const ended: StoredEvent[] = [];
   for (const life of await livesOf(receiver, ids)) {
@@ -70,7 +70,7 @@ async function named(receiver: AnyReceiver, decision: Decision, ids: readonly st
 async function runAgain(
   receiver: AnyReceiver,
   ended: readonly StoredEvent[],
-): Promise<Pick<Found, "entries" | "leftAlone">> {
+): Promise<Pick<Affected, "entries" | "leftAlone">> {
   const entries: Planned[] = [];
   const leftAlone: Record<string, number> = {};
   await receiver.events.replay(
@@ -109,7 +109,7 @@ async function plannedOf(
   return { ...event, reason, revision, sameReference: await successesOfReference(receiver.events, event) };
 }
 
-async function listed(receiver: AnyReceiver, decision: Decision, query: ConsoleQuery): Promise<Found> {
+async function listed(receiver: AnyReceiver, decision: Decision, query: ConsoleQuery): Promise<Affected> {
   const filter = filterOf(query);
   if (query.search !== null || !decisionsOn(query.state).includes(decision)) {
     const list = query.search === null ? `events that are ${query.state}` : "the results of a search";
@@ -129,7 +129,7 @@ async function listed(receiver: AnyReceiver, decision: Decision, query: ConsoleQ
 }
 
 /** The oldest finished events of a list that were kept, since without that none can run again. */
-async function endedIn(receiver: AnyReceiver, filter: EventQuery): Promise<Found> {
+async function endedIn(receiver: AnyReceiver, filter: EventQuery): Promise<Affected> {
   const kept: StoredEvent[] = [];
   let notKept = 0;
   let more = false;

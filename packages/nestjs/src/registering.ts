@@ -7,7 +7,7 @@ type Wrapper = ReturnType<DiscoveryService["getProviders"]>[number];
 type Method = Handler<unknown>;
 
 /** A decorated method, ready to be called. */
-interface Found extends Decorated {
+interface FoundMethod extends Decorated {
   /** The class and the method, for errors. */
   readonly shown: string;
   readonly call: Method;
@@ -27,7 +27,7 @@ export function registerMethods(
   for (const methods of handlersIn(found)) register(receiver, methods);
 }
 
-function methodsOf(wrapper: Wrapper, moduleRef: ModuleRef): readonly Found[] {
+function methodsOf(wrapper: Wrapper, moduleRef: ModuleRef): readonly FoundMethod[] {
   const { instance } = wrapper;
   if (wrapper.isAlias || typeof instance !== "object" || instance === null) return [];
   return decoratedIn(instance).map((decorated) => ({
@@ -58,8 +58,8 @@ function callOf(wrapper: Wrapper, key: string | symbol, moduleRef: ModuleRef): M
  * The methods of each handler. Methods of one event without names of their own are one handler, with a method for each status, as
  * `receiver.onDeposit({ SUCCESS, FAILED })` is one.
  */
-function handlersIn(found: readonly Found[]): readonly (readonly Found[])[] {
-  const handlers: Found[][] = [];
+function handlersIn(found: readonly FoundMethod[]): readonly (readonly FoundMethod[])[] {
+  const handlers: FoundMethod[][] = [];
   for (const one of found) {
     const together = handlers.find((others) => others.every((other) => areOne(one, other)));
     if (together === undefined) handlers.push([one]);
@@ -68,7 +68,7 @@ function handlersIn(found: readonly Found[]): readonly (readonly Found[])[] {
   return handlers;
 }
 
-function areOne(a: Found, b: Found): boolean {
+function areOne(a: FoundMethod, b: FoundMethod): boolean {
   const named = a.options.name !== undefined || b.options.name !== undefined;
   const isPayment = a.statuses.length > 0;
   return (
@@ -76,7 +76,7 @@ function areOne(a: Found, b: Found): boolean {
   );
 }
 
-function register(receiver: Receiver, methods: readonly Found[]): void {
+function register(receiver: Receiver, methods: readonly FoundMethod[]): void {
   const [first] = methods;
   if (first === undefined) return;
   const { registers, of, statuses, call } = first;
@@ -87,7 +87,7 @@ function register(receiver: Receiver, methods: readonly Found[]): void {
 }
 
 /** The options of methods that are one handler. */
-function optionsOf(methods: readonly Found[]): HandlerOptions {
+function optionsOf(methods: readonly FoundMethod[]): HandlerOptions {
   const all: Record<string, unknown> = {};
   for (const { options, shown } of methods) {
     const { receiver: _, ...own } = options;

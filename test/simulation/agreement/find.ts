@@ -6,7 +6,7 @@ import { type Shortened, shorten } from "./shorten.ts";
 import type { Kind } from "./world.ts";
 
 /** The first history that differs. */
-export interface Found {
+export interface FoundDifference {
   readonly seed: number;
   /** How many were played, this one included. */
   readonly histories: number;
@@ -19,7 +19,7 @@ export async function findDifference(
   count: number,
   kinds: readonly Kind[],
   meet?: Meet,
-): Promise<Found | null> {
+): Promise<FoundDifference | null> {
   for (let histories = 1; histories <= count; histories++) {
     const seed = from + histories - 1;
     const difference = await play(generateHistory(seed), kinds, meet);
@@ -29,7 +29,10 @@ export async function findDifference(
 }
 
 /** The history, as short as it gets, both answers, and how it is played again. */
-export async function explain({ seed, difference }: Found, kinds: readonly Kind[]): Promise<string> {
+export async function explain(
+  { seed, difference }: FoundDifference,
+  kinds: readonly Kind[],
+): Promise<string> {
   const short = await shorten(generateHistory(seed), difference, (history) => play(history, kinds));
   return [
     `Stores do not agree on the history of seed ${seed}, which is, as short as it gets:`,

@@ -7,7 +7,7 @@ const COMPLETE_EVERY_MS = 600_000;
 const COMPLETE_AGAIN_MS = 20_000;
 
 /** The result of a poll. */
-export interface Found {
+export interface PollResult {
   /** The server's clock when the poll began. */
   readonly now: number;
   /** The earliest due time that the poll has left behind; null if nothing was left. */
@@ -21,7 +21,7 @@ export interface BoundDependencies {
   readonly lateMs: number;
   readonly serverNow: () => number;
   /** Searches for the earliest due time of all, however long ago it is. May take long. */
-  readonly lookAtAll: () => Promise<Found>;
+  readonly lookAtAll: () => Promise<PollResult>;
 }
 
 /**
@@ -59,7 +59,7 @@ export class DueBound {
   }
 
   /** A poll that began at `from` has found this. */
-  learn(from: number, found: Found): void {
+  learn(from: number, found: PollResult): void {
     // A complete poll has found something earlier in the meantime.
     if (this.#from !== null && this.#from < from) return;
     this.#from = this.#least(found);
@@ -78,7 +78,7 @@ export class DueBound {
     }
   }
 
-  #least({ now, oldest }: Found): number {
+  #least({ now, oldest }: PollResult): number {
     return Math.min(oldest ?? Number.POSITIVE_INFINITY, this.#latest(now));
   }
 

@@ -25,7 +25,7 @@ import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { isPool, type PostgresTarget, type Row, type Statement, type Values } from "./client.ts";
 import { type Connections, connections } from "./connections.ts";
-import { DueBound, type Found } from "./due-bound.ts";
+import { DueBound, type PollResult } from "./due-bound.ts";
 import { isPooled } from "./failure.ts";
 import { Hints } from "./hints.ts";
 import { listEvents } from "./listing.ts";
@@ -324,7 +324,7 @@ class PostgresStore implements RecordStore {
   }
 }
 
-function foundBy(row: Row | undefined): Found {
+function foundBy(row: Row | undefined): PollResult {
   const oldest = row?.oldest ?? null;
   return { now: Number(row?.now ?? 0), oldest: oldest === null ? null : Number(oldest) };
 }

@@ -149,7 +149,7 @@ class NodeReplicas {
    * history has changed since the write, this may be an older version, and the requested version may be lost. Somebody else may have
    * been the first to ask in the new history, so a history counts only once it is older than any such write.
    */
-  #answer({ records, history, resolve, reject }: Waiter, found: Found): void {
+  #answer({ records, history, resolve, reject }: Waiter, found: Confirmation): void {
     const isSame = history !== null && history === found.history;
     const isThere = ({ key, version }: WrittenRecord): boolean => {
       const state = found.states.get(key + version);
@@ -159,7 +159,7 @@ class NodeReplicas {
     else reject(unconfirmed("The record of the event is gone since it was written: there was a failover"));
   }
 
-  async #confirm(records: readonly WrittenRecord[]): Promise<Found> {
+  async #confirm(records: readonly WrittenRecord[]): Promise<Confirmation> {
     const { replicas, timeoutMs } = this.#requirement;
     const pipeline = this.#node.pipeline();
     const asked: (readonly WrittenRecord[])[] = [];
@@ -210,7 +210,7 @@ const STATES = [undefined, "changed", "as-written"] as const;
 type State = NonNullable<(typeof STATES)[number]>;
 
 /** The result of a round. */
-interface Found {
+interface Confirmation {
   /** The states by key and version. Records that do not exist are left out. */
   readonly states: ReadonlyMap<string, State>;
   /**

@@ -86,22 +86,22 @@ export async function resealRecords(
   let resealed = 0;
   try {
     for (let pass = 1; ; pass++) {
-      const found = new Found(current, keys);
+      const findings = new Findings(current, keys);
       // A record that an earlier pass has sealed counts once.
       const before = pass === 1 ? 0 : resealed;
       let isAgain = false;
       for await (const page of pagesOf(store, Math.min(TOGETHER, Math.ceil(perSecond)))) {
-        const old = page.flatMap((one) => found.look(one));
+        const old = page.flatMap((one) => findings.look(one));
         const done = dryRun
           ? { sealed: old.length, complete: true }
           : await resealAll(store, old, current, keys, environment);
         resealed += done.sealed;
         if (!done.complete) isAgain = true;
-        onProgress?.(found.report(resealed, before));
-        if (signal?.aborted === true) return { ...found.report(resealed, before), complete: false };
+        onProgress?.(findings.report(resealed, before));
+        if (signal?.aborted === true) return { ...findings.report(resealed, before), complete: false };
         if (!dryRun && done.sealed > 0) await sleep(environment, (done.sealed / perSecond) * 1_000);
       }
-      if (!isAgain) return found.report(resealed, before);
+      if (!isAgain) return findings.report(resealed, before);
       if (pass === PASSES) throw notTaken();
       await sleep(environment, PAUSE_MS);
     }
@@ -111,7 +111,7 @@ export async function resealRecords(
 }
 
 /** The findings of one pass. */
-class Found {
+class Findings {
   #current = 0;
   #unreadable = 0;
   readonly #missing = new Map<string, number>();

@@ -25,7 +25,7 @@ export interface VerifierKeys<Given, Key> {
   readonly refusal: string;
 }
 
-interface Found<Key> {
+interface TenantKeys<Key> {
   readonly tenant: string;
   readonly keys: readonly Key[];
 }
@@ -39,7 +39,7 @@ export function keyedVerifier<Given, Key extends { readonly keyId: string }, Rea
   return verifierOf((source, limits) => {
     const option = `${source}.${name}`;
     const keyring = keyringOf(keys, option, load, limits);
-    function verifyWith(found: Found<Key> | null, claim: Read): Authentic | NotAuthentic {
+    function verifyWith(found: TenantKeys<Key> | null, claim: Read): Authentic | NotAuthentic {
       if (found === null) return refused("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT);
       const key = find(claim, found.keys);
       if (key === null) return refused("ERR_SIGNATURE_INVALID", refusal);

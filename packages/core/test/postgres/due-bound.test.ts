@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { DueBound, type Found } from "../../src/postgres/due-bound.ts";
+import { DueBound, type PollResult } from "../../src/postgres/due-bound.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 
@@ -8,7 +8,7 @@ const NOW = 1_000_000_000;
 const MINUTE_MS = 60_000;
 
 /** A bound whose complete looks the test answers. */
-function boundWith(...answers: readonly (Found | Error | Promise<Found>)[]) {
+function boundWith(...answers: readonly (PollResult | Error | Promise<PollResult>)[]) {
   const clock = fakeClock();
   let asked = 0;
   const bound = new DueBound({
@@ -46,8 +46,8 @@ it("the bound goes back with the server's clock", async () => {
 });
 
 it("the bound is complete again every ten minutes, beside the looks that go on", async () => {
-  let answer: (found: Found) => void = () => {};
-  const late = new Promise<Found>((resolve) => {
+  let answer: (found: PollResult) => void = () => {};
+  const late = new Promise<PollResult>((resolve) => {
     answer = resolve;
   });
   const { bound, clock, asked } = boundWith({ now: NOW, oldest: null }, late);

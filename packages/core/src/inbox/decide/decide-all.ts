@@ -33,13 +33,13 @@ import type { InboxCore } from "../write/inbox-core.ts";
 import { unreadable } from "../write/records.ts";
 
 /** One event of a bulk, as it was read. */
-export interface Found {
+export interface FoundEvent {
   readonly eventId: string;
   readonly versioned: Versioned | null;
 }
 
 /** Decides about one event. */
-export type DecideOne = (found: Found, token: string, dryRun: boolean) => Promise<Decided>;
+export type DecideOne = (found: FoundEvent, token: string, dryRun: boolean) => Promise<Decided>;
 
 const PAGE = 500;
 const DEFAULT_PER_SECOND = 50;
@@ -142,7 +142,7 @@ function addOne<Name extends string>(counts: Partial<Record<Name, number>>, name
   if (name !== null) counts[name] = (counts[name] ?? 0) + 1;
 }
 
-function read({ eventId, versioned }: Found): Pick<BulkOutcome, "reason" | "event"> {
+function read({ eventId, versioned }: FoundEvent): Pick<BulkOutcome, "reason" | "event"> {
   const record = versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
   const slot = record?.slots[slotKeyOf(eventId)];
   return { reason: slot === undefined ? null : reasonOf(slot), event: eventIn(record, eventId) };
@@ -161,7 +161,7 @@ function namesOf(filter: BulkFilter | null, verb: Verb): (reason: ReasonOrState)
   return (one) => one !== "discarded" && truths[one] !== "truth";
 }
 
-async function* named({ core }: BulkDecision, ids: readonly string[]): AsyncGenerator<Found> {
+async function* named({ core }: BulkDecision, ids: readonly string[]): AsyncGenerator<FoundEvent> {
   const unique = [...new Set(ids)];
   for (let at = 0; at < unique.length; at += PAGE) {
     const page = unique.slice(at, at + PAGE);
@@ -191,7 +191,7 @@ async function* matching(
   bulk: BulkDecision,
   given: BulkFilter,
   unread: (record: Unreadable) => void,
-): AsyncGenerator<Found> {
+): AsyncGenerator<FoundEvent> {
   const { store } = bulk.core;
   const filter = filterOf(queryOf(given));
   try {
@@ -211,7 +211,7 @@ async function* scanned(
   scan: NonNullable<InboxCore["store"]["scan"]>,
   filter: EventFilter,
   unread: (record: Unreadable) => void,
-): AsyncGenerator<Found> {
+): AsyncGenerator<FoundEvent> {
   let cursor: string | null = null;
   do {
     const page: Awaited<ReturnType<typeof scan>> = await scan(cursor, PAGE);

@@ -19,7 +19,7 @@ import { type IdempotencyRecord, isFinished } from "../record/record.ts";
 import { type FinishedClaims, finishedClaims, noteHolders } from "../record/reference-claim.ts";
 import type { Holder } from "../write/claims.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
-import { decideAll, type Found, isIds, type Verb } from "./decide-all.ts";
+import { decideAll, type FoundEvent, isIds, type Verb } from "./decide-all.ts";
 
 /** What decisions need of their inbox. */
 export interface DecisionDependencies {
@@ -46,7 +46,7 @@ export function decisions({
   const { records, leaseMs: deadlineMs, store } = core;
 
   async function write(
-    { eventId, versioned }: Found,
+    { eventId, versioned }: FoundEvent,
     name: DecisionName,
     rule: Rule,
     claims: Holders,
@@ -75,7 +75,7 @@ export function decisions({
   }
 
   /** The outcome that the decision would have, for the event as it was read. */
-  function outcomeOf({ eventId, versioned }: Found, name: DecisionName, rule: Rule): Decided {
+  function outcomeOf({ eventId, versioned }: FoundEvent, name: DecisionName, rule: Rule): Decided {
     const record = readable(versioned);
     const copy = record === null ? null : copyRecord(record);
     return decideOnce(copy, eventId, name, () => rule(copy, eventId, store.now(recordKeyOf(eventId))));
@@ -112,7 +112,7 @@ export function decisions({
    * True if a later event of the subject has run since this event ended. If the subject's record has expired, the next run of
    * the event notices that.
    */
-  async function isOvertaken({ eventId, versioned }: Found): Promise<boolean> {
+  async function isOvertaken({ eventId, versioned }: FoundEvent): Promise<boolean> {
     const slot = readable(versioned)?.slots[slotKeyOf(eventId)];
     if (slot?.kept === undefined || slot.subject === undefined) return false;
     const [subject = null] = await store.read([slot.subject.key]);
@@ -123,7 +123,7 @@ export function decisions({
    * Finds the owners of the references that a finished record had claimed. Its claims expire with the record, and a replay lets
    * the record live longer.
    */
-  async function holdersOf({ eventId, versioned }: Found): Promise<Holders> {
+  async function holdersOf({ eventId, versioned }: FoundEvent): Promise<Holders> {
     const record = readable(versioned);
     const slot = record?.slots[slotKeyOf(eventId)];
     if (record?.claims === undefined || slot?.kept === undefined || !isFinished(record)) return NO_CLAIMS;
@@ -158,7 +158,7 @@ export function decisions({
   };
 }
 
-function readable(versioned: Found["versioned"]): IdempotencyRecord | null {
+function readable(versioned: FoundEvent["versioned"]): IdempotencyRecord | null {
   return versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
 }
 
