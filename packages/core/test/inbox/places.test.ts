@@ -64,7 +64,7 @@ describe("the places for runs", () => {
     expect(places.spareFor("usual")).toBe(16 + 15);
     for (let taken = 0; taken < 31; taken++) places.take("usual");
     expect([places.spareFor("usual"), places.isSoon("usual")]).toEqual([0, true]);
-    places.untake("usual");
+    places.dropTaken("usual");
     places.reserve("usual");
     expect(places.spareFor("usual")).toBe(0);
   });

@@ -32,7 +32,7 @@ export interface DispatcherDependencies {
 }
 
 /** What a dispatcher does with due events. */
-interface Begins {
+interface Starter {
   readonly runner: Runner;
   /** Begins the next event of a record that the store handed out. */
   readonly begin: (record: DueRecord) => void;
@@ -85,7 +85,7 @@ export class Dispatcher {
   readonly #crowds: Crowds;
   readonly #pollMs: number;
   /** Null until {@link start}, so nothing is taken. */
-  #begins: Begins | null = null;
+  #starter: Starter | null = null;
   #stopped = false;
   #paused = false;
   #polling: Promise<void> | null = null;
@@ -95,7 +95,7 @@ export class Dispatcher {
   /** If events of both lanes wait for an odd number of places, the patient lane gets the odd place every other time. */
   #isPatientsTurn = false;
   /** The last poll was given nothing, although events are due. */
-  #wasInVain = false;
+  #gotNothing = false;
   /** The due times of the events that this process has put off. */
   readonly #own = new EarliestFirst<PostponedEvent>((a, b) => a.at < b.at);
   #cancelTimer: (() => void) | null = null;
@@ -114,15 +114,15 @@ export class Dispatcher {
   }
 
   /** From now on, due events are taken, and handed to `begin`. */
-  start(runner: Runner, begin: Begins["begin"]): void {
-    this.#begins = { runner, begin };
+  start(runner: Runner, begin: Starter["begin"]): void {
+    this.#starter = { runner, begin };
     this.#stopped = false;
     this.#paused = false;
     this.wake(0);
   }
 
   get isStarted(): boolean {
-    return this.#begins !== null;
+    return this.#starter !== null;
   }
 
   /** True if the last poll found more events of this lane than places. Waiting events go before new events. */
@@ -136,12 +136,12 @@ export class Dispatcher {
    */
   runnerOfNew(lane: Lane): Runner | null {
     const mustWait = this.isBacklog("usual") || this.isBacklog(lane);
-    return this.isTaking && !mustWait ? (this.#begins?.runner ?? null) : null;
+    return this.isTaking && !mustWait ? (this.#starter?.runner ?? null) : null;
   }
 
   /** False while this process must not begin anything by itself. */
   get isTaking(): boolean {
-    return this.#begins !== null && !this.#stopped && !this.#paused;
+    return this.#starter !== null && !this.#stopped && !this.#paused;
   }
 
   /** True if an event of this lane would be taken now. */
@@ -252,11 +252,11 @@ export class Dispatcher {
     const places = this.#places;
     const pollMs = this.#pollMs;
     let nextMs = pollMs;
-    const begins = this.#begins;
+    const starter = this.#starter;
     this.#pollAgain = false;
     this.#forgetTimer();
     try {
-      if (!this.isTaking || begins === null) return;
+      if (!this.isTaking || starter === null) return;
       const askedAt = this.#forgetPast();
       const limit = this.#limit();
       if (limit.usual + limit.patient === 0) {
@@ -269,11 +269,12 @@ export class Dispatcher {
       if (records.length + left.usual + left.patient === 0) this.#crowds.nothingWaits(askedAt);
       const waiting = LANES.filter((lane) => left[lane] > 0 && places.spareFor(lane) > 0);
       // More is due in a lane from which this poll took nothing. If the previous poll got nothing either, the due records are locked.
-      const wasLeftOut = !this.#wasInVain && waiting.some((lane) => limit[lane] === 0);
-      this.#wasInVain = records.length === 0 && left.usual + left.patient > 0;
+      const wasLeftOut = !this.#gotNothing && waiting.some((lane) => limit[lane] === 0);
+      this.#gotNothing = records.length === 0 && left.usual + left.patient > 0;
       if (records.length === 0 && !wasLeftOut && !this.#isAlone) this.#pauseFor(Math.min(pollMs, EMPTY_MS));
-      if (records.some(({ record }) => isForOthers(record, begins.runner))) this.#yieldsAt = askedAt + hideMs;
-      for (const record of records) begins.begin(record);
+      if (records.some(({ record }) => isForOthers(record, starter.runner)))
+        this.#yieldsAt = askedAt + hideMs;
+      for (const record of records) starter.begin(record);
       if (waiting.some((lane) => places.spareFor(lane) > 0)) {
         if (records.length > 0 || wasLeftOut) this.#pollAgain = true;
         else nextMs = Math.min(pollMs, EMPTY_MS);
@@ -281,7 +282,7 @@ export class Dispatcher {
       if (nextDueAt !== null) nextMs = Math.min(nextMs, this.#inOthersTime(nextDueAt - store.now("")));
     } catch (error) {
       operations.canaryFailed("take", error);
-      begins?.runner.notify(inboxError("take", error));
+      starter?.runner.notify(inboxError("take", error));
       nextMs = Math.min(pollMs, POLL_AGAIN_MS);
       this.#pauseFor(nextMs);
     } finally {

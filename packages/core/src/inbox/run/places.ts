@@ -116,7 +116,7 @@ export class Places {
   }
 
   /** An event that was taken no longer waits. */
-  untake(lane: Lane): void {
+  dropTaken(lane: Lane): void {
     this.#taken[lane]--;
   }
 

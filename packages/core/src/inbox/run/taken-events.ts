@@ -41,7 +41,7 @@ export class TakenEvents {
   *ready(): Generator<TakenEvent> {
     const isSoon = (lane: Lane): boolean => this.#places.isSoon(lane);
     for (let next = this.#queues.next(isSoon); next !== undefined; next = this.#queues.next(isSoon)) {
-      this.#places.untake(next.lane);
+      this.#places.dropTaken(next.lane);
       yield next;
     }
   }
@@ -59,7 +59,7 @@ export class TakenEvents {
 
   #remove(isWanted: (event: TakenEvent) => boolean): readonly TakenEvent[] {
     const removed = [...this.#queues.takeWhile(isWanted)];
-    for (const { lane } of removed) this.#places.untake(lane);
+    for (const { lane } of removed) this.#places.dropTaken(lane);
     return removed;
   }
 }
