@@ -29,7 +29,13 @@ export class AlertNotSent extends Error {
   /** When to try again at the earliest, in milliseconds from now; null if the server has not said. */
   readonly retryAfterMs: number | null;
 
-  constructor(why: string, mayPass: boolean, retryAfterMs: number | null = null) {
+  constructor(
+    why: string,
+    {
+      mayPass,
+      retryAfterMs = null,
+    }: { readonly mayPass: boolean; readonly retryAfterMs?: number | null | undefined },
+  ) {
     super(why);
     this.mayPass = mayPass;
     this.retryAfterMs = retryAfterMs;
@@ -55,7 +61,7 @@ export function sendInTime(
   return new Promise<void>((resolve, reject) => {
     const giveUp = (why: string): void => {
       late.abort();
-      reject(new NotInTime(why, true));
+      reject(new NotInTime(why, { mayPass: true }));
     };
     const stop = (): void => giveUp("the sender was stopped");
     const cancel = clock.after(SEND_MS, () => giveUp(`no answer within ${SEND_MS / 1_000} s`));
@@ -91,14 +97,15 @@ export async function postJson(
       signal,
     });
   } catch (error) {
-    throw new AlertNotSent(describeError(error), true);
+    throw new AlertNotSent(describeError(error), { mayPass: true });
   }
   await response.body?.cancel().catch(() => {});
   const { status } = response;
   if (status >= 200 && status < 300) return;
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
   const mayPass = status >= 500 || status === 429 || status === 408;
-  throw new AlertNotSent(`HTTP ${status}`, mayPass, Number.isFinite(seconds) ? seconds * 1_000 : null);
+  const retryAfterMs = Number.isFinite(seconds) ? seconds * 1_000 : null;
+  throw new AlertNotSent(`HTTP ${status}`, { mayPass, retryAfterMs });
 }
 
 /** An address of a channel. The error does not repeat it, since it may be a secret. */

@@ -1,7 +1,7 @@
 /**
  * How many events this process may run, begin and take. {@link Places} only counts: the dispatcher and the runs ask it and report to it.
  *
- * Each lane has three counts, and an event passes through them. It counts as taken from `take`, when a poll gets it, until `untake`. It
+ * Each lane has three counts, and an event passes through them. It counts as taken from `take`, when a poll gets it, until `dropTaken`. It
  * counts as begun from `reserve`, before the write that begins it, until `giveBack`. It counts as running from `enter`, when its handlers
  * may be called, until the function that `enter` returns is called. An event that is begun as it is accepted skips the first count.
  *
