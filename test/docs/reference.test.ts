@@ -156,7 +156,7 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
   "outcomes of ingest": {
     page: "docs/reference/receiver.md",
     section: "ingest",
-    type: 'import("@payhooks/core").Ingested["outcome"]',
+    type: 'import("@payhooks/core").IngestResult["outcome"]',
   },
   "options of the fetch adapter": {
     page: "docs/reference/options.md",

@@ -9,7 +9,7 @@ export { ClientError, type ClientErrorCode, isClientError } from "./errors.ts";
 export type { CallOptions } from "./http/send.ts";
 export type { ClientOptions, ConnectKey, PaymentKeys } from "./options.ts";
 export {
-  type LookupSink,
+  type LookupReceiver,
   type PaymentToReconcile,
   type ReconcileOptions,
   type ReconcileReport,

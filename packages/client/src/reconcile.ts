@@ -1,17 +1,17 @@
-import type { Ingested, LookupTransaction } from "@payhooks/core";
+import type { IngestResult, LookupTransaction } from "@payhooks/core";
 import type { PaymentsClient } from "./client.ts";
 import { ClientError } from "./errors.ts";
 import type { CallOptions } from "./http/send.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The part of a receiver that accepts the results of look-ups. */
-export interface LookupSink {
+export interface LookupReceiver {
   readonly payments: {
     /** Accepts a transaction and deduplicates it, as `receiver.payments.ingest` does. */
     ingest(
       transaction: LookupTransaction,
       options?: { readonly tenant?: string | undefined },
-    ): Promise<Ingested>;
+    ): Promise<IngestResult>;
   };
 }
 
@@ -56,7 +56,7 @@ export type ReconcileResult = (
   (
     | {
         /** The receiver's decision: `new` and `progress` run, `duplicate` was known before, `held` waits for a person. */
-        readonly outcome: Ingested["outcome"];
+        readonly outcome: IngestResult["outcome"];
         readonly eventId: string;
         readonly transaction: Transaction;
       }
@@ -92,7 +92,10 @@ export interface ReconcileReport {
  * @example
  * const { counts, remaining } = await reconcile(receiver, { client, references: openOrders });
  */
-export async function reconcile(receiver: LookupSink, options: ReconcileOptions): Promise<ReconcileReport> {
+export async function reconcile(
+  receiver: LookupReceiver,
+  options: ReconcileOptions,
+): Promise<ReconcileReport> {
   const { concurrency = 4, timeoutMs, headers, signal, tenant, onResult } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 100) {
     const what = `concurrency is ${String(concurrency)}.`;

@@ -8,7 +8,7 @@ import { type Clock, quietClock, sleep } from "./clock.ts";
 import { ClientError } from "./errors.ts";
 import type { CallOptions } from "./http/send.ts";
 import { kindOf } from "./kind-of.ts";
-import { type LookupSink, type ReconcileResult, reconcile } from "./reconcile.ts";
+import { type LookupReceiver, type ReconcileResult, reconcile } from "./reconcile.ts";
 import { emptyNote, type Mark, markOf, noteIn, remember, textOf, type WatchNote } from "./watch-note.ts";
 
 /** The lease that all watchers of one inbox share. The console looks at its note. */
@@ -18,7 +18,7 @@ const LEASE_MS = 60_000;
 const ASK_AGAIN_MS = 30_000;
 
 /** The part of a receiver that {@link watch} needs. */
-export interface WatchedReceiver extends LookupSink {
+export interface WatchedReceiver extends LookupReceiver {
   /** Takes the lease of a task, as `receiver.lease` does. */
   lease(name: string, lengthMs: number): Promise<NamedLease | null>;
   /** The note of a task, as `receiver.viewLease` gives it. */

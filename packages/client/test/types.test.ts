@@ -5,7 +5,7 @@ import {
   type ConnectClient,
   createClient,
   isClientError,
-  type LookupSink,
+  type LookupReceiver,
   type Medium,
   type PaymentsClient,
   type ReconcileResult,
@@ -60,7 +60,7 @@ describe("the types of answers", () => {
   });
 
   it("fit the receiver", () => {
-    expectTypeOf<Receiver>().toMatchTypeOf<LookupSink>();
+    expectTypeOf<Receiver>().toMatchTypeOf<LookupReceiver>();
   });
 
   it("narrow by outcome and by code", () => {

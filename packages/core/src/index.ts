@@ -63,5 +63,5 @@ export type { JsonObject, JsonValue } from "./protocol/json.ts";
 export { createReceiver } from "./receiver/create-receiver.ts";
 export type { Instrumentation } from "./receiver/instrumentation.ts";
 export type { ReceiverOptions } from "./receiver/options.ts";
-export type { AnyReceiver, Ingested, ReadyOptions, Receiver } from "./receiver/receiver.ts";
+export type { AnyReceiver, IngestResult, ReadyOptions, Receiver } from "./receiver/receiver.ts";
 export type { Clock } from "./time/clock.ts";

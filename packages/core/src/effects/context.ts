@@ -8,11 +8,11 @@ export type EffectResult<T> =
   | { readonly ran: false; readonly value: undefined };
 
 /** A value that is not a promise. */
-export type Immediate<T> = T extends PromiseLike<unknown> ? never : T;
+export type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
 /** The function that has the effect. With a synchronous database, it must not be async. */
 export type EffectFunction<Tx, T, Sync extends boolean> = Sync extends true
-  ? (tx: Tx) => Immediate<T>
+  ? (tx: Tx) => NotPromise<T>
   : (tx: Tx) => T | PromiseLike<T>;
 
 /** The two methods that make an effect happen once. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-export type { EffectContext, EffectFunction, EffectMethods, EffectResult, Immediate } from "./context.ts";
+export type { EffectContext, EffectFunction, EffectMethods, EffectResult, NotPromise } from "./context.ts";
 export type { EffectRun, Effects, EffectsOptions, RunEffects } from "./effects.ts";
 export { mysqlEffectsSql } from "./mysql-table.ts";
 export { effects, type OwnClient } from "./own-client.ts";

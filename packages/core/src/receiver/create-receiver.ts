@@ -40,7 +40,7 @@ import { type Closed, Lifecycle } from "./lifecycle.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
 import { Outcomes } from "./outcomes.ts";
 import type {
-  Ingested,
+  IngestResult,
   NoSources,
   PaymentsEndpoint,
   Probe,
@@ -277,7 +277,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     flow: PaymentsFlow,
     transaction: LookupTransaction,
     tenant: string | undefined,
-  ): Promise<Ingested> {
+  ): Promise<IngestResult> {
     checkTenant(flow, tenant, "ingest");
     await this.#lifecycle.prepare();
     const now = this.#clock.now();

@@ -28,7 +28,7 @@ export interface PaymentsEndpoint extends Endpoint {
   ingest(
     transaction: LookupTransaction,
     options?: { readonly tenant?: string | undefined },
-  ): Promise<Ingested>;
+  ): Promise<IngestResult>;
 }
 
 /** The answer to a load balancer. */
@@ -47,7 +47,7 @@ export interface ReadyOptions {
 }
 
 /** The result of an ingested look-up. */
-export interface Ingested {
+export interface IngestResult {
   readonly outcome: AcceptOutcome;
   readonly eventId: string;
 }
