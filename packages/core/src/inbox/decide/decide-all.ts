@@ -177,7 +177,7 @@ function queryOf({ reason: _reason, eventIds: _eventIds, ...query }: BulkFilter)
 }
 
 /** True for an event that matches what a store can search by, as it was read. */
-function matcherOf(given: BulkFilter): (found: Found) => boolean {
+function matcherOf(given: BulkFilter): (found: FoundEvent) => boolean {
   const filter = filterOf(queryOf(given));
   return ({ eventId, versioned }) => {
     if (versioned === null || isUnreadable(versioned.record)) return false;
