@@ -64,7 +64,7 @@ export const KINDS: Readonly<
   },
   "held-full": {
     severity: "critical",
-    advice: "Decide about the held events. Until then, further ones are refused.",
+    advice: "Decide about the held events. Until then, further events that would be held are refused.",
   },
   refused: {
     severity: "critical",
@@ -77,7 +77,7 @@ export const KINDS: Readonly<
   },
   "keys-unreadable": {
     severity: "warning",
-    advice: "See why the keys cannot be read. The last ones are used meanwhile.",
+    advice: "See why the keys cannot be read. The last keys stay in use meanwhile.",
   },
   test: { severity: "info", advice: "Nothing has to be done." },
 };

@@ -29,7 +29,7 @@ export function endedTransaction(cause?: unknown): PayhooksError {
       "ERR_EFFECT_ENDED",
       "The function of ctx.transaction, or code that it calls, has committed or rolled back the transaction. A part of the effect may be committed without the rest.",
       {
-        fix: "Take COMMIT, ROLLBACK and BEGIN out of that code. Look which part of the effect is there, and complete it by hand and discard the event; or take that part back and replay the event with repeatEffects: true.",
+        fix: "Take COMMIT, ROLLBACK and BEGIN out of that code. Find out which part of the effect was committed. Then complete it by hand and discard the event; or undo that part and replay the event with repeatEffects: true.",
         cause,
       },
     ),

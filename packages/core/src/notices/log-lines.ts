@@ -61,10 +61,10 @@ const TEXTS: Readonly<Record<Exclude<Notice["type"], WithOwnText | "started" | "
   duplicate: "a copy of a stored event",
   stale: "a later event has overtaken this one, so it does not run",
   held: "the event does not run until a person decides",
-  unhandled: "an event of a source has no handler, and is not stored; this name is told once",
+  unhandled: "an event of a source has no handler, and is not stored; each name is logged once",
   replayed: "a person has put an event back to run",
   discarded: "a person has discarded a held event",
-  erased: "a person has erased what was kept of events",
+  erased: "a person has erased the contents of events",
   "amount-changed": "a known event has another amount",
   done: "a handler is done",
   retry: "a handler failed and will run again",
@@ -78,7 +78,7 @@ const TEXTS: Readonly<Record<Exclude<Notice["type"], WithOwnText | "started" | "
   readiness: "the answer to load balancers has changed",
   "data-lost": "acknowledged events are lost, or may be",
   "keys-changed": "the keys were read again, and others are valid now",
-  "keys-unreadable": "the keys could not be read again, so the last ones stay valid",
+  "keys-unreadable": "the keys could not be read again, so the last keys stay in use",
   "window-shrunk": "the memory inbox is too small, and forgets events too early",
 };
 

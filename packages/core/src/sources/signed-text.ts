@@ -120,7 +120,7 @@ export function signedTextBy(
     if (fields.includes("url") && (url === undefined || url === "")) {
       throw invalidOption(
         `${of} signs {url} and has no url.`,
-        "Give url: the address that the sender was told.",
+        "Give url: the address to which the sender sends.",
       );
     }
     if (fields.includes("timestamp") && !hasTime) {

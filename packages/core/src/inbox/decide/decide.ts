@@ -226,7 +226,7 @@ const WORDS = {
     fix: "Look at the later one. An event that was replaced does not run again.",
   },
   "not-kept": {
-    what: "has ended, and what was signed was not kept",
+    what: "has ended, and its signed text was not kept",
     fix: "Set keep of its flow, so that events which end from then on can run again.",
   },
   running: { what: "runs", fix: "Wait until it has ended, or until its attempt has failed." },

@@ -107,7 +107,7 @@ function running(): Present {
     now: ["A process is running it."],
     next: [
       "When all its handlers have finished, it is done. If one fails, it is tried again later.",
-      "If the process dies, another one takes the event as soon as its lease is over.",
+      "If the process dies, another process takes the event as soon as its lease is over.",
     ],
     advice: ["Nothing has to be done."],
     decisions: [],
@@ -220,7 +220,7 @@ function entryText({ what, handler, attempt, error, by, note }: HistoryEntry): s
     case "attempt brought forward":
       return `${who} brought its next attempt forward.${noted}`;
     case "lapsed":
-      return "The process that ran it died, or was silent for too long, so it went to another one.";
+      return "The process that ran it died, or was silent for too long, so it went to another process.";
     case "discarded":
       return `${who} discarded it.${noted}`;
     case "done":
