@@ -184,6 +184,17 @@ describe("the report", () => {
 
   const linesOf = (texts: readonly string[]): ShadowLine[] => texts.map((text) => JSON.parse(text));
 
+  it("says of an event that is not marked if it is not tried again", () => {
+    const event = { flow: "payments", tenant: null, id: "p", event: "DEPOSIT", status: "SUCCESS" };
+    const marked = { type: "marked", as: "handled", event, eventId: null, state: null } as const;
+    const dropped = { ...marked, at: 2, dropped: true } as const;
+    const whyOf = (...lines: Parameters<typeof reportOf>[0]) =>
+      reportOf(lines).rows["not-marked"].map(({ why }) => why);
+    expect(whyOf({ ...marked, at: 1 })).toEqual([null]);
+    expect(whyOf(dropped)).toEqual(["not tried again"]);
+    expect(whyOf(dropped, { ...marked, at: 3, state: "done" })).toEqual([]);
+  });
+
   it("forgets what was not recorded or not marked at first, and was later", async () => {
     const { beside, lines } = inTheShadow();
     await beside.delivered("payments", callback("late"), "accepted");

@@ -65,7 +65,7 @@ export const ROWS = {
   "not-marked": {
     title: "not marked: the inbox did not learn what the old receiver did with them",
     advice:
-      "Do not switch yet. Payhooks tries again as long as its process runs. If the process has ended, call markHandled for each of them. Otherwise copies of them may run after the switch.",
+      "Do not switch yet. Payhooks tries again as long as its process runs, for 10,000 events at most. If the process has ended, or for those not tried again, call markHandled for each of them. Otherwise copies of them may run after the switch.",
   },
 } as const;
 
@@ -107,6 +107,8 @@ interface Seen {
   handled: number;
   /** The last line about each mark says whether it was made. */
   readonly unmarked: Set<string>;
+  /** One of them is not tried again. */
+  isDropped: boolean;
 }
 
 export function reportOf(lines: readonly ShadowLine[]): Report {
@@ -138,7 +140,15 @@ export function reportOf(lines: readonly ShadowLine[]): Report {
     const key = JSON.stringify([event.flow, event.tenant, event.id, event.event, event.status]);
     let seen = events.get(key);
     if (seen === undefined) {
-      seen = { names: event, at: line.at, eventId: null, deliveries: [], handled: 0, unmarked: new Set() };
+      seen = {
+        names: event,
+        at: line.at,
+        eventId: null,
+        deliveries: [],
+        handled: 0,
+        unmarked: new Set(),
+        isDropped: false,
+      };
       events.set(key, seen);
     }
     add(seen, line);
@@ -169,6 +179,7 @@ function add(seen: Seen, line: ShadowLine): void {
     case "marked":
       if (line.state === null) seen.unmarked.add(line.as);
       else seen.unmarked.delete(line.as);
+      seen.isDropped = line.dropped === true || (seen.isDropped && seen.unmarked.size > 0);
   }
   if (line.type !== "handled") seen.eventId ??= line.eventId;
 }
@@ -206,9 +217,9 @@ function rowOfBody(same: readonly DeliveryLine[]): Row {
   return code?.startsWith("ERR_SIGNATURE_") ? "forged" : "refused-by-payhooks";
 }
 
-function entryOf({ names, at, eventId, deliveries, handled }: Seen): Entry {
+function entryOf({ names, at, eventId, deliveries, handled, isDropped }: Seen): Entry {
   const code = deliveries.every((line) => line.code !== null) ? (deliveries.at(-1)?.code ?? null) : null;
-  const why = handled > 1 ? `${handled} times` : handled === 0 ? code : null;
+  const why = isDropped ? "not tried again" : handled > 1 ? `${handled} times` : handled === 0 ? code : null;
   return { ...names, eventId, body: null, why, at };
 }
 

@@ -43,7 +43,8 @@ export type ShadowLine =
   | { readonly type: "handled"; readonly at: number; readonly event: EventNames }
   /**
    * The old receiver has reported an event to Payhooks. `as`: it has handled the event, or taken it for a copy. `state`: the state of
-   * the event since then, or null if it could not be recorded. Then Payhooks tries again, and writes another line.
+   * the event since then, or null if it could not be recorded. Then Payhooks tries again, and writes another line once
+   * that has succeeded.
    */
   | {
       readonly type: "marked";
@@ -52,4 +53,6 @@ export type ShadowLine =
       readonly event: EventNames;
       readonly eventId: string | null;
       readonly state: string | null;
+      /** It is not tried again, since too many others are. */
+      readonly dropped?: true;
     };

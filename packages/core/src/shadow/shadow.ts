@@ -64,13 +64,41 @@ export interface Shadow<Mounted extends AnyReceiver = AnyReceiver> {
   ): Promise<void>;
   /**
    * Says that the old receiver has handled an event: call it after its effect. Resolves to true once Payhooks knows, so that no copy runs
-   * after the switch. Otherwise it resolves to false after at most some seconds, and Payhooks tries again until the receiver closes.
+   * after the switch. Otherwise it resolves to false after at most some seconds, and Payhooks tries again until the
+   * receiver closes, for 10,000 events at most. The journal names those that it does not try again.
    */
   handled(event: ShadowEvent): Promise<boolean>;
 }
 
 const AGAIN_MIN_MS = 200;
 const AGAIN_MAX_MS = 10_000;
+/** How many marks may be tried again at one time. During a long outage of the inbox there would be more and more. */
+const MAX_WAITING = 10_000;
+
+type MarkedLine = Extract<ShadowLine, { type: "marked" }>;
+
+/** The result of one attempt to mark an event. */
+interface Attempt {
+  readonly result: Pick<MarkedLine, "eventId" | "state">;
+  readonly next: "marked" | "again" | "never";
+}
+
+async function attempt(
+  endpoint: Endpoint,
+  event: OtherReceiverEvent,
+  as: MarkedLine["as"],
+): Promise<Attempt> {
+  try {
+    const { eventId, state } = await endpoint.markHandled(event, { certain: as === "handled" });
+    const isOpen = state === "waiting" || state === "running";
+    return isOpen
+      ? { result: { eventId, state: null }, next: "again" }
+      : { result: { eventId, state }, next: "marked" };
+  } catch (error) {
+    const isFinal = isPayhooksError(error) && FINAL.has(error.code);
+    return { result: { eventId: null, state: null }, next: isFinal ? "never" : "again" };
+  }
+}
 
 /**
  * Runs a receiver in the shadow of an old one. The receiver needs `run: "elsewhere"`, and a durable inbox. For the switch, take the shadow
@@ -106,32 +134,34 @@ export function shadow<Mounted extends AnyReceiver>(
     (async () => options.journal(`${JSON.stringify(line)}\n`))().catch(report);
   };
 
+  /** How many marks are tried again at present. */
+  let waiting = 0;
+  let isDropTold = false;
+
   /** Marks an event, and tries again in the background if that fails. True if it is marked. */
-  async function mark(
-    endpoint: Endpoint,
-    event: OtherReceiverEvent,
-    as: "handled" | "doubtful",
-    failures = 0,
-  ): Promise<boolean> {
-    const names = namesOf(endpoint.flow, event);
-    try {
-      const { eventId, state } = await endpoint.markHandled(event, { certain: as === "handled" });
-      const isOpen = state === "waiting" || state === "running";
-      write({
-        type: "marked",
-        at: systemClock.now(),
-        as,
-        event: names,
-        eventId,
-        state: isOpen ? null : state,
-      });
-      if (!isOpen) return true;
-    } catch (error) {
-      write({ type: "marked", at: systemClock.now(), as, event: names, eventId: null, state: null });
-      if (isPayhooksError(error) && FINAL.has(error.code)) return false;
+  async function mark(endpoint: Endpoint, event: OtherReceiverEvent, as: MarkedLine["as"]): Promise<boolean> {
+    const line = { type: "marked", as, event: namesOf(endpoint.flow, event) } as const;
+    const first = await attempt(endpoint, event, as);
+    const mustDrop = first.next === "again" && waiting >= MAX_WAITING;
+    write({ ...line, at: systemClock.now(), ...first.result, ...(mustDrop && { dropped: true }) });
+    if (mustDrop && !isDropTold) {
+      isDropTold = true;
+      consoleLogger.error(
+        `the shadow tries to mark ${MAX_WAITING} events again, and no further ones: payhooks shadow names them as not marked`,
+      );
     }
-    const pauseMs = Math.min(AGAIN_MIN_MS * 2 ** failures, AGAIN_MAX_MS);
-    void sleep(systemClock, pauseMs).then(() => mark(endpoint, event, as, failures + 1));
+    if (first.next !== "again" || mustDrop) return first.next === "marked";
+    waiting++;
+    void (async () => {
+      for (let failures = 0; ; failures++) {
+        await sleep(systemClock, Math.min(AGAIN_MIN_MS * 2 ** failures, AGAIN_MAX_MS));
+        const { result, next } = await attempt(endpoint, event, as);
+        if (next === "again") continue;
+        waiting--;
+        write({ ...line, at: systemClock.now(), ...result });
+        return;
+      }
+    })();
     return false;
   }
 

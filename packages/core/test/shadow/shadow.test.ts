@@ -23,7 +23,7 @@ import {
   signConnectWebhook,
   signPaymentCallback,
 } from "@payhooks/core/testing";
-import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
 
 const keys = createTestKeys();
@@ -442,4 +442,28 @@ describe("markHandled", () => {
     await send(receiver, callback("new"));
     await expect.poll(() => ran).toEqual(["new SUCCESS"]);
   });
+});
+
+it("an outage of the inbox makes it try 10,000 events again, and name the others", async () => {
+  const { receiver, beside, lines } = inTheShadow();
+  const told = vi.spyOn(console, "error").mockImplementation(() => {});
+  onTestFinished(() => void told.mockRestore());
+  const marking = vi
+    .spyOn(receiver.payments, "markHandled")
+    .mockRejectedValue(new Error("the inbox is away"));
+  for (let n = 0; n < 10_003; n++) expect(await beside.handled(handled(`pay-${n}`))).toBe(false);
+  const marked = lines.filter((line) => line.type === "marked");
+  const dropped = marked.filter((line) => line.dropped === true);
+  expect(marked.every(({ state }) => state === null)).toBe(true);
+  expect(dropped.map(({ event }) => event.id)).toEqual(["pay-10000", "pay-10001", "pay-10002"]);
+  expect(told).toHaveBeenCalledTimes(1);
+  // One line for each event, and one more once it is marked.
+  expect(marked).toHaveLength(10_003);
+  marking.mockResolvedValue({ eventId: "e", state: "done" });
+  await expect
+    .poll(() => lines.filter((line) => line.type === "marked" && line.state === "done").length, {
+      timeout: 20_000,
+    })
+    .toBe(10_000);
+  expect(await beside.handled(handled("pay-10000"))).toBe(true);
 });
