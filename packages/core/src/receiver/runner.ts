@@ -1,6 +1,6 @@
 import { contentsIn } from "../flows/contents.ts";
 import { type Flow, type Verified, withFreshness } from "../flows/flow.ts";
-import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
+import { defaultBackoffMs, failedRunBackoffMs, type HeldEvent } from "../handlers/handler.ts";
 import { missingHandlers, missingOnHeld } from "../handlers/missing-handlers.ts";
 import type { HandledEvent, Registered, Registry } from "../handlers/registry.ts";
 import type { Lease, RunEnd, Runner } from "../inbox/contract/inbox.ts";
@@ -259,9 +259,9 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** The end of a run after an error that no handler threw: reading or releasing the event failed. The event is tried again. */
-  function failed(error: unknown): Ending {
+  function failed({ data }: Lease, error: unknown): Ending {
     notices.post(inboxError("run", error));
-    return { kind: "retry", delayMs: defaultBackoffMs(3) };
+    return { kind: "retry", delayMs: failedRunBackoffMs(data.lastDelayMs) };
   }
 
   /** The handler that a run calls first, in {@link runEvent} or {@link callOnHeld}. */
@@ -289,7 +289,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     async run(lease) {
       const progress = newProgress(new Stopwatch(clock), lease.data.started);
       const running = lease.data.mode === "onHeld" ? callOnHeld(lease, progress) : runEvent(lease, progress);
-      return endOf(lease, await running.catch(failed), progress);
+      return endOf(lease, await running.catch((error: unknown) => failed(lease, error)), progress);
     },
     firstHandler(data) {
       const first = firstOf(data);

@@ -199,6 +199,25 @@ describe("a run that fails outside of its handlers", () => {
   });
 });
 
+describe("a run that always fails outside of its handlers", () => {
+  it("is repeated more and more seldom, and at last every 5 minutes", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock });
+    await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
+    const runner = runnerOf(async () => {
+      throw new Error("the event cannot be read");
+    });
+    const delays: number[] = [];
+    for (let n = 0; n < 8; n++) {
+      const { nextDueAt } = await inbox.work(runner, { deadlineMs: 60_000, limit: 1, concurrency: 1 });
+      delays.push((nextDueAt ?? 0) - clock.now());
+      await clock.advance(delays[n] ?? 0);
+    }
+    expect(delays.map((ms) => ms / 1_000)).toEqual([5, 10, 20, 40, 80, 160, 300, 300]);
+    expect(await inbox.close({ graceMs: 0 })).toMatchObject({ unfinished: 1 });
+  });
+});
+
 describe("work", () => {
   it("waits for the handlers that run when nothing more can be taken, and then rejects", async () => {
     const clock = fakeClock();

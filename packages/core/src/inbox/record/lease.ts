@@ -87,6 +87,8 @@ export interface LeaseData {
   readonly now: number;
   /** Handlers are called even before they are due. Such an early attempt does not count if it fails. */
   readonly isEarlyAllowed: boolean;
+  /** How long the event had to wait after the write before this run. */
+  readonly lastDelayMs: number;
   /** An earlier run of the event has taken its subject. */
   readonly hadTurn: boolean;
   /** The handler whose start was written together with the lease; null when a write of its own is needed. */

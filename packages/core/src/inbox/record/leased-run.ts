@@ -133,6 +133,7 @@ function take(
     previousAmount: work.previousAmount,
     now,
     isEarlyAllowed,
+    lastDelayMs: work.delayWhenWrittenMs,
     hadTurn: slot.subject?.hadTurn === true,
     started: null,
     trace: work.trace ?? null,

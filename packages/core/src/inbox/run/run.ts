@@ -71,8 +71,9 @@ type WrittenEnd = Extract<FinishResult, { kind: "ended" }> & {
 const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
 const REPEAT_MIN_MS = 100;
 const REPEAT_MAX_MS = 5_000;
-/** How long an event waits after the runner itself has failed. */
+/** How long an event waits after the runner itself has failed. Each further failure doubles that. */
 const FAILED_RUN_MS = 5_000;
+const FAILED_RUN_MAX_MS = 300_000;
 
 /**
  * How far a run is. `begun`: it waits for its place. `called`: its runner calls the handlers, and the lease is renewed. `ending`: its end
@@ -211,7 +212,8 @@ export class Run implements Lease {
     } catch (error) {
       this.runner.notify(inboxError("run", error));
       const changes = this.wasCalled ? [] : this.undoneStart;
-      return { ending: { kind: "retry", delayMs: FAILED_RUN_MS }, changes, written: () => {} };
+      const delayMs = Math.min(Math.max(FAILED_RUN_MS, 2 * this.data.lastDelayMs), FAILED_RUN_MAX_MS);
+      return { ending: { kind: "retry", delayMs }, changes, written: () => {} };
     }
   }
 
