@@ -42,7 +42,7 @@ describe("beginning a run", () => {
         repeatEffects: false,
         now: 1_000,
         isEarlyAllowed: false,
-      lastDelayMs: 0,
+        lastDelayMs: 0,
         hadTurn: false,
         started: null,
       },
