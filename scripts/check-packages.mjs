@@ -24,7 +24,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/seal": 10_900,
   "@payhooks/core/alerts": 8100,
   "@payhooks/core/shadow": 4600,
-  "@payhooks/core/effects": 5800,
+  "@payhooks/core/effects": 5900,
   "@payhooks/core/effects/postgres": 9500,
   "@payhooks/core/effects/mysql": 8200,
   "@payhooks/core/effects/sqlite": 6300,
