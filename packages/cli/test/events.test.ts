@@ -339,6 +339,7 @@ describe("payhooks events, about what is held", () => {
     [["replay", "abc", "--sqlite", "x.db", "--note", "x"], /--by is missing/],
     [["discard", "abc", "--sqlite", "x.db", "--by", "x"], /--note is missing/],
     [["discard", "abc", "--sqlite", "x.db", "--handlers", "a", ...who], /--handlers is for replay/],
+    [["replay", "abc", "--sqlite", "x.db", "--handlers", " , ", ...who], /--handlers names no handler/],
     [["discard", "abc", "--sqlite", "x.db", "--even-if-expired", ...who], /--even-if-expired is for replay/],
   ])("%j exits with 2 and says why", async (args, why) => {
     const ended = await payhooks(["events", ...args], { cwd: folder });

@@ -1,13 +1,17 @@
 import { UsageError } from "../command-line/errors.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 
-/** The handlers that a replay is for; undefined if they are not named. */
+/** The handlers that a replay is for; undefined if they are not named. A variable of the shell that is not set names none. */
 export function handlersIn(args: ParsedArguments): readonly string[] | undefined {
-  return args
-    .text("handlers")
+  const text = args.text("handlers");
+  const names = text
     ?.split(",")
     .map((name) => name.trim())
     .filter(Boolean);
+  if (names?.length === 0) {
+    throw new UsageError("--handlers names no handler.", "For all handlers, leave it out.");
+  }
+  return names;
 }
 
 /** Running again what has finished needs the handlers named. */

@@ -170,15 +170,6 @@ export function defaultBackoffMs(attempt: number): number {
   return Math.round(full * (0.5 + Math.random()));
 }
 
-const FIRST_FAILED_RUN_MS = 4_000;
-const MAX_FAILED_RUN_MS = 300_000;
-
-/** After a run that no handler has made fail: 4 s, then twice as long as the last delay, up to 5 min; ± 50 %. */
-export function failedRunBackoffMs(lastMs: number): number {
-  const full = Math.min(Math.max(FIRST_FAILED_RUN_MS, lastMs * 2), MAX_FAILED_RUN_MS);
-  return Math.round(full * (0.5 + Math.random()));
-}
-
 const MAX_UNCOUNTED_MS = 30_000;
 
 /** After a call that does not count: 1 s, then twice as long as the last delay, up to 30 s; ± 50 %. */

@@ -148,7 +148,13 @@ function checkReplay(decision: ReplayDecision & BulkOptions): void {
   const { repeatEffects, evenIfExpired, handlers } = decision;
   checkFlag("repeatEffects of replay", repeatEffects);
   checkFlag("evenIfExpired of replay", evenIfExpired);
-  if (repeatEffects !== true || (handlers?.length ?? 0) > 0) return;
+  const isList = Array.isArray(handlers) && handlers.length > 0;
+  if (handlers !== undefined && !(isList && handlers.every((name) => typeof name === "string"))) {
+    throw new PayhooksError("ERR_OPTION_INVALID", "The handlers of a replay are not a list of names.", {
+      fix: "Name at least one handler. For all handlers, leave `handlers` out.",
+    });
+  }
+  if (repeatEffects !== true || handlers !== undefined) return;
   throw new PayhooksError("ERR_OPTION_INVALID", "A replay was given `repeatEffects` but no handlers.", {
     fix: 'Name the handlers whose effects are to happen again: { repeatEffects: true, handlers: ["deposit"] }.',
   });

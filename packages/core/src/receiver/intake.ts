@@ -208,10 +208,10 @@ export class Intake {
         await turn;
         if (deadline.leftMs <= this.#tookMs) return refuse(...this.#tooLate(deadline));
       }
-      const beganMs = deadline.leftMs;
       // A mounted receiver that runs in the background should run by now, so a start that fails here is repeated too.
       const isToStart = mounted && this.#runOf(delivery) === "background";
       if (!lifecycle.isReady) await deadline.race(isToStart ? lifecycle.start() : lifecycle.prepare());
+      const beganMs = deadline.leftMs;
       let verification = flow.verify(delivery, clock.now());
       if (isPending(verification)) {
         // A delivery that waits for a resolver does not count as in flight. Otherwise strangers could take all places with

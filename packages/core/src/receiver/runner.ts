@@ -1,6 +1,6 @@
 import { contentsIn } from "../flows/contents.ts";
 import { type Flow, type Verified, withFreshness } from "../flows/flow.ts";
-import { defaultBackoffMs, failedRunBackoffMs, type HeldEvent } from "../handlers/handler.ts";
+import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
 import { missingHandlers, missingOnHeld } from "../handlers/missing-handlers.ts";
 import type { HandledEvent, Registered, Registry } from "../handlers/registry.ts";
 import type { Lease, RunEnd, Runner } from "../inbox/contract/inbox.ts";
@@ -12,9 +12,10 @@ import {
   type LeaseData,
   ON_HELD_PREFIX,
 } from "../inbox/record/lease.ts";
+import { failedRunDelayMs } from "../inbox/record/schedule.ts";
 import { inboxError } from "../notices/notice.ts";
 import type { SourceEvent } from "../protocol/events.ts";
-import { type HeldReason, isOutsideTable } from "../protocol/held-reasons.ts";
+import { type HeldReason, isAboutTruth, isOutsideTable } from "../protocol/held-reasons.ts";
 import { Stopwatch } from "../time/clock.ts";
 import { type Call, createRunHandler, type HandlerCallDependencies } from "./handler-call.ts";
 import type { EndedFacts } from "./instrumentation.ts";
@@ -88,11 +89,15 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     const handlers = registry.handlersOf(delivery.flow, event.event);
     const isUnwanted = handlers.length === 0 && delivery.perhapsUnwanted === true;
     if (isUnwanted && flow.source?.unhandled === "acknowledge") return ignored(lease, event);
-    if (handlers.length === 0) return unhandled(lease, `no handler is registered for ${event.event}`);
+    if (handlers.length === 0) {
+      return uncalled(lease, "unhandled", `no handler is registered for ${event.event}`);
+    }
     if (onlyHandlers !== null && !handlers.some(({ name }) => onlyHandlers.includes(name))) {
-      return unhandled(
+      const names = onlyHandlers.join(", ");
+      return uncalled(
         lease,
-        `no handler of ${event.event} has the name that was replayed: ${onlyHandlers.join(", ")}`,
+        "unhandled",
+        `no handler of ${event.event} has the name that was replayed: ${names}`,
       );
     }
 
@@ -102,7 +107,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       if (!isOwn && lease.data.reason !== "reference-reused") return held("reference-reused", REUSED);
     }
     const checked = await checkedBy(flow, event);
-    if (checked.kind === "unfit") return held("schema", checked.detail);
+    if (checked.kind === "unfit") return uncalled(lease, "schema", checked.detail);
     const calls: { readonly handler: Registered; readonly call: Call }[] = [];
     for (const handler of handlers) {
       if (onlyHandlers !== null && !onlyHandlers.includes(handler.name)) continue;
@@ -172,16 +177,24 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       return held(givenUp.reason, givenUp.error);
     }
     if (unfinished.length === 0) return { kind: "done" };
-    return unhandled(
+    return uncalled(
       lease,
+      "unhandled",
       `${event} is ignored by the process that ran it, but it waits for a handler: ${unfinished.join(", ")}`,
     );
   }
 
   /** Holds the event, since this process lacks a handler for it. */
-  function unhandled(lease: Lease, detail: string, registered: ReadonlySet<string> = new Set()): Ending {
+  function unhandled(lease: Lease, detail: string, registered: ReadonlySet<string>): Ending {
     warnOfMissing(lease, registered);
     return held("unhandled", detail);
+  }
+
+  /** The end of a run that has called no handler. A replay of an entry that raises the question of what is true leaves it open. */
+  function uncalled(lease: Lease, reason: "unhandled" | "schema", detail: string): Ending {
+    if (reason === "unhandled") warnOfMissing(lease, new Set());
+    const before = lease.data.reason;
+    return held(before !== null && isAboutTruth(before) ? before : reason, detail);
   }
 
   /** If a handler that this process lacks was running when its own process died, a replay may repeat its effect. */
@@ -261,7 +274,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   /** The end of a run after an error that no handler threw: reading or releasing the event failed. The event is tried again. */
   function failed({ data }: Lease, error: unknown): Ending {
     notices.post(inboxError("run", error));
-    return { kind: "retry", delayMs: failedRunBackoffMs(data.lastDelayMs) };
+    return { kind: "retry", delayMs: failedRunDelayMs(data.lastDelayMs) };
   }
 
   /** The handler that a run calls first, in {@link runEvent} or {@link callOnHeld}. */

@@ -223,3 +223,52 @@ it.each([0, 1.5, "2"])("a concurrency of %s is refused", (concurrency) => {
     expect.objectContaining({ code: "ERR_OPTION_INVALID" }),
   );
 });
+
+it("a call that waited while the store was away for a whole lease is made by the next run, with a signal that is not aborted", async () => {
+  const clock = fakeClock();
+  const memory = memoryStore({ clock });
+  let isAway = false;
+  const call = <T>(make: () => T): T => {
+    if (isAway) throw new Error("the store is away");
+    return make();
+  };
+  const inbox = createInbox(
+    {
+      ...memory,
+      immediate: false,
+      read: async (recordKeys) => call(() => memory.read(recordKeys)),
+      swap: async (items) => call(() => memory.swap(items)),
+      takeDue: async (limit, hideMs) => call(() => memory.takeDue(limit, hideMs)),
+    },
+    { clock, leaseMs: 9_000 },
+  );
+  const calls: string[] = [];
+  const receiver = createReceiver({
+    payments: { publicKey: keys.publicKey },
+    inbox,
+    clock,
+    concurrency: 4,
+    logger: silent,
+  });
+  receiver.onDeposit(
+    async ({ payTxnId }, { attempt, signal }) => {
+      calls.push(`${payTxnId} ${attempt} ${signal.aborted ? "aborted" : "in time"}`);
+      if (payTxnId === "a") await new Promise<void>((resolve) => void clock.after(20_000, resolve));
+    },
+    { concurrency: 1 },
+  );
+  await receiver.start();
+  for (const payTxnId of ["a", "b"]) {
+    const fields = callbackFields({ payTxnId, referenceId: `order-${payTxnId}` }, clock.now());
+    const signed = signPaymentCallback(fields, keys.privateKey);
+    expect((await receiver.payments.receive(deliveryOf(signed))).status).toBe(200);
+    await settle();
+  }
+  await clock.advance("1s");
+  isAway = true;
+  await clock.advance("14s");
+  isAway = false;
+  await clock.advance("1m");
+  expect(calls).toEqual(["a 1 in time", "b 1 in time"]);
+  await receiver.close({ graceMs: 0 });
+});

@@ -72,6 +72,40 @@ describe("the handlers of an event", () => {
     expect(await ignoring.withdrawal()).toMatchObject({ status: 200, outcome: "done", ran: [] });
   });
 
+  it("a contradiction that is replayed for a handler that does not exist is still held as the contradiction", async () => {
+    const paid: string[] = [];
+    const t = await harness((receiver) => receiver.onDeposit(({ amount }) => void paid.push(amount)));
+    await t.deposit({ payTxnId: "tx-1", referenceId: "o-1", amount: "10" });
+    await t.deposit({ payTxnId: "tx-1", referenceId: "o-1", amount: "99" });
+    const [entry] = await t.held();
+    const by = { by: "ops", note: "the service says so" };
+    await t.receiver.events.replay(entry?.eventId ?? "", { ...by, handlers: ["depositt"] });
+    await t.advance("1s");
+    expect(await t.held()).toMatchObject([
+      {
+        reason: "mismatch",
+        detail: "no handler of DEPOSIT has the name that was replayed: depositt",
+      },
+    ]);
+    // A bulk without a reason leaves it alone.
+    expect(await t.receiver.events.replay({ state: "held" }, by)).toMatchObject({
+      decided: 0,
+      excluded: { mismatch: 1 },
+    });
+    await t.advance("1s");
+    expect(paid).toEqual(["10"]);
+  });
+
+  it.each([[[]], ["deposit"], [[1]]])("a replay for the handlers %j is refused", async (handlers) => {
+    const t = await harness((receiver) => receiver.onDeposit(() => {}));
+    const { eventId } = await t.deposit();
+    const decision = { by: "ops", note: "again", handlers } as never;
+    await expect(t.receiver.events.replay(eventId ?? "", decision)).rejects.toMatchObject({
+      code: "ERR_OPTION_INVALID",
+      message: expect.stringContaining("The handlers of a replay are not a list of names."),
+    });
+  });
+
   it("each handler is given the previous status and amount, if they have changed", async () => {
     const told: unknown[] = [];
     const t = await harness((receiver) =>

@@ -17,6 +17,16 @@ const NOTHING_KNOWN: AskedFacts = { claims: new Map(), mayBeHeld: false };
 /** How to accept an event, and where it waits if it is new. */
 type LaneOptions = AcceptOptions & { readonly lane: Lane };
 
+/** An event that the store has taken, or knew already. */
+interface Stored {
+  readonly answer: Extract<AcceptAnswer, { kind: "accepted" }>;
+  /** The run that the same write began; null if it began none. */
+  readonly run: Run | null;
+  readonly known: AskedFacts;
+  /** The version of the event's record; null if there is no record. */
+  readonly version: string | null;
+}
+
 /** Called with the reason when the store did not answer, or did not take the event. */
 type OnFailure = (cause: unknown) => void;
 
@@ -36,16 +46,20 @@ export class Acceptor {
     this.#heldQuota = new HeldQuota(core);
   }
 
-  async accept(event: VerifiedEvent, options: AcceptOptions): Promise<Accepted> {
+  async accept(event: VerifiedEvent, given: AcceptOptions): Promise<Accepted> {
     this.#underWay++;
     const { crowds } = this.#runs;
-    const lane = crowds.laneOf(event);
+    const options = { ...given, lane: crowds.laneOf(event) };
     const waitsNoMore = crowds.waits(event);
+    const onFailure: OnFailure = (cause) => {
+      this.#core.operations.failed("accept", cause);
+      options.onFailure?.(cause);
+    };
     let isToRun = false;
     try {
-      const accepted = await this.#accept(event, { ...options, lane });
-      isToRun = leavesWork(accepted);
-      return accepted;
+      const stored = await this.#store(event, options, onFailure);
+      isToRun = leavesWork(stored.answer.accepted);
+      return await this.#confirm(event, options, stored, onFailure);
     } finally {
       if (!isToRun) waitsNoMore();
       this.#underWay--;
@@ -65,12 +79,7 @@ export class Acceptor {
   }
 
   /** Applies the table of deduplication. In rare cases a fact is missing. It is then looked up, and the event is tried again. */
-  async #accept(event: VerifiedEvent, options: LaneOptions): Promise<Accepted> {
-    const { operations } = this.#core;
-    const onFailure: OnFailure = (cause) => {
-      operations.failed("accept", cause);
-      options.onFailure?.(cause);
-    };
+  async #store(event: VerifiedEvent, options: LaneOptions, onFailure: OnFailure): Promise<Stored> {
     for (let known = NOTHING_KNOWN; ; ) {
       const run = this.#reserve(event.key, options);
       let changed: Changed<AcceptAnswer> | null = null;
@@ -78,16 +87,13 @@ export class Acceptor {
         changed = await this.#write(event, options, known, run, onFailure);
       } catch (error) {
         // A full store refuses every event. Any other refusal is about this event.
-        if (isFull(error)) operations.failed("accept", error);
+        if (isFull(error)) this.#core.operations.failed("accept", error);
         throw error;
       } finally {
-        if (run !== null && !isBegun(changed?.answer)) this.#runs.free(run);
+        if (run !== null && !isBegun(changed?.answer)) await this.#runs.release(run);
       }
       const { answer, version } = changed;
-      if (answer.kind === "accepted") {
-        const begun = isBegun(answer) ? run : null;
-        return this.#accepted(event, options, answer, begun, { known, version }, onFailure);
-      }
+      if (answer.kind === "accepted") return { answer, run: isBegun(answer) ? run : null, known, version };
       known = await this.#findOut(answer.need, event, options, known, onFailure);
     }
   }
@@ -132,12 +138,10 @@ export class Acceptor {
   }
 
   /** Starts the run that was begun, and answers. Before that, it waits for the replicas, if the store has any. */
-  async #accepted(
+  async #confirm(
     event: VerifiedEvent,
     { handle, delayMs = 0, lane }: LaneOptions,
-    { accepted, state }: Extract<AcceptAnswer, { kind: "accepted" }>,
-    run: Run | null,
-    { known, version }: { readonly known: AskedFacts; readonly version: string | null },
+    { answer: { accepted, state }, run, known, version }: Stored,
     onFailure: OnFailure,
   ): Promise<Accepted> {
     if (accepted.outcome === "held" && known.mayBeHeld) this.#heldQuota.added(event.delivery.tenant);

@@ -141,6 +141,6 @@ export interface Accepted {
 export interface RunReport {
   /** The event's state afterwards; `running` if another run has it; null if there is no such event. */
   readonly state: SlotState | null;
-  /** True if this call ran it. */
+  /** True if this call ran it. False if it handed the event back before it called a handler. */
   readonly ran: boolean;
 }

@@ -94,3 +94,11 @@ function isBefore(a: Slot, b: Slot): boolean {
   if (rank !== other) return rank < other;
   return a.acceptedAt < b.acceptedAt;
 }
+
+const FAILED_RUN_MS = 5_000;
+const FAILED_RUN_MAX_MS = 300_000;
+
+/** How long an event waits whose run failed outside of its handlers: at first 5 s, then twice its last delay, up to 5 min. */
+export function failedRunDelayMs(lastDelayMs: number): number {
+  return Math.min(Math.max(FAILED_RUN_MS, 2 * lastDelayMs), FAILED_RUN_MAX_MS);
+}

@@ -9,7 +9,7 @@ export interface EventKind {
   readonly delivery: Pick<StoredDelivery, "tenant">;
 }
 
-/** An event that was accepted here and not begun is forgotten after this time, since other processes may have run it. */
+/** All counts of waiting events begin anew after this time, since other processes may have run some of these events. */
 const FORGOTTEN_MS = 60_000;
 
 /**

@@ -22,7 +22,7 @@ import {
 } from "../record/leased-run.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import { claimAtRun } from "../record/reference-claim.ts";
-import { dueOf } from "../record/schedule.ts";
+import { dueOf, failedRunDelayMs } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { type Changed, isAboutRecord, type RecordChange } from "../write/records.ts";
 import { LeaseTime } from "./lease-time.ts";
@@ -71,9 +71,6 @@ type WrittenEnd = Extract<FinishResult, { kind: "ended" }> & {
 const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
 const REPEAT_MIN_MS = 100;
 const REPEAT_MAX_MS = 5_000;
-/** How long an event waits after the runner itself has failed. Each further failure doubles that. */
-const FAILED_RUN_MS = 5_000;
-const FAILED_RUN_MAX_MS = 300_000;
 
 /**
  * How far a run is. `begun`: it waits for its place. `called`: its runner calls the handlers, and the lease is renewed. `ending`: its end
@@ -111,6 +108,8 @@ export class Run implements Lease {
   /** A person has decided about the event. The decision took the lease from this process. */
   #decided = false;
   #renewing = false;
+  /** A notice has said that an effect may happen twice, or it cannot, since a person has decided about the event. */
+  #isWarned = false;
   /** Ends what the run waits for in {@link waitWithoutPlace}. */
   #wake: () => void = () => {};
 
@@ -212,7 +211,7 @@ export class Run implements Lease {
     } catch (error) {
       this.runner.notify(inboxError("run", error));
       const changes = this.wasCalled ? [] : this.undoneStart;
-      const delayMs = Math.min(Math.max(FAILED_RUN_MS, 2 * this.data.lastDelayMs), FAILED_RUN_MAX_MS);
+      const delayMs = failedRunDelayMs(this.data.lastDelayMs);
       return { ending: { kind: "retry", delayMs }, changes, written: () => {} };
     }
   }
@@ -229,8 +228,10 @@ export class Run implements Lease {
     if (this.#phase === "lost") return "lost";
     // Perhaps no other process has taken the event. The write that hands it back shows whether one has.
     if (this.#lease.isOver) this.wasTooLate = true;
+    // The signal of the run is aborted for good. The next run has another signal.
+    if (this.wasTooLate || this.cancellation.isCancelled) return "hand-back";
     const { isClosing, store } = this.#core;
-    return this.wasTooLate || (isClosing && store.endsWithProcess !== true) ? "hand-back" : "yes";
+    return isClosing && store.endsWithProcess !== true ? "hand-back" : "yes";
   }
 
   async waitWithoutPlace(turn: Promise<void>): Promise<boolean> {
@@ -335,8 +336,9 @@ export class Run implements Lease {
       case "stays-held":
         return { state: "held", ran: true };
       case "retry":
-      case "handed-back":
         return { state: this.data.mode === "onHeld" ? "held" : "waiting", ran: true };
+      case "handed-back":
+        return { state: this.data.mode === "onHeld" ? "held" : "waiting", ran: this.wasCalled };
     }
   }
 
@@ -403,14 +405,16 @@ export class Run implements Lease {
     this.#phase = "lost";
     this.#wake();
     if (this.#core.isAbandoned) return;
-    if (this.#decided) this.cancellation.cancel(new Error("somebody has decided about the held event"));
-    else this.warnOfDouble("lease-lost");
+    if (this.#decided) {
+      this.#isWarned = true;
+      this.cancellation.cancel(new Error("somebody has decided about the held event"));
+    } else this.warnOfDouble("lease-lost");
   }
 
   warnOfDouble(why: Extract<Notice, { type: "double-risk" }>["why"]): void {
-    if (this.cancellation.isCancelled) return;
     this.cancellation.cancel(new Error(why));
-    if (!this.wasCalled) return;
+    if (!this.wasCalled || this.#isWarned) return;
+    this.#isWarned = true;
     this.runner.notify({ type: "double-risk", why, ...factsOf(this.data) });
   }
 }

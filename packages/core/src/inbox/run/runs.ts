@@ -7,7 +7,7 @@
  * 2. `start` adds the begun run to the {@link WaitingRuns}, which give it a place once one is free. `work`, `runEvent` and a close do not
  *    wait for places.
  * 3. `#run` makes the receiver's runner call the handlers, while one timer renews all leases. `#end` writes the end of the run.
- * 4. `free` gives record and place back, begins more of the taken events, and notifies the dispatcher, which may poll.
+ * 4. `#free` gives record and place back, begins more of the taken events, and notifies the dispatcher, which may poll.
  *
  * An event that waits for longer than a quarter of a second is handed back. A pause or a close hands back every event that waits.
  */
@@ -108,8 +108,14 @@ export class Runs {
     return run;
   }
 
-  /** Gives the record and the place back: nothing was begun, or the run has ended. */
-  free({ key, lane }: Run): void {
+  /** Gives up a run that has begun nothing. If a poll was given its record meanwhile, others see the record again. */
+  async release(run: Run): Promise<void> {
+    await this.#hidden.unhideIfHidden(run.key, run.runner);
+    this.#free(run);
+  }
+
+  /** Gives the record and the place back. */
+  #free({ key, lane }: Run): void {
     this.#active.delete(key);
     this.#hidden.delete(key);
     this.#suspects.ended(key);
@@ -181,7 +187,7 @@ export class Runs {
 
   /** Begins taken events while a place is nearly free. */
   #beginTaken(): void {
-    for (const { due, request } of this.#taken.ready()) void this.#beginNow(due, request);
+    for (const { due, request } of this.#taken.removeReady()) void this.#beginNow(due, request);
   }
 
   async #beginNow(due: DueRecord, request: RunRequest): Promise<Run | null> {
@@ -199,7 +205,7 @@ export class Runs {
       this.#core.operations.failed("take", error);
       request.runner.notify(inboxError("begin", error));
     }
-    this.free(run);
+    await this.release(run);
     return null;
   }
 
@@ -215,7 +221,7 @@ export class Runs {
     if (this.#isRunning(due.key)) return;
     const run = this.reserve(due.key, request);
     await this.#hidden.unhide(run.key, run.runner, due);
-    this.free(run);
+    await this.release(run);
   }
 
   /** Waits until a suspected record may run. Meanwhile the store may hand it to another process. */
@@ -252,14 +258,14 @@ export class Runs {
     try {
       begun = await run.writeBegin(slotKeyOf(eventId));
     } catch (error) {
-      this.free(run);
+      await this.release(run);
       throw error;
     }
     if (begun.kind === "leased") {
       this.start(run);
       return (await run.ended).report;
     }
-    this.free(run);
+    await this.release(run);
     switch (begun.kind) {
       case "missing":
         runner.notify({ type: "record-missing", eventId });
@@ -292,10 +298,10 @@ export class Runs {
 
   /** Starts all begun runs, even without a place. They run to their end, or are handed back. */
   startAll(): void {
-    for (const { due, request } of this.#taken.all()) void this.#returnTaken(due, request);
+    for (const { due, request } of this.#taken.removeAll()) void this.#returnTaken(due, request);
     this.places.open(null);
     this.#waiting.letAllBack();
-    for (const run of this.#waiting.all()) this.#startNow(run);
+    for (const run of this.#waiting.removeAll()) this.#startNow(run);
     if (this.#core.store.endsWithProcess !== true) this.#endWaiting();
   }
 
@@ -304,8 +310,8 @@ export class Runs {
    * start.
    */
   handBackWaiting(): void {
-    for (const { due, request } of this.#taken.all()) void this.#returnTaken(due, request);
-    for (const run of this.#waiting.all()) void this.#handBack(run);
+    for (const { due, request } of this.#taken.removeAll()) void this.#returnTaken(due, request);
+    for (const run of this.#waiting.removeAll()) void this.#handBack(run);
     this.#endWaiting();
   }
 
@@ -375,7 +381,7 @@ export class Runs {
     else await this.#hidden.unhideIfHidden(key, runner);
     this.crowds.ended(run.data, run.lane);
     run.resolveEnded(finished !== null, end.ending);
-    this.free(run);
+    this.#free(run);
     if (finished?.dueInMs != null) this.#dispatcher.due(finished.dueInMs);
   }
 
@@ -393,10 +399,10 @@ export class Runs {
     const { environment } = this.#core;
     environment.after(HAND_BACK_AFTER_MS, () => {
       this.#isWatching = false;
-      const late = this.#taken.late(HAND_BACK_AFTER_MS);
+      const late = this.#taken.removeLate(HAND_BACK_AFTER_MS);
       if (late.length > 0) this.places.runsTakeAtLeast(HAND_BACK_AFTER_MS);
       for (const { due, request } of late) void this.#returnTaken(due, request);
-      for (const run of this.#waiting.late(HAND_BACK_AFTER_MS)) {
+      for (const run of this.#waiting.removeLate(HAND_BACK_AFTER_MS)) {
         this.places.runsTakeAtLeast(HAND_BACK_AFTER_MS);
         void this.#handBack(run);
       }

@@ -38,7 +38,7 @@ export class TakenEvents {
   }
 
   /** Removes the events that may be begun now. Each has to be begun before the next one is asked for. */
-  *ready(): Generator<TakenEvent> {
+  *removeReady(): Generator<TakenEvent> {
     const isSoon = (lane: Lane): boolean => this.#places.isSoon(lane);
     for (let next = this.#queues.next(isSoon); next !== undefined; next = this.#queues.next(isSoon)) {
       this.#places.dropTaken(next.lane);
@@ -47,13 +47,13 @@ export class TakenEvents {
   }
 
   /** Removes the events that have waited for so long. */
-  late(waitedMs: number): readonly TakenEvent[] {
+  removeLate(waitedMs: number): readonly TakenEvent[] {
     const before = this.#clock.monotonic() - waitedMs;
     return this.#remove(({ since }) => since <= before);
   }
 
   /** Removes all events. */
-  all(): readonly TakenEvent[] {
+  removeAll(): readonly TakenEvent[] {
     return this.#remove(() => true);
   }
 

@@ -4,6 +4,14 @@ import { LaneQueues } from "./lane-queues.ts";
 import type { Places } from "./places.ts";
 import type { Run } from "./run.ts";
 
+/** A begun run in its queue. */
+interface WaitingRun {
+  readonly lane: Lane;
+  readonly run: Run;
+  /** When it came (monotonic clock). */
+  readonly since: number;
+}
+
 /** A run that has left its place. `enter` gives it the next one. */
 interface ReturningRun {
   readonly lane: Lane;
@@ -12,7 +20,7 @@ interface ReturningRun {
 
 /** Runs that wait for a place. A run that has left its place and waits for another one goes before a run that was only begun. */
 export class WaitingRuns {
-  readonly #begun = new LaneQueues<Run>();
+  readonly #begun = new LaneQueues<WaitingRun>();
   readonly #returning = new LaneQueues<ReturningRun>();
   readonly #places: Places;
   readonly #environment: Environment;
@@ -33,7 +41,7 @@ export class WaitingRuns {
 
   /** Adds a begun run. It starts in a later turn, so that the answer to the delivery is written first. */
   add(run: Run): void {
-    this.#begun.push(run);
+    this.#begun.push({ lane: run.lane, run, since: this.#environment.monotonic() });
     if (this.#isStarting) return;
     this.#isStarting = true;
     this.#environment.nextTurn(() => {
@@ -64,19 +72,24 @@ export class WaitingRuns {
       back.enter();
     }
     for (let next = this.#begun.next(isFree); next !== undefined; next = this.#begun.next(isFree)) {
-      next.leave = this.#places.enter(next.lane);
-      this.#call(next);
+      next.run.leave = this.#places.enter(next.lane);
+      this.#call(next.run);
     }
   }
 
-  /** Removes the begun runs whose lease has lasted for this long. */
-  late(leasedMs: number): Generator<Run> {
-    return this.#begun.takeWhile(({ elapsedMs }) => elapsedMs >= leasedMs);
+  /** Removes the begun runs that have waited for this long. */
+  removeLate(waitedMs: number): readonly Run[] {
+    const before = this.#environment.monotonic() - waitedMs;
+    return this.#remove(({ since }) => since <= before);
   }
 
   /** Removes all begun runs. */
-  all(): Generator<Run> {
-    return this.#begun.all();
+  removeAll(): readonly Run[] {
+    return this.#remove(() => true);
+  }
+
+  #remove(isWanted: (waiting: WaitingRun) => boolean): readonly Run[] {
+    return [...this.#begun.takeWhile(isWanted)].map(({ run }) => run);
   }
 
   /** Lets all runs come back that had left their place, even if no place is free. */
