@@ -184,9 +184,14 @@ const writeCases: readonly WriteCase[] = [
     register: (receiver) => receiver.onDeposit(nothing, { onCrash: "hold" }),
   },
   {
-    row: '`onCrash: "hold"`, or `maxAttempts: 1`',
+    row: '`onCrash: "hold"`, `maxAttempts: 1`',
     writes: 3,
     register: (receiver) => receiver.onDeposit(nothing, { maxAttempts: 1 }),
+  },
+  {
+    row: '`onCrash: "hold"`, `maxAttempts: 1` or a `concurrency`',
+    writes: 3,
+    register: (receiver) => receiver.onDeposit(nothing, { concurrency: 1 }),
   },
   {
     row: "`oneSuccessPerReference`",

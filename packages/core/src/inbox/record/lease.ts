@@ -89,7 +89,7 @@ export interface LeaseData {
   readonly isEarlyAllowed: boolean;
   /** How long the event had to wait after the write before this run. */
   readonly lastDelayMs: number;
-  /** An earlier run of the event has taken its subject. */
+  /** An earlier run of this event held the lease on its subject. */
   readonly hadTurn: boolean;
   /** The handler whose start was written together with the lease; null when a write of its own is needed. */
   readonly started: string | null;

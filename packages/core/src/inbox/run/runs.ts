@@ -147,7 +147,7 @@ export class Runs {
   }
 
   /**
-   * Begins the next event of a record that the store handed out: in the background when a place is nearly free, and otherwise at once. An
+   * Begins the next event of a record that the store handed out: a background event once a place is nearly free, any other at once. An
    * event that may have killed its process may have to wait first. After that wait, `isWanted` says whether to begin it still. Null if no
    * run was begun, or not yet.
    */
