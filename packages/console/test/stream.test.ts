@@ -1,41 +1,47 @@
 import type { AnyReceiver } from "@payhooks/core";
-import type { OpenStream } from "@payhooks/pages";
-import type { Context } from "hono";
+import { Hono } from "hono";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { Activity } from "../src/activity/activity.ts";
 import { changeStream } from "../src/activity/stream.ts";
 
-type Begin = (stream: OpenStream) => () => void;
+const AT_MOST_EVERY_MS = 500;
 
-let begin: Begin = () => () => {};
-
-vi.mock("@payhooks/pages", () => ({
-  eventStream: (_: Context, given: Begin) => {
-    begin = given;
-    return new Response();
-  },
-}));
+/** Lets everything that needs no timer come to rest. */
+async function rest(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
 
 it("a page that reads slowly is told once more of what has changed while it was told", async () => {
-  vi.useFakeTimers();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const activity = new Activity(0);
   const change = (): void => activity.add({ type: "warning", what: "something", fix: "", at: 0 });
-  changeStream({} as Context, { live: () => ({ ok: true }) } as AnyReceiver, activity);
-  const sent: (() => void)[] = [];
-  const end = begin({ send: () => new Promise((resolve) => sent.push(resolve)), end: () => {} });
-  change();
-  await vi.advanceTimersByTimeAsync(500);
-  expect(sent).toHaveLength(1);
-  for (let n = 0; n < 3; n++) change();
-  await vi.advanceTimersByTimeAsync(2_000);
-  expect(sent).toHaveLength(1);
-  sent[0]?.();
-  await vi.advanceTimersByTimeAsync(500);
-  expect(sent).toHaveLength(2);
-  change();
-  end();
-  sent[1]?.();
-  await vi.advanceTimersByTimeAsync(10_000);
-  expect(sent).toHaveLength(2);
+  const receiver = { live: () => ({ ok: true }) } as AnyReceiver;
+  const app = new Hono().get("/", (c) => changeStream(c, receiver, activity));
+  const reader = (await app.request("/")).body?.getReader();
+  const pass = async (): Promise<void> => {
+    vi.advanceTimersByTime(AT_MOST_EVERY_MS);
+    await rest();
+  };
+  // Nothing is read, so one of these is written at last and not taken.
+  for (let n = 0; n < 8; n++) {
+    change();
+    await pass();
+  }
+  let told = 0;
+  const reading = (async () => {
+    for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
+      if (new TextDecoder().decode(read.value).includes("changed")) told++;
+    }
+  })();
+  await rest();
+  const before = told;
+  expect(before).toBeLessThan(8);
+  await pass();
+  expect(told).toBe(before + 1);
+  // Nothing has changed since.
+  await pass();
+  expect(told).toBe(before + 1);
+  await reader?.cancel();
+  await reading;
 });
