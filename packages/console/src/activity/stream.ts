@@ -17,22 +17,18 @@ export function changeStream(c: Context, receiver: AnyReceiver, activity: Activi
   if (!receiver.live().ok) return new Response(null, { status: 204 });
   return eventStream(c, ({ send, end }) => {
     let waiting: NodeJS.Timeout | null = null;
-    let isSending = false;
-    /** Something has changed while the page was told, which may take long if it reads slowly. */
-    let isBehind = false;
+    let hasChanged = false;
     let isEnded = false;
     const soon = (): void => {
-      if (isSending) isBehind = true;
-      else waiting ??= setTimeout(tell, AT_MOST_EVERY_MS);
+      hasChanged = true;
+      waiting ??= setTimeout(tell, AT_MOST_EVERY_MS);
     };
     const tell = async (): Promise<void> => {
-      waiting = null;
-      isSending = true;
+      hasChanged = false;
+      // This takes long if the page reads slowly. Meanwhile more may change.
       await send("changed");
-      isSending = false;
-      if (!isBehind || isEnded) return;
-      isBehind = false;
-      soon();
+      waiting = null;
+      if (hasChanged && !isEnded) soon();
     };
     const unsubscribe = activity.subscribe(soon);
     const looking = setInterval(() => (receiver.live().ok ? soon() : end()), LOOK_EVERY_MS);

@@ -53,7 +53,8 @@ export async function takeLease(
   checkTime("lengthMs", lengthMs);
   const text = textName(name);
   const note = await texts.change<string | null>(text, (stored, now) => {
-    const [given, known] = [leaseIn(stored), corrected(leaseIn(stored), now)];
+    const given = leaseIn(stored);
+    const known = corrected(given, now);
     if (known.token !== token && isTaken(known, now)) {
       // A time that was corrected is written, so that the lease ends although nobody renews it.
       return { answer: null, text: known.until === given.until ? null : textOf(known) };
@@ -89,7 +90,7 @@ export async function viewLease(texts: SharedTexts, name: string): Promise<Lease
   });
 }
 
-/** The lease with the end that it has if the clock which dated it was wrong. A small step of a clock changes nothing, as with records. */
+/** Corrects the end of a lease that a wrong clock has dated, as in a record. A small step of a clock changes nothing. */
 function corrected(lease: Stored, now: number): Stored {
   return { ...lease, until: pulledBack(lease.until, lease.lengthWhenWrittenMs, now) };
 }

@@ -111,6 +111,7 @@ export async function decideAll(
       const { reason, event } = read(found);
       const isOther = event !== null && !(isChosen(event) && stillMatches(found));
       if (isOther && eventIds === undefined) continue;
+      // Nothing is decided about an event that has changed. It is asked only whether this bulk has decided about it before.
       const isOut = reason !== null && !isNamed(reason);
       const tried = isOut ? "excluded" : await decide(found, token, dryRun || isOther);
       const outcome = isOther && tried !== "already-decided" ? "changed" : tried;

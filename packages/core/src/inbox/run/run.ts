@@ -108,7 +108,7 @@ export class Run implements Lease {
   /** A person has decided about the event. The decision took the lease from this process. */
   #decided = false;
   #renewing = false;
-  /** A notice has said that an effect may happen twice, or it cannot, since a person has decided about the event. */
+  /** No further `double-risk` notice is due: one was posted, or a person has decided about the event. */
   #isWarned = false;
   /** Ends what the run waits for in {@link waitWithoutPlace}. */
   #wake: () => void = () => {};

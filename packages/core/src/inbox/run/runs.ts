@@ -33,7 +33,7 @@ import { tooLate } from "./lease-time.ts";
 import type { Places } from "./places.ts";
 import { Run, type RunHost, type RunRequest } from "./run.ts";
 import { Suspects, widthOf } from "./suspects.ts";
-import { TakenEvents } from "./taken-events.ts";
+import { type TakenEvent, TakenEvents } from "./taken-events.ts";
 import { WaitingRuns } from "./waiting-runs.ts";
 
 /** What the runs of a process use. */
@@ -224,6 +224,10 @@ export class Runs {
     await this.release(run);
   }
 
+  #returnAll(taken: readonly TakenEvent[]): void {
+    for (const { due, request } of taken) void this.#returnTaken(due, request);
+  }
+
   /** Waits until a suspected record may run. Meanwhile the store may hand it to another process. */
   async #mayRun(key: string, width: number, isWanted: () => boolean): Promise<boolean> {
     if (!(await this.#suspects.wait(key, width))) return false;
@@ -298,7 +302,7 @@ export class Runs {
 
   /** Starts all begun runs, even without a place. They run to their end, or are handed back. */
   startAll(): void {
-    for (const { due, request } of this.#taken.removeAll()) void this.#returnTaken(due, request);
+    this.#returnAll(this.#taken.removeAll());
     this.places.open(null);
     this.#waiting.letAllBack();
     for (const run of this.#waiting.removeAll()) this.#startNow(run);
@@ -310,7 +314,7 @@ export class Runs {
    * start.
    */
   handBackWaiting(): void {
-    for (const { due, request } of this.#taken.removeAll()) void this.#returnTaken(due, request);
+    this.#returnAll(this.#taken.removeAll());
     for (const run of this.#waiting.removeAll()) void this.#handBack(run);
     this.#endWaiting();
   }
@@ -401,7 +405,7 @@ export class Runs {
       this.#isWatching = false;
       const late = this.#taken.removeLate(HAND_BACK_AFTER_MS);
       if (late.length > 0) this.places.runsTakeAtLeast(HAND_BACK_AFTER_MS);
-      for (const { due, request } of late) void this.#returnTaken(due, request);
+      this.#returnAll(late);
       for (const run of this.#waiting.removeLate(HAND_BACK_AFTER_MS)) {
         this.places.runsTakeAtLeast(HAND_BACK_AFTER_MS);
         void this.#handBack(run);

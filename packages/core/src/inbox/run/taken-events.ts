@@ -6,7 +6,7 @@ import type { Places } from "./places.ts";
 import type { RunRequest } from "./run.ts";
 
 /** An event that a poll has found. */
-interface TakenEvent {
+export interface TakenEvent {
   readonly lane: Lane;
   readonly due: DueRecord;
   readonly request: RunRequest;
@@ -16,7 +16,7 @@ interface TakenEvent {
 
 /**
  * Events that polls have found, and that are begun once a place is nearly free. The store hides them from other processes meanwhile.
- * Each counts among the taken ones of {@link Places} for as long as it is here.
+ * Each counts among the taken ones of {@link Places} until it is removed.
  */
 export class TakenEvents {
   readonly #queues = new LaneQueues<TakenEvent>();
@@ -46,7 +46,7 @@ export class TakenEvents {
     }
   }
 
-  /** Removes the events that have waited for so long. */
+  /** Removes the events that have waited for this long. */
   removeLate(waitedMs: number): readonly TakenEvent[] {
     const before = this.#clock.monotonic() - waitedMs;
     return this.#remove(({ since }) => since <= before);
