@@ -25,7 +25,7 @@ import { claimAtRun } from "../record/reference-claim.ts";
 import { dueOf, failedRunDelayMs } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { type Changed, isAboutRecord, type RecordChange } from "../write/records.ts";
-import { LeaseTime } from "./lease-time.ts";
+import { LeaseTime, tooLate } from "./lease-time.ts";
 import { SubjectTurn } from "./subjects.ts";
 import { widthOf } from "./suspects.ts";
 
@@ -61,11 +61,27 @@ export interface RunResult {
   readonly ending: Ending["kind"] | null;
 }
 
-/** The end of a run, once it was written. */
-type WrittenEnd = Extract<FinishResult, { kind: "ended" }> & {
-  readonly dueInMs: number | null;
-  readonly version: string | null;
-};
+/** What became of the end of a run. */
+export type Finished =
+  | (Extract<FinishResult, { kind: "ended" }> & {
+      /** When this or another event of the record falls due; null for never. */
+      readonly dueInMs: number | null;
+      /** The version of the record after the write. */
+      readonly version: string | null;
+    })
+  /** Nothing was written, or another process may have the event by now. */
+  | { readonly kind: "lost" }
+  /** The record cannot be read any more, so another run would fail in the same way. */
+  | { readonly kind: "unreadable" };
+
+/** What a write of a run has found. `decided`: a person has decided about the held event, and the decision ended the lease. */
+type LeaseFound = "kept" | "lost" | "decided";
+
+/** What became of a write that was repeated until the store answered. */
+type Persisted<T> =
+  | ({ readonly kind: "changed" } & Changed<T>)
+  | { readonly kind: "unreadable" }
+  | { readonly kind: "abandoned" };
 
 /** The answer about a record whose flow only other processes have. */
 const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
@@ -73,11 +89,16 @@ const REPEAT_MIN_MS = 100;
 const REPEAT_MAX_MS = 5_000;
 
 /**
- * How far a run is. `begun`: it waits for its place. `called`: its runner calls the handlers, and the lease is renewed. `ending`: its end
- * is being written, and only the answer to that write shows whether the lease was lost. `lost`: another process has the event, or may
- * have it. A run becomes `lost` out of `called` or `ending`.
+ * How far a run is.
+ *
+ * | phase    | what happens                                                | the lease                            | goes on to                 |
+ * | -------- | ----------------------------------------------------------- | ------------------------------------ | -------------------------- |
+ * | `begun`  | the run waits for its place                                 | not renewed, since the wait is short | `called`, `ending`         |
+ * | `called` | the runner calls the handlers                               | renewed                              | `ending`, `lost`           |
+ * | `lost`   | no handler is called any more; those that run end           | another process has it, or may       | `ending`                   |
+ * | `ending` | the end is being written, even if the run was `lost` before | only the answer shows who has it     | its end; `lost` if refused |
  */
-type Phase = "begun" | "called" | "ending" | "lost";
+type Phase = "begun" | "called" | "lost" | "ending";
 
 /** One run of an event, from before the write that begins it until its end is written. */
 export class Run implements Lease {
@@ -90,10 +111,6 @@ export class Run implements Lease {
   context: AsyncContext;
   /** A handler was called. If the end of the run cannot be stored, an effect may happen twice. */
   wasCalled = false;
-  /** A write failed because the record cannot be read. Another run would fail in the same way. */
-  isBroken = false;
-  /** The lease was over before a handler was to be called, so the event was handed back. */
-  wasTooLate = false;
   /** Gives up the place in which the run is. */
   leave: (hasEnded: boolean) => void = () => {};
   readonly #core: InboxCore;
@@ -105,9 +122,9 @@ export class Run implements Lease {
   #data: LeaseData | null = null;
   readonly #lease: LeaseTime;
   #phase: Phase = "begun";
-  /** A person has decided about the event. The decision took the lease from this process. */
-  #decided = false;
-  #renewing = false;
+  /** The lease was over before a handler was to be called. The run calls none, and hands its event back. */
+  #isTooLate = false;
+  #isRenewing = false;
   /** No further `double-risk` notice is due: one was posted, or a person has decided about the event. */
   #isWarned = false;
   /** Ends what the run waits for in {@link waitWithoutPlace}. */
@@ -226,12 +243,20 @@ export class Run implements Lease {
 
   mayCall(): ReturnType<Lease["mayCall"]> {
     if (this.#phase === "lost") return "lost";
-    // Perhaps no other process has taken the event. The write that hands it back shows whether one has.
-    if (this.#lease.isOver) this.wasTooLate = true;
+    if (this.#lease.isOver) this.#reportTooLate();
     // The signal of the run is aborted for good. The next run has another signal.
-    if (this.wasTooLate || this.cancellation.isCancelled) return "hand-back";
+    if (this.#isTooLate || this.cancellation.isCancelled) return "hand-back";
     const { isClosing, store } = this.#core;
     return isClosing && store.endsWithProcess !== true ? "hand-back" : "yes";
+  }
+
+  /** Perhaps no other process has taken the event. The write that hands it back shows whether one has. */
+  #reportTooLate(): void {
+    if (this.#isTooLate) return;
+    this.#isTooLate = true;
+    const error = tooLate();
+    this.#core.operations.failed("take", error);
+    this.runner.notify(inboxError("begin", error));
   }
 
   async waitWithoutPlace(turn: Promise<void>): Promise<boolean> {
@@ -282,42 +307,44 @@ export class Run implements Lease {
     change: (record: IdempotencyRecord | null, now: number) => boolean,
   ): Promise<boolean> {
     if (this.#phase === "lost") return false;
-    const holds = await this.#persist(during, (record, now) => {
-      const answer = change(record, now);
-      this.#decided = isDecided(record, this.data);
-      return { answer, record: answer ? record : null };
+    const written = await this.#persist<LeaseFound>(during, (record, now) => {
+      const isKept = change(record, now);
+      return { answer: isKept ? "kept" : this.#whyLost(record), record: isKept ? record : null };
     });
-    if (holds?.answer !== true) this.#lose();
-    return holds?.answer === true;
+    const found = written.kind === "changed" ? written.answer : "lost";
+    if (found !== "kept") this.#lose(found);
+    return found === "kept";
   }
 
-  /**
-   * Every run ends here. Writes the end of the run. Null if the lease was lost; then nothing was written. `dueInMs`: when this or another
-   * event of the record falls due; null for never. `version`: the version of the record after this write.
-   */
-  async finish({ ending, changes }: RunEnd): Promise<WrittenEnd | null> {
+  #whyLost(record: IdempotencyRecord | null): Exclude<LeaseFound, "kept"> {
+    return isDecided(record, this.data) ? "decided" : "lost";
+  }
+
+  /** Every run ends here. Writes the end of the run. */
+  async finish({ ending, changes }: RunEnd): Promise<Finished> {
     this.#phase = "ending";
     let mayHaveEnded = false;
     let dueInMs: number | null = null;
-    const finished = await this.#persist<FinishResult>("finish", (record, now, mayHaveBeenMade) => {
+    let whyLost: Exclude<LeaseFound, "kept"> = "lost";
+    const written = await this.#persist<FinishResult>("finish", (record, now, mayHaveBeenMade) => {
       mayHaveEnded = mayHaveBeenMade;
       const answer = finish(record, this.data, ending, changes, now, this.#turn.isTaken);
-      this.#decided = answer.kind === "lost" && isDecided(record, this.data);
+      if (answer.kind === "lost") whyLost = this.#whyLost(record);
       if (record === null || answer.kind === "lost") return { answer, record: null };
       const due = dueOf(record);
       dueInMs = due === null ? null : due.at - now;
       const isDue = due !== null && due.at <= now;
       return { answer, record, announce: isDue && !(this.inBackground && this.#host.hasRoom(due.lane)) };
     });
-    if (finished?.answer.kind === "ended") {
+    if (written.kind === "changed" && written.answer.kind === "ended") {
       await this.#turn.leave(this.data, ending.kind === "done" || ending.kind === "stale");
-      return { ...finished.answer, dueInMs, version: finished.version };
+      return { ...written.answer, dueInMs, version: written.version };
     }
     // The answer to the write was lost. If the write was made, another process may already have the event. If it was not made, nobody
     // can take the event before this lease ends, and a process that takes it then warns before it calls a handler.
     if (mayHaveEnded && !this.#lease.isOver) this.#phase = "lost";
-    else this.#lose();
-    return null;
+    else this.#lose(whyLost);
+    return { kind: written.kind === "unreadable" ? "unreadable" : "lost" };
   }
 
   /** Resolves `ended`. `isWritten` is false if the lease was lost. */
@@ -343,25 +370,22 @@ export class Run implements Lease {
   }
 
   /**
-   * Writes until the store answers. The handler is not called again meanwhile: the process keeps its result. If the record has become
-   * unreadable, it gives up.
+   * Writes until the store answers. The handler is not called again meanwhile: the process keeps its result. Only two things end the
+   * repetition: the record has become unreadable, or the inbox was closed and waits no longer.
    */
-  async #persist<T>(during: InboxCall, change: RecordChange<T>): Promise<Changed<T> | null> {
+  async #persist<T>(during: InboxCall, change: RecordChange<T>): Promise<Persisted<T>> {
     const { operations, records, environment, leaseMs: deadlineMs } = this.#core;
     const onFailure = (cause: unknown): void => operations.failed("end", cause);
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
-      if (this.#core.isAbandoned) return null;
+      if (this.#core.isAbandoned) return { kind: "abandoned" };
       try {
         const changed = await records.change({ key: this.key, change, deadlineMs, onFailure });
         operations.passed("end");
-        return changed;
+        return { kind: "changed", ...changed };
       } catch (error) {
-        if (this.#core.isAbandoned) return null;
+        if (this.#core.isAbandoned) return { kind: "abandoned" };
         this.runner.notify(inboxError(during, error));
-        if (isAboutRecord(error)) {
-          this.isBroken = true;
-          return null;
-        }
+        if (isAboutRecord(error)) return { kind: "unreadable" };
         operations.failed("end", error);
         await sleep(environment, delayMs);
       }
@@ -370,42 +394,41 @@ export class Run implements Lease {
 
   /** Renews the lease. Called every third of the lease's length. */
   async renew(): Promise<void> {
-    if (this.#phase !== "called" || this.#renewing) return;
-    this.#renewing = true;
+    if (this.#phase !== "called" || this.#isRenewing) return;
+    this.#isRenewing = true;
     let sent = this.#lease.send();
     let dated = 0;
     try {
-      const { answer: holds } = await this.#core.records.change({
+      const { answer: found } = await this.#core.records.change<LeaseFound>({
         key: this.key,
         // The lease is renewed every third of its length.
         deadlineMs: this.#lease.lengthMs / 3,
         change: (record, now) => {
           sent = this.#lease.send();
           dated = now;
-          const answer = renew(record, this.data, sent.leaseMs, now);
-          this.#decided = isDecided(record, this.data);
-          return { answer, record: answer ? record : null };
+          const isKept = renew(record, this.data, sent.leaseMs, now);
+          return { answer: isKept ? "kept" : this.#whyLost(record), record: isKept ? record : null };
         },
       });
       // The lease on the subject has to outlast that of the run.
-      if (holds && (await this.#turn.renew(this.data))) this.#lease.answered(sent, dated);
-      else if (this.#phase === "called") this.#lose();
+      if (found === "kept" && (await this.#turn.renew(this.data))) this.#lease.answered(sent, dated);
+      else if (this.#phase === "called") this.#lose(found === "decided" ? "decided" : "lost");
     } catch (error) {
       this.runner.notify(inboxError("renew", error));
       // The store could not be reached for a whole lease, so another process may have the event by now.
       if (this.elapsedMs >= this.#lease.lengthMs) this.warnOfDouble("lease-lost");
     } finally {
-      this.#renewing = false;
+      this.#isRenewing = false;
     }
   }
 
   /** Another process has the event, or may have it. If a handler is still running here, its effects may happen twice. */
-  #lose(): void {
+  #lose(why: Exclude<LeaseFound, "kept">): void {
     if (this.#phase === "lost") return;
     this.#phase = "lost";
     this.#wake();
     if (this.#core.isAbandoned) return;
-    if (this.#decided) {
+    if (why === "decided") {
       this.#isWarned = true;
       this.cancellation.cancel(new Error("somebody has decided about the held event"));
     } else this.warnOfDouble("lease-lost");

@@ -29,7 +29,6 @@ import { BrokenRecords } from "./broken-records.ts";
 import type { Crowds } from "./crowds.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { Hidden } from "./hidden.ts";
-import { tooLate } from "./lease-time.ts";
 import type { Places } from "./places.ts";
 import { Run, type RunHost, type RunRequest } from "./run.ts";
 import { Suspects, widthOf } from "./suspects.ts";
@@ -371,22 +370,18 @@ export class Runs {
   async #end(run: Run, end: RunEnd): Promise<void> {
     const { key, runner } = run;
     const finished = await run.finish(end);
-    if (run.wasTooLate) {
-      const error = tooLate();
-      this.#core.operations.failed("take", error);
-      runner.notify(inboxError("begin", error));
-    }
-    if (finished !== null) {
+    const isWritten = finished.kind === "ended";
+    if (isWritten) {
       end.written();
       for (const facts of finished.overtaken) runner.notify({ type: "stale", ...facts });
       if (finished.closing !== null) await this.#close(run, finished.version, finished.closing);
     }
-    if (run.isBroken) this.#broken.add(key);
+    if (finished.kind === "unreadable") this.#broken.add(key);
     else await this.#hidden.unhideIfHidden(key, runner);
     this.crowds.ended(run.data, run.lane);
-    run.resolveEnded(finished !== null, end.ending);
+    run.resolveEnded(isWritten, end.ending);
     this.#free(run);
-    if (finished?.dueInMs != null) this.#dispatcher.due(finished.dueInMs);
+    if (isWritten && finished.dueInMs !== null) this.#dispatcher.due(finished.dueInMs);
   }
 
   /** Lets the claims of a record expire with the record. */
