@@ -94,8 +94,8 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: RUN,
-        find: 'if (mayHaveEnded && !this.#lease.isOver) this.#phase = "lost";\n    else this.#lose();',
-        put: "void mayHaveEnded;\n    this.#lose();",
+        find: 'if (mayHaveEnded && !this.#lease.isOver) this.#phase = "lost";\n    else this.#lose(whyLost);',
+        put: "void mayHaveEnded;\n    this.#lose(whyLost);",
       },
     ],
   },
