@@ -111,9 +111,9 @@ describe.each(INBOXES.filter(([name]) => !missing(name)))("the console over %s",
     await page.locator("#events-title", { hasText: "Found for order-17" }).waitFor();
     expect(await page.locator(".event").count()).toBe(1);
     await page.locator(".event").click();
-    await page.locator("#life-title", { hasText: "order-17" }).waitFor();
+    await page.locator("#event-title", { hasText: "order-17" }).waitFor();
     await live(page);
-    expect(await page.locator("#life").textContent()).toMatch(
+    expect(await page.locator("#eventPage").textContent()).toMatch(
       /exhausted[\s\S]*the ledger is away[\s\S]*2 attempts/,
     );
     await picture(page, `console-held-${name}`);
@@ -122,7 +122,7 @@ describe.each(INBOXES.filter(([name]) => !missing(name)))("the console over %s",
     await page.locator("button", { hasText: "Replay…" }).click();
     await page.locator("#note").fill("The ledger is back.");
     await page.locator("#confirm").click();
-    await page.locator("#life .card > header .pill.good", { hasText: "done" }).first().waitFor();
+    await page.locator("#eventPage .card > header .pill.good", { hasText: "done" }).first().waitFor();
     expect(merchant.credited).toEqual(["order-17"]);
     await heldCount(page, 1);
     await page.locator("#back").click();
@@ -404,7 +404,7 @@ describe("without a mouse", () => {
     const event = (await page.locator(".event").getAttribute("id")) ?? "";
     await tabTo(event);
     await press("Enter");
-    await page.locator("#life-title").waitFor();
+    await page.locator("#event-title").waitFor();
     await live(page);
     await tabTo("back");
     await press("Tab");
@@ -424,7 +424,7 @@ describe("without a mouse", () => {
     await page.locator("#confirm:enabled").waitFor();
     await tabTo("confirm");
     await press("Enter");
-    await page.locator("#life .pill.good", { hasText: "done" }).first().waitFor();
+    await page.locator("#eventPage .pill.good", { hasText: "done" }).first().waitFor();
     await expect.poll(() => merchant.credited).toEqual(["order-2"]);
     await expect.poll(() => page.evaluate("document.activeElement !== document.body")).toBe(true);
   });
@@ -475,7 +475,7 @@ describe("an open page", () => {
     await heldCount(page, 1);
     await page.locator(".event").click();
     await live(page);
-    expect(await page.locator("#life").textContent()).toContain("<img src=x");
+    expect(await page.locator("#eventPage").textContent()).toContain("<img src=x");
     expect(await page.title()).not.toBe("hacked");
   });
 

@@ -60,7 +60,7 @@ async function consolePictures(): Promise<void> {
   await page.locator("button", { hasText: "Replay…" }).click();
   await page.locator("#note").fill("The ledger is back: see incident 231.");
   await page.locator("#confirm").click();
-  await page.locator("#life .pill.good").first().waitFor();
+  await page.locator("#eventPage .pill.good").first().waitFor();
   await page.emulateMedia({ colorScheme: "dark" });
   await page.goto(merchant.url);
   await page.waitForSelector('#live[data-state="live"]');

@@ -19,7 +19,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     const code = await dispatch(argv, output);
     return output.isBroken ? EXIT.failure : code;
   } catch (error) {
-    return tell(error, isJson);
+    return reportError(error, isJson);
   }
 }
 
@@ -41,7 +41,7 @@ async function dispatch(argv: readonly string[], output: Output): Promise<number
     printText("stdout", helpOf(command));
     return EXIT.ok;
   }
-  output.writtenBy(command, args);
+  output.setCommand(command, args);
   return command.run(args, createTerminal(args.flag("json")), output.stop);
 }
 
@@ -58,18 +58,18 @@ function commandNamed(name: string): Command {
   );
 }
 
-function tell(error: unknown, isJson: boolean): number {
-  const told = cliErrorOf(error);
+function reportError(error: unknown, isJson: boolean): number {
+  const cliError = cliErrorOf(error);
   if (isJson) {
-    const { code, message, fix } = told;
+    const { code, message, fix } = cliError;
     printJson({ error: { code, message, ...(fix === "" ? {} : { fix }) } });
   } else {
-    const code = told.code === "ERR_USAGE" ? "" : ` [${told.code}]`;
-    const message = shown(told.message, 2_000);
+    const code = cliError.code === "ERR_USAGE" ? "" : ` [${cliError.code}]`;
+    const message = shown(cliError.message, 2_000);
     printText(
       "stderr",
-      `${paint("red", "payhooks:")} ${message}${code}\n${told.fix === "" ? "" : `${told.fix}\n`}`,
+      `${paint("red", "payhooks:")} ${message}${code}\n${cliError.fix === "" ? "" : `${cliError.fix}\n`}`,
     );
   }
-  return told.exitCode;
+  return cliError.exitCode;
 }

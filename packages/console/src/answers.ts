@@ -1,5 +1,5 @@
 /** A decision about an event that is held, that waits for another attempt, or that has ended and is to run again. */
-export type Decision = "replay" | "discard" | "retry";
+export type DecisionKind = "replay" | "discard" | "retry";
 
 /** An event that a preview has shown: what a decision about it has to name. */
 export interface Decidable {

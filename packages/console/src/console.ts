@@ -4,7 +4,7 @@ import { hostName, PAGE_HEADERS } from "@payhooks/pages";
 import { type Context, Hono } from "hono";
 import { activityOf } from "./activity/activity.ts";
 import { changeStream } from "./activity/stream.ts";
-import { decide } from "./decide.ts";
+import { answerScriptRequest } from "./decide.ts";
 import { download, isDownload } from "./download.ts";
 import { crossSiteProblem, hostProblem, may } from "./guard.ts";
 import { type ConsoleOptions, type ConsoleUser, checkOptions, userOf } from "./options.ts";
@@ -129,7 +129,7 @@ function createApp(redact: readonly string[]): Hono<Env> {
     if (problem !== null) return c.json({ ok: false, message: problem }, 403);
     const text = await textOf(c.req.raw);
     if (text === null) return c.json(REFUSED.large, 413);
-    const { status, body } = await decide(c.env.receiver, c.env.user, redact, text);
+    const { status, body } = await answerScriptRequest(c.env.receiver, c.env.user, redact, text);
     return c.json(body, status);
   });
 

@@ -1,5 +1,5 @@
 import type { AnyReceiver } from "@payhooks/core";
-import type { Answer, Decision } from "./answers.ts";
+import type { Answer, DecisionKind } from "./answers.ts";
 import { may, rightFor } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
 import { MAX_EVENTS, outcomesOf, previewOf } from "./preview.ts";
@@ -11,13 +11,13 @@ const MAX_NOTE_LENGTH = 500;
 const REVISION = /^[0-9a-f]{16}$/;
 
 /** How something that the page's script has sent is answered. */
-export interface Decided {
+export interface ScriptResponse {
   readonly status: 200 | 400 | 403 | 404 | 409 | 503;
   readonly body: Answer;
 }
 
 /** The requests that the page's script may send. */
-type Wanted =
+type ScriptRequest =
   | {
       readonly action: "replay" | "discard";
       readonly eventId: string;
@@ -32,36 +32,36 @@ type Wanted =
   | { readonly action: "retry"; readonly eventId: string; readonly note: string }
   | {
       readonly action: "preview";
-      readonly decision: Decision;
+      readonly decision: DecisionKind;
       /** The events, or the query of a list that is to be decided about as a whole. */
       readonly of: readonly string[] | string;
     }
   | { readonly action: "outcomes"; readonly eventIds: readonly string[] };
 
 /** Makes a decision that a user has sent, in the user's name; or only shows the events that it would be about. */
-export async function decide(
+export async function answerScriptRequest(
   receiver: AnyReceiver,
   user: ConsoleUser,
   redact: readonly string[],
   text: string,
-): Promise<Decided> {
-  const wanted = wantedIn(text);
-  if (typeof wanted === "string") return refused(400, wanted, INVALID);
+): Promise<ScriptResponse> {
+  const request = readRequest(text);
+  if (typeof request === "string") return refused(400, request, INVALID);
   try {
-    if (wanted.action === "outcomes") {
-      return { status: 200, body: { ok: true, ...(await outcomesOf(receiver, wanted.eventIds)) } };
+    if (request.action === "outcomes") {
+      return { status: 200, body: { ok: true, ...(await outcomesOf(receiver, request.eventIds)) } };
     }
-    const decision = wanted.action === "preview" ? wanted.decision : wanted.action;
+    const decision = request.action === "preview" ? request.decision : request.action;
     if (!may(user, rightFor(decision))) return refused(403, `You may not ${decision} events.`);
-    if (wanted.action === "preview") {
-      const of = typeof wanted.of === "string" ? readQuery(new URLSearchParams(wanted.of)) : wanted.of;
+    if (request.action === "preview") {
+      const of = typeof request.of === "string" ? readQuery(new URLSearchParams(request.of)) : request.of;
       return { status: 200, body: { ok: true, ...(await previewOf(receiver, decision, of, redact)) } };
     }
-    if (wanted.action === "retry") {
-      await receiver.events.retryNow(wanted.eventId, { by: user.by, note: wanted.note });
+    if (request.action === "retry") {
+      await receiver.events.retryNow(request.eventId, { by: user.by, note: request.note });
       return { status: 200, body: { ok: true } };
     }
-    const { eventId, revision, note, evenIfExpired, handlers, repeatEffects } = wanted;
+    const { eventId, revision, note, evenIfExpired, handlers, repeatEffects } = request;
     if (decision === "discard") await receiver.events.discard(eventId, { by: user.by, note, revision });
     else {
       const unknown = await unknownHandler(receiver, eventId, handlers ?? []);
@@ -83,7 +83,7 @@ export async function decide(
     if (problem === null) throw error;
     const { status, code, message } = problem;
     if (code === "ERR_EVENT_NOT_FOUND" || code === "ERR_NOT_DECIDABLE") {
-      return refused(404, wanted.action === "retry" ? NOT_WAITING : NOT_HELD, code);
+      return refused(404, request.action === "retry" ? NOT_WAITING : NOT_HELD, code);
     }
     return code === "ERR_EVENT_CHANGED" ? refused(409, CHANGED, code) : refused(status, message, code);
   }
@@ -108,12 +108,16 @@ async function unknownHandler(
 const NOT_HELD = "This event is no longer held. Somebody may have replayed or discarded it already.";
 const NOT_WAITING = "This event waits for no later attempt any more: it runs, is due, is held or has ended.";
 
-function refused(status: Exclude<Decided["status"], 200>, message: string, code?: string): Decided {
+function refused(
+  status: Exclude<ScriptResponse["status"], 200>,
+  message: string,
+  code?: string,
+): ScriptResponse {
   return { status, body: { ok: false, ...(code !== undefined && { code }), message } };
 }
 
 /** The request in a body, or its fault. */
-function wantedIn(text: string): Wanted | string {
+function readRequest(text: string): ScriptRequest | string {
   let sent: Readonly<Record<string, unknown>>;
   try {
     sent = Object(JSON.parse(text));
@@ -162,7 +166,7 @@ function wantedIn(text: string): Wanted | string {
 
 const NO_IDS = `The eventIds must be a list of at most ${MAX_EVENTS} ids of 48 hex digits.`;
 
-function isDecision(value: unknown): value is Decision {
+function isDecision(value: unknown): value is DecisionKind {
   return value === "replay" || value === "discard" || value === "retry";
 }
 

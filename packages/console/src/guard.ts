@@ -1,5 +1,5 @@
 import { hostName, isLoopbackHost } from "@payhooks/pages";
-import type { Decision } from "./answers.ts";
+import type { DecisionKind } from "./answers.ts";
 import type { ConsoleRight, ConsoleUser } from "./options.ts";
 
 /**
@@ -66,7 +66,7 @@ export function hostProblem(
 }
 
 /** The right that a decision needs. A retry runs handlers, as a replay does. */
-export function rightFor(decision: Decision): ConsoleRight {
+export function rightFor(decision: DecisionKind): ConsoleRight {
   return decision === "retry" ? "replay" : decision;
 }
 

@@ -1,16 +1,16 @@
 import { type AnyReceiver, type EventQuery, PayhooksError, type StoredEvent } from "@payhooks/core";
 import { eachEvent, successesOfReference } from "@payhooks/core/events";
-import type { Decision, Outcomes, Preview } from "./answers.ts";
+import type { DecisionKind, Outcomes, Preview } from "./answers.ts";
 import { type ConsoleQuery, filterOf } from "./query.ts";
 import { redactorOf } from "./redaction/redaction.ts";
-import { decisionsOn, kindOf } from "./views/list.ts";
+import { decidableStateOf, decisionsOn } from "./views/list.ts";
 import { type LeftAlone, type Planned, planned } from "./views/planned.ts";
 
 /** How many events one decision can be about. */
 export const MAX_EVENTS = 500;
 
 /** How many finished events are looked at for those that were kept. */
-const MAX_LOOKED = 10_000;
+const MAX_READ = 10_000;
 
 /** How many events are read from the store at one time. */
 const AT_ONCE = 25;
@@ -18,7 +18,7 @@ const AT_ONCE = 25;
 /** Shows the events with these ids, or the oldest that a query lists, before a decision about them. */
 export async function previewOf(
   receiver: AnyReceiver,
-  decision: Decision,
+  decision: DecisionKind,
   of: readonly string[] | ConsoleQuery,
   redact: readonly string[],
 ): Promise<Preview> {
@@ -51,30 +51,34 @@ function isIds(of: readonly string[] | ConsoleQuery): of is readonly string[] {
   return Array.isArray(of);
 }
 
-async function named(receiver: AnyReceiver, decision: Decision, ids: readonly string[]): Promise<Affected> {
+async function named(
+  receiver: AnyReceiver,
+  decision: DecisionKind,
+  ids: readonly string[],
+): Promise<Affected> {
   const entries: Planned[] = [];
-  const ended: StoredEvent[] = [];
-  for (const life of await livesOf(receiver, ids)) {
-    if (decision === "replay" && kindOf(life) === "finished") {
-      ended.push(life);
+  const finished: StoredEvent[] = [];
+  for (const event of await eventsOf(receiver, ids)) {
+    if (decision === "replay" && decidableStateOf(event) === "finished") {
+      finished.push(event);
       continue;
     }
-    const entry = await plannedOf(receiver, decision, life);
+    const entry = await plannedOf(receiver, decision, event);
     if (entry !== null) entries.push(entry);
   }
-  const again = await runAgain(receiver, ended);
+  const again = await runAgain(receiver, finished);
   return { ...again, entries: [...entries, ...again.entries], more: false };
 }
 
 /** The events of these that can run again, after their end. The inbox says of each why not. */
 async function runAgain(
   receiver: AnyReceiver,
-  ended: readonly StoredEvent[],
+  finished: readonly StoredEvent[],
 ): Promise<Pick<Affected, "entries" | "leftAlone">> {
   const entries: Planned[] = [];
   const leftAlone: Record<string, number> = {};
   await receiver.events.replay(
-    ended.map(({ eventId }) => eventId),
+    finished.map(({ eventId }) => eventId),
     {
       by: "preview",
       note: "preview",
@@ -96,7 +100,7 @@ async function runAgain(
 /** The event as a decision shows it; null if it is in no state for it. */
 async function plannedOf(
   receiver: AnyReceiver,
-  decision: Decision,
+  decision: DecisionKind,
   event: StoredEvent,
 ): Promise<Planned | null> {
   if (decision === "retry") {
@@ -109,7 +113,7 @@ async function plannedOf(
   return { ...event, reason, revision, sameReference: await successesOfReference(receiver.events, event) };
 }
 
-async function listed(receiver: AnyReceiver, decision: Decision, query: ConsoleQuery): Promise<Affected> {
+async function listed(receiver: AnyReceiver, decision: DecisionKind, query: ConsoleQuery): Promise<Affected> {
   const filter = filterOf(query);
   if (query.search !== null || !decisionsOn(query.state).includes(decision)) {
     const list = query.search === null ? `events that are ${query.state}` : "the results of a search";
@@ -117,7 +121,7 @@ async function listed(receiver: AnyReceiver, decision: Decision, query: ConsoleQ
       fix: "Choose the events one by one, or list others.",
     });
   }
-  if (query.state === "finished") return endedIn(receiver, filter);
+  if (query.state === "finished") return finishedIn(receiver, filter);
   const entries: Planned[] = [];
   for await (const event of eachEvent(receiver.events, filter)) {
     const entry = await plannedOf(receiver, decision, event);
@@ -129,34 +133,34 @@ async function listed(receiver: AnyReceiver, decision: Decision, query: ConsoleQ
 }
 
 /** The oldest finished events of a list that were kept, since without that none can run again. */
-async function endedIn(receiver: AnyReceiver, filter: EventQuery): Promise<Affected> {
-  const kept: StoredEvent[] = [];
+async function finishedIn(receiver: AnyReceiver, filter: EventQuery): Promise<Affected> {
+  const replayable: StoredEvent[] = [];
   let notKept = 0;
   let more = false;
   for await (const event of eachEvent(receiver.events, { ...filter, limit: MAX_EVENTS })) {
-    more = kept.length === MAX_EVENTS || kept.length + notKept === MAX_LOOKED;
+    more = replayable.length === MAX_EVENTS || replayable.length + notKept === MAX_READ;
     if (more) break;
     if (event.revision === null) notKept++;
-    else kept.push(event);
+    else replayable.push(event);
   }
-  const { entries, leftAlone } = await runAgain(receiver, kept);
+  const { entries, leftAlone } = await runAgain(receiver, replayable);
   return { entries, more, leftAlone: notKept === 0 ? leftAlone : { ...leftAlone, "not-kept": notKept } };
 }
 
 /** The outcome for each event. An event that is held after a replay was held again. */
 export async function outcomesOf(receiver: AnyReceiver, ids: readonly string[]): Promise<Outcomes> {
-  const lives = await livesOf(receiver, ids);
-  return { states: Object.fromEntries(lives.map(({ eventId, state }) => [eventId, state])) };
+  const events = await eventsOf(receiver, ids);
+  return { states: Object.fromEntries(events.map(({ eventId, state }) => [eventId, state])) };
 }
 
-async function livesOf(receiver: AnyReceiver, ids: readonly string[]): Promise<readonly StoredEvent[]> {
+async function eventsOf(receiver: AnyReceiver, ids: readonly string[]): Promise<readonly StoredEvent[]> {
   const unique = [...new Set(ids)];
-  const lives: StoredEvent[] = [];
+  const events: StoredEvent[] = [];
   for (let i = 0; i < unique.length; i += AT_ONCE) {
     const read = await Promise.all(
       unique.slice(i, i + AT_ONCE).map((eventId) => receiver.events.get(eventId)),
     );
-    lives.push(...read.filter((life) => life !== null));
+    events.push(...read.filter((event) => event !== null));
   }
-  return lives;
+  return events;
 }

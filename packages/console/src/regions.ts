@@ -15,8 +15,8 @@ import { type ConsoleQuery, filterOf, flowsOf, isEventId } from "./query.ts";
 import { redactorOf } from "./redaction/redaction.ts";
 import { activityCard } from "./views/chart.ts";
 import { countTiles, reasonLinks } from "./views/counts.ts";
+import { eventCards, missingEvent } from "./views/event-page.ts";
 import { healthNotes } from "./views/health.ts";
-import { lifeCards, noLife } from "./views/life.ts";
 import { eventsCard } from "./views/list.ts";
 import { logCard } from "./views/log.ts";
 import type { Regions } from "./views/page.ts";
@@ -25,7 +25,7 @@ import { WATCH_LEASE, watchLine } from "./views/watch.ts";
 
 const PAGE_SIZE = 50;
 /** The largest page of a list that is looked through, but not shown. */
-const MOST_PER_PAGE = 1_000;
+const MAX_PAGE_SIZE = 1_000;
 
 /** Everything that an answer depends on. */
 export interface PageRequest {
@@ -53,31 +53,31 @@ export async function regionsOf(request: PageRequest): Promise<{
   const always = { counts: countTiles(counts, query), health: healthNotes(health, receiver.live().ok) };
   if (query.eventId !== null) {
     const problemsOfRead = new Problems();
-    const life = await problemsOfRead.orElse(receiver.events.get(query.eventId), null);
+    const event = await problemsOfRead.orElse(receiver.events.get(query.eventId), null);
     problems.add(problemsOfRead);
     const [successes, order] =
-      life === null
+      event === null
         ? [null, null]
         : await Promise.all([
-            problems.orElse(successesOfReference(receiver.events, life), null),
-            problems.orElse(receiver.events.order(life.eventId), null),
+            problems.orElse(successesOfReference(receiver.events, event), null),
+            problems.orElse(receiver.events.order(event.eventId), null),
           ]);
     const cards =
-      life === null
-        ? noLife(query, problemsOfRead.text === null)
-        : lifeCards({
+      event === null
+        ? missingEvent(query, problemsOfRead.text === null)
+        : eventCards({
             query,
-            life,
+            event,
             successes,
             order,
             redactor,
             rights,
           });
-    const status = problems.text === null && life === null ? 404 : problems.status;
-    return { regions: { ...always, life: cards }, problem: problems.text, status };
+    const status = problems.text === null && event === null ? 404 : problems.status;
+    return { regions: { ...always, eventPage: cards }, problem: problems.text, status };
   }
   const [list, watching] = await Promise.all([
-    listed(request, problems),
+    readList(request, problems),
     problems.orElse(receiver.viewLease(WATCH_LEASE), null),
   ]);
   const regions = {
@@ -90,7 +90,7 @@ export async function regionsOf(request: PageRequest): Promise<{
   return { regions, problem: problems.text, status: problems.status };
 }
 
-interface Listed {
+interface ListPart {
   /** Null if the inbox did not answer. */
   readonly events: readonly StoredEvent[] | null;
   readonly next: string | null;
@@ -98,9 +98,9 @@ interface Listed {
   readonly unsearched: string | null;
 }
 
-async function listed({ receiver, query }: PageRequest, problems: Problems): Promise<Listed> {
+async function readList({ receiver, query }: PageRequest, problems: Problems): Promise<ListPart> {
   const { search, cursor, tenant } = query;
-  if (search !== null) return found(receiver, search, tenant ?? undefined, problems);
+  if (search !== null) return findByText(receiver, search, tenant ?? undefined, problems);
   const asked = async (): Promise<EventPage> =>
     receiver.events.list({ ...filterOf(query), limit: PAGE_SIZE, cursor, first: "newest" });
   const page = await problems.orElse(asked(), { events: null, next: null, unread: null });
@@ -110,19 +110,19 @@ async function listed({ receiver, query }: PageRequest, problems: Problems): Pro
 }
 
 /** All events that have a text as one of their ids. The person who searches need not know which kind of id it is. */
-async function found(
+async function findByText(
   receiver: AnyReceiver,
   text: string,
   tenant: string | undefined,
   problems: Problems,
-): Promise<Listed> {
+): Promise<ListPart> {
   const unsearched = new Set<string>();
   const named = (query: EventQuery): Promise<readonly StoredEvent[] | null> =>
-    problems.orElse(searched(receiver, { ...query, tenant }, unsearched), null);
+    problems.orElse(searchEvents(receiver, { ...query, tenant }, unsearched), null);
   const answers = await Promise.all([
     ...flowsOf(receiver).map((flow) => named({ id: text, flow })),
     named({ referenceId: text }),
-    isEventId(text) ? problems.orElse(ofEventId(receiver, text), null) : [],
+    isEventId(text) ? problems.orElse(findByEventId(receiver, text), null) : [],
   ]);
   const events = answers.flatMap((one) => one ?? []);
   const known = new Map(events.map((event) => [event.eventId, event]));
@@ -135,19 +135,19 @@ async function found(
 }
 
 /** How many pages of unfinished events are looked through where the inbox cannot search. */
-const MOST_PAGES = 20;
+const MAX_PAGES = 20;
 
 /**
  * The events of one id or reference, which belongs to a tenant: if there are several and none is given, none is looked through.
  * In an inbox that cannot search for references, it searches the unfinished and held events.
  */
-async function searched(
+async function searchEvents(
   receiver: AnyReceiver,
   query: EventQuery,
   unsearched: Set<string>,
 ): Promise<readonly StoredEvent[]> {
   try {
-    const { events, unread } = await receiver.events.list({ ...query, limit: MOST_PER_PAGE });
+    const { events, unread } = await receiver.events.list({ ...query, limit: MAX_PAGE_SIZE });
     const words = wordsFor(unread);
     if (words !== null) unsearched.add(words);
     return events;
@@ -160,9 +160,9 @@ async function searched(
   }
   unsearched.add("Finished events were not looked through: this inbox does not search for references.");
   const events: StoredEvent[] = [];
-  const unfinished = { ...query, state: "unfinished", limit: MOST_PER_PAGE } as const;
+  const unfinished = { ...query, state: "unfinished", limit: MAX_PAGE_SIZE } as const;
   let cursor: string | null = null;
-  for (let pages = 0; pages < MOST_PAGES; pages++) {
+  for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page: EventPage = await receiver.events.list({ ...unfinished, cursor });
     events.push(...page.events);
     const words = wordsFor(page.unread);
@@ -183,7 +183,7 @@ function wordsFor(unread: UnreadEvents | null): string | null {
   return `${count} ${count === 1 ? "event is" : "events are"} missing here. ${shownAsText(error.message)}`;
 }
 
-async function ofEventId(receiver: AnyReceiver, eventId: string): Promise<readonly StoredEvent[]> {
+async function findByEventId(receiver: AnyReceiver, eventId: string): Promise<readonly StoredEvent[]> {
   const event = await receiver.events.get(eventId);
   return event === null ? [] : [event];
 }

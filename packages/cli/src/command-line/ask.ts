@@ -10,12 +10,12 @@ export function canAsk({ isJson }: Terminal): boolean {
 /** Asks the person at the terminal. Null if the answer is Ctrl-C, or the end of the input. */
 async function ask(question: string): Promise<string | null> {
   const reader = createInterface({ input: process.stdin, output: process.stdout });
-  const given = new AbortController();
-  for (const end of ["SIGINT", "close"] as const) reader.once(end, () => given.abort());
+  const interrupted = new AbortController();
+  for (const end of ["SIGINT", "close"] as const) reader.once(end, () => interrupted.abort());
   try {
-    return (await reader.question(question, { signal: given.signal })).trim();
+    return (await reader.question(question, { signal: interrupted.signal })).trim();
   } catch (error) {
-    if (!given.signal.aborted) throw error;
+    if (!interrupted.signal.aborted) throw error;
     printText("stdout", "\n");
     return null;
   } finally {
@@ -24,6 +24,6 @@ async function ask(question: string): Promise<string | null> {
 }
 
 /** Asks somebody to type these words. False if anything else is typed. */
-export async function isTyped(words: string): Promise<boolean> {
+export async function confirmByTyping(words: string): Promise<boolean> {
   return (await ask(`Type ${words} to go on: `)) === words;
 }

@@ -46,11 +46,11 @@ export function unavailableAs(code: string, server: string, error: unknown): Cli
   if (name !== "PayhooksError" || typeof fix !== "string") {
     return unavailable(code, server, typeof given === "string" ? given : undefined);
   }
-  const said = String(message).slice(0, -fix.length).trim();
+  const text = String(message).slice(0, -fix.length).trim();
   return unavailable(
     code,
     server,
-    said.replace(/^PostgreSQL cannot be opened: /, "").replace(/\.$/, ""),
+    text.replace(/^PostgreSQL cannot be opened: /, "").replace(/\.$/, ""),
     fix,
   );
 }
@@ -58,7 +58,7 @@ export function unavailableAs(code: string, server: string, error: unknown): Cli
 /** Tells the user about a value that was thrown. It may be any value, even one that throws when it is read. */
 export function cliErrorOf(error: unknown): CliError {
   try {
-    return tellable(error) ?? unexpected(error);
+    return knownError(error) ?? unexpected(error);
   } catch {
     return new CliError("ERR_UNEXPECTED", "Something was thrown that cannot be read.");
   }
@@ -71,7 +71,7 @@ function unexpected(error: unknown): CliError {
 }
 
 /** The error as a {@link CliError} if the command line, Payhooks or the sandbox threw it. Null for any other error. */
-function tellable(error: unknown): CliError | null {
+function knownError(error: unknown): CliError | null {
   if (error instanceof CliError) return error;
   if (!(error instanceof Error)) return null;
   if (typeof (error as { code?: unknown }).code !== "string") return null;

@@ -8,14 +8,14 @@ export class Output {
   /** True once something could not be written although somebody may want to read it, as on a full disk. */
   isBroken = false;
   readonly #stop = new AbortController();
-  #goesOn = false;
+  #finishesUnread = false;
   #runsUntilStopped = false;
 
   constructor() {
     process.stdout.on("error", (error: NodeJS.ErrnoException) => {
       // The program that reads our output may stop early, as in `payhooks events | head`.
       if (error.code !== "EPIPE") this.#break(error);
-      else if (!this.#goesOn) process.exit(EXIT.ok);
+      else if (!this.#finishesUnread) process.exit(EXIT.ok);
     });
     process.stderr.on("error", (error: NodeJS.ErrnoException) => {
       // Nobody reads the errors any more. The exit code still reports them.
@@ -29,9 +29,9 @@ export class Output {
   }
 
   /** Says which command writes from now on. */
-  writtenBy(command: Command, args: ParsedArguments): void {
+  setCommand(command: Command, args: ParsedArguments): void {
     this.#runsUntilStopped = command.runsUntilStopped ?? false;
-    this.#goesOn = this.#runsUntilStopped || (command.changes?.(args) ?? false);
+    this.#finishesUnread = this.#runsUntilStopped || (command.changes?.(args) ?? false);
   }
 
   #break(error: NodeJS.ErrnoException): void {

@@ -1,35 +1,35 @@
 import { randomUUID } from "node:crypto";
 import type { BulkFilter, BulkOutcome, BulkReport, EventSelection, Inbox } from "@payhooks/core";
-import { canAsk, isTyped } from "../command-line/ask.ts";
+import { canAsk, confirmByTyping } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import { Interruption } from "../command-line/interruption.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
-import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
+import { checkRepeatEffects, confirmationImpossible, handlersIn } from "./decision-options.ts";
 import { timeOf, whatIs } from "./event.ts";
 import { eventIdsOf, FILTERS, printRange, type Selection } from "./selection.ts";
 import { checkRead } from "./unread.ts";
 
 /** A decision that is carried out event by event, by a filter of the inbox. */
-export type Bulk = "replay" | "retry" | "erase";
+export type BulkKind = "replay" | "retry" | "erase";
 
 /** The decision of a command; null for another command. A replay of held events shows each of them first, and is not one of these. */
-export function bulkIn(args: ParsedArguments): Bulk | null {
+export function bulkKindIn(args: ParsedArguments): BulkKind | null {
   const [word] = args.positionals;
   if (word === "erase" || word === "retry") return word;
   return word === "replay" && args.text("state") === "finished" ? word : null;
 }
 
 /** Checks the command before its inbox is opened. */
-export function checkBulk(bulk: Bulk, args: ParsedArguments, terminal: Terminal): void {
+export function checkBulk(kind: BulkKind, args: ParsedArguments, terminal: Terminal): void {
   const [, ...ids] = args.positionals;
   if ((ids.length === 0) === !args.flag("all")) {
-    throw new UsageError("Name the events, or give --all.", HINTS[bulk]);
+    throw new UsageError("Name the events, or give --all.", HINTS[kind]);
   }
-  const other = [...NOT_FOR_ANY, ...NOT_FOR[bulk]].find((name) => args.flag(name));
-  if (other !== undefined) throw new UsageError(`--${other} is not for this ${bulk}.`);
-  if (bulk === "retry" && args.flag("state")) {
+  const other = [...NOT_FOR_ANY, ...NOT_FOR[kind]].find((name) => args.flag(name));
+  if (other !== undefined) throw new UsageError(`--${other} is not for this ${kind}.`);
+  if (kind === "retry" && args.flag("state")) {
     throw new UsageError("Only an event that waits for its next attempt can be retried: leave --state out.");
   }
   const filter = FILTERS.find((name) => args.flag(name) && name !== "state");
@@ -41,94 +41,97 @@ export function checkBulk(bulk: Bulk, args: ParsedArguments, terminal: Terminal)
       "--name needs the --until that was printed with it, so that it is about the same events.",
     );
   }
-  if (bulk === "erase" && ids.length === 0 && !["state", "id", "reference"].some((name) => args.flag(name))) {
+  if (kind === "erase" && ids.length === 0 && !["state", "id", "reference"].some((name) => args.flag(name))) {
     throw new UsageError("erase --all needs --state, --id or --reference.");
   }
-  checkAgain(args);
+  checkRepeatEffects(args);
   if (args.flag("dry-run")) return;
   args.required("by", "who decides");
-  if (bulk !== "erase") args.required("note", "why");
-  if (isAsked(bulk, args) && !canAsk(terminal)) throw nobodyToAsk();
+  if (kind !== "erase") args.required("note", "why");
+  if (needsConfirmation(kind, args) && !canAsk(terminal)) throw confirmationImpossible();
 }
 
 const NOT_FOR_ANY = ["count", "newest", "body", "csv", "limit", "even-if-expired"] as const;
-const NOT_FOR: Readonly<Record<Bulk, readonly string[]>> = {
+const NOT_FOR: Readonly<Record<BulkKind, readonly string[]>> = {
   replay: ["unfinished"],
   retry: ["handlers", "repeat-effects", "unfinished", "reason"],
   erase: ["handlers", "repeat-effects"],
 };
-const HINTS: Readonly<Record<Bulk, string>> = {
+const HINTS: Readonly<Record<BulkKind, string>> = {
   replay: "payhooks events --state finished lists the events that have ended.",
   retry: "payhooks events --state retrying lists the events that wait for their next attempt.",
   erase: "payhooks events --reference TEXT lists the events of a payment.",
 };
 
 /** An attempt that comes sooner needs no second thought: it would come anyway. */
-function isAsked(bulk: Bulk, args: ParsedArguments): boolean {
-  return bulk !== "retry" && !args.flag("yes");
+function needsConfirmation(kind: BulkKind, args: ParsedArguments): boolean {
+  return kind !== "retry" && !args.flag("yes");
 }
 
 /** Prints what the decision would do, asks, and carries it out. Resolves with the exit code. */
 export async function decideInBulk(
   inbox: Inbox,
-  bulk: Bulk,
+  kind: BulkKind,
   selection: Selection,
   args: ParsedArguments,
   terminal: Terminal,
 ): Promise<number> {
   const which = await whichOf(inbox, selection, args);
   const { since } = selection.query;
-  const carry = carrying(inbox, bulk, which, args);
+  const runBulk = bulkRunner(inbox, kind, which, args);
   const isDry = args.flag("dry-run");
   const named = args.text("name");
   const counted: string[] = [];
   const others: BulkOutcome[] = [];
-  const planned = await carry({ name: named, dryRun: true }, (one) => {
-    if (isDry) tell(terminal)(one);
-    else if (one.outcome === "decided") counted.push(one.eventId);
-    else if (!isFilter(which)) others.push(one);
+  const planned = await runBulk({ name: named, dryRun: true }, (result) => {
+    if (isDry) printOutcome(terminal)(result);
+    else if (result.outcome === "decided") counted.push(result.eventId);
+    else if (!isFilter(which)) others.push(result);
   });
   terminal.line();
   printRange(selection, terminal);
-  print(planned, bulk, terminal);
+  printReport(planned, kind, terminal);
   if (isDry || planned.decided === 0) {
     terminal.line("Nothing was decided.");
     terminal.json(asJson(planned, since));
-    return codeOf(planned, which);
+    return exitCodeOf(planned, which);
   }
-  if (isAsked(bulk, args) && !(await isTyped(`${bulk} ${planned.decided}`))) {
+  if (needsConfirmation(kind, args) && !(await confirmByTyping(`${kind} ${planned.decided}`))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
   // Printed before the first decision, since the process may be killed at any moment.
   const { until } = planned;
   const name = named ?? randomUUID();
-  const goOn = `the same command with ${optionsOf(name, until, since)}`;
+  const continuation = `the same command with ${optionsOf(name, until, since)}`;
   terminal.json(asJson({ name, until }, since));
-  terminal.line(`To go on if this is interrupted: ${goOn}\n`);
+  terminal.line(`To go on if this is interrupted: ${continuation}\n`);
   const interruption = new Interruption();
   const { signal } = interruption;
-  for (const one of others) tell(terminal)(one);
+  for (const result of others) printOutcome(terminal)(result);
   // By now, more events may match, and some of those that were counted may have changed.
-  const decided = await carry({ name, until, signal, dryRun: false, eventIds: counted }, tell(terminal))
+  const decided = await runBulk(
+    { name, until, signal, dryRun: false, eventIds: counted },
+    printOutcome(terminal),
+  )
     .catch((error: unknown) => {
-      terminal.line(`\nIt failed. To go on: ${goOn}`);
+      terminal.line(`\nIt failed. To go on: ${continuation}`);
       throw error;
     })
     .finally(() => interruption.end());
-  const report = together(planned, decided);
+  const report = mergeReports(planned, decided);
   terminal.json(asJson(report, since));
-  terminal.line(`\n${report.decided} ${DONE[bulk]}.`);
+  terminal.line(`\n${report.decided} ${DONE[kind]}.`);
   const left = { ...decided.excluded, ...decided.skipped };
   if (Object.keys(left).length > 0)
-    terminal.line(`Left alone, since they have changed since they were counted: ${listed(left)}.`);
-  if (report.complete) return codeOf(report, which);
-  terminal.line(`It was interrupted. To go on: ${goOn}`);
+    terminal.line(`Left alone, since they have changed since they were counted: ${countsText(left)}.`);
+  if (report.complete) return exitCodeOf(report, which);
+  terminal.line(`It was interrupted. To go on: ${continuation}`);
   return EXIT.failure;
 }
 
 /** The report of a decision about the events that were counted, with those that the count had left out. */
-function together(planned: BulkReport, decided: BulkReport): BulkReport {
+function mergeReports(planned: BulkReport, decided: BulkReport): BulkReport {
   return {
     ...decided,
     found: planned.found,
@@ -150,10 +153,10 @@ function sum<Name extends string>(one: Counts<Name>, other: Counts<Name>): Count
 /** The options that make the same command go on. A `--since` of `2d` would mean another time by then. */
 function optionsOf(name: string, until: number | null, since: number | undefined): string {
   const times = { until, since };
-  const given = Object.entries(times).flatMap(([option, ms]) =>
+  const timeOptions = Object.entries(times).flatMap(([option, ms]) =>
     ms == null ? [] : `--${option} ${timeOf(ms)}`,
   );
-  return [`--name ${quoted(name)}`, ...given].join(" ");
+  return [`--name ${quoted(name)}`, ...timeOptions].join(" ");
 }
 
 /** A name as a shell takes it. */
@@ -170,14 +173,14 @@ function asJson(
   return { name, until: text(until), since: text(since ?? null), ...others };
 }
 
-const DONE: Readonly<Record<Bulk, string>> = {
+const DONE: Readonly<Record<BulkKind, string>> = {
   replay: "queued for your application's worker",
   retry: "due now",
   erase: "erased",
 };
 
 /** An event that was named, and that is not known or not to be decided about, makes the command fail. So does one that cannot be read. */
-function codeOf({ skipped, unread }: BulkReport, which: EventSelection): number {
+function exitCodeOf({ skipped, unread }: BulkReport, which: EventSelection): number {
   checkRead(unread);
   return isFilter(which) || Object.keys(skipped).length === 0 ? EXIT.ok : EXIT.failure;
 }
@@ -208,9 +211,9 @@ interface BulkScope {
 type Progress = (outcome: BulkOutcome) => void;
 
 /** Carries the decision out, about the events of a scope. */
-function carrying(
+function bulkRunner(
   { events }: Inbox,
-  bulk: Bulk,
+  kind: BulkKind,
   which: EventSelection,
   args: ParsedArguments,
 ): (scope: BulkScope, progress: Progress) => Promise<BulkReport> {
@@ -222,13 +225,13 @@ function carrying(
     const list = isFilter(which)
       ? { ...which, ...(until !== null && { until }), eventIds }
       : (eventIds ?? which);
-    if (bulk === "erase") return events.erase(list, { ...options, unfinished: args.flag("unfinished") });
-    if (bulk === "retry") return events.retryNow(list, { ...options, note });
+    if (kind === "erase") return events.erase(list, { ...options, unfinished: args.flag("unfinished") });
+    if (kind === "retry") return events.retryNow(list, { ...options, note });
     return events.replay(list, { ...options, note, handlers, repeatEffects: args.flag("repeat-effects") });
   };
 }
 
-function tell({ json, line }: Terminal): Progress {
+function printOutcome({ json, line }: Terminal): Progress {
   return ({ eventId, outcome, reason, event }) => {
     json({ eventId, outcome, reason });
     const what = event === null || event.erasedAt !== null ? "" : `  ${shown(whatIs(event))}`;
@@ -237,19 +240,19 @@ function tell({ json, line }: Terminal): Progress {
 }
 
 /** Prints the counts of a decision that may follow, by reason, and of the events that it skips. */
-function print(
+function printReport(
   { decided, byReason, skipped, excluded, alreadyDecided }: BulkReport,
-  bulk: Bulk,
+  kind: BulkKind,
   { line }: Terminal,
 ): void {
-  line(`To ${bulk}: ${decided}${decided === 0 ? "" : ` (${listed(byReason)})`}.`);
+  line(`To ${kind}: ${decided}${decided === 0 ? "" : ` (${countsText(byReason)})`}.`);
   if (alreadyDecided > 0) line(`Decided before under this name: ${alreadyDecided}.`);
-  if (Object.keys(skipped).length > 0) line(`Skipped: ${listed(skipped)}.`);
+  if (Object.keys(skipped).length > 0) line(`Skipped: ${countsText(skipped)}.`);
   if (Object.keys(excluded).length > 0)
-    line(`Excluded, since --reason does not name them: ${listed(excluded)}.`);
+    line(`Excluded, since --reason does not name them: ${countsText(excluded)}.`);
 }
 
-function listed(counts: Readonly<Record<string, number | undefined>>): string {
+function countsText(counts: Readonly<Record<string, number | undefined>>): string {
   return Object.entries(counts)
     .map(([what, count]) => `${count} ${what}`)
     .join(", ");

@@ -3,10 +3,10 @@ import { CliError, EXIT } from "../command-line/errors.ts";
 import { Interruption } from "../command-line/interruption.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
-import type { Action, Plan } from "./plan.ts";
+import type { DecisionKind, Plan } from "./plan.ts";
 
 /** The person who decides, the reason, and the way to replay. */
-export interface Choice {
+export interface DecisionOptions {
   readonly by: string;
   readonly note: string;
   readonly handlers?: readonly string[];
@@ -34,9 +34,9 @@ const GOOD: ReadonlySet<Outcome> = new Set<Outcome>(["queued", "discarded"]);
  */
 export async function carryOut(
   inbox: Inbox,
-  { action, entries }: Plan,
+  { decision, entries }: Plan,
   missing: readonly string[],
-  choice: Choice,
+  options: DecisionOptions,
   terminal: Terminal,
 ): Promise<number> {
   const outcomes: Outcome[] = [];
@@ -56,14 +56,14 @@ export async function carryOut(
       continue;
     }
     try {
-      report(eventId, await decided(inbox, action, eventId, { ...choice, revision }));
+      report(eventId, await decideOne(inbox, decision, eventId, { ...options, revision }));
     } catch (error) {
       failure = error;
       report(eventId, "unknown");
     }
   }
   interruption.end();
-  if (outcomes.length > 1) summarize(outcomes, action, terminal);
+  if (outcomes.length > 1) summarize(outcomes, decision, terminal);
   if (failure !== null) throw failure;
   if (entries.length === 0 && missing.length > 0) {
     throw new CliError(
@@ -75,17 +75,17 @@ export async function carryOut(
   return outcomes.every((outcome) => GOOD.has(outcome)) ? EXIT.ok : EXIT.failure;
 }
 
-async function decided(
+async function decideOne(
   inbox: Inbox,
-  action: Action,
+  decision: DecisionKind,
   eventId: string,
-  choice: Choice & { readonly revision: string },
+  options: DecisionOptions & { readonly revision: string },
 ): Promise<Outcome> {
-  const { by, note, revision } = choice;
+  const { by, note, revision } = options;
   try {
-    if (action === "replay") await inbox.events.replay(eventId, choice);
+    if (decision === "replay") await inbox.events.replay(eventId, options);
     else await inbox.events.discard(eventId, { by, note, revision });
-    return action === "replay" ? "queued" : "discarded";
+    return decision === "replay" ? "queued" : "discarded";
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code === "ERR_EVENT_NOT_FOUND" || code === "ERR_NOT_DECIDABLE") return "not-found";
@@ -94,11 +94,11 @@ async function decided(
   }
 }
 
-function summarize(outcomes: readonly Outcome[], action: Action, { line }: Terminal): void {
+function summarize(outcomes: readonly Outcome[], decision: DecisionKind, { line }: Terminal): void {
   const counts = new Map<Outcome, number>();
   for (const outcome of outcomes) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
   line(`\n${[...counts].map(([outcome, count]) => `${count} ${outcome.replace("-", " ")}`).join(", ")}.`);
-  if (action === "replay" && counts.has("queued")) {
+  if (decision === "replay" && counts.has("queued")) {
     line(
       "Your application runs the queued events. Events that fail again are held again: see payhooks events --state held.",
     );

@@ -1,15 +1,15 @@
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
-import { bulkIn, checkBulk, decideInBulk } from "./bulk.ts";
+import { bulkKindIn, checkBulk, decideInBulk } from "./bulk.ts";
 import { type DecisionRequest, decide, decisionRequestOf } from "./decide.ts";
 import { list, printCounts, printMetrics, show } from "./list.ts";
 import { INBOX_OPTIONS, INBOX_USAGE, openInbox } from "./open-inbox.ts";
-import type { Action } from "./plan.ts";
+import type { DecisionKind } from "./plan.ts";
 import { checkHeld, FILTER_OPTIONS, FILTERS, selectionOf } from "./selection.ts";
 
 const DEFAULT_LIMIT = 50;
-const DECIDING = [
+const DECISION_OPTIONS = [
   "all",
   "rate",
   "dry-run",
@@ -105,20 +105,20 @@ export const eventsCommand: Command = {
     'payhooks events discard --all --reason ambiguous --redis redis://127.0.0.1:6379 --by amina --note "forgeries, checked"',
   ],
   arguments: { least: 0, most: 1_000 },
-  changes: (args) => (actionIn(args) !== null || bulkIn(args) !== null) && !args.flag("dry-run"),
+  changes: (args) => (decisionIn(args) !== null || bulkKindIn(args) !== null) && !args.flag("dry-run"),
   async run(args, terminal) {
-    const bulk = bulkIn(args);
-    const action = bulk === null ? actionIn(args) : null;
+    const bulkKind = bulkKindIn(args);
+    const decision = bulkKind === null ? decisionIn(args) : null;
     const selection = selectionOf(args);
-    if (bulk !== null) checkBulk(bulk, args, terminal);
+    if (bulkKind !== null) checkBulk(bulkKind, args, terminal);
     else checkHeld(selection);
     const request: DecisionRequest | null =
-      action === null ? null : decisionRequestOf(action, args, terminal);
+      decision === null ? null : decisionRequestOf(decision, args, terminal);
     const limit = args.number("limit", { min: 1 });
-    if (request === null && bulk === null) checkLook(args);
+    if (request === null && bulkKind === null) checkListOptions(args);
     const inbox = await openInbox(args);
     try {
-      if (bulk !== null) return await decideInBulk(inbox, bulk, selection, args, terminal);
+      if (bulkKind !== null) return await decideInBulk(inbox, bulkKind, selection, args, terminal);
       if (request !== null) return await decide(inbox, request, selection, limit, args, terminal);
       if (args.flag("count")) {
         const counts = await inbox.events.counts();
@@ -126,25 +126,25 @@ export const eventsCommand: Command = {
         else printCounts(counts, terminal);
         return EXIT.ok;
       }
-      const shown = { history: args.flag("body"), body: args.flag("body"), csv: args.flag("csv") };
-      if (args.positionals.length > 0) return await show(inbox, args.positionals, shown, terminal);
+      const display = { history: args.flag("body"), body: args.flag("body"), csv: args.flag("csv") };
+      if (args.positionals.length > 0) return await show(inbox, args.positionals, display, terminal);
       const first = args.flag("newest") ? "newest" : "oldest";
-      return await list(inbox, { ...selection, first }, limit ?? DEFAULT_LIMIT, shown, terminal);
+      return await list(inbox, { ...selection, first }, limit ?? DEFAULT_LIMIT, display, terminal);
     } finally {
       await inbox.close({ graceMs: 0 });
     }
   },
 };
 
-function actionIn({ positionals: [word] }: ParsedArguments): Action | null {
+function decisionIn({ positionals: [word] }: ParsedArguments): DecisionKind | null {
   return word === "replay" || word === "discard" ? word : null;
 }
 
 /** Checks the options of a command that only looks. */
-function checkLook(args: ParsedArguments): void {
-  const deciding = DECIDING.find((name) => args.flag(name));
-  if (deciding !== undefined)
-    throw new UsageError(`--${deciding} is for decisions: replay, retry, discard, erase.`);
+function checkListOptions(args: ParsedArguments): void {
+  const option = DECISION_OPTIONS.find((name) => args.flag(name));
+  if (option !== undefined)
+    throw new UsageError(`--${option} is for decisions: replay, retry, discard, erase.`);
   const word = args.positionals.find((text) => !/^[0-9a-f]+(?:…|\.{3})?$/.test(text));
   if (word !== undefined) {
     throw new UsageError(

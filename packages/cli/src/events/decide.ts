@@ -1,27 +1,35 @@
 import type { Inbox } from "@payhooks/core";
 import { isAboutTruth } from "@payhooks/core/events";
-import { canAsk, isTyped } from "../command-line/ask.ts";
+import { canAsk, confirmByTyping } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
-import { type Choice, carryOut } from "./carry-out.ts";
-import { checkAgain, handlersIn, nobodyToAsk } from "./deciding.ts";
-import { type Action, countsOf, type Entry, entryOf, type Plan, planAsJson, printPlanned } from "./plan.ts";
+import { carryOut, type DecisionOptions } from "./carry-out.ts";
+import { checkRepeatEffects, confirmationImpossible, handlersIn } from "./decision-options.ts";
+import {
+  countsOf,
+  type DecisionKind,
+  type Entry,
+  entryOf,
+  type Plan,
+  planAsJson,
+  printPlanned,
+} from "./plan.ts";
 import { eventIdsOf, FILTERS, printRange, type Selection, select } from "./selection.ts";
 import { Unread } from "./unread.ts";
 
 /** A decision, and the events that it is about. */
 export interface DecisionRequest {
-  readonly action: Action;
+  readonly decision: DecisionKind;
   /** Empty: about all that match. */
   readonly ids: readonly string[];
-  readonly choice: Choice;
+  readonly options: DecisionOptions;
 }
 
 /** Reads a decision from the command line. */
 export function decisionRequestOf(
-  action: Action,
+  decision: DecisionKind,
   args: ParsedArguments,
   terminal: Terminal,
 ): DecisionRequest {
@@ -29,14 +37,14 @@ export function decisionRequestOf(
   checkWhich(args, ids, terminal);
   refuse(args, ["count", "newest", "body", "csv"], "lists");
   refuse(args, ["name", "unfinished"], "retry, erase, and a replay of finished events");
-  if (action !== "replay") refuse(args, ["handlers", "repeat-effects", "even-if-expired"], "replay");
-  return { action, ids, choice: choiceOf(args) };
+  if (decision !== "replay") refuse(args, ["handlers", "repeat-effects", "even-if-expired"], "replay");
+  return { decision, ids, options: optionsOf(args) };
 }
 
 /** Shows the events of the decision, asks, and carries it out. Resolves with the exit code. */
 export async function decide(
   inbox: Inbox,
-  { action, ids, choice }: DecisionRequest,
+  { decision, ids, options }: DecisionRequest,
   selection: Selection,
   limit: number | undefined,
   args: ParsedArguments,
@@ -48,18 +56,18 @@ export async function decide(
       ? { entries: await selected(inbox, selection, limit ?? Number.POSITIVE_INFINITY, unread), missing: [] }
       : await named(inbox, ids);
   if (entries.length === 0) unread.check();
-  const plan: Plan = { action, only: choice.handlers ?? null, entries };
+  const plan: Plan = { decision, only: options.handlers ?? null, entries };
   if (args.flag("dry-run")) {
     const code = dryRun(plan, missing, selection, terminal);
     unread.check();
     return code;
   }
   if (entries.length + missing.length === 0) terminal.line("Nothing that matches is held.");
-  if (!(await isWanted(plan, selection, args, terminal))) {
+  if (!(await isConfirmed(plan, selection, args, terminal))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
-  const code = await carryOut(inbox, plan, missing, choice, terminal);
+  const code = await carryOut(inbox, plan, missing, options, terminal);
   unread.check();
   return code;
 }
@@ -89,12 +97,13 @@ function checkWhich(args: ParsedArguments, ids: readonly string[], terminal: Ter
       "An event that contradicts another one must not run along with those that only failed. payhooks events --count shows how many are held for which reason.",
     );
   }
-  if (isAll && !args.flag("dry-run") && !args.flag("yes") && !canAsk(terminal)) throw nobodyToAsk();
+  if (isAll && !args.flag("dry-run") && !args.flag("yes") && !canAsk(terminal))
+    throw confirmationImpossible();
 }
 
 /** The person who decides, and how. A dry run decides nothing, and needs neither a name nor a note. */
-function choiceOf(args: ParsedArguments): Choice {
-  checkAgain(args);
+function optionsOf(args: ParsedArguments): DecisionOptions {
+  checkRepeatEffects(args);
   const handlers = handlersIn(args);
   const isDry = args.flag("dry-run");
   const by = isDry ? "" : args.required("by", "who decides");
@@ -140,28 +149,28 @@ async function named(
 }
 
 /** Shows the events of a decision and asks, unless it is about named events that only failed. */
-async function isWanted(
+async function isConfirmed(
   plan: Plan,
   selection: Selection,
   args: ParsedArguments,
   terminal: Terminal,
 ): Promise<boolean> {
-  const { action, entries } = plan;
+  const { decision, entries } = plan;
   const isAsked = args.flag("all") || entries.some(({ reason }) => isAboutTruth(reason));
   if (entries.length === 0 || !isAsked) return true;
   print(plan, selection, terminal);
   if (args.flag("yes")) return true;
-  if (!canAsk(terminal)) throw nobodyToAsk();
-  return isTyped(`${action} ${entries.length}`);
+  if (!canAsk(terminal)) throw confirmationImpossible();
+  return confirmByTyping(`${decision} ${entries.length}`);
 }
 
 function print(plan: Plan, selection: Selection, terminal: Terminal): void {
-  const { action, entries } = plan;
+  const { decision, entries } = plan;
   const now = Date.now();
   for (const entry of entries) printPlanned(entry, plan, now, terminal);
   terminal.line();
   printRange(selection, terminal);
-  terminal.line(`To ${action}: ${countsOf(entries)}.`);
+  terminal.line(`To ${decision}: ${countsOf(entries)}.`);
 }
 
 function dryRun(plan: Plan, missing: readonly string[], selection: Selection, terminal: Terminal): number {

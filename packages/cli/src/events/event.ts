@@ -4,7 +4,7 @@ import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
 /** The facts of an event that are printed beside its line. */
-export interface Shown {
+export interface DisplayOptions {
   /** Its copies, and what has happened to it. */
   readonly history: boolean;
   /** The fields of its delivery, and the signed text: personal data. */
@@ -28,7 +28,11 @@ export function eventAsJson(event: StoredEvent, withBody = false): Readonly<Reco
 }
 
 /** Prints an event: its state, what it is, when it was accepted, and what is wrong with it. */
-export function printEvent(event: StoredEvent, { history, body }: Shown, { line, paint }: Terminal): void {
+export function printEvent(
+  event: StoredEvent,
+  { history, body }: DisplayOptions,
+  { line, paint }: Terminal,
+): void {
   const { eventId, state, acceptedAt, detail, handlers, replays, copies } = event;
   const where = paint(COLOURS[state], stateIn(event));
   line(`${eventId}  ${where}  ${shown(whatIs(event))}  ${timeOf(acceptedAt)}`);

@@ -3,7 +3,7 @@ import { prometheusCounts } from "@payhooks/core/metrics";
 import { EXIT } from "../command-line/errors.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { besideTable, printColumns, printRow } from "./csv.ts";
-import { eventAsJson, printEvent, type Shown } from "./event.ts";
+import { type DisplayOptions, eventAsJson, printEvent } from "./event.ts";
 import { eventIdsOf, type Selection, select } from "./selection.ts";
 import { Unread } from "./unread.ts";
 
@@ -12,29 +12,29 @@ export async function list(
   inbox: Inbox,
   selection: Selection,
   limit: number,
-  shown: Shown,
+  display: DisplayOptions,
   terminal: Terminal,
 ): Promise<number> {
   const { id, referenceId, state } = selection.query;
   const isNamed = (id ?? referenceId) !== undefined;
   const unread = new Unread();
   try {
-    return await printed(
+    return await printEvents(
       select(inbox, selection, unread),
       unread,
       limit,
       isNamed,
-      { ...shown, history: isNamed || shown.history },
+      { ...display, history: isNamed || display.history },
       terminal,
     );
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code !== "ERR_NOT_SEARCHABLE" || state !== undefined) throw error;
     terminal.json({ notSearched: "finished" });
-    const beside = shown.csv ? besideTable(terminal) : terminal;
+    const beside = display.csv ? besideTable(terminal) : terminal;
     beside.line("Redis does not find finished events by their reference: they were not searched.");
     const query = { ...selection.query, state: "unfinished" } as const;
-    return list(inbox, { ...selection, query }, limit, shown, terminal);
+    return list(inbox, { ...selection, query }, limit, display, terminal);
   }
 }
 
@@ -42,26 +42,33 @@ export async function list(
 export async function show(
   inbox: Inbox,
   ids: readonly string[],
-  shown: Shown,
+  display: DisplayOptions,
   terminal: Terminal,
 ): Promise<number> {
   const whole = await eventIdsOf(inbox, ids);
   const events = await Promise.all(whole.map((eventId) => inbox.events.get(eventId)));
   const known = events.filter((event) => event !== null);
-  const code = await printed(known, new Unread(), known.length, true, { ...shown, history: true }, terminal);
+  const code = await printEvents(
+    known,
+    new Unread(),
+    known.length,
+    true,
+    { ...display, history: true },
+    terminal,
+  );
   return known.length < whole.length ? EXIT.failure : code;
 }
 
-async function printed(
+async function printEvents(
   events: AsyncIterable<StoredEvent> | Iterable<StoredEvent>,
   unread: Unread,
   limit: number,
   isNamed: boolean,
-  shown: Shown,
-  of: Terminal,
+  display: DisplayOptions,
+  output: Terminal,
 ): Promise<number> {
-  const terminal = shown.csv ? besideTable(of) : of;
-  if (shown.csv) printColumns();
+  const terminal = display.csv ? besideTable(output) : output;
+  if (display.csv) printColumns();
   let count = 0;
   let isWhole = true;
   for await (const event of events) {
@@ -70,9 +77,9 @@ async function printed(
       break;
     }
     count++;
-    terminal.json(eventAsJson(event, shown.body));
-    if (shown.csv) printRow(event);
-    else printEvent(event, shown, terminal);
+    terminal.json(eventAsJson(event, display.body));
+    if (display.csv) printRow(event);
+    else printEvent(event, display, terminal);
   }
   const more = isWhole ? "" : ", and there are more: --limit shows them";
   if (count > 0) terminal.line(`\n${count} ${count === 1 ? "event" : "events"}${more}.`);

@@ -5,7 +5,7 @@ import type { Terminal } from "../command-line/terminal.ts";
 import { amountIn, eventAsJson, stateIn, timeOf, whatIs } from "./event.ts";
 
 /** The decisions that are possible about a held event. */
-export type Action = "replay" | "discard";
+export type DecisionKind = "replay" | "discard";
 
 /** A held event that a decision is about, as it was when it was read. */
 export type Entry = StoredEvent & {
@@ -16,29 +16,29 @@ export type Entry = StoredEvent & {
 };
 
 /** The event as an entry, without its body: thousands of them would fill the memory. Null if it is not held. */
-export async function entryOf(inbox: Inbox, life: StoredEvent | null): Promise<Entry | null> {
-  if (life === null || life.reason === null || life.revision === null) return null;
-  const { reason, revision } = life;
+export async function entryOf(inbox: Inbox, event: StoredEvent | null): Promise<Entry | null> {
+  if (event === null || event.reason === null || event.revision === null) return null;
+  const { reason, revision } = event;
   return {
-    ...life,
+    ...event,
     delivery: null,
     reason,
     revision,
-    sameReference: await successesOfReference(inbox.events, life),
+    sameReference: await successesOfReference(inbox.events, event),
   };
 }
 
 /** Everything that one command decides about. */
 export interface Plan {
-  readonly action: Action;
+  readonly decision: DecisionKind;
   /** The handlers that a replay is restricted to; null: those that have not finished. */
   readonly only: readonly string[] | null;
   readonly entries: readonly Entry[];
 }
 
 /** The earlier entry of the plan after whose replay this one is skipped: they are outcomes of one transaction. */
-function firstOfTransaction(entry: Entry, { action, entries }: Plan): Entry | undefined {
-  if (action === "discard") return undefined;
+function firstOfTransaction(entry: Entry, { decision, entries }: Plan): Entry | undefined {
+  if (decision === "discard") return undefined;
   const earlier = entries.slice(0, entries.indexOf(entry));
   const others = new Set(entry.others.map(({ eventId }) => eventId));
   return earlier.find(
@@ -58,7 +58,7 @@ export function planAsJson(entry: Entry, plan: Plan): Readonly<Record<string, un
   const { sameReference, ...event } = entry;
   return {
     ...eventAsJson(event),
-    outcome: plan.action === "replay" ? "would-be-queued" : "would-be-discarded",
+    outcome: plan.decision === "replay" ? "would-be-queued" : "would-be-discarded",
     sameReference: sameReference?.map((other) => eventAsJson(other)) ?? null,
     skippedAfter: firstOfTransaction(entry, plan)?.eventId ?? null,
   };
@@ -85,7 +85,7 @@ export function printPlanned(entry: Entry, plan: Plan, now: number, { line, pain
     const one = [other.event, other.status, amountIn(other), other.id].filter(Boolean).join(" ");
     line(`  same reference: ${shown(one)}, ${stateIn(other)}, ${timeOf(other.acceptedAt)}`);
   }
-  if (plan.action === "discard") return;
+  if (plan.decision === "discard") return;
   if (others.some(({ runsToo }) => runsToo)) {
     line(`  ${paint("red", "a second event of this transaction will run as well")}`);
   }
@@ -99,12 +99,12 @@ export function printPlanned(entry: Entry, plan: Plan, now: number, { line, pain
 }
 
 /** The handlers that a replay runs, as far as the inbox knows. Their names are in the application. */
-function runsOf({ event, handlers: steps }: Entry, { only }: Plan): string {
+function runsOf({ event, handlers }: Entry, { only }: Plan): string {
   if (event === "") return "it is read again, as if it had just arrived, and may be held again";
   if (only !== null) return `runs only: ${shown(only.join(", "))}`;
   const names = (isDone: boolean): string =>
     shown(
-      Object.entries(steps)
+      Object.entries(handlers)
         .filter(([, { state }]) => (state === "done") === isDone)
         .map(([name]) => name)
         .join(", "),

@@ -162,9 +162,9 @@ export function isWholeId(text: string): boolean {
  * Completes the beginnings of event ids. A beginning that no held event has is returned as it is. A beginning that
  * several held events have is an error, so that no decision is made about the wrong one.
  */
-export async function eventIdsOf({ events }: Inbox, given: readonly string[]): Promise<readonly string[]> {
+export async function eventIdsOf({ events }: Inbox, ids: readonly string[]): Promise<readonly string[]> {
   // An id that was shortened for display, as in the help, ends with dots.
-  const beginnings = given.map((text) => text.replace(/(?:…|\.{3})$/, ""));
+  const beginnings = ids.map((text) => text.replace(/(?:…|\.{3})$/, ""));
   for (const beginning of beginnings) {
     if (beginning.length >= LEAST_CHARACTERS) continue;
     throw new UsageError(`${JSON.stringify(beginning)} is too short: give at least 4 characters of the id.`);

@@ -35,34 +35,34 @@ export function runApp(
       // A process group of its own. The server of `npx tsx server.ts` is a grandchild, which a signal to the child may not reach.
       detached: !isWindows,
     });
-    const ending = new Ending(child);
-    const forward = (signal: NodeJS.Signals): void => ending.signal(signal);
+    const shutdown = new Shutdown(child);
+    const forward = (signal: NodeJS.Signals): void => shutdown.signal(signal);
     for (const signal of SIGNALS) process.on(signal, forward);
-    void aborted(stop).then(() => ending.signal("SIGTERM"));
-    const forget = (): void => {
-      ending.forget();
+    void aborted(stop).then(() => shutdown.signal("SIGTERM"));
+    const stopForwarding = (): void => {
+      shutdown.cancel();
       for (const signal of SIGNALS) process.off(signal, forward);
     };
     prefix(child.stdout, "stdout", terminal);
     prefix(child.stderr, "stderr", terminal);
     child.on("error", (error: NodeJS.ErrnoException) => {
-      forget();
+      stopForwarding();
       const why = error.code === "ENOENT" ? "there is no such command" : (error.code ?? error.message);
       const fix = "Check its name and the PATH.";
       reject(new CliError("ERR_COMMAND", `${command} cannot be started: ${why}.`, fix, CANNOT_START));
     });
     // Unlike "exit", "close" comes after everything that the app printed has been read.
     child.on("close", (code, signal) => {
-      forget();
+      stopForwarding();
       resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
     });
   });
 }
 
 /** Ends a command with everything that it has started. */
-class Ending {
+class Shutdown {
   readonly #child: ChildProcessByStdio<null, Readable, Readable>;
-  #since: number | null = null;
+  #signalledAt: number | null = null;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(child: ChildProcessByStdio<null, Readable, Readable>) {
@@ -70,14 +70,14 @@ class Ending {
   }
 
   signal(signal: NodeJS.Signals): void {
-    if (this.#since === null) {
-      this.#since = Date.now();
+    if (this.#signalledAt === null) {
+      this.#signalledAt = Date.now();
       this.#timer = setTimeout(() => this.#kill(), GRACE_MS);
       this.#send(signal);
-    } else if (Date.now() - this.#since >= SAME_SIGNAL_MS) this.#kill();
+    } else if (Date.now() - this.#signalledAt >= SAME_SIGNAL_MS) this.#kill();
   }
 
-  forget(): void {
+  cancel(): void {
     clearTimeout(this.#timer);
   }
 

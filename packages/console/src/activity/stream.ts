@@ -4,9 +4,9 @@ import type { Context } from "hono";
 import type { Activity } from "./activity.ts";
 
 /** A page is updated no more often than this, however much happens. */
-const AT_MOST_EVERY_MS = 500;
+const MIN_INTERVAL_MS = 500;
 /** Other processes send no notices, so the page is also told to look at regular intervals. */
-const LOOK_EVERY_MS = 5_000;
+const REFRESH_EVERY_MS = 5_000;
 
 /**
  * Tells an open page that something may have changed, but never what. The page asks for that in a request of its own,
@@ -16,27 +16,27 @@ export function changeStream(c: Context, receiver: AnyReceiver, activity: Activi
   // After 204, the browser does not connect again. The page's script connects again later.
   if (!receiver.live().ok) return new Response(null, { status: 204 });
   return eventStream(c, ({ send, end }) => {
-    let waiting: NodeJS.Timeout | null = null;
+    let timer: NodeJS.Timeout | null = null;
     let hasChanged = false;
     let isEnded = false;
-    const soon = (): void => {
+    const sendSoon = (): void => {
       hasChanged = true;
-      waiting ??= setTimeout(tell, AT_MOST_EVERY_MS);
+      timer ??= setTimeout(sendChange, MIN_INTERVAL_MS);
     };
-    const tell = async (): Promise<void> => {
+    const sendChange = async (): Promise<void> => {
       hasChanged = false;
       // This takes long if the page reads slowly. Meanwhile more may change.
       await send("changed");
-      waiting = null;
-      if (hasChanged && !isEnded) soon();
+      timer = null;
+      if (hasChanged && !isEnded) sendSoon();
     };
-    const unsubscribe = activity.subscribe(soon);
-    const looking = setInterval(() => (receiver.live().ok ? soon() : end()), LOOK_EVERY_MS);
+    const unsubscribe = activity.subscribe(sendSoon);
+    const refreshing = setInterval(() => (receiver.live().ok ? sendSoon() : end()), REFRESH_EVERY_MS);
     return () => {
       isEnded = true;
       unsubscribe();
-      clearInterval(looking);
-      if (waiting !== null) clearTimeout(waiting);
+      clearInterval(refreshing);
+      if (timer !== null) clearTimeout(timer);
     };
   });
 }

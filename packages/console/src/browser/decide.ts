@@ -1,5 +1,5 @@
 import { elementsOf, inPage, say } from "@payhooks/pages/browser";
-import type { Decision as Action, Decidable } from "../answers.ts";
+import type { Decidable, DecisionKind } from "../answers.ts";
 import { refresh } from "./live.ts";
 import { outcomeOf } from "./outcome.ts";
 import { post } from "./post.ts";
@@ -15,7 +15,7 @@ interface DialogTexts {
   readonly needs: string;
 }
 
-const WORDS: Readonly<Record<Action | "again", DialogTexts>> = {
+const TEXTS: Readonly<Record<DecisionKind | "again", DialogTexts>> = {
   replay: {
     title: "Replay",
     button: "Replay",
@@ -46,14 +46,14 @@ const WORDS: Readonly<Record<Action | "again", DialogTexts>> = {
   },
 };
 
-function isAction(text: string | undefined): text is Action {
+function isDecisionKind(text: string | undefined): text is DecisionKind {
   return text === "replay" || text === "discard" || text === "retry";
 }
 
 const dialog = inPage("decide", HTMLDialogElement);
 const form = inPage("decide-form", HTMLFormElement);
 const title = inPage("decide-title", HTMLElement);
-const what = inPage("decide-what", HTMLElement);
+const description = inPage("decide-what", HTMLElement);
 const planned = inPage("planned", HTMLElement);
 const note = inPage("note", HTMLTextAreaElement);
 const evenIfExpired = inPage("even-if-expired", HTMLInputElement);
@@ -65,8 +65,8 @@ const confirm = inPage("confirm", HTMLButtonElement);
 const cancel = inPage("cancel", HTMLButtonElement);
 
 /** The decision that the dialog asks for. */
-interface Decision {
-  readonly action: Action;
+interface OpenDecision {
+  readonly kind: DecisionKind;
   /** The events that the preview has shown. Only these are decided about. */
   events: readonly Decidable[];
   /** The other facts that the preview has shown. */
@@ -74,24 +74,24 @@ interface Decision {
   isRunning: boolean;
   isStopped: boolean;
 }
-let decision: Decision | undefined;
+let openDecision: OpenDecision | undefined;
 
 /** The page's buttons open the dialog. They say in `data-` attributes what it is about. */
 export function listenToButtons(): void {
   document.addEventListener("click", ({ target }) => {
     const button = target instanceof Element ? target.closest<HTMLElement>("[data-decide]") : null;
-    const action = button?.dataset.decide;
-    if (!isAction(action)) return;
+    const kind = button?.dataset.decide;
+    if (!isDecisionKind(kind)) return;
     const named = button?.dataset.events?.split(" ").filter(Boolean) ?? [];
-    if (named.length > 0) ask(action, { eventIds: named });
-    else ask(action, wantsAll() ? { query: location.search } : { eventIds: picked() });
+    if (named.length > 0) open(kind, { eventIds: named });
+    else open(kind, wantsAll() ? { query: location.search } : { eventIds: picked() });
   });
   form.addEventListener("change", ({ target }) => {
-    if (decision && target instanceof HTMLInputElement && target.name !== "") countChosen(decision);
+    if (openDecision && target instanceof HTMLInputElement && target.name !== "") countChosen(openDecision);
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (decision && !decision.isRunning) send(decision);
+    if (openDecision && !openDecision.isRunning) send(openDecision);
   });
   cancel.addEventListener("click", stop);
   dialog.addEventListener("cancel", (event) => {
@@ -101,7 +101,7 @@ export function listenToButtons(): void {
   dialog.addEventListener("close", () => {
     // The browser reports a close a little later. The dialog may be open again by then, about another decision.
     if (dialog.open) return;
-    decision = undefined;
+    openDecision = undefined;
     // The button that opened the dialog may be gone. The browser then leaves the focus in the closed dialog until it draws the page.
     const focused = document.activeElement;
     if (focused === document.body || dialog.contains(focused)) inPage("main", HTMLElement).focus();
@@ -109,25 +109,25 @@ export function listenToButtons(): void {
 }
 
 function stop(): void {
-  if (decision?.isRunning) decision.isStopped = true;
+  if (openDecision?.isRunning) openDecision.isStopped = true;
   else dialog.close();
 }
 
 /** Opens the dialog, and shows in it the server's preview of the decision. */
-async function ask(
-  action: Action,
+async function open(
+  kind: DecisionKind,
   of: { readonly query: string } | { readonly eventIds: readonly string[] },
 ): Promise<void> {
-  const asked: Decision = { action, events: [], remark: "", isRunning: false, isStopped: false };
-  decision = asked;
+  const opened: OpenDecision = { kind, events: [], remark: "", isRunning: false, isStopped: false };
+  openDecision = opened;
   form.reset();
   dialog.classList.remove("running");
-  title.textContent = WORDS[action].title;
-  what.textContent = "Looking at the events…";
+  title.textContent = TEXTS[kind].title;
+  description.textContent = "Looking at the events…";
   planned.replaceChildren();
-  inPage("expired", HTMLElement).hidden = action !== "replay";
-  confirm.textContent = WORDS[action].button;
-  confirm.className = action === "discard" ? "danger" : "primary";
+  inPage("expired", HTMLElement).hidden = kind !== "replay";
+  confirm.textContent = TEXTS[kind].button;
+  confirm.className = kind === "discard" ? "danger" : "primary";
   confirm.hidden = false;
   confirm.disabled = true;
   cancel.textContent = "Cancel";
@@ -137,27 +137,27 @@ async function ask(
   setDisabled(false);
   dialog.showModal();
   note.focus();
-  const { answer, failure } = await post({ action: "preview", decision: action, ...of });
-  if (decision !== asked) return;
+  const { answer, failure } = await post({ action: "preview", decision: kind, ...of });
+  if (openDecision !== opened) return;
   const { events, html, gone, more } = answer;
   if (failure !== null || !Array.isArray(events) || typeof html !== "string") {
-    what.textContent = `The events could not be read: nothing was decided. ${failure ?? ""}`;
+    description.textContent = `The events could not be read: nothing was decided. ${failure ?? ""}`;
     confirm.hidden = true;
     cancel.textContent = "Close";
     return;
   }
-  asked.events = events;
-  if (gone) asked.remark += ` ${gone} of them are no longer ${wordsOf(asked).needs}.`;
+  opened.events = events;
+  if (gone) opened.remark += ` ${gone} of them are no longer ${textsOf(opened).needs}.`;
   if (more) {
-    asked.remark += ` These are the oldest ${events.length}: decide about them first, then about the rest.`;
+    opened.remark += ` These are the oldest ${events.length}: decide about them first, then about the rest.`;
   }
   planned.replaceChildren(elementsOf(html));
-  countChosen(asked);
+  countChosen(opened);
 }
 
 /** Events that have ended are spoken of in other words. */
-function wordsOf({ action, events }: Decision): DialogTexts {
-  return WORDS[events.some(({ handlers }) => handlers) ? "again" : action];
+function textsOf({ kind, events }: OpenDecision): DialogTexts {
+  return TEXTS[events.some(({ handlers }) => handlers) ? "again" : kind];
 }
 
 /** The values of the boxes with a name that are ticked. */
@@ -167,7 +167,7 @@ function ticked(name: string): ReadonlySet<string> {
 }
 
 /** The events whose reason is ticked. Of ended events, only those with a ticked handler. */
-function chosenOf({ events }: Decision): readonly Decidable[] {
+function chosenEvents({ events }: OpenDecision): readonly Decidable[] {
   const [reasons, names] = [ticked("reason"), ticked("handler")];
   return events.filter(
     ({ reason, handlers }) =>
@@ -176,35 +176,39 @@ function chosenOf({ events }: Decision): readonly Decidable[] {
 }
 
 /** The handlers to name in the replay of an event that has ended; without a name, all run, and no effect happens again. */
-function namedFor({ handlers = [] }: Decidable, names: ReadonlySet<string>, repeatEffects: boolean): object {
+function replayOptionsFor(
+  { handlers = [] }: Decidable,
+  names: ReadonlySet<string>,
+  repeatEffects: boolean,
+): object {
   const named = handlers.filter((name) => names.has(name));
   return named.length === 0 || (!repeatEffects && named.length === handlers.length)
     ? {}
     : { handlers: named, repeatEffects };
 }
 
-function countChosen(asked: Decision): void {
-  const { events, remark } = asked;
-  const words = wordsOf(asked);
-  const count = chosenOf(asked).length;
+function countChosen(opened: OpenDecision): void {
+  const { events, remark } = opened;
+  const texts = textsOf(opened);
+  const count = chosenEvents(opened).length;
   confirm.disabled = count === 0;
-  confirm.textContent = words.button + (events.length > 1 ? ` (${count})` : "");
+  confirm.textContent = texts.button + (events.length > 1 ? ` (${count})` : "");
   const many =
     events.length === 1
       ? "One event."
       : `${count} of ${events.length} events, by the reasons that are ticked.`;
   const text =
-    events.length === 0 ? `Nothing of this is ${words.needs} any longer.` : `${many} ${words.explain}`;
-  what.textContent = text + remark;
+    events.length === 0 ? `Nothing of this is ${texts.needs} any longer.` : `${many} ${texts.explain}`;
+  description.textContent = text + remark;
 }
 
 /** Sends the decision about one event after the other, and shows how far it has come. */
-async function send(asked: Decision): Promise<void> {
-  const { action } = asked;
-  const events = chosenOf(asked);
+async function send(opened: OpenDecision): Promise<void> {
+  const { kind } = opened;
+  const events = chosenEvents(opened);
   if (events.length === 0) return;
-  asked.isRunning = true;
-  const how = { note: note.value, evenIfExpired: action === "replay" && evenIfExpired.checked };
+  opened.isRunning = true;
+  const options = { note: note.value, evenIfExpired: kind === "replay" && evenIfExpired.checked };
   const [names, repeatEffects] = [ticked("handler"), ticked("repeatEffects").size > 0];
   setDisabled(true);
   confirm.hidden = true;
@@ -217,14 +221,14 @@ async function send(asked: Decision): Promise<void> {
   let failed = 0;
   const failedText = () => (failed > 0 ? `, ${failed} failed` : "");
   for (const event of events) {
-    if (asked.isStopped) break;
+    if (opened.isStopped) break;
     const { eventId, revision } = event;
     const { failure } = await post({
-      action,
+      action: kind,
       eventId,
       revision,
-      ...how,
-      ...namedFor(event, names, repeatEffects),
+      ...options,
+      ...replayOptionsFor(event, names, repeatEffects),
     });
     if (failure === null) done.push(event);
     else {
@@ -235,18 +239,18 @@ async function send(asked: Decision): Promise<void> {
     progressText.textContent = `${bar.value} of ${events.length}${failedText()}`;
   }
   const left = events.length - done.length - failed;
-  let summary = `${done.length} ${WORDS[action].done}${failedText()}`;
+  let summary = `${done.length} ${TEXTS[kind].done}${failedText()}`;
   if (left > 0) summary += `, stopped before the other ${left}`;
   let isGood = failed === 0 && left === 0;
-  if (action === "replay" && done.length > 0) {
+  if (kind === "replay" && done.length > 0) {
     cancel.textContent = "Do not wait";
-    asked.isStopped = false;
+    opened.isStopped = false;
     progressText.textContent = `${summary}. Waiting for their handlers…`;
-    const outcome = await outcomeOf(done, () => asked.isStopped);
+    const outcome = await outcomeOf(done, () => opened.isStopped);
     summary += outcome.text;
     isGood &&= outcome.isGood;
   }
-  asked.isRunning = false;
+  opened.isRunning = false;
   selectNothing();
   refresh();
   if (isGood) {

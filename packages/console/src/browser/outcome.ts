@@ -6,8 +6,8 @@ const READ_AGAIN: ReadonlySet<string> = new Set(["ambiguous", "malformed", "unex
 /** Reasons of events that were not held before. */
 const ENDED: ReadonlySet<string> = new Set(["done", "discarded"]);
 /** How long the dialog waits for the handlers of replayed events. */
-const LOOKS = 10;
-const EVERY_MS = 500;
+const MAX_POLLS = 10;
+const POLL_EVERY_MS = 500;
 
 /** The outcome of replayed events, as far as it is known after a short while, or when somebody stops waiting. */
 export async function outcomeOf(
@@ -16,8 +16,8 @@ export async function outcomeOf(
 ): Promise<{ readonly text: string; readonly isGood: boolean }> {
   const reasons = new Map(replayed.map(({ eventId, reason }) => [eventId, reason]));
   let states: readonly (readonly [eventId: string, state: string])[] | null = null;
-  for (let look = 0; look < LOOKS && !isStopped(); look++) {
-    await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+  for (let poll = 0; poll < MAX_POLLS && !isStopped(); poll++) {
+    await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS));
     const { answer, failure } = await post({ action: "outcomes", eventIds: [...reasons.keys()] });
     if (failure !== null || !answer.states) continue;
     states = Object.entries(answer.states);

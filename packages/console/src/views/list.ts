@@ -1,7 +1,7 @@
 import type { StoredEvent } from "@payhooks/core";
 import { eventRow } from "@payhooks/core/events";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
-import type { Decision } from "../answers.ts";
+import type { DecisionKind } from "../answers.ts";
 import { rightFor } from "../guard.ts";
 import type { ConsoleRight } from "../options.ts";
 import { addressOf, type ConsoleQuery, isNarrowed, STATES } from "../query.ts";
@@ -9,17 +9,20 @@ import type { Redactor } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
 import { moment, shown, shownAsText } from "./shown.ts";
 
-const DECISIONS: Readonly<Record<Kind, readonly Decision[]>> = {
+const DECISIONS: Readonly<Record<DecidableState, readonly DecisionKind[]>> = {
   held: ["replay", "discard"],
   retrying: ["retry"],
   finished: ["replay"],
 };
 
 /** The lists whose events can be decided about. */
-type Kind = "held" | "retrying" | "finished";
+type DecidableState = "held" | "retrying" | "finished";
 
 /** The list in which an event can be decided about. Null if it cannot: a finished event runs again only if it was kept. */
-export function kindOf({ state, revision }: Pick<StoredEvent, "state" | "revision">): Kind | null {
+export function decidableStateOf({
+  state,
+  revision,
+}: Pick<StoredEvent, "state" | "revision">): DecidableState | null {
   if (state === "held" || state === "retrying") return state;
   return (state === "done" || state === "discarded") && revision !== null ? "finished" : null;
 }
@@ -30,8 +33,8 @@ const ALL_RIGHTS: readonly ConsoleRight[] = ["replay", "discard"];
 export function decisionsOn(
   list: string | null,
   rights: readonly ConsoleRight[] = ALL_RIGHTS,
-): readonly Decision[] {
-  const decisions = list !== null && Object.hasOwn(DECISIONS, list) ? DECISIONS[list as Kind] : [];
+): readonly DecisionKind[] {
+  const decisions = list !== null && Object.hasOwn(DECISIONS, list) ? DECISIONS[list as DecidableState] : [];
   return decisions.filter((decision) => rights.includes(rightFor(decision)));
 }
 
@@ -91,7 +94,8 @@ export function eventsCard(view: ListView): Html {
   const { query, next } = view;
   const events = view.events ?? [];
   const decisions = decisionsOn(decidedState(query), view.rights);
-  const canSelect = decisions.length > 0 && events.some((event) => kindOf(event) === decidedState(query));
+  const canSelect =
+    decisions.length > 0 && events.some((event) => decidableStateOf(event) === decidedState(query));
   const title = query.search === null ? titleOf(query) : html`Found for ${shown(query.search)}`;
   return html`<header><h2 id="events-title">${title}</h2><span class="end hint">newest first</span></header>
 ${canSelect && selection(query, decisions)}
@@ -133,7 +137,7 @@ function emptyText({ query, events, isRefused, next, unsearched }: ListView): st
 }
 
 /** The bar that selects events and decides about them. */
-function selection(query: ConsoleQuery, decisions: readonly Decision[]): Html {
+function selection(query: ConsoleQuery, decisions: readonly DecisionKind[]): Html {
   return html`<div class="selection" id="selection" role="group" aria-label="Decide about several events">
   <label class="check"><input type="checkbox" id="select-page" data-select="page">All on this page</label>
   ${query.search === null && html`<label class="check"><input type="checkbox" id="select-all" data-select="all">All that match, on every page</label>`}
@@ -142,8 +146,8 @@ function selection(query: ConsoleQuery, decisions: readonly Decision[]): Html {
 }
 
 /** The buttons that open the dialog, for the events with these ids. Without ids, for the selected events. */
-export function decideButtons(eventIds: readonly string[], decisions: readonly Decision[]): Html {
-  const button = (action: Decision, label: string) =>
+export function decideButtons(eventIds: readonly string[], decisions: readonly DecisionKind[]): Html {
+  const button = (action: DecisionKind, label: string) =>
     decisions.includes(action) &&
     html`<button type="button" data-decide="${action}" data-events="${eventIds.join(" ")}" ${eventIds.length === 0 && html`disabled`}>${label}</button>`;
   return html`${button("retry", "Try now…")}${button("replay", "Replay…")}${button("discard", "Discard…")}`;
@@ -160,8 +164,8 @@ function row(summary: StoredEvent, { query, redactor, rights }: ListView): Html 
   const tenant = redaction.label("tenant", summary.tenant);
   const name = nameOf(summary, redaction);
   const failure = failureOf(summary, redactor);
-  const kind = kindOf(summary);
-  const canPick = kind === decidedState(query) && decisionsOn(kind, rights).length > 0;
+  const state = decidableStateOf(summary);
+  const canPick = state === decidedState(query) && decisionsOn(state, rights).length > 0;
   return html`<li class="row">
   ${canPick ? html`<input type="checkbox" class="pick" id="pick-${eventId}" value="${eventId}" aria-label="Select ${shownAsText(name)}">` : html`<span class="pick"></span>`}
   <a class="event" id="open-${eventId}" href="${addressOf(query, { eventId })}">

@@ -22,7 +22,7 @@ export interface Regions {
   readonly reasons?: Html;
   readonly events?: Html;
   readonly log?: Html;
-  readonly life?: Html;
+  readonly eventPage?: Html;
 }
 
 /** The whole page. */
@@ -32,7 +32,7 @@ export function consolePage(
   regions: Regions,
   { filter, problem }: { readonly filter: Html; readonly problem: string | null },
 ): Html {
-  const { counts, health, activity, reasons, events, log, life } = regions;
+  const { counts, health, activity, reasons, events, log, eventPage } = regions;
   const body = html`<a class="skip" href="#main">To the events</a>
 <header class="top"><div class="bar">${MARK}<h1>Payhooks console</h1>
   <span class="end"><span class="live" id="live" data-state="connecting">connecting</span><span class="who" title="You act as">${shown(user.by)}</span></span></div></header>
@@ -41,14 +41,14 @@ export function consolePage(
   <div id="health" role="status">${health}</div>
   <p class="trouble" id="problem" role="alert" ${problem === null && html`hidden`}>${problem}</p>
   ${
-    life === undefined
+    eventPage === undefined
       ? html`${filter}
   <div class="overview">
     <div class="feed"><div id="reasons">${reasons}</div><section class="card" id="events" aria-labelledby="events-title">${events}</section></div>
     <div class="side"><section class="card" id="activity" aria-labelledby="activity-title">${activity}</section>
     <section class="card" id="log" aria-labelledby="log-title">${log}</section></div>
   </div>`
-      : html`<div class="life" id="life">${life}</div><p class="hint zones" id="zones">Times: UTC</p>`
+      : html`<div class="event-page" id="eventPage">${eventPage}</div><p class="hint zones" id="zones">Times: UTC</p>`
   }
 </main>
 ${dialog()}

@@ -1,7 +1,7 @@
 import type { OtherEvent, ReasonOrState, StoredEvent } from "@payhooks/core";
 import { HELD_BECAUSE, isAboutTruth } from "@payhooks/core/events";
 import { type Html, html } from "@payhooks/pages";
-import type { Decision } from "../answers.ts";
+import type { DecisionKind } from "../answers.ts";
 import { isReason } from "../query.ts";
 import type { Redaction, Redactor } from "../redaction/redaction.ts";
 import { nameOf } from "./labels.ts";
@@ -31,7 +31,7 @@ export type Planned = Omit<StoredEvent, "reason" | "revision"> & {
 export function planned(
   entries: readonly Planned[],
   leftAlone: LeftAlone,
-  decision: Decision,
+  decision: DecisionKind,
   redactor: Redactor,
 ): Html {
   const groups = new Map<PlannedReason, Planned[]>();
@@ -83,7 +83,7 @@ function left(leftAlone: LeftAlone): Html {
   return html`${parts.length > 0 && html`<p class="hint">Left alone: ${parts.join(", ")}.</p>`}`;
 }
 
-function row(entry: Planned, entries: readonly Planned[], decision: Decision, redactor: Redactor): Html {
+function row(entry: Planned, entries: readonly Planned[], decision: DecisionKind, redactor: Redactor): Html {
   const { detail, acceptedAt } = entry;
   const redaction = redactor.of(entry);
   const tenant = redaction.label("tenant", entry.tenant);
@@ -100,13 +100,13 @@ function row(entry: Planned, entries: readonly Planned[], decision: Decision, re
 }
 
 /** The other transactions that have succeeded with the same reference. */
-export function sameReference(lives: readonly StoredEvent[] | null, redactor: Redactor): Html {
-  if (lives === null) {
+export function sameReference(others: readonly StoredEvent[] | null, redactor: Redactor): Html {
+  if (others === null) {
     return html`<span class="sub">The other transaction is not shown: the inbox does not know which one has this reference now.</span>`;
   }
-  return html`${lives.map(
-    (life) =>
-      html`<span class="sub">Another transaction with this reference: ${shown(redactor.of(life).label("id", life.id))} · ${factsOf(life, redactor.of(life))} · ${stateOf(life)}, ${moment(life.acceptedAt)}</span>`,
+  return html`${others.map(
+    (other) =>
+      html`<span class="sub">Another transaction with this reference: ${shown(redactor.of(other).label("id", other.id))} · ${factsOf(other, redactor.of(other))} · ${stateOf(other)}, ${moment(other.acceptedAt)}</span>`,
   )}`;
 }
 
@@ -128,7 +128,7 @@ function runs(entry: Planned, first: Planned | undefined): Html {
 }
 
 /** The handlers that a replay runs, as far as the inbox or this process knows them. */
-function handlersOf({ event, handlers: steps, runs }: Planned): Html {
+function handlersOf({ event, handlers: handlerStates, runs }: Planned): Html {
   if (runs !== undefined) {
     return runs.length > 0
       ? html`Runs ${shown(runs.join(", "))} again.`
@@ -136,7 +136,7 @@ function handlersOf({ event, handlers: steps, runs }: Planned): Html {
   }
   if (event === "") return html`It is read again, as if it had just arrived, and may be held again.`;
   const names = (isDone: boolean): readonly string[] =>
-    Object.entries(steps)
+    Object.entries(handlerStates)
       .filter(([, { state }]) => (state === "done") === isDone)
       .map(([name]) => name);
   const [again, skipped] = [names(false), names(true)];

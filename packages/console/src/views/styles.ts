@@ -20,7 +20,7 @@ a.tile:hover { border-color: var(--accent); }
 main { max-width: 1760px; margin: auto; padding: 1.25rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem; }
 main:focus { outline: none; }
 .overview { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem; align-items: start; }
-.feed, .side, .life { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem; min-width: 0; align-items: start; }
+.feed, .side, .event-page { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem; min-width: 0; align-items: start; }
 @media (min-width: 1080px) { .overview { grid-template-columns: minmax(0, 7fr) minmax(0, 5fr); } }
 .pair-of-cards { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem; align-items: start; }
 @media (min-width: 900px) { .pair-of-cards { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); } }
@@ -76,10 +76,10 @@ thead th { color: var(--muted); font-weight: 600; }
 .log li { padding: .6rem 1rem; border-top: 1px solid var(--line); display: grid; gap: .25rem; font-size: .85rem; overflow-wrap: anywhere; }
 .log { max-height: 28rem; overflow: auto; }
 .back { font-size: .85rem; white-space: nowrap; }
-.life .card > header h2 { overflow-wrap: anywhere; }
+.event-page .card > header h2 { overflow-wrap: anywhere; }
 .reason { background: var(--bad-soft); border-radius: 10px; padding: .7rem .9rem; font-size: .9rem; overflow-wrap: anywhere; }
 .reason .detail { display: block; color: var(--bad); margin-top: .2rem; }
-.life .facts { font-size: .88rem; gap: .3rem 1.2rem; }
+.event-page .facts { font-size: .88rem; gap: .3rem 1.2rem; }
 .timeline li { position: relative; display: grid; grid-template-columns: minmax(0, 1fr); gap: .05rem; padding: 0 0 1rem 1.4rem; font-size: .88rem; overflow-wrap: anywhere; }
 .timeline li::before { content: ""; position: absolute; left: 0; top: .4rem; width: .7rem; height: .7rem; border-radius: 50%; background: var(--off); }
 .timeline li::after { content: ""; position: absolute; left: .3rem; top: 1.2rem; bottom: -.3rem; width: 2px; background: var(--line); }
@@ -130,7 +130,7 @@ progress { width: 100%; accent-color: var(--accent); }
   .tile { padding: .6rem .8rem; }
   .tile .number { font-size: 1.35rem; }
   main { padding: .75rem; gap: .9rem; }
-  .overview, .feed, .side, .life, .pair-of-cards { gap: .9rem; }
+  .overview, .feed, .side, .event-page, .pair-of-cards { gap: .9rem; }
   .filter label, .filter label.wide { flex: 1 1 40%; max-width: none; }
   .filter label.wide { flex-basis: 100%; }
   .filter button { flex: 1 1 40%; }
@@ -141,8 +141,8 @@ progress { width: 100%; accent-color: var(--accent); }
   .log .sub .day, .planned .sub .day { display: inline; }
   input, select, textarea { font-size: 16px; }
   .selection .end { margin-left: 0; }
-  .life .facts { grid-template-columns: minmax(0, 1fr); gap: 0; }
-  .life .facts dd { margin-bottom: .4rem; }
+  .event-page .facts { grid-template-columns: minmax(0, 1fr); gap: 0; }
+  .event-page .facts dd { margin-bottom: .4rem; }
   .events .sub { white-space: normal; overflow-wrap: anywhere; }
 }
 `;

@@ -45,12 +45,12 @@ const PAGE = 500;
 const DEFAULT_PER_SECOND = 50;
 
 /** The kinds of decisions. */
-export type Verb = "replay" | "discard" | "retry" | "erase";
+export type DecisionKind = "replay" | "discard" | "retry" | "erase";
 
 /** A decision about several events: the inbox, and what is decided. */
 export interface BulkDecision {
   readonly core: InboxCore;
-  readonly verb: Verb;
+  readonly kind: DecisionKind;
 }
 
 /** Decides about several events, one after the other. */
@@ -67,8 +67,8 @@ export async function decideAll(
   const filter = isIds(which) ? null : checkFilter(which, options.name);
   const until = filter === null ? null : (filter.until ?? Math.ceil(store.now("")) + 1);
   const name = options.name ?? environment.token();
-  const token = hashOf(["bulk", bulk.verb, name], 32);
-  const isNamed = namesOf(filter, bulk.verb);
+  const token = hashOf(["bulk", bulk.kind, name], 32);
+  const isNamed = namesOf(filter, bulk.kind);
   const isChosen = predicateOf(filter ?? {}) ?? (() => true);
   const eventIds = filter?.eventIds;
   const stillMatches =
@@ -150,14 +150,14 @@ function read({ eventId, versioned }: FoundEvent): Pick<BulkOutcome, "reason" | 
 }
 
 /** True for the reasons of the events that a bulk is about. A list of ids names its events itself. */
-function namesOf(filter: BulkFilter | null, verb: Verb): (reason: ReasonOrState) => boolean {
+function namesOf(filter: BulkFilter | null, kind: DecisionKind): (reason: ReasonOrState) => boolean {
   if (filter === null) return () => true;
   const { reason } = filter;
   if (reason !== undefined) {
     const named = new Set(typeof reason === "string" ? [reason] : reason);
     return (one) => named.has(one);
   }
-  if (verb === "erase" || verb === "retry") return () => true;
+  if (kind === "erase" || kind === "retry") return () => true;
   const truths: Readonly<Partial<Record<ReasonOrState, string>>> = HELD_REASONS;
   return (one) => one !== "discarded" && truths[one] !== "truth";
 }

@@ -19,7 +19,7 @@ import { type IdempotencyRecord, isFinished } from "../record/record.ts";
 import { type FinishedClaims, finishedClaims, noteHolders } from "../record/reference-claim.ts";
 import type { Holder } from "../write/claims.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
-import { decideAll, type FoundEvent, isIds, type Verb } from "./decide-all.ts";
+import { type DecisionKind, decideAll, type FoundEvent, isIds } from "./decide-all.ts";
 
 /** What decisions need of their inbox. */
 export interface DecisionDependencies {
@@ -83,24 +83,24 @@ export function decisions({
 
   /** Decides about one event, or about many. If the call names a single event, an outcome other than `decided` is an error. */
   async function decide(
-    verb: Verb,
+    kind: DecisionKind,
     which: EventSelection,
     { revision, ...options }: BulkOptions & { readonly revision?: string | undefined },
     rule: Rule,
   ): Promise<BulkReport> {
     await ready();
-    const bulk = { core, verb };
+    const bulk = { core, kind };
     const list = typeof which === "string" ? [which] : which;
     const report = await decideAll(bulk, list, options, async (found, token, dryRun) => {
       const name = { token, revision };
       let answer = outcomeOf(found, name, rule);
-      if (answer === "decided" && verb === "replay" && (await isOvertaken(found))) answer = "superseded";
+      if (answer === "decided" && kind === "replay" && (await isOvertaken(found))) answer = "superseded";
       if (isMade(answer) && !dryRun) {
-        const holders = verb === "replay" ? await holdersOf(found) : NO_CLAIMS;
+        const holders = kind === "replay" ? await holdersOf(found) : NO_CLAIMS;
         answer = await write(found, name, rule, holders);
       }
       if (typeof which === "string" && !isMade(answer) && answer !== "already-decided") {
-        throw refusal(verb, which, answer);
+        throw refusal(kind, which, answer);
       }
       return answer;
     });
@@ -187,7 +187,7 @@ function stateMissing(states: string): PayhooksError {
 }
 
 /** The error of a decision about one event. */
-function refusal(verb: Verb, eventId: string, why: Decided): PayhooksError {
+function refusal(kind: DecisionKind, eventId: string, why: Decided): PayhooksError {
   switch (why) {
     case "changed":
       return changed(eventId);
@@ -200,13 +200,13 @@ function refusal(verb: Verb, eventId: string, why: Decided): PayhooksError {
         fix: WORDS[why].fix,
       });
     case "unfinished":
-      if (verb === "erase") {
+      if (kind === "erase") {
         return new PayhooksError("ERR_NOT_DECIDABLE", `The event ${eventId} has not ended.`, {
           fix: "Let it end, or erase it with unfinished: true. Then it never runs.",
         });
       }
   }
-  const isOfHeld = verb === "replay" || verb === "discard";
+  const isOfHeld = kind === "replay" || kind === "discard";
   const given = JSON.stringify(String(eventId).slice(0, 64));
   return new PayhooksError(
     "ERR_EVENT_NOT_FOUND",

@@ -15,13 +15,13 @@ export function handlersIn(args: ParsedArguments): readonly string[] | undefined
 }
 
 /** Running again what has finished needs the handlers named. */
-export function checkAgain(args: ParsedArguments): void {
+export function checkRepeatEffects(args: ParsedArguments): void {
   if (args.flag("repeat-effects") && !args.flag("handlers"))
     throw new UsageError("--repeat-effects goes with --handlers.");
 }
 
 /** The error of a decision that needs a confirmation, if nobody can answer. */
-export function nobodyToAsk(): UsageError {
+export function confirmationImpossible(): UsageError {
   return new UsageError(
     "Nothing was decided, since nobody can be asked here.",
     "Look at the events with --dry-run, then give --yes.",

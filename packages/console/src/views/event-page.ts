@@ -5,14 +5,14 @@ import type { ConsoleRight } from "../options.ts";
 import { addressOf, type ConsoleQuery } from "../query.ts";
 import type { Redaction, Redactor } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
-import { decideButtons, decisionsOn, kindOf, statePill } from "./list.ts";
+import { decidableStateOf, decideButtons, decisionsOn, statePill } from "./list.ts";
 import { factsOf, stateOf as otherStateOf, sameReference } from "./planned.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
 /** The contents of the page of one event. */
-export interface LifeView {
+export interface EventView {
   readonly query: ConsoleQuery;
-  readonly life: StoredEvent;
+  readonly event: StoredEvent;
   /** The SUCCESS events of other transactions with the same reference; null if the inbox cannot search for them. */
   readonly successes: readonly StoredEvent[] | null;
   /** The events of the same subject; null if it has none, or if the inbox did not answer. */
@@ -22,71 +22,71 @@ export interface LifeView {
 }
 
 /** The cards about one event: its facts, its history, its body and its handlers. */
-export function lifeCards(view: LifeView): Html {
-  const { life, query, redactor, rights } = view;
-  const redaction = redactor.of(life);
-  const isHeld = life.state === "held";
-  const decisions = decisionsOn(kindOf(life), rights);
-  return html`<section class="card" aria-labelledby="life-title">
-  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(nameOf(life, redaction))}</h2><span class="end">${statePill(life)}</span></header>
+export function eventCards(view: EventView): Html {
+  const { event, query, redactor, rights } = view;
+  const redaction = redactor.of(event);
+  const isHeld = event.state === "held";
+  const decisions = decisionsOn(decidableStateOf(event), rights);
+  return html`<section class="card" aria-labelledby="event-title">
+  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="event-title">${shown(nameOf(event, redaction))}</h2><span class="end">${statePill(event)}</span></header>
   <div class="inner">
-    ${explained(life, redaction)}
-    ${decisions.length > 0 && html`<div class="actions" role="group" aria-label="Decide about this event">${decideButtons([life.eventId], decisions)}</div>`}
+    ${explained(event, redaction)}
+    ${decisions.length > 0 && html`<div class="actions" role="group" aria-label="Decide about this event">${decideButtons([event.eventId], decisions)}</div>`}
     ${isHeld && sameReference(view.successes, redactor)}
-    ${facts(life, redaction)}
+    ${facts(event, redaction)}
   </div>
 </section>
 ${others(view, redaction)}
 ${orderOfSubject(view, redaction)}
 <div class="pair-of-cards">
-  <section class="card" aria-labelledby="timeline-title"><header><h2 id="timeline-title">What happened</h2></header><div class="inner">${timeline(life, redaction)}</div></section>
-  <section class="card" aria-labelledby="body-title"><header><h2 id="body-title">What its handlers get</h2></header><div class="inner">${body(life, redaction)}</div></section>
+  <section class="card" aria-labelledby="timeline-title"><header><h2 id="timeline-title">What happened</h2></header><div class="inner">${timeline(event, redaction)}</div></section>
+  <section class="card" aria-labelledby="body-title"><header><h2 id="body-title">What its handlers get</h2></header><div class="inner">${body(event, redaction)}</div></section>
 </div>
-${handlers(life, redaction)}`;
+${handlers(event, redaction)}`;
 }
 
 /** The card for an event without a record, or, if the inbox did not answer, without an answer. */
-export function noLife(query: ConsoleQuery, isKnown: boolean): Html {
+export function missingEvent(query: ConsoleQuery, isKnown: boolean): Html {
   const [title, text] = isKnown
     ? [
         "Event not found",
         "There is no record of this event. The record of a finished event is deleted some time after its window.",
       ]
     : ["Event not read", "The inbox did not answer, so nobody knows whether it has this event."];
-  return html`<section class="card" aria-labelledby="life-title"><header><a class="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${title}</h2></header>
+  return html`<section class="card" aria-labelledby="event-title"><header><a class="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="event-title">${title}</h2></header>
 <p class="empty">${text}</p></section>`;
 }
 
 /** Shows the state of the event and why, what happens next, and what a person can do. */
-function explained(life: StoredEvent, redaction: Redaction): Html {
-  const { now, next, advice } = explain(life, Date.now());
+function explained(event: StoredEvent, redaction: Redaction): Html {
+  const { now, next, advice } = explain(event, Date.now());
   const sentences = (all: readonly string[]): Html => html`${all.map((text) => html`${shown(text)} `)}`;
-  const isHeld = life.state === "held";
-  return html`<p ${isHeld && html`class="reason"`}>${sentences(now)}${life.detail !== null && html` <span class="detail">${said(redaction, life.detail)}</span>`}</p>
+  const isHeld = event.state === "held";
+  return html`<p ${isHeld && html`class="reason"`}>${sentences(now)}${event.detail !== null && html` <span class="detail">${said(redaction, event.detail)}</span>`}</p>
     <p class="hint">${sentences(next)}</p>
     <p>${sentences(advice)}</p>`;
 }
 
 /** The other events of the same transaction. */
-function others({ life, query }: LifeView, redaction: Redaction): Html {
-  if (life.others.length === 0) return html``;
-  return html`<section class="card" aria-labelledby="others-title"><header><h2 id="others-title">The same ${life.flow === "payments" ? "transaction" : "webhook"}</h2></header>
-<ul class="list">${life.others.map(
+function others({ event, query }: EventView, redaction: Redaction): Html {
+  if (event.others.length === 0) return html``;
+  return html`<section class="card" aria-labelledby="others-title"><header><h2 id="others-title">The same ${event.flow === "payments" ? "transaction" : "webhook"}</h2></header>
+<ul class="list">${event.others.map(
     (other) =>
       html`<li class="row"><a class="event" href="${addressOf(query, { eventId: other.eventId })}"><span class="line"><span>${factsOf(other, redaction)}</span><span class="end sub">${moment(other.acceptedAt)}</span></span><span class="sub">${otherStateOf(other)}</span></a></li>`,
   )}</ul></section>`;
 }
 
 /** The events of the same subject in the order in which they were signed, with what each waits for and which has overtaken it. */
-function orderOfSubject({ life, order, query }: LifeView, redaction: Redaction): Html {
+function orderOfSubject({ event, order, query }: EventView, redaction: Redaction): Html {
   if (order === null) return html``;
   const { events, complete } = order;
   return html`<section class="card" aria-labelledby="order-title"><header><h2 id="order-title">The same subject</h2><span class="end sub">by signed time</span></header>
-<ol class="list order">${explainOrder(order).map((event) => {
-    const facts = html`<span class="line"><span>${factsOf(event, redaction)}</span><span class="end">${statePill(event)}</span></span><span class="sub">signed ${moment(event.signedAt)}</span><span class="sub">${shown(event.text)}</span>`;
-    return event.eventId === life.eventId
+<ol class="list order">${explainOrder(order).map((other) => {
+    const facts = html`<span class="line"><span>${factsOf(other, redaction)}</span><span class="end">${statePill(other)}</span></span><span class="sub">signed ${moment(other.signedAt)}</span><span class="sub">${shown(other.text)}</span>`;
+    return other.eventId === event.eventId
       ? html`<li class="row this" aria-current="true"><div class="event">${facts}</div></li>`
-      : html`<li class="row"><a class="event" href="${addressOf(query, { eventId: event.eventId })}">${facts}</a></li>`;
+      : html`<li class="row"><a class="event" href="${addressOf(query, { eventId: other.eventId })}">${facts}</a></li>`;
   })}</ol>
 ${events.length === 1 && html`<p class="hint inner">No other event of it is known.</p>`}${!complete && html`<p class="hint inner">There may be earlier ones that are not listed here.</p>`}</section>`;
 }
@@ -94,21 +94,21 @@ ${events.length === 1 && html`<p class="hint inner">No other event of it is know
 /** The name of an event's id. A source calls it as it likes. */
 const ID_NAMES: Readonly<Record<string, string>> = { payments: "payTxnId", connect: "idempotency_key" };
 
-function facts(life: StoredEvent, redaction: Redaction): Html {
-  const { flow, eventId, replays, copies, acceptedAt, lastDeliveryAt } = life;
-  const event = redaction.label("event", life.event);
-  const status = redaction.label("status", life.status) ?? "";
-  const reference = redaction.label("referenceId", life.referenceId);
-  const amount = redaction.label("amount", life.amount);
-  const tenant = redaction.label("tenant", life.tenant);
+function facts(event: StoredEvent, redaction: Redaction): Html {
+  const { flow, eventId, replays, copies, acceptedAt, lastDeliveryAt } = event;
+  const name = redaction.label("event", event.event);
+  const status = redaction.label("status", event.status) ?? "";
+  const reference = redaction.label("referenceId", event.referenceId);
+  const amount = redaction.label("amount", event.amount);
+  const tenant = redaction.label("tenant", event.tenant);
   return html`<dl class="facts">
   ${reference !== null && html`<dt>reference</dt><dd class="mono">${shown(reference)}</dd>`}
   ${
-    isCertain(life)
-      ? html`<dt>${ID_NAMES[flow] ?? `id at ${flow}`}</dt><dd class="mono">${shown(redaction.label("id", life.id))}</dd>`
-      : html`<dt>hash of what was signed</dt><dd class="mono">${shown(life.id)}</dd>`
+    isCertain(event)
+      ? html`<dt>${ID_NAMES[flow] ?? `id at ${flow}`}</dt><dd class="mono">${shown(redaction.label("id", event.id))}</dd>`
+      : html`<dt>hash of what was signed</dt><dd class="mono">${shown(event.id)}</dd>`
   }
-  <dt>event</dt><dd>${event === "" ? "unknown" : shown(event)}${status !== "" && html` · ${shown(status)}`}</dd>
+  <dt>event</dt><dd>${name === "" ? "unknown" : shown(name)}${status !== "" && html` · ${shown(status)}`}</dd>
   ${amount !== null && html`<dt>amount</dt><dd>${shown(amount)}</dd>`}
   <dt>flow</dt><dd>${flow}</dd>
   ${tenant !== "" && html`<dt>tenant</dt><dd>${shown(tenant)}</dd>`}
@@ -122,8 +122,8 @@ function facts(life: StoredEvent, redaction: Redaction): Html {
 type HistoryEntry = StoredEvent["history"][number];
 
 /** The event's history, in the order of time. */
-function timeline(life: StoredEvent, redaction: Redaction): Html {
-  const { history, acceptedAt, copies, lastDeliveryAt, state } = life;
+function timeline(event: StoredEvent, redaction: Redaction): Html {
+  const { history, acceptedAt, copies, lastDeliveryAt, state } = event;
   const has = (what: string): boolean => history.some((entry) => entry.what === what);
   const events: { readonly at: number; readonly tone: string; readonly content: Html }[] = [
     // An event that was done at its first attempt has no history.
@@ -133,7 +133,7 @@ function timeline(life: StoredEvent, redaction: Redaction): Html {
       ? [{ at: lastDeliveryAt, tone: "", content: html`<b>last copy</b> of ${count(copies)} that arrived` }]
       : []),
   ];
-  const next = nextAttemptAt(life);
+  const next = nextAttemptAt(event);
   return html`<ol class="timeline">${events
     .toSorted((a, b) => a.at - b.at)
     .map(
@@ -163,9 +163,9 @@ function entryText({ what, handler, attempt, error, by, note }: HistoryEntry, re
   }`;
 }
 
-function nextAttemptAt({ state, handlers: steps }: StoredEvent): number | null {
-  const due = Object.values(steps)
-    .filter((step) => step.state === "failed" && step.dueAt > 0)
+function nextAttemptAt({ state, handlers: handlerStates }: StoredEvent): number | null {
+  const due = Object.values(handlerStates)
+    .filter((handler) => handler.state === "failed" && handler.dueAt > 0)
     .map(({ dueAt }) => dueAt);
   return state === "retrying" && due.length > 0 ? Math.min(...due) : null;
 }
@@ -185,20 +185,20 @@ function body({ delivery }: StoredEvent, redaction: Redaction): Html {
 ${signed.length > 0 && html`<h3>What was signed</h3><pre class="body" tabindex="0" role="region" aria-label="What was signed">${signed.map(({ name, text }) => (name === null ? shown(text) : html`${shown(text.slice(0, text.indexOf("=") + 1))}<b>${shown(text.slice(text.indexOf("=") + 1))}</b>`))}</pre>`}${size}`;
 }
 
-const STEP_TONES: Readonly<Record<string, Tone>> = {
+const HANDLER_TONES: Readonly<Record<string, Tone>> = {
   done: "good",
   failed: "wait",
   "given-up": "bad",
   started: "wait",
 };
 
-function handlers({ handlers: steps }: StoredEvent, redaction: Redaction): Html {
-  const all = Object.entries(steps);
+function handlers({ handlers: handlerStates }: StoredEvent, redaction: Redaction): Html {
+  const all = Object.entries(handlerStates);
   if (all.length === 0) return html``;
   return html`<section class="card" aria-labelledby="handlers-title"><header><h2 id="handlers-title">Handlers</h2></header>
 <ul class="list">${all.map(
     ([name, { attempts, state, error, dueAt }]) => html`<li class="row"><div class="step">
-  <span class="line"><span class="name">${shown(name)}</span><span class="sub">${count(attempts)} ${attempts === 1 ? "attempt" : "attempts"}</span><span class="end">${pill(state, STEP_TONES[state] ?? "")}</span></span>
+  <span class="line"><span class="name">${shown(name)}</span><span class="sub">${count(attempts)} ${attempts === 1 ? "attempt" : "attempts"}</span><span class="end">${pill(state, HANDLER_TONES[state] ?? "")}</span></span>
   ${error !== null && html`<p class="problem">${said(redaction, error)}</p>`}
   ${state === "failed" && dueAt > 0 && html`<span class="sub">to be tried again at ${moment(dueAt)}</span>`}
 </div></li>`,
