@@ -5,7 +5,7 @@ import { type DeliveryErrorCode, isSetupError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { Endpoint } from "../receiver/endpoint.ts";
 import { type AnyReceiver, endpointOf } from "../receiver/receiver.ts";
-import { pauseAfter } from "../receiver/start-again.ts";
+import { pauseAfter } from "../receiver/start-retry.ts";
 import { emptyContext } from "../time/async-context.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import { systemClock } from "../time/clock.ts";

@@ -36,7 +36,7 @@ import { checkedEvents } from "./checked-events.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { guarded, type Instrumentation } from "./instrumentation.ts";
 import { Intake } from "./intake.ts";
-import { type Closed, Lifecycle } from "./lifecycle.ts";
+import { type CloseResult, Lifecycle } from "./lifecycle.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
 import { Outcomes } from "./outcomes.ts";
 import type {
@@ -184,10 +184,10 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
   /** A failing instrumentation is reported once, since it may fail for each event. */
   #instrumentationOf({ instrumentation }: ReceiverOptions): Instrumentation | null {
     if (instrumentation === undefined) return null;
-    let isTold = false;
+    let isReported = false;
     return guarded(instrumentation, (error) => {
-      if (isTold) return;
-      isTold = true;
+      if (isReported) return;
+      isReported = true;
       this.#notices.post({
         type: "warning",
         what: `The instrumentation has failed: ${describeError(error)}`,
@@ -400,7 +400,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
    * Closes the inbox first, without waiting. Events that it has begun without calling a handler go back to other processes at
    * once.
    */
-  async #close({ graceMs }: { readonly graceMs: number }): Promise<Closed> {
+  async #close({ graceMs }: { readonly graceMs: number }): Promise<CloseResult> {
     this.#upkeep?.close();
     const time = new Stopwatch(this.#clock);
     try {

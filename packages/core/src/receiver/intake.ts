@@ -209,8 +209,8 @@ export class Intake {
         if (deadline.leftMs <= this.#tookMs) return refuse(...this.#tooLate(deadline));
       }
       // A mounted receiver that runs in the background should run by now, so a start that fails here is repeated too.
-      const isToStart = mounted && this.#runOf(delivery) === "background";
-      if (!lifecycle.isReady) await deadline.race(isToStart ? lifecycle.start() : lifecycle.prepare());
+      const shouldStart = mounted && this.#runOf(delivery) === "background";
+      if (!lifecycle.isReady) await deadline.race(shouldStart ? lifecycle.start() : lifecycle.prepare());
       const beganMs = deadline.leftMs;
       let verification = flow.verify(delivery, clock.now());
       if (isPending(verification)) {
@@ -242,7 +242,7 @@ export class Intake {
         return received;
       }
       if (run === "background" && !lifecycle.isRunning) {
-        if (!lifecycle.isToRun && !mounted) {
+        if (!lifecycle.shouldRun && !mounted) {
           return refuse("ERR_NOT_STARTED", 'run is "background" and receiver.start() has not been called');
         }
         await deadline.race(lifecycle.start());
@@ -343,7 +343,7 @@ export class Intake {
   #runOf(delivery: Delivery): NonNullable<Settings["run"]> {
     const { settings, lifecycle } = this.#dependencies;
     if (settings.run !== undefined) return settings.run;
-    return delivery.waitUntil === undefined || lifecycle.isToRun ? "background" : "after-response";
+    return delivery.waitUntil === undefined || lifecycle.shouldRun ? "background" : "after-response";
   }
 
   /** `ack: "handled"`: every copy is answered with the event's state after this attempt. */

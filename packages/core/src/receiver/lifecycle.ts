@@ -18,7 +18,7 @@ import type { Happening } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
 import type { Environment } from "../time/environment.ts";
-import { StartAgain } from "./start-again.ts";
+import { StartRetry } from "./start-retry.ts";
 
 /** The state of a receiver. */
 export type LifecycleState = "new" | "preparing" | "ready" | "starting" | "running" | "closing" | "closed";
@@ -27,7 +27,7 @@ export type LifecycleState = "new" | "preparing" | "ready" | "starting" | "runni
 export type StartGoal = "ready" | "running";
 
 /** How a receiver's close ended. */
-export interface Closed {
+export interface CloseResult {
   readonly unfinished: number;
 }
 
@@ -41,26 +41,26 @@ export interface LifecycleDependencies {
   /** From ready to running. */
   run(): Promise<Running>;
   /** From closing to closed. */
-  close(options: { readonly graceMs: number }): Promise<Closed>;
+  close(options: { readonly graceMs: number }): Promise<CloseResult>;
 }
 
 /** Takes a receiver from state to state. */
 export class Lifecycle {
   readonly #dependencies: LifecycleDependencies;
-  readonly #again: StartAgain;
+  readonly #startRetry: StartRetry;
   /** Null until `start` is called. */
   #goal: StartGoal | null = null;
   #state: LifecycleState = "new";
   #preparing: Promise<void> | null = null;
   #starting: Promise<void> | null = null;
-  #closing: Promise<Closed> | null = null;
+  #closing: Promise<CloseResult> | null = null;
   #running: Running | null = null;
   #isPaused = false;
 
   constructor(dependencies: LifecycleDependencies) {
     this.#dependencies = dependencies;
     const { environment } = dependencies;
-    this.#again = new StartAgain(
+    this.#startRetry = new StartRetry(
       environment,
       (notice) => dependencies.notify(notice),
       () => {
@@ -79,7 +79,7 @@ export class Lifecycle {
   }
 
   /** True if events are to run in the background here, because `start` was called. */
-  get isToRun(): boolean {
+  get shouldRun(): boolean {
     return this.#goal === "running";
   }
 
@@ -87,7 +87,7 @@ export class Lifecycle {
   get missing(): { readonly cause: unknown } | null {
     if (this.#goal === null || this.isClosing) return null;
     if (this.#goal === "running" ? this.isRunning : this.isReady) return null;
-    return this.#again.failing ?? { cause: null };
+    return this.#startRetry.failing ?? { cause: null };
   }
 
   get isRunning(): boolean {
@@ -103,7 +103,7 @@ export class Lifecycle {
   async prepare(): Promise<void> {
     this.refuseWhenClosing();
     if (this.isReady) return;
-    this.#preparing ??= this.#pass("new", "preparing", "ready", () => this.#dependencies.prepare()).finally(
+    this.#preparing ??= this.#transition("new", "preparing", "ready", () => this.#dependencies.prepare()).finally(
       () => {
         this.#preparing = null;
       },
@@ -130,14 +130,14 @@ export class Lifecycle {
     try {
       await this.prepare();
       if (goal === "running" && !this.isRunning) {
-        await this.#pass("ready", "starting", "running", async () => {
+        await this.#transition("ready", "starting", "running", async () => {
           this.#running = await this.#dependencies.run();
           if (this.#isPaused) this.#running.pause();
         });
       }
-      this.#again.succeeded();
+      this.#startRetry.succeeded();
     } catch (error) {
-      if (!this.isClosing) this.#again.failed(error);
+      if (!this.isClosing) this.#startRetry.failed(error);
       throw error;
     }
   }
@@ -156,20 +156,20 @@ export class Lifecycle {
   /** Goes to `ready`, and keeps the process alive during an action that a caller waits for. */
   async during<T>(action: () => Promise<T>): Promise<T> {
     await this.prepare();
-    return this.#alive(action);
+    return this.#whileAlive(action);
   }
 
   /** Goes to `closed`. Payhooks keeps the process alive until then, and not afterwards. */
-  close(options: { readonly graceMs: number }): Promise<Closed> {
+  close(options: { readonly graceMs: number }): Promise<CloseResult> {
     this.#closing ??= this.#close(options);
     return this.#closing;
   }
 
-  async #close(options: { readonly graceMs: number }): Promise<Closed> {
+  async #close(options: { readonly graceMs: number }): Promise<CloseResult> {
     this.#state = "closing";
-    this.#again.stop();
+    this.#startRetry.stop();
     try {
-      return await this.#alive(() => this.#dependencies.close(options));
+      return await this.#whileAlive(() => this.#dependencies.close(options));
     } finally {
       this.#state = "closed";
     }
@@ -188,29 +188,29 @@ export class Lifecycle {
   }
 
   /** Goes from one state to the next. If `close` was called in the meantime, the state stays as `close` has set it. */
-  async #pass(
+  async #transition(
     from: LifecycleState,
     by: LifecycleState,
     to: LifecycleState,
     action: () => Promise<void>,
   ): Promise<void> {
     this.#state = by;
-    let reached = from;
+    let next = from;
     try {
-      await this.#alive(action);
-      reached = to;
+      await this.#whileAlive(action);
+      next = to;
     } finally {
-      if (this.#state === by) this.#state = reached;
+      if (this.#state === by) this.#state = next;
     }
   }
 
   /** Keeps the process alive during an action. It may be shared by several callers, so it runs in the context of none of them. */
-  async #alive<T>(action: () => Promise<T>): Promise<T> {
-    const letGo = this.#dependencies.environment.keepAlive();
+  async #whileAlive<T>(action: () => Promise<T>): Promise<T> {
+    const stopKeepingAlive = this.#dependencies.environment.keepAlive();
     try {
       return await emptyContext.run(action);
     } finally {
-      letGo();
+      stopKeepingAlive();
     }
   }
 }

@@ -122,12 +122,12 @@ export function shadow<Mounted extends AnyReceiver>(
       fix: 'Give its createReceiver run: "elsewhere" until the switch.',
     });
   }
-  let isTold = false;
+  let isReported = false;
   /** A failure of the shadow itself, such as a full disk, is reported once, since it would come with each delivery. */
   const report = (error: unknown): void => {
-    if (!isTold)
+    if (!isReported)
       consoleLogger.error("the shadow has failed, and its report is incomplete", factsOfThrown(error));
-    isTold = true;
+    isReported = true;
   };
   const write = (line: ShadowLine): void => {
     // It may be an async function, such as fs.promises.appendFile. The shadow does not wait for it.

@@ -8,16 +8,16 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 
 /** Repeats a start that has failed until it succeeds, or is no longer wanted. */
-export class StartAgain {
+export class StartRetry {
   readonly #environment: Environment;
-  readonly #attempt: () => void;
+  readonly #start: () => void;
   readonly #stall: Stall;
   #failures = 0;
   #cancelTimer: (() => void) | null = null;
 
-  constructor(environment: Environment, notify: (notice: Happening) => void, attempt: () => void) {
+  constructor(environment: Environment, notify: (notice: Happening) => void, start: () => void) {
     this.#environment = environment;
-    this.#attempt = attempt;
+    this.#start = start;
     this.#stall = new Stall("start", environment, notify);
   }
 
@@ -30,7 +30,7 @@ export class StartAgain {
     this.#stall.failed(cause);
     this.#cancelTimer?.();
     const pauseMs = pauseAfter(this.#failures++, this.#environment.token());
-    this.#cancelTimer = this.#environment.after(pauseMs, this.#attempt);
+    this.#cancelTimer = this.#environment.after(pauseMs, this.#start);
   }
 
   succeeded(): void {
