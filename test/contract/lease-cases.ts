@@ -13,39 +13,39 @@ import {
 } from "./rig.ts";
 import {
   endOf,
-  finishStep,
+  finishHandler,
   newId,
   outcomes,
   type SampleRunner,
   sampleEvent,
   sampleRunner,
-  startStep,
+  startHandler,
   workAll,
 } from "./sample-events.ts";
 import { does } from "./write-names.ts";
 
-/** A process whose runner starts a step and then hangs until it is let go. */
+/** A process whose runner starts a handler and then hangs until it is released. */
 function hanging(rig: Rig): {
   readonly process: Process;
   readonly runner: SampleRunner;
   readonly started: Promise<void>;
-  readonly wrote: Promise<boolean>;
-  letGo(): void;
+  readonly wroteEnd: Promise<boolean>;
+  release(): void;
 } {
   const process = rig.start();
   const [started, free] = [newGate(), newGate()];
-  let tell: (wrote: boolean) => void = () => {};
-  const wrote = new Promise<boolean>((resolve) => {
-    tell = resolve;
+  let resolveWrote: (wroteEnd: boolean) => void = () => {};
+  const wroteEnd = new Promise<boolean>((resolve) => {
+    resolveWrote = resolve;
   });
   const runner = sampleRunner(async (lease) => {
-    await startStep(lease);
+    await startHandler(lease);
     started.open();
     await free.passed;
-    tell(await finishStep(lease));
+    resolveWrote(await finishHandler(lease));
     return { kind: "done" };
   });
-  return { process, runner, started: started.passed, wrote, letGo: free.open };
+  return { process, runner, started: started.passed, wroteEnd, release: free.open };
 }
 
 const doubleRisks = ({ notices }: SampleRunner): readonly string[] =>
@@ -71,7 +71,7 @@ export const leaseCases: readonly ContractCase[] = [
         state: "waiting",
         handlers: {},
       });
-      one.letGo();
+      one.release();
       expect(await working).toMatchObject({ failed: 0 });
       await workAll(other.inbox, runner);
       expect([...one.runner.ran, ...runner.ran].sort()).toEqual(
@@ -90,7 +90,7 @@ export const leaseCases: readonly ContractCase[] = [
     await one.started;
     await other.inbox.accept(sampleEvent(newId(), rig.now()));
     expect(await workAll(other.inbox, sampleRunner())).toMatchObject({ ran: 1 });
-    one.letGo();
+    one.release();
     await working;
   }),
   onFreshData("a lease that is renewed is kept for as long as the handler takes", async (rig) => {
@@ -106,8 +106,8 @@ export const leaseCases: readonly ContractCase[] = [
     }
     expect(runner.ran).toEqual([]);
     expect(one.process.calls.filter((call) => call === "renew").length).toBeGreaterThanOrEqual(6);
-    one.letGo();
-    expect(await one.wrote).toBe(true);
+    one.release();
+    expect(await one.wroteEnd).toBe(true);
     expect(await working).toMatchObject({ ran: 1, failed: 0 });
     expect((await other.inbox.events.get(event.key + event.slot))?.state).toBe("done");
     expect(doubleRisks(one.runner)).toEqual([]);
@@ -143,7 +143,7 @@ export const leaseCases: readonly ContractCase[] = [
     await rig.advance(rig.leaseMs * 1.5);
     // The other one takes it, fails, and leaves it waiting for a retry.
     const runner = sampleRunner(async (lease) => {
-      await startStep(lease);
+      await startHandler(lease);
       const failed = {
         name: "deposit",
         kind: "failed",
@@ -159,43 +159,46 @@ export const leaseCases: readonly ContractCase[] = [
       state: "retrying",
       handlers: { deposit: { state: "failed", attempts: 2 } },
     });
-    one.letGo();
+    one.release();
     one.process.thaw();
-    expect(await one.wrote).toBe(false);
+    expect(await one.wroteEnd).toBe(false);
     await working;
     expect(await other.inbox.events.get(eventId)).toEqual(before);
     expect(doubleRisks(one.runner)).toEqual(["lease-lost"]);
     expect(one.runner.leases[0]?.cancellation.isCancelled).toBe(true);
   }),
-  onFreshData("a late step of a frozen process does not count in the run of its successor", async (rig) => {
-    const frozen = freezingAt(rig, "before", "done");
-    const other = hanging(rig);
-    const event = sampleEvent(newId(), rig.now());
-    await frozen.inbox.accept(event);
-    const wrote: boolean[] = [];
-    const late = workAll(
-      frozen.inbox,
-      sampleRunner(async (lease) => {
-        await startStep(lease);
-        wrote.push(await finishStep(lease));
-        return { kind: "done" };
-      }),
-    );
-    await frozen.frozen;
-    await rig.advance(rig.leaseMs * 1.5);
-    const working = workAll(other.process.inbox, other.runner);
-    await other.started;
-    frozen.thaw();
-    await late;
-    expect(wrote).toEqual([false]);
-    expect(await other.process.inbox.events.get(event.key + event.slot)).toMatchObject({
-      state: "running",
-      handlers: { deposit: { state: "started", attempts: 2 } },
-    });
-    other.letGo();
-    expect(await other.wrote).toBe(true);
-    await working;
-  }),
+  onFreshData(
+    "a late handler change of a frozen process does not count in the run of its successor",
+    async (rig) => {
+      const frozen = freezingAt(rig, "before", "done");
+      const other = hanging(rig);
+      const event = sampleEvent(newId(), rig.now());
+      await frozen.inbox.accept(event);
+      const wroteEnd: boolean[] = [];
+      const late = workAll(
+        frozen.inbox,
+        sampleRunner(async (lease) => {
+          await startHandler(lease);
+          wroteEnd.push(await finishHandler(lease));
+          return { kind: "done" };
+        }),
+      );
+      await frozen.frozen;
+      await rig.advance(rig.leaseMs * 1.5);
+      const working = workAll(other.process.inbox, other.runner);
+      await other.started;
+      frozen.thaw();
+      await late;
+      expect(wroteEnd).toEqual([false]);
+      expect(await other.process.inbox.events.get(event.key + event.slot)).toMatchObject({
+        state: "running",
+        handlers: { deposit: { state: "started", attempts: 2 } },
+      });
+      other.release();
+      expect(await other.wroteEnd).toBe(true);
+      await working;
+    },
+  ),
   onFreshData("a late finish of a frozen process does not end the run of its successor", async (rig) => {
     const frozen = freezingAt(rig, "before", "finish done");
     const other = hanging(rig);
@@ -209,8 +212,8 @@ export const leaseCases: readonly ContractCase[] = [
     frozen.thaw();
     await late;
     expect((await other.process.inbox.events.get(event.key + event.slot))?.state).toBe("running");
-    other.letGo();
-    expect(await other.wrote).toBe(true);
+    other.release();
+    expect(await other.wroteEnd).toBe(true);
     await working;
     expect((await other.process.inbox.events.get(event.key + event.slot))?.state).toBe("done");
   }),
@@ -228,11 +231,11 @@ export const leaseCases: readonly ContractCase[] = [
     // The renewal that hung came back as lost: the handler is told, and the observer.
     expect(one.runner.leases[0]?.cancellation.isCancelled).toBe(true);
     expect(doubleRisks(one.runner)).toEqual(["lease-lost"]);
-    other.letGo();
-    expect(await other.wrote).toBe(true);
+    other.release();
+    expect(await other.wroteEnd).toBe(true);
     await successor;
-    one.letGo();
-    expect(await one.wrote).toBe(false);
+    one.release();
+    expect(await one.wroteEnd).toBe(false);
     await working;
   }),
   onFreshData(
@@ -248,10 +251,10 @@ export const leaseCases: readonly ContractCase[] = [
       await process.inbox.accept(event);
       let handled = 0;
       const runner = sampleRunner(async (lease) => {
-        await startStep(lease);
+        await startHandler(lease);
         handled++;
         isDown = true;
-        await finishStep(lease);
+        await finishHandler(lease);
         return { kind: "done" };
       });
       const working = workAll(process.inbox, runner);

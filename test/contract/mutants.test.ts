@@ -311,7 +311,11 @@ const mutants: readonly Mutant[] = [
     caughtBy: "a late finish of a frozen process",
     ...unfenced("finish"),
   },
-  { name: "steps are not fenced", caughtBy: "a late step of a frozen process", ...unfenced("write") },
+  {
+    name: "handler changes are not fenced",
+    caughtBy: "a late handler change of a frozen process",
+    ...unfenced("write"),
+  },
   { name: "renewals are not fenced", caughtBy: "a late renewal", ...unfenced("renew") },
   {
     name: "a lease never lapses",

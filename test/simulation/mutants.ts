@@ -45,7 +45,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "an event runs without its subject",
     "receiver/runner.ts",
-    "if (overtaken !== null) return overtaken;",
+    "if (subjectEnding !== null) return subjectEnding;",
     "void overtaken;",
   ),
   // Writing.
@@ -205,7 +205,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "the end of a handler is not stored",
     HANDLER_CALL,
-    'progress.unwritten.push({ name, kind: "done", attempt, ...(skipped > 0 && { skipped }) });',
+    'progress.unwrittenChanges.push({ name, kind: "done", attempt, ...(skipped > 0 && { skipped }) });',
     "",
   ),
   mutant(
@@ -235,8 +235,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "the first failure is the last",
     HANDLER_CALL,
-    "const isExhausted = !isEarly && counts && attempt >= handler.maxAttempts;",
-    "const isExhausted = !isEarly && counts;",
+    "const isExhausted = !isEarly && isCounted && attempt >= handler.maxAttempts;",
+    "const isExhausted = !isEarly && isCounted;",
   ),
   // The table.
   mutant(

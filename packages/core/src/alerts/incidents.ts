@@ -2,7 +2,7 @@ import { type AlertMessage, type IncidentKind, KINDS } from "./message.ts";
 import { HOLDS_MS, type Observed } from "./observed.ts";
 
 /** The latest message about an incident to one channel, sent or to be sent again. */
-interface Sent {
+interface ChannelState {
   /** When it was last reported, as a time of the incident's life; null: never. */
   at: number | null;
   /** How bad it was then. */
@@ -15,7 +15,7 @@ interface Sent {
   nextAt: number;
 }
 
-const NOT_SENT: Sent = { at: null, level: 0, count: 0, isEnded: false, tries: 0, nextAt: 0 };
+const NOTHING_SENT: ChannelState = { at: null, level: 0, count: 0, isEnded: false, tries: 0, nextAt: 0 };
 
 interface Incident {
   readonly kind: IncidentKind;
@@ -25,13 +25,13 @@ interface Incident {
   level: number;
   /** It is over at this time, unless a process sees it again. */
   until: number;
-  readonly sent: Record<string, Sent>;
+  readonly sent: Record<string, ChannelState>;
 }
 
 /** A note of another version counts as none. */
 const VERSION = 2;
 
-interface Note {
+interface StoredNote {
   readonly version: number;
   readonly by: string;
   readonly at: number;
@@ -39,7 +39,7 @@ interface Note {
 }
 
 /** A message that is due. */
-export interface Due {
+export interface DueMessage {
   readonly channel: string;
   readonly message: AlertMessage;
   /** It was sent. */
@@ -68,18 +68,18 @@ export class Incidents {
   /** The process that checked last, and the time. */
   by = "";
   at = 0;
-  readonly #all: Map<string, Incident>;
+  readonly #incidents: Map<string, Incident>;
 
   private constructor(all: Map<string, Incident>) {
-    this.#all = all;
+    this.#incidents = all;
   }
 
   /** Reads a note. An unreadable note counts as none. A time in the future, written by a clock that is ahead, counts as now. */
-  static in(note: string, now: number): Incidents {
+  static fromNote(note: string, now: number): Incidents {
     try {
-      const { version, by, at, all } = JSON.parse(note) as Note;
+      const { version, by, at, all } = JSON.parse(note) as StoredNote;
       if (version !== VERSION) return new Incidents(new Map());
-      for (const [, one] of all) checkTimes(one, now);
+      for (const [, state] of all) checkTimes(state, now);
       const incidents = new Incidents(new Map(all));
       incidents.by = by;
       incidents.at = at;
@@ -94,56 +94,56 @@ export class Incidents {
    * be written.
    */
   get note(): string {
-    const all = [...this.#all];
+    const all = [...this.#incidents];
     for (;;) {
-      const note = JSON.stringify({ version: VERSION, by: this.by, at: this.at, all } satisfies Note);
+      const note = JSON.stringify({ version: VERSION, by: this.by, at: this.at, all } satisfies StoredNote);
       if (note.length <= MAX_NOTE || all.pop() === undefined) return note;
     }
   }
 
-  checkedAt(by: string, now: number): void {
+  markChecked(by: string, now: number): void {
     this.by = by;
     this.at = now;
   }
 
   /** Nothing is over before this time. */
   prolong(until: number): void {
-    for (const one of this.#all.values()) one.until = Math.max(one.until, until);
+    for (const state of this.#incidents.values()) state.until = Math.max(state.until, until);
   }
 
-  /** True if the observations of a process are known here, and need not be written again. */
-  knows({ incident, kind, level }: Observed, now: number): boolean {
-    const known = this.#all.get(incident);
+  /** True if an observation is stored here already, and need not be written again. */
+  covers({ incident, kind, level }: Observed, now: number): boolean {
+    const known = this.#incidents.get(incident);
     return known !== undefined && known.level >= level && known.until >= now + HOLDS_MS[kind] / 2;
   }
 
-  see({ incident, kind, summary, level, isOnce }: Observed, now: number): void {
-    const known = this.#all.get(incident);
+  observe({ incident, kind, summary, level, isOnce }: Observed, now: number): void {
+    const known = this.#incidents.get(incident);
     if (known === undefined && !this.#makeRoom(isOnce)) return;
-    const one = known ?? { kind, since: now, isOnce, summary, level, until: 0, sent: {} };
-    one.summary = summary.slice(0, MAX_SUMMARY);
-    one.level = level;
-    one.until = Math.max(one.until, now + HOLDS_MS[kind]);
-    this.#all.set(incident, one);
+    const state = known ?? { kind, since: now, isOnce, summary, level, until: 0, sent: {} };
+    state.summary = summary.slice(0, MAX_SUMMARY);
+    state.level = level;
+    state.until = Math.max(state.until, now + HOLDS_MS[kind]);
+    this.#incidents.set(incident, state);
   }
 
   /** False if there is no room. An observation that is made only once takes the place of one that will be made again. */
   #makeRoom(isOnce: boolean): boolean {
-    if (this.#all.size < MAX_INCIDENTS) return true;
-    const other = isOnce ? [...this.#all].findLast(([, one]) => !one.isOnce) : undefined;
-    return other !== undefined && this.#all.delete(other[0]);
+    if (this.#incidents.size < MAX_INCIDENTS) return true;
+    const other = isOnce ? [...this.#incidents].findLast(([, state]) => !state.isOnce) : undefined;
+    return other !== undefined && this.#incidents.delete(other[0]);
   }
 
   /** Takes over, as far as there is room, the incidents that a process has reported while it could not write. */
   merge(own: Incidents): void {
-    for (const [incident, one] of own.#all) {
-      const known = this.#all.get(incident);
+    for (const [incident, state] of own.#incidents) {
+      const known = this.#incidents.get(incident);
       if (known === undefined) {
-        if (this.#makeRoom(one.isOnce)) this.#all.set(incident, one);
+        if (this.#makeRoom(state.isOnce)) this.#incidents.set(incident, state);
         continue;
       }
-      known.until = Math.max(known.until, one.until);
-      for (const [channel, sent] of Object.entries(one.sent)) {
+      known.until = Math.max(known.until, state.until);
+      for (const [channel, sent] of Object.entries(state.sent)) {
         const before = known.sent[channel];
         if (before === undefined || before.count < sent.count) known.sent[channel] = sent;
       }
@@ -151,18 +151,18 @@ export class Incidents {
   }
 
   /** The messages that are due, at most one for each incident and channel. */
-  due(channels: readonly string[], from: string, now: number, repeatMs: number): readonly Due[] {
-    const due: Due[] = [];
-    for (const [incident, one] of this.#all) {
+  due(channels: readonly string[], from: string, now: number, repeatMs: number): readonly DueMessage[] {
+    const due: DueMessage[] = [];
+    for (const [incident, state] of this.#incidents) {
       for (const channel of channels) {
-        const sent = one.sent[channel] ?? { ...NOT_SENT };
-        one.sent[channel] = sent;
-        const what = wanted(one, sent, now, repeatMs);
+        const sent = state.sent[channel] ?? { ...NOTHING_SENT };
+        state.sent[channel] = sent;
+        const what = messageKind(state, sent, now, repeatMs);
         if (what === null || sent.nextAt > now) continue;
-        const { kind, summary, since } = one;
+        const { kind, summary, since } = state;
         const id = `${incident}:${since.toString(36)}:${what}:${sent.count}`;
         const message = { what, id, incident, kind, ...KINDS[kind], summary, from, since, at: now };
-        due.push({ channel, message, ...outcomes(one, sent, what, now) });
+        due.push({ channel, message, ...resultCallbacks(state, sent, what, now) });
       }
     }
     return due;
@@ -170,50 +170,50 @@ export class Incidents {
 
   /** Forgets the incidents that are over, once every channel was notified. */
   forget(channels: readonly string[], now: number): void {
-    for (const [incident, one] of this.#all) {
-      const isKnown = channels.every((channel) => one.sent[channel]?.isEnded === true);
-      if (one.until <= now && isKnown) this.#all.delete(incident);
+    for (const [incident, state] of this.#incidents) {
+      const isKnown = channels.every((channel) => state.sent[channel]?.isEnded === true);
+      if (state.until <= now && isKnown) this.#incidents.delete(incident);
     }
   }
 }
 
 /** A time that another process has written never delays a message for longer than a time that is written now. */
-function checkTimes(one: Incident, now: number): void {
-  one.until = Math.min(one.until, now + HOLDS_MS[one.kind]);
-  for (const sent of Object.values(one.sent)) {
+function checkTimes(state: Incident, now: number): void {
+  state.until = Math.min(state.until, now + HOLDS_MS[state.kind]);
+  for (const sent of Object.values(state.sent)) {
     sent.nextAt = Math.min(sent.nextAt, now + MAX_RETRY_MS);
     if (sent.at !== null) sent.at = Math.min(sent.at, now);
   }
 }
 
-function wanted(
-  one: Incident,
-  sent: Sent,
+function messageKind(
+  state: Incident,
+  sent: ChannelState,
   now: number,
   repeatMs: number,
 ): "opened" | "going-on" | "ended" | null {
   if (sent.at === null) return "opened";
-  if (one.until <= now) {
-    if (!sent.isEnded && !one.isOnce) return "ended";
+  if (state.until <= now) {
+    if (!sent.isEnded && !state.isOnce) return "ended";
     sent.isEnded = true;
     return null;
   }
-  if (one.isOnce) return null;
+  if (state.isOnce) return null;
   // It began again before every channel was notified of its end.
   if (sent.isEnded) return "opened";
   const age = now - sent.at;
-  return age >= repeatMs || (one.level > sent.level && age >= WORSE_MS) ? "going-on" : null;
+  return age >= repeatMs || (state.level > sent.level && age >= WORSE_MS) ? "going-on" : null;
 }
 
-function outcomes(
-  one: Incident,
-  sent: Sent,
+function resultCallbacks(
+  state: Incident,
+  sent: ChannelState,
   what: AlertMessage["what"],
   now: number,
-): Pick<Due, "sent" | "failed"> {
+): Pick<DueMessage, "sent" | "failed"> {
   const done = (): void => {
     sent.at = now;
-    sent.level = one.level;
+    sent.level = state.level;
     sent.count++;
     sent.isEnded = what === "ended";
     sent.tries = 0;

@@ -27,7 +27,7 @@ import {
   sendInTime,
   whyNotSent,
 } from "./channel.ts";
-import { type Due, Incidents } from "./incidents.ts";
+import { type DueMessage, Incidents } from "./incidents.ts";
 import { CHECKED_MS, type Observed, observedIn, observedInCounts } from "./observed.ts";
 
 const LEASE = "payhooks-alerts";
@@ -39,7 +39,7 @@ const BUSY_MS = 5_000;
 /** If no process has checked for this long, another process checks for all. */
 const TAKE_OVER_MS = 75_000;
 /** A process that has lost the inbox sends messages itself after this time, since the process that should may be dead. */
-const SPEAK_ANYWAY_MS = 15 * 60_000;
+const SEND_ANYWAY_MS = 15 * 60_000;
 /** How many messages a channel gets in one check, so that the lease does not end before the check does. */
 const MAX_AT_ONCE = 6;
 
@@ -89,22 +89,22 @@ class Sender implements AlertSender {
   readonly #repeatMs: number;
   readonly #onProblem: (problem: string) => unknown;
   readonly #clock: Clock;
-  readonly #me: string = randomUUID();
+  readonly #ownId: string = randomUUID();
   readonly #stopping = new AbortController();
   readonly #unobserve: () => void;
   /** The stalls of this process that have not recovered. */
   readonly #stalls = new Map<StallKind, Observed>();
   /** Observations from notices that are not written yet. */
-  readonly #news = new Map<string, Observed>();
+  readonly #newObservations = new Map<string, Observed>();
   /** The open incidents and the channels that were notified of them, as far as this process knows. */
-  #known: Incidents = Incidents.in("", 0);
+  #incidents: Incidents = Incidents.fromNote("", 0);
   /** True if this process has sent a message that it could not note in the inbox. */
-  #isUnwritten = false;
-  /** True while the inbox answers. `#changedAt` is when it began to answer, or stopped. */
-  #isReached = true;
-  #changedAt = 0;
+  #hasUnstoredSends = false;
+  /** True while the inbox answers. `#reachabilityChangedAt` is when it began to answer, or stopped. */
+  #isInboxReachable = true;
+  #reachabilityChangedAt = 0;
   /** The last known check of another process, and when this process learned of it, on its own clock. Null before the first. */
-  #others: { readonly by: string; readonly at: number; readonly since: number } | null = null;
+  #otherCheck: { readonly by: string; readonly at: number; readonly since: number } | null = null;
   #checking: Promise<void> | null = null;
   #cancelTimer: () => void;
   #dueAt: number;
@@ -168,7 +168,7 @@ class Sender implements AlertSender {
     const observed = observedIn(notice);
     if (observed === null) return;
     if (notice.type === "stalled") this.#stalls.set(notice.during, observed);
-    else this.#news.set(observed.incident, observed);
+    else this.#newObservations.set(observed.incident, observed);
     this.#checkIn(ALERTS_SOON_MS);
   }
 
@@ -201,31 +201,31 @@ class Sender implements AlertSender {
   async #checkInbox(): Promise<boolean> {
     const view = await this.#receiver.viewLease(LEASE);
     const now = this.#clock.now();
-    if (!this.#isReached) this.#changedAt = now;
-    this.#isReached = true;
-    const seen = Incidents.in(view?.note ?? "", now);
-    if (!this.#isUnwritten) this.#known = seen;
-    const isNew = now - this.#changedAt < TAKE_OVER_MS;
+    if (!this.#isInboxReachable) this.#reachabilityChangedAt = now;
+    this.#isInboxReachable = true;
+    const stored = Incidents.fromNote(view?.note ?? "", now);
+    if (!this.#hasUnstoredSends) this.#incidents = stored;
+    const isNew = now - this.#reachabilityChangedAt < TAKE_OVER_MS;
     // A stall of this process may be part of an outage that another process reports already. So this process waits before it reports the
     // stall.
-    const hasNews = !isNew && [...this.#seen()].some((observed) => !seen.knows(observed, now));
-    if (!this.#leads(seen, now) && !hasNews && !this.#isUnwritten) return true;
+    const hasNews = !isNew && [...this.#ownObservations()].some((observed) => !stored.covers(observed, now));
+    if (!this.#isLeader(stored, now) && !hasNews && !this.#hasUnstoredSends) return true;
     const lease = await this.#receiver.lease(LEASE, LEASE_MS);
     if (lease === null) return false;
-    const incidents = Incidents.in(lease.note, now);
-    if (this.#isUnwritten) incidents.merge(this.#known);
-    if (this.#leads(incidents, now)) {
-      incidents.checkedAt(this.#me, now);
+    const incidents = Incidents.fromNote(lease.note, now);
+    if (this.#hasUnstoredSends) incidents.merge(this.#incidents);
+    if (this.#isLeader(incidents, now)) {
+      incidents.markChecked(this.#ownId, now);
       // After an outage, an event that has waited for its end is not overdue yet.
       if (!isNew) {
         const counts = await this.#counts(lease);
-        for (const observed of observedInCounts(counts, this.#overdueMs)) incidents.see(observed, now);
+        for (const observed of observedInCounts(counts, this.#overdueMs)) incidents.observe(observed, now);
       }
     }
     await this.#sendAll(incidents, now);
-    this.#known = incidents;
-    this.#isUnwritten = true;
-    this.#isUnwritten = !(await lease.end(incidents.note));
+    this.#incidents = incidents;
+    this.#hasUnstoredSends = true;
+    this.#hasUnstoredSends = !(await lease.end(incidents.note));
     return true;
   }
 
@@ -240,41 +240,41 @@ class Sender implements AlertSender {
   }
 
   /** True if this process checks for all: it made the last check, or there was none for long. */
-  #leads({ by, at }: Incidents, now: number): boolean {
-    if (by === this.#me) return true;
-    if (this.#others?.by !== by || this.#others.at !== at) {
+  #isLeader({ by, at }: Incidents, now: number): boolean {
+    if (by === this.#ownId) return true;
+    if (this.#otherCheck?.by !== by || this.#otherCheck.at !== at) {
       // The time is from the other process's clock. If that clock is ahead, the check counts as made now. A process that has just started
       // ignores it.
-      const isFarAhead = this.#others === null && at > now + TAKE_OVER_MS;
-      this.#others = { by, at, since: isFarAhead ? 0 : Math.min(at, now) };
+      const isFarAhead = this.#otherCheck === null && at > now + TAKE_OVER_MS;
+      this.#otherCheck = { by, at, since: isFarAhead ? 0 : Math.min(at, now) };
     }
-    return now - Math.max(this.#others.since, this.#changedAt) >= TAKE_OVER_MS;
+    return now - Math.max(this.#otherCheck.since, this.#reachabilityChangedAt) >= TAKE_OVER_MS;
   }
 
   async #checkAlone(error: unknown): Promise<void> {
     const now = this.#clock.now();
-    if (this.#isReached) {
-      this.#isReached = false;
-      this.#changedAt = now;
+    if (this.#isInboxReachable) {
+      this.#isInboxReachable = false;
+      this.#reachabilityChangedAt = now;
       this.#reportProblem(`The inbox cannot be asked for incidents: ${describeError(error)}`);
     }
-    if (this.#known.by !== this.#me && now - this.#changedAt < SPEAK_ANYWAY_MS) return;
+    if (this.#incidents.by !== this.#ownId && now - this.#reachabilityChangedAt < SEND_ANYWAY_MS) return;
     // Without the inbox, it is not known whether any other incident is over.
-    this.#known.prolong(now + CHECKED_MS);
-    this.#isUnwritten = true;
-    await this.#sendAll(this.#known, now);
+    this.#incidents.prolong(now + CHECKED_MS);
+    this.#hasUnstoredSends = true;
+    await this.#sendAll(this.#incidents, now);
   }
 
   /** Sends the messages that are due, and notes this in the incidents. */
   async #sendAll(incidents: Incidents, now: number): Promise<void> {
-    for (const observed of this.#seen()) incidents.see(observed, now);
-    this.#news.clear();
+    for (const observed of this.#ownObservations()) incidents.observe(observed, now);
+    this.#newObservations.clear();
     const names = [...this.#channels.keys()];
     const due = incidents.due(names, this.#from, now, this.#repeatMs);
     await Promise.all(
       names.map(async (name) => {
-        for (const one of due.filter(({ channel }) => channel === name).slice(0, MAX_AT_ONCE)) {
-          if (!(await this.#send(one))) return;
+        for (const dueMessage of due.filter(({ channel }) => channel === name).slice(0, MAX_AT_ONCE)) {
+          if (!(await this.#send(dueMessage))) return;
         }
       }),
     );
@@ -282,7 +282,7 @@ class Sender implements AlertSender {
   }
 
   /** False if the channel did not answer. Its other messages wait for a later check, so that this check does not take long. */
-  async #send({ channel, message, sent, failed }: Due): Promise<boolean> {
+  async #send({ channel, message, sent, failed }: DueMessage): Promise<boolean> {
     const to = this.#channels.get(channel);
     if (to === undefined || this.#stopping.signal.aborted) return false;
     try {
@@ -306,9 +306,9 @@ class Sender implements AlertSender {
     (async () => this.#onProblem(problem))().catch(() => onStderr(problem));
   }
 
-  *#seen(): Iterable<Observed> {
+  *#ownObservations(): Iterable<Observed> {
     yield* this.#stalls.values();
-    yield* this.#news.values();
+    yield* this.#newObservations.values();
   }
 }
 

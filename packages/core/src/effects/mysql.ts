@@ -94,23 +94,23 @@ export function mysqlEffects<Connection extends MysqlConnection>(
   async function transaction<T>(work: (tx: Connection) => Promise<T>): Promise<T> {
     const connection = await pool.getConnection();
     const query = on(connection);
-    let isBack = false;
+    let isRolledBack = false;
     try {
       await query("ROLLBACK");
       await query(begin);
       const value = await work(connection);
       await query("COMMIT");
       // It is committed, so nothing may fail from here.
-      isBack = await query(END).then(
+      isRolledBack = await query(END).then(
         () => true,
         () => false,
       );
       return value;
     } catch (error) {
-      isBack = !isUnavailable(error) && (await rollsBack(query));
+      isRolledBack = !isUnavailable(error) && (await rollBack(query));
       throw error;
     } finally {
-      if (isBack) connection.release();
+      if (isRolledBack) connection.release();
       else connection.destroy();
     }
   }
@@ -151,7 +151,7 @@ function beginning({ lockTimeoutMs = 5_000, idleTimeoutMs = 15_000 }: MysqlEffec
 /** Restores the settings of the session. The transaction must have ended before that, since this would commit it. */
 const END = `SET ${CHANGED.map((name) => `SESSION ${name} = @payhooks_${name}`).join(", ")}`;
 
-function rollsBack(query: Query): Promise<boolean> {
+function rollBack(query: Query): Promise<boolean> {
   const undo = async (): Promise<boolean> => {
     await query("ROLLBACK");
     await query(END);

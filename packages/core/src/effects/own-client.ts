@@ -7,7 +7,7 @@ import { checkScope } from "./effect-ids.ts";
 import type { EffectRun, Effects, EffectsOptions, RunEffects } from "./effects.ts";
 import { databaseAway, endedTransaction } from "./errors.ts";
 import { type EffectStorage, effectsOfRun } from "./run.ts";
-import { type EffectsClient, type Stored, says, transact } from "./transaction.ts";
+import { type EffectsClient, isClassifiedAs, type Stored, transact } from "./transaction.ts";
 
 /** A client of your own, for {@link effects}. */
 export interface OwnClient<Tx> extends EffectsClient<Tx> {
@@ -78,7 +78,7 @@ export function effectsOn<Tx>(
     try {
       await client.open?.();
     } catch (error) {
-      const isAway = !isPayhooksError(error) && says(client, "isUnavailable", error);
+      const isAway = !isPayhooksError(error) && isClassifiedAs(client, "isUnavailable", error);
       throw isAway ? databaseAway(error) : error;
     }
   });

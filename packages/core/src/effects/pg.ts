@@ -44,13 +44,13 @@ export function pgEffects<Client extends PgClient>(
     {
       of: "pgEffects",
       transaction: (work) =>
-        connected(pool, async (client) => {
+        withConnection(pool, async (client) => {
           await client.query("BEGIN");
           const value = await work(client);
           await client.query("COMMIT");
           return value;
         }),
-      outside: (use) => connected(pool, use),
+      outside: (use) => withConnection(pool, use),
       query: async (on, sql, parameters) => (await on.query(sql, [...parameters])).rows,
       refused: { release: usedAfterEnd, end: usedAfterEnd },
     },
@@ -59,7 +59,7 @@ export function pgEffects<Client extends PgClient>(
 }
 
 /** Uses a connection, and gives it back. A connection that is broken or can no longer be used is closed. */
-async function connected<Client extends PgClient, T>(
+async function withConnection<Client extends PgClient, T>(
   pool: PgPool<Client>,
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
@@ -67,16 +67,16 @@ async function connected<Client extends PgClient, T>(
   const onError = (error: Error): void => {
     lost ??= error;
   };
-  const client = await taken(pool, onError);
+  const client = await connect(pool, onError);
   try {
     const value = await use(client);
     client.removeListener("error", onError);
     client.release();
     return value;
   } catch (error) {
-    const isBack = lost === null && (await rollsBack(client));
-    if (isBack) client.removeListener("error", onError);
-    client.release(!isBack || saysSpent(error));
+    const isRolledBack = lost === null && (await rollBack(client));
+    if (isRolledBack) client.removeListener("error", onError);
+    client.release(!isRolledBack || saysSpent(error));
     throw lost ?? error;
   }
 }
@@ -85,7 +85,7 @@ async function connected<Client extends PgClient, T>(
  * Takes a connection, and listens to its errors: one without a listener would end the process. `pg` stops listening directly before
  * it calls back. A program that waits for its promise listens a moment later, and misses an error that came in the same packet.
  */
-function taken<Client extends PgClient>(
+function connect<Client extends PgClient>(
   pool: PgPool<Client>,
   onError: (error: Error) => void,
 ): Promise<Client> {
@@ -102,12 +102,12 @@ function taken<Client extends PgClient>(
   });
 }
 
-function rollsBack(client: PgClient): Promise<boolean> {
+function rollBack(client: PgClient): Promise<boolean> {
   return new Promise((resolve) => {
     const cancelTimer = systemClock.after(ROLLBACK_WITHIN_MS, () => resolve(false));
-    const settle = (isBack: boolean): void => {
+    const settle = (isRolledBack: boolean): void => {
       cancelTimer();
-      resolve(isBack);
+      resolve(isRolledBack);
     };
     client.query("ROLLBACK").then(
       () => settle(true),

@@ -19,7 +19,7 @@ export interface EffectStorage {
 
 /** The methods without their generic types. */
 export interface LooseMethods {
-  transaction(...given: readonly unknown[]): Promise<EffectResult<unknown>>;
+  transaction(...args: readonly unknown[]): Promise<EffectResult<unknown>>;
   claimEffect(tx: unknown, name?: string): boolean | Promise<boolean>;
 }
 
@@ -28,10 +28,10 @@ class HandlerEffects implements LooseMethods {
   readonly #storage: EffectStorage;
   readonly #run: EffectRun;
   /** Ids whose transaction has succeeded in this run. */
-  readonly #ended = new Set<string>();
+  readonly #committed = new Set<string>();
   /** Ids that this run has claimed in the merchant's own transactions. */
   readonly #claimed = new Set<string>();
-  #open: Promise<unknown> | null = null;
+  #openTransaction: Promise<unknown> | null = null;
   /** The id of the open transaction. It is stored there as begun, so a query would find it. */
   #openId: string | null = null;
   #lost: Error | null = null;
@@ -41,15 +41,15 @@ class HandlerEffects implements LooseMethods {
     this.#run = run;
   }
 
-  async transaction(...given: readonly unknown[]): Promise<EffectResult<unknown>> {
-    const [name, fn] = given.length === 1 ? [null, given[0]] : given;
+  async transaction(...args: readonly unknown[]): Promise<EffectResult<unknown>> {
+    const [name, fn] = args.length === 1 ? [null, args[0]] : args;
     if (typeof fn !== "function") {
       throw new PayhooksError("ERR_OPTION_INVALID", "ctx.transaction was given no function.", {
         fix: 'Call ctx.transaction(async (tx) => …), or with a name before it: ctx.transaction("ledger", async (tx) => …).',
       });
     }
     const id = this.#idOf(name as string | null);
-    if (this.#open !== null) {
+    if (this.#openTransaction !== null) {
       throw new PayhooksError(
         "ERR_EFFECT_NESTED",
         "ctx.transaction was called while an earlier call was still running.",
@@ -58,19 +58,19 @@ class HandlerEffects implements LooseMethods {
         },
       );
     }
-    if (this.#ended.has(id) || this.#claimed.has(id)) throw reused();
+    if (this.#committed.has(id) || this.#claimed.has(id)) throw reused();
     try {
       this.#openId = id;
       const open = this.#storage.transact(id, fn as (tx: unknown) => unknown, this.#run.signal);
-      this.#open = open;
+      this.#openTransaction = open;
       const result = await open;
-      this.#ended.add(id);
+      this.#committed.add(id);
       if (!result.ran) this.#run.skipped(id);
       return result;
     } catch (error) {
-      throw this.#noted(error);
+      throw this.#rememberLost(error);
     } finally {
-      this.#open = null;
+      this.#openTransaction = null;
       this.#openId = null;
     }
   }
@@ -84,16 +84,16 @@ class HandlerEffects implements LooseMethods {
     const id = this.#idOf(name ?? null);
     if (id === this.#openId) throw reused();
     try {
-      const answer = this.#storage.claim(tx, id);
-      if (typeof answer === "boolean") return this.#claimedAs(id, answer);
-      return answer.then(
-        (isNew) => this.#claimedAs(id, isNew),
+      const claim = this.#storage.claim(tx, id);
+      if (typeof claim === "boolean") return this.#recordClaim(id, claim);
+      return claim.then(
+        (isNew) => this.#recordClaim(id, isNew),
         (error: unknown) => {
-          throw this.#noted(error);
+          throw this.#rememberLost(error);
         },
       );
     } catch (error) {
-      throw this.#noted(error);
+      throw this.#rememberLost(error);
     }
   }
 
@@ -101,15 +101,15 @@ class HandlerEffects implements LooseMethods {
    * A claim that is repeated after a rollback does not find its id. If it finds an id of this run, the id was used twice, and
    * the second effect would be skipped.
    */
-  #claimedAs(id: string, isNew: boolean): boolean {
-    if (!isNew && (this.#claimed.has(id) || this.#ended.has(id))) throw reused();
+  #recordClaim(id: string, isNew: boolean): boolean {
+    if (!isNew && (this.#claimed.has(id) || this.#committed.has(id))) throw reused();
     if (isNew) this.#claimed.add(id);
     else this.#run.skipped(id);
     return isNew;
   }
 
   async atRest(): Promise<void> {
-    await this.#open;
+    await this.#openTransaction;
     if (this.#lost !== null) throw this.#lost;
   }
 
@@ -117,7 +117,7 @@ class HandlerEffects implements LooseMethods {
     return this.#lost;
   }
 
-  #noted(error: unknown): unknown {
+  #rememberLost(error: unknown): unknown {
     if (isEnded(error)) this.#lost ??= error;
     return error;
   }

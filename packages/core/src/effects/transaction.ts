@@ -54,7 +54,7 @@ export interface EffectsClient<Tx> {
 const REPEAT_MIN_MS = 5;
 const REPEAT_MAX_MS = 1_000;
 /** How long to wait for the answer of `hasEnded` after a failure, since a statement may still be running. */
-const ASK_WITHIN_MS = 2_000;
+const HAS_ENDED_WITHIN_MS = 2_000;
 
 type Work<T> = EffectResult<T>;
 
@@ -74,29 +74,30 @@ export async function transact<Tx, T>(
   clock: Clock,
 ): Promise<EffectResult<T>> {
   for (let repeats = 0; ; repeats++) {
-    const once = new Attempt<Tx, T>(client, id, fn, signal, clock);
+    const attempt = new Attempt<Tx, T>(client, id, fn, signal, clock);
     try {
-      return await once.run();
+      return await attempt.run();
     } catch (error) {
       // If a connection breaks, a client may report the failed rollback instead of the cause.
-      const first = once.failure ?? error;
-      if (signal.aborted || isEnded(first)) throw first;
-      const is = (what: "isRepeatable" | "isUnavailable"): boolean =>
-        says(client, what, first) || says(client, what, error);
-      if (!is("isRepeatable")) throw !once.hasCalled && is("isUnavailable") ? databaseAway(first) : first;
+      const cause = attempt.failure ?? error;
+      if (signal.aborted || isEnded(cause)) throw cause;
+      const failsAs = (classification: "isRepeatable" | "isUnavailable"): boolean =>
+        isClassifiedAs(client, classification, cause) || isClassifiedAs(client, classification, error);
+      if (!failsAs("isRepeatable"))
+        throw !attempt.hasCalled && failsAs("isUnavailable") ? databaseAway(cause) : cause;
       await sleep(clock, backoffMs(repeats));
     }
   }
 }
 
 /** Asks the client about an error. If the client cannot read it, the answer is false: a function may throw anything, even null. */
-export function says<Tx>(
+export function isClassifiedAs<Tx>(
   client: EffectsClient<Tx>,
-  what: "isRepeatable" | "isUnavailable",
+  classification: "isRepeatable" | "isUnavailable",
   error: unknown,
 ): boolean {
   try {
-    return client[what]?.(error) === true;
+    return client[classification]?.(error) === true;
   } catch {
     return false;
   }
@@ -144,12 +145,12 @@ class Attempt<Tx, T> {
       const committed = this.#client.transaction((tx) => this.#work(tx, aborted.promise));
       committed.catch(() => this.#lose());
       // An abort ends the wait for a connection. If the transaction has begun, the attempt waits for it, including its commit.
-      const letGo = aborted.promise.catch((reason: unknown) => {
+      const committedUnlessAborted = aborted.promise.catch((reason: unknown) => {
         if (this.#hasBegun) return committed;
         committed.catch(() => {});
         throw reason;
       });
-      return await Promise.race([committed, letGo]);
+      return await Promise.race([committed, committedUnlessAborted]);
     } finally {
       aborted.forget();
     }
@@ -202,7 +203,7 @@ class Attempt<Tx, T> {
     try {
       isDone = await this.#client.finish(tx, this.#id, stored);
     } catch (cause) {
-      if (says(this.#client, "isRepeatable", cause)) throw cause;
+      if (isClassifiedAs(this.#client, "isRepeatable", cause)) throw cause;
       throw brokenTransaction(cause);
     }
     if (!isDone) throw swallowedId("its table");
@@ -213,7 +214,7 @@ class Attempt<Tx, T> {
     if (this.#stored === null || this.#isLost || this.#client.hasEnded === undefined) return false;
     // If the answer comes too late, no further statement may be sent.
     const { tx, end } = guard(transaction);
-    const isLate = sleep(this.#clock, ASK_WITHIN_MS).then(() => false);
+    const isLate = sleep(this.#clock, HAS_ENDED_WITHIN_MS).then(() => false);
     try {
       return await Promise.race([this.#client.hasEnded(tx, this.#id, this.#stored, error), isLate]);
     } catch {

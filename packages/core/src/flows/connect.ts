@@ -34,7 +34,7 @@ import {
   withFreshness,
 } from "./flow.ts";
 import { type KeepOptions, keepMsOf } from "./keep.ts";
-import { type Keyring, verifyBy } from "./keyring.ts";
+import { type Keyring, verifyWithKeys } from "./keyring.ts";
 import { type Keys, keyringOf } from "./keys.ts";
 import type { FlowContext } from "./payments.ts";
 
@@ -102,7 +102,7 @@ export function connectFlow(
       );
     }
     const hint = delivery.tenant === undefined ? {} : { tenant: delivery.tenant };
-    return verifyBy(keyring, hint, (found) => verifyWith(found, delivery, header, now));
+    return verifyWithKeys(keyring, hint, (found) => verifyWith(found, delivery, header, now));
   }
 
   /**
@@ -224,7 +224,7 @@ export function connectFlow(
 
   return {
     name: "connect",
-    hasTenants: keyring.resolves,
+    hasTenants: keyring.usesResolver,
     badSignatureStatus,
     windowMs,
     async prepare() {

@@ -48,7 +48,7 @@ export interface Verified {
   readonly ok: true;
   readonly reading: ReadDelivery;
   /** Set if the signed timestamp is outside of the window. This is then the answer, unless the event is recorded already. */
-  readonly outside: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
+  readonly outsideWindow: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
 }
 
 const READ: unique symbol = Symbol("read");
@@ -70,7 +70,7 @@ export function cachedReading(delivery: DeliveryWithReading, by: object): ReadDe
 }
 
 /** A delivery that is authentic, wants an answer, and is no event. */
-export interface Answered {
+export interface ChallengeAnswer {
   readonly ok: null;
   readonly reply: Reply;
 }
@@ -134,7 +134,10 @@ export interface Flow {
   /** Checks and loads the keys; throws a set-up error. Returns warnings. */
   prepare(): Promise<readonly SetupWarning[]>;
   /** Verifies a delivery. Asynchronous only if a resolver has to be asked. */
-  verify(delivery: Delivery, now: number): Verification | Answered | Promise<Verification | Answered>;
+  verify(
+    delivery: Delivery,
+    now: number,
+  ): Verification | ChallengeAnswer | Promise<Verification | ChallengeAnswer>;
   /** Reads a stored delivery again, for a run. It was verified when it arrived. */
   read(stored: StoredDelivery): ReadDelivery;
   /** An event that another receiver names, for the inbox. Null if the flow has no event of this name and status. */
@@ -300,18 +303,18 @@ export function readingOutsideTable(
 /** Compares the signed time with the window. */
 export function withFreshness(reading: ReadDelivery, now: number, windowMs: number): Verified {
   const { signedAt } = reading.verified;
-  if (signedAt === null) return { ok: true, reading, outside: null };
+  if (signedAt === null) return { ok: true, reading, outsideWindow: null };
   const outside =
     signedAt < now - windowMs
       ? "ERR_TIMESTAMP_EXPIRED"
       : signedAt > now + MAX_FUTURE_MS
         ? "ERR_TIMESTAMP_FUTURE"
         : null;
-  if (outside === null) return { ok: true, reading, outside };
+  if (outside === null) return { ok: true, reading, outsideWindow: outside };
   const verified = { ...reading.verified, isWithinWindow: false };
   return {
     ok: true,
     reading: new ReadDelivery(verified, () => reading.event, reading.leftOut),
-    outside,
+    outsideWindow: outside,
   };
 }

@@ -6,7 +6,7 @@ import { describeError } from "../protocol/foreign-error.ts";
 import { emptyContext } from "../time/async-context.ts";
 import { type Awaitable, isPending } from "../time/awaitable.ts";
 import type { Clock } from "../time/clock.ts";
-import { TIME_IS_UP, withinTime } from "../time/deadline.ts";
+import { callWithTimeout, TIME_IS_UP } from "../time/deadline.ts";
 
 /**
  * The facts by which a resolver may choose keys. They come from unverified bytes, so they may only select keys, never authorise anything.
@@ -48,7 +48,7 @@ export interface Resolved<Imported> {
 /** The keys of a flow: fixed keys, keys that are read again, or keys that a resolver finds. */
 export interface Keyring<Imported> {
   /** True if a resolver chooses the keys. Then a delivery must have the hint for the resolver. */
-  readonly resolves: boolean;
+  readonly usesResolver: boolean;
   /** Imports fixed keys; throws their set-up error. */
   prepare(): Promise<readonly Imported[]>;
   /**
@@ -60,7 +60,7 @@ export interface Keyring<Imported> {
    * Reads the keys again after a signature that fits none of them. Null if it is too soon: anybody can send such a delivery, so this is
    * limited.
    */
-  findAnother?(): Promise<Resolved<Imported>> | null;
+  refresh?(): Promise<Resolved<Imported>> | null;
 }
 
 /** The limits of a resolver's calls: see the receiver's options. */
@@ -73,19 +73,19 @@ export interface ResolverLimits {
 }
 
 /** Verifies with the keys for this hint, and once more if a signature fits none and the keys can be read again. */
-export function verifyBy<Imported, Outcome extends { readonly ok: boolean | null }>(
+export function verifyWithKeys<Imported, Outcome extends { readonly ok: boolean | null }>(
   keyring: Keyring<Imported>,
   hint: KeyHint,
   verify: (found: Resolved<Imported> | null) => Outcome,
 ): Awaitable<Outcome> {
-  function verifyOrReadAgain(found: Resolved<Imported> | null): Awaitable<Outcome> {
+  function verifyOrRefresh(found: Resolved<Imported> | null): Awaitable<Outcome> {
     const outcome = verify(found);
     if (outcome.ok !== false) return outcome;
-    const another = keyring.findAnother?.() ?? null;
-    return another === null ? outcome : another.then((keys) => (keys === found ? outcome : verify(keys)));
+    const refreshed = keyring.refresh?.() ?? null;
+    return refreshed === null ? outcome : refreshed.then((keys) => (keys === found ? outcome : verify(keys)));
   }
   const found = keyring.find(hint);
-  return isPending(found) ? found.then(verifyOrReadAgain) : verifyOrReadAgain(found);
+  return isPending(found) ? found.then(verifyOrRefresh) : verifyOrRefresh(found);
 }
 
 const MAX_CACHED = 1_000;
@@ -107,7 +107,7 @@ export function resolverFailed(cause: unknown): PayhooksError {
 /** A keyring of keys that are ready for use. */
 export function fixedKeys<Imported>(keys: readonly Imported[]): Keyring<Imported> {
   const resolved = { tenant: ONLY_TENANT, keys };
-  return { resolves: false, prepare: async () => keys, find: () => resolved };
+  return { usesResolver: false, prepare: async () => keys, find: () => resolved };
 }
 
 /** A keyring of fixed keys that `load` imports once, when the receiver starts or the first delivery arrives. */
@@ -115,7 +115,7 @@ export function lazyKeys<Imported>(load: () => Promise<readonly Imported[]>): Ke
   let resolved: Resolved<Imported> | null = null;
   let loading: Promise<readonly Imported[]> | null = null;
   return {
-    resolves: false,
+    usesResolver: false,
     async prepare() {
       loading ??= load();
       try {
@@ -138,16 +138,20 @@ export function resolvedKeys<Key, Imported>(
   option: string,
   { clock, acceptTimeoutMs, maxResolving }: ResolverLimits,
 ): Keyring<Imported> {
-  const answers = new Answers<Imported>(clock);
+  const cache = new ResolverCache<Imported>(clock);
   const calls = new Map<string, Promise<Resolved<Imported> | null>>();
   /** How many deliveries wait. Those of known merchants are counted separately, so that strangers cannot take their places. */
-  const [regulars, strangers] = [{ waiting: 0 }, { waiting: 0 }];
+  const [fromKnown, fromUnknown] = [{ waiting: 0 }, { waiting: 0 }];
 
-  async function ask(hint: KeyHint, key: string, signal: AbortSignal): Promise<Resolved<Imported> | null> {
-    const askedAt = clock.now();
+  async function callResolver(
+    hint: KeyHint,
+    key: string,
+    signal: AbortSignal,
+  ): Promise<Resolved<Imported> | null> {
+    const calledAt = clock.now();
     const answer = await resolver(hint, { signal });
     if (answer === null || answer === undefined) {
-      answers.keep(key, null, askedAt);
+      cache.store(key, null, calledAt);
       return null;
     }
     if (typeof answer.tenant !== "string" || answer.tenant === "") {
@@ -156,86 +160,86 @@ export function resolvedKeys<Key, Imported>(
       });
     }
     const resolved = { tenant: answer.tenant, keys: await importKeys(answer.keys) };
-    answers.keep(key, resolved, askedAt);
+    cache.store(key, resolved, calledAt);
     return resolved;
   }
 
   /** A call may never settle, for example on a dead connection. It must not block the next one. */
   async function call(hint: KeyHint, key: string): Promise<Resolved<Imported> | null> {
     try {
-      return await withinTime(clock, acceptTimeoutMs, (signal) => ask(hint, key, signal));
+      return await callWithTimeout(clock, acceptTimeoutMs, (signal) => callResolver(hint, key, signal));
     } finally {
       calls.delete(key);
     }
   }
 
   return {
-    resolves: true,
+    usesResolver: true,
     prepare: async () => [],
     find(hint) {
       const key = JSON.stringify([hint.tenant ?? null, hint.merchantId ?? null]);
       // Hints come from unverified bytes, so they must not fill the caches with long texts.
       if (key.length > MAX_HINT_LENGTH) return null;
-      const known = answers.of(key);
+      const known = cache.get(key);
       if (known !== undefined) return known;
-      const line = answers.wasFound(key) ? regulars : strangers;
-      if (line.waiting >= maxResolving) {
+      const group = cache.wasKnown(key) ? fromKnown : fromUnknown;
+      if (group.waiting >= maxResolving) {
         throw new PayhooksError(
           "ERR_OVERLOADED",
-          `${line.waiting} deliveries wait for the resolver in ${option}, which is the limit.`,
+          `${group.waiting} deliveries wait for the resolver in ${option}, which is the limit.`,
           {
             fix: "It is slow, or flooded with unknown merchants: make it answer from a cache or an index, or raise limits.maxResolving.",
           },
         );
       }
-      let asking = calls.get(key);
-      if (asking === undefined) {
+      let pendingCall = calls.get(key);
+      if (pendingCall === undefined) {
         // Several requests share the call and its answer.
-        asking = emptyContext.run(() => call(hint, key));
-        calls.set(key, asking);
+        pendingCall = emptyContext.run(() => call(hint, key));
+        calls.set(key, pendingCall);
       }
-      line.waiting++;
-      return asking.finally(() => line.waiting--);
+      group.waiting++;
+      return pendingCall.finally(() => group.waiting--);
     },
   };
 }
 
-/** The answers of a resolver, kept for a minute, counted from the question. */
-class Answers<Imported> {
+/** The answers of a resolver, kept for a minute, counted from the call. */
+class ResolverCache<Imported> {
   readonly #clock: Clock;
-  readonly #found: LRUCache<string, { readonly resolved: Resolved<Imported>; readonly askedAt: number }>;
+  readonly #known: LRUCache<string, { readonly resolved: Resolved<Imported>; readonly calledAt: number }>;
   /** Unknown merchants are kept separately, and for a shorter time, so that a flood of them cannot evict known merchants. */
-  readonly #unknown: LRUCache<string, { readonly askedAt: number }>;
-  readonly #foundBefore = new LRUCache<string, true>({ max: MAX_CACHED });
+  readonly #unknown: LRUCache<string, { readonly calledAt: number }>;
+  readonly #knownBefore = new LRUCache<string, true>({ max: MAX_CACHED });
 
   constructor(clock: Clock) {
     this.#clock = clock;
     const options = { max: MAX_CACHED, ttl: FOUND_TTL_MS, ttlResolution: 0, perf: clock };
-    this.#found = new LRUCache(options);
+    this.#known = new LRUCache(options);
     this.#unknown = new LRUCache(options);
   }
 
   /** Null: there is no such merchant. Undefined: the resolver has to be asked. */
-  of(key: string): Resolved<Imported> | null | undefined {
-    return this.#found.get(key)?.resolved ?? (this.#unknown.has(key) ? null : undefined);
+  get(key: string): Resolved<Imported> | null | undefined {
+    return this.#known.get(key)?.resolved ?? (this.#unknown.has(key) ? null : undefined);
   }
 
   /** True if the last answer about this merchant had keys, however old it is. */
-  wasFound(key: string): boolean {
-    return this.#foundBefore.has(key);
+  wasKnown(key: string): boolean {
+    return this.#knownBefore.has(key);
   }
 
-  /** Keeps an answer, even a late one, unless a later question has been answered before it. */
-  keep(key: string, resolved: Resolved<Imported> | null, askedAt: number): void {
-    const newer = this.#found.peek(key) ?? this.#unknown.peek(key);
-    if (newer !== undefined && newer.askedAt > askedAt) return;
-    this.#found.delete(key);
+  /** Keeps an answer, even a late one, unless a later call has been answered before it. */
+  store(key: string, resolved: Resolved<Imported> | null, calledAt: number): void {
+    const newer = this.#known.peek(key) ?? this.#unknown.peek(key);
+    if (newer !== undefined && newer.calledAt > calledAt) return;
+    this.#known.delete(key);
     this.#unknown.delete(key);
-    this.#foundBefore.delete(key);
-    if (resolved !== null) this.#foundBefore.set(key, true);
-    const ttl = (resolved === null ? UNKNOWN_TTL_MS : FOUND_TTL_MS) - (this.#clock.now() - askedAt);
+    this.#knownBefore.delete(key);
+    if (resolved !== null) this.#knownBefore.set(key, true);
+    const ttl = (resolved === null ? UNKNOWN_TTL_MS : FOUND_TTL_MS) - (this.#clock.now() - calledAt);
     if (ttl <= 0) return;
-    if (resolved === null) this.#unknown.set(key, { askedAt }, { ttl });
-    else this.#found.set(key, { resolved, askedAt }, { ttl });
+    if (resolved === null) this.#unknown.set(key, { calledAt }, { ttl });
+    else this.#known.set(key, { resolved, calledAt }, { ttl });
   }
 }

@@ -5,7 +5,7 @@ import { type ErrorCode, isPayhooksError, PayhooksError } from "../protocol/erro
 import { describeError } from "../protocol/foreign-error.ts";
 import type { OneOrMore } from "../signature/keys.ts";
 import { emptyContext } from "../time/async-context.ts";
-import { TIME_IS_UP, withinTime } from "../time/deadline.ts";
+import { callWithTimeout, TIME_IS_UP } from "../time/deadline.ts";
 import type { Keyring, Resolved, ResolveOptions, ResolverLimits } from "./keyring.ts";
 
 /**
@@ -56,7 +56,7 @@ export function keysReadAgain<Key, Imported extends { readonly keyId: string }>(
   async function read(timeoutMs: number): Promise<Resolved<Imported>> {
     const began = clock.monotonic();
     const keys = await emptyContext.run(() =>
-      withinTime(clock, timeoutMs, async (signal) => importKeys(await source.read({ signal }))),
+      callWithTimeout(clock, timeoutMs, async (signal) => importKeys(await source.read({ signal }))),
     );
     const before = known?.keys;
     known = { tenant: ONLY_TENANT, keys };
@@ -87,7 +87,7 @@ export function keysReadAgain<Key, Imported extends { readonly keyId: string }>(
   const age = (since: number): number => clock.monotonic() - since;
 
   return {
-    resolves: false,
+    usesResolver: false,
     async prepare() {
       if (known !== null) return known.keys;
       try {
@@ -109,7 +109,7 @@ export function keysReadAgain<Key, Imported extends { readonly keyId: string }>(
       }
       return reading ?? (age(triedAt) < Math.min(REST_MS, everyMs) ? known : readAgain(known));
     },
-    findAnother() {
+    refresh() {
       if (known === null) return null;
       return reading ?? (age(triedAt) < REST_MS ? null : readAgain(known));
     },

@@ -19,7 +19,7 @@ export async function checkOwner(
   if (pinnedMerchantIds.size > 0 && !pinnedMerchantIds.has(merchantId)) {
     throw foreign("merchant_id is none of payments.expect.merchantId");
   }
-  if (!keyring.resolves) return;
+  if (!keyring.usesResolver) return;
   const find = async (hint: Parameters<typeof keyring.find>[0]) => {
     try {
       return await keyring.find(hint);

@@ -36,7 +36,7 @@ import {
 } from "./flow.ts";
 import { judgeBy } from "./judgement.ts";
 import { keepMsOf } from "./keep.ts";
-import { type KeyHint, type Keyring, type ResolverLimits, verifyBy } from "./keyring.ts";
+import { type KeyHint, type Keyring, type ResolverLimits, verifyWithKeys } from "./keyring.ts";
 import { keyringOf } from "./keys.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
 import { checkOwner } from "./owner.ts";
@@ -72,7 +72,7 @@ export function paymentsFlow(
   });
   checkFlag("payments.oneSuccessPerReference", options.oneSuccessPerReference);
   const lifetimes = { windowMs, keepMs: keepMsOf("payments.keep", options.keep) };
-  const rules = rulesOf(options, names, keyring.resolves);
+  const rules = rulesOf(options, names, keyring.usesResolver);
   const { warnings } = findInOrder(rules.wire.fields, { urlKnown: rules.pinnedUrls.size > 0 });
   const judge = judgeBy(rules);
   const lookupRules: CallbackRules = { ...rules, callbackUrlRequired: false };
@@ -89,8 +89,8 @@ export function paymentsFlow(
       return refused("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
     const signature = readSignature(body);
     if (!(signature instanceof Uint8Array)) return signature;
-    const hint = keyring.resolves ? hintOf(delivery, body) : NO_HINT;
-    return verifyBy(keyring, hint, (found) => verifyWith(found, body, signature, now));
+    const hint = keyring.usesResolver ? hintOf(delivery, body) : NO_HINT;
+    return verifyWithKeys(keyring, hint, (found) => verifyWith(found, body, signature, now));
   }
 
   function verifyWith(
@@ -111,7 +111,7 @@ export function paymentsFlow(
       signature: Buffer.from(signature).toString("base64"),
       keyId: key.keyId,
       receivedAt: now,
-      ...(keyring.resolves && { merchantId: body.merchantId ?? "" }),
+      ...(keyring.usesResolver && { merchantId: body.merchantId ?? "" }),
     };
     const reading = read(body.canonical, stored);
     if (reading === null) {
@@ -207,7 +207,7 @@ export function paymentsFlow(
 
   return {
     name: "payments",
-    hasTenants: keyring.resolves,
+    hasTenants: keyring.usesResolver,
     badSignatureStatus: 401,
     windowMs,
     async prepare() {

@@ -43,10 +43,10 @@ export function missingOnHeld(
   { handlerStates, untriedHandlers }: Pick<LeaseData, "handlerStates" | "untriedHandlers">,
   called: readonly string[],
 ): readonly string[] {
-  const isThrough = (name: string): boolean =>
+  const isFinished = (name: string): boolean =>
     handlerStates[name]?.state === "done" || handlerStates[name]?.state === "given-up";
   const known = new Set([...Object.keys(handlerStates), ...untriedHandlers]);
   return [...known].filter(
-    (name) => name.startsWith(ON_HELD_PREFIX) && !called.includes(name) && !isThrough(name),
+    (name) => name.startsWith(ON_HELD_PREFIX) && !called.includes(name) && !isFinished(name),
   );
 }

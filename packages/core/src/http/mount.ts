@@ -76,7 +76,7 @@ export function mountFlow<Platform = void>(
       const { method, url, headers, remoteAddress, tenant, waitUntil } = incoming;
       const early = endpoint.check(incoming, remoteAddress);
       if (early !== null) return early;
-      const rawBody = await inTime(incoming, endpoint);
+      const rawBody = await readBodyInTime(incoming, endpoint);
       if (!(rawBody instanceof Uint8Array)) return endpoint.refuse(rawBody.code, rawBody.why, remoteAddress);
       return endpoint.receive({ method, url, headers, remoteAddress, tenant, waitUntil, rawBody }, MOUNTED);
     },
@@ -117,7 +117,7 @@ async function startOf<Platform>(
 }
 
 /** Waits for the body for at most `bodyTimeoutMs`. */
-function inTime(
+function readBodyInTime(
   incoming: Incoming,
   { maxBodyBytes, bodyTimeoutMs }: Endpoint,
 ): Promise<Uint8Array | BodyFault> {

@@ -29,20 +29,27 @@ export class NoticeBoard {
   #watcher: ((happening: Happening) => void) | null = null;
   #pending: Notice[] = [];
   #dropped = 0;
-  #scheduled = false;
+  #isScheduled = false;
 
   constructor(lines: LogLines, clock: Clock | Environment) {
     this.#lines = lines;
     this.#clock = clock;
     this.#nextTurn = ON_WORKERS ? inNextMicrotask : environmentOf(clock).nextTurn;
     const pass = (error: InboxError): void => this.#add(error);
-    const passRest = (latest: InboxError, count: number): void => pass({ ...latest, count });
-    this.#inboxErrors = new Limiter({ clock, periodMs: EQUAL_ERRORS_MS, restCounts: true, pass, passRest });
+    const passSummary = (latestSuppressed: InboxError, count: number): void =>
+      pass({ ...latestSuppressed, count });
+    this.#inboxErrors = new Limiter({
+      clock,
+      periodMs: EQUAL_ERRORS_MS,
+      summaryCounts: true,
+      pass,
+      passSummary,
+    });
   }
 
   /** False if there is no observer for notices about successes. Then they need not even be made. */
-  get observed(): boolean {
-    return this.#observers.size > 0 || this.#lines.tellsEverything;
+  get isObserved(): boolean {
+    return this.#observers.size > 0 || this.#lines.writesSuccesses;
   }
 
   /** Adds an observer. The returned function removes it. */
@@ -72,14 +79,14 @@ export class NoticeBoard {
       return;
     }
     this.#pending.push({ ...happening, at: this.#clock.now() });
-    if (this.#scheduled) return;
-    this.#scheduled = true;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     this.#nextTurn(() => this.flush());
   }
 
   /** Hands out the notices that wait. */
   flush(): void {
-    this.#scheduled = false;
+    this.#isScheduled = false;
     const batch = this.#pending;
     this.#pending = [];
     for (const notice of batch) {
@@ -97,12 +104,12 @@ export class NoticeBoard {
 
   /** An observer may be an async function. Its errors are logged: they neither break a delivery nor end the process. */
   #notify(observer: (notice: Notice) => unknown, notice: Notice): void {
-    const threw = (error: unknown): void => this.#lines.observerThrew(lineOfThrown(error));
+    const logError = (error: unknown): void => this.#lines.observerThrew(lineOfThrown(error));
     try {
-      const answer = emptyContext.run(() => observer(notice));
-      if (isPending(answer)) answer.then(undefined, threw);
+      const returned = emptyContext.run(() => observer(notice));
+      if (isPending(returned)) returned.then(undefined, logError);
     } catch (error) {
-      threw(error);
+      logError(error);
     }
   }
 

@@ -2,11 +2,11 @@ import type { Clock } from "../time/clock.ts";
 
 /** The items of one subject since its period began. */
 interface Period<Item> {
-  readonly began: number;
-  passed: number;
+  readonly beganAt: number;
+  passedCount: number;
   /** The latest item that did not pass, and how many did not. */
-  latest: Item | null;
-  leftOut: number;
+  latestSuppressed: Item | null;
+  suppressed: number;
   cancelTimer: (() => void) | null;
 }
 
@@ -14,9 +14,9 @@ export interface LimiterOptions<Item> {
   readonly clock: Clock;
   readonly periodMs: number;
   /** True if the report about the rest counts as the first item of the next period. */
-  readonly restCounts?: boolean;
+  readonly summaryCounts?: boolean;
   readonly pass: (item: Item) => void;
-  readonly passRest: (latest: Item, leftOut: number) => void;
+  readonly passSummary: (latestSuppressed: Item, suppressed: number) => void;
 }
 
 /**
@@ -39,21 +39,21 @@ export class Limiter<Item> {
 
   /** Also checks the time, since on Workers, timers end with the request that set them. `times`: how many the item stands for. */
   add(subject: string, item: Item, limit: number, times: number): void {
-    const { clock, periodMs, pass, restCounts = false } = this.#options;
+    const { clock, periodMs, pass, summaryCounts = false } = this.#options;
     const now = clock.now();
     const open = this.#periods.get(subject);
-    if (open !== undefined && (now < open.began || now >= open.began + periodMs)) this.#end(subject);
+    if (open !== undefined && (now < open.beganAt || now >= open.beganAt + periodMs)) this.#end(subject);
     const period = this.#periods.get(subject) ?? this.#begin(subject);
-    if (period.passed < limit) {
-      period.passed++;
+    if (period.passedCount < limit) {
+      period.passedCount++;
       pass(item);
       return;
     }
-    period.latest = item;
-    period.leftOut += times;
-    period.cancelTimer ??= clock.after(period.began + periodMs - now, () => {
+    period.latestSuppressed = item;
+    period.suppressed += times;
+    period.cancelTimer ??= clock.after(period.beganAt + periodMs - now, () => {
       this.#end(subject);
-      if (restCounts) this.#begin(subject).passed = 1;
+      if (summaryCounts) this.#begin(subject).passedCount = 1;
     });
   }
 
@@ -68,10 +68,10 @@ export class Limiter<Item> {
       this.#end(oldest);
     }
     const period = {
-      began: this.#options.clock.now(),
-      passed: 0,
-      latest: null,
-      leftOut: 0,
+      beganAt: this.#options.clock.now(),
+      passedCount: 0,
+      latestSuppressed: null,
+      suppressed: 0,
       cancelTimer: null,
     };
     this.#periods.set(subject, period);
@@ -83,6 +83,7 @@ export class Limiter<Item> {
     if (period === undefined) return;
     this.#periods.delete(subject);
     period.cancelTimer?.();
-    if (period.latest !== null) this.#options.passRest(period.latest, period.leftOut);
+    if (period.latestSuppressed !== null)
+      this.#options.passSummary(period.latestSuppressed, period.suppressed);
   }
 }

@@ -144,14 +144,14 @@ export class LogLines {
     this.#limiter = new Limiter({
       clock,
       periodMs: MINUTE_MS,
-      pass: (line) => this.#say(line),
-      passRest: ({ rule, title }, leftOut) =>
-        this.#say({ rule, message: `${title}: ${leftOut} more within a minute were not written` }),
+      pass: (line) => this.#writeLine(line),
+      passSummary: ({ rule, title }, suppressed) =>
+        this.#writeLine({ rule, message: `${title}: ${suppressed} more within a minute were not written` }),
     });
   }
 
   /** True if lines about successes are written too. */
-  get tellsEverything(): boolean {
+  get writesSuccesses(): boolean {
     return this.#level === "info";
   }
 
@@ -161,19 +161,19 @@ export class LogLines {
 
   write(notice: Notice): void {
     const rule = this.#ruleFor(notice);
-    if (rule !== null) this.#put(lineOf(notice, rule));
+    if (rule !== null) this.#limit(lineOf(notice, rule));
   }
 
   observerThrew(error: string): void {
     const title = "the observer threw";
     const rule = { level: "error", perMinute: ONCE } as const;
-    this.#put({ rule, subject: title, title, message: title, facts: { error } });
+    this.#limit({ rule, subject: title, title, message: title, facts: { error } });
   }
 
   noticesDropped(count: number): void {
     const title = "notices were dropped: the observer is too slow";
     const rule = { level: "warn", perMinute: ONCE } as const;
-    if (this.#isWanted(rule)) this.#put({ rule, subject: title, title, message: `${count} ${title}` });
+    if (this.#isWanted(rule)) this.#limit({ rule, subject: title, title, message: `${count} ${title}` });
   }
 
   /** Writes how many lines were left out so far. */
@@ -191,13 +191,13 @@ export class LogLines {
     return RANK[level] >= RANK[this.#level];
   }
 
-  #put(line: Line): void {
+  #limit(line: Line): void {
     const { rule, subject, times = 1 } = line;
-    if (rule.perMinute === EVERY) this.#say(line);
+    if (rule.perMinute === EVERY) this.#writeLine(line);
     else this.#limiter.add(subject, line, rule.perMinute, times);
   }
 
-  #say({ rule, message, facts }: Pick<Line, "rule" | "message" | "facts">): void {
+  #writeLine({ rule, message, facts }: Pick<Line, "rule" | "message" | "facts">): void {
     emptyContext.run(() => this.#log[rule.level](message, facts));
   }
 }

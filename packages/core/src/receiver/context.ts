@@ -9,7 +9,7 @@ import type { Logger } from "../notices/logger.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 
 /** The parts that a context needs for effects. */
-export interface ContextEffects {
+export interface EffectDependencies {
   /** Null if the receiver has none. */
   readonly effects: Effects | null;
   readonly now: number;
@@ -54,7 +54,7 @@ export class RunContext implements HandlerContext, LooseMethods {
   readonly keyId: string | null;
   readonly log: Logger;
   readonly #cancellation: Cancellation;
-  readonly #given: ContextEffects;
+  readonly #effectDependencies: EffectDependencies;
   readonly #evenIfExpired: boolean;
   #effects: RunEffects | null = null;
   readonly #watched: WatchedPromise<unknown>[] = [];
@@ -65,12 +65,12 @@ export class RunContext implements HandlerContext, LooseMethods {
     attempt: number,
     cancellation: Cancellation,
     log: Logger,
-    given: ContextEffects,
+    effectDependencies: EffectDependencies,
   ) {
     const { delivery } = lease.data;
     this.eventId = lease.data.eventId;
     this.effectId = effectIdOf(lease.data, handler);
-    this.#given = given;
+    this.#effectDependencies = effectDependencies;
     this.#evenIfExpired = lease.data.evenIfExpired;
     this.attempt = attempt;
     this.receivedAt = new Date(delivery.receivedAt);
@@ -86,8 +86,8 @@ export class RunContext implements HandlerContext, LooseMethods {
     return this.#cancellation.signal;
   }
 
-  transaction(...given: readonly unknown[]): Promise<EffectResult<unknown>> {
-    return this.#watch((async () => this.#methods("transaction").transaction(...given))());
+  transaction(...args: readonly unknown[]): Promise<EffectResult<unknown>> {
+    return this.#watch((async () => this.#methods("transaction").transaction(...args))());
   }
 
   claimEffect(tx: unknown, name?: string): boolean | Promise<boolean> {
@@ -119,7 +119,7 @@ export class RunContext implements HandlerContext, LooseMethods {
   }
 
   #methods(call: keyof LooseMethods): LooseMethods {
-    const { effects, now, skipped } = this.#given;
+    const { effects, now, skipped } = this.#effectDependencies;
     if (effects === null) throw effectsOff(call);
     const { effectId, receivedAt, signal } = this;
     const evenIfExpired = this.#evenIfExpired;

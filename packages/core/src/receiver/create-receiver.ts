@@ -34,7 +34,7 @@ import { type Environment, environmentOf } from "../time/environment.ts";
 import { checkTenant } from "./check-tenant.ts";
 import { checkedEvents } from "./checked-events.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { guarded, type Instrumentation } from "./instrumentation.ts";
+import { guardInstrumentation, type Instrumentation } from "./instrumentation.ts";
 import { Intake } from "./intake.ts";
 import { type CloseResult, Lifecycle } from "./lifecycle.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
@@ -185,7 +185,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
   #instrumentationOf({ instrumentation }: ReceiverOptions): Instrumentation | null {
     if (instrumentation === undefined) return null;
     let isReported = false;
-    return guarded(instrumentation, (error) => {
+    return guardInstrumentation(instrumentation, (error) => {
       if (isReported) return;
       isReported = true;
       this.#notices.post({
@@ -405,7 +405,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     const time = new Stopwatch(this.#clock);
     try {
       const closed = await this.#inbox.close({ graceMs });
-      await this.#intake.atRest(graceMs - time.elapsedMs);
+      await this.#intake.drain(graceMs - time.elapsedMs);
       return closed;
     } finally {
       this.#notices.close();

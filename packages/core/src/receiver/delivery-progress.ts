@@ -14,12 +14,12 @@ export interface DeliveryProgress {
   event: VerifiedEvent | null;
 }
 
-export function newProgress(trace: string | null): DeliveryProgress {
+export function newDeliveryProgress(trace: string | null): DeliveryProgress {
   return { trace, outcome: "answered", code: null, accepted: null, event: null };
 }
 
 /** The end of a delivery that was answered with this status. */
-export function endOf({ outcome, code, accepted }: DeliveryProgress, status: number): DeliveryEnd {
+export function deliveryEndOf({ outcome, code, accepted }: DeliveryProgress, status: number): DeliveryEnd {
   const isStored = accepted !== null && accepted.outcome !== "expired" && accepted.outcome !== "stale";
   return {
     outcome: accepted?.outcome ?? (code === null ? outcome : "refused"),

@@ -15,20 +15,20 @@ export class EventLoopBudget {
   readonly #environment: Environment;
   readonly #waiting = new FirstInFirstOut<() => void>();
   /** Until when deliveries may continue at once (monotonic clock). */
-  #until = Number.NEGATIVE_INFINITY;
-  /** True until the turn is over in which `#until` was set. */
-  #isUnderWay = false;
+  #turnEndsAt = Number.NEGATIVE_INFINITY;
+  /** True until the turn is over in which `#turnEndsAt` was set. */
+  #isTurnUnderWay = false;
 
   constructor(environment: Environment) {
     this.#environment = environment;
   }
 
   /** Null if the delivery may continue at once. Otherwise resolves when it may. */
-  next(): Promise<void> | null {
+  waitForTurn(): Promise<void> | null {
     if (this.#waiting.size === 0) {
       const now = this.#environment.monotonic();
-      if (now < this.#until) return null;
-      if (!this.#isUnderWay) {
+      if (now < this.#turnEndsAt) return null;
+      if (!this.#isTurnUnderWay) {
         this.#begin(now);
         this.#environment.nextTurn(() => this.#end());
         return null;
@@ -38,23 +38,23 @@ export class EventLoopBudget {
   }
 
   #begin(now: number): void {
-    this.#isUnderWay = true;
-    this.#until = now + TURN_MS;
+    this.#isTurnUnderWay = true;
+    this.#turnEndsAt = now + TURN_MS;
   }
 
   #end(): void {
-    if (this.#waiting.size === 0) this.#isUnderWay = false;
-    else void this.#goOn();
+    if (this.#waiting.size === 0) this.#isTurnUnderWay = false;
+    else void this.#startWaiting();
   }
 
-  async #goOn(): Promise<void> {
+  async #startWaiting(): Promise<void> {
     const { monotonic } = this.#environment;
     this.#begin(monotonic());
     do {
       this.#waiting.shift()?.();
       // Lets the delivery do its work now, so that its work counts in this turn.
       await null;
-    } while (this.#waiting.size > 0 && monotonic() < this.#until);
+    } while (this.#waiting.size > 0 && monotonic() < this.#turnEndsAt);
     this.#environment.nextTurn(() => this.#end());
   }
 }

@@ -19,7 +19,7 @@ import type { Cancellation } from "../time/cancellation.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import { RunContext } from "./context.ts";
 import type { HandlerEnd, HandlerFacts, Instrumentation, Observation } from "./instrumentation.ts";
-import { lose, type Progress, retryIn } from "./progress.ts";
+import { loseLease, type RunProgress, retryIn } from "./run-progress.ts";
 
 /** What a call of a handler needs besides its lease. */
 export interface HandlerCallDependencies {
@@ -42,7 +42,7 @@ interface CallFacts {
 
 /** A call of a handler. Its result has no meaning. */
 export type Call = (context: HandlerContext) => unknown;
-type Outcome = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
+type CallOutcome = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
 
 /**
  * Runs one handler, if it may run now. One write stores its end, together with the start of the next handler or the end of the run. So
@@ -53,7 +53,7 @@ type Outcome = { readonly ok: true } | { readonly ok: false; readonly error: unk
 export type RunHandler = (
   lease: Lease,
   handler: Registered,
-  progress: Progress,
+  progress: RunProgress,
   call: Call,
 ) => Promise<"done" | "open">;
 
@@ -82,29 +82,30 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     }
     const isEarly = before !== undefined && before.dueAt > lease.data.now;
     if (isEarly && !lease.data.isEarlyAllowed) {
-      retryIn(progress, waitOf(before, lease, progress));
+      retryIn(progress, msUntilDue(before, lease, progress));
       return "open";
     }
     const attempt = attempts + 1;
     if (progress.startedAhead === name) progress.startedAhead = null;
     let outcome = overdueOf(lease, handler);
     let observation: Observation<HandlerEnd> | null = null;
-    if (outcome === null && !(await mayTake(lease, handler, progress))) return "open";
+    if (outcome === null && !(await takePlace(lease, handler, progress))) return "open";
     warnOfDeath();
     const startedAt = clock.now();
     let skipped = 0;
     if (outcome === null) {
-      const isStarted = lease.data.started === name || (await start(lease, name, attempt, progress));
+      const isStarted = lease.data.started === name || (await writeStart(lease, name, attempt, progress));
       const may = isStarted ? lease.mayCall() : "lost";
       if (may !== "yes") {
-        handler.calls?.giveBack();
+        handler.calls?.release();
         // The handler was not called. So the next process that runs the event starts it as if it had not been started here.
-        if (isStarted) progress.unwritten.push({ name, kind: "undone", before: before ?? null });
-        if (may === "lost") return lose(progress);
-        progress.handedBack = true;
+        if (isStarted) progress.unwrittenChanges.push({ name, kind: "undone", before: before ?? null });
+        if (may === "lost") return loseLease(progress);
+        progress.isHandedBack = true;
         return "open";
       }
-      if (notices.observed) notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
+      if (notices.isObserved)
+        notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
       lease.called();
       const isFirst = before === undefined && lease.data.replays === 0;
       if (instrumentation !== null) {
@@ -120,10 +121,16 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     }
     if (outcome.ok) {
       observation?.end({ outcome: "done", error: undefined });
-      progress.unwritten.push({ name, kind: "done", attempt, ...(skipped > 0 && { skipped }) });
-      if (notices.observed) {
+      progress.unwrittenChanges.push({ name, kind: "done", attempt, ...(skipped > 0 && { skipped }) });
+      if (notices.isObserved) {
         const durationMs = clock.now() - startedAt;
-        progress.unnoticed.push({ type: "done", ...factsOf(lease.data), handler: name, attempt, durationMs });
+        progress.unsentNotices.push({
+          type: "done",
+          ...factsOf(lease.data),
+          handler: name,
+          attempt,
+          durationMs,
+        });
       }
       return "done";
     }
@@ -132,10 +139,10 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     const { error } = thrown;
     // If a handler asks to be tried again later, nothing went wrong.
     const stack = retryAfter === null ? thrown.stack : null;
-    const counts = !isUncounted(outcome.error);
+    const isCounted = !isUncounted(outcome.error);
     const isRejected = isReject(outcome.error);
     // Anybody may have sent the copy that asked for this early attempt. So the attempt is not counted, and does not move the next one.
-    const isExhausted = !isEarly && counts && attempt >= handler.maxAttempts;
+    const isExhausted = !isEarly && isCounted && attempt >= handler.maxAttempts;
     const isGivenUp = isRejected || isExhausted;
     observation?.end({ outcome: isGivenUp ? "given-up" : "retry", error: outcome.error });
     if (isGivenUp) {
@@ -143,23 +150,23 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       return giveUp(lease, handler, progress, { reason, error, attempt, stack });
     }
     const delayMs = isEarly
-      ? waitOf(before, lease, progress)
-      : counts
+      ? msUntilDue(before, lease, progress)
+      : isCounted
         ? (retryAfter ?? backoffOf(lease, handler, attempt))
         : uncountedBackoffMs(before?.delayWhenWrittenMs ?? 0);
-    progress.unwritten.push(
+    progress.unwrittenChanges.push(
       isEarly
         ? { name, kind: "undone", before: { ...before, error } }
-        : { name, kind: "failed", attempt: counts ? attempt : attempts, delayMs, error },
+        : { name, kind: "failed", attempt: isCounted ? attempt : attempts, delayMs, error },
     );
     const facts = { ...factsOf(lease.data), handler: name, attempt };
-    progress.unnoticed.push({ type: "retry", ...facts, delayMs, error, stack });
+    progress.unsentNotices.push({ type: "retry", ...facts, delayMs, error, stack });
     retryIn(progress, delayMs);
     return "open";
   };
 
   /** A failed attempt, if an earlier call of the handler is past its timeout and has not ended. Null: the handler may be called. */
-  function overdueOf({ data }: Lease, { name, onTimeout }: Registered): Outcome | null {
+  function overdueOf({ data }: Lease, { name, onTimeout }: Registered): CallOutcome | null {
     const attempt = onTimeout === "wait" ? overdue.get(`${data.eventId} ${name}`) : undefined;
     if (attempt === undefined) return null;
     const error = new Error(
@@ -169,37 +176,42 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   }
 
   /**
-   * Takes a place for a call of a handler that has a limit of its own. False if the call gets no place: then the event is put off or
+   * Takes a place for a call of a handler that has a limit of its own. False if the call gets no place: then the event is deferred or
    * handed back, and `progress` says which. Neither counts as an attempt.
    */
-  async function mayTake(lease: Lease, { calls }: Registered, progress: Progress): Promise<boolean> {
-    if (calls === null || calls.take()) return true;
-    const turn = calls.wait(lease.data.isEarlyAllowed);
-    if (turn === null) {
-      retryIn(progress, calls.putOffMs(clock.monotonic()));
+  async function takePlace(lease: Lease, { calls }: Registered, progress: RunProgress): Promise<boolean> {
+    if (calls === null || calls.tryTake()) return true;
+    const queued = calls.enqueue(!lease.data.isEarlyAllowed);
+    if (queued === null) {
+      retryIn(progress, calls.deferMs(clock.monotonic()));
       return false;
     }
     // Write the results of the earlier handlers first, so that they are not called again if the process dies during the wait.
-    const changes = progress.unwritten.splice(0);
+    const changes = progress.unwrittenChanges.splice(0);
     const isHeld = changes.length === 0 || (await lease.write(changes));
-    if (isHeld) for (const notice of progress.unnoticed.splice(0)) notices.post(notice);
-    if (isHeld && (await lease.waitWithoutPlace(turn.come))) return true;
-    turn.leave();
-    if (!isHeld || lease.mayCall() === "lost") lose(progress);
-    else progress.handedBack = true;
+    if (isHeld) for (const notice of progress.unsentNotices.splice(0)) notices.post(notice);
+    if (isHeld && (await lease.waitWithoutPlace(queued.turn))) return true;
+    queued.leave();
+    if (!isHeld || lease.mayCall() === "lost") loseLease(progress);
+    else progress.isHandedBack = true;
     return false;
   }
 
   /** Writes the start of a handler, together with the ends of earlier handlers. False if the lease is lost. */
-  async function start(lease: Lease, name: string, attempt: number, progress: Progress): Promise<boolean> {
-    const changes = progress.unwritten.splice(0);
+  async function writeStart(
+    lease: Lease,
+    name: string,
+    attempt: number,
+    progress: RunProgress,
+  ): Promise<boolean> {
+    const changes = progress.unwrittenChanges.splice(0);
     if (lease.mayCall() !== "yes") {
-      progress.unwritten.push(...changes);
+      progress.unwrittenChanges.push(...changes);
       // No handler is started any more. The end of the run says why.
       return lease.mayCall() === "hand-back";
     }
     if (!(await lease.write([...changes, { name, kind: "started", attempt }]))) return false;
-    for (const notice of progress.unnoticed.splice(0)) notices.post(notice);
+    for (const notice of progress.unsentNotices.splice(0)) notices.post(notice);
     return true;
   }
 
@@ -207,19 +219,19 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
    * The time until a handler's next attempt. It was computed by the store's clock when the run began. Since then, this process measures
    * the time, and not by the wall clock alone, which may be set back meanwhile.
    */
-  function waitOf({ dueAt }: HandlerState, { data }: Lease, { since }: Progress): number {
+  function msUntilDue({ dueAt }: HandlerState, { data }: Lease, { since }: RunProgress): number {
     return Math.max(0, dueAt - data.now - since.elapsedMs);
   }
 
   function giveUp(
     lease: Lease,
     { name: handler }: Registered,
-    progress: Progress,
+    progress: RunProgress,
     why: Pick<Extract<Notice, { type: "given-up" }>, "reason" | "error" | "attempt" | "stack">,
   ): "open" {
     const { reason, error, attempt } = why;
-    progress.unwritten.push({ name: handler, kind: "given-up", attempt, reason, error });
-    progress.unnoticed.push({ type: "given-up", ...factsOf(lease.data), handler, ...why });
+    progress.unwrittenChanges.push({ name: handler, kind: "given-up", attempt, reason, error });
+    progress.unsentNotices.push({ type: "given-up", ...factsOf(lease.data), handler, ...why });
     progress.givenUp ??= { reason, error };
     return "open";
   }
@@ -231,49 +243,49 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   function callInTime(
     lease: Lease,
     handler: Registered,
-    which: CallFacts,
+    facts: CallFacts,
     call: Call,
     observation: Observation<HandlerEnd> | null,
-  ): Promise<Outcome> {
+  ): Promise<CallOutcome> {
     const cancellation = lease.cancellation.derive();
-    const context = contextOf(lease, handler, which, cancellation);
+    const context = contextOf(lease, handler, facts, cancellation);
     const key = `${lease.data.eventId} ${handler.name}`;
     return new Promise((resolve) => {
       const { name, calls, onTimeout } = handler;
       const time = new Stopwatch(clock);
-      let end = (): void => calls?.ended(time.elapsedMs);
+      let end = (): void => calls?.callEnded(time.elapsedMs);
       const cancelTimer = clock.after(handler.timeoutMs, () => {
         const error = new Error(`timed out after ${handler.timeoutMs} ms`);
         notices.post({ type: "double-risk", why: "timeout", ...factsOf(lease.data) });
         cancellation.cancel(error);
-        overdue.set(key, which.attempt);
+        overdue.set(key, facts.attempt);
         if (onTimeout === "rerun") {
           end();
           end = () => {};
         } else {
-          if (calls?.overdue() === true) notices.post(allOverdue(name));
-          end = () => calls?.overdueEnded(time.elapsedMs);
+          if (calls?.callOverdue() === true) notices.post(allOverdue(name));
+          end = () => calls?.overdueCallEnded(time.elapsedMs);
         }
         resolve({ ok: false, error });
       });
-      const settle = (outcome: Outcome): void => {
+      const settle = (outcome: CallOutcome): void => {
         cancelTimer();
         end();
-        if (overdue.get(key) === which.attempt) overdue.delete(key);
+        if (overdue.get(key) === facts.attempt) overdue.delete(key);
         resolve(outcome);
       };
       // After a lost effect, a person must find out whether the effect has happened. So its error replaces any error of the handler.
       const fail = (error: unknown): void => settle({ ok: false, error: context.lostEffect() ?? error });
       try {
-        const answer = lease.context.run(() =>
+        const returned = lease.context.run(() =>
           observation === null ? call(context) : observation.run(() => call(context)),
         );
-        Promise.resolve(answer)
+        Promise.resolve(returned)
           .then(() => {
-            const ended = (): void => settle({ ok: true });
+            const succeed = (): void => settle({ ok: true });
             // A transaction that the handler did not await can still fail. Then the handler counts as failed, too.
-            const atRest = context.effectsAtRest();
-            return atRest === null ? ended() : atRest.then(ended);
+            const effectsSettled = context.effectsAtRest();
+            return effectsSettled === null ? succeed() : effectsSettled.then(succeed);
           })
           .catch(fail);
       } catch (error) {
@@ -299,8 +311,8 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
         unexpected: isFirst,
       });
     };
-    const given = { effects, now: clock.now(), skipped };
-    return new RunContext(lease, name, attempt, cancellation, logger, given);
+    const effectDependencies = { effects, now: clock.now(), skipped };
+    return new RunContext(lease, name, attempt, cancellation, logger, effectDependencies);
   }
 
   return runHandler;
@@ -321,11 +333,11 @@ function allOverdue(name: string): Happening {
 }
 
 function backoffOf({ context }: Lease, handler: Registered, attempt: number): number {
-  let given: unknown;
+  let delayMs: unknown;
   try {
-    given = context.run(() => handler.backoffMs(attempt));
+    delayMs = context.run(() => handler.backoffMs(attempt));
   } catch {
     // A mistake in the merchant's own function must not look like a handler that died.
   }
-  return delayOf(given) ?? defaultBackoffMs(attempt);
+  return delayOf(delayMs) ?? defaultBackoffMs(attempt);
 }

@@ -101,89 +101,95 @@ export interface EndedFacts extends EventFacts {
 }
 
 /**
- * The same instrumentation, but an error of it reaches neither a delivery nor a handler. `failed` is called with it.
+ * The same instrumentation, but an error of it reaches neither a delivery nor a handler. `onError` is called with it.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` if a function is missing.
  */
-export function guarded(given: Instrumentation, failed: (error: unknown) => void): Instrumentation {
+export function guardInstrumentation(
+  instrumentation: Instrumentation,
+  onError: (error: unknown) => void,
+): Instrumentation {
   const names = ["attach", "noticed", "delivery", "handler", "ended"] as const;
-  const missing = names.filter((name) => typeof given?.[name] !== "function");
+  const missing = names.filter((name) => typeof instrumentation?.[name] !== "function");
   if (missing.length > 0) {
     throw new PayhooksError("ERR_OPTION_INVALID", `instrumentation has no ${missing.join(", no ")}.`, {
       fix: "Give it otel() of @payhooks/core/otel, or prometheusMetrics() of @payhooks/core/metrics.",
     });
   }
-  const observed = <End>(call: () => Observation<End> | null): Observation<End> | null =>
+  const observe = <End>(call: () => Observation<End> | null): Observation<End> | null =>
     attempt(
       () => {
-        const made = call();
-        if (made === null) return null;
-        if (!isPending(made)) return new Guarded(made, failed);
+        const observation = call();
+        if (observation === null) return null;
+        if (!isPending(observation)) return new GuardedObservation(observation, onError);
         // The delivery or the call begins now, so a promise of an observation would come too late.
-        made.then(() => failed(new TypeError("delivery and handler must not return a promise.")), failed);
+        observation.then(
+          () => onError(new TypeError("delivery and handler must not return a promise.")),
+          onError,
+        );
         return null;
       },
       null,
-      failed,
+      onError,
     );
-  const noted = (call: () => void): void => void attempt(call, undefined, failed);
+  const notify = (call: () => void): void => void attempt(call, undefined, onError);
   return {
-    attach: (receiver) => noted(() => given.attach(receiver)),
-    noticed: (happening) => noted(() => given.noticed(happening)),
-    delivery: (facts) => observed(() => given.delivery(facts)),
-    handler: (facts) => observed(() => given.handler(facts)),
-    ended: (facts) => noted(() => given.ended(facts)),
+    attach: (receiver) => notify(() => instrumentation.attach(receiver)),
+    noticed: (happening) => notify(() => instrumentation.noticed(happening)),
+    delivery: (facts) => observe(() => instrumentation.delivery(facts)),
+    handler: (facts) => observe(() => instrumentation.handler(facts)),
+    ended: (facts) => notify(() => instrumentation.ended(facts)),
   };
 }
 
 /**
- * Makes a call, and passes its error to `failed`. If the function is async, this does not wait for it, but still passes on its
+ * Makes a call, and passes its error to `onError`. If the function is async, this does not wait for it, but still passes on its
  * rejection.
  */
-function attempt<T>(call: () => T, otherwise: T, failed: (error: unknown) => void): T {
+function attempt<T>(call: () => T, fallback: T, onError: (error: unknown) => void): T {
   try {
     const returned = call();
-    if (isPending(returned)) returned.then(undefined, failed);
+    if (isPending(returned)) returned.then(undefined, onError);
     return returned;
   } catch (error) {
-    failed(error);
-    return otherwise;
+    onError(error);
+    return fallback;
   }
 }
 
-class Guarded<End> implements Observation<End> {
+class GuardedObservation<End> implements Observation<End> {
   readonly trace: string | null;
-  readonly #given: Observation<End>;
-  readonly #failed: (error: unknown) => void;
+  readonly #observation: Observation<End>;
+  readonly #onError: (error: unknown) => void;
 
-  constructor(given: Observation<End>, failed: (error: unknown) => void) {
-    this.#given = given;
-    this.#failed = failed;
-    const { trace } = given;
+  constructor(observation: Observation<End>, onError: (error: unknown) => void) {
+    this.#observation = observation;
+    this.#onError = onError;
+    const { trace } = observation;
     this.trace = typeof trace === "string" && trace.length <= MAX_TRACE ? trace : null;
   }
 
   run<T>(call: () => T): T {
     const once = new Once(call);
     attempt<unknown>(
-      () => this.#given.run(() => once.result()),
+      () => this.#observation.run(() => once.result()),
       undefined,
       (error) => {
-        if (!once.hasFailedWith(error)) this.#failed(error);
+        if (!once.hasFailedWith(error)) this.#onError(error);
       },
     );
     return once.result();
   }
 
   end(end: End): void {
-    attempt(() => this.#given.end(end), undefined, this.#failed);
+    attempt(() => this.#observation.end(end), undefined, this.#onError);
   }
 }
 
 /** A call that is made once, even if its result is used several times. */
 class Once<T> {
   readonly #call: () => T;
-  #made: { readonly value: T } | null = null;
+  #returned: { readonly value: T } | null = null;
   #failed: { readonly error: unknown } | null = null;
 
   constructor(call: () => T) {
@@ -192,9 +198,9 @@ class Once<T> {
 
   /** Returns what the call has returned, or throws what it has thrown. */
   result(): T {
-    if (this.#made === null && this.#failed === null) this.#make();
-    if (this.#made === null) throw this.#failed?.error;
-    return this.#made.value;
+    if (this.#returned === null && this.#failed === null) this.#make();
+    if (this.#returned === null) throw this.#failed?.error;
+    return this.#returned.value;
   }
 
   /** True if the call has thrown this error, or its promise has rejected with it. */
@@ -206,12 +212,12 @@ class Once<T> {
     try {
       const value = this.#call();
       if (!isPending(value)) {
-        this.#made = { value };
+        this.#returned = { value };
         return;
       }
       // Some thenables, such as queries, begin anew each time that they are awaited. A promise of one begins once.
       const promise = Promise.resolve(value);
-      this.#made = { value: promise as T };
+      this.#returned = { value: promise as T };
       promise.catch((error: unknown) => {
         this.#failed = { error };
       });

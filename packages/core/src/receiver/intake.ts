@@ -1,4 +1,4 @@
-import type { Answered, Flow, ReadDelivery, Verification, Verified } from "../flows/flow.ts";
+import type { ChallengeAnswer, Flow, ReadDelivery, Verification, Verified } from "../flows/flow.ts";
 import { resolverFailed } from "../flows/keyring.ts";
 import type { Inbox, Runner } from "../inbox/contract/inbox.ts";
 import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
@@ -17,9 +17,9 @@ import { describeError, originOf } from "../protocol/foreign-error.ts";
 import { currentContext } from "../time/async-context.ts";
 import { isPending } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
-import { Deadline, TIME_IS_UP, withinTime } from "../time/deadline.ts";
+import { callWithTimeout, Deadline, TIME_IS_UP } from "../time/deadline.ts";
 import { type Environment, ON_WORKERS } from "../time/environment.ts";
-import { type DeliveryProgress, endOf, newProgress } from "./delivery-progress.ts";
+import { type DeliveryProgress, deliveryEndOf, newDeliveryProgress } from "./delivery-progress.ts";
 import type { Endpoint, ReceiveOptions } from "./endpoint.ts";
 import { EventLoopBudget } from "./event-loop-budget.ts";
 import type { Instrumentation } from "./instrumentation.ts";
@@ -47,7 +47,7 @@ export interface IntakeDependencies {
 }
 
 /** For how long only the request that accepted an event may run it, after its response. Then any process may. */
-const LEFT_TO_THE_REQUEST_MS = 5_000;
+const RESERVED_FOR_REQUEST_MS = 5_000;
 
 type Refuse = (...fault: Fault) => Reply;
 type Obstacle = readonly [code: DeliveryErrorCode, why: string];
@@ -59,10 +59,10 @@ export class Intake {
   readonly #eventLoopBudget: EventLoopBudget | null;
   #inFlight = 0;
   /** How long verification and acceptance of the latest accepted delivery took. */
-  #tookMs = 0;
+  #lastAcceptMs = 0;
   /** Deliveries without an answer yet, including those that wait for a resolver or for their handlers. */
   #unanswered = 0;
-  #whenAtRest: (() => void)[] = [];
+  #drainWaiters: (() => void)[] = [];
   readonly #unhandled: UnhandledNames;
 
   constructor(dependencies: IntakeDependencies) {
@@ -76,7 +76,7 @@ export class Intake {
     const { bodyTimeoutMs, ack, run } = this.#dependencies.settings;
     const maxBodyBytes = this.#maxBodyBytesOf(flow);
     const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
-      this.#answeredUnread(
+      this.#answerUnread(
         flow,
         this.#dependencies.outcomes.refused(flow, remoteAddress, false, [code, why]),
         code,
@@ -88,8 +88,9 @@ export class Intake {
       ack,
       run,
       check: (head, remoteAddress) => {
-        const challenged = head.method === "GET" ? (flow.source?.challenge(head.url ?? "") ?? null) : null;
-        if (challenged !== null) return this.#answeredUnread(flow, challenged, null);
+        const challengeReply =
+          head.method === "GET" ? (flow.source?.challenge(head.url ?? "") ?? null) : null;
+        if (challengeReply !== null) return this.#answerUnread(flow, challengeReply, null);
         const fault = findHeadFault(head, maxBodyBytes, flow.source !== undefined);
         if (fault !== null) return refuse(fault, "the request's head", remoteAddress);
         const reason = this.#findObstacle();
@@ -106,10 +107,10 @@ export class Intake {
   }
 
   /** Resolves once every delivery has its answer and the adapter could send it, or when the time is over. */
-  async atRest(waitMs: number): Promise<void> {
+  async drain(waitMs: number): Promise<void> {
     const { environment } = this.#dependencies;
     if (this.#unanswered > 0 && waitMs > 0) {
-      const answered = new Promise<void>((resolve) => this.#whenAtRest.push(resolve));
+      const answered = new Promise<void>((resolve) => this.#drainWaiters.push(resolve));
       await Promise.race([answered, sleep(environment, waitMs)]);
     }
     await new Promise<void>((resolve) => environment.nextTurn(resolve));
@@ -123,10 +124,10 @@ export class Intake {
         instrumentation === null
           ? this.#receiveAndReport(flow, delivery, options)
           : this.#receiveObserved(instrumentation, flow, delivery, options);
-      return this.#last(await receiving);
+      return this.#closeConnectionIfClosing(await receiving);
     } finally {
       this.#unanswered--;
-      if (this.#unanswered === 0) for (const resolve of this.#whenAtRest.splice(0)) resolve();
+      if (this.#unanswered === 0) for (const resolve of this.#drainWaiters.splice(0)) resolve();
     }
   }
 
@@ -141,14 +142,14 @@ export class Intake {
       header: (name) => delivery.headers.get(name) ?? null,
     });
     if (observation === null) return this.#receiveAndReport(flow, delivery, options);
-    const progress = newProgress(observation.trace);
+    const progress = newDeliveryProgress(observation.trace);
     try {
       const reply = await observation.run(() => this.#receiveAndReport(flow, delivery, options, progress));
-      observation.end(endOf(progress, reply.status));
+      observation.end(deliveryEndOf(progress, reply.status));
       return reply;
     } catch (error) {
       progress.code ??= codeOf(error);
-      observation.end(endOf(progress, ANSWER_STATUS[progress.code]));
+      observation.end(deliveryEndOf(progress, ANSWER_STATUS[progress.code]));
       throw error;
     }
   }
@@ -161,25 +162,25 @@ export class Intake {
     observed: DeliveryProgress | null = null,
   ): Promise<Reply> {
     if (onEnd === undefined) return this.#receive(flow, delivery, mounted, observed);
-    const progress = observed ?? newProgress(null);
+    const progress = observed ?? newDeliveryProgress(null);
     const reply = await this.#receive(flow, delivery, mounted, progress);
-    onEnd(endOf(progress, reply.status), progress.event);
+    onEnd(deliveryEndOf(progress, reply.status), progress.event);
     return reply;
   }
 
   /** Observes a request that is answered before its body is read. */
-  #answeredUnread(flow: Flow, reply: Reply, code: DeliveryErrorCode | null): Reply {
+  #answerUnread(flow: Flow, reply: Reply, code: DeliveryErrorCode | null): Reply {
     const { instrumentation } = this.#dependencies;
     if (instrumentation !== null) {
       const outcome = code === null ? "answered" : "refused";
       const observation = instrumentation.delivery({ flow: flow.name, header: () => null });
       observation?.end({ outcome, status: reply.status, code, eventId: null, reason: null });
     }
-    return this.#last(reply);
+    return this.#closeConnectionIfClosing(reply);
   }
 
   /** A closing process ends each connection with its answer, so that the sender's next request goes to another process. */
-  #last(reply: Reply): Reply {
+  #closeConnectionIfClosing(reply: Reply): Reply {
     return this.#dependencies.lifecycle.isClosing ? lastOfConnection(reply) : reply;
   }
 
@@ -192,9 +193,9 @@ export class Intake {
   ): Promise<Reply> {
     const { settings, environment: clock, outcomes, inbox, lifecycle, runner } = this.#dependencies;
     let isAuthentic = false;
-    const refuse: Refuse = (...given) => {
-      if (progress !== null) progress.code = given[0];
-      return outcomes.refused(flow, delivery.remoteAddress, isAuthentic, given);
+    const refuse: Refuse = (...fault) => {
+      if (progress !== null) progress.code = fault[0];
+      return outcomes.refused(flow, delivery.remoteAddress, isAuthentic, fault);
     };
     const fault = this.#findFault(flow, delivery, mounted);
     if (fault !== null) return refuse(...fault);
@@ -203,22 +204,22 @@ export class Intake {
     this.#inFlight++;
     const deadline = new Deadline(clock, settings.acceptTimeoutMs);
     try {
-      const turn = this.#eventLoopBudget?.next() ?? null;
+      const turn = this.#eventLoopBudget?.waitForTurn() ?? null;
       if (turn !== null) {
         await turn;
-        if (deadline.leftMs <= this.#tookMs) return refuse(...this.#tooLate(deadline));
+        if (deadline.leftMs <= this.#lastAcceptMs) return refuse(...this.#turnCameTooLate(deadline));
       }
       // A mounted receiver that runs in the background should run by now, so a start that fails here is repeated too.
       const shouldStart = mounted && this.#runOf(delivery) === "background";
       if (!lifecycle.isReady) await deadline.race(shouldStart ? lifecycle.start() : lifecycle.prepare());
-      const beganMs = deadline.leftMs;
+      const leftAtStartMs = deadline.leftMs;
       let verification = flow.verify(delivery, clock.now());
       if (isPending(verification)) {
         // A delivery that waits for a resolver does not count as in flight. Otherwise strangers could take all places with
         // made-up merchants.
         isInFlight = false;
         this.#inFlight--;
-        verification = await deadline.race(resolving(verification));
+        verification = await deadline.race(withResolverErrors(verification));
       }
       if (verification.ok === false) {
         return refuse(verification.code, verification.why, null, verification.fix);
@@ -236,8 +237,8 @@ export class Intake {
       if (progress !== null) progress.event = verification.reading.verified;
       const run = this.#runOf(delivery);
       const received = flow.source?.received ?? RECEIVED;
-      const wanted = this.#wanted(flow, verification.reading, run);
-      if (wanted === null) {
+      const event = this.#eventToAccept(flow, verification.reading, run);
+      if (event === null) {
         if (progress !== null) progress.outcome = "unwanted";
         return received;
       }
@@ -248,10 +249,10 @@ export class Intake {
         await deadline.race(lifecycle.start());
       }
       const { ack, maxHeld } = settings;
-      const accepting = inbox.accept(wanted, {
+      const accepting = inbox.accept(event, {
         maxHeld,
         deadlineMs: deadline.leftMs,
-        delayMs: ack === "enqueued" && run === "after-response" ? LEFT_TO_THE_REQUEST_MS : 0,
+        delayMs: ack === "enqueued" && run === "after-response" ? RESERVED_FOR_REQUEST_MS : 0,
         handle: ack === "handled" ? runner : undefined,
         onFailure: (cause) => {
           failure = cause;
@@ -260,7 +261,7 @@ export class Intake {
         trace: progress?.trace,
       });
       const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;
-      this.#tookMs = beganMs - deadline.leftMs;
+      this.#lastAcceptMs = leftAtStartMs - deadline.leftMs;
       if (progress !== null) progress.accepted = accepted;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
       // The event is stored. A refusal from here on loses nothing, so it does not count as the refusal of an authentic delivery.
@@ -283,7 +284,7 @@ export class Intake {
   }
 
   /** The event to accept; null for a source's event without a handler, which is only counted. */
-  #wanted(
+  #eventToAccept(
     { name: flow, source }: Flow,
     { verified }: ReadDelivery,
     run: Settings["run"],
@@ -322,8 +323,8 @@ export class Intake {
   }
 
   /** The delivery has waited for its turn for so long that it could not be answered in time. */
-  #tooLate({ leftMs }: Deadline): Obstacle {
-    const [left, took] = [leftMs, this.#tookMs].map(Math.ceil);
+  #turnCameTooLate({ leftMs }: Deadline): Obstacle {
+    const [left, took] = [leftMs, this.#lastAcceptMs].map(Math.ceil);
     return [
       "ERR_OVERLOADED",
       `its turn came ${left} ms before the end of acceptTimeoutMs, and the last one took ${took} ms`,
@@ -333,7 +334,7 @@ export class Intake {
   #refuseExpired(verification: Verified, accepted: Accepted, refuse: Refuse): Reply {
     const { signedBefore } = accepted;
     if (signedBefore !== undefined) this.#dependencies.notices.post({ type: "window-shrunk", signedBefore });
-    return refuse(...expiry(verification, accepted));
+    return refuse(...expiredFault(verification, accepted));
   }
 
   /**
@@ -394,7 +395,7 @@ export class Intake {
     const { notifyWorker, acceptTimeoutMs } = settings;
     const isStored = outcome === "new" || outcome === "progress" || outcome === "held";
     if (notifyWorker === undefined || begun || !isStored) return;
-    const notifying = withinTime(environment, acceptTimeoutMs, async () => notifyWorker(eventId));
+    const notifying = callWithTimeout(environment, acceptTimeoutMs, async () => notifyWorker(eventId));
     // Even if the call fails, the event is stored, and a worker finds it.
     const notified = notifying.catch((error: unknown) =>
       notices.post(inboxError("notifyWorker", error === TIME_IS_UP ? notifyTimedOut() : error)),
@@ -414,7 +415,9 @@ function notifyTimedOut(): PayhooksError {
 }
 
 /** Makes an error of the failing resolver. `TIME_IS_UP` is passed on unchanged. */
-async function resolving(verifying: Promise<Verification | Answered>): Promise<Verification | Answered> {
+async function withResolverErrors(
+  verifying: Promise<Verification | ChallengeAnswer>,
+): Promise<Verification | ChallengeAnswer> {
   try {
     return await verifying;
   } catch (cause) {
@@ -422,9 +425,9 @@ async function resolving(verifying: Promise<Verification | Answered>): Promise<V
   }
 }
 
-function expiry(verification: Verified, { signedBefore }: Accepted): Fault {
-  if (verification.outside === "ERR_TIMESTAMP_FUTURE") {
-    return [verification.outside, "signed more than 24 h in the future, and not recorded"];
+function expiredFault(verification: Verified, { signedBefore }: Accepted): Fault {
+  if (verification.outsideWindow === "ERR_TIMESTAMP_FUTURE") {
+    return [verification.outsideWindow, "signed more than 24 h in the future, and not recorded"];
   }
   return [
     "ERR_TIMESTAMP_EXPIRED",

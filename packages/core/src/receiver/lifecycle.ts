@@ -103,11 +103,11 @@ export class Lifecycle {
   async prepare(): Promise<void> {
     this.refuseWhenClosing();
     if (this.isReady) return;
-    this.#preparing ??= this.#transition("new", "preparing", "ready", () => this.#dependencies.prepare()).finally(
-      () => {
-        this.#preparing = null;
-      },
-    );
+    this.#preparing ??= this.#transition("new", "preparing", "ready", () =>
+      this.#dependencies.prepare(),
+    ).finally(() => {
+      this.#preparing = null;
+    });
     await this.#preparing;
     this.refuseWhenClosing();
   }

@@ -56,8 +56,8 @@ export interface MarkDependencies {
 const DOUBT =
   "another receiver took a delivery of it for a copy, and has not said that it handled it: look into its books, then discard or replay it";
 
-const OTHER = { by: "the other receiver", note: "it has handled the event" } as const;
-const LOOK_AGAIN_MS = 20;
+const OTHER_RECEIVER = { by: "the other receiver", note: "it has handled the event" } as const;
+const POLL_EVERY_MS = 20;
 
 /**
  * Ends an event without a call of its handlers. If the inbox does not know it, it is recorded first.
@@ -67,49 +67,51 @@ const LOOK_AGAIN_MS = 20;
 export async function markHandled(
   dependencies: MarkDependencies,
   flow: Flow,
-  given: OtherReceiverEvent,
+  handledEvent: OtherReceiverEvent,
   options: MarkOptions,
 ): Promise<Marked> {
   checkNames("markHandled", options, { certain: true });
   checkFlag("certain of markHandled", options.certain);
-  checkTenant(flow, given.tenant, "markHandled");
-  return dependencies.lifecycle.during(() => mark(dependencies, flow, given, options.certain ?? true));
+  checkTenant(flow, handledEvent.tenant, "markHandled");
+  return dependencies.lifecycle.during(() =>
+    markEvent(dependencies, flow, handledEvent, options.certain ?? true),
+  );
 }
 
-async function mark(
+async function markEvent(
   { inbox, environment, notices, settings }: MarkDependencies,
   flow: Flow,
-  given: OtherReceiverEvent,
-  certain: boolean,
+  handledEvent: OtherReceiverEvent,
+  isCertain: boolean,
 ): Promise<Marked> {
-  const event = flow.named(given, given.tenant ?? ONLY_TENANT, environment.now());
-  if (event === null || given.id === "") throw unknownEvent(flow, given);
-  const runner = runnerFor(flow, notices, certain);
+  const event = flow.named(handledEvent, handledEvent.tenant ?? ONLY_TENANT, environment.now());
+  if (event === null || handledEvent.id === "") throw unknownEvent(flow, handledEvent);
+  const runner = runnerFor(flow, notices, isCertain);
   const time = new Stopwatch(environment);
   for (;;) {
     const { handled, eventId } = await inbox.accept(event, { handle: runner });
     const state = (await handled)?.state ?? null;
-    const held = state === "held" && certain ? await inbox.events.get(eventId) : null;
+    const held = state === "held" && isCertain ? await inbox.events.get(eventId) : null;
     const isDoubt = held?.reason === "rejected" && held.detail === DOUBT;
-    if (isDoubt && (await inbox.events.discard([eventId], OTHER)).decided === 1) {
+    if (isDoubt && (await inbox.events.discard([eventId], OTHER_RECEIVER)).decided === 1) {
       return { eventId, state: "discarded" };
     }
     // A person may have decided about the doubtful event meanwhile. The next read shows how.
     const wasDecided = held !== null && (isDoubt || held.state !== "held");
     const isBusy = wasDecided || state === "waiting" || state === "running";
     if (!isBusy || time.elapsedMs >= settings.acceptTimeoutMs) return { eventId, state };
-    await sleep(environment, LOOK_AGAIN_MS);
+    await sleep(environment, POLL_EVERY_MS);
   }
 }
 
 /** A runner that calls no handler. */
-function runnerFor(flow: Flow, notices: NoticeBoard, certain: boolean): Runner {
+function runnerFor(flow: Flow, notices: NoticeBoard, isCertain: boolean): Runner {
   const notify = (notice: Happening): void => notices.post(notice);
   async function endingOf(lease: Lease): Promise<Ending> {
     const { mode, verdict, delivery } = lease.data;
     // The receiver that will run events calls the onHeld handlers of a held event.
     if (mode === "onHeld" || isOutsideTable(verdict)) return { kind: "handed-back" };
-    if (!certain) return { kind: "held", reason: "rejected", detail: DOUBT, onHeld: [] };
+    if (!isCertain) return { kind: "held", reason: "rejected", detail: DOUBT, onHeld: [] };
     const { verified } = flow.read(delivery);
     const turn = verified.subject === undefined ? "mine" : await lease.takeSubject(verified);
     if (turn === "busy") return { kind: "handed-back" };
@@ -132,12 +134,12 @@ function runnerFor(flow: Flow, notices: NoticeBoard, certain: boolean): Runner {
 }
 
 function unknownEvent({ name }: Flow, { event, status }: OtherReceiverEvent): PayhooksError {
-  const given = [event, status]
+  const shownEvent = [event, status]
     .map((text) => JSON.stringify(String(text).slice(0, 40)))
     .join(" with the status ");
   return new PayhooksError(
     "ERR_OPTION_INVALID",
-    `The flow ${name} has no event ${given}, or the id is empty.`,
+    `The flow ${name} has no event ${shownEvent}, or the id is empty.`,
     {
       fix: 'Give markHandled { id, event, status } as the delivery has them: { id: payTxnId, event: "DEPOSIT", status: "SUCCESS" }. Only events with statuses have one.',
     },

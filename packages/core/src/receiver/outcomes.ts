@@ -22,7 +22,7 @@ export class Outcomes {
   readonly #notices: NoticeBoard;
   readonly #alerts: Alerts;
   /** The sets of left-out fields that were warned about. There are few, since only four fields are optional. */
-  readonly #leftOut = new Set<string>();
+  readonly #warnedLeftOut = new Set<string>();
 
   constructor(notices: NoticeBoard, alerts: Alerts) {
     this.#notices = notices;
@@ -45,7 +45,7 @@ export class Outcomes {
     const { outcome, eventId, reason, previousAmount } = accepted;
     const notices = this.#notices;
     const isNoted = outcome === "held" || outcome === "stale" || previousAmount !== null;
-    if (!notices.observed && !isNoted) return;
+    if (!notices.isObserved && !isNoted) return;
     const { delivery, id, name, status, amount, referenceId } = verified;
     const { flow, tenant, keyId } = delivery;
     const facts: EventFacts = { flow, tenant, eventId, id, event: name, status, referenceId };
@@ -71,8 +71,8 @@ export class Outcomes {
 
   /** Warns once for the same fields, since one day every callback may lack them. */
   #warnOf(leftOut: string): void {
-    if (this.#leftOut.has(leftOut)) return;
-    this.#leftOut.add(leftOut);
+    if (this.#warnedLeftOut.has(leftOut)) return;
+    this.#warnedLeftOut.add(leftOut);
     const what = `Not passed to handlers: ${leftOut}, since it could also be part of another value.`;
     const fix =
       'In names.callback.extra, declare each undocumented field whose value only the service chooses: as "always" if every callback has it.';

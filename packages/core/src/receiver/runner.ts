@@ -19,7 +19,7 @@ import { type HeldReason, isAboutTruth, isOutsideTable } from "../protocol/held-
 import { Stopwatch } from "../time/clock.ts";
 import { type Call, createRunHandler, type HandlerCallDependencies } from "./handler-call.ts";
 import type { EndedFacts } from "./instrumentation.ts";
-import { endingOf, held, newProgress, type Progress } from "./progress.ts";
+import { endingOf, heldEnding, newRunProgress, type RunProgress } from "./run-progress.ts";
 
 /** What the runner uses of the receiver. */
 export interface RunnerDependencies extends HandlerCallDependencies {
@@ -70,7 +70,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     return found;
   }
 
-  async function runEvent(lease: Lease, progress: Progress): Promise<Ending> {
+  async function runEvent(lease: Lease, progress: RunProgress): Promise<Ending> {
     const { delivery, verdict, onlyHandlers } = lease.data;
     const flow = flowOf(delivery);
     if (isOutsideTable(verdict)) {
@@ -79,22 +79,22 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     const reading = flow.read(delivery);
     const { event, verified } = reading;
     if (event === null) {
-      return held(verified.verdict === "run" ? "malformed" : verified.verdict, verified.detail);
+      return heldEnding(verified.verdict === "run" ? "malformed" : verified.verdict, verified.detail);
     }
     const drift = flow.source === undefined ? null : driftOf(verified, lease.data);
-    if (drift !== null) return held("mismatch", drift);
-    const overtaken = verified.subject === undefined ? null : await overtakenBy(lease, verified);
-    if (overtaken !== null) return overtaken;
-    if (registry.isIgnored(delivery.flow, event.event)) return ignored(lease, event);
+    if (drift !== null) return heldEnding("mismatch", drift);
+    const subjectEnding = verified.subject === undefined ? null : await endingBySubject(lease, verified);
+    if (subjectEnding !== null) return subjectEnding;
+    if (registry.isIgnored(delivery.flow, event.event)) return endIgnored(lease, event);
     const handlers = registry.handlersOf(delivery.flow, event.event);
     const isUnwanted = handlers.length === 0 && delivery.perhapsUnwanted === true;
-    if (isUnwanted && flow.source?.unhandled === "acknowledge") return ignored(lease, event);
+    if (isUnwanted && flow.source?.unhandled === "acknowledge") return endIgnored(lease, event);
     if (handlers.length === 0) {
-      return uncalled(lease, "unhandled", `no handler is registered for ${event.event}`);
+      return holdUncalled(lease, "unhandled", `no handler is registered for ${event.event}`);
     }
     if (onlyHandlers !== null && !handlers.some(({ name }) => onlyHandlers.includes(name))) {
       const names = onlyHandlers.join(", ");
-      return uncalled(
+      return holdUncalled(
         lease,
         "unhandled",
         `no handler of ${event.event} has the name that was replayed: ${names}`,
@@ -102,12 +102,13 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     }
 
     if (verified.referenceKey !== null && !lease.data.claims.includes(verified.referenceKey)) {
-      const isOwn = await lease.claimReference(verified);
+      const isClaimed = await lease.claimReference(verified);
       // The entry was held for this reason. So a person who replays it has decided that it runs all the same.
-      if (!isOwn && lease.data.reason !== "reference-reused") return held("reference-reused", REUSED);
+      if (!isClaimed && lease.data.reason !== "reference-reused")
+        return heldEnding("reference-reused", REUSED);
     }
-    const checked = await checkedBy(flow, event);
-    if (checked.kind === "unfit") return uncalled(lease, "schema", checked.detail);
+    const checked = await checkSchema(flow, event);
+    if (checked.kind === "unfit") return holdUncalled(lease, "schema", checked.detail);
     const calls: { readonly handler: Registered; readonly call: Call }[] = [];
     for (const handler of handlers) {
       if (onlyHandlers !== null && !onlyHandlers.includes(handler.name)) continue;
@@ -121,7 +122,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     }
     for (const one of calls) {
       await runHandler(lease, one.handler, progress, one.call);
-      if (progress.lost || progress.handedBack) break;
+      if (progress.isLeaseLost || progress.isHandedBack) break;
     }
     const ending = endingOf(progress);
     const registered = new Set(handlers.map(({ name }) => name));
@@ -134,15 +135,15 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     );
     if (givenUp !== null) {
       warnOfMissing(lease, registered);
-      return held(givenUp.reason, givenUp.error);
+      return heldEnding(givenUp.reason, givenUp.error);
     }
     if (unfinished.length === 0) return ending;
     const detail = `it waits for a handler that ${event.event} does not have in the process that ran it: ${unfinished.join(", ")}`;
-    return unhandled(lease, detail, registered);
+    return holdUnhandled(lease, detail, registered);
   }
 
   /** The end of a run whose event is not the latest of its subject, or must wait for another event of it. Null if it may run. */
-  async function overtakenBy(lease: Lease, verified: VerifiedEvent): Promise<Ending | null> {
+  async function endingBySubject(lease: Lease, verified: VerifiedEvent): Promise<Ending | null> {
     const answer = await lease.takeSubject(verified);
     switch (answer) {
       case "mine":
@@ -153,12 +154,12 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
         return { kind: "stale" };
       case "equal":
       case "forgotten":
-        return held("conflict", UNORDERED[answer]);
+        return heldEnding("conflict", UNORDERED[answer]);
     }
   }
 
   /** Checks the event against its schema. If the schema itself fails, each handler's attempt fails with its error. */
-  async function checkedBy({ source }: Flow, event: HandledEvent): Promise<Checked> {
+  async function checkSchema({ source }: Flow, event: HandledEvent): Promise<SchemaCheck> {
     if (source === undefined) return { kind: "fits", event };
     try {
       const result = await source.check(event as SourceEvent);
@@ -170,14 +171,14 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** Ends an event that is ignored here, unless it waits for a handler of another process, or of an earlier version. */
-  function ignored(lease: Lease, { event }: HandledEvent): Ending {
+  function endIgnored(lease: Lease, { event }: HandledEvent): Ending {
     const { givenUp, unfinished } = missingHandlers(lease.data, new Set(), new Set());
     if (givenUp !== null) {
       warnOfMissing(lease, new Set());
-      return held(givenUp.reason, givenUp.error);
+      return heldEnding(givenUp.reason, givenUp.error);
     }
     if (unfinished.length === 0) return { kind: "done" };
-    return uncalled(
+    return holdUncalled(
       lease,
       "unhandled",
       `${event} is ignored by the process that ran it, but it waits for a handler: ${unfinished.join(", ")}`,
@@ -185,16 +186,16 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** Holds the event, since this process lacks a handler for it. */
-  function unhandled(lease: Lease, detail: string, registered: ReadonlySet<string>): Ending {
+  function holdUnhandled(lease: Lease, detail: string, registered: ReadonlySet<string>): Ending {
     warnOfMissing(lease, registered);
-    return held("unhandled", detail);
+    return heldEnding("unhandled", detail);
   }
 
   /** The end of a run that has called no handler. A replay of an entry that raises the question of what is true leaves it open. */
-  function uncalled(lease: Lease, reason: "unhandled" | "schema", detail: string): Ending {
+  function holdUncalled(lease: Lease, reason: "unhandled" | "schema", detail: string): Ending {
     if (reason === "unhandled") warnOfMissing(lease, new Set());
     const before = lease.data.reason;
-    return held(before !== null && isAboutTruth(before) ? before : reason, detail);
+    return heldEnding(before !== null && isAboutTruth(before) ? before : reason, detail);
   }
 
   /** If a handler that this process lacks was running when its own process died, a replay may repeat its effect. */
@@ -209,10 +210,10 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   /** Replays an entry that never entered the table: reads it again, and enters it as if it had just arrived. */
   async function enterTable(lease: Lease, { reading: { verified } }: Verified): Promise<Ending> {
     const { verdict, evenIfExpired } = lease.data;
-    if (isOutsideTable(verified.verdict)) return held(verified.verdict as HeldReason, verified.detail);
+    if (isOutsideTable(verified.verdict)) return heldEnding(verified.verdict as HeldReason, verified.detail);
     const { outcome } = await lease.accept(verified);
     if (outcome === "expired") {
-      if (!evenIfExpired) return held(verdict as HeldReason, TOO_OLD);
+      if (!evenIfExpired) return heldEnding(verdict as HeldReason, TOO_OLD);
       notices.post({ type: "double-risk", why: "replayed-after-expiry", ...factsOf(lease.data) });
       await lease.accept({ ...verified, isWithinWindow: true, evenIfExpired: true });
     }
@@ -220,16 +221,16 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** Runs the onHeld handlers. */
-  async function callOnHeld(lease: Lease, progress: Progress): Promise<Ending> {
-    const entry = heldEventOf(lease, flows);
+  async function callOnHeld(lease: Lease, progress: RunProgress): Promise<Ending> {
+    const heldEvent = heldEventOf(lease, flows);
     for (const handler of registry.heldHandlers) {
       const named = { ...handler, name: ON_HELD_PREFIX + handler.name };
-      await runHandler(lease, named, progress, (context) => handler.handle(entry, context));
-      if (progress.lost || progress.handedBack) break;
+      await runHandler(lease, named, progress, (context) => handler.handle(heldEvent, context));
+      if (progress.isLeaseLost || progress.isHandedBack) break;
     }
     // Another process has these handlers, or an earlier version had them. So each counts as failed, and is tried again later.
     for (const name of missingOnHeld(lease.data, onHeldNames())) {
-      if (progress.lost || progress.handedBack) break;
+      if (progress.isLeaseLost || progress.isHandedBack) break;
       await runHandler(lease, { ...MISSING_HANDLER, name }, progress, () => {
         throw new Error("the process that was to call it has no such handler");
       });
@@ -239,18 +240,18 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     return ending.kind === "retry" || ending.kind === "handed-back" ? ending : { kind: "stays-held" };
   }
 
-  function endOf(lease: Lease, ending: Ending, progress: Progress): RunEnd {
-    const { unwritten, unnoticed, startedAhead } = progress;
+  function runEndOf(lease: Lease, ending: Ending, progress: RunProgress): RunEnd {
+    const { unwrittenChanges, unsentNotices, startedAhead } = progress;
     if (startedAhead !== null) {
-      unwritten.push({
+      unwrittenChanges.push({
         name: startedAhead,
         kind: "undone",
         before: lease.data.handlerStates[startedAhead] ?? null,
       });
     }
     const written = (): void => {
-      for (const notice of unnoticed) notices.post(notice);
-      if (ending.kind === "done" && notices.observed)
+      for (const notice of unsentNotices) notices.post(notice);
+      if (ending.kind === "done" && notices.isObserved)
         notices.post({ type: "finished", ...factsOf(lease.data) });
       if (ending.kind === "stale") {
         notices.post({ type: "stale", ...factsOf(lease.data) });
@@ -262,8 +263,8 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
         instrumentation?.ended(endedOf(lease.data, "held", reason));
       }
     };
-    if (ending.kind !== "held") return { ending, changes: unwritten, written };
-    return { ending: { ...ending, onHeld: onHeldNames() }, changes: unwritten, written };
+    if (ending.kind !== "held") return { ending, changes: unwrittenChanges, written };
+    return { ending: { ...ending, onHeld: onHeldNames() }, changes: unwrittenChanges, written };
   }
 
   /** The names of the onHeld handlers, as a record has them. */
@@ -272,17 +273,17 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** The end of a run after an error that no handler threw: reading or releasing the event failed. The event is tried again. */
-  function failed({ data }: Lease, error: unknown): Ending {
+  function endAfterError({ data }: Lease, error: unknown): Ending {
     notices.post(inboxError("run", error));
     return { kind: "retry", delayMs: failedRunDelayMs(data.lastDelayMs) };
   }
 
   /** The handler that a run calls first, in {@link runEvent} or {@link callOnHeld}. */
-  function firstOf(data: LeaseData): Registered | undefined {
+  function findFirstHandler(data: LeaseData): Registered | undefined {
     const { delivery, verdict, onlyHandlers } = data;
     if (data.mode === "onHeld") {
       const first = registry.heldHandlers.find(
-        ({ name }) => !isThrough(data.handlerStates[ON_HELD_PREFIX + name]),
+        ({ name }) => !isFinished(data.handlerStates[ON_HELD_PREFIX + name]),
       );
       return first === undefined ? undefined : { ...first, name: ON_HELD_PREFIX + first.name };
     }
@@ -293,19 +294,19 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     return handlers.find(
       (handler) =>
         (onlyHandlers === null || onlyHandlers.includes(handler.name)) &&
-        !isThrough(data.handlerStates[handler.name]) &&
+        !isFinished(data.handlerStates[handler.name]) &&
         handler.pick(event) !== null,
     );
   }
 
   return {
     async run(lease) {
-      const progress = newProgress(new Stopwatch(clock), lease.data.started);
+      const progress = newRunProgress(new Stopwatch(clock), lease.data.started);
       const running = lease.data.mode === "onHeld" ? callOnHeld(lease, progress) : runEvent(lease, progress);
-      return endOf(lease, await running.catch((error: unknown) => failed(lease, error)), progress);
+      return runEndOf(lease, await running.catch((error: unknown) => endAfterError(lease, error)), progress);
     },
     firstHandler(data) {
-      const first = firstOf(data);
+      const first = findFirstHandler(data);
       if (first === undefined) return null;
       const before = data.handlerStates[first.name];
       // The start of a handler that must not run twice is a write of its own: if the process dies before that write, the handler
@@ -334,7 +335,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
 }
 
 /** A schema's verdict on an event's data. */
-type Checked =
+type SchemaCheck =
   | { readonly kind: "fits"; readonly event: HandledEvent }
   | { readonly kind: "unfit"; readonly detail: string }
   | { readonly kind: "failed"; readonly error: unknown };
@@ -350,7 +351,7 @@ function driftOf(verified: VerifiedEvent, { id, name, status, delivery }: LeaseD
   return differs.length === 0 ? null : `read gives another ${differs.join(", ")} than when it was accepted`;
 }
 
-function isThrough(before: HandlerState | undefined): boolean {
+function isFinished(before: HandlerState | undefined): boolean {
   return before?.state === "done" || before?.state === "given-up";
 }
 

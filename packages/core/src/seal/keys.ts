@@ -3,7 +3,7 @@ import type { Happening } from "../notices/notice.ts";
 import { invalidOption, isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { emptyContext } from "../time/async-context.ts";
-import { TIME_IS_UP, withinTime } from "../time/deadline.ts";
+import { callWithTimeout, TIME_IS_UP } from "../time/deadline.ts";
 import type { Environment } from "../time/environment.ts";
 import { Labels } from "./labels.ts";
 
@@ -102,7 +102,7 @@ export class Keyring {
   ): Promise<void> {
     this.#readAt = environment.monotonic();
     try {
-      this.#take(await emptyContext.run(() => withinTime(environment, CALL_MS, async () => source())));
+      this.#take(await emptyContext.run(() => callWithTimeout(environment, CALL_MS, async () => source())));
     } catch (thrown) {
       const error = thrown === TIME_IS_UP ? tooLate() : thrown;
       if (this.#current === null) throw error;

@@ -14,7 +14,7 @@ const REMEMBERED = 4_096;
 /** The texts by which events are found, as keyed hashes with one key. */
 export class Labels {
   readonly #key: KeyObject;
-  #known = new Map<string, string>();
+  #cache = new Map<string, string>();
   readonly #indexes = new WeakMap<RecordIndex, RecordIndex>();
 
   constructor(key: KeyObject) {
@@ -58,12 +58,12 @@ export class Labels {
 
   #hash(kind: Kind, text: string): string {
     const named = `${kind}:${text}`;
-    const known = this.#known.get(named);
+    const known = this.#cache.get(named);
     if (known !== undefined) return known;
     const mac = createHmac("sha256", this.#key).update(named).digest();
     const hash = SIGN + mac.toString("base64url", 0, LABEL_BYTES);
-    if (this.#known.size >= REMEMBERED) this.#known = new Map();
-    this.#known.set(named, hash);
+    if (this.#cache.size >= REMEMBERED) this.#cache = new Map();
+    this.#cache.set(named, hash);
     return hash;
   }
 }

@@ -17,12 +17,12 @@ import { type Environment, environmentOf } from "../time/environment.ts";
 import type { DerivedKey, Keyring } from "./keys.ts";
 import { openRecord, sealRecord, withoutLabels } from "./sealed-store.ts";
 
-const TOGETHER = 50;
+const PAGE_SIZE = 50;
 const DEFAULT_PER_SECOND = 500;
 /** A record that another process has written meanwhile is tried again at once, at most this often. */
-const AT_ONCE = 5;
+const MAX_ATTEMPTS = 5;
 /** Records that could not be sealed are tried again, in at most this many passes. */
-const PASSES = 10;
+const MAX_PASSES = 10;
 const PAUSE_MS = 300;
 
 /** Options of {@link AesGcmSeal.reseal}. */
@@ -82,36 +82,36 @@ export async function resealRecords(
   const environment = environmentOf(options.clock);
   await keys.ready(environment);
   const { current } = keys;
-  const letGo = environment.keepAlive();
+  const stopKeepingAlive = environment.keepAlive();
   let resealed = 0;
   try {
     for (let pass = 1; ; pass++) {
-      const findings = new Findings(current, keys);
+      const passCounts = new PassCounts(current, keys);
       // A record that an earlier pass has sealed counts once.
       const before = pass === 1 ? 0 : resealed;
-      let isAgain = false;
-      for await (const page of pagesOf(store, Math.min(TOGETHER, Math.ceil(perSecond)))) {
-        const old = page.flatMap((one) => findings.look(one));
+      let needsAnotherPass = false;
+      for await (const page of pagesOf(store, Math.min(PAGE_SIZE, Math.ceil(perSecond)))) {
+        const old = page.flatMap((one) => passCounts.outdatedOf(one));
         const done = dryRun
           ? { sealed: old.length, complete: true }
           : await resealAll(store, old, current, keys, environment);
         resealed += done.sealed;
-        if (!done.complete) isAgain = true;
-        onProgress?.(findings.report(resealed, before));
-        if (signal?.aborted === true) return { ...findings.report(resealed, before), complete: false };
+        if (!done.complete) needsAnotherPass = true;
+        onProgress?.(passCounts.report(resealed, before));
+        if (signal?.aborted === true) return { ...passCounts.report(resealed, before), complete: false };
         if (!dryRun && done.sealed > 0) await sleep(environment, (done.sealed / perSecond) * 1_000);
       }
-      if (!isAgain) return findings.report(resealed, before);
-      if (pass === PASSES) throw notTaken();
+      if (!needsAnotherPass) return passCounts.report(resealed, before);
+      if (pass === MAX_PASSES) throw recordsNotSealed();
       await sleep(environment, PAUSE_MS);
     }
   } finally {
-    letGo();
+    stopKeepingAlive();
   }
 }
 
-/** The findings of one pass. */
-class Findings {
+/** What one pass has found, counted. */
+class PassCounts {
   #current = 0;
   #unreadable = 0;
   readonly #missing = new Map<string, number>();
@@ -124,7 +124,7 @@ class Findings {
   }
 
   /** The record, if it is to be sealed anew. */
-  look(one: DueRecord): readonly RecordToReseal[] {
+  outdatedOf(one: DueRecord): readonly RecordToReseal[] {
     const verdict = verdictOn(one, this.#key, this.#keys);
     if (verdict.kind === "old") return [verdict.old];
     if (verdict.kind === "current") this.#current++;
@@ -171,12 +171,12 @@ async function resealAll(
   let complete = true;
   for (let attempt = 1; old.length > 0; attempt++) {
     const items = old.map((one) => swapsOf(one, current, keys, environment.token(), environment.token()));
-    const without = items.map((item) => item.without);
-    const bare = await swapAll(store, without);
-    const isBare = ({ key }: UndatedSwap): boolean => bare.get(key)?.kind === "written";
-    const anew = await swapAll(store, items.map((item) => item.anew).filter(isBare));
+    const unlabelled = items.map((item) => item.unlabelled);
+    const bare = await swapAll(store, unlabelled);
+    const isUnlabelled = ({ key }: UndatedSwap): boolean => bare.get(key)?.kind === "written";
+    const anew = await swapAll(store, items.map((item) => item.anew).filter(isUnlabelled));
     const again: RecordToReseal[] = [];
-    for (const item of without) {
+    for (const item of unlabelled) {
       const { key } = item;
       const result = anew.get(key) ?? bare.get(key);
       if (result?.kind === "written") sealed++;
@@ -185,10 +185,10 @@ async function resealAll(
         const verdict = verdictOn({ key, ...result.current }, current, keys);
         if (verdict.kind === "old") again.push(verdict.old);
         // A receiver has written it meanwhile, and has added the labels.
-        else if (verdict.kind === "current" && isBare(item)) sealed++;
+        else if (verdict.kind === "current" && isUnlabelled(item)) sealed++;
       }
     }
-    if (again.length > 0 && attempt === AT_ONCE) return { sealed, complete: false };
+    if (again.length > 0 && attempt === MAX_ATTEMPTS) return { sealed, complete: false };
     old = again;
   }
   return { sealed, complete };
@@ -201,14 +201,14 @@ function swapsOf(
   keys: Keyring,
   between: string,
   last: string,
-): { readonly without: UndatedSwap; readonly anew: UndatedSwap } {
+): { readonly unlabelled: UndatedSwap; readonly anew: UndatedSwap } {
   const index = indexOf(key, record);
   const bare = withoutLabels(index);
   const labels = sealed === null ? index : (keys.find(sealed.keyId)?.labels.index(index) ?? index);
   const anew = sealRecord(record, key, current);
   const bareRecord: SealedRecord = { ...anew, sealed: unlisted(anew.sealed) };
   return {
-    without: {
+    unlabelled: {
       key,
       expected: version,
       version: between,
@@ -242,12 +242,12 @@ async function swapAll(
   return new Map(sorted.map(({ key }, at) => [key, results[at]]));
 }
 
-async function* pagesOf(store: RecordStore, together: number): AsyncIterable<readonly DueRecord[]> {
+async function* pagesOf(store: RecordStore, pageSize: number): AsyncIterable<readonly DueRecord[]> {
   let cursor: string | null = null;
   do {
     const page: Awaited<ReturnType<NonNullable<RecordStore["scan"]>>> | undefined = await store.scan?.(
       cursor,
-      together,
+      pageSize,
     );
     if (page === undefined) return;
     const found = new Map(page.records.map((one) => [one.key, one]));
@@ -256,7 +256,7 @@ async function* pagesOf(store: RecordStore, together: number): AsyncIterable<rea
   } while (cursor !== null);
 }
 
-function notTaken(): PayhooksError {
+function recordsNotSealed(): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", "Some records could not be sealed anew.", {
     fix: "Nothing is lost. Is the store up? Call it again: what is sealed already is left out.",
   });

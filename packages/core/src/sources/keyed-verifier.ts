@@ -1,5 +1,5 @@
 import { UNKNOWN_TENANT, unsetEntries } from "../flows/flow.ts";
-import { verifyBy } from "../flows/keyring.ts";
+import { verifyWithKeys } from "../flows/keyring.ts";
 import { type Keys, keyringOf } from "../flows/keys.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { countUnset, type OneOrMore } from "../signature/keys.ts";
@@ -43,12 +43,21 @@ export function keyedVerifier<Given, Key extends { readonly keyId: string }, Rea
       if (found === null) return refused("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT);
       const key = find(claim, found.keys);
       if (key === null) return refused("ERR_SIGNATURE_INVALID", refusal);
-      const { signedAt, outside, covered, content, signature } = claim;
+      const { signedAt, outsideWindow, covered, content, signature } = claim;
       const tenant = found.tenant === ONLY_TENANT ? null : found.tenant;
-      return { ok: true, keyId: key.keyId, tenant, signedAt, outside, covered, content, signature };
+      return {
+        ok: true,
+        keyId: key.keyId,
+        tenant,
+        signedAt,
+        outsideWindow,
+        covered,
+        content,
+        signature,
+      };
     }
     return {
-      resolves: keyring.resolves,
+      usesResolver: keyring.usesResolver,
       async prepare() {
         await keyring.prepare();
         return unsetEntries(option, countUnset(keys));
@@ -57,7 +66,7 @@ export function keyedVerifier<Given, Key extends { readonly keyId: string }, Rea
         const claim = read(request, now);
         if (!claim.ok) return claim;
         const hint = request.tenant === undefined ? {} : { tenant: request.tenant };
-        return verifyBy(keyring, hint, (found) => verifyWith(found, claim));
+        return verifyWithKeys(keyring, hint, (found) => verifyWith(found, claim));
       },
     };
   });

@@ -4,7 +4,7 @@ import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { invalidOption, PayhooksError } from "../protocol/errors.ts";
 import { importSecrets, type SecretInput, type VerifyingSecret } from "../signature/keys.ts";
 import { isPending } from "../time/awaitable.ts";
-import { withinTime } from "../time/deadline.ts";
+import { callWithTimeout } from "../time/deadline.ts";
 import { type Claim, keyedVerifier } from "./keyed-verifier.ts";
 import { checkedHeader } from "./signed-text.ts";
 import {
@@ -76,7 +76,7 @@ interface Sent extends Claim {
 const NOTHING_SIGNED = {
   ok: true,
   signedAt: null,
-  outside: null,
+  outsideWindow: null,
   content: null,
   covered: {},
   signature: null,
@@ -137,7 +137,7 @@ export function anyOf(...verifiers: readonly [Verifier, Verifier, ...Verifier[]]
       return best ?? refused("ERR_SIGNATURE_MISSING", "there is no signature");
     }
     return {
-      resolves: bound.some(({ resolves }) => resolves),
+      usesResolver: bound.some(({ usesResolver: resolves }) => resolves),
       prepare: async () => (await Promise.all(bound.map((one) => one.prepare()))).flat(),
       verify: (request, now) => tryFrom(0, request, now, null),
     };
@@ -167,7 +167,7 @@ export function unsafeUnsigned(options: { readonly because: string }): Verifier 
     throw invalidOption("unsafeUnsigned has no reason.", "Give { because }, in words.");
   }
   return verifierOf((option) => ({
-    resolves: false,
+    usesResolver: false,
     isOpen: true,
     prepare: async () => [
       {
@@ -195,7 +195,7 @@ export function ownVerifier(own: VerifyFunction): Bind {
       }
       waiting++;
       try {
-        const verdict = await withinTime(clock, acceptTimeoutMs, async (signal) =>
+        const verdict = await callWithTimeout(clock, acceptTimeoutMs, async (signal) =>
           own(request, { signal, now: new Date(now) }),
         );
         return checkedVerdict(verdict, option);
@@ -203,7 +203,7 @@ export function ownVerifier(own: VerifyFunction): Bind {
         waiting--;
       }
     }
-    return { resolves: false, prepare: async () => [], verify: call };
+    return { usesResolver: false, prepare: async () => [], verify: call };
   };
 }
 
@@ -235,7 +235,7 @@ function checkedVerdict(given: VerifyResult, option: string): Authentic | NotAut
     keyId: keyId === null ? null : String(keyId),
     tenant: tenant ?? null,
     signedAt: time,
-    outside: null,
+    outsideWindow: null,
     content,
     covered: lower,
     signature: null,

@@ -202,7 +202,7 @@ export function signedTextBy(
         values.push(value);
       }
     }
-    const outside =
+    const outsideWindow =
       signedAt === null
         ? null
         : signedAt < now - toleranceMs
@@ -215,7 +215,7 @@ export function signedTextBy(
       signatures,
       parts: values,
       signedAt,
-      outside,
+      outsideWindow,
       covered,
       content: null,
       signature: sent,

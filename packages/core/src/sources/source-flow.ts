@@ -1,6 +1,6 @@
 import { contentsOf } from "../flows/contents.ts";
 import {
-  type Answered,
+  type ChallengeAnswer,
   cachedReading,
   cacheReading,
   eventNamed,
@@ -28,7 +28,7 @@ import { type Answer, checkAnswer, type MadeSource } from "./source.ts";
 import { pathsOf } from "./standard-schema.ts";
 import type { Authentic, NotAuthentic, SourceRequest } from "./verifier.ts";
 
-type Outcome = Verification | Answered;
+type Outcome = Verification | ChallengeAnswer;
 
 const MAX_CHALLENGE = 1_024;
 
@@ -78,14 +78,14 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
     const reply = handshakeOf(stored, looseHeader);
     if (reply !== null) return { ok: null, reply };
     const reading = readingOf(stored, looseHeader);
-    if (verdict.outside !== null) {
+    if (verdict.outsideWindow !== null) {
       const { verified, leftOut } = reading;
       const event = reading.event;
       const late = { ...verified, isWithinWindow: false };
       return {
         ok: true,
         reading: new ReadDelivery(late, event === null ? null : () => event, leftOut),
-        outside: verdict.outside,
+        outsideWindow: verdict.outsideWindow,
       };
     }
     // The tolerance of the verifier is narrower than the receiver's window, which is for functions of one's own.
@@ -172,7 +172,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
 
   return {
     name,
-    hasTenants: verifier.resolves,
+    hasTenants: verifier.usesResolver,
     badSignatureStatus: made.badSignatureStatus,
     windowMs,
     prepare: async () => [...(await verifier.prepare()), ...warningsOf(name, made)],

@@ -72,7 +72,7 @@ export interface Authentic {
   readonly tenant: string | null;
   readonly signedAt: number | null;
   /** Set if the signed time is outside of the verifier's tolerance. */
-  readonly outside: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
+  readonly outsideWindow: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
   readonly content: Uint8Array | null;
   readonly covered: Readonly<Record<string, string>>;
   /** The signature header as it was sent; null for a token, which is a secret. */
@@ -82,7 +82,7 @@ export interface Authentic {
 /** A verifier in a receiver, with its keys. */
 export interface BoundVerifier {
   /** True if a resolver chooses the keys. */
-  readonly resolves: boolean;
+  readonly usesResolver: boolean;
   /** True if it lets everything pass. */
   readonly isOpen?: true;
   prepare(): Promise<readonly SetupWarning[]>;

@@ -62,11 +62,11 @@ export function callbackFields(
     timestamp: `${new Date(now).toISOString().slice(0, -1)}123456Z`,
     merchantId: "0b6f6e0c-6b0e-4f0e-9d7e-3f2f6a1c0001",
     userId: "user-17",
-    ...given(fields),
+    ...definedMembers(fields),
   };
 }
 
-function given<T extends object>(some: Some<T>): Partial<T> {
+function definedMembers<T extends object>(some: Some<T>): Partial<T> {
   return Object.fromEntries(Object.entries(some).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
@@ -105,8 +105,11 @@ export function connectEvent<Name extends ConnectEvent["event"] = "settlement.ap
   { data, ...envelope }: WebhookChanges<Name> = {},
   now: number = Date.now(),
 ): WebhookBody<Name> {
-  const genuine = anyConnectEvent(event, given(envelope), now);
-  return { ...genuine, data: { ...(genuine.data as object), ...given(data ?? {}) } } as WebhookBody<Name>;
+  const genuine = anyConnectEvent(event, definedMembers(envelope), now);
+  return {
+    ...genuine,
+    data: { ...(genuine.data as object), ...definedMembers(data ?? {}) },
+  } as WebhookBody<Name>;
 }
 
 /** Like {@link connectEvent}, with any name and members: for forgeries, and for what the specification does not list. */

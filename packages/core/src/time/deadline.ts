@@ -4,7 +4,7 @@ import type { Clock } from "./clock.ts";
 export const TIME_IS_UP: unique symbol = Symbol("time is up");
 
 /** Calls with a signal. If there is no answer within `ms`, the signal aborts, and this rejects with {@link TIME_IS_UP}. */
-export async function withinTime<T>(
+export async function callWithTimeout<T>(
   clock: Clock,
   ms: number,
   call: (signal: AbortSignal) => Promise<T>,

@@ -31,13 +31,13 @@ export interface Got {
 }
 
 /** A real server of somebody who is told. `answer` is what it answers from now on. */
-export interface Told {
+export interface RecordingChannel {
   readonly url: string;
   readonly got: Got[];
   answer: { readonly status: number; readonly headers?: Readonly<Record<string, string>> };
 }
 
-export async function told(): Promise<Told> {
+export async function startChannel(): Promise<RecordingChannel> {
   const got: Got[] = [];
   const server = createServer(async (request, response) => {
     const body = await text(request);
@@ -49,7 +49,7 @@ export async function told(): Promise<Told> {
   onTestFinished(() => void server.close());
   server.unref();
   const { port } = server.address() as AddressInfo;
-  const one: Told = { url: `http://127.0.0.1:${port}/secret-path`, got, answer: { status: 200 } };
+  const one: RecordingChannel = { url: `http://127.0.0.1:${port}/secret-path`, got, answer: { status: 200 } };
   return one;
 }
 

@@ -11,15 +11,15 @@ import { createTestKeys } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { Incidents } from "../../src/alerts/incidents.ts";
 import { settle } from "../../src/testing/clock.ts";
-import { deliver, fleet, forge, type Told, told } from "./fleet.ts";
+import { deliver, fleet, forge, type RecordingChannel, startChannel } from "./fleet.ts";
 
 const CHANNEL_SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
-const texts = ({ got }: Told): readonly string[] =>
+const texts = ({ got }: RecordingChannel): readonly string[] =>
   got.map(({ body }) => (JSON.parse(body) as { text: string }).text);
 
 describe("alerts that reach a person", () => {
   it("are one message when an outage of ten minutes begins, and one when it is over, with three processes", async () => {
-    const [channel, pager] = [await told(), await told()];
+    const [channel, pager] = [await startChannel(), await startChannel()];
     const shop = fleet();
     const to = () => [
       slackChannel({ url: channel.url }),
@@ -47,7 +47,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("come from another process, if the one that speaks for all dies in a long outage", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     const shop = fleet();
     const to = () => [slackChannel({ url: channel.url })];
     const first = await shop.start(to);
@@ -66,7 +66,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("tell of held events, again when there are more, and when there are none", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     const shop = fleet();
     const one = await shop.start(() => [slackChannel({ url: channel.url })]);
     shop.rejects = true;
@@ -88,7 +88,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("keep no lease while the inbox cannot be counted, and come once it can", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     const shop = fleet();
     shop.rejects = true;
     const one = await shop.start(() => [slackChannel({ url: channel.url })]);
@@ -105,7 +105,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("tell of an event that nobody runs, and repeat it every four hours", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     const shop = fleet();
     const one = await shop.start(() => [slackChannel({ url: channel.url })]);
     await shop.clock.advance("1m");
@@ -125,7 +125,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("tell once what two processes notice, whichever looks for all", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     const shop = fleet();
     const to = () => [slackChannel({ url: channel.url })];
     const processes = [await shop.start(to), await shop.start(to)];
@@ -146,7 +146,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("are not told twice, and end, when the process that looked for all is gone", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     const shop = fleet();
     const to = () => [slackChannel({ url: channel.url })];
     const first = await shop.start(to);
@@ -171,7 +171,7 @@ describe("alerts that reach a person", () => {
     ["a year", 365 * 86_400_000],
   ])("of a process whose clock is %s ahead, and that is gone,", (_, aheadMs) => {
     it("do not keep another process from looking", async () => {
-      const channel = await told();
+      const channel = await startChannel();
       const shop = fleet();
       const to = () => [slackChannel({ url: channel.url })];
       const wrong = await shop.start(to, undefined, aheadMs);
@@ -187,7 +187,7 @@ describe("alerts that reach a person", () => {
     });
 
     it("are tried again by another process", async () => {
-      const channel = await told();
+      const channel = await startChannel();
       channel.answer = { status: 503 };
       const shop = fleet();
       const to = () => [slackChannel({ url: channel.url })];
@@ -205,7 +205,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("go on, and end, after a process whose clock was a year ahead", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     const shop = fleet();
     const to = () => [slackChannel({ url: channel.url })];
     const wrong = await shop.start(to, undefined, 365 * 86_400_000);
@@ -226,7 +226,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("of a cron job come although the job before it had a clock that was ahead", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     const shop = fleet();
     const to = () => [slackChannel({ url: channel.url })];
     const job = async (aheadMs: number): Promise<void> => {
@@ -245,7 +245,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("come from one process, while another one's clock is ahead", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     const shop = fleet();
     const to = () => [slackChannel({ url: channel.url })];
     const processes = [await shop.start(to, undefined, 7_200_000), await shop.start(to)];
@@ -256,7 +256,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("are written after an outage, however many two processes have noticed apart", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     const shop = fleet();
     const [near, far] = [
       Array.from({ length: 16 }, (_, n) => `near-${n}-of-the-banks`),
@@ -288,9 +288,9 @@ describe("alerts that reach a person", () => {
 
   it("of lost data take the place of one that will be seen again, however many there are", () => {
     const now = Date.UTC(2026, 10, 28);
-    const incidents = Incidents.in("", now);
+    const incidents = Incidents.fromNote("", now);
     const see = (kind: "probing" | "data-lost", name: string, isOnce: boolean): void =>
-      incidents.see({ incident: `${kind}:${name}`, kind, summary: name, level: 0, isOnce }, now);
+      incidents.observe({ incident: `${kind}:${name}`, kind, summary: name, level: 0, isOnce }, now);
     for (let n = 0; n < 20; n++) see("probing", String(n), false);
     for (const loss of ["missing", "replaced"]) see("data-lost", loss, true);
     see("probing", "20", false);
@@ -304,12 +304,12 @@ describe("alerts that reach a person", () => {
 
   it("have room in the note of the lease with the longest texts, and even after all channels were renamed", () => {
     const now = Date.UTC(2026, 10, 28);
-    const incidents = Incidents.in("", now);
-    incidents.checkedAt(randomUUID(), now);
+    const incidents = Incidents.fromNote("", now);
+    incidents.markChecked(randomUUID(), now);
     const see = (): void => {
       for (let n = 0; n < 40; n++) {
         const incident = `refused:${"f".repeat(30)}${n}:${"C".repeat(30)}`;
-        incidents.see(
+        incidents.observe(
           { incident, kind: "refused", summary: '"'.repeat(300), level: 1e6, isOnce: false },
           now,
         );
@@ -329,7 +329,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("are tried again with pauses, as the server asks for, and given up in the end", async () => {
-    const [channel, pager] = [await told(), await told()];
+    const [channel, pager] = [await startChannel(), await startChannel()];
     channel.answer = { status: 429, headers: { "retry-after": "120" } };
     pager.answer = { status: 503 };
     const shop = fleet();
@@ -352,7 +352,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("are given up at once if the server refuses them, without a word of the address", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     channel.answer = { status: 404 };
     const shop = fleet();
     const one = await shop.start(() => [slackChannel({ url: channel.url })]);
@@ -364,7 +364,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("have nothing of an event in them, and keep no delivery waiting", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     const shop = fleet();
     const one = await shop.start(() => [
       {
@@ -390,7 +390,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("of a channel that never answers, and heeds no signal, hold up no other channel and no stop", async () => {
-    const channel = await told();
+    const channel = await startChannel();
     const shop = fleet();
     const hangs = { name: "hangs", send: () => new Promise<never>(() => {}) };
     const one = await shop.start(() => [hangs, slackChannel({ url: channel.url })]);
@@ -447,7 +447,7 @@ describe("alerts that reach a person", () => {
   });
 
   it("go on if whoever is told of a problem fails", async () => {
-    const [channel, refusing] = [await told(), await told()];
+    const [channel, refusing] = [await startChannel(), await startChannel()];
     refusing.answer = { status: 404 };
     const shop = fleet();
     const channels = () => [

@@ -210,7 +210,7 @@ describe("the window of the signed time", () => {
     ["the latest", NOW + MAX_FUTURE_MS, null],
     ["later", NOW + MAX_FUTURE_MS + 1, "ERR_TIMESTAMP_FUTURE"],
   ] as const)("%s", (_, signedAt, outside) => {
-    const { ok, reading, outside: found } = at(signedAt);
+    const { ok, reading, outsideWindow: found } = at(signedAt);
     expect({ ok, found, isWithinWindow: reading.verified.isWithinWindow }).toEqual({
       ok: true,
       found: outside,

@@ -10,7 +10,7 @@ import {
   lazyKeys,
   resolvedKeys,
   resolverFailed,
-  verifyBy,
+  verifyWithKeys,
 } from "../../src/flows/keyring.ts";
 import { TIME_IS_UP } from "../../src/time/deadline.ts";
 
@@ -33,7 +33,7 @@ const errorOf = async (act: () => unknown): Promise<unknown> => {
 describe("fixed keys", () => {
   it("belong to no tenant, and are there at once", async () => {
     const keyring = fixedKeys(["a", "b"]);
-    expect(keyring.resolves).toBe(false);
+    expect(keyring.usesResolver).toBe(false);
     expect(await keyring.prepare()).toEqual(["a", "b"]);
     expect(keyring.find({})).toEqual({ tenant: "", keys: ["a", "b"] });
   });
@@ -44,7 +44,7 @@ describe("fixed keys", () => {
       if (++loads === 1) throw new Error("no file");
       return ["a"];
     });
-    expect(keyring.resolves).toBe(false);
+    expect(keyring.usesResolver).toBe(false);
     expect(keyring.find({})).toBeNull();
     expect(await errorOf(() => keyring.prepare())).toMatchObject({ message: "no file" });
     expect(await Promise.all([keyring.prepare(), keyring.prepare()])).toEqual([["a"], ["a"]]);
@@ -56,7 +56,7 @@ describe("fixed keys", () => {
 describe("keys that a resolver finds", () => {
   it("belong to the tenant that it names, and are none before", async () => {
     const { keyring } = resolving(({ merchantId }) => ({ tenant: `of ${merchantId}`, keys: ["a", "b"] }));
-    expect(keyring.resolves).toBe(true);
+    expect(keyring.usesResolver).toBe(true);
     expect(await keyring.prepare()).toEqual([]);
     expect(await keyring.find({ merchantId: "m" })).toEqual({
       tenant: "of m",
@@ -204,14 +204,14 @@ describe("a signature that fits none of the keys", () => {
     { tenant: string; keys: string[] },
   ];
   /** Verifies a signature made with the new key, and says with which keys it was tried. */
-  async function tried(findAnother: Keyring<string>["findAnother"], signedWith = "new") {
+  async function tried(refresh: Keyring<string>["refresh"], signedWith = "new") {
     const keys: (string | undefined)[] = [];
     const keyring: Keyring<string> = {
       ...fixedKeys(["old"]),
       find: () => old,
-      ...(findAnother === undefined ? {} : { findAnother }),
+      ...(refresh === undefined ? {} : { refresh }),
     };
-    const outcome = await verifyBy(keyring, {}, (found) => {
+    const outcome = await verifyWithKeys(keyring, {}, (found) => {
       keys.push(found?.keys[0]);
       return { ok: found?.keys[0] === signedWith };
     });

@@ -88,8 +88,8 @@ describe("a callback under the names of its service", () => {
       reason: "malformed",
       detail: expect.stringContaining('serviceNames({ callback: { fields: { payTxnId: "acmeTxnId" } } })'),
     });
-    const told = t.notices.filter((notice) => JSON.stringify(notice).includes("acmeTxnId could be it"));
-    expect(told.length).toBeGreaterThan(0);
+    const mentions = t.notices.filter((notice) => JSON.stringify(notice).includes("acmeTxnId could be it"));
+    expect(mentions.length).toBeGreaterThan(0);
   });
 
   it.each([

@@ -16,13 +16,13 @@ async function refusalOf(
 ): Promise<Extract<Notice, { type: "refused" }> | undefined> {
   const receiver = createReceiver({ connect, logger: silent });
   receiver.onSettlementApproved(async () => {});
-  const told: Notice[] = [];
-  receiver.observe((notice) => void told.push(notice));
+  const notices: Notice[] = [];
+  receiver.observe((notice) => void notices.push(notice));
   const all = new Map(Object.entries({ "content-type": "application/json", ...headers }));
   const reply = await receiver.connect.receive({ method: "POST", url: "/", headers: all, rawBody });
   expect(reply.status).toBe(400);
   await receiver.close();
-  return told.find((notice) => notice.type === "refused");
+  return notices.find((notice) => notice.type === "refused");
 }
 
 describe("a webhook whose signature is in another header", () => {

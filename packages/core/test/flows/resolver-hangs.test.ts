@@ -280,9 +280,9 @@ describe("deliveries that waited for a resolver", () => {
   it("count as in flight from its answer on, and are limited as such", async () => {
     const clock = fakeClock();
     const { calls, resolve } = byHand();
-    let letGo = (): void => {};
+    let release = (): void => {};
     const gate = new Promise<void>((open) => {
-      letGo = open;
+      release = open;
     });
     const store = memoryStore({ clock, maxRecords: 100, maxUnfinished: 100 });
     const slow = {
@@ -297,7 +297,7 @@ describe("deliveries that waited for a resolver", () => {
     await noticed();
     expect(calls).toHaveLength(1);
     await calls[0]?.answer(found("alpha"));
-    letGo();
+    release();
     const codes = (await Promise.all(posting)).map(short).sort();
     expect(codes).toEqual(["200", "200", ...Array(3).fill("503 ERR_OVERLOADED")]);
     expect(short(await forged)).toBe("401 ERR_SIGNATURE_INVALID");

@@ -30,15 +30,15 @@ function post(
   return new Request(url, init as RequestInit);
 }
 
-const told = async (response: Response): Promise<string> => `${response.status} ${await response.text()}`;
+const textOf = async (response: Response): Promise<string> => `${response.status} ${await response.text()}`;
 
 it("a fetch handler answers a genuine callback, and a copy, whatever the platform", async () => {
   const { receiver, notices } = start();
   const handler = paymentCallbacks(receiver);
   const delivery = post();
   const copy = delivery.clone();
-  expect(await told(await handler(delivery))).toBe('200 {"received":true}');
-  expect(await told(await handler(copy))).toBe('200 {"received":true}');
+  expect(await textOf(await handler(delivery))).toBe('200 {"received":true}');
+  expect(await textOf(await handler(copy))).toBe('200 {"received":true}');
   await receiver.close();
   expect(notices.filter(({ type }) => type === "finished")).toHaveLength(1);
 });
@@ -67,10 +67,10 @@ it("a fetch handler answers 500 to a body that was read, or is being read, by so
   const handler = paymentCallbacks(start().receiver);
   const read = post();
   await read.json();
-  expect(await told(await handler(read))).toBe('500 {"error":{"code":"ERR_BODY_CONSUMED"}}');
+  expect(await textOf(await handler(read))).toBe('500 {"error":{"code":"ERR_BODY_CONSUMED"}}');
   const locked = post();
   locked.body?.getReader();
-  expect(await told(await handler(locked))).toBe('500 {"error":{"code":"ERR_BODY_CONSUMED"}}');
+  expect(await textOf(await handler(locked))).toBe('500 {"error":{"code":"ERR_BODY_CONSUMED"}}');
 });
 
 it.each([
@@ -85,18 +85,18 @@ it.each([
     start: (stream) => stream.enqueue(Buffer.from('{"event":"DEPOSIT"')),
     cancel: () => cancelled(),
   });
-  expect(await told(await paymentCallbacks(start(options).receiver)(post(body)))).toBe(answer);
+  expect(await textOf(await paymentCallbacks(start(options).receiver)(post(body)))).toBe(answer);
   await isCancelled;
 });
 
 it("a fetch handler refuses a body that breaks off", async () => {
   const body = new ReadableStream({ start: (stream) => stream.error(new Error("reset")) });
   const answer = await paymentCallbacks(start().receiver)(post(body));
-  expect(await told(answer)).toBe('400 {"error":{"code":"ERR_BODY_INCOMPLETE"}}');
+  expect(await textOf(answer)).toBe('400 {"error":{"code":"ERR_BODY_INCOMPLETE"}}');
 });
 
 it("a fetch handler takes no body for an empty one", async () => {
-  expect(await told(await paymentCallbacks(start().receiver)(post(null)))).toBe(
+  expect(await textOf(await paymentCallbacks(start().receiver)(post(null)))).toBe(
     '400 {"error":{"code":"ERR_BODY_NOT_JSON"}}',
   );
 });

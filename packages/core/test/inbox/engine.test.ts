@@ -524,12 +524,12 @@ describe("a store that cannot be listened to", () => {
 describe("a poll for due events", () => {
   it("is not repeated at once if something is due that another session has locked", async () => {
     const clock = fakeClock();
-    let looks = 0;
+    let polls = 0;
     const locked: RecordStore = {
       ...memoryStore({ clock }),
       endsWithProcess: false,
       takeDue: async () => {
-        looks++;
+        polls++;
         return { records: [], left: { usual: 1, patient: 0 }, nextDueAt: null };
       },
     };
@@ -539,22 +539,22 @@ describe("a poll for due events", () => {
       { concurrency: 1 },
     );
     await clock.advance("1s");
-    expect(looks).toBeGreaterThan(10);
-    expect(looks).toBeLessThanOrEqual(22);
+    expect(polls).toBeGreaterThan(10);
+    expect(polls).toBeLessThanOrEqual(22);
     await inbox.close({ graceMs: 0 });
   });
 
   it("is not repeated for 50 ms by hints if it found nothing", async () => {
     const clock = fakeClock();
-    let looks = 0;
+    let polls = 0;
     let hint = (): unknown => undefined;
     const memory = memoryStore({ clock });
     const hinted: RecordStore = {
       ...memory,
       endsWithProcess: false,
       takeDue: async (...args) => {
-        looks++;
-        // Hints arrive during a look, too.
+        polls++;
+        // Hints arrive during a poll, too.
         hint();
         return memory.takeDue(...args);
       },
@@ -573,8 +573,8 @@ describe("a poll for due events", () => {
       hint();
       await clock.advance(1);
     }
-    expect(looks).toBeGreaterThan(15);
-    expect(looks).toBeLessThanOrEqual(22);
+    expect(polls).toBeGreaterThan(15);
+    expect(polls).toBeLessThanOrEqual(22);
     await inbox.close({ graceMs: 0 });
   });
 
@@ -605,9 +605,9 @@ describe("a poll for due events", () => {
     });
     const other = createInbox({ ...memory, endsWithProcess: false }, { clock });
     const { eventId } = await other.accept(verifiedEvent(1, { signedAt: clock.now() }));
-    let letGo = (): void => {};
+    let release = (): void => {};
     hold = new Promise((resolve) => {
-      letGo = resolve;
+      release = resolve;
     });
     const inbox = createInbox(slow, { clock });
     await inbox.run(runner, { concurrency: 1 });
@@ -615,7 +615,7 @@ describe("a poll for due events", () => {
     const closing = inbox.close({ graceMs: 1_000 });
     await clock.advance(1);
     expect(calls).toEqual([]);
-    letGo();
+    release();
     await clock.advance(10);
     expect(await closing).toEqual({ unfinished: 0 });
     expect(calls).toEqual(["looked", "closed"]);

@@ -10,7 +10,7 @@ import { settle } from "../../src/testing/clock.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
 const LEASE_MS = 30_000;
-/** For how long a look hides what it has found. */
+/** For how long a poll hides what it has found. */
 const HIDDEN_MS = 5_000;
 
 /** Calls that wait until the gate lets them through. */
@@ -30,7 +30,7 @@ class Gate {
   }
 }
 
-/** A process whose looks and the answers to whose writes can be held up, and others beside it on the same data. */
+/** A process whose polls and the answers to whose writes can be held up, and others beside it on the same data. */
 function start() {
   const clock = fakeClock();
   const shared: RecordStore = {
@@ -38,7 +38,7 @@ function start() {
     immediate: false,
     endsWithProcess: false,
   };
-  const [looks, answers] = [new Gate(), new Gate()];
+  const [polls, answers] = [new Gate(), new Gate()];
   let hint = (): unknown => undefined;
   const slow: RecordStore = {
     ...shared,
@@ -47,7 +47,7 @@ function start() {
       return () => {};
     },
     async takeDue(limit, hideMs) {
-      await looks.pass();
+      await polls.pass();
       return shared.takeDue(limit, hideMs);
     },
     async swap(items) {
@@ -59,13 +59,13 @@ function start() {
   const inboxOn = (store: RecordStore): Inbox => createInbox(store, { leaseMs: LEASE_MS, clock });
   return {
     clock,
-    looks,
+    polls,
     answers,
     inbox: inboxOn(slow),
     other: () => inboxOn(shared),
-    /** Lets the process look once more. The look stands at its gate. */
-    async look(): Promise<void> {
-      looks.close();
+    /** Lets the process poll once more. The poll waits at its gate. */
+    async poll(): Promise<void> {
+      polls.close();
       hint();
       await settle();
     },
@@ -109,12 +109,12 @@ it("an event that a close hands back is due at once, even if a poll of the closi
   });
   await t.inbox.run(runner, { concurrency: 1 });
   await settle();
-  await t.look();
+  await t.poll();
   const closing = t.inbox.close({ graceMs: 10_000 });
   t.answers.close();
-  // It is handed back, and the process does not know yet. Then its look finds it.
+  // It is handed back, and the process does not know yet. Then its poll finds it.
   await free.open();
-  await t.looks.open();
+  await t.polls.open();
   await t.answers.open();
   expect(await closing).toEqual({ unfinished: 0 });
   expect(await t.ranElsewhere()).toEqual(["tx-1"]);
@@ -127,12 +127,12 @@ it("an event that a pause hands back is due at once", async () => {
   const runner = runnerOf(() => new Promise(() => {}));
   const running = await t.inbox.run(runner, { concurrency: 1 });
   await settle();
-  await t.look();
+  await t.poll();
   t.answers.close();
   // The second one is begun, and waits for a place.
   running.pause();
   await settle();
-  await t.looks.open();
+  await t.polls.open();
   await t.answers.open();
   expect(await t.ranElsewhere()).toEqual(["tx-2"]);
   expect([runner.ran, runner.notices]).toEqual([["tx-1"], []]);
@@ -146,7 +146,7 @@ it("the next event of a record is due at once, also if work() runs the event bef
   free.close();
   const runner = runnerOf(async ({ data }) => {
     if (data.status === "PENDING") await free.pass();
-    if (data.id === "tx-2") t.looks.close();
+    if (data.id === "tx-2") t.polls.close();
     return { kind: "done" };
   });
   const working = t.inbox.work(runner, { deadlineMs: 60_000, limit: 10, concurrency: 2 });
@@ -154,8 +154,8 @@ it("the next event of a record is due at once, also if work() runs the event bef
   await t.inbox.accept(t.event(1));
   t.answers.close();
   await free.open();
-  // One lane has written that PENDING is done, and does not know yet. The other one looks, and is given the record.
-  await t.looks.open();
+  // One lane has written that PENDING is done, and does not know yet. The other one polls, and is given the record.
+  await t.polls.open();
   await t.answers.open();
   expect(await working).toMatchObject({ ran: 3, remaining: 0 });
   expect(runner.ran).toEqual(["tx-1", "tx-2", "tx-1"]);
@@ -174,12 +174,12 @@ it("an event that a closing process's last poll finds is left to others, even if
   void dead.close({ graceMs: 0 });
   await t.clock.advance(LEASE_MS);
   await t.inbox.accept(t.event(2));
-  t.looks.close();
+  t.polls.close();
   const runner = runnerOf(async () => ({ kind: "done" }));
   await t.inbox.run(runner, { concurrency: 2 });
   await settle();
   const closing = t.inbox.close({ graceMs: 10_000 });
-  await t.looks.open();
+  await t.polls.open();
   expect(await closing).toEqual({ unfinished: 0 });
   expect(await t.ranElsewhere()).toEqual(["tx-1", "tx-2"]);
   expect([runner.ran, runner.notices]).toEqual([[], []]);
@@ -187,7 +187,7 @@ it("an event that a closing process's last poll finds is left to others, even if
 
 it("a poll that ends after the grace of a close hides its events for a few seconds, and nothing more is asked of the store", async () => {
   const t = start();
-  t.looks.close();
+  t.polls.close();
   await t.inbox.accept(t.event(1));
   const runner = runnerOf(async () => ({ kind: "done" }));
   await t.inbox.run(runner, { concurrency: 1 });
@@ -195,7 +195,7 @@ it("a poll that ends after the grace of a close hides its events for a few secon
   const closing = t.inbox.close({ graceMs: 1_000 });
   await t.clock.advance("1s");
   expect(await closing).toEqual({ unfinished: 0 });
-  await t.looks.open();
+  await t.polls.open();
   expect(await t.ranElsewhere()).toEqual([]);
   await t.clock.advance(HIDDEN_MS);
   expect(await t.ranElsewhere()).toEqual(["tx-1"]);
@@ -204,7 +204,7 @@ it("a poll that ends after the grace of a close hides its events for a few secon
 
 /**
  * A process with four places whose handlers take 10 ms. Its places are full, two more are begun, and six more are taken: in the store
- * these still wait, and no look finds them.
+ * these still wait, and no poll finds them.
  */
 async function withTaken() {
   const t = start();
@@ -222,7 +222,7 @@ async function withTaken() {
   busy.close();
   const accepted = [];
   for (let n = 1; n <= 12; n++) accepted.push(await t.inbox.accept(t.event(n)));
-  // A look that finds nothing is followed by none for 50 ms.
+  // A poll that finds nothing is followed by none for 50 ms.
   await t.clock.advance(50);
   await settle();
   expect(await t.inbox.events.counts()).toMatchObject({ running: 6, waiting: 6 });

@@ -193,29 +193,29 @@ describe("a loss", () => {
   it("is checked for every two seconds, reported once, and kept in the health", async () => {
     const clock = fakeClock();
     const found: (Loss | null)[] = [null, "replaced", null];
-    let looks = 0;
+    let polls = 0;
     const store: RecordStore = {
       ...memoryStore({ clock }),
       findLoss: async () => {
-        looks++;
+        polls++;
         return found.shift() ?? null;
       },
     };
     const inbox = createInbox(store, { clock: environmentOf(clock) });
-    const told: unknown[] = [];
-    inbox.observe((notice) => told.push(notice));
+    const notices: unknown[] = [];
+    inbox.observe((notice) => notices.push(notice));
     await inbox.ready();
     await clock.advance(2_000);
-    expect(told).toEqual([]);
+    expect(notices).toEqual([]);
     await clock.advance(2_000);
     const lostAt = clock.now();
     await clock.advance(4_000);
-    expect(looks).toBe(4);
-    expect(told).toEqual([{ type: "data-lost", why: "replaced" }]);
+    expect(polls).toBe(4);
+    expect(notices).toEqual([{ type: "data-lost", why: "replaced" }]);
     expect(await inbox.health()).toMatchObject({ ok: true, lostAt });
     await inbox.close({ graceMs: 0 });
     await clock.advance(10_000);
-    expect(looks).toBe(5);
+    expect(polls).toBe(5);
   });
 
   it("is reported once the store answers again, if it was away during the check", async () => {
@@ -229,14 +229,14 @@ describe("a loss", () => {
       },
     };
     const inbox = createInbox(store, { clock });
-    const told: unknown[] = [];
-    inbox.observe((notice) => told.push(notice));
+    const notices: unknown[] = [];
+    inbox.observe((notice) => notices.push(notice));
     await inbox.ready();
     await clock.advance(6_000);
-    expect(told).toEqual([]);
+    expect(notices).toEqual([]);
     isAway = false;
     await clock.advance(2_000);
-    expect(told).toEqual([{ type: "data-lost", why: "evicting" }]);
+    expect(notices).toEqual([{ type: "data-lost", why: "evicting" }]);
     await inbox.close({ graceMs: 0 });
   });
 });

@@ -67,9 +67,9 @@ function unsteady(clock: FakeClock, random: () => number): Runner {
 /** How many events run at one time when all wait for each other. */
 async function mostAtOneTime(inbox: Inbox, clock: FakeClock): Promise<number> {
   let running = 0;
-  let letGo = (): void => {};
+  let release = (): void => {};
   const gate = new Promise<void>((open) => {
-    letGo = open;
+    release = open;
   });
   const runner: Runner = {
     firstHandler: () => null,
@@ -87,7 +87,7 @@ async function mostAtOneTime(inbox: Inbox, clock: FakeClock): Promise<number> {
   }
   await clock.advance("2s");
   const most = running;
-  letGo();
+  release();
   await clock.advance("1m");
   expect(running).toBe(3 * CONCURRENCY);
   return most;

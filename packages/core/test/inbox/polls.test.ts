@@ -1,4 +1,4 @@
-/** Tests what looks for due events cost a fleet: how many find nothing, and which process looks when an event falls due. */
+/** Tests what polls for due events cost a fleet: how many find nothing, and which process polls when an event falls due. */
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import type { Inbox, Runner } from "../../src/inbox/contract/inbox.ts";
@@ -13,7 +13,7 @@ const POLL_MS = 500;
 const EMPTY_MS = 50;
 const PLAYED_MS = 6_000;
 
-interface Looks {
+interface Polls {
   readonly times: { readonly at: number; readonly found: number }[];
 }
 
@@ -21,7 +21,7 @@ interface Looks {
 function shared(
   store: RecordStore,
   clock: FakeClock,
-  looks: Looks,
+  polls: Polls,
   connect: typeof wellConnected,
 ): RecordStore {
   const one: RecordStore = {
@@ -29,7 +29,7 @@ function shared(
     endsWithProcess: false,
     takeDue: async (...args) => {
       const due = await store.takeDue(...args);
-      looks.times.push({ at: clock.now(), found: due.records.length });
+      polls.times.push({ at: clock.now(), found: due.records.length });
       return due;
     },
   };
@@ -38,7 +38,7 @@ function shared(
 
 const wellConnected = (store: RecordStore, _: FakeClock): RecordStore => store;
 
-/** The mistake: whatever a process has seen in a look wakes it when it falls due, as a hint does. */
+/** The mistake: whatever a process has seen in a poll wakes it when it falls due, as a hint does. */
 function wakingAll(store: RecordStore, clock: FakeClock): RecordStore {
   let wake = (): unknown => undefined;
   return {
@@ -77,11 +77,11 @@ async function fleetOf(processes: number, connect = wellConnected) {
   let retries = 0;
   // The golden ratio: spread evenly, and never the same twice.
   const runner = failing(clock, () => 2_000 + ((retries++ * 1_236) % 2_000), calls);
-  const members: { readonly inbox: Inbox; readonly looks: Looks }[] = [];
+  const members: { readonly inbox: Inbox; readonly polls: Polls }[] = [];
   for (let n = 0; n < processes; n++) {
-    const looks: Looks = { times: [] };
-    const store = shared(memory, clock, looks, connect);
-    members.push({ looks, inbox: createInbox(store, { clock, pollMs: POLL_MS }) });
+    const polls: Polls = { times: [] };
+    const store = shared(memory, clock, polls, connect);
+    members.push({ polls, inbox: createInbox(store, { clock, pollMs: POLL_MS }) });
   }
   for (const { inbox } of members) {
     await inbox.run(runner, { concurrency: 16 });
@@ -92,21 +92,21 @@ async function fleetOf(processes: number, connect = wellConnected) {
     await clock.advance(10);
   }
   await clock.advance(4_000);
-  for (const { looks } of members) looks.times.length = 0;
+  for (const { polls } of members) polls.times.length = 0;
   calls.length = 0;
   await clock.advance(PLAYED_MS);
-  const looks = members.flatMap(({ looks: { times } }) => times);
+  const polls = members.flatMap(({ polls: { times } }) => times);
   return {
-    looks: looks.length,
-    useful: looks.filter(({ found }) => found > 0).length,
+    polls: polls.length,
+    useful: polls.filter(({ found }) => found > 0).length,
     calls: calls.length,
-    /** The shortest time from a look that found nothing to the next one of the same process. */
-    restMs: Math.min(...members.map(({ looks: { times } }) => shortestRest(times))),
+    /** The shortest time from a poll that found nothing to the next one of the same process. */
+    restMs: Math.min(...members.map(({ polls: { times } }) => shortestRest(times))),
     close: () => Promise.all(members.map(({ inbox }) => inbox.close({ graceMs: 0 }))),
   };
 }
 
-function shortestRest(times: Looks["times"]): number {
+function shortestRest(times: Polls["times"]): number {
   const rests = times.slice(1).flatMap(({ at }, n) => (times[n]?.found === 0 ? [at - times[n].at] : []));
   return Math.min(...rests);
 }
@@ -115,14 +115,14 @@ describe("polls for due events", () => {
   it("of 24 processes whose handlers fail are fewer than two for each poll that finds something", async () => {
     const fleet = await fleetOf(PROCESSES);
     expect(fleet.calls).toBeGreaterThan(EVENTS);
-    expect(fleet.looks / fleet.useful).toBeLessThan(2);
+    expect(fleet.polls / fleet.useful).toBeLessThan(2);
     expect(fleet.restMs).toBeGreaterThanOrEqual(EMPTY_MS);
     await fleet.close();
   });
 
   it("are more (control) if each process polls whenever an event that it has seen becomes due", async () => {
     const fleet = await fleetOf(PROCESSES, wakingAll);
-    expect(fleet.looks / fleet.useful).toBeGreaterThan(2);
+    expect(fleet.polls / fleet.useful).toBeGreaterThan(2);
     await fleet.close();
   });
 });

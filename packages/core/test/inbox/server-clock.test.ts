@@ -25,9 +25,9 @@ class Times {
 function ask(clock: ServerClock, times: Times, thereMs: number, backMs: number): void {
   const askedAt = times.monotonic;
   times.pass(thereMs);
-  const told = Math.floor(times.server);
+  const serverTime = Math.floor(times.server);
   times.pass(backMs);
-  clock.learn(told, askedAt);
+  clock.learn(serverTime, askedAt);
 }
 
 describe("the estimate of a Redis server's clock", () => {

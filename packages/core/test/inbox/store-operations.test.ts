@@ -4,8 +4,8 @@ import { StoreOperations } from "../../src/inbox/write/store-operations.ts";
 
 function setUp() {
   const clock = fakeClock();
-  const told: string[] = [];
-  const operations = new StoreOperations(clock, ({ type }) => told.push(type));
+  const noticeTypes: string[] = [];
+  const operations = new StoreOperations(clock, ({ type }) => noticeTypes.push(type));
   const fail = (): void => operations.failed("end", new Error("not now"));
   const pass = (): void => operations.canaryPassed("end");
   /** Five minutes in which events fail and canaries pass, and then an event that ends well. */
@@ -15,11 +15,11 @@ function setUp() {
       await clock.advance("10s");
       pass();
     }
-    expect(told).toEqual(["stalled"]);
+    expect(noticeTypes).toEqual(["stalled"]);
     operations.passed("end");
-    expect(told).toEqual(["stalled", "recovered"]);
+    expect(noticeTypes).toEqual(["stalled", "recovered"]);
   };
-  return { operations, clock, told, fail, pass, play };
+  return { operations, clock, noticeTypes, fail, pass, play };
 }
 
 describe("a canary that passes although events fail", () => {
@@ -38,7 +38,7 @@ describe("a canary that passes although events fail", () => {
   });
 
   it("is believed a minute after the last event that failed", async () => {
-    const { operations, clock, told, fail, pass } = setUp();
+    const { operations, clock, noticeTypes, fail, pass } = setUp();
     fail();
     await clock.advance("10s");
     pass();
@@ -50,16 +50,16 @@ describe("a canary that passes although events fail", () => {
     }
     pass();
     expect(operations.failing).toBeNull();
-    expect(told).toEqual(["stalled", "recovered"]);
+    expect(noticeTypes).toEqual(["stalled", "recovered"]);
   });
 
   it("is believed at once after an outage in which canaries failed too", async () => {
-    const { operations, clock, told, fail, pass } = setUp();
+    const { operations, clock, noticeTypes, fail, pass } = setUp();
     fail();
     await clock.advance("10s");
     operations.canaryFailed("end", new Error("not now"));
     pass();
     expect(operations.failing).toBeNull();
-    expect(told).toEqual(["stalled", "recovered"]);
+    expect(noticeTypes).toEqual(["stalled", "recovered"]);
   });
 });

@@ -12,74 +12,74 @@ import { Limiter } from "../../src/notices/limiter.ts";
 
 function setUp() {
   const clock = fakeClock();
-  const told: string[] = [];
+  const passed: string[] = [];
   const limiter = new Limiter<string>({
     clock,
     periodMs: 10_000,
-    restCounts: true,
-    pass: (error) => told.push(`${error} 1`),
-    passRest: (error, leftOut) => told.push(`${error} ${leftOut}`),
+    summaryCounts: true,
+    pass: (error) => passed.push(`${error} 1`),
+    passSummary: (error, suppressed) => passed.push(`${error} ${suppressed}`),
   });
   const add = (during: string, error = "E"): void =>
     limiter.add(`${during} ${error}`, `${during} ${error}`, 1, 1);
-  return { clock, told, limiter, add };
+  return { clock, passed, limiter, add };
 }
 
 describe("equal errors", () => {
   it("are told at once, then every ten seconds with their count, and at once again after a pause", async () => {
-    const { clock, told, add } = setUp();
+    const { clock, passed, add } = setUp();
     for (let second = 0; second < 25; second++) {
       add("take");
       add("take");
       await clock.advance("1s");
     }
-    expect(told).toEqual(["take E 1", "take E 19", "take E 20"]);
+    expect(passed).toEqual(["take E 1", "take E 19", "take E 20"]);
     await clock.advance("60s");
-    expect(told.slice(3)).toEqual(["take E 10"]);
+    expect(passed.slice(3)).toEqual(["take E 10"]);
     add("take");
-    expect(told.slice(4)).toEqual(["take E 1"]);
+    expect(passed.slice(4)).toEqual(["take E 1"]);
   });
 
   it("of another call, or of another kind, are told by themselves", () => {
-    const { told, add } = setUp();
+    const { passed, add } = setUp();
     for (let time = 0; time < 3; time++) {
       add("take");
       add("renew");
       add("take", "F");
     }
-    expect(told).toEqual(["take E 1", "renew E 1", "take F 1"]);
+    expect(passed).toEqual(["take E 1", "renew E 1", "take F 1"]);
   });
 
   it("are told to the last one at the close", () => {
-    const { told, add, limiter } = setUp();
+    const { passed, add, limiter } = setUp();
     for (let time = 0; time < 5; time++) add("take");
     limiter.close();
-    expect(told).toEqual(["take E 1", "take E 4"]);
+    expect(passed).toEqual(["take E 1", "take E 4"]);
   });
 
   it("are told without a timer too, as soon as another one comes after their time", () => {
     let now = 0;
-    const told: number[] = [];
+    const passed: number[] = [];
     const clock = { now: () => now, monotonic: () => now, after: () => () => {} };
     const limiter = new Limiter({
       clock,
       periodMs: 10_000,
-      pass: () => told.push(1),
-      passRest: (_, leftOut) => told.push(leftOut),
+      pass: () => passed.push(1),
+      passSummary: (_, suppressed) => passed.push(suppressed),
     });
     for (now = 0; now <= 10_000; now += 1_000) limiter.add("take", "E", 1, 1);
-    expect(told).toEqual([1, 9, 1]);
+    expect(passed).toEqual([1, 9, 1]);
   });
 
   it("of however many kinds are known to a bounded number, and none is left uncounted", () => {
-    const { told, add, limiter } = setUp();
+    const { passed, add, limiter } = setUp();
     for (let kind = 0; kind < 1_000; kind++) {
       add("take", `E${kind}`);
       add("take", `E${kind}`);
     }
-    expect(told.length).toBeGreaterThanOrEqual(1_900);
+    expect(passed.length).toBeGreaterThanOrEqual(1_900);
     limiter.close();
-    expect(told).toHaveLength(2_000);
+    expect(passed).toHaveLength(2_000);
   });
 });
 

@@ -239,10 +239,10 @@ describe("a notice", () => {
     const t = await setUp({ payments: { publicKey }, connect: { secret: SECRET } });
     await t.post("payments", sign({ payTxnId: "tx-1", referenceId: "order-1" }));
     await t.post("payments", sign({ payTxnId: "tx-1", referenceId: "order-1", status: "FAILED" }));
-    const told = t.notices.flatMap((notice) =>
+    const facts = t.notices.flatMap((notice) =>
       "referenceId" in notice ? [[notice.type, notice.referenceId]] : [],
     );
-    expect(told).toEqual(
+    expect(facts).toEqual(
       ["accepted", "started", "done", "finished", "held"].map((type) => [type, "order-1"]),
     );
     const [entry] = await t.held();
@@ -269,17 +269,17 @@ describe("a notice", () => {
     const t = await setUp({ connect: { secret: SECRET } });
     const event = connectEvent();
     await t.post("connect", signConnectWebhook(event, SECRET), {});
-    const told = t.notices.flatMap((notice) => ("referenceId" in notice ? [notice.referenceId] : []));
-    expect(told.length).toBeGreaterThan(1);
-    expect(new Set(told)).toEqual(new Set([(event.data as { readonly id: string }).id]));
+    const facts = t.notices.flatMap((notice) => ("referenceId" in notice ? [notice.referenceId] : []));
+    expect(facts.length).toBeGreaterThan(1);
+    expect(new Set(facts)).toEqual(new Set([(event.data as { readonly id: string }).id]));
   });
 
   it("names none where the reading is not certain", async () => {
     const t = await setUp({ payments: { publicKey } });
     await t.post("payments", sign({ referenceId: "order-1&status=SUCCESS" }));
-    const told = t.notices.flatMap((notice) => ("referenceId" in notice ? [notice.referenceId] : []));
-    expect(told.length).toBeGreaterThan(0);
-    expect(new Set(told)).toEqual(new Set([null]));
+    const facts = t.notices.flatMap((notice) => ("referenceId" in notice ? [notice.referenceId] : []));
+    expect(facts.length).toBeGreaterThan(0);
+    expect(new Set(facts)).toEqual(new Set([null]));
     expect(await t.held()).toMatchObject([{ reason: "ambiguous", referenceId: null }]);
   });
 
@@ -417,8 +417,8 @@ describe("what a handler throws", () => {
     }
     await noticed();
     const thrownBefore = notices.filter((notice) => notice.type === "retry" || notice.type === "given-up");
-    const told = thrownBefore.map(({ type, error }) => ({ type, error }));
-    expect(told).toEqual([
+    const facts = thrownBefore.map(({ type, error }) => ({ type, error }));
+    expect(facts).toEqual([
       { type: "retry", error: expect.stringMatching(/^Error: e{100,500}…$/) },
       { type: "retry", error: "RetryAfter: to be tried again in 5000 ms" },
       { type: "given-up", error: "Reject: never" },

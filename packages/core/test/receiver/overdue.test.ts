@@ -10,14 +10,14 @@ async function slowAtFirst(options: HandlerOptions): Promise<{
   readonly t: Harness;
   readonly calls: number[];
   readonly atOnce: () => number;
-  readonly letGo: () => void;
+  readonly release: () => void;
 }> {
   const calls: number[] = [];
   let running = 0;
   let most = 0;
-  let letGo = (): void => {};
+  let release = (): void => {};
   const free = new Promise<void>((resolve) => {
-    letGo = resolve;
+    release = resolve;
   });
   const t = await createHarness({
     keys,
@@ -32,14 +32,14 @@ async function slowAtFirst(options: HandlerOptions): Promise<{
         { timeoutMs: 10_000, backoffMs: () => 1_000, ...options },
       ),
   });
-  return { t, calls, atOnce: () => most, letGo };
+  return { t, calls, atOnce: () => most, release };
 }
 
 const errorsOf = ({ notices }: Harness): readonly string[] =>
   notices.flatMap((notice) => (notice.type === "retry" ? [notice.error] : []));
 
 it("while a call of a handler is over its time, further attempts of its event fail without a call", async () => {
-  const { t, calls, atOnce, letGo } = await slowAtFirst({});
+  const { t, calls, atOnce, release } = await slowAtFirst({});
   const delivering = t.deposit();
   await t.advance("10s");
   await t.advance("2s");
@@ -49,7 +49,7 @@ it("while a call of a handler is over its time, further attempts of its event fa
     "Error: timed out after 10000 ms",
     "Error: attempt 1 is over time and has not ended, so the handler was not called again",
   ]);
-  letGo();
+  release();
   await t.advance("2s");
   expect(calls).toHaveLength(2);
   expect(calls[1]).toBeGreaterThan(2);
@@ -59,7 +59,7 @@ it("while a call of a handler is over its time, further attempts of its event fa
 });
 
 it("while a call is over its time, its event is held once the attempts are used up", async () => {
-  const { t, calls, letGo } = await slowAtFirst({ maxAttempts: 3 });
+  const { t, calls, release } = await slowAtFirst({ maxAttempts: 3 });
   const delivering = t.deposit();
   await t.advance("10s");
   await t.advance("5s");
@@ -68,7 +68,7 @@ it("while a call is over its time, its event is held once the attempts are used 
   const event = await t.receiver.events.get(`${eventId}`);
   expect(event).toMatchObject({ state: "held", reason: "exhausted" });
   expect(event?.detail).toContain("attempt 1 is over time");
-  letGo();
+  release();
   // A person replays it once the call has ended: it is called then.
   await t.receiver.events.replay(`${eventId}`, { by: "an operator", note: "the bank is back" });
   await t.advance("1s");
@@ -77,23 +77,23 @@ it("while a call is over its time, its event is held once the attempts are used 
 });
 
 it('with onTimeout: "rerun", a handler is called again while its first call is over its time', async () => {
-  const { t, calls, atOnce, letGo } = await slowAtFirst({ onTimeout: "rerun" });
+  const { t, calls, atOnce, release } = await slowAtFirst({ onTimeout: "rerun" });
   const delivering = t.deposit();
   await t.advance("10s");
   await t.advance("2s");
   await delivering;
   expect([calls, atOnce()]).toEqual([[1, 2], 2]);
-  letGo();
+  release();
   await t.close();
 });
 
 it("while a call is over its time, the handler is called for other events", async () => {
-  const { t, calls, letGo } = await slowAtFirst({});
+  const { t, calls, release } = await slowAtFirst({});
   const first = t.deposit();
   await t.advance("10s");
   expect((await t.deposit()).outcome).toBe("done");
   expect(calls).toEqual([1, 1]);
-  letGo();
+  release();
   await first;
   await t.close();
 });

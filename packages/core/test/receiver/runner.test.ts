@@ -107,11 +107,11 @@ describe("the handlers of an event", () => {
   });
 
   it("each handler is given the previous status and amount, if they have changed", async () => {
-    const told: unknown[] = [];
+    const seen: unknown[] = [];
     const t = await harness((receiver) =>
       receiver.onDeposit({
-        PENDING: (_, { previousStatus, previousAmount }) => void told.push([previousStatus, previousAmount]),
-        SUCCESS: (_, { previousStatus, previousAmount }) => void told.push([previousStatus, previousAmount]),
+        PENDING: (_, { previousStatus, previousAmount }) => void seen.push([previousStatus, previousAmount]),
+        SUCCESS: (_, { previousStatus, previousAmount }) => void seen.push([previousStatus, previousAmount]),
       }),
     );
     await t.deposit({ payTxnId: "tx-1", referenceId: "o-1", status: "PENDING", amount: "10.500000" });
@@ -119,7 +119,7 @@ describe("the handlers of an event", () => {
     await t.deposit({ payTxnId: "tx-2", referenceId: "o-2", status: "PENDING", amount: "10.5" });
     // The same amount, spelled differently.
     await t.deposit({ payTxnId: "tx-2", referenceId: "o-2", amount: "10.500000" });
-    expect(told).toEqual([
+    expect(seen).toEqual([
       [null, null],
       ["PENDING", "10.500000"],
       [null, null],

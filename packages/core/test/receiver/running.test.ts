@@ -97,45 +97,45 @@ describe("pause", () => {
 
 describe("notifyWorker", () => {
   it("is called for each event that this process accepts and does not run, and not for copies", async () => {
-    const told: string[] = [];
-    const t = await start({ run: "elsewhere", notifyWorker: (eventId) => void told.push(eventId) });
+    const notified: string[] = [];
+    const t = await start({ run: "elsewhere", notifyWorker: (eventId) => void notified.push(eventId) });
     await t.send("a");
     await t.send("a");
-    expect(told).toEqual([t.eventId("accepted")]);
-    expect(await t.receiver.run(told[0] ?? "")).toEqual({ state: "done", ran: true });
+    expect(notified).toEqual([t.eventId("accepted")]);
+    expect(await t.receiver.run(notified[0] ?? "")).toEqual({ state: "done", ran: true });
     expect(t.ran).toEqual(["a"]);
-    expect(await t.receiver.run(told[0] ?? "")).toEqual({ state: "done", ran: false });
+    expect(await t.receiver.run(notified[0] ?? "")).toEqual({ state: "done", ran: false });
     await t.receiver.close();
   });
 
   it("is called once for a look-up that was stored", async () => {
-    const told: string[] = [];
-    const t = await start({ run: "elsewhere", notifyWorker: (eventId) => void told.push(eventId) });
+    const notified: string[] = [];
+    const t = await start({ run: "elsewhere", notifyWorker: (eventId) => void notified.push(eventId) });
     const transaction = lookup("a");
     for (let n = 0; n < 2; n++) await t.receiver.payments.ingest(transaction);
-    expect(told).toHaveLength(1);
+    expect(notified).toHaveLength(1);
     await t.receiver.close();
   });
 
   it("has been called when ingest returns, since no platform waits after that", async () => {
-    const told: string[] = [];
+    const notified: string[] = [];
     const t = await start({
       run: "elsewhere",
       notifyWorker: async (eventId) => {
         await new Promise((resolve) => setTimeout(resolve, 20));
-        told.push(eventId);
+        notified.push(eventId);
       },
     });
     const { eventId } = await t.receiver.payments.ingest(lookup("a"));
-    expect(told).toEqual([eventId]);
+    expect(notified).toEqual([eventId]);
     await t.receiver.close();
   });
 
   it("is not called for events that run in this process", async () => {
-    const told: string[] = [];
-    const t = await start({ notifyWorker: (eventId) => void told.push(eventId) });
+    const notified: string[] = [];
+    const t = await start({ notifyWorker: (eventId) => void notified.push(eventId) });
     await t.send("a");
-    expect([told, t.ran]).toEqual([[], ["a"]]);
+    expect([notified, t.ran]).toEqual([[], ["a"]]);
     await t.receiver.close();
   });
 
@@ -213,9 +213,9 @@ describe("run", () => {
 describe("after the response", () => {
   it("a SUCCESS that arrived while its PENDING ran is run once the PENDING has ended, without a further request", async () => {
     const clock = fakeClock();
-    let letGo = (): void => {};
+    let release = (): void => {};
     const gate = new Promise<void>((open) => {
-      letGo = open;
+      release = open;
     });
     const ran: string[] = [];
     const receiver = createReceiver({
@@ -240,7 +240,7 @@ describe("after the response", () => {
     };
     expect([await send("PENDING"), await send("SUCCESS")]).toEqual([200, 200]);
     expect(ran).toEqual([]);
-    letGo();
+    release();
     await Promise.all(work);
     expect(ran).toEqual(["PENDING", "SUCCESS"]);
     await receiver.close({ graceMs: 0 });
@@ -249,9 +249,9 @@ describe("after the response", () => {
   it("a SUCCESS that is stored while its PENDING is being stored is run at once, without a further request", async () => {
     const clock = fakeClock();
     const memory = memoryStore({ clock });
-    let letGo = (): void => {};
+    let release = (): void => {};
     const gate = new Promise<void>((open) => {
-      letGo = open;
+      release = open;
     });
     const inbox = createInbox({
       ...memory,
@@ -281,7 +281,7 @@ describe("after the response", () => {
       return receiver.payments.receive({ ...delivery, waitUntil: (w) => work.push(w) });
     });
     await settle();
-    letGo();
+    release();
     expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([200, 200]);
     await Promise.all(work);
     // The PENDING was stale before it ran.

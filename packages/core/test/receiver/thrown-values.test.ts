@@ -31,7 +31,7 @@ describe.each(Object.entries(HOSTILE))("%s", (_, make) => {
     const inbox = memoryInbox({ clock });
     const receiver = createReceiver({ payments: { publicKey }, inbox, clock, logger: silent });
     const notices: Notice[] = [];
-    let told = 0;
+    let notified = 0;
     receiver.observe((notice) => notices.push(notice));
     receiver.observe(fail as () => void);
     receiver
@@ -44,7 +44,7 @@ describe.each(Object.entries(HOSTILE))("%s", (_, make) => {
       })
       .onHeld(
         () => {
-          told++;
+          notified++;
           return fail();
         },
         { maxAttempts: 2, backoffMs: () => 100 },
@@ -55,7 +55,7 @@ describe.each(Object.entries(HOSTILE))("%s", (_, make) => {
     for (let turn = 0; turn < 8; turn++) await clock.advance("1s");
     const [held] = (await receiver.events.list({ state: "held" })).events;
     expect(held?.reason).toBe("exhausted");
-    expect(told).toBe(2);
+    expect(notified).toBe(2);
     expect(notices.filter(({ type }) => type === "inbox-error")).toEqual([]);
     expect(notices.filter(({ type }) => type === "given-up").length).toBe(2);
     await receiver.close({ graceMs: 0 });

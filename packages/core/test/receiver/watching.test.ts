@@ -234,7 +234,7 @@ describe("a delivery whose deadline passes", () => {
 describe("an instrumentation", () => {
   type Run = (call: () => unknown) => unknown;
   const broken = new Error("the instrumentation is broken");
-  const RUNS: readonly (readonly [string, isTold: boolean, run: Run])[] = [
+  const RUNS: readonly (readonly [string, isReported: boolean, run: Run])[] = [
     ["returns the result", false, (call) => call()],
     [
       "ends its span with the promise of the call",
@@ -314,7 +314,7 @@ describe("an instrumentation", () => {
     await noticed();
     const { events } = await receiver.events.list({ id: fields.payTxnId });
     await receiver.close({ graceMs: 0 });
-    const told = notices.filter(
+    const reports = notices.filter(
       (notice) => notice.type === "warning" && notice.what.startsWith("The instrumentation has failed"),
     );
     const retries = notices.filter(({ type }) => type === "retry");
@@ -323,7 +323,7 @@ describe("an instrumentation", () => {
       calls,
       retries: retries.length,
       states: events.map(({ state }) => state),
-      told: told.length,
+      reports: reports.length,
     };
   }
 
@@ -342,22 +342,37 @@ describe("an instrumentation", () => {
       },
     ],
   ];
-  const cases = RUNS.flatMap(([what, isTold, run]) =>
-    FAILURES.map(([how, fail]) => [what, how, isTold, run, fail] as const),
+  const cases = RUNS.flatMap(([what, isReported, run]) =>
+    FAILURES.map(([how, fail]) => [what, how, isReported, run, fail] as const),
   );
 
   it.each(cases)(
     "whose run of a handler %s changes nothing for the event, if the handler %s once",
-    async (_what, _how, isTold, run, fail) => {
+    async (_what, _how, isReported, run, fail) => {
       const result = await observed({ handler: observation(run) }, fail);
-      expect(result).toEqual({ status: 200, calls: 2, retries: 1, states: ["done"], told: isTold ? 1 : 0 });
+      expect(result).toEqual({
+        status: 200,
+        calls: 2,
+        retries: 1,
+        states: ["done"],
+        reports: isReported ? 1 : 0,
+      });
     },
   );
 
-  it.each(RUNS)("whose run of a delivery %s changes nothing for its answer", async (_what, isTold, run) => {
-    const result = await observed({ delivery: observation(run) }, () => undefined);
-    expect(result).toEqual({ status: 200, calls: 1, retries: 0, states: ["done"], told: isTold ? 1 : 0 });
-  });
+  it.each(RUNS)(
+    "whose run of a delivery %s changes nothing for its answer",
+    async (_what, isReported, run) => {
+      const result = await observed({ delivery: observation(run) }, () => undefined);
+      expect(result).toEqual({
+        status: 200,
+        calls: 1,
+        retries: 0,
+        states: ["done"],
+        reports: isReported ? 1 : 0,
+      });
+    },
+  );
 
   it.each(["attach", "noticed", "delivery", "handler", "ended", "end"])(
     "whose %s is async and rejects is reported once, and changes nothing for the event",
@@ -384,14 +399,14 @@ describe("an instrumentation", () => {
       // Node tells of a rejection after the microtasks of its turn.
       await new Promise((resolve) => setImmediate(resolve));
       expect(unhandled).toEqual([]);
-      expect(result).toEqual({ status: 200, calls: 1, retries: 0, states: ["held"], told: 1 });
+      expect(result).toEqual({ status: 200, calls: 1, retries: 0, states: ["held"], reports: 1 });
     },
   );
 
   it("whose observation is a promise is reported once, and changes nothing for the event", async () => {
     const late = async () => ({ trace: null, run: (call: () => unknown) => call(), end: () => {} });
     const result = await observed({ delivery: late as never, handler: late as never }, () => undefined);
-    expect(result).toEqual({ status: 200, calls: 1, retries: 0, states: ["done"], told: 1 });
+    expect(result).toEqual({ status: 200, calls: 1, retries: 0, states: ["done"], reports: 1 });
   });
 
   it("does not begin a query twice that begins at each await", async () => {

@@ -269,9 +269,9 @@ describe("the old receiver", () => {
     async (_, journal) => {
       const { receiver } = inTheShadow();
       const unhandled = unhandledRejections();
-      const told: unknown[] = [];
+      const logged: unknown[] = [];
       const { error } = console;
-      console.error = (...given) => void told.push(given);
+      console.error = (...given) => void logged.push(given);
       onTestFinished(() => {
         console.error = error;
       });
@@ -286,7 +286,7 @@ describe("the old receiver", () => {
       expect(await broken.handled({ id: "a", event: "NONE" })).toBe(false);
       expect(await broken.handled({ flow: "other", id: "a", event: "DEPOSIT" })).toBe(false);
       await new Promise((resolve) => setImmediate(resolve));
-      expect(told).toEqual([[expect.anything(), expect.objectContaining({ error: "Error: ENOSPC" })]]);
+      expect(logged).toEqual([[expect.anything(), expect.objectContaining({ error: "Error: ENOSPC" })]]);
       expect(unhandled).toEqual([]);
     },
   );
@@ -446,8 +446,8 @@ describe("markHandled", () => {
 
 it("an outage of the inbox makes it try 10,000 events again, and name the others", async () => {
   const { receiver, beside, lines } = inTheShadow();
-  const told = vi.spyOn(console, "error").mockImplementation(() => {});
-  onTestFinished(() => void told.mockRestore());
+  const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+  onTestFinished(() => void logged.mockRestore());
   const marking = vi
     .spyOn(receiver.payments, "markHandled")
     .mockRejectedValue(new Error("the inbox is away"));
@@ -456,7 +456,7 @@ it("an outage of the inbox makes it try 10,000 events again, and name the others
   const dropped = marked.filter((line) => line.dropped === true);
   expect(marked.every(({ state }) => state === null)).toBe(true);
   expect(dropped.map(({ event }) => event.id)).toEqual(["pay-10000", "pay-10001", "pay-10002"]);
-  expect(told).toHaveBeenCalledTimes(1);
+  expect(logged).toHaveBeenCalledTimes(1);
   // One line for each event, and one more once it is marked.
   expect(marked).toHaveLength(10_003);
   marking.mockResolvedValue({ eventId: "e", state: "done" });

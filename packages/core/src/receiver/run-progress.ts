@@ -4,11 +4,11 @@ import type { GivenUp, HeldReason } from "../protocol/held-reasons.ts";
 import type { Stopwatch } from "../time/clock.ts";
 
 /** The results so far of the handlers of one run. */
-export interface Progress {
+export interface RunProgress {
   /** States of handlers that have not been written yet. */
-  readonly unwritten: HandlerChange[];
+  readonly unwrittenChanges: HandlerChange[];
   /** Notices to send once those states are written. */
-  readonly unnoticed: Happening[];
+  readonly unsentNotices: Happening[];
   /** The handler whose start was written together with the lease; null once the run has reached it. */
   startedAhead: string | null;
   /** Measures the time since the run began. */
@@ -17,22 +17,22 @@ export interface Progress {
   retryInMs: number | null;
   givenUp: { readonly reason: GivenUp; readonly error: string } | null;
   /** The lease is lost, so nothing that this run writes counts any more. */
-  lost: boolean;
+  isLeaseLost: boolean;
   /** Nothing was started, so another process may take the event. */
-  handedBack: boolean;
+  isHandedBack: boolean;
 }
 
 /** `startedAhead`: the handler whose start was written together with the lease. */
-export function newProgress(since: Stopwatch, startedAhead: string | null): Progress {
+export function newRunProgress(since: Stopwatch, startedAhead: string | null): RunProgress {
   return {
-    unwritten: [],
-    unnoticed: [],
+    unwrittenChanges: [],
+    unsentNotices: [],
     startedAhead,
     since,
     retryInMs: null,
     givenUp: null,
-    lost: false,
-    handedBack: false,
+    isLeaseLost: false,
+    isHandedBack: false,
   };
 }
 
@@ -40,25 +40,25 @@ export function newProgress(since: Stopwatch, startedAhead: string | null): Prog
  * Decides from the results how the run ends. The event is held only if no handler has attempts left: a handler that has failed for
  * good does not stop the others.
  */
-export function endingOf({ retryInMs, givenUp, lost, handedBack }: Progress): Ending {
-  if (handedBack) return { kind: "handed-back" };
-  if (lost) return { kind: "retry", delayMs: 0 };
+export function endingOf({ retryInMs, givenUp, isLeaseLost, isHandedBack }: RunProgress): Ending {
+  if (isHandedBack) return { kind: "handed-back" };
+  if (isLeaseLost) return { kind: "retry", delayMs: 0 };
   if (retryInMs !== null) return { kind: "retry", delayMs: retryInMs };
-  return givenUp === null ? { kind: "done" } : held(givenUp.reason, givenUp.error);
+  return givenUp === null ? { kind: "done" } : heldEnding(givenUp.reason, givenUp.error);
 }
 
 /** The end of a run that puts its event on hold. */
-export function held(reason: HeldReason, detail: string | null): Ending {
+export function heldEnding(reason: HeldReason, detail: string | null): Ending {
   return { kind: "held", reason, detail, onHeld: [] };
 }
 
 /** The lease is lost. */
-export function lose(progress: Progress): "open" {
-  progress.lost = true;
+export function loseLease(progress: RunProgress): "open" {
+  progress.isLeaseLost = true;
   return "open";
 }
 
 /** A handler is called again after this time, so the event runs again then. */
-export function retryIn(progress: Progress, ms: number): void {
+export function retryIn(progress: RunProgress, ms: number): void {
   progress.retryInMs = Math.min(progress.retryInMs ?? ms, ms);
 }
