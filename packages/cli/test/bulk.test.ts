@@ -2,7 +2,7 @@ import Database from "libsql";
 import { describe, expect, it } from "vitest";
 import { type Application, application, who } from "./support/application.ts";
 import { OnTerminal } from "./support/on-terminal.ts";
-import { type Ended, payhooks, Running } from "./support/run.ts";
+import { type CommandResult, payhooks, RunningCommand } from "./support/run.ts";
 
 /** Two deposits are done and kept, and one is held. */
 async function ended(): Promise<Application> {
@@ -57,17 +57,17 @@ describe("a bulk that ends before its last event", () => {
   const references = ["order-1", "order-2", "order-3", "order-4"];
 
   /** Four deposits are done and kept, and a slow replay of all has decided about the first. */
-  async function begun(more: readonly string[] = []): Promise<{ app: Application; bulk: Running }> {
+  async function begun(more: readonly string[] = []): Promise<{ app: Application; bulk: RunningCommand }> {
     const app = await application({ payments: { keep: { signedTextMs: 86_400_000 } } });
     for (const referenceId of references) await app.succeeds({ referenceId });
     app.ran.length = 0;
-    const bulk = new Running([...all, ...slow, ...more, "--sqlite", app.database]);
+    const bulk = new RunningCommand([...all, ...slow, ...more, "--sqlite", app.database]);
     await bulk.until(more.includes("--json") ? /"outcome":"decided"/ : /reference order-1 .*decided\n/);
     return { app, bulk };
   }
 
   /** Goes on with what the command has printed, after the events that it had decided about have run. */
-  async function goneOn({ app }: { app: Application }, printed: readonly string[]): Promise<Ended> {
+  async function goneOn({ app }: { app: Application }, printed: readonly string[]): Promise<CommandResult> {
     await app.receiver.work();
     const ended = await payhooks([...all, "--rate", "10000", ...printed, "--sqlite", app.database]);
     await app.receiver.work();
@@ -153,7 +153,7 @@ describe("a bulk that ends before its last event", () => {
     const { events } = await app.receiver.events.list({ state: "finished" });
     const named = ["events", "replay", ...events.map(({ eventId }) => eventId), "--state", "finished"];
     const command = [...named, "--yes", ...who, "--sqlite", app.database];
-    const bulk = new Running([...command, ...slow, "--json"]);
+    const bulk = new RunningCommand([...command, ...slow, "--json"]);
     await bulk.until(/"outcome":"decided"/);
     bulk.process.kill("SIGINT");
     const [first] = (await bulk.ended).json();

@@ -4,7 +4,7 @@ import { resplitPair } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { type Application, application, keys, who } from "./support/application.ts";
 import { OnTerminal } from "./support/on-terminal.ts";
-import { payhooks, Running } from "./support/run.ts";
+import { payhooks, RunningCommand } from "./support/run.ts";
 
 const held = (app: Application, args: readonly string[]) =>
   payhooks(["events", ...args, "--sqlite", app.database]);
@@ -204,7 +204,7 @@ describe("a decision about many events that is interrupted", () => {
     const app = await application();
     for (let n = 0; n < 400; n++) await app.fails({ payTxnId: `pay-${n}` });
     const args = ["discard", "--all", "--reason", "exhausted", "--yes", "--json", ...who];
-    const running = new Running(["events", ...args, "--sqlite", app.database]);
+    const running = new RunningCommand(["events", ...args, "--sqlite", app.database]);
     await running.until(/"outcome":"discarded"/);
     running.process.kill("SIGINT");
     const ended = await running.ended;

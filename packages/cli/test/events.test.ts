@@ -7,7 +7,7 @@ import { callbackFields, fakeClock, resplitPair, signPaymentCallback } from "@pa
 import { describe, expect, inject, it } from "vitest";
 import { type Application, application, keys, who } from "./support/application.ts";
 import { file, folder } from "./support/files.ts";
-import { payhooks, Running } from "./support/run.ts";
+import { payhooks, RunningCommand } from "./support/run.ts";
 
 /** It has put two deliveries on hold. */
 async function holding(): Promise<Omit<Application, "held"> & { readonly held: readonly StoredEvent[] }> {
@@ -229,7 +229,7 @@ describe("payhooks events, about what is held", () => {
     const { database, receiver, deliver } = await holding();
     for (let n = 0; n < 20; n++) await deliver(resplitPair(`order-${n}`, keys.privateKey).forged);
     const unread = async (...args: readonly string[]) => {
-      const running = new Running(["events", ...args, "--sqlite", database]);
+      const running = new RunningCommand(["events", ...args, "--sqlite", database]);
       running.process.stdout?.destroy();
       return running.ended;
     };

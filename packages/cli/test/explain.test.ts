@@ -15,9 +15,9 @@ describe("payhooks explain", () => {
     await app.fails({ referenceId: "order-1", payTxnId: "pay-1" });
     const [held] = await app.held();
     if (held === undefined) throw new Error("nothing is held");
-    const told = await payhooks(["explain", "order-1", "--sqlite", app.database]);
-    expect(told).toMatchObject({ code: 0, stderr: "" });
-    expect(told.stdout).toMatch(
+    const result = await payhooks(["explain", "order-1", "--sqlite", app.database]);
+    expect(result).toMatchObject({ code: 0, stderr: "" });
+    expect(result.stdout).toMatch(
       new RegExp(
         [
           `^${held.eventId}  held: exhausted`,
@@ -27,11 +27,11 @@ describe("payhooks explain", () => {
         ].join("\n"),
       ),
     );
-    expect(told.stdout).toContain("\n  What you can do\n  Fix what failed. Then replay it:");
-    expect(told.stdout).toContain(`\n  payhooks events replay ${held.eventId} --by NAME --note TEXT\n`);
+    expect(result.stdout).toContain("\n  What you can do\n  Fix what failed. Then replay it:");
+    expect(result.stdout).toContain(`\n  payhooks events replay ${held.eventId} --by NAME --note TEXT\n`);
     for (const name of ["pay-1", held.eventId, held.eventId.slice(0, 8)]) {
       const same = await payhooks(["explain", name, "--sqlite", app.database]);
-      expect(ageless(same.stdout)).toBe(ageless(told.stdout));
+      expect(ageless(same.stdout)).toBe(ageless(result.stdout));
     }
   });
 
@@ -39,8 +39,8 @@ describe("payhooks explain", () => {
     const app = await application({ maxAttempts: 2, backoffMs: 3_600_000 });
     await app.fails({ referenceId: "order-1", payTxnId: "pay-1" });
     await app.succeeds({ referenceId: "order-1", payTxnId: "pay-2" });
-    const told = await payhooks(["explain", "order-1", "--json", "--sqlite", app.database]);
-    expect(told.json()).toMatchObject([
+    const result = await payhooks(["explain", "order-1", "--json", "--sqlite", app.database]);
+    expect(result.json()).toMatchObject([
       {
         state: "retrying",
         decisions: ["retry"],
@@ -53,8 +53,8 @@ describe("payhooks explain", () => {
   it("shows the text of a stranger as one line, and what nobody can read as such", async () => {
     const app = await application();
     await app.deliver(resplitPair("order-2", keys.privateKey).forged);
-    const told = await payhooks(["explain", "order-2", "--sqlite", app.database]);
-    expect(told).toMatchObject({
+    const result = await payhooks(["explain", "order-2", "--sqlite", app.database]);
+    expect(result).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("No event could be read from it"),
     });
@@ -97,9 +97,9 @@ describe("payhooks explain", () => {
     };
     await say("declined", 5_000);
     await say("approved", 0);
-    const told = await payhooks(["explain", "cm_1", "--sqlite", database]);
+    const result = await payhooks(["explain", "cm_1", "--sqlite", database]);
     const [first, last] = [0, 5_000].map((at) => new Date(from + at).toISOString());
-    expect(told.stdout).toMatch(
+    expect(result.stdout).toMatch(
       new RegExp(
         [
           "Order of its subject, by signed time",

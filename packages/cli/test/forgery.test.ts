@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { RunningProgram } from "../../../test/e2e/program.ts";
 import { root } from "../../../test/package/workspace.ts";
 import { file, folder } from "./support/files.ts";
-import { payhooks, Running } from "./support/run.ts";
+import { payhooks, RunningCommand } from "./support/run.ts";
 
 const keys = createTestKeys();
 const privateKey = file(keys.privateKey, "private.pem");
@@ -55,7 +55,7 @@ describe("payhooks send --forge, against a receiver that only checks the signatu
     const [, printed = ""] = /```text\n(app \| .*)\n```/.exec(section) ?? [];
     const state = join(folder, "sandbox.json");
     const program = [process.execPath, "--import=tsx", "examples/express/src/victim.ts"];
-    const dev = new Running(["sandbox", "--port", "0", "--state", state, "--", ...program], {
+    const dev = new RunningCommand(["sandbox", "--port", "0", "--state", state, "--", ...program], {
       cwd: root,
       env: { PORT: "0" },
     });

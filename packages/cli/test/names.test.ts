@@ -4,7 +4,7 @@ import { createTestKeys } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { file } from "./support/files.ts";
 import { listen } from "./support/receivers.ts";
-import { payhooks, Running } from "./support/run.ts";
+import { payhooks, RunningCommand } from "./support/run.ts";
 
 const keys = createTestKeys();
 const privateKey = file(keys.privateKey, "private.pem");
@@ -158,7 +158,7 @@ describe("payhooks send --names", () => {
 describe("payhooks sandbox --names", () => {
   it("speaks under the names in the file", async () => {
     const { url: to, bodies } = await target();
-    const running = new Running(["sandbox", "--port", "0", "--callback-url", to, "--names", names]);
+    const running = new RunningCommand(["sandbox", "--port", "0", "--callback-url", to, "--names", names]);
     const [, url = ""] = await running.until(/dashboard {2}(http:\S+)\/\n/);
     await fetch(`${url}/sandbox/deposits`, { method: "POST" });
     await running.until(/DEPOSIT/);

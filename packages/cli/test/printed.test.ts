@@ -14,7 +14,7 @@ import { escaped, shown } from "../src/command-line/printer.ts";
 import { COMMANDS } from "../src/commands.ts";
 import { inParallel } from "../src/delivery/post.ts";
 import { file, folder } from "./support/files.ts";
-import { type Ended, payhooks, Running } from "./support/run.ts";
+import { type CommandResult, payhooks, RunningCommand } from "./support/run.ts";
 
 const ESCAPE = "\u001b";
 /** Controls, hidden and turned text of every kind: C0, DEL, C1, direction, zero width, separators, tags outside of the BMP. */
@@ -118,7 +118,7 @@ async function refusing(): Promise<string> {
   return `http://127.0.0.1:${await listening(server)}`;
 }
 
-function check(command: readonly string[], { stdout, stderr }: Ended): void {
+function check(command: readonly string[], { stdout, stderr }: CommandResult): void {
   for (const text of [stdout, stderr]) expect(harmIn(text), `${command} ${text}`).toBeUndefined();
   if (!command.includes("--json")) expect(stdout + stderr, command.join(" ")).not.toBe("");
   else for (const line of stdout.split("\n").filter(Boolean)) JSON.parse(line);
@@ -208,7 +208,7 @@ describe.each(Object.keys(READERS))("what the command line prints for a %s", (re
         "--seed",
         HOSTILE,
       ];
-      const running = new Running(
+      const running = new RunningCommand(
         [...command, "--attempts", "1", "--write-env", saved, "--", process.execPath, "--eval", server],
         { env },
       );

@@ -10,7 +10,7 @@ import { expect, it } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
 import { deliverTo, keys } from "./support/application.ts";
 import { file, folder } from "./support/files.ts";
-import { payhooks, Running } from "./support/run.ts";
+import { payhooks, RunningCommand } from "./support/run.ts";
 
 const [old, current]: readonly [SealKey, SealKey] = [
   { id: "old", key: randomBytes(32) },
@@ -109,7 +109,7 @@ it("reseal goes on after it was killed in the middle, and every event is found a
   const path = await sealedInbox("killed.db", 400);
   const both = keyFile("killed.keys", current, old);
   const command = ["reseal", "--sqlite", path, "--seal-keys", both];
-  const running = new Running([...command, "--rate", "200"]);
+  const running = new RunningCommand([...command, "--rate", "200"]);
   await expect.poll(async () => (await keysIn(path)).new ?? 0, { timeout: 20_000 }).toBeGreaterThan(50);
   running.process.kill("SIGKILL");
   await running.ended;
@@ -141,7 +141,7 @@ it("finishes the records that it is at when it is interrupted", async () => {
   const path = await sealedInbox("interrupted.db", 400);
   const both = keyFile("interrupted.keys", current, old);
   const command = ["reseal", "--sqlite", path, "--seal-keys", both];
-  const running = new Running([...command, "--rate", "200"]);
+  const running = new RunningCommand([...command, "--rate", "200"]);
   await expect.poll(async () => (await keysIn(path)).new ?? 0, { timeout: 20_000 }).toBeGreaterThan(50);
   running.process.kill("SIGINT");
   const ended = await running.ended;

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { verifyPaymentCallback } from "@payhooks/core";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { file, folder } from "./support/files.ts";
-import { payhooks, Running } from "./support/run.ts";
+import { payhooks, RunningCommand } from "./support/run.ts";
 
 const VARIABLES = [
   "PAY_PUBLIC_KEY",
@@ -28,8 +28,8 @@ function variablesIn(path: string): Record<string, string> {
   );
 }
 
-async function started(args: readonly string[]): Promise<{ running: Running; url: string }> {
-  const running = new Running(["sandbox", "--port", "0", ...args]);
+async function started(args: readonly string[]): Promise<{ running: RunningCommand; url: string }> {
+  const running = new RunningCommand(["sandbox", "--port", "0", ...args]);
   const [, url = ""] = await running.until(/dashboard {2}(http:\S+)\/\n/);
   return { running, url };
 }
@@ -82,7 +82,7 @@ async function merchant(): Promise<{ url: string; next: Promise<Received> }> {
 }
 
 /** Nobody reads any more what the command prints. */
-function unread({ process }: Running): void {
+function unread({ process }: RunningCommand): void {
   process.stdout?.destroy();
   process.stderr?.destroy();
 }
@@ -181,7 +181,16 @@ describe("payhooks sandbox", () => {
 
   it("tells programs of each attempt, without bodies and signatures", async () => {
     const shop = await merchant();
-    const running = new Running(["sandbox", "--port", "0", "--app", shop.url, "--delay-ms", "0", "--json"]);
+    const running = new RunningCommand([
+      "sandbox",
+      "--port",
+      "0",
+      "--app",
+      shop.url,
+      "--delay-ms",
+      "0",
+      "--json",
+    ]);
     const [, url = ""] = await running.until(/"url":"(http[^"]+)"/);
     await call(`${url}/sandbox/deposits`, { reference: "order-3" });
     const [line] = await running.until(/^\{"event":"attempt".*\n/m);
@@ -333,7 +342,7 @@ describe("payhooks sandbox", () => {
   });
 
   it("says as JSON where it listens", async () => {
-    const running = new Running(["sandbox", "--port", "0", "--json"]);
+    const running = new RunningCommand(["sandbox", "--port", "0", "--json"]);
     const [line] = await running.until(/.*\n/);
     expect(JSON.parse(line)).toMatchObject({
       event: "listening",
@@ -443,14 +452,14 @@ describe("payhooks sandbox with a command", () => {
         const headers = { "content-type": "application/json" };
         fetch(process.env.PAY_BASE_URL + "/sandbox/deposits", { method: "POST", headers, body });
       });`;
-    const running = new Running(app(program));
+    const running = new RunningCommand(app(program));
     await running.until(/^sandbox \| \d\d:\d\d:\d\d DEPOSIT SUCCESS order-9 → 200 \d+ ms\n/m);
     running.process.kill("SIGTERM");
     expect((await running.ended).code).toBe(128 + constants.signals.SIGTERM);
   });
 
   it("passes signals on, and ends with the app's exit code", async () => {
-    const polite = new Running(
+    const polite = new RunningCommand(
       app(
         `process.on("SIGTERM", () => { console.log("closing"); process.exit(3); }); setInterval(() => {}, 1000); console.log("ready")`,
       ),
@@ -458,7 +467,7 @@ describe("payhooks sandbox with a command", () => {
     await polite.until(/app \| ready/);
     polite.process.kill("SIGTERM");
     expect(await polite.ended).toMatchObject({ code: 3, stdout: expect.stringContaining("app | closing") });
-    const plain = new Running(app(`setInterval(() => {}, 1000); console.log("ready")`));
+    const plain = new RunningCommand(app(`setInterval(() => {}, 1000); console.log("ready")`));
     await plain.until(/app \| ready/);
     plain.process.kill("SIGINT");
     expect((await plain.ended).code).toBe(128 + constants.signals.SIGINT);
@@ -494,7 +503,7 @@ describe("payhooks sandbox with a command", () => {
     .each(WAYS.flatMap(([name, command]) => SENT.map((signal) => [name, signal, command] as const)))(
     "ends what it started with %s on %s, after that has closed",
     async (_, signal, command) => {
-      const running = new Running(["sandbox", "--port", "0", "--", ...command], {
+      const running = new RunningCommand(["sandbox", "--port", "0", "--", ...command], {
         cwd: projectWith(server(ENDS)),
       });
       const [, pid] = await running.until(/app \| pid (\d+)/);
@@ -506,7 +515,7 @@ describe("payhooks sandbox with a command", () => {
   );
 
   it.skipIf(process.platform === "win32")("ends at a second signal what ignores the first", async () => {
-    const running = new Running(["sandbox", "--port", "0", "--", "npm", "run", "dev"], {
+    const running = new RunningCommand(["sandbox", "--port", "0", "--", "npm", "run", "dev"], {
       cwd: projectWith(server('console.log("never")')),
     });
     const [, pid] = await running.until(/app \| pid (\d+)/);
@@ -534,7 +543,7 @@ describe("payhooks sandbox with a command", () => {
       });
       setInterval(() => console.log("busy"), 10);
       console.log("ready");`;
-    const running = new Running(app(closing));
+    const running = new RunningCommand(app(closing));
     await running.until(/app \| ready/);
     unread(running);
     running.process.kill("SIGTERM");

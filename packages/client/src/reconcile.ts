@@ -101,37 +101,37 @@ export async function reconcile(
     const what = `concurrency is ${String(concurrency)}.`;
     throw invalid("concurrency", what, "Give a whole number from 1 to 100.");
   }
-  const { texts, lookUp, asked } = lookUpsOf(options);
+  const { texts, lookUp, keyOf } = lookUpsOf(options);
   const source = queueOf(texts);
   const results: ReconcileResult[] = [];
   const settled: string[] = [];
-  const leftOver: string[] = [];
+  const unprocessed: string[] = [];
   const failed: string[] = [];
-  let broken: { readonly error: unknown } | null = null;
+  let fatal: { readonly error: unknown } | null = null;
   const isAborted = (): boolean => signal?.aborted === true;
 
-  async function settle(text: string): Promise<ReconcileResult> {
+  async function lookUpAndIngest(text: string): Promise<ReconcileResult> {
     try {
       const transaction = await lookUp(text, { signal, timeoutMs, headers });
-      if (transaction === null) return { ...asked(text), outcome: "not-found" };
+      if (transaction === null) return { ...keyOf(text), outcome: "not-found" };
       const { status } = transaction;
-      if (status === "CANCELLED") return { ...asked(text), outcome: "cancelled", transaction };
+      if (status === "CANCELLED") return { ...keyOf(text), outcome: "cancelled", transaction };
       const { outcome, eventId } = await receiver.payments.ingest(transaction, { tenant });
       const isFinal = status === "SUCCESS" || status === "FAILED";
       if (isFinal && outcome !== "expired" && outcome !== "stale") settled.push(text);
-      return { ...asked(text), outcome, eventId, transaction };
+      return { ...keyOf(text), outcome, eventId, transaction };
     } catch (error) {
-      return { ...asked(text), outcome: "error", error };
+      return { ...keyOf(text), outcome: "error", error };
     }
   }
 
-  async function work(): Promise<void> {
-    while (broken === null && !isAborted()) {
+  async function runWorker(): Promise<void> {
+    while (fatal === null && !isAborted()) {
       const text = await source.next();
       if (text === undefined) return;
-      const result = await settle(text);
+      const result = await lookUpAndIngest(text);
       if (result.outcome === "error" && isAborted()) {
-        leftOver.push(text);
+        unprocessed.push(text);
         return;
       }
       results.push(result);
@@ -142,26 +142,26 @@ export async function reconcile(
 
   try {
     const workers = Array.from({ length: concurrency }, () =>
-      work().catch((error: unknown) => {
-        broken ??= { error };
+      runWorker().catch((error: unknown) => {
+        fatal ??= { error };
       }),
     );
     await Promise.all(workers);
-    if (broken !== null) throw (broken as { readonly error: unknown }).error;
-    leftOver.push(...source.rest());
+    if (fatal !== null) throw (fatal as { readonly error: unknown }).error;
+    unprocessed.push(...source.rest());
   } finally {
     await source.close();
   }
   const counts: Partial<Record<ReconcileResult["outcome"], number>> = {};
   for (const { outcome } of results) counts[outcome] = (counts[outcome] ?? 0) + 1;
-  return { results, counts, settled, remaining: [...failed, ...leftOver], aborted: isAborted() };
+  return { results, counts, settled, remaining: [...failed, ...unprocessed], aborted: isAborted() };
 }
 
 /** The transactions to look up, and the way to do it. */
 interface LookUps {
   readonly texts: Texts;
   readonly lookUp: PaymentsClient["transactionById"];
-  readonly asked: (text: string) => { readonly reference: string } | { readonly id: string };
+  readonly keyOf: (text: string) => { readonly reference: string } | { readonly id: string };
 }
 
 function lookUpsOf({ client, references, ids }: PaymentToReconcile): LookUps {
@@ -172,13 +172,13 @@ function lookUpsOf({ client, references, ids }: PaymentToReconcile): LookUps {
     return {
       texts: listOf("ids", ids),
       lookUp: (id, options) => client.transactionById(id, options),
-      asked: (id) => ({ id }),
+      keyOf: (id) => ({ id }),
     };
   }
   return {
     texts: listOf("references", references),
     lookUp: (reference, options) => client.transactionByReference(reference, options),
-    asked: (reference) => ({ reference }),
+    keyOf: (reference) => ({ reference }),
   };
 }
 

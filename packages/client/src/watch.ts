@@ -15,7 +15,7 @@ import { emptyNote, type Mark, markOf, noteIn, remember, textOf, type WatchNote 
 const WATCH_LEASE = "payhooks-missed-callbacks";
 const LEASE_MS = 60_000;
 /** A process that finds the lease taken asks again after this time at most. */
-const ASK_AGAIN_MS = 30_000;
+const RECHECK_MS = 30_000;
 
 /** The part of a receiver that {@link watch} needs. */
 export interface WatchedReceiver extends LookupReceiver {
@@ -122,7 +122,7 @@ export function watch(receiver: WatchedReceiver, options: WatchOptions): Watch {
         waitMs = await runRoundIfDue(receiver, settings, signal);
       } catch (error) {
         if (isClosing(error)) return;
-        tell(onError, error);
+        reportError(onError, error);
       }
       await sleep(clock, Math.max(waitMs, 1), signal);
     }
@@ -150,10 +150,10 @@ async function runRoundIfDue(
     return left > everyMs ? 0 : left;
   };
   const view = await receiver.viewLease(WATCH_LEASE);
-  if (view?.isTaken === true) return Math.min(everyMs, ASK_AGAIN_MS);
+  if (view?.isTaken === true) return Math.min(everyMs, RECHECK_MS);
   if (view !== null && leftOf(noteIn(view.note)) > 0) return leftOf(noteIn(view.note));
   const lease = await receiver.lease(WATCH_LEASE, LEASE_MS);
-  if (lease === null) return Math.min(everyMs, ASK_AGAIN_MS);
+  if (lease === null) return Math.min(everyMs, RECHECK_MS);
   const note = noteIn(lease.note);
   if (leftOf(note) > 0) {
     await lease.end(lease.note);
@@ -202,7 +202,7 @@ class WatchRound {
     const end = (): void => this.#over.abort();
     this.#stop.addEventListener("abort", end, { once: true });
     if (this.#stop.aborted) end();
-    this.#renewLater();
+    this.#scheduleRenewal();
     try {
       await this.#lookUpAll();
     } catch (error) {
@@ -211,15 +211,15 @@ class WatchRound {
     } finally {
       this.#cancelRenewal();
       this.#stop.removeEventListener("abort", end);
-      const isWhole = !this.#over.signal.aborted;
+      const isComplete = !this.#over.signal.aborted;
       // A round that was broken off is continued at once by another process.
-      if (isWhole) {
+      if (isComplete) {
         this.#note.endedAt = clock.now();
         this.#note.nextAt = clock.now() + everyMs;
         this.#note.last = null;
       }
       await this.#lease.end(textOf(this.#note));
-      this.#tellOfFailures();
+      this.#reportFailures();
     }
     return everyMs;
   }
@@ -230,7 +230,7 @@ class WatchRound {
     for await (const payment of await open()) {
       const problem = problemOf(payment);
       if (problem === null) payments.push({ payment, mark: markOf(payment) });
-      else tell(onError, problem);
+      else reportError(onError, problem);
     }
     // Once a payment is no longer open, it does not matter any more that it was given up.
     const marks = new Set(payments.map(({ mark }) => mark));
@@ -244,11 +244,11 @@ class WatchRound {
     // The payments that the last round did not reach, since it was broken off, come first.
     const reached = due.findIndex(({ mark }) => mark === this.#note.last) + 1;
     const inOrder = [...due.slice(reached), ...due.slice(0, reached)];
-    for (const [at, one] of inOrder.entries()) {
+    for (const [at, candidate] of inOrder.entries()) {
       if (at > 0) await sleep(clock, MINUTE_MS / perMinute, this.#over.signal);
       if (this.#over.signal.aborted) return;
-      if (!(await this.#handlePayment(one))) continue;
-      remember(this.#note, one.mark);
+      if (!(await this.#handlePayment(candidate))) continue;
+      remember(this.#note, candidate.mark);
       if (!(await this.#lease.renew(textOf(this.#note)))) this.#over.abort();
     }
   }
@@ -269,7 +269,7 @@ class WatchRound {
     } catch (error) {
       this.#note.last = mark;
       this.#note.trouble = nameOf(error);
-      tell(onError, error);
+      reportError(onError, error);
       return false;
     }
   }
@@ -303,7 +303,7 @@ class WatchRound {
   }
 
   /** Once in a round, since a service that is away fails every look-up. */
-  #tellOfFailures(): void {
+  #reportFailures(): void {
     if (this.#firstFailure === null) return;
     const { error } = this.#firstFailure;
     const { counts } = this.#note;
@@ -311,11 +311,11 @@ class WatchRound {
     const what = `${counts.error} of ${lookUps} look-ups failed, the first of them with ${nameOf(error)}.`;
     const fix =
       "See its cause. Until they succeed, nobody knows how these payments have ended, and none of them is given up.";
-    tell(this.#settings.onError, new ClientError("ERR_LOOKUP_FAILED", what, { fix, cause: error }));
+    reportError(this.#settings.onError, new ClientError("ERR_LOOKUP_FAILED", what, { fix, cause: error }));
   }
 
   /** Keeps the lease while the round lasts. */
-  #renewLater(): void {
+  #scheduleRenewal(): void {
     this.#cancelRenewal = this.#settings.clock.after(LEASE_MS / 3, () => void this.#renewLease());
   }
 
@@ -328,7 +328,7 @@ class WatchRound {
       // The store does not answer. Once the lease is over, another process may have it.
       if (clock.now() - this.#renewedAt > LEASE_MS / 2) this.#over.abort();
     }
-    if (!this.#over.signal.aborted && this.#note.endedAt === null) this.#renewLater();
+    if (!this.#over.signal.aborted && this.#note.endedAt === null) this.#scheduleRenewal();
   }
 }
 
@@ -418,7 +418,7 @@ function writeLine(error: unknown): void {
   console.error(`payhooks: watch: ${nameOf(error)}${field}${cause}. The next round comes as usual.`);
 }
 
-function tell(onError: (error: unknown) => void, error: unknown): void {
+function reportError(onError: (error: unknown) => void, error: unknown): void {
   // It may be an async function, whose rejection would end the process.
   (async () => onError(error))().catch(writeLine);
 }

@@ -28,28 +28,25 @@ describe("keys and secrets", () => {
     expectSilence(createClient({ baseUrl: "https://api.example.com", ...keys, apiKey }));
   });
 
-  it.each([400, 401, 403, 500])(
-    "are blotted out of error bodies that repeat them (HTTP %i)",
-    async (status) => {
-      const service = await startService((response, { headers, body }) => {
-        response.writeHead(status);
-        response.end(
-          JSON.stringify({ key: headers["x-api-key"], body, again: body === "" ? {} : JSON.parse(body) }),
-        );
-      });
-      const client = createClient({ baseUrl: service.url, ...keys, apiKey, clock: testClock() });
-      for (const call of [
-        () => client.pay(payment),
-        () => client.transactionById("t"),
-        () => client.webhookSettings(),
-        () => client.setWebhookSettings(settings),
-      ]) {
-        const error = await errorOf<ClientError>(call());
-        expect(inspect(error.body)).toContain("[secret]");
-        expectSilence(error);
-      }
-    },
-  );
+  it.each([400, 401, 403, 500])("are masked in error bodies that repeat them (HTTP %i)", async (status) => {
+    const service = await startService((response, { headers, body }) => {
+      response.writeHead(status);
+      response.end(
+        JSON.stringify({ key: headers["x-api-key"], body, again: body === "" ? {} : JSON.parse(body) }),
+      );
+    });
+    const client = createClient({ baseUrl: service.url, ...keys, apiKey, clock: testClock() });
+    for (const call of [
+      () => client.pay(payment),
+      () => client.transactionById("t"),
+      () => client.webhookSettings(),
+      () => client.setWebhookSettings(settings),
+    ]) {
+      const error = await errorOf<ClientError>(call());
+      expect(inspect(error.body)).toContain("[secret]");
+      expectSilence(error);
+    }
+  });
 
   it("are in no error of a fetch that keeps the request, or speaks of it", async () => {
     for (const thrown of [
@@ -90,7 +87,7 @@ describe("keys and secrets", () => {
     }
   });
 
-  it("are blotted out of an answer that is nested without end", async () => {
+  it("are masked in an answer that is nested without end", async () => {
     const service = await startService((response) => {
       response.writeHead(400);
       response.end(`${"[".repeat(20_000)}"${keys.secretKey}"${"]".repeat(20_000)}`);

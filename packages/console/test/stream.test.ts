@@ -28,20 +28,20 @@ it("a page that reads slowly is told once more of what has changed while it was 
     change();
     await pass();
   }
-  let told = 0;
+  let sent = 0;
   const reading = (async () => {
     for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
-      if (new TextDecoder().decode(read.value).includes("changed")) told++;
+      if (new TextDecoder().decode(read.value).includes("changed")) sent++;
     }
   })();
   await rest();
-  const before = told;
+  const before = sent;
   expect(before).toBeLessThan(8);
   await pass();
-  expect(told).toBe(before + 1);
+  expect(sent).toBe(before + 1);
   // Nothing has changed since.
   await pass();
-  expect(told).toBe(before + 1);
+  expect(sent).toBe(before + 1);
   await reader?.cancel();
   await reading;
 });

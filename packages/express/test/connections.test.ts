@@ -138,9 +138,9 @@ describe.each([
     });
 
     it("before the answer: what was accepted is run, and the server serves on", async () => {
-      let letGo = (): void => {};
+      let release = (): void => {};
       const gate = new Promise<void>((resolve) => {
-        letGo = resolve;
+        release = resolve;
       });
       const t = await start({
         receiver: () => ({ ack: "handled" }),
@@ -152,7 +152,7 @@ describe.each([
       await t.until(({ type }) => type === "started");
       wire.destroy();
       await wire.closed;
-      letGo();
+      release();
       await t.until(({ type }) => type === "finished");
       expect((await exchange(t.port, bytes)).status).toBe(200);
     });

@@ -8,32 +8,32 @@ export interface BoundedMap<Value> {
 }
 
 /**
- * @param mayGo says whether a value is finished. Finished values are dropped before others.
- * @param dropped is called with every value that is dropped.
+ * @param mayEvict says whether a value is finished. Finished values are dropped before others.
+ * @param onEvict is called with every value that is dropped.
  */
 export function boundedMap<Value>(
   limit: number,
-  mayGo: (value: Value) => boolean,
-  dropped: (value: Value) => void = () => {},
+  mayEvict: (value: Value) => boolean,
+  onEvict: (value: Value) => void = () => {},
 ): BoundedMap<Value> {
   const values = new Map<string, Value>();
-  const makeRoom = () => {
+  const evictOne = () => {
     let victim: [string, Value] | undefined;
     for (const entry of values) {
       victim ??= entry;
-      if (mayGo(entry[1])) {
+      if (mayEvict(entry[1])) {
         victim = entry;
         break;
       }
     }
     if (victim === undefined) return;
     values.delete(victim[0]);
-    dropped(victim[1]);
+    onEvict(victim[1]);
   };
   return {
     get: (id) => values.get(id),
     set(id, value) {
-      if (!values.has(id) && values.size >= limit) makeRoom();
+      if (!values.has(id) && values.size >= limit) evictOne();
       values.set(id, value);
     },
     values: () => [...values.values()],

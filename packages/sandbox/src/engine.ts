@@ -6,7 +6,7 @@ import type { Delivery } from "./deliveries/delivery.ts";
 import { createDispatcher, type Dispatcher } from "./deliveries/dispatcher.ts";
 import { createSigner } from "./deliveries/signer.ts";
 import { createTransport } from "./deliveries/transport.ts";
-import { createFaults, type FaultTaker } from "./faults/faults.ts";
+import { createFaults, type FaultRegistry } from "./faults/faults.ts";
 import { FAULT_KINDS } from "./faults/kinds.ts";
 import { createMerchant, type Merchant } from "./keys/merchant.ts";
 import { generateSigningKey, privatePem, readSigningKey, type SigningKey } from "./keys/signing-keys.ts";
@@ -24,7 +24,7 @@ export interface Engine {
   readonly changes: Changes;
   readonly rules: OrderRules;
   readonly scripts: Scripts;
-  readonly faults: FaultTaker;
+  readonly faults: FaultRegistry;
   readonly connect: Connect;
   readonly dispatcher: Dispatcher;
   readonly transactions: Transactions;
@@ -95,12 +95,12 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
     names,
     delayMs: options.delayMs,
     maxTransactions: limits.transactions,
-    begins({ reference, phoneNumber, callbackUrl }) {
+    onBegin({ reference, phoneNumber, callbackUrl }) {
       const kind = magicOutcome(reference, phoneNumber)?.fault;
       const isForCallback = kind !== undefined && FAULT_KINDS[kind].scope === "delivery";
       if (isForCallback && callbackUrl !== null) faults.addForTransaction(kind, reference);
     },
-    ends: ({ order }) => faults.removeForTransaction(order.reference),
+    onEnd: ({ order }) => faults.removeForTransaction(order.reference),
     announce: (record) => {
       const callback = callbackFor(record, merchant, stamp(), names);
       if (callback !== null) dispatcher.send(callback);

@@ -1,15 +1,15 @@
 import type { Changes } from "./changes.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-/** Resolves with what `look` finds, now or after a later change. Rejects with `ERR_WAIT_TIMEOUT`. */
+/** Resolves with what `find` finds, now or after a later change. Rejects with `ERR_WAIT_TIMEOUT`. */
 export function waitFor<Found>(
   changes: Changes,
-  look: () => Found | undefined,
+  find: () => Found | undefined,
   timeoutMs: number,
   describe: () => string,
 ): Promise<Found> {
-  const now = look();
-  if (now !== undefined) return Promise.resolve(now);
+  const immediate = find();
+  if (immediate !== undefined) return Promise.resolve(immediate);
   return new Promise((resolve, reject) => {
     const end = () => {
       clearTimeout(timer);
@@ -22,7 +22,7 @@ export function waitFor<Found>(
       );
     }, timeoutMs);
     const unsubscribe = changes.subscribe(() => {
-      const found = look();
+      const found = find();
       if (found === undefined) return;
       end();
       resolve(found);

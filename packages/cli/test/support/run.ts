@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { inject, onTestFinished } from "vitest";
 
 /** The output of a command, and how it ended. */
-export interface Ended {
+export interface CommandResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -17,11 +17,11 @@ export interface RunOptions {
 }
 
 /** A command that is running; it is killed when the test is over. */
-export class Running {
+export class RunningCommand {
   stdout = "";
   stderr = "";
   readonly process: ChildProcess;
-  readonly ended: Promise<Ended>;
+  readonly ended: Promise<CommandResult>;
   #onOutput: () => void = () => {};
 
   constructor(args: readonly string[], { env = {}, input = "", cwd }: RunOptions = {}) {
@@ -61,7 +61,7 @@ export class Running {
     return Promise.race([matched, ended]);
   }
 
-  #result(code: number | null): Ended {
+  #result(code: number | null): CommandResult {
     const { stdout, stderr } = this;
     const json = <Value>(): Value[] =>
       stdout
@@ -90,6 +90,6 @@ const OURS = [
 ];
 
 /** Runs `payhooks` to its end. */
-export function payhooks(args: readonly string[], options?: RunOptions): Promise<Ended> {
-  return new Running(args, options).ended;
+export function payhooks(args: readonly string[], options?: RunOptions): Promise<CommandResult> {
+  return new RunningCommand(args, options).ended;
 }

@@ -1,7 +1,7 @@
 import { type JsonValue, parseJson } from "../json.ts";
 
 /** The text that replaces a secret. */
-const BLOT = "[secret]";
+const MASK = "[secret]";
 
 /** Longer JSON is not parsed but shown as text, since searching it would take long. */
 const MAX_JSON = 64 * 1024;
@@ -17,35 +17,35 @@ const MAX_SEARCHED = 20_000;
  * they are, escaped as in JSON, URLs or HTML, within longer base64, and in hex.
  */
 export function bodyWithout(secrets: readonly string[], text: string): JsonValue {
-  const blot = blotter(secrets);
+  const mask = maskerOf(secrets);
   const json = text.length > MAX_JSON ? undefined : parseJson(text);
-  if (json !== undefined) return valueWithout(blot, json);
-  return textWithout(blot, text);
+  if (json !== undefined) return valueWithout(mask, json);
+  return textWithout(mask, text);
 }
 
-function textWithout(blot: (text: string) => string, text: string): string {
-  const clean = blot(text.slice(0, MAX_SEARCHED));
-  return clean.slice(0, text.length > MAX_SEARCHED ? Math.min(MAX_TEXT, clean.length / 2) : MAX_TEXT);
+function textWithout(mask: (text: string) => string, text: string): string {
+  const masked = mask(text.slice(0, MAX_SEARCHED));
+  return masked.slice(0, text.length > MAX_SEARCHED ? Math.min(MAX_TEXT, masked.length / 2) : MAX_TEXT);
 }
 
-function valueWithout(blot: (text: string) => string, value: JsonValue): JsonValue {
-  const clean = (one: JsonValue, depth: number): JsonValue => {
-    if (typeof one === "string") return blot(one);
-    if (typeof one === "number") return blot(String(one)) === String(one) ? one : BLOT;
+function valueWithout(mask: (text: string) => string, value: JsonValue): JsonValue {
+  const masked = (one: JsonValue, depth: number): JsonValue => {
+    if (typeof one === "string") return mask(one);
+    if (typeof one === "number") return mask(String(one)) === String(one) ? one : MASK;
     if (typeof one !== "object" || one === null) return one;
     if (depth === MAX_DEPTH) return null;
-    if (Array.isArray(one)) return one.map((member) => clean(member, depth + 1));
-    const members = Object.entries(one).map(([name, member]) => [blot(name), clean(member, depth + 1)]);
+    if (Array.isArray(one)) return one.map((member) => masked(member, depth + 1));
+    const members = Object.entries(one).map(([name, member]) => [mask(name), masked(member, depth + 1)]);
     return Object.fromEntries(members) as JsonValue;
   };
-  return clean(value, 0);
+  return masked(value, 0);
 }
 
 /** Deeper values are left out, since a hostile answer may be nested without end. */
 const MAX_DEPTH = 100;
 
 /** The members of a network error that contain no data of the request. */
-const FACTS = ["code", "errno", "syscall", "address", "port", "hostname"] as const;
+const SAFE_MEMBERS = ["code", "errno", "syscall", "address", "port", "hostname"] as const;
 const MAX_CAUSES = 3;
 
 /**
@@ -62,27 +62,27 @@ export function errorWithout(secrets: readonly string[], thrown: unknown, depth 
 }
 
 function readError(secrets: readonly string[], thrown: unknown, depth: number): unknown {
-  const blotted = blotter(secrets);
-  const blot = (text: unknown): string => textWithout(blotted, String(text));
-  if (!(thrown instanceof Error)) return typeof thrown === "string" ? blot(thrown) : undefined;
+  const masker = maskerOf(secrets);
+  const mask = (text: unknown): string => textWithout(masker, String(text));
+  if (!(thrown instanceof Error)) return typeof thrown === "string" ? mask(thrown) : undefined;
   const inner = thrown.cause ?? (thrown as Partial<AggregateError>).errors?.[0];
   const cause = depth < MAX_CAUSES ? errorWithout(secrets, inner, depth + 1) : undefined;
-  const clean = new Error(blot(thrown.message), cause === undefined ? undefined : { cause });
-  clean.name = blot(thrown.name);
-  clean.stack = blot(thrown.stack);
-  for (const name of FACTS) {
+  const masked = new Error(mask(thrown.message), cause === undefined ? undefined : { cause });
+  masked.name = mask(thrown.name);
+  masked.stack = mask(thrown.stack);
+  for (const name of SAFE_MEMBERS) {
     const value = (thrown as Error & Partial<Record<string, unknown>>)[name];
-    if (typeof value === "string") Object.assign(clean, { [name]: blot(value) });
-    else if (typeof value === "number") Object.assign(clean, { [name]: value });
+    if (typeof value === "string") Object.assign(masked, { [name]: mask(value) });
+    else if (typeof value === "number") Object.assign(masked, { [name]: value });
   }
-  return clean;
+  return masked;
 }
 
-function blotter(secrets: readonly string[]): (text: string) => string {
+function maskerOf(secrets: readonly string[]): (text: string) => string {
   const patterns = secrets.filter((secret) => secret !== "").flatMap(patternsOf);
   if (patterns.length === 0) return (text) => text;
   const any = new RegExp(patterns.join("|"), "g");
-  return (text) => text.replace(any, BLOT);
+  return (text) => text.replace(any, MASK);
 }
 
 /** Shorter pieces of base64 or hex would be found in innocent texts too. */

@@ -38,7 +38,7 @@ export interface Transport {
  * @throws ClientError `ERR_OPTION_INVALID`, `ERR_HEADER_INVALID`, or a code about a call or an answer. `ERR_OUTCOME_UNKNOWN` is only for calls that move money.
  */
 export async function send(
-  given: Call,
+  endpointCall: Call,
   transport: Transport,
   options: CallOptions = {},
 ): Promise<HttpAnswer> {
@@ -53,21 +53,22 @@ export async function send(
       field: unknown,
     });
   }
-  const more = callHeaders(options.headers);
-  const call = { ...given, secrets: [...given.secrets, ...more.secrets] };
+  const custom = callHeaders(options.headers);
+  const call = { ...endpointCall, secrets: [...endpointCall.secrets, ...custom.secrets] };
   const headers: Record<string, string> = {
-    ...more.headers,
+    ...custom.headers,
     accept: "application/json",
     "X-API-Key": transport.key,
   };
   if (call.body !== undefined) headers["content-type"] = "application/json";
   const request = { method: call.method, url: transport.baseUrl + call.path, headers, body: call.body };
-  for (let tried = 1; ; tried++) {
+  for (let attemptNumber = 1; ; attemptNumber++) {
     if (signal?.aborted === true) throw aborted(call, signal.reason);
     const verdict = judge(call, await attempt(request, { ...transport, timeoutMs, signal }), clock.now());
     if ("answer" in verdict) return verdict.answer;
-    const { error, again } = verdict;
-    const delayMs = again && tried < attempts ? delayBefore(tried, error.retryAfterMs) : null;
+    const { error, isRetryable } = verdict;
+    const delayMs =
+      isRetryable && attemptNumber < attempts ? delayBefore(attemptNumber, error.retryAfterMs) : null;
     if (delayMs === null) throw error;
     await sleep(clock, delayMs, signal);
   }

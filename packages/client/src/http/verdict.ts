@@ -35,7 +35,7 @@ export interface HttpAnswer {
 
 export type Verdict =
   | { readonly answer: HttpAnswer }
-  | { readonly error: ClientError; readonly again: boolean };
+  | { readonly error: ClientError; readonly isRetryable: boolean };
 
 /** True for statuses that the service, or a proxy before it, may answer although the request was carried out. */
 const leavesOutcomeOpen = (httpStatus: number): boolean =>
@@ -60,11 +60,11 @@ export function judge(call: Call, attempt: Attempt, now: number): Verdict {
         "Check baseUrl, the network and the service's certificate. Nothing was sent, so it is safe to call again.";
       return {
         error: new ClientError("ERR_UNREACHABLE", `${what}: no connection could be made.`, { fix, cause }),
-        again: true,
+        isRetryable: true,
       };
     }
     if (movesMoney) return unknown(call, FAILURES[why].text, { cause });
-    return { error: failure(what, why, cause), again: why !== "aborted" };
+    return { error: failure(what, why, cause), isRetryable: why !== "aborted" };
   }
   const { httpStatus, body } = attempt;
   const text = "text" in body ? body.text : null;
@@ -79,14 +79,14 @@ export function judge(call: Call, attempt: Attempt, now: number): Verdict {
     const detail = { ...failureDetail(call.secrets, text), fix, httpStatus, retryAfterMs };
     return {
       error: new ClientError(code, `${what}: HTTP ${httpStatus}, ${means}.`, detail),
-      again: !movesMoney && (httpStatus >= 500 || httpStatus === 408 || httpStatus === 429),
+      isRetryable: !movesMoney && (httpStatus >= 500 || httpStatus === 408 || httpStatus === 429),
     };
   }
   if ("failure" in body) {
     const { failure: why } = body;
     const cause = why === "aborted" ? body.cause : errorWithout(call.secrets, body.cause);
     if (movesMoney) return unknown(call, FAILURES[why].text, { httpStatus, cause });
-    return { error: failure(what, why, cause, httpStatus), again: why === "lost" || why === "timeout" };
+    return { error: failure(what, why, cause, httpStatus), isRetryable: why === "lost" || why === "timeout" };
   }
   if (json === undefined && text !== null && text.trim() !== "") {
     if (movesMoney) return unknown(call, "the answer is not JSON", { httpStatus, text });
@@ -94,7 +94,7 @@ export function judge(call: Call, attempt: Attempt, now: number): Verdict {
     const detail = { ...failureDetail(call.secrets, text), fix, httpStatus };
     return {
       error: new ClientError("ERR_ANSWER_NOT_JSON", `${what}: the answer is not JSON.`, detail),
-      again: false,
+      isRetryable: false,
     };
   }
   if (success && saysFailure(json, call.idFields)) {
@@ -102,7 +102,7 @@ export function judge(call: Call, attempt: Attempt, now: number): Verdict {
     if (movesMoney) return unknown(call, why, { httpStatus, text });
     const fix = "error.body, error.serviceCode and error.fields may say why.";
     const detail = { ...failureDetail(call.secrets, text), fix, httpStatus };
-    return { error: new ClientError("ERR_REFUSED", `${what}: ${why}.`, detail), again: false };
+    return { error: new ClientError("ERR_REFUSED", `${what}: ${why}.`, detail), isRetryable: false };
   }
   return { answer: { httpStatus, text: text ?? "", json } };
 }
@@ -136,7 +136,7 @@ function outcomeUnknown(
 }
 
 function unknown(call: Call, why: string, detail: Parameters<typeof outcomeUnknown>[2]): Verdict {
-  return { error: outcomeUnknown(call, why, detail), again: false };
+  return { error: outcomeUnknown(call, why, detail), isRetryable: false };
 }
 
 const FAILURES: Readonly<

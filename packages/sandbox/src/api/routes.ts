@@ -1,7 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import type { Clock } from "../clock.ts";
 import type { Connect } from "../connect/connect.ts";
-import type { FaultTaker } from "../faults/faults.ts";
+import type { FaultRegistry } from "../faults/faults.ts";
 import { parseJsonObject } from "../json.ts";
 import { isKey, type Merchant } from "../keys/merchant.ts";
 import { magicOutcome } from "../payments/magic.ts";
@@ -17,7 +17,7 @@ import { readSettings } from "./settings.ts";
 
 export interface ApiDependencies {
   readonly clock: Clock;
-  readonly faults: FaultTaker;
+  readonly faults: FaultRegistry;
   readonly merchant: () => Merchant;
   readonly transactions: Transactions;
   readonly connect: Connect;
@@ -52,16 +52,16 @@ export function apiRoutes(dependencies: ApiDependencies): Hono<ServerEnv> {
     const named = (method === "POST" && parseJsonObject(await bodyText(c))) || {};
     const ordered = typeof named.reference === "string" ? named.reference : null;
     const reference = ordered ?? referenceIn(c.req.url);
-    const happening = dependencies.faults.take({ scope: "api", path, reference }, [
+    const activeFaults = dependencies.faults.take({ scope: "api", path, reference }, [
       method,
       path,
       reference ?? "",
     ]);
-    const delay = happening.find(({ kind }) => kind === "api-delay");
+    const delay = activeFaults.find(({ kind }) => kind === "api-delay");
     if (delay) {
       await new Promise<void>((resolve) => dependencies.clock.after(delay.delayMs ?? API_DELAY_MS, resolve));
     }
-    const kinds = happening.map(({ kind }) => kind);
+    const kinds = activeFaults.map(({ kind }) => kind);
     const digits = typeof named.phone_number === "string" ? named.phone_number.replaceAll(" ", "") : "";
     const isMagicError = ordered !== null && magicOutcome(ordered, digits)?.fault === "api-error";
     if (kinds.includes("api-reset")) return resetConnection(c);

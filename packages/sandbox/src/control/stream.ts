@@ -18,9 +18,9 @@ export function createChangeStream(changes: Changes): ChangeStream {
         /** Changes that happen at once are sent in one event. */
         let pending = new Map<string, Change>();
         const flush = () => {
-          const told = [...pending.values()];
+          const batch = [...pending.values()];
           pending = new Map();
-          if (open.has(end)) void send(data(told));
+          if (open.has(end)) void send(data(batch));
         };
         const unsubscribe = changes.subscribe((change) => {
           if (pending.size === 0) setImmediate(flush);

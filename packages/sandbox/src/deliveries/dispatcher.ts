@@ -3,7 +3,7 @@ import { setMaxListeners } from "node:events";
 import { boundedMap } from "../bounded.ts";
 import type { Changes } from "../changes.ts";
 import { type Clock, isoTime } from "../clock.ts";
-import type { FaultTaker } from "../faults/faults.ts";
+import type { FaultRegistry } from "../faults/faults.ts";
 import type { Fault, FaultKind } from "../faults/kinds.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { type RetryPlan, retryDelayMs } from "./backoff.ts";
@@ -28,7 +28,7 @@ export interface Dispatcher {
 export interface DispatcherDependencies {
   readonly clock: Clock;
   readonly changes: Changes;
-  readonly faults: FaultTaker;
+  readonly faults: FaultRegistry;
   readonly signer: Signer;
   readonly transport: Transport;
   readonly stamp: () => string;
@@ -60,9 +60,9 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const heldBack = new Set<() => void>();
   const whenIdle: (() => void)[] = [];
   const listeners = new Set<(delivery: DeliveryRecord, attempt: Attempt) => void>();
-  let underWay = 0;
+  let attemptsInFlight = 0;
   let sequence = 0;
-  let life = newLife();
+  let generation = newGeneration();
 
   const update = (id: string, change: Partial<DeliveryRecord>): DeliveryRecord | undefined => {
     const record = log.get(id);
@@ -92,10 +92,10 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const post = async (
     record: DeliveryRecord,
     signed: SignedMessage,
-    happening: readonly Fault[],
+    activeFaults: readonly Fault[],
     signal: AbortSignal,
   ): Promise<Omit<Attempt, "number">> => {
-    const kinds = happening.map(({ kind }) => kind);
+    const kinds = activeFaults.map(({ kind }) => kind);
     const has = (kind: FaultKind) => kinds.includes(kind);
     const at = isoTime(clock.now());
     const { url } = record;
@@ -125,17 +125,17 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
    * Makes the attempts of one time: two for a duplicate. If the sandbox cannot sign a delivery, the attempt counts as
    * failed.
    */
-  const make = async (
+  const makeAttempts = async (
     record: DeliveryRecord,
-    anew: boolean,
-    happening: readonly Fault[],
+    signAnew: boolean,
+    activeFaults: readonly Fault[],
     signal: AbortSignal,
   ): Promise<readonly Omit<Attempt, "number">[]> => {
-    const faults = happening.map(({ kind }) => kind);
+    const faults = activeFaults.map(({ kind }) => kind);
     let signed = record.signed;
     try {
-      const changed = await signer.signWith(record.message, happening);
-      signed = changed ?? (anew ? signer.sign(record.message, dependencies.stamp()) : signed);
+      const changed = await signer.signWith(record.message, activeFaults);
+      signed = changed ?? (signAnew ? signer.sign(record.message, dependencies.stamp()) : signed);
     } catch (thrown) {
       const error = `the sandbox could not sign it: ${String(thrown)}`;
       const at = isoTime(clock.now());
@@ -144,14 +144,14 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       ];
     }
     const copies = faults.includes("duplicate") ? 2 : 1;
-    return Promise.all(Array.from({ length: copies }, () => post(record, signed, happening, signal)));
+    return Promise.all(Array.from({ length: copies }, () => post(record, signed, activeFaults, signal)));
   };
 
   const attempt = async (id: string): Promise<void> => {
     timers.delete(id);
     let record = update(id, { state: "sending", dueAt: null, nextAttemptAt: null });
     if (record === undefined) return;
-    const own = life;
+    const ownGeneration = generation;
     const number = record.attempts.length + 1;
     const key = [
       record.reference ?? record.sequence,
@@ -164,8 +164,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     const isSigned = record.signed.signature !== null;
     const isForgeable = dependencies.isForgeable(record);
     const facts = { scope: "delivery", flow, event, reference, isSigned, isForgeable } as const;
-    const happening = faults.take(facts, key);
-    const find = (kind: FaultKind) => happening.find((fault) => fault.kind === kind);
+    const activeFaults = faults.take(facts, key);
+    const find = (kind: FaultKind) => activeFaults.find((fault) => fault.kind === kind);
     if (find("resplit")) record = toFailed(record);
 
     const delay = find("delay");
@@ -173,16 +173,16 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     if (delay) await wait(delay.delayMs ?? DELAY_MS, id);
     if (reorder) await holdBack(reorder.delayMs ?? REORDER_MS, id);
 
-    underWay += 1;
+    attemptsInFlight += 1;
     try {
-      const anew = number > 1 && dependencies.signRetries === "anew";
-      const results = await make(record, anew, happening, own.signal);
-      if (own !== life) return;
-      settle(id, results, key);
+      const signAnew = number > 1 && dependencies.signRetries === "anew";
+      const results = await makeAttempts(record, signAnew, activeFaults, ownGeneration.signal);
+      if (ownGeneration !== generation) return;
+      recordAttempts(id, results, key);
       if (!reorder) for (const release of [...heldBack]) release();
     } finally {
-      underWay -= 1;
-      if (underWay === 0) for (const resolve of whenIdle.splice(0)) resolve();
+      attemptsInFlight -= 1;
+      if (attemptsInFlight === 0) for (const resolve of whenIdle.splice(0)) resolve();
     }
   };
 
@@ -195,7 +195,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   };
 
   /** Puts the attempts into the log, and decides what comes next. */
-  const settle = (
+  const recordAttempts = (
     id: string,
     results: readonly Omit<Attempt, "number">[],
     key: readonly (string | number)[],
@@ -204,7 +204,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     if (record === undefined) return;
     const numbered = results.map((one, index) => ({ ...one, number: record.attempts.length + 1 + index }));
     const attempts = [...record.attempts, ...numbered];
-    const next = decide({ ...record, attempts }, key);
+    const next = decideNext({ ...record, attempts }, key);
     for (const attempt of numbered) {
       for (const listener of [...listeners]) {
         // It may be an async function, too.
@@ -213,7 +213,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     }
   };
 
-  const decide = (record: DeliveryRecord, key: readonly (string | number)[]): DeliveryRecord => {
+  const decideNext = (record: DeliveryRecord, key: readonly (string | number)[]): DeliveryRecord => {
     const { id, attempts } = record;
     if (attempts.some(({ acknowledged }) => acknowledged)) {
       const delivered = update(id, { attempts, state: "delivered" }) ?? record;
@@ -225,7 +225,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     return schedule({ ...record, state: "retrying" }, clock.now() + delayMs);
   };
 
-  const begin = (id: string): void => void attempt(id).catch(warnOf("An attempt"));
+  const startAttempt = (id: string): void => void attempt(id).catch(warnOf("An attempt"));
 
   const schedule = (record: DeliveryRecord, dueAt: number): DeliveryRecord => {
     const next = { ...record, dueAt, nextAttemptAt: isoTime(dueAt) };
@@ -234,16 +234,16 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     if (ms > 0)
       timers.set(
         record.id,
-        clock.after(ms, () => begin(record.id)),
+        clock.after(ms, () => startAttempt(record.id)),
       );
     changes.publish("delivery", record.id);
-    if (ms <= 0) begin(record.id);
+    if (ms <= 0) startAttempt(record.id);
     return log.get(record.id) ?? next;
   };
 
-  const add = (given: NewDelivery, signed: SignedMessage, replayOf: string | null): DeliveryRecord => {
+  const add = (newDelivery: NewDelivery, signed: SignedMessage, replayOf: string | null): DeliveryRecord => {
     sequence += 1;
-    const { flow, event, deduplicationKey, reference, status, url, message } = given;
+    const { flow, event, deduplicationKey, reference, status, url, message } = newDelivery;
     const now = clock.now();
     const base = {
       id: `dlv_${randomUUID()}`,
@@ -275,10 +275,11 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))),
+    idle: () =>
+      attemptsInFlight === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve)),
     clear() {
-      life.abort();
-      life = newLife();
+      generation.abort();
+      generation = newGeneration();
       for (const cancel of timers.values()) cancel();
       timers.clear();
       heldBack.clear();
@@ -294,8 +295,8 @@ function warnOf(what: string): (error: unknown) => void {
 }
 
 /** A reset aborts it, and with it every attempt that is under way. */
-function newLife(): AbortController {
-  const life = new AbortController();
-  setMaxListeners(0, life.signal);
-  return life;
+function newGeneration(): AbortController {
+  const generation = new AbortController();
+  setMaxListeners(0, generation.signal);
+  return generation;
 }

@@ -50,7 +50,7 @@ export interface CallFacts {
   readonly reference: string | null;
 }
 
-export interface FaultTaker extends Faults {
+export interface FaultRegistry extends Faults {
   /**
    * Adds a fault that happens once to the callbacks of a transaction. Such faults do not count for the limit, since there
    * are at most as many as transactions.
@@ -71,15 +71,15 @@ const MAX_KINDS_OF_CALLS = 10_000;
 /** The kinds that change a signature, and so need one. */
 const NEEDS_SIGNATURE: ReadonlySet<FaultKind> = new Set(["bad-signature", "wrong-key"]);
 
-export function createFaults(seed: string, changes: Changes): FaultTaker {
+export function createFaults(seed: string, changes: Changes): FaultRegistry {
   const faults = new Map<string, Fault>();
   /** How many calls there were of each kind. The oldest kinds are forgotten. */
   const calls = boundedMap<number>(MAX_KINDS_OF_CALLS, () => true);
   /** The ids of the faults of transactions, by reference. */
-  const ofTransactions = new Map<string, string>();
+  const idsByReference = new Map<string, string>();
   let added = 0;
 
-  const put = (rule: FaultRule): Fault => {
+  const store = (rule: FaultRule): Fault => {
     added += 1;
     const remaining = rule.times ?? (rule.rate === undefined ? 1 : null);
     const fault: Fault = { ...rule, id: `fault_${added}`, remaining, fired: 0 };
@@ -90,7 +90,7 @@ export function createFaults(seed: string, changes: Changes): FaultTaker {
 
   const remove = (id: string): boolean => {
     const reference = faults.get(id)?.reference ?? "";
-    if (ofTransactions.get(reference) === id) ofTransactions.delete(reference);
+    if (idsByReference.get(reference) === id) idsByReference.delete(reference);
     const existed = faults.delete(id);
     if (existed) changes.publish("fault", id);
     return existed;
@@ -102,7 +102,7 @@ export function createFaults(seed: string, changes: Changes): FaultTaker {
     return count;
   };
 
-  const fits = (fault: Fault, facts: DeliveryFacts | CallFacts): boolean => {
+  const matches = (fault: Fault, facts: DeliveryFacts | CallFacts): boolean => {
     if (FAULT_KINDS[fault.kind].scope !== facts.scope) return false;
     if (fault.reference !== undefined && fault.reference !== facts.reference) return false;
     if (facts.scope === "api") return fault.path === undefined || facts.path.includes(fault.path);
@@ -114,36 +114,36 @@ export function createFaults(seed: string, changes: Changes): FaultTaker {
 
   return {
     add(rule) {
-      const given = typeof rule === "string" ? { kind: rule } : rule;
-      const problems = problemsOf(given);
-      if (faults.size - ofTransactions.size >= MAX_FAULTS) {
+      const faultRule = typeof rule === "string" ? { kind: rule } : rule;
+      const problems = problemsOf(faultRule);
+      if (faults.size - idsByReference.size >= MAX_FAULTS) {
         problems.push({ field: "kind", message: `there are ${MAX_FAULTS} faults already: remove some` });
       }
       if (problems.length > 0) throw new SandboxError("ERR_PARAMETERS", explain(problems), { problems });
-      return put(given);
+      return store(faultRule);
     },
     addForTransaction(kind, reference) {
-      ofTransactions.set(reference, put({ kind, reference }).id);
+      idsByReference.set(reference, store({ kind, reference }).id);
     },
     removeForTransaction(reference) {
-      const id = ofTransactions.get(reference);
+      const id = idsByReference.get(reference);
       if (id !== undefined) remove(id);
     },
     list: () => [...faults.values()],
     remove,
     clear() {
       faults.clear();
-      ofTransactions.clear();
+      idsByReference.clear();
       calls.clear();
       added = 0;
       changes.publish("fault");
     },
     take(facts, drawKey) {
       const key = facts.scope === "api" ? [...drawKey, countCall(JSON.stringify(drawKey))] : drawKey;
-      const happening = [...faults.values()].filter(
-        (fault) => fits(fault, facts) && draw(seed, fault.id, fault.kind, ...key) < (fault.rate ?? 1),
+      const activeFaults = [...faults.values()].filter(
+        (fault) => matches(fault, facts) && draw(seed, fault.id, fault.kind, ...key) < (fault.rate ?? 1),
       );
-      for (const fault of happening) {
+      for (const fault of activeFaults) {
         const remaining = fault.remaining === null ? null : fault.remaining - 1;
         if (remaining === 0) {
           remove(fault.id);
@@ -152,7 +152,7 @@ export function createFaults(seed: string, changes: Changes): FaultTaker {
         faults.set(fault.id, { ...fault, remaining, fired: fault.fired + 1 });
         changes.publish("fault", fault.id);
       }
-      return happening;
+      return activeFaults;
     },
   };
 }
@@ -175,10 +175,10 @@ const MEMBERS: Readonly<Record<keyof FaultRule, readonly [is: (value: unknown) =
 };
 
 function problemsOf(rule: FaultRule): Problem[] {
-  const given = Object.entries({ ...rule, kind: rule.kind ?? null }).filter(
+  const members = Object.entries({ ...rule, kind: rule.kind ?? null }).filter(
     ([, value]) => value !== undefined,
   );
-  return given.flatMap(([field, value]): Problem[] => {
+  return members.flatMap(([field, value]): Problem[] => {
     if (!Object.hasOwn(MEMBERS, field)) {
       return [{ field, message: `is not a member of a fault: those are ${Object.keys(MEMBERS).join(", ")}` }];
     }

@@ -66,9 +66,9 @@ export interface TransactionsDependencies {
   readonly delayMs: number;
   readonly maxTransactions: number;
   /** Called before a transaction begins, and so before any of its callbacks. */
-  readonly begins: (order: Order) => void;
+  readonly onBegin: (order: Order) => void;
   /** Called when a transaction ends without a callback, and when it is forgotten. */
-  readonly ends: (record: TransactionRecord) => void;
+  readonly onEnd: (record: TransactionRecord) => void;
   /** Called for every step that a callback announces. */
   readonly announce: (record: TransactionRecord) => void;
 }
@@ -84,7 +84,7 @@ export function createTransactions(dependencies: TransactionsDependencies): Tran
     timers.get(transaction.id)?.();
     timers.delete(transaction.id);
     idOfReference.delete(transaction.reference);
-    dependencies.ends(record);
+    dependencies.onEnd(record);
   };
   const records = boundedMap<TransactionRecord>(
     dependencies.maxTransactions,
@@ -100,29 +100,29 @@ export function createTransactions(dependencies: TransactionsDependencies): Tran
     return record;
   };
 
-  const need = (id: string): TransactionRecord => {
+  const getOrThrow = (id: string): TransactionRecord => {
     const record = records.get(id);
     if (record === undefined) throw new SandboxError("ERR_NOT_FOUND", `There is no transaction ${id}.`);
     return record;
   };
 
   /** Waits for the next step, if there is one. */
-  const proceed = (id: string): void => {
+  const scheduleNextStep = (id: string): void => {
     const next = records.get(id)?.coming[0];
     if (next === undefined) timers.delete(id);
     else
       timers.set(
         id,
-        clock.after(Math.max(0, next.dueAt - clock.now()), () => take(id)),
+        clock.after(Math.max(0, next.dueAt - clock.now()), () => takeStep(id)),
       );
   };
 
-  const take = (id: string): void => {
+  const takeStep = (id: string): void => {
     const record = records.get(id);
     const [step, ...coming] = record?.coming ?? [];
     if (record === undefined || step === undefined) return;
     apply({ ...record, coming }, step);
-    proceed(id);
+    scheduleNextStep(id);
   };
 
   const apply = (record: TransactionRecord, step: Step): TransactionRecord => {
@@ -132,8 +132,12 @@ export function createTransactions(dependencies: TransactionsDependencies): Tran
     const message = step.message ?? messageOf(status, medium);
     if (status === "PENDING" && record.transaction.status !== "PENDING") {
       // A final status does not become PENDING again. This simulates an old callback that arrives late.
-      const late = { ...record, providerTxId: null, transaction: { ...record.transaction, status, message } };
-      if (step.callback !== false) dependencies.announce(late);
+      const lateCallback = {
+        ...record,
+        providerTxId: null,
+        transaction: { ...record.transaction, status, message },
+      };
+      if (step.callback !== false) dependencies.announce(lateCallback);
       return store(record);
     }
     const isFailed = status === "FAILED";
@@ -148,7 +152,7 @@ export function createTransactions(dependencies: TransactionsDependencies): Tran
       transaction: { ...record.transaction, status, message, details, updated_at: at },
     });
     if (names.status(status) !== null && step.callback !== false) dependencies.announce(next);
-    else if (status !== "PENDING" && next.coming.length === 0) dependencies.ends(next);
+    else if (status !== "PENDING" && next.coming.length === 0) dependencies.onEnd(next);
     // A fault may have turned it into a FAILED while it was announced.
     return records.get(next.transaction.id) ?? next;
   };
@@ -162,12 +166,12 @@ export function createTransactions(dependencies: TransactionsDependencies): Tran
       return { ...step, dueAt };
     });
     const started = store({ ...record, awaitsCustomer: false, coming });
-    proceed(started.transaction.id);
+    scheduleNextStep(started.transaction.id);
     return started;
   };
 
-  const stop = (id: string): TransactionRecord => {
-    const record = need(id);
+  const cancelSteps = (id: string): TransactionRecord => {
+    const record = getOrThrow(id);
     timers.get(id)?.();
     timers.delete(id);
     return { ...record, coming: [] };
@@ -180,7 +184,7 @@ export function createTransactions(dependencies: TransactionsDependencies): Tran
         const what = `The reference ${JSON.stringify(order.reference)} was used before.`;
         throw new SandboxError("ERR_PARAMETERS", what, { problems: [problem] });
       }
-      dependencies.begins(order);
+      dependencies.onBegin(order);
       const at = isoTime(clock.now());
       const message = PENDING_MESSAGE;
       const awaitsCustomer = order.supportedMediums !== null;
@@ -207,7 +211,7 @@ export function createTransactions(dependencies: TransactionsDependencies): Tran
       return awaitsCustomer ? store(record) : start(record);
     },
     decide(id, decision, medium) {
-      const record = need(id);
+      const record = getOrThrow(id);
       if (!record.awaitsCustomer) {
         throw new SandboxError("ERR_NOT_POSSIBLE", "This checkout was already decided.");
       }
@@ -224,9 +228,9 @@ export function createTransactions(dependencies: TransactionsDependencies): Tran
       };
       return decision === "pay" ? start(chosen) : apply(chosen, { status: "FAILED" });
     },
-    setStatus: (id, step) => apply(stop(id), step),
+    setStatus: (id, step) => apply(cancelSteps(id), step),
     fail(id) {
-      const record = stop(id);
+      const record = cancelSteps(id);
       if (record.transaction.status === "FAILED") return store(record);
       const history = record.history.filter(({ status }) => status !== "SUCCESS");
       return apply({ ...record, history }, { status: "FAILED", callback: false });
