@@ -1,4 +1,4 @@
-/** Next.js as a contender: its production build, made anew only when something in it has changed. */
+/** Next.js as an adapter under test: its production build, made anew only when something in it has changed. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";

@@ -13,8 +13,8 @@ const SERVERS: readonly ConformanceServer[] = [...ADAPTERS.flatMap(({ servers })
 
 describe("every adapter on Node gives the same bytes the same answer", () => {
   adapterConformance(
-    SERVERS.map(({ server, ...contender }) => ({
-      ...contender,
+    SERVERS.map(({ server, ...adapter }) => ({
+      ...adapter,
       start: () => startServer(onNode(...server)),
     })),
   );
@@ -25,8 +25,8 @@ const ONE_OF_EACH = [...ADAPTERS.flatMap(({ servers }) => servers.slice(0, 1)), 
 
 describe("every adapter does the same under the names of a deployment", () => {
   adapterConformance(
-    ONE_OF_EACH.map(({ server, ...contender }) => ({
-      ...contender,
+    ONE_OF_EACH.map(({ server, ...adapter }) => ({
+      ...adapter,
       start: () => startServer({ ...onNode(...server), env: { PAY_NAMES: JSON.stringify(NAMES) } }),
     })),
     NAMES,

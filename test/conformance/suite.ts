@@ -7,7 +7,7 @@ import { Table } from "./table.ts";
 import { KEYS, SECRET } from "./targets.ts";
 
 /** An adapter on its framework and runtime, ready to be started. */
-export interface Contender extends Pick<Target, "own" | "traps" | "runsAfterResponse"> {
+export interface AdapterUnderTest extends Pick<Target, "own" | "traps" | "runsAfterResponse"> {
   readonly name: string;
   start(): Promise<{ readonly port: number; stop(): Promise<void> }>;
   /** Cases that cannot come about there, by name, with the reason. */
@@ -17,7 +17,7 @@ export interface Contender extends Pick<Target, "own" | "traps" | "runsAfterResp
 }
 
 /** Runs the suite against each, and prints the table of all. */
-export function adapterConformance(contenders: readonly Contender[], names?: ServiceNames): void {
+export function adapterConformance(adapters: readonly AdapterUnderTest[], names?: ServiceNames): void {
   const cases: readonly Case[] = conformanceCases(KEYS, SECRET, Date.now(), names);
   const table = new Table(cases);
 
@@ -26,15 +26,15 @@ export function adapterConformance(contenders: readonly Contender[], names?: Ser
     expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
   });
 
-  describe.each(contenders)("$name", ({ start, startMs = 60_000, unreachable = {}, ...contender }) => {
-    const { name, own = {} } = contender;
+  describe.each(adapters)("$name", ({ start, startMs = 60_000, unreachable = {}, ...adapter }) => {
+    const { name, own = {} } = adapter;
     let session: Session;
     let stop = async (): Promise<void> => {};
 
     beforeAll(async () => {
       const server = await start();
       stop = () => server.stop();
-      session = new Session({ ...contender, port: server.port });
+      session = new Session({ ...adapter, port: server.port });
     }, startMs);
     afterAll(() => stop());
 

@@ -54,7 +54,11 @@ export const againCases: readonly ContractCase[] = [
   onFreshData("without keep, an event that has ended cannot run again, and says why", async (rig) => {
     const merchant = merchantOn(rig.start(), (receiver) => receiver.onDeposit(() => {}));
     const [eventId = ""] = await delivered(merchant, deposits(rig, 1));
-    expect(await merchant.life(eventId)).toMatchObject({ state: "done", delivery: null, revision: null });
+    expect(await merchant.storedEvent(eventId)).toMatchObject({
+      state: "done",
+      delivery: null,
+      revision: null,
+    });
     const refused = { code: "ERR_NOT_DECIDABLE" };
     await expect(merchant.receiver.events.replay(eventId, WHO)).rejects.toMatchObject(refused);
     expect(summary(await merchant.receiver.events.replay(ALL, SOON))).toMatchObject({
@@ -69,17 +73,17 @@ export const againCases: readonly ContractCase[] = [
       const merchant = keeping(rig);
       const [eventId = ""] = await delivered(merchant, deposits(rig, 1));
       const { events } = merchant.receiver;
-      const kept = await merchant.life(eventId);
+      const kept = await merchant.storedEvent(eventId);
       expect(kept).toMatchObject({ state: "done", replays: 0, delivery: { arrivedBy: "callback" } });
       expect(kept?.revision).toMatch(/^[0-9a-f]{16}$/);
       expect(await events.replay(eventId, { ...WHO, revision: kept?.revision ?? undefined })).toMatchObject({
         decided: 1,
         byReason: { done: 1 },
       });
-      expect(await merchant.life(eventId)).toMatchObject({ state: "waiting", replays: 1 });
+      expect(await merchant.storedEvent(eventId)).toMatchObject({ state: "waiting", replays: 1 });
       await merchant.work();
       expect(merchant.calls).toEqual(Array(2).fill(merchant.calls[0]));
-      const after = await merchant.life(eventId);
+      const after = await merchant.storedEvent(eventId);
       expect(after).toMatchObject({ state: "done", replays: 1, delivery: { arrivedBy: "callback" } });
       expect(after?.history.map(({ what }) => what)).toEqual(["accepted", "replay 1", "done"]);
       expect(after?.history[1]).toMatchObject(WHO);
@@ -113,7 +117,7 @@ export const againCases: readonly ContractCase[] = [
       fails = false;
       await events.replay(eventId, WHO);
       await merchant.work();
-      expect(await merchant.life(eventId)).toMatchObject({ state: "done", replays: 2 });
+      expect(await merchant.storedEvent(eventId)).toMatchObject({ state: "done", replays: 2 });
       expect(await heldOf({ events })).toEqual([]);
     },
   ),
@@ -144,8 +148,8 @@ export const againCases: readonly ContractCase[] = [
     );
     await merchant.work();
     expect(seen.sort()).toEqual(ids.map((id) => `${id} decided`).sort());
-    for (const id of ids) expect(await merchant.life(id)).toMatchObject({ replays: 1 });
-    expect(await merchant.life(late[0] ?? "")).toMatchObject({ replays: 0 });
+    for (const id of ids) expect(await merchant.storedEvent(id)).toMatchObject({ replays: 1 });
+    expect(await merchant.storedEvent(late[0] ?? "")).toMatchObject({ replays: 0 });
   }),
   onFreshData("a bulk about what was shown leaves alone what has come or changed since", async (rig) => {
     const merchant = keeping(rig);
@@ -174,7 +178,7 @@ export const againCases: readonly ContractCase[] = [
       alreadyDecided: 1,
       skipped: { changed: 1, missing: 1 },
     });
-    expect(await merchant.life(unshown)).toMatchObject({ replays: 0 });
+    expect(await merchant.storedEvent(unshown)).toMatchObject({ replays: 0 });
     const other = { ...ALL, eventIds: [unshown], event: "WITHDRAWAL" };
     expect(await events.replay(other, SOON)).toMatchObject({ decided: 0, skipped: { changed: 1 } });
     const erased = await events.erase({ state: "held", eventIds }, { by: "amina", unfinished: true });
@@ -288,7 +292,10 @@ export const againCases: readonly ContractCase[] = [
       const dry = { by: "amina", dryRun: true };
       const one = { referenceId: "order-of-amina" };
       expect(await events.erase(one, dry)).toMatchObject({ decided: 1 });
-      expect(await merchant.life(eventId)).toMatchObject({ erasedAt: null, referenceId: "order-of-amina" });
+      expect(await merchant.storedEvent(eventId)).toMatchObject({
+        erasedAt: null,
+        referenceId: "order-of-amina",
+      });
       const told: string[] = [];
       const report = await events.erase(one, {
         by: "amina",
@@ -296,7 +303,7 @@ export const againCases: readonly ContractCase[] = [
       });
       expect(report).toMatchObject({ found: 1, decided: 1, byReason: { done: 1 } });
       expect(told).toEqual([`${eventId} decided DEPOSIT`]);
-      const erased = await merchant.life(eventId);
+      const erased = await merchant.storedEvent(eventId);
       expect(erased).toMatchObject({
         state: "done",
         id: "",
@@ -311,7 +318,7 @@ export const againCases: readonly ContractCase[] = [
       await merchant.deliver(fields);
       await merchant.work();
       expect(merchant.calls).toHaveLength(3);
-      expect(await merchant.life(eventId)).toEqual(erased);
+      expect(await merchant.storedEvent(eventId)).toEqual(erased);
       await expect(events.replay(eventId, WHO)).rejects.toMatchObject({ code: "ERR_NOT_DECIDABLE" });
       expect(await events.erase(eventId, { by: "amina" })).toMatchObject({ decided: 0, alreadyDecided: 1 });
       expect(await events.erase(one, { by: "amina" })).toMatchObject({ found: 0 });
@@ -341,10 +348,10 @@ export const againCases: readonly ContractCase[] = [
       byReason: { done: 2 },
       excluded: { stale: 1 },
     });
-    expect(await merchant.life(first)).toMatchObject({ erasedAt: expect.any(Number) });
-    expect(await merchant.life(stale)).toBeNull();
-    expect(await merchant.life(late)).toMatchObject({ state: "stale", erasedAt: null });
-    expect(await merchant.life(waits)).toMatchObject({ state: "waiting" });
+    expect(await merchant.storedEvent(first)).toMatchObject({ erasedAt: expect.any(Number) });
+    expect(await merchant.storedEvent(stale)).toBeNull();
+    expect(await merchant.storedEvent(late)).toMatchObject({ state: "stale", erasedAt: null });
+    expect(await merchant.storedEvent(waits)).toMatchObject({ state: "waiting" });
     expect(await events.erase({ ...ALL, reason: "stale" }, now)).toMatchObject({ byReason: { stale: 1 } });
     expect(await events.erase({ state: "waiting", reason: "unfinished" }, now)).toMatchObject({
       byReason: { unfinished: 1 },
@@ -378,6 +385,8 @@ export const againCases: readonly ContractCase[] = [
     });
     expect(await merchant.work()).toMatchObject({ ran: 0, remaining: 0, nextDueAt: null });
     expect(await events.counts()).toMatchObject({ waiting: 0, retrying: 0, held: 0 });
-    expect(JSON.stringify([await merchant.life(held), await merchant.life(waiting)])).not.toMatch(/Amina/);
+    expect(
+      JSON.stringify([await merchant.storedEvent(held), await merchant.storedEvent(waiting)]),
+    ).not.toMatch(/Amina/);
   }),
 ];

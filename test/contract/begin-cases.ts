@@ -5,13 +5,20 @@
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant-receiver.ts";
 import { type ContractCase, type Gate, newGate, onFreshData, type Process, type Rig } from "./rig.ts";
-import { newId, type SampleRunner, sampleEvent, sampleRunner, startStep, workAll } from "./sample-events.ts";
+import {
+  newId,
+  type SampleRunner,
+  sampleEvent,
+  sampleRunner,
+  startHandler,
+  workAll,
+} from "./sample-events.ts";
 import { does } from "./write-names.ts";
 
 const isWrite = (call: string): boolean => !["open", "read", "takeDue", "counts", "list"].includes(call);
 
 /** A runner whose every run waits to be let go, by the id of its event. */
-function holding(): SampleRunner & { letGo(id: string): void; readonly running: readonly string[] } {
+function holding(): SampleRunner & { release(id: string): void; readonly running: readonly string[] } {
   const gates = new Map<string, Gate>();
   const gateOf = (id: string): Gate => {
     const gate = gates.get(id) ?? newGate();
@@ -25,7 +32,7 @@ function holding(): SampleRunner & { letGo(id: string): void; readonly running: 
     running.splice(running.indexOf(id), 1);
     return { kind: "done" };
   });
-  return Object.assign(runner, { running, letGo: (id: string) => gateOf(id).open() });
+  return Object.assign(runner, { running, release: (id: string) => gateOf(id).open() });
 }
 
 /** Waits until nothing is under way; no lease passes. */
@@ -72,7 +79,7 @@ async function slowDown(process: Process, rig: Rig, runner: ReturnType<typeof ho
   // The other one waits for a place for so long that it is handed back.
   await rig.advance(600);
   for (const { id } of [one, other]) {
-    runner.letGo(id);
+    runner.release(id);
     await rest(rig);
   }
   for (;;) {
@@ -145,7 +152,7 @@ export const beginCases: readonly ContractCase[] = [
       expect(runner.running).toEqual([first.id]);
       const fresh: string[] = [];
       for (const { id } of accepted) {
-        runner.letGo(id);
+        runner.release(id);
         // While the place is free, and before anybody has looked, others arrive in every turn.
         const arriving: ReturnType<typeof acceptOn>[] = [];
         for (let turn = 0; turn < 12; turn++) {
@@ -155,7 +162,7 @@ export const beginCases: readonly ContractCase[] = [
         for (const arrived of await Promise.all(arriving)) fresh.push(arrived.id);
         await rest(rig);
       }
-      for (const id of fresh) runner.letGo(id);
+      for (const id of fresh) runner.release(id);
       await rest(rig);
       await rig.until(running.stop());
       const order = runner.leases.map(({ data }) => data.id).slice(2);
@@ -244,7 +251,7 @@ export const beginCases: readonly ContractCase[] = [
       );
       const free = newGate();
       const runner = sampleRunner(async (lease) => {
-        await startStep(lease);
+        await startHandler(lease);
         await free.passed;
         return { kind: "done" };
       });
@@ -285,13 +292,13 @@ export const beginCases: readonly ContractCase[] = [
     expect(accepted).toMatchObject({ outcome: "new", begun: true });
     await rest(rig);
     expect([...runner.running].sort()).toEqual([first.id, event.id].sort());
-    runner.letGo(event.id);
+    runner.release(event.id);
     expect(await rig.until(accepted.handled ?? Promise.reject())).toEqual({ state: "done", ran: true });
     const copy = await process.inbox.accept(event, { handle: runner });
     expect(copy).toMatchObject({ outcome: "duplicate", begun: false });
     expect(await copy.handled).toEqual({ state: "done", ran: false });
-    runner.letGo(first.id);
-    runner.letGo(left.id);
+    runner.release(first.id);
+    runner.release(left.id);
     await rig.until(running.stop());
   }),
   onFreshData(
@@ -349,12 +356,12 @@ export const beginCases: readonly ContractCase[] = [
     running.pause();
     const second = await acceptOn(process, rig);
     expect(second.begun).toBe(false);
-    runner.letGo(first.id);
+    runner.release(first.id);
     await rig.advance(rig.leaseMs);
     expect(runner.leases.map(({ data }) => data.id)).toEqual([first.id]);
     running.resume();
     await untilRunning(rig, runner, second.id);
-    runner.letGo(second.id);
+    runner.release(second.id);
     await rig.until(running.stop());
   }),
   ...(["the machine slept", "its answer came too late"] as const).map((why) =>
@@ -390,7 +397,7 @@ export const beginCases: readonly ContractCase[] = [
         // The start that was written is taken back; only then another one is made.
         expect(process.calls.filter((call) => does(call, "undone"))).toHaveLength(1);
         expect(attempts).toEqual([1]);
-        expect((await merchant.life(eventId))?.state).toBe("done");
+        expect((await merchant.storedEvent(eventId))?.state).toBe("done");
         expect(await noticed(merchant, "double-risk")).toEqual([]);
       },
     ),
@@ -416,7 +423,7 @@ export const beginCases: readonly ContractCase[] = [
       const other = merchantOn(rig.start(), register("other"));
       await other.work();
       expect(attempts).toEqual(["other 1"]);
-      expect((await other.life(eventId))?.state).toBe("done");
+      expect((await other.storedEvent(eventId))?.state).toBe("done");
       expect(await noticed(other, "double-risk")).toEqual([]);
     },
     { only: "outlives-process" },
@@ -432,7 +439,7 @@ export const beginCases: readonly ContractCase[] = [
       await rest(rig);
       const closing = one.inbox.close({ graceMs: rig.leaseMs });
       expect(await acceptOn(one, rig)).toMatchObject({ begun: false });
-      runner.letGo(first.id);
+      runner.release(first.id);
       await rig.until(closing);
       expect(runner.ran).toEqual(["SUCCESS"]);
       const successor = sampleRunner();

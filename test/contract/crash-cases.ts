@@ -93,7 +93,7 @@ export const crashCases: readonly ContractCase[] = [
         await rig.advance(rig.leaseMs * 1.5);
         await survivor.work();
         expect(attempts).toEqual(moment === "before" ? ["a1", "b1"] : ["a2", "b1"]);
-        expect((await survivor.life(eventId))?.state).toBe("done");
+        expect((await survivor.storedEvent(eventId))?.state).toBe("done");
       },
     ),
   ),
@@ -117,7 +117,7 @@ export const crashCases: readonly ContractCase[] = [
         await rig.advance(rig.leaseMs * 1.5);
         await survivor.work();
         expect(attempts).toEqual(expected);
-        expect((await survivor.life(eventId))?.state).toBe("done");
+        expect((await survivor.storedEvent(eventId))?.state).toBe("done");
         // Each attempt that may repeat the same work is announced by a notice.
         const twice = expected.some((one) => one.endsWith("2"));
         expect((await noticed(survivor, "double-risk")).map(({ why }) => why)).toEqual(
@@ -137,7 +137,7 @@ export const crashCases: readonly ContractCase[] = [
       const survivor = merchantWith(rig.start(), attempts, { how: "throws once" });
       await survivor.work();
       expect(attempts).toEqual(["a1", "b1", "b2"]);
-      expect((await survivor.life(eventId))?.state).toBe("done");
+      expect((await survivor.storedEvent(eventId))?.state).toBe("done");
     }),
   ),
   ...MOMENTS.map((moment) =>
@@ -151,7 +151,7 @@ export const crashCases: readonly ContractCase[] = [
       const survivor = merchantWith(rig.start(), attempts, { how: "rejects" });
       await survivor.work();
       expect(attempts).toEqual(moment === "before" ? ["a1", "b1", "b2"] : ["a1", "b1"]);
-      expect(await survivor.life(eventId)).toMatchObject({ state: "held", reason: "rejected" });
+      expect(await survivor.storedEvent(eventId)).toMatchObject({ state: "held", reason: "rejected" });
       await survivor.work();
       expect(attempts).toHaveLength(moment === "before" ? 3 : 2);
     }),
@@ -179,7 +179,7 @@ export const crashCases: readonly ContractCase[] = [
                 const survivor = merchantOn(rig.start(), register);
                 await survivor.work();
                 expect(attempts).toEqual([1]);
-                expect((await survivor.life(eventId))?.state).toBe("done");
+                expect((await survivor.storedEvent(eventId))?.state).toBe("done");
                 expect(await noticed(survivor, "double-risk")).toEqual([]);
               },
             ),

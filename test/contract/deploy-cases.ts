@@ -41,7 +41,7 @@ const others: Readonly<Record<string, Register>> = {
 };
 
 async function stateOf(merchant: MerchantReceiver, eventId: string): Promise<string> {
-  const life = await merchant.life(eventId);
+  const life = await merchant.storedEvent(eventId);
   return `${life?.state} ${life?.reason ?? ""}`.trim();
 }
 
@@ -63,7 +63,7 @@ const unfinishedCases = Object.entries(firsts).flatMap(([begun, first]) =>
       const second = merchantOn(rig.start(), (receiver) => other(receiver, []));
       await second.work();
       expect(await stateOf(second, eventId)).toBe("held unhandled");
-      const detail = (await second.life(eventId))?.detail;
+      const detail = (await second.storedEvent(eventId))?.detail;
       if (how !== "has no handler of the event") expect(detail).toContain("deposit");
       const ran: string[] = [];
       const third = merchantOn(rig.start(), (receiver) =>
@@ -138,7 +138,7 @@ export const deployCases: readonly ContractCase[] = [
       );
       await second.work();
       expect([await stateOf(second, eventId), ran]).toEqual(["held unhandled", ["deposit"]]);
-      expect((await second.life(eventId))?.detail).toContain("mail");
+      expect((await second.storedEvent(eventId))?.detail).toContain("mail");
     },
     { only: "outlives-process" },
   ),

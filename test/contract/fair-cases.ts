@@ -125,14 +125,14 @@ export const fairCases: readonly ContractCase[] = [
     { timeTravel: true },
   ),
   onFreshData("work takes from both lanes in turn", async (rig) => {
-    const [busy, worker] = [rig.start(), rig.start()];
+    const [busy, idle] = [rig.start(), rig.start()];
     const running = await busy.inbox.run(sampleRunner(), { concurrency: PLACES });
     running.pause();
     const loud = await flood(busy, rig, ofTenant("loud"), 40);
     await rig.advance(1);
     const quiet = await flood(busy, rig, ofTenant("quiet"), 6);
     const runner = sampleRunner();
-    expect(await rig.until(workAll(worker.inbox, runner))).toMatchObject({ ran: 46, remaining: 0 });
+    expect(await rig.until(workAll(idle.inbox, runner))).toMatchObject({ ran: 46, remaining: 0 });
     // The first of the flood were no crowd yet.
     const usual = [...loud.slice(0, PLACES / 4), ...quiet];
     const order = runner.leases.map(({ data }) => usual.includes(data.id));

@@ -88,7 +88,7 @@ export const handledCases: readonly ContractCase[] = [
       const [shadow, next] = [movingOn(rig), movingOn(rig)];
       const eventId = await next.deliver(paymentOf(rig, "tx-1"));
       expect(await shadow.mark("tx-1")).toBe("done");
-      expect(await next.life(eventId)).toMatchObject({ state: "done", handlers: {} });
+      expect(await next.storedEvent(eventId)).toMatchObject({ state: "done", handlers: {} });
       expect(await next.receiver.events.counts()).toMatchObject({
         waiting: 0,
         running: 0,
@@ -135,13 +135,13 @@ export const handledCases: readonly ContractCase[] = [
     expect(await shadow.mark("tx-1", { tenant: "a" })).toBe("done");
     await rig.until(next.work());
     expect(next.ran).toEqual(["tx-1"]);
-    expect(await next.life(eventId)).toMatchObject({ tenant: "b", state: "done" });
+    expect(await next.storedEvent(eventId)).toMatchObject({ tenant: "b", state: "done" });
   }),
   onFreshData("a mark while a handler runs says so, and changes nothing", async (rig) => {
-    const [called, letGo] = [newGate(), newGate()];
+    const [called, release] = [newGate(), newGate()];
     const next = movingOn(rig, rig.start(), () => {
       called.open();
-      return letGo.passed;
+      return release.passed;
     });
     const shadow = movingOn(rig);
     const eventId = await next.deliver(paymentOf(rig, "tx-1"));
@@ -149,11 +149,11 @@ export const handledCases: readonly ContractCase[] = [
     await rig.until(called.passed);
     for (const one of [shadow, next]) expect(await one.mark("tx-1")).toBe("running");
     for (const one of [shadow, next]) expect(await one.mark("tx-1", { certain: false })).toBe("running");
-    expect(await next.life(eventId)).toMatchObject({ state: "running" });
-    letGo.open();
+    expect(await next.storedEvent(eventId)).toMatchObject({ state: "running" });
+    release.open();
     await rig.until(working);
     expect(next.ran).toEqual(["tx-1"]);
-    expect(await next.life(eventId)).toMatchObject({ state: "done" });
+    expect(await next.storedEvent(eventId)).toMatchObject({ state: "done" });
     expect(await shadow.mark("tx-1")).toBe("done");
   }),
   onFreshData(
@@ -165,7 +165,7 @@ export const handledCases: readonly ContractCase[] = [
       const shadow = movingOn(rig);
       const eventId = await next.deliver(paymentOf(rig, "tx-1"));
       await rig.until(next.work());
-      expect(await next.life(eventId)).toMatchObject({ state: "retrying" });
+      expect(await next.storedEvent(eventId)).toMatchObject({ state: "retrying" });
       expect(await shadow.mark("tx-1")).toBe("done");
       await rig.advance(rig.leaseMs * 2);
       await rig.until(next.work());
@@ -177,9 +177,9 @@ export const handledCases: readonly ContractCase[] = [
     await next.deliver({ ...paymentOf(rig, "tx-1"), status: "FAILED" });
     await rig.until(next.work());
     const eventId = await next.deliver(paymentOf(rig, "tx-1"));
-    expect(await next.life(eventId)).toMatchObject({ state: "held", reason: "conflict" });
+    expect(await next.storedEvent(eventId)).toMatchObject({ state: "held", reason: "conflict" });
     expect(await shadow.mark("tx-1")).toBe("held");
-    expect(await next.life(eventId)).toMatchObject({ state: "held", reason: "conflict" });
+    expect(await next.storedEvent(eventId)).toMatchObject({ state: "held", reason: "conflict" });
     await next.receiver.events.discard(eventId, { by: "amina", note: "in the books" });
     expect(await shadow.mark("tx-1")).toBe("discarded");
   }),

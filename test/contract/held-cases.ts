@@ -448,7 +448,7 @@ export const heldCases: readonly ContractCase[] = [
     await merchant.receiver.events.replay(eventId, { ...BY, handlers: ["mail", "stock"] });
     await merchant.work();
     expect(ran.splice(0)).toEqual(["mail", "stock"]);
-    expect((await merchant.life(eventId))?.state).toBe("done");
+    expect((await merchant.storedEvent(eventId))?.state).toBe("done");
   }),
   onFreshData("a replay without names runs the handlers that have not finished", async (rig) => {
     const ran: string[] = [];
@@ -517,7 +517,7 @@ export const heldCases: readonly ContractCase[] = [
       expect(told).toEqual(["mismatch 1", "mismatch 2", "mismatch 3"]);
       await rig.advance(rig.leaseMs * 2);
       expect(await survivor.work()).toMatchObject({ ran: 0 });
-      expect(await survivor.life(eventId)).toMatchObject({ state: "held", reason: "mismatch" });
+      expect(await survivor.storedEvent(eventId)).toMatchObject({ state: "held", reason: "mismatch" });
     },
   ),
   onFreshData(
@@ -565,7 +565,7 @@ export const heldCases: readonly ContractCase[] = [
       const fields = depositOf(rig, { referenceId: "o-1", region: "north" });
       const entryId = await strict.deliver(fields);
       await strict.work();
-      expect(await strict.life(entryId)).toMatchObject({ state: "held", reason: "ambiguous" });
+      expect(await strict.storedEvent(entryId)).toMatchObject({ state: "held", reason: "ambiguous" });
       const lenient = merchantOn(rig.start(), register, {
         payments: { publicKey: undefined },
         names: serviceNames({ callback: { extra: { region: "always" } } }),
@@ -574,7 +574,7 @@ export const heldCases: readonly ContractCase[] = [
       await lenient.work();
       await lenient.work();
       expect(ran).toEqual(["o-1"]);
-      expect((await lenient.life(entryId))?.state).toBe("done");
+      expect((await lenient.storedEvent(entryId))?.state).toBe("done");
       expect((await noticed(lenient, "finished")).map(({ id }) => id)).toContain(fields.payTxnId);
       expect(await heldOf(lenient.receiver)).toEqual([]);
     },
@@ -633,7 +633,7 @@ export const heldCases: readonly ContractCase[] = [
     await lenient.work();
     await lenient.work();
     expect(ran).toEqual(["o-1"]);
-    expect((await lenient.life(entryId))?.state).toBe("done");
+    expect((await lenient.storedEvent(entryId))?.state).toBe("done");
     expect(await heldOf(lenient.receiver)).toEqual([]);
   }),
   onFreshData(
@@ -642,16 +642,16 @@ export const heldCases: readonly ContractCase[] = [
       const ran: string[] = [];
       const without = merchantOn(rig.start(), (receiver) => receiver.onDeposit(() => {}));
       const eventId = await without.deliver(depositOf(rig, { event: "WITHDRAWAL" }));
-      expect((await without.life(eventId))?.state).toBe("waiting");
+      expect((await without.storedEvent(eventId))?.state).toBe("waiting");
       await without.work();
-      expect(await without.life(eventId)).toMatchObject({ state: "held", reason: "unhandled" });
+      expect(await without.storedEvent(eventId)).toMatchObject({ state: "held", reason: "unhandled" });
       const withOne = merchantOn(rig.start(), (receiver) =>
         receiver.onWithdrawal(({ payTxnId }) => void ran.push(payTxnId)),
       );
       await withOne.receiver.events.replay(eventId, BY);
       await withOne.work();
       expect(ran).toHaveLength(1);
-      expect((await withOne.life(eventId))?.state).toBe("done");
+      expect((await withOne.storedEvent(eventId))?.state).toBe("done");
     },
   ),
 ];

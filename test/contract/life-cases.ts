@@ -26,7 +26,7 @@ export const lifeCases: readonly ContractCase[] = [
       await rig.advance(APART_MS);
       expect(await merchant.deliver(fields)).toBe(eventId);
       expect(process.calls.slice(before).filter(isWrite)).toEqual([]);
-      expect(await merchant.life(eventId)).toMatchObject({
+      expect(await merchant.storedEvent(eventId)).toMatchObject({
         state: "done",
         copies: 0,
         history: [],
@@ -51,7 +51,7 @@ export const lifeCases: readonly ContractCase[] = [
       );
       const fields = depositOf(rig);
       const eventId = await merchant.deliver(fields);
-      const first = await merchant.life(eventId);
+      const first = await merchant.storedEvent(eventId);
       expect(first).toMatchObject({ state: "waiting", copies: 0, delivery: { arrivedBy: "callback" } });
       expect(first?.lastDeliveryAt).toBe(first?.acceptedAt);
       await rig.advance(APART_MS);
@@ -59,14 +59,14 @@ export const lifeCases: readonly ContractCase[] = [
       for (let copy = 0; copy < 3; copy++) await merchant.deliver(fields);
       await rig.advance(APART_MS);
       await merchant.deliver(fields);
-      const copied = await merchant.life(eventId);
+      const copied = await merchant.storedEvent(eventId);
       expect(copied).toMatchObject({ copies: 2, acceptedAt: first?.acceptedAt });
       expect((copied?.lastDeliveryAt ?? 0) - (first?.acceptedAt ?? 0)).toBeGreaterThanOrEqual(2_000);
-      for (let runs = 0; runs < 100 && (await merchant.life(eventId))?.state !== "done"; runs++) {
+      for (let runs = 0; runs < 100 && (await merchant.storedEvent(eventId))?.state !== "done"; runs++) {
         await merchant.work();
         await rig.advance(10);
       }
-      const life = await merchant.life(eventId);
+      const life = await merchant.storedEvent(eventId);
       expect(life).toMatchObject({ copies: 2, lastDeliveryAt: copied?.lastDeliveryAt, delivery: null });
       expect(life?.history).toMatchObject([
         { what: "accepted", at: first?.acceptedAt },
@@ -90,7 +90,7 @@ export const lifeCases: readonly ContractCase[] = [
       await rig.advance(rig.leaseMs + 100);
       const second = merchantOn(rig.start(), (receiver) => receiver.onDeposit(() => {}).ignore("WITHDRAWAL"));
       await second.work();
-      const { history = [], state } = (await second.life(eventId)) ?? {};
+      const { history = [], state } = (await second.storedEvent(eventId)) ?? {};
       expect([state, history.map(({ what }) => what)]).toEqual(["done", ["accepted", "lapsed", "done"]]);
     },
     { only: "outlives-process" },

@@ -39,7 +39,7 @@ export interface MerchantReceiver {
   /** Delivers a signed webhook of the connect flow in the same way. */
   deliverWebhook(sent: SignedDelivery): Promise<string>;
   work(): Promise<WorkReport>;
-  life(eventId: string): Promise<StoredEvent | null>;
+  storedEvent(eventId: string): Promise<StoredEvent | null>;
 }
 
 /** The fields of a deposit, to be delivered as often as one likes. */
@@ -93,7 +93,7 @@ export function merchantOn(
     deliver: (fields) => deliver("payments", signPaymentCallback(fields, privateKey)),
     deliverWebhook: (sent) => deliver("connect", sent),
     work: () => receiver.work({ deadlineMs: 3_600_000, limit: 1_000 }),
-    life: (eventId) => receiver.events.get(eventId),
+    storedEvent: (eventId) => receiver.events.get(eventId),
   };
 }
 

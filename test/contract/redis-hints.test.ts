@@ -34,13 +34,13 @@ async function start(scope: Scope, processes: number) {
 it("an idle process has another's event by a hint alone, without looking for it", () =>
   withScope(async (scope) => {
     const { stores, waiters } = await start(scope, 2);
-    const [sender, worker] = stores;
-    if (sender === undefined || worker === undefined) throw new Error("no stores");
+    const [sender, listener] = stores;
+    if (sender === undefined || listener === undefined) throw new Error("no stores");
     const taken: string[] = [];
-    let looks = 0;
-    await listening(worker, async () => {
-      looks++;
-      for (const { key } of (await takeDue(worker, 10, 60_000)).records) taken.push(key);
+    let polls = 0;
+    await listening(listener, async () => {
+      polls++;
+      for (const { key } of (await takeDue(listener, 10, 60_000)).records) taken.push(key);
     });
     const keys = Array.from({ length: 200 }, (_, n) => keyOf(n));
     for (const [n, key] of keys.entries()) {
@@ -49,7 +49,7 @@ it("an idle process has another's event by a hint alone, without looking for it"
       await until("it was taken", () => taken.length === n + 1, { everyMs: 1 });
     }
     expect(taken).toEqual(keys);
-    expect(looks).toBe(200);
+    expect(polls).toBe(200);
   }));
 
 it("of many that listen one is woken by one event, and in turns", () =>
@@ -130,10 +130,10 @@ it("hints that nobody hears are few and do not last", () =>
 it("who listened while Redis was away hears of what comes afterwards", () =>
   withScope(async (scope) => {
     const { server, stores, waiters } = await start(scope, 2);
-    const [sender, worker] = stores;
-    if (sender === undefined || worker === undefined) throw new Error("no stores");
+    const [sender, listener] = stores;
+    if (sender === undefined || listener === undefined) throw new Error("no stores");
     let woken = 0;
-    await listening(worker, () => {
+    await listening(listener, () => {
       woken++;
     });
     await waiters(1);

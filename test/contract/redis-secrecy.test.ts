@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { withScope } from "../faults/harness/scope.ts";
 import { CANARY, canariesIn, thrownBy } from "../security/canaries.ts";
-import { everythingSaid } from "../security/said.ts";
+import { collectOutput } from "../security/output.ts";
 import { silent } from "../support/silent.ts";
 
 const options = { leaseMs: 600, commandTimeoutMs: 500, logger: silent };
@@ -29,8 +29,8 @@ describe("what Redis fails with", { timeout: 60_000 }, () => {
     withScope(async (scope) => {
       const server = await RedisServer.start(scope, { aof: "none" });
       const inbox = redisInbox(server.url, options);
-      const said = await everythingSaid({ inbox, failsInside, fail: () => fail(server) });
-      expect(canariesIn(said)).toEqual([]);
+      const output = await collectOutput({ inbox, failsInside, fail: () => fail(server) });
+      expect(canariesIn(output)).toEqual([]);
     }),
   );
 });

@@ -34,7 +34,7 @@ export const retryCases: readonly ContractCase[] = [
     await rig.advance(rig.leaseMs * 1.25);
     await merchant.work();
     expect(ran.splice(0).sort()).toEqual(["late 2", "soon 3"]);
-    expect((await merchant.life(eventId))?.state).toBe("done");
+    expect((await merchant.storedEvent(eventId))?.state).toBe("done");
     await rig.advance(rig.leaseMs * 3);
     expect(await merchant.work()).toMatchObject({ ran: 0, nextDueAt: null });
     // One effectId per handler over all its attempts.
@@ -96,12 +96,12 @@ export const retryCases: readonly ContractCase[] = [
       expect(await noticed(merchant, "given-up")).toMatchObject([
         { handler: "deposit", reason: "rejected", attempt: 1 },
       ]);
-      expect((await merchant.life(eventId))?.state).toBe("retrying");
+      expect((await merchant.storedEvent(eventId))?.state).toBe("retrying");
       expect(await noticed(merchant, "held")).toEqual([]);
       await rig.advance(rig.leaseMs * 1.25);
       expect(await merchant.work()).toMatchObject({ ran: 1, failed: 1 });
       expect(ran).toEqual(["rejecting", "slow 1", "slow 2"]);
-      expect(await merchant.life(eventId)).toMatchObject({ state: "held", reason: "rejected" });
+      expect(await merchant.storedEvent(eventId)).toMatchObject({ state: "held", reason: "rejected" });
       expect((await noticed(merchant, "held")).map(({ reason }) => reason)).toEqual(["rejected"]);
     },
   ),
@@ -119,7 +119,7 @@ export const retryCases: readonly ContractCase[] = [
     const eventId = await merchant.deliver(depositOf(rig));
     expect(await merchant.work()).toMatchObject({ ran: 3, failed: 3 });
     expect(attempts).toEqual([1, 2, 3]);
-    expect(await merchant.life(eventId)).toMatchObject({
+    expect(await merchant.storedEvent(eventId)).toMatchObject({
       state: "held",
       reason: "exhausted",
       detail: "Error: attempt 3 failed",
@@ -144,7 +144,7 @@ export const retryCases: readonly ContractCase[] = [
       const eventId = await merchant.deliver(depositOf(rig));
       await merchant.work();
       expect(attempts.splice(0)).toEqual([1]);
-      const due = (await merchant.life(eventId))?.handlers.deposit?.dueAt;
+      const due = (await merchant.storedEvent(eventId))?.handlers.deposit?.dueAt;
       const from = rig.now();
       const runs: RunReport[] = [];
       for (let second = 0; second < 3; second++) {
@@ -158,7 +158,7 @@ export const retryCases: readonly ContractCase[] = [
       expect(new Set(runs.map(({ state }) => state))).toEqual(new Set(["waiting"]));
       // Each would have been the second.
       expect(new Set(attempts)).toEqual(new Set([2]));
-      expect(await merchant.life(eventId)).toMatchObject({
+      expect(await merchant.storedEvent(eventId)).toMatchObject({
         state: "retrying",
         handlers: {
           deposit: { state: "failed", attempts: 1, dueAt: due, error: "Error: the database is down" },
@@ -193,7 +193,7 @@ export const retryCases: readonly ContractCase[] = [
       await rig.advance(rig.leaseMs * 2.25);
       await merchant.work();
       expect(attempts).toEqual([1, 2, 2]);
-      expect(await merchant.life(eventId)).toMatchObject({ state: "held", reason: "exhausted" });
+      expect(await merchant.storedEvent(eventId)).toMatchObject({ state: "held", reason: "exhausted" });
     },
   ),
   onFreshData("an attempt before its time in which the process dies counts", async (rig) => {
@@ -219,7 +219,7 @@ export const retryCases: readonly ContractCase[] = [
     );
     await survivor.work();
     expect(attempts).toEqual([1, 2]);
-    expect(await survivor.life(eventId)).toMatchObject({ state: "held", reason: "crashed" });
+    expect(await survivor.storedEvent(eventId)).toMatchObject({ state: "held", reason: "crashed" });
     expect((await noticed(survivor, "double-risk")).map(({ why }) => why)).toEqual(["died-while-running"]);
   }),
   onFreshData(
@@ -271,7 +271,7 @@ export const retryCases: readonly ContractCase[] = [
       );
       await survivor.work();
       expect(attempts).toEqual([1, 2]);
-      expect(await survivor.life(eventId)).toMatchObject({ state: "held", reason: "crashed" });
+      expect(await survivor.storedEvent(eventId)).toMatchObject({ state: "held", reason: "crashed" });
       expect((await noticed(survivor, "double-risk")).map(({ why }) => why)).toEqual(["died-while-running"]);
     },
   ),
@@ -293,7 +293,7 @@ export const retryCases: readonly ContractCase[] = [
         );
         await survivor.work();
         expect(again).toBe(onCrash === "rerun" ? 1 : 0);
-        expect(await survivor.life(eventId)).toMatchObject(
+        expect(await survivor.storedEvent(eventId)).toMatchObject(
           onCrash === "rerun" ? { state: "done" } : { state: "held", reason: "crashed" },
         );
         expect((await noticed(survivor, "double-risk")).map(({ why }) => why)).toEqual([
@@ -330,7 +330,7 @@ export const retryCases: readonly ContractCase[] = [
       expect(await working).toMatchObject({ ran: 1, failed: 1 });
       expect(aborted).toBe(true);
       free.open();
-      expect(await merchant.life(eventId)).toMatchObject({
+      expect(await merchant.storedEvent(eventId)).toMatchObject({
         state: "retrying",
         handlers: { deposit: { state: "failed", attempts: 1 } },
       });
@@ -338,7 +338,7 @@ export const retryCases: readonly ContractCase[] = [
       await rig.advance(rig.leaseMs * 1.25);
       await merchant.work();
       expect(attempts).toEqual([1, 2]);
-      expect((await merchant.life(eventId))?.state).toBe("done");
+      expect((await merchant.storedEvent(eventId))?.state).toBe("done");
     },
   ),
   onFreshData(

@@ -123,7 +123,7 @@ export function endOf(ending: Ending, changes: readonly HandlerChange[] = []): R
 }
 
 /** Marks the handler `deposit` as started, and as called. False: the lease is lost. */
-export async function startStep(lease: Lease): Promise<boolean> {
+export async function startHandler(lease: Lease): Promise<boolean> {
   const attempt = (lease.data.handlerStates.deposit?.attempts ?? 0) + 1;
   const isStarted = await lease.write([{ name: "deposit", kind: "started", attempt }]);
   if (isStarted) lease.called();
@@ -131,7 +131,7 @@ export async function startStep(lease: Lease): Promise<boolean> {
 }
 
 /** Writes that the handler `deposit` is done. False: the lease is lost. */
-export async function finishStep(lease: Lease): Promise<boolean> {
+export async function finishHandler(lease: Lease): Promise<boolean> {
   const attempt = (lease.data.handlerStates.deposit?.attempts ?? 0) + 1;
   return lease.write([{ name: "deposit", kind: "done", attempt }]);
 }

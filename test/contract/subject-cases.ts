@@ -96,7 +96,7 @@ async function workToDeath(rig: Rig, { work, process }: MerchantReceiver): Promi
 }
 
 async function stateOf(merchant: MerchantReceiver, eventId: string): Promise<string> {
-  const life = await merchant.life(eventId);
+  const life = await merchant.storedEvent(eventId);
   return [life?.state, life?.reason].filter((part) => part != null).join(" ");
 }
 

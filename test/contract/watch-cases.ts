@@ -8,21 +8,21 @@ import { type ContractCase, onFreshData, type Process, type Rig, withOverrides }
 import { newId, sampleEvent, sampleRunner } from "./sample-events.ts";
 
 /** A store that can lose one of its abilities. */
-interface Wound {
+interface StoreFault {
   isOpen: boolean;
   readonly store: (store: RecordStore) => RecordStore;
 }
 
 const away = Object.assign(new Error("not now"), { code: "E_AWAY" });
 
-/** The wounded store makes no write that this is true of. */
-function withoutWrites(isMeant: (item: Swap) => boolean): Wound {
-  const wound: Wound = {
+/** The faulty store makes no write that this is true of. */
+function withoutWrites(isMeant: (item: Swap) => boolean): StoreFault {
+  const fault: StoreFault = {
     isOpen: false,
     store: (store) =>
       withOverrides(store, {
         swap(items) {
-          const rest = items.filter((item) => !wound.isOpen || !isMeant(item));
+          const rest = items.filter((item) => !fault.isOpen || !isMeant(item));
           return then(rest.length === 0 ? [] : store.swap(rest), (results) => {
             const made = new Map(rest.map((item, at) => [item, results[at]]));
             return items.map((item) => made.get(item) ?? { kind: "not-written", cause: away });
@@ -30,19 +30,19 @@ function withoutWrites(isMeant: (item: Swap) => boolean): Wound {
         },
       }),
   };
-  return wound;
+  return fault;
 }
 
-/** The wounded store answers the question for what is due in this way. */
-function withTakes(answer: () => ReturnType<RecordStore["takeDue"]>): Wound {
-  const wound: Wound = {
+/** The faulty store answers the question for what is due in this way. */
+function withTakeAnswer(answer: () => ReturnType<RecordStore["takeDue"]>): StoreFault {
+  const fault: StoreFault = {
     isOpen: false,
     store: (store) =>
       withOverrides(store, {
-        takeDue: (limit, hideMs) => (wound.isOpen ? answer() : store.takeDue(limit, hideMs)),
+        takeDue: (limit, hideMs) => (fault.isOpen ? answer() : store.takeDue(limit, hideMs)),
       }),
   };
-  return wound;
+  return fault;
 }
 
 function then(
@@ -61,20 +61,20 @@ const isEnd = ({ index, before }: Swap): boolean =>
 const staysAwake = { only: "stays-awake" } as const;
 
 /** A process that runs events, and its notices. */
-async function running(rig: Rig, wound?: Wound) {
-  const process = rig.start(undefined, { ...(wound && { store: wound.store }), withCanaries: true });
+async function running(rig: Rig, fault?: StoreFault) {
+  const process = rig.start(undefined, { ...(fault && { store: fault.store }), withCanaries: true });
   const notices: Happening[] = [];
   process.inbox.observe((notice) => notices.push(notice));
   const runner = sampleRunner();
   await process.inbox.ready();
   await process.inbox.run(runner, { concurrency: 4 });
-  const told = (type: "stalled" | "recovered") =>
+  const noticesOf = (type: "stalled" | "recovered") =>
     notices.flatMap((notice) => (notice.type === type ? [notice.during] : []));
-  return { inbox: process.inbox, runner, told };
+  return { inbox: process.inbox, runner, noticesOf };
 }
 
 /** Lets time pass until something is true. */
-async function comes(rig: Rig, what: () => boolean | Promise<boolean>): Promise<void> {
+async function advanceUntil(rig: Rig, what: () => boolean | Promise<boolean>): Promise<void> {
   for (let step = 0; step < 200 && !(await what()); step++) await rig.advance(rig.leaseMs / 8);
   expect(await what()).toBe(true);
 }
@@ -86,16 +86,16 @@ const isOk = async (rig: Rig, inbox: Process["inbox"]): Promise<boolean> =>
 function noticed(
   name: string,
   during: "accept" | "take" | "end",
-  make: () => Wound,
+  make: () => StoreFault,
   { hasEvents }: { readonly hasEvents: boolean },
 ): ContractCase {
   return onFreshData(
     name,
     async (rig) => {
-      const wound = make();
-      const { inbox, runner, told } = await running(rig, wound);
-      await comes(rig, () => isOk(rig, inbox));
-      wound.isOpen = true;
+      const fault = make();
+      const { inbox, runner, noticesOf } = await running(rig, fault);
+      await advanceUntil(rig, () => isOk(rig, inbox));
+      fault.isOpen = true;
       const accept = (): Promise<unknown> =>
         rig.until(
           (async () =>
@@ -104,21 +104,21 @@ function noticed(
           ),
         );
       if (hasEvents) await accept();
-      await comes(rig, async () => {
+      await advanceUntil(rig, async () => {
         // Sooner or later an event comes that shows what a canary did not.
         if (hasEvents && during === "accept") await accept();
-        return told("stalled").includes(during);
+        return noticesOf("stalled").includes(during);
       });
       expect(await rig.until(inbox.health())).toMatchObject({ ok: false, failing: during });
-      expect(told("stalled")).toEqual([during]);
-      expect(told("recovered")).toEqual([]);
-      wound.isOpen = false;
+      expect(noticesOf("stalled")).toEqual([during]);
+      expect(noticesOf("recovered")).toEqual([]);
+      fault.isOpen = false;
       if (hasEvents) await accept();
-      await comes(rig, () => isOk(rig, inbox));
-      expect(told("recovered")).toEqual([during]);
+      await advanceUntil(rig, () => isOk(rig, inbox));
+      expect(noticesOf("recovered")).toEqual([during]);
       const ran = runner.ran.length;
       await accept();
-      await comes(rig, () => runner.ran.length > ran);
+      await advanceUntil(rig, () => runner.ran.length > ran);
       expect(await inbox.events.counts()).toMatchObject({ waiting: 0, held: 0 });
     },
     hasEvents ? { only: "outlives-process" } : staysAwake,
@@ -129,7 +129,7 @@ export const watchCases: readonly ContractCase[] = [
   onFreshData(
     "an idle process sends canaries: they are in no list and no count, no handler sees them, and nothing of them stays",
     async (rig) => {
-      const { inbox, runner, told } = await running(rig);
+      const { inbox, runner, noticesOf } = await running(rig);
       let sent = 0;
       const watcher = rig.start(undefined, {
         withCanaries: true,
@@ -149,7 +149,7 @@ export const watchCases: readonly ContractCase[] = [
         expect(await rig.until(inbox.health())).toMatchObject({ ok: true, oldestDueMs: null });
       }
       expect(runner.ran).toEqual([]);
-      expect([told("stalled"), told("recovered")]).toEqual([[], []]);
+      expect([noticesOf("stalled"), noticesOf("recovered")]).toEqual([[], []]);
     },
     staysAwake,
   ),
@@ -162,9 +162,9 @@ export const watchCases: readonly ContractCase[] = [
         store: (store) =>
           withOverrides(store, {
             swap(items) {
-              const isCanarys = items.some(({ key, expected }) => isCanary(key) && expected === null);
+              const isOfCanary = items.some(({ key, expected }) => isCanary(key) && expected === null);
               return thenDo(store.swap(items), () => {
-                if (!isCanarys) return;
+                if (!isOfCanary) return;
                 written = true;
                 dying.kill();
               });
@@ -173,11 +173,11 @@ export const watchCases: readonly ContractCase[] = [
       });
       await dying.inbox.ready();
       await dying.inbox.run(sampleRunner(), { concurrency: 1 });
-      await comes(rig, () => written);
-      const worker = rig.start();
+      await advanceUntil(rig, () => written);
+      const successor = rig.start();
       const work = () =>
-        worker.inbox.work(sampleRunner(), { deadlineMs: 60_000, limit: 100, concurrency: 1 });
-      await comes(rig, async () => {
+        successor.inbox.work(sampleRunner(), { deadlineMs: 60_000, limit: 100, concurrency: 1 });
+      await advanceUntil(rig, async () => {
         const { ran, remaining, nextDueAt } = await rig.until(work());
         expect(ran).toBe(0);
         return remaining === 0 && nextDueAt === null;
@@ -188,7 +188,7 @@ export const watchCases: readonly ContractCase[] = [
   noticed(
     "takes that fail are reported by the health and by one notice",
     "take",
-    () => withTakes(() => Promise.reject(away)),
+    () => withTakeAnswer(() => Promise.reject(away)),
     {
       hasEvents: false,
     },
@@ -196,7 +196,7 @@ export const watchCases: readonly ContractCase[] = [
   noticed(
     "takes that find nothing although something is due are reported by the health and by one notice",
     "take",
-    () => withTakes(async () => ({ records: [], left: { usual: 0, patient: 0 }, nextDueAt: null })),
+    () => withTakeAnswer(async () => ({ records: [], left: { usual: 0, patient: 0 }, nextDueAt: null })),
     { hasEvents: false },
   ),
   noticed(

@@ -2,12 +2,12 @@
 import { expect } from "vitest";
 import { type ContractCase, newGate, onFreshData, type Rig } from "./rig.ts";
 import {
-  finishStep,
+  finishHandler,
   newId,
   outcomes,
   sampleEvent,
   sampleRunner,
-  startStep,
+  startHandler,
   workAll,
 } from "./sample-events.ts";
 
@@ -280,10 +280,10 @@ export const workCases: readonly ContractCase[] = [
     const event = sampleEvent(newId(), rig.now());
     await one.inbox.accept(event);
     const runner = sampleRunner(async (lease) => {
-      await startStep(lease);
+      await startHandler(lease);
       begun.open();
       await free.passed;
-      await finishStep(lease);
+      await finishHandler(lease);
       return { kind: "done" };
     });
     await one.inbox.run(runner, { concurrency: 1 });
@@ -300,13 +300,13 @@ export const workCases: readonly ContractCase[] = [
     expect(runner.ran).toEqual(["SUCCESS"]);
   }),
   onFreshData(
-    "close reports a step that still runs when the grace is over, and warns that it may run twice",
+    "close reports a handler that still runs when the grace is over, and warns that it may run twice",
     async (rig) => {
       const one = rig.start();
       const begun = newGate();
       await one.inbox.accept(sampleEvent(newId(), rig.now()));
       const runner = sampleRunner(async (lease) => {
-        await startStep(lease);
+        await startHandler(lease);
         begun.open();
         return new Promise<never>(() => {});
       });
@@ -322,7 +322,7 @@ export const workCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "close hands back what has no started step, for another process to run at once",
+    "close hands back what has no started handler, for another process to run at once",
     async (rig) => {
       const [one, other] = [rig.start(), rig.start()];
       const [begun, free] = [newGate(), newGate()];

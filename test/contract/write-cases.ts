@@ -91,7 +91,7 @@ export const writeCases: readonly ContractCase[] = [
           const eventId = await rig.until(merchant.deliver(fields));
           await rig.until(
             (async () => {
-              while ((await merchant.life(eventId))?.state !== "done") {
+              while ((await merchant.storedEvent(eventId))?.state !== "done") {
                 await new Promise((resolve) => setImmediate(resolve));
               }
             })(),

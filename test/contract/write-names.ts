@@ -17,7 +17,7 @@ export function nameOf({ record }: Pick<Swap, "record">, was: IdempotencyRecord 
     if (slot.state === "discarded" && before.state === "held") names.push("discard");
     if (slot.state === "stale" && before.state !== "stale") names.push("stale");
   }
-  names.push(...stepsOf(record, was), ...endOf(record, was));
+  names.push(...handlerChangesOf(record, was), ...endOf(record, was));
   const [lease, led] = [record.lease, was?.lease ?? null];
   if (lease !== null && lease.token !== led?.token) names.push("begin");
   else if (lease !== null && lease.until !== led?.until) names.push("renew");
@@ -57,14 +57,14 @@ function endOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readon
   return slot.state === "done" ? ["finish done"] : [];
 }
 
-function stepsOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readonly string[] {
+function handlerChangesOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readonly string[] {
   const changed: string[] = [];
   for (const [key, { work }] of Object.entries(record.slots)) {
     const before = was?.slots[key]?.work?.handlerStates ?? {};
-    for (const [name, step] of Object.entries(work?.handlerStates ?? {})) {
+    for (const [name, handler] of Object.entries(work?.handlerStates ?? {})) {
       const known = before[name];
-      if (known?.state === step.state && known.attempts === step.attempts) continue;
-      changed.push(step.attempts < (known?.attempts ?? 0) ? "undone" : step.state);
+      if (known?.state === handler.state && known.attempts === handler.attempts) continue;
+      changed.push(handler.attempts < (known?.attempts ?? 0) ? "undone" : handler.state);
     }
     for (const name in before)
       if (work !== null && work.handlerStates[name] === undefined) changed.push("undone");

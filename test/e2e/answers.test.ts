@@ -404,9 +404,9 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
   });
 
   it("full", async () => {
-    let letGo = (): void => {};
+    let release = (): void => {};
     const gate = new Promise<void>((resolve) => {
-      letGo = resolve;
+      release = resolve;
     });
     const t = await startMerchant({
       receiver: (clock) => ({ inbox: memoryInbox({ clock, maxUnfinished: 1 }) }),
@@ -417,7 +417,7 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
     expectReceived(await t.send(flow, first));
     expectRefused(await t.send(flow, second), 503, "ERR_INBOX_FULL");
     expectReceived(await t.send(flow, first));
-    letGo();
+    release();
     await t.until(({ type }) => type === "finished");
     expectReceived(await t.send(flow, second));
   });

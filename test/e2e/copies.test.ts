@@ -9,9 +9,9 @@ const COPIES_PER_SOCKET = 20;
 
 it("a receiver runs the handler once for 10,000 copies over 500 sockets, and answers each of them 200", async () => {
   let runs = 0;
-  let letGo = (): void => {};
+  let release = (): void => {};
   const gate = new Promise<void>((resolve) => {
-    letGo = resolve;
+    release = resolve;
   });
   const t = await startMerchant({
     register: (receiver) =>
@@ -41,7 +41,7 @@ it("a receiver runs the handler once for 10,000 copies over 500 sockets, and ans
   for (const answer of answers.flat()) tally.set(answer, (tally.get(answer) ?? 0) + 1);
   expect([...tally]).toEqual([['200 {"received":true}', SOCKETS * COPIES_PER_SOCKET]]);
   await t.until(({ type }) => type === "started");
-  letGo();
+  release();
   await t.until(({ type }) => type === "finished");
   await t.clock.advance("1h");
   expect(runs).toBe(1);

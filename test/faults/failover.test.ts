@@ -74,7 +74,7 @@ it("loses nothing with replicas: 1, and without it shows what is lost", {
       play("Sentinel failover, replicas: 1", 1),
       play("control: Sentinel failover, replicas: 0", 0),
     ]);
-    expect(waits).toMatchObject({ lost: [], untold: [] });
+    expect(waits).toMatchObject({ lost: [], unreported: [] });
     expect(waits.acknowledged).toBeGreaterThanOrEqual(60);
     expect(doesNot.lost.length).toBeGreaterThan(0);
   }

@@ -1,6 +1,6 @@
 /** PostgreSQL is away for ten minutes, and people are told of it twice: when it begins, and when it is over. */
 import { it } from "vitest";
-import { OUTAGE_MS, tellsOfAnOutage } from "./harness/alerts-cases.ts";
+import { alertsOfAnOutage, OUTAGE_MS } from "./harness/alerts-cases.ts";
 import { PostgresServer } from "./harness/postgres-server.ts";
 
 it(
@@ -9,7 +9,7 @@ it(
     timeout: 3 * OUTAGE_MS + 120_000,
   },
   () =>
-    tellsOfAnOutage(async (scope) => {
+    alertsOfAnOutage(async (scope) => {
       const postgres = await PostgresServer.start(scope);
       return {
         inbox: { kind: "postgres", target: postgres.url },

@@ -193,7 +193,7 @@ it("a failover to a synchronous standby loses nothing, to an asynchronous one wh
     failover("PostgreSQL failover, synchronous standby", true),
     failover("control: PostgreSQL failover, asynchronous standby", false),
   ]);
-  expect(waits).toMatchObject({ lost: [], untold: [] });
+  expect(waits).toMatchObject({ lost: [], unreported: [] });
   expect(doesNot.lost.length).toBeGreaterThan(0);
 });
 

@@ -50,7 +50,7 @@ describe.concurrent("handlers", () => {
         const notices = system.lines("notice").filter(({ key }) => key === poison.key);
         expect(notices).toContainEqual(expect.objectContaining({ detail: "held", more: "crashed" }));
         await until("the onHeld handlers are told", () =>
-          system.lines("told").some(({ key, detail }) => key === poison.key && detail === "crashed"),
+          system.lines("on-held").some(({ key, detail }) => key === poison.key && detail === "crashed"),
         );
       }),
   );

@@ -12,7 +12,7 @@ import { SlowService, withSlowDeposits } from "../examples/slow-service.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope, until } from "../faults/harness/scope.ts";
 import { install, pack, run, write } from "./pack.ts";
-import { copy, lay, receives } from "./project.ts";
+import { copy, receives, writeProject } from "./project.ts";
 import { codeOf, NEXT_APP, NEXT_BACKGROUND } from "./starters.ts";
 import { packagesIn } from "./workspace.ts";
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
   redis = await RedisServer.start(scope);
   const packages = packagesIn("packages").filter(({ manifest }) => /core|next/.test(manifest.name));
   const tarballs = await pack(packages, folder);
-  lay(NEXT_APP, project, tarballs);
+  writeProject(NEXT_APP, project, tarballs);
   await install(folder, tarballs);
 }, 180_000);
 afterAll(async () => {

@@ -16,7 +16,11 @@ import { codeOf, installsOf, type Starter } from "./starters.ts";
 import { readManifest, root } from "./workspace.ts";
 
 /** Writes a starter into a folder, with the documentation's code copied into it and its packages to be installed. */
-export function lay(starter: Starter, folder: string, tarballs: Readonly<Record<string, string>>): void {
+export function writeProject(
+  starter: Starter,
+  folder: string,
+  tarballs: Readonly<Record<string, string>>,
+): void {
   const { name, document, manifest, brings, own } = starter;
   for (const [path, content] of Object.entries(own)) write(folder, path, content);
   copy(starter, folder);

@@ -7,7 +7,7 @@ import { ADAPTERS, packageOf } from "../adapters.ts";
 import { startServer } from "../conformance/targets.ts";
 import { APPS } from "./apps.ts";
 import { bin, install, pack, run, write } from "./pack.ts";
-import { lay, receives, versionOf } from "./project.ts";
+import { receives, versionOf, writeProject } from "./project.ts";
 import { codeOf, FUNCTIONS, HANDLERS, NEXT_APP, NEXT_BACKGROUND, SERVERS } from "./starters.ts";
 import { packagesIn, readManifest, root } from "./workspace.ts";
 
@@ -20,7 +20,7 @@ const adapters = packagesIn("packages").filter(({ manifest }) =>
 beforeAll(async () => {
   const tarballs = await pack(adapters, folder);
   for (const starter of [...SERVERS, ...HANDLERS, ...FUNCTIONS])
-    lay(starter, projectOf(starter.name), tarballs);
+    writeProject(starter, projectOf(starter.name), tarballs);
   layKit(tarballs);
   await install(folder, tarballs);
 }, 180_000);

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import { startServer } from "../conformance/targets.ts";
 import { APPS } from "../package/apps.ts";
 import { install, pack, run } from "../package/pack.ts";
-import { lay, receives } from "../package/project.ts";
+import { receives, writeProject } from "../package/project.ts";
 import { packagesIn } from "../package/workspace.ts";
 import { freePort } from "../support/free-port.ts";
 import { BUN } from "./install.ts";
@@ -19,7 +19,7 @@ beforeAll(async () => {
     packagesIn("packages").filter(({ manifest }) => used.includes(manifest.name)),
     folder,
   );
-  for (const app of APPS) lay(app, join(folder, app.name), tarballs);
+  for (const app of APPS) writeProject(app, join(folder, app.name), tarballs);
   await install(folder, tarballs);
 }, 600_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }), 120_000);

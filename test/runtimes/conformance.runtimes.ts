@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect } from "vitest";
-import { adapterConformance, type Contender } from "../conformance/suite.ts";
+import { type AdapterUnderTest, adapterConformance } from "../conformance/suite.ts";
 import { type Command, ENVIRONMENT, startServer } from "../conformance/targets.ts";
 import { FETCH_TRAPS, HONO_TRAPS } from "../conformance/traps.ts";
 import { root } from "../package/workspace.ts";
@@ -17,11 +17,11 @@ const onRuntime = ({ command, args, name }: Runtime, app: App): Command => ({
   cwd: join(root, "test"),
 });
 
-const contenders = (
+const adapters = (
   name: string,
   commandFor: (app: App) => Command | Promise<Command>,
   runtime = "",
-): Contender[] =>
+): AdapterUnderTest[] =>
   (["fetch", "hono"] as const).map((app) => ({
     name: `${name} ${app}`,
     traps: APPS[app],
@@ -34,11 +34,11 @@ const contenders = (
 
 describe("other runtimes give the same bytes the same answer", () => {
   adapterConformance([
-    ...contenders("Bun", (app) => onRuntime(BUN, app), `bun ${BUN.version}`),
-    ...contenders("Deno", (app) => onRuntime(DENO, app), `deno ${DENO.version}`),
+    ...adapters("Bun", (app) => onRuntime(BUN, app), `bun ${BUN.version}`),
+    ...adapters("Deno", (app) => onRuntime(DENO, app), `deno ${DENO.version}`),
     // A Worker cannot ask for its runtime's version: the matrix asks the program.
-    ...contenders("workerd", (app) =>
-      onWorkerd(join(servers, "worker.ts"), { ...ENVIRONMENT, APP: app }),
-    ).map((contender) => ({ ...contender, runsAfterResponse: true })),
+    ...adapters("workerd", (app) => onWorkerd(join(servers, "worker.ts"), { ...ENVIRONMENT, APP: app })).map(
+      (adapter) => ({ ...adapter, runsAfterResponse: true }),
+    ),
   ]);
 });

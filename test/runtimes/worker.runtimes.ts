@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ENVIRONMENT, startServer } from "../conformance/targets.ts";
 import { install, pack } from "../package/pack.ts";
-import { lay, receives } from "../package/project.ts";
+import { receives, writeProject } from "../package/project.ts";
 import { FUNCTIONS, HANDLERS } from "../package/starters.ts";
 import { packagesIn, root } from "../package/workspace.ts";
 import { onWorkerd } from "./workerd.ts";
@@ -17,7 +17,7 @@ const OBJECTS = { objects: { DELIVERIES: "Deliveries" } };
 beforeAll(async () => {
   const core = packagesIn("packages").filter(({ manifest }) => manifest.name === "@payhooks/core");
   const tarballs = await pack(core, folder);
-  for (const starter of starters) lay(starter, join(folder, starter.name), tarballs);
+  for (const starter of starters) writeProject(starter, join(folder, starter.name), tarballs);
   await install(folder, tarballs);
 }, 600_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

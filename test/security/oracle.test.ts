@@ -170,7 +170,7 @@ describe(`what is believed, against every body of a canonical string, seed ${see
     // As a resolver that knows every merchant, and has one key for all of them.
     const resolving: Keyring<VerifyingKey> = {
       ...fixed,
-      resolves: true,
+      usesResolver: true,
       find: ({ merchantId = "" }) => ({ tenant: merchantId, keys }),
     };
     const none = Number.POSITIVE_INFINITY;

@@ -33,13 +33,13 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../support/silent.ts";
 import { CANARY, canariesIn, keys, textsOf, thrownBy } from "./canaries.ts";
 import { Breaker, breakable, DRIVER_ERRORS } from "./driver-errors.ts";
-import { everythingSaid } from "./said.ts";
+import { collectOutput } from "./output.ts";
 import { readingsOf, SPELLINGS } from "./spellings.ts";
 
 /** A receiver with planted secrets, and everything that it says. */
 function planted() {
-  const said: unknown[] = [];
-  const write = (...parts: unknown[]): void => void said.push(...parts);
+  const output: unknown[] = [];
+  const write = (...parts: unknown[]): void => void output.push(...parts);
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
     connect: { secret: [CANARY.webhookSecret, `${CANARY.webhookSecret}-next`] },
@@ -48,15 +48,15 @@ function planted() {
     alerts: { threshold: 1 },
     logger: { info: write, warn: write, error: write },
   });
-  receiver.observe((notice: Notice) => said.push(notice));
-  receiver.onSettlementApproved((event: AnyEvent, context) => void said.push(event, context));
+  receiver.observe((notice: Notice) => output.push(notice));
+  receiver.onSettlementApproved((event: AnyEvent, context) => void output.push(event, context));
   receiver.onDeposit((event) => {
-    said.push(event);
+    output.push(event);
     throw new Error("as told");
   });
   receiver.ignore("WITHDRAWAL").ignore("settlement.declined");
   receiver.ignore("connected_account.approved").ignore("connected_account.declined");
-  return { receiver, said };
+  return { receiver, output };
 }
 
 describe("planted secrets", () => {
@@ -97,7 +97,7 @@ describe("planted secrets", () => {
   });
 
   it("are in nothing that a receiver says: log lines, notices, events, contexts, answers, health", async () => {
-    const { receiver, said } = planted();
+    const { receiver, output } = planted();
     await receiver.start();
     const fields = callbackFields();
     const deliveries = [
@@ -113,15 +113,15 @@ describe("planted secrets", () => {
       const work: Promise<unknown>[] = [];
       const get = (name: string): string | null => headers[name] ?? null;
       const delivery = { method: "POST", url: "/", headers: { get }, rawBody };
-      said.push(await receiver[flow].receive({ ...delivery, waitUntil: (one) => void work.push(one) }));
+      output.push(await receiver[flow].receive({ ...delivery, waitUntil: (one) => void work.push(one) }));
       await Promise.all(work);
     }
     for await (const entry of eachEvent(receiver.events, { state: "held" }))
-      said.push({ ...entry, delivery: null });
-    said.push(await receiver.health());
+      output.push({ ...entry, delivery: null });
+    output.push(await receiver.health());
     await receiver.close({ graceMs: 0 });
-    expect(said.length).toBeGreaterThan(20);
-    expect(canariesIn(said)).toEqual([]);
+    expect(output.length).toBeGreaterThan(20);
+    expect(canariesIn(output)).toEqual([]);
   });
 
   it("are in no error about a wrong set-up or a wrong delivery", async () => {
@@ -166,8 +166,8 @@ describe("what a store fails with", { timeout: 60_000 }, () => {
   it.each(DRIVER_ERRORS)("is said without what it was given: a store that throws, %s", async (_, fail) => {
     const breaker = new Breaker();
     const inbox = createInbox(breakable(memoryStore(), breaker, fail), { leaseMs: 300 });
-    const said = await everythingSaid({ inbox, failsInside: true, fail: breaker.fail });
-    expect(canariesIn(said)).toEqual([]);
+    const output = await collectOutput({ inbox, failsInside: true, fail: breaker.fail });
+    expect(canariesIn(output)).toEqual([]);
   });
 
   it.each(DRIVER_ERRORS)(
@@ -175,7 +175,7 @@ describe("what a store fails with", { timeout: 60_000 }, () => {
     async (_, fail) => {
       const breaker = new Breaker();
       const inbox = breakable(memoryInbox({ leaseMs: 300 }), breaker, fail);
-      expect(canariesIn(await everythingSaid({ inbox, failsInside: false, fail: breaker.fail }))).toEqual([]);
+      expect(canariesIn(await collectOutput({ inbox, failsInside: false, fail: breaker.fail }))).toEqual([]);
     },
   );
 
@@ -185,10 +185,10 @@ describe("what a store fails with", { timeout: 60_000 }, () => {
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const database = new Database(join(folder, "inbox.db"));
     const inbox = sqliteInbox(breakable(database, breaker, fail), { leaseMs: 300, pollMs: 50 });
-    const said = await everythingSaid({ inbox, failsInside: true, fail: breaker.fail });
-    expect(canariesIn(said)).toEqual([]);
+    const output = await collectOutput({ inbox, failsInside: true, fail: breaker.fail });
+    expect(canariesIn(output)).toEqual([]);
     // The text that is left still says what to do.
-    expect(inspect(said, { depth: 9 })).toContain("ERR_INBOX_UNAVAILABLE");
+    expect(inspect(output, { depth: 9 })).toContain("ERR_INBOX_UNAVAILABLE");
   });
 });
 
@@ -208,14 +208,14 @@ describe("an address of Redis that cannot be read", () => {
   ];
 
   it.each(addresses)("is refused with the fix, and without the password: %#", async (address) => {
-    const said: unknown[] = [];
-    const write = (...parts: unknown[]): void => void said.push(...parts);
+    const output: unknown[] = [];
+    const write = (...parts: unknown[]): void => void output.push(...parts);
     const receiver = createReceiver({
       connect: { secret: CANARY.webhookSecret },
       inbox: redisInbox(address),
       logger: { info: write, warn: write, error: write },
     });
-    receiver.onSettlementApproved(() => {}).observe((notice) => said.push(notice));
+    receiver.onSettlementApproved(() => {}).observe((notice) => output.push(notice));
     const errors = await Promise.all(
       [
         () => redisInbox(address).ready(),
@@ -224,7 +224,7 @@ describe("an address of Redis that cannot be read", () => {
         () => receiver.events.list({ state: "held" }),
       ].map(thrownBy),
     );
-    said.push(await receiver.health(), ...errors);
+    output.push(await receiver.health(), ...errors);
     await receiver.close({ graceMs: 0 });
     for (const error of errors) {
       expect(error).toMatchObject({
@@ -232,7 +232,7 @@ describe("an address of Redis that cannot be read", () => {
         fix: expect.stringMatching(/percent-encoded/),
       });
     }
-    expect(canariesIn(said)).toEqual([]);
+    expect(canariesIn(output)).toEqual([]);
   });
 
   it.each([
@@ -304,7 +304,7 @@ describe("a service that repeats what it was sent", () => {
   } as const;
   const settings = { webhook_url: "https://merchant.example/w", webhook_enabled: true };
 
-  it.each(SPELLINGS)("gets it blotted out of the error: %s", async (_, write) => {
+  it.each(SPELLINGS)("gets it masked in the error: %s", async (_, write) => {
     const echo = write(`pk:${CANARY.clientSecret}`);
     const told = [
       await errorAbout(400, echo, (client) => client.pay(payment)),
@@ -323,7 +323,7 @@ describe("a service that repeats what it was sent", () => {
     }
   });
 
-  it("gets nothing blotted out that only looks alike", async () => {
+  it("gets nothing masked that only looks alike", async () => {
     const body = { message: "order-1 is unknown", amount: 10.5, list: [1, "a/b", null, true] };
     const error = await errorAbout(400, JSON.stringify(body), (client) => client.pay(payment));
     expect((error as ClientError).body).toEqual(body);

@@ -1,6 +1,6 @@
 import type { Notice } from "@payhooks/core";
 import type { IdempotencyRecord } from "@payhooks/core/inbox";
-import type { Blow, Slip } from "./faults.ts";
+import type { CallFault, SystemFault } from "./faults.ts";
 import type { Plan, PlannedDecision, PlannedEvent } from "./plan.ts";
 
 /** One call of a handler. */
@@ -12,7 +12,7 @@ export interface HandlerCall {
   readonly effectId: string;
   readonly attempt: number;
   /** True for an onHeld handler, which only notifies people. */
-  readonly isTelling: boolean;
+  readonly isOnHeld: boolean;
   /** The token of the run in which it was called; null if the store has none. */
   readonly token: string | null;
   /** The process whose lease the store had at that moment. */
@@ -56,7 +56,7 @@ export interface Fault {
   readonly at: number;
   /** Until when it lasts. */
   readonly until: number;
-  readonly what: Blow | Slip | "death";
+  readonly what: SystemFault | CallFault | "death";
   readonly where: string;
   readonly process: string;
 }
@@ -122,13 +122,13 @@ export class Chronicle {
   readonly story: string[] | null;
   rest: Rest | null = null;
 
-  constructor(plan: Plan, isTold: boolean) {
+  constructor(plan: Plan, withStory: boolean) {
     this.plan = plan;
-    this.story = isTold ? [] : null;
+    this.story = withStory ? [] : null;
   }
 
   /** A line of the story. Made only if lines are wanted. */
-  tell(at: number, who: string, line: () => string): void {
+  log(at: number, who: string, line: () => string): void {
     this.story?.push(`${at.toFixed(1).padStart(9)}  ${who.padEnd(6)} ${line()}`);
   }
 }

@@ -1,6 +1,6 @@
 import { isFinished } from "../../packages/core/src/inbox/record/record.ts";
 import type { Chronicle, Fault, HandlerCall, Write } from "./chronicle.ts";
-import { BLOWS } from "./faults.ts";
+import { SYSTEM_FAULTS } from "./faults.ts";
 import { LATE_MS } from "./store-link.ts";
 
 /** True if the store lost this record between two times. */
@@ -52,7 +52,7 @@ export function lapseOf({ writes }: Chronicle, first: HandlerCall, second: Handl
 }
 
 /** Faults because of which a process may lose a lease. */
-const GRAVE: ReadonlySet<Fault["what"]> = new Set([...BLOWS, "late"]);
+const GRAVE: ReadonlySet<Fault["what"]> = new Set([...SYSTEM_FAULTS, "late"]);
 /** Faults that every process suffers from. */
 const EVERYBODY: ReadonlySet<Fault["what"]> = new Set([
   "store-clock-back",

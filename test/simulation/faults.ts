@@ -18,7 +18,7 @@ export const SITES = [
 export type Site = (typeof SITES)[number];
 
 /** Faults of a process, or of everything, which can happen at any place. */
-export const BLOWS = [
+export const SYSTEM_FAULTS = [
   "death",
   "freeze",
   "sleep",
@@ -33,14 +33,14 @@ export const BLOWS = [
   "close",
   "deploy",
 ] as const;
-export type Blow = (typeof BLOWS)[number];
+export type SystemFault = (typeof SYSTEM_FAULTS)[number];
 
 /** Faults of a single call. */
-export const SLIPS = ["not-made", "answer-lost", "late", "lands-late", "part", "twice"] as const;
-export type Slip = (typeof SLIPS)[number];
+export const CALL_FAULTS = ["not-made", "answer-lost", "late", "lands-late", "part", "twice"] as const;
+export type CallFault = (typeof CALL_FAULTS)[number];
 
-/** The slips that can happen at each place. */
-export const SLIPS_OF: Readonly<Record<Site, readonly Slip[]>> = {
+/** The faults of a call that can happen at each place. */
+export const CALL_FAULTS_OF: Readonly<Record<Site, readonly CallFault[]>> = {
   open: ["not-made", "answer-lost", "late"],
   read: ["not-made", "answer-lost", "late"],
   swap: ["not-made", "answer-lost", "late", "lands-late", "part", "twice"],
@@ -75,28 +75,28 @@ export type Phase = "before" | "after" | "at";
 
 /** One fault of a history: it happens when its site is met for the nth time. */
 export interface PlannedFault {
-  readonly what: Blow | Slip;
+  readonly what: SystemFault | CallFault;
   readonly site: Site;
-  /** `at` for slips, which are the call's own. */
+  /** `at` for faults of a call, which are its own. */
   readonly phase: Phase;
   readonly nth: number;
 }
 
-export interface Cell extends Pick<PlannedFault, "what" | "site" | "phase"> {}
+export interface FaultPoint extends Pick<PlannedFault, "what" | "site" | "phase"> {}
 
 /** Every fault at every place where it can happen. */
-export const CELLS: readonly Cell[] = SITES.flatMap((site) => [
-  ...BLOWS.flatMap((what) => [
+export const FAULT_POINTS: readonly FaultPoint[] = SITES.flatMap((site) => [
+  ...SYSTEM_FAULTS.flatMap((what) => [
     { what, site, phase: "before" as const },
     { what, site, phase: "after" as const },
   ]),
-  ...SLIPS_OF[site].map((what) => ({ what, site, phase: "at" as const })),
+  ...CALL_FAULTS_OF[site].map((what) => ({ what, site, phase: "at" as const })),
 ]);
 
-export function isSlip(what: Blow | Slip): what is Slip {
-  return (SLIPS as readonly string[]).includes(what);
+export function isCallFault(what: SystemFault | CallFault): what is CallFault {
+  return (CALL_FAULTS as readonly string[]).includes(what);
 }
 
-export function nameOf({ what, site, phase }: Cell): string {
+export function nameOf({ what, site, phase }: FaultPoint): string {
   return `${what} ${phase} ${site}`;
 }

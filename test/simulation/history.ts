@@ -1,11 +1,10 @@
 import type { IdempotencyRecord } from "@payhooks/core/inbox";
 import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
-import { applyBlow } from "./blows.ts";
 import { Chronicle } from "./chronicle.ts";
 import type { Core } from "./core.ts";
 import { SimulatedDatabase } from "./database.ts";
 import { Dice } from "./dice.ts";
-import { isSlip, nameOf, type PlannedFault, type Site, type Slip } from "./faults.ts";
+import { type CallFault, isCallFault, nameOf, type PlannedFault, type Site } from "./faults.ts";
 import { Links } from "./links.ts";
 import { HANDLER_SETS } from "./merchant-process.ts";
 import type { Plan } from "./plan.ts";
@@ -14,6 +13,7 @@ import { recordIn } from "./sealed.ts";
 import { Sender } from "./sender.ts";
 import { SimulatedStore } from "./store.ts";
 import { LATE_MS } from "./store-link.ts";
+import { applySystemFault } from "./system-faults.ts";
 import { Timeline } from "./timeline.ts";
 import { type Coverage, storeNow, type World } from "./world.ts";
 
@@ -28,7 +28,12 @@ const GRACE_MS = 2_000;
 const CRON_MS = 700;
 
 /** Plays a plan to its end. */
-export async function play(plan: Plan, core: Core, coverage: Coverage, isTold = false): Promise<Chronicle> {
+export async function play(
+  plan: Plan,
+  core: Core,
+  coverage: Coverage,
+  withStory = false,
+): Promise<Chronicle> {
   const { stackTraceLimit } = Error;
   const { random } = Math;
   // Nobody reads the stacks of a history's errors, and to write them takes longer than all the rest.
@@ -36,7 +41,7 @@ export async function play(plan: Plan, core: Core, coverage: Coverage, isTold = 
   // The core takes randomness from the environment, except for its delay after a failed reading. Make that the same too.
   Math.random = () => 0.5;
   try {
-    const history = new History(plan, core, coverage, isTold);
+    const history = new History(plan, core, coverage, withStory);
     await history.play();
     return history.world.chronicle;
   } finally {
@@ -66,7 +71,7 @@ class History {
   /** Decisions whose time has not come. */
   #undecided = 0;
 
-  constructor(plan: Plan, core: Core, coverage: Coverage, isTold: boolean) {
+  constructor(plan: Plan, core: Core, coverage: Coverage, withStory: boolean) {
     const timeline = new Timeline();
     const counts = new Map<string, number>();
     const clocks = { timeline, storeOffsetMs: 0 };
@@ -75,7 +80,7 @@ class History {
       keepsTexts: plan.keepsTexts,
     });
     const dice = new Dice(plan.seed);
-    const chronicle = new Chronicle(plan, isTold);
+    const chronicle = new Chronicle(plan, withStory);
     this.world = {
       plan,
       dice,
@@ -100,7 +105,7 @@ class History {
     this.#links = new Links(this.world);
     this.#sender = new Sender(this.world, () => this.#processes);
     for (const fault of plan.faults) {
-      const phase = fault.phase === "after" && !isSlip(fault.what) ? "after" : "before";
+      const phase = fault.phase === "after" && !isCallFault(fault.what) ? "after" : "before";
       this.#placeOf(fault.site, phase).faults.set(fault.nth, fault);
     }
   }
@@ -114,7 +119,7 @@ class History {
     for (const [number, pauseMs] of plan.pausesMs.entries()) {
       if (!isReached) break;
       timeline.pass(pauseMs);
-      chronicle.tell(timeline.now, "", () => `${pauseMs / 86_400_000} days have passed`);
+      chronicle.log(timeline.now, "", () => `${pauseMs / 86_400_000} days have passed`);
       this.#begin(number + 1);
       isReached = await this.#rest();
     }
@@ -174,7 +179,7 @@ class History {
       suffer: (sufferer, fault) => this.#strike(sufferer, fault),
     });
     this.#processes[number] = process;
-    chronicle.tell(timeline.now, process.name, () => `starts, with version ${handlerSet} of the handlers`);
+    chronicle.log(timeline.now, process.name, () => `starts, with version ${handlerSet} of the handlers`);
     process.start();
   }
 
@@ -216,7 +221,7 @@ class History {
     return place;
   }
 
-  #meet(site: Site, phase: "before" | "after", process: SimulatedProcess): Slip | null {
+  #meet(site: Site, phase: "before" | "after", process: SimulatedProcess): CallFault | null {
     if (this.#isEnding) return null;
     const place = this.#placeOf(site, phase);
     const nth = ++place.met;
@@ -225,8 +230,8 @@ class History {
     const { chronicle, timeline } = this.world;
     const name = nameOf(fault);
     this.#coverage.set(name, (this.#coverage.get(name) ?? 0) + 1);
-    chronicle.tell(timeline.now, process.name, () => `!! ${name} (${nth})`);
-    if (!isSlip(fault.what)) {
+    chronicle.log(timeline.now, process.name, () => `!! ${name} (${nth})`);
+    if (!isCallFault(fault.what)) {
       process.suffer(fault);
       return null;
     }
@@ -242,7 +247,7 @@ class History {
       const inMs = dice.between(30, 1_500, "restart", number, life);
       timeline.at(timeline.now + inMs, null, () => this.#start(number, life + 1));
     };
-    applyBlow(this.world, process, fault, restart);
+    applySystemFault(this.world, process, fault, restart);
   }
 
   async #decide({ number, what, isForAll }: Plan["decisions"][number]): Promise<void> {
@@ -258,7 +263,7 @@ class History {
     this.#deciding.add(deciding);
     for (const eventId of isForAll || one === undefined ? held : [one]) {
       chronicle.decisions.push({ at: timeline.now, what, eventId });
-      chronicle.tell(timeline.now, process.name, () => `is told to ${what} ${eventId.slice(0, 6)}`);
+      chronicle.log(timeline.now, process.name, () => `is told to ${what} ${eventId.slice(0, 6)}`);
       await process.receiver.events[what](eventId, { by: "somebody", note: "simulated" }).catch(() => {});
     }
     this.#deciding.delete(deciding);

@@ -106,10 +106,10 @@ function noSecondEndInSilence(chronicle: Chronicle): string | null {
     if (lostBetween(chronicle, first.key, since, Math.max(first.from, second.from))) continue;
     const what = `${first.handler} of ${titleOf(first.eventId)}, which ended (${first.process}, called at ${first.from.toFixed(1)}), is called again at ${second.from.toFixed(1)} (${second.process})`;
     if (lapseOf(chronicle, older, newer) === null) return `${what}, though its lease held`;
-    const isTold = chronicle.notices.some(
+    const isReported = chronicle.notices.some(
       ({ notice, at }) => notice.type === "double-risk" && notice.eventId === first.eventId && at >= since,
     );
-    if (!isTold) return `${what}, and nobody is told`;
+    if (!isReported) return `${what}, and nobody is told`;
   }
   return null;
 }
@@ -162,7 +162,7 @@ function oneHandlerOfATransactionAtATime(chronicle: Chronicle): string | null {
 
 /** A decision about a held entry does not wait for onHeld handlers that are being called. */
 function isReleasedByDecision({ decisions }: Chronicle, one: HandlerCall, other: HandlerCall): boolean {
-  return one.isTelling && decisions.some(({ eventId, at }) => eventId === one.eventId && at <= other.from);
+  return one.isOnHeld && decisions.some(({ eventId, at }) => eventId === one.eventId && at <= other.from);
 }
 
 function calledUnderItsLease(chronicle: Chronicle): string | null {
@@ -171,7 +171,7 @@ function calledUnderItsLease(chronicle: Chronicle): string | null {
     if (token === null)
       return `${process} calls ${handler} of ${titleOf(call.eventId)} without having begun it`;
     if (leaseThen === token || lostBetween(chronicle, key, 0, from)) continue;
-    if (isReleasedByDecision(chronicle, { ...call, isTelling: true }, call)) continue;
+    if (isReleasedByDecision(chronicle, { ...call, isOnHeld: true }, call)) continue;
     if (couldNotTellTime(chronicle, process, from)) continue;
     return `${process} calls ${handler} of ${titleOf(call.eventId)} at ${from.toFixed(1)} under ${token}, and the store has ${leaseThen ?? "no lease"}`;
   }
@@ -189,7 +189,7 @@ function ownersWriteAlone(chronicle: Chronicle): string | null {
     const is = after.slots[lease.slot];
     const isDecided = chronicle.decisions.some(({ eventId }) => eventId === key + lease.slot);
     const isSame =
-      was?.state === is?.state && stepsOf(was) === stepsOf(is) && after.lease?.token === lease.token;
+      was?.state === is?.state && handlersOf(was) === handlersOf(is) && after.lease?.token === lease.token;
     if (isSame || isDecided || lostBetween(chronicle, key, 0, at)) continue;
     return `${process} changes at ${at.toFixed(1)} what ${chronicle.begins.get(lease.token)?.process ?? "another"} runs of ${key.slice(0, 6)}`;
   }
@@ -204,7 +204,7 @@ function isOver(
 }
 
 /** The states of the handlers without due times, since any process may correct a due time that a wrong clock has written. */
-function stepsOf(slot: Write["after"]["slots"][string] | undefined): string {
+function handlersOf(slot: Write["after"]["slots"][string] | undefined): string {
   return JSON.stringify(slot?.work?.handlerStates ?? null, (name, value) =>
     name === "dueAt" ? undefined : value,
   );
@@ -212,11 +212,11 @@ function stepsOf(slot: Write["after"]["slots"][string] | undefined): string {
 
 function noPendingAfterTheEnd(chronicle: Chronicle): string | null {
   for (const [at, end] of chronicle.calls.entries()) {
-    const { key, eventId, from, isTelling } = end;
+    const { key, eventId, from, isOnHeld } = end;
     const slot = slotOf(chronicle, end);
-    if (isTelling || slot?.verdict !== "run" || slot.status === "" || slot.status === "PENDING") continue;
+    if (isOnHeld || slot?.verdict !== "run" || slot.status === "" || slot.status === "PENDING") continue;
     for (const call of chronicle.calls.slice(at + 1)) {
-      if (call.key !== key || call.isTelling || slotOf(chronicle, call)?.status !== "PENDING") continue;
+      if (call.key !== key || call.isOnHeld || slotOf(chronicle, call)?.status !== "PENDING") continue;
       if (call.from <= from || lostBetween(chronicle, key, 0, call.from)) continue;
       // A process that was frozen in between continues with the handler that it has called.
       if (begunAt(chronicle, call) < begunAt(chronicle, end)) continue;
@@ -260,7 +260,7 @@ function heldForAReason(chronicle: Chronicle): string | null {
     for (const [slot, is] of Object.entries(after.slots)) {
       const reason = is.state === "held" && before?.slots[slot]?.state !== "held" ? is.work?.reason : null;
       const eventId = key + slot;
-      const own = calls.filter((call) => call.eventId === eventId && !call.isTelling && call.from <= at);
+      const own = calls.filter((call) => call.eventId === eventId && !call.isOnHeld && call.from <= at);
       const handlers = handlersFor(handlerSets.get(process) ?? 0, is.name, is.status);
       const held = handlers.find(({ onCrash }) => onCrash === "hold");
       if (
@@ -355,7 +355,7 @@ function inOrder(chronicle: Chronicle, one: HandlerCall, other: HandlerCall): [H
 function* repeated(calls: readonly HandlerCall[]): Generator<readonly [HandlerCall, HandlerCall]> {
   const last = new Map<string, HandlerCall[]>();
   for (const call of calls) {
-    if (call.isTelling) continue;
+    if (call.isOnHeld) continue;
     const before = last.get(call.effectId) ?? [];
     for (const one of before) yield [one, call];
     before.push(call);

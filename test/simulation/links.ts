@@ -1,8 +1,8 @@
 import type { Owner } from "./timeline.ts";
-import type { Inhabitant, World } from "./world.ts";
+import type { FaultTarget, World } from "./world.ts";
 
 interface Listener {
-  readonly process: Inhabitant & Owner;
+  readonly process: FaultTarget & Owner;
   readonly wake: () => boolean;
 }
 
@@ -18,25 +18,25 @@ export class Links {
     this.#world = world;
   }
 
-  listen(process: Inhabitant & Owner, wake: () => boolean): () => void {
+  listen(process: FaultTarget & Owner, wake: () => boolean): () => void {
     const listener = { process, wake };
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  announce(from: Inhabitant): void {
+  announce(from: FaultTarget): void {
     const { timeline, dice } = this.#world;
     for (const { process, wake } of this.#listeners) {
       if (process === from || !process.isAlive) continue;
-      const slip = this.#world.meet("hint", "before", process);
-      if (slip === "not-made") continue;
+      const callFault = this.#world.meet("hint", "before", process);
+      if (callFault === "not-made") continue;
       const hint = (): void => {
         wake();
         this.#world.meet("hint", "after", process);
       };
       const way = dice.between(0.2, 3, "hint", this.#world.count("hints"));
-      timeline.at(timeline.now + way + (slip === "late" ? LATE_MS : 0), process, hint);
-      if (slip === "twice") timeline.at(timeline.now + way + 1, process, hint);
+      timeline.at(timeline.now + way + (callFault === "late" ? LATE_MS : 0), process, hint);
+      if (callFault === "twice") timeline.at(timeline.now + way + 1, process, hint);
     }
   }
 }

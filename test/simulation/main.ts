@@ -6,12 +6,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { loadCore } from "./core.ts";
-import { exploreInThreads } from "./crew.ts";
 import { storyOf } from "./explore.ts";
 import { INVARIANTS } from "./invariants.ts";
 import { MUTANTS } from "./mutants.ts";
 import { type Hunt, hunt } from "./mutation.ts";
 import { coverageTable, invariantTable, leastCovered, mutantTable } from "./report.ts";
+import { exploreInThreads } from "./threads.ts";
 
 const { values } = parseArgs({
   options: {

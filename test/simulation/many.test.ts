@@ -1,9 +1,9 @@
 /** As many histories as CI has time for, and whether each fault met each call. `PAYHOOKS_SEED` chooses the first seed. */
 import { expect, it } from "vitest";
 import { loadCore } from "./core.ts";
-import { exploreInThreads } from "./crew.ts";
 import { storyOf } from "./explore.ts";
 import { leastCovered } from "./report.ts";
+import { exploreInThreads } from "./threads.ts";
 
 const HISTORIES = 5_000;
 /** How often each fault must have met each call, at least. */

@@ -3,11 +3,11 @@ import type { HandlerCall } from "./chronicle.ts";
 import type { Core } from "./core.ts";
 import type { SimulatedTransaction } from "./database.ts";
 import type { Owner } from "./timeline.ts";
-import { type Inhabitant, storeNow, type World } from "./world.ts";
+import { type FaultTarget, storeNow, type World } from "./world.ts";
 import { recordOf } from "./written.ts";
 
 /** The process that a merchant's handlers run in. */
-export interface MerchantProcess extends Inhabitant, Owner {
+export interface MerchantProcess extends FaultTarget, Owner {
   readonly number: number;
   /** The version of the merchant that is deployed in it. */
   readonly handlerSet: number;
@@ -119,7 +119,7 @@ function call(
   core: Core,
   process: MerchantProcess,
   handler: string,
-  isTelling: boolean,
+  isOnHeld: boolean,
   context: HandlerContext,
 ): unknown {
   const { eventId, effectId, attempt, signal } = context;
@@ -136,7 +136,7 @@ function call(
     handler,
     effectId,
     attempt,
-    isTelling,
+    isOnHeld,
     token: lastBegin === undefined ? null : beginIn(lastBegin),
     leaseThen: recordOf(world, key)?.lease?.token ?? null,
     from: Math.max(timeline.now, process.frozenUntil),
@@ -148,15 +148,17 @@ function call(
   chronicle.calls.push(made);
   const number = world.count(`call ${effectId}`);
   const purpose = `call ${effectId}`;
-  chronicle.tell(
+  chronicle.log(
     timeline.now,
     process.name,
     () => `calls ${handler} of ${eventId.slice(0, 6)} ${eventId.slice(32, 36)}`,
   );
-  const slip = world.meet("handler", "before", process);
-  const forMs = slip === "late" ? plan.leaseMs * 4 : durationOf(world, purpose, number);
+  const callFault = world.meet("handler", "before", process);
+  const forMs = callFault === "late" ? plan.leaseMs * 4 : durationOf(world, purpose, number);
   const end: End =
-    slip === "not-made" ? "threw" : endOf(world, dice.roll(`${purpose} end`, number), slip === "answer-lost");
+    callFault === "not-made"
+      ? "threw"
+      : endOf(world, dice.roll(`${purpose} end`, number), callFault === "answer-lost");
   const finish = (): unknown => {
     // From now on the handler has had its effect, even if the process dies.
     made.to = Math.max(timeline.now, process.frozenUntil);
@@ -164,7 +166,7 @@ function call(
     world.meet("handler", "after", process);
     if (!process.isAlive) return new Promise(() => {});
     made.to = Math.max(timeline.now, process.frozenUntil);
-    chronicle.tell(timeline.now, process.name, () => `${handler} of ${eventId.slice(0, 6)} ${end}`);
+    chronicle.log(timeline.now, process.name, () => `${handler} of ${eventId.slice(0, 6)} ${end}`);
     if (end === "rejected") throw new core.Reject("the simulated merchant does not want it");
     if (end === "threw")
       throw dice.chance(0.3, `${purpose} after`, number) ? new core.RetryAfter(150) : FAILURE;

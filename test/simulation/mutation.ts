@@ -1,8 +1,8 @@
 import { loadCore } from "./core.ts";
-import { exploreInThreads } from "./crew.ts";
 import { explore } from "./explore.ts";
 import type { Mutant } from "./mutants.ts";
 import { DEFAULT_SIZE } from "./plan.ts";
+import { exploreInThreads } from "./threads.ts";
 
 export interface Hunt {
   readonly mutant: string;

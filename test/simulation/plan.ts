@@ -1,5 +1,5 @@
 import { Dice } from "./dice.ts";
-import { CELLS, type Cell, isSlip, type PlannedFault, USUAL_MEETINGS } from "./faults.ts";
+import { FAULT_POINTS, type FaultPoint, isCallFault, type PlannedFault, USUAL_MEETINGS } from "./faults.ts";
 import { pausesOf, sharingDecisionsOf, sharingEventOf, sharingFaultOf } from "./reference-plan.ts";
 
 /** An event of the service. Events with one `id` belong to one transaction, or one webhook. */
@@ -222,10 +222,10 @@ function faultOf(dice: Dice, number: number, { lostAnswers }: Size): PlannedFaul
     const nth = dice.whole(1, USUAL_MEETINGS.swap, "nth", number);
     return { what: "answer-lost", site: "swap", phase: "at", nth };
   }
-  const cells = dice.chance(0.4, "telling", number) ? TELLING_CELLS : CELLS;
-  const cell = cells[dice.whole(0, cells.length - 1, "fault", number)];
-  if (cell === undefined) throw new Error("there are no faults");
-  return { ...cell, nth: dice.whole(1, USUAL_MEETINGS[cell.site], "nth", number) };
+  const points = dice.chance(0.4, "telling", number) ? ON_HELD_POINTS : FAULT_POINTS;
+  const point = points[dice.whole(0, points.length - 1, "fault", number)];
+  if (point === undefined) throw new Error("there are no faults");
+  return { ...point, nth: dice.whole(1, USUAL_MEETINGS[point.site], "nth", number) };
 }
 
 /** A process closes before the end only if a deploy makes it: a fault of a close needs a deploy before it. */
@@ -243,8 +243,8 @@ function withClosings(dice: Dice, faults: readonly PlannedFault[]): readonly Pla
 }
 
 /** Faults that show a mistake best: those of calls to the store, and processes that freeze or die during these calls. */
-const TELLING_CELLS: readonly Cell[] = CELLS.filter(
+const ON_HELD_POINTS: readonly FaultPoint[] = FAULT_POINTS.filter(
   ({ what, site }) =>
     (site === "swap" || site === "takeDue" || site === "handler" || site === "replicated") &&
-    (isSlip(what) || what === "freeze" || what === "sleep" || what === "death" || what === "failover"),
+    (isCallFault(what) || what === "freeze" || what === "sleep" || what === "death" || what === "failover"),
 );

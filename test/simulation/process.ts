@@ -130,10 +130,10 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
           set(leftMs);
           return;
         }
-        const slip = world.meet("timer", "before", this);
+        const callFault = world.meet("timer", "before", this);
         if (!this.isAlive) return;
-        if (slip === "late" || this.frozenUntil > world.timeline.now) {
-          set(slip === "late" ? 100 : 0);
+        if (callFault === "late" || this.frozenUntil > world.timeline.now) {
+          set(callFault === "late" ? 100 : 0);
           return;
         }
         callback();
@@ -170,10 +170,10 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     const closing: Closing = { process: this.name, at: this.#time, graceMs, closedAt: null };
     this.closing = closing;
     chronicle.closings.push(closing);
-    chronicle.tell(timeline.now, this.name, () => `closes, with ${graceMs} ms of grace`);
+    chronicle.log(timeline.now, this.name, () => `closes, with ${graceMs} ms of grace`);
     const exit = (): void => {
       closing.closedAt = this.#time;
-      chronicle.tell(timeline.now, this.name, () => "has closed");
+      chronicle.log(timeline.now, this.name, () => "has closed");
       // The callers of `close` get its result before the process exits.
       timeline.nextTurn(this, () => {
         this.die();
@@ -186,7 +186,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
   /** Runs the due events, for a cron job. */
   work(deadlineMs: number): void {
     const { chronicle, timeline } = this.#world;
-    chronicle.tell(timeline.now, this.name, () => "is called by the cron job");
+    chronicle.log(timeline.now, this.name, () => "is called by the cron job");
     // It rejects while the store is away, or once the receiver closes: the next call does the work.
     this.receiver.work({ deadlineMs }).catch(() => {});
   }
@@ -206,7 +206,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     if (this.isAlive) {
       const at = this.#time;
       chronicle.answers.push({ at, askedAt, process: this.name, event, status, standing });
-      chronicle.tell(timeline.now, this.name, () => `answers event ${event.number} with ${status}`);
+      chronicle.log(timeline.now, this.name, () => `answers event ${event.number} with ${status}`);
     }
     return status;
   }

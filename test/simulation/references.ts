@@ -39,7 +39,7 @@ export function secondSuccess(chronicle: Chronicle): string | null {
 function successIn({ begins }: Chronicle, call: HandlerCall): Success | null {
   const record = call.token === null ? undefined : begins.get(call.token)?.after;
   const slot = record?.slots[call.eventId.slice(32)];
-  if (record === undefined || slot?.status !== "SUCCESS" || call.isTelling) return null;
+  if (record === undefined || slot?.status !== "SUCCESS" || call.isOnHeld) return null;
   const reference = referenceOf(record, slot) ?? "";
   return { call, claimKey: claimKeyFor(ONLY_TENANT, record.flow, slot.name, reference) };
 }

@@ -1,4 +1,4 @@
-import { BLOWS, CELLS, nameOf, SITES, SLIPS, SLIPS_OF } from "./faults.ts";
+import { CALL_FAULTS, CALL_FAULTS_OF, FAULT_POINTS, nameOf, SITES, SYSTEM_FAULTS } from "./faults.ts";
 import type { Invariant } from "./invariants.ts";
 import type { Hunt } from "./mutation.ts";
 import type { Coverage } from "./world.ts";
@@ -7,13 +7,13 @@ import type { Coverage } from "./world.ts";
 export function coverageTable(coverage: Coverage): string {
   const count = (name: string): number => coverage.get(name) ?? 0;
   const rows = [
-    ...BLOWS.map((what) => [
+    ...SYSTEM_FAULTS.map((what) => [
       what,
       ...SITES.map((site) => `${count(`${what} before ${site}`)} / ${count(`${what} after ${site}`)}`),
     ]),
-    ...SLIPS.map((what) => [
+    ...CALL_FAULTS.map((what) => [
       what,
-      ...SITES.map((site) => (SLIPS_OF[site].includes(what) ? `${count(`${what} at ${site}`)}` : "")),
+      ...SITES.map((site) => (CALL_FAULTS_OF[site].includes(what) ? `${count(`${what} at ${site}`)}` : "")),
     ]),
   ];
   return table(["fault", ...SITES.map((site) => `\`${site}\``)], rows);
@@ -21,7 +21,10 @@ export function coverageTable(coverage: Coverage): string {
 
 /** The place at which a fault happened least, and how often that was. */
 export function leastCovered(coverage: Coverage): { readonly name: string; readonly count: number } {
-  const counts = CELLS.map((cell) => ({ name: nameOf(cell), count: coverage.get(nameOf(cell)) ?? 0 }));
+  const counts = FAULT_POINTS.map((point) => ({
+    name: nameOf(point),
+    count: coverage.get(nameOf(point)) ?? 0,
+  }));
   return counts.reduce((least, one) => (one.count < least.count ? one : least));
 }
 

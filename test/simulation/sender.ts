@@ -4,8 +4,8 @@ import type { World } from "./world.ts";
 
 /** How long the service waits for an answer. */
 const TIMEOUT_MS = 5_000;
-const SEND_AGAIN_MIN_MS = 200;
-const SEND_AGAIN_MAX_MS = 3_000;
+const RESEND_MIN_MS = 200;
+const RESEND_MAX_MS = 3_000;
 /** By how much a late delivery or answer is late. */
 const LATE_MS = 1_500;
 
@@ -55,7 +55,7 @@ export class Sender {
     const again = (): void => {
       if (isOver) return;
       isOver = true;
-      const delayMs = Math.min(SEND_AGAIN_MIN_MS * 2 ** attempt, SEND_AGAIN_MAX_MS);
+      const delayMs = Math.min(RESEND_MIN_MS * 2 ** attempt, RESEND_MAX_MS);
       const jitter = dice.between(0.5, 1.5, "again", event.number, attempt);
       timeline.at(timeline.now + delayMs * jitter, null, () => this.#attempt(event, attempt + 1));
     };
@@ -82,15 +82,15 @@ export class Sender {
       answered(null);
       return;
     }
-    const slip = this.#world.meet("request", "before", to);
+    const callFault = this.#world.meet("request", "before", to);
     // Half of them take the same time on their way, so that deliveries that are sent together arrive together.
     const isQuick = dice.chance(0.5, "quick", event.number, attempt);
     const usual = isQuick ? 1 : dice.between(0.5, 20, "request", event.number, attempt);
-    const way = usual + (slip === "late" ? LATE_MS : 0);
-    if (slip === "not-made") return;
-    const deliver = (tell: typeof answered): void => {
+    const way = usual + (callFault === "late" ? LATE_MS : 0);
+    if (callFault === "not-made") return;
+    const deliver = (onAnswer: typeof answered): void => {
       timeline.at(timeline.now + way, to, () => {
-        chronicle.tell(timeline.now, to.name, () => `is sent event ${event.number}: ${titleOf(event)}`);
+        chronicle.log(timeline.now, to.name, () => `is sent event ${event.number}: ${titleOf(event)}`);
         const answer = to.receive(event);
         this.#world.meet("request", "after", to);
         void answer.then((status) => {
@@ -98,13 +98,13 @@ export class Sender {
           const lost = this.#world.meet("answer", "before", to);
           const back = dice.between(0.5, 20, "answer", event.number, attempt);
           const lateBy = lost === "late" ? TIMEOUT_MS + LATE_MS : 0;
-          if (lost !== "answer-lost") timeline.at(timeline.now + back + lateBy, null, () => tell(status));
+          if (lost !== "answer-lost") timeline.at(timeline.now + back + lateBy, null, () => onAnswer(status));
           if (to.isAlive) this.#world.meet("answer", "after", to);
         });
       });
     };
     deliver(answered);
-    if (slip === "twice") deliver(() => {});
+    if (callFault === "twice") deliver(() => {});
   }
 }
 

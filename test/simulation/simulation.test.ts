@@ -1,11 +1,11 @@
 /** Simulated histories, which `README.md` explains. `PAYHOOKS_SEED` chooses the first seed. */
 import { describe, expect, it } from "vitest";
 import { loadCore, withReplaced } from "./core.ts";
-import { exploreInThreads } from "./crew.ts";
 import { storyOf } from "./explore.ts";
 import { play } from "./history.ts";
 import { MUTANTS } from "./mutants.ts";
 import { planOf } from "./plan.ts";
+import { exploreInThreads } from "./threads.ts";
 
 const HISTORIES = 1_000;
 const seed = Number(process.env.PAYHOOKS_SEED ?? 1);

@@ -55,7 +55,7 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
   function send<T>({ site, effect, twice, part, unanswered }: Call<T>): Promise<T> {
     calls++;
     if (isClosed) chronicle.late.push(`${name} calls ${site} of a store that it has closed`);
-    const slip = world.meet(site, "before", process);
+    const callFault = world.meet(site, "before", process);
     if (!process.isAlive) return new Promise(() => {});
     const way = latency("way");
     const back = latency("back");
@@ -77,16 +77,16 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
           fail("out of reach", TIMEOUT_MS, false);
           return;
         }
-        let answer = slip === "part" && part !== undefined ? part() : effect();
+        let answer = callFault === "part" && part !== undefined ? part() : effect();
         const told = storeNow(world);
-        if (slip === "twice") answer = again(answer);
+        if (callFault === "twice") answer = again(answer);
         world.meet(site, "after", process);
         if (!answering || !process.isAlive) return;
-        if (slip === "answer-lost") {
+        if (callFault === "answer-lost") {
           fail("no answer", TIMEOUT_MS / 3, true);
           return;
         }
-        timeline.at(timeline.now + back + (slip === "late" ? lateBy : 0), process, () => {
+        timeline.at(timeline.now + back + (callFault === "late" ? lateBy : 0), process, () => {
           clock.learn(told, askedAt);
           resolve(answer);
         });
@@ -97,8 +97,8 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
         timeline.at(timeline.now + lateBy, null, () => (twice ?? effect)(answer));
         return answer;
       };
-      if (slip === "not-made") fail("the connection was lost", way, false);
-      else if (slip === "lands-late") {
+      if (callFault === "not-made") fail("the connection was lost", way, false);
+      else if (callFault === "lands-late") {
         fail("no answer yet", TIMEOUT_MS / 3, true);
         timeline.at(leftAt + lateBy, null, () => arrive(false));
       } else timeline.at(leftAt + way, null, () => process.isAlive && arrive(true));
@@ -129,7 +129,7 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
     open: () => send({ site: "open", effect: () => {} }),
     read: (keys) => send({ site: "read", effect: () => store.read(keys).map(seenOrNull) }),
     swap(items) {
-      chronicle.tell(timeline.now, name, () => `asks to write ${items.map(lineOf).join("; ")}`);
+      chronicle.log(timeline.now, name, () => `asks to write ${items.map(lineOf).join("; ")}`);
       return send({
         site: "swap",
         effect: () => writeAll(items),
@@ -149,7 +149,7 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
         effect: () => {
           const due = store.takeDue(limit, hideMs);
           if (due.records.length > 0) {
-            chronicle.tell(
+            chronicle.log(
               timeline.now,
               name,
               () => `is given ${due.records.map(({ key }) => key.slice(0, 6)).join(", ")}`,
@@ -210,8 +210,10 @@ function replicatedBy(
 
 function lineOf({ key, record, announce }: Swap): string {
   const slots = Object.entries(record.slots).map(([slot, { status, name, state, work }]) => {
-    const steps = Object.entries(work?.handlerStates ?? {}).map(([step, { state: at }]) => `${step} ${at}`);
-    return `${slot.slice(0, 4)} ${status || name} ${state}${steps.length > 0 ? ` (${steps.join(", ")})` : ""}`;
+    const handlers = Object.entries(work?.handlerStates ?? {}).map(
+      ([handler, { state: at }]) => `${handler} ${at}`,
+    );
+    return `${slot.slice(0, 4)} ${status || name} ${state}${handlers.length > 0 ? ` (${handlers.join(", ")})` : ""}`;
   });
   const lease = record.lease === null ? "" : `, lease ${record.lease.token}`;
   return `${key.slice(0, 6)}: ${slots.join(", ")}${lease}${announce ? ", announced" : ""}`;

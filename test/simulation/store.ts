@@ -32,9 +32,9 @@ export interface Row {
   readonly kept: Kept;
   readonly index: RecordIndex;
   /** When it may be taken: when it is due, or when it comes out of hiding. */
-  readonly lookAt: number;
+  readonly dueAt: number;
   /** How far away that was when it was written. */
-  readonly lookInMs: number;
+  readonly dueInMs: number;
 }
 
 /** The record that a write, or a look, has replaced. */
@@ -114,9 +114,8 @@ export class SimulatedStore implements RecordStore {
       version,
       kept,
       index,
-      lookAt:
-        index.dueAt === null ? Number.POSITIVE_INFINITY : Math.max(index.dueAt, now - this.#dueWithinMs),
-      lookInMs: index.delayWhenWrittenMs,
+      dueAt: index.dueAt === null ? Number.POSITIVE_INFINITY : Math.max(index.dueAt, now - this.#dueWithinMs),
+      dueInMs: index.delayWhenWrittenMs,
     });
     return WRITTEN;
   }
@@ -135,9 +134,9 @@ export class SimulatedStore implements RecordStore {
     return index.expiresAt !== null && index.expiresAt <= this.#now();
   }
 
-  #isDue({ lookAt, lookInMs }: Row): boolean {
+  #isDue({ dueAt, dueInMs }: Row): boolean {
     const now = this.#now();
-    return lookAt <= now || (Number.isFinite(lookAt) && lookAt - now > lookInMs + CLOCKS_APART_MS);
+    return dueAt <= now || (Number.isFinite(dueAt) && dueAt - now > dueInMs + CLOCKS_APART_MS);
   }
 
   takeDue(limit: Lanes, hideMs: number): DueRecords {
@@ -146,14 +145,12 @@ export class SimulatedStore implements RecordStore {
     let nextDueAt: number | null = null;
     for (const row of this.#rows.values()) {
       if (this.#isDue(row)) due[row.index.lane].push(row);
-      else if (row.lookAt < (nextDueAt ?? Number.POSITIVE_INFINITY)) nextDueAt = row.lookAt;
+      else if (row.dueAt < (nextDueAt ?? Number.POSITIVE_INFINITY)) nextDueAt = row.dueAt;
     }
-    const taken = LANES.flatMap((lane) =>
-      due[lane].sort((a, b) => a.lookAt - b.lookAt).splice(0, limit[lane]),
-    );
+    const taken = LANES.flatMap((lane) => due[lane].sort((a, b) => a.dueAt - b.dueAt).splice(0, limit[lane]));
     const hiddenMs = Math.max(1, hideMs);
     for (const row of taken) {
-      this.#put({ ...row, lookAt: now + hiddenMs, lookInMs: hiddenMs });
+      this.#put({ ...row, dueAt: now + hiddenMs, dueInMs: hiddenMs });
       nextDueAt = Math.min(nextDueAt ?? Number.POSITIVE_INFINITY, now + hiddenMs);
     }
     return {
@@ -195,7 +192,7 @@ export class SimulatedStore implements RecordStore {
         counts[state]++;
         if (reason !== null) heldBy[reason] = (heldBy[reason] ?? 0) + 1;
       }
-      if (this.#isDue(row)) oldestDueAt = Math.min(oldestDueAt ?? this.#now(), row.lookAt);
+      if (this.#isDue(row)) oldestDueAt = Math.min(oldestDueAt ?? this.#now(), row.dueAt);
     }
     const { waiting, retrying, running, held } = counts;
     return { waiting, retrying, running, held, heldBy, oldestDueAt };

@@ -4,7 +4,7 @@ import { deliveryOf } from "./deliveries.ts";
 import { couldNotTellTime, lostBetween } from "./explanations.ts";
 
 /** A handler of an event of a subject was called. */
-interface Said {
+interface SubjectCall {
   readonly call: HandlerCall;
   readonly subject: Subject;
   /** The write that took the subject for its run; its place among the writes, or -1. */
@@ -14,22 +14,22 @@ interface Said {
 /** Handlers of an event that were called after those of a later event of the same subject, or without the subject. */
 export function olderAfterLatest(chronicle: Chronicle): string | null {
   const subjects = subjectsIn(chronicle);
-  const told = changedBehindARun(chronicle, new Set([...subjects.values()].map(({ key }) => key)));
-  if (told !== null) return told;
-  const said = chronicle.calls.flatMap((call): Said[] => {
-    const subject = call.isTelling ? undefined : subjects.get(call.eventId);
+  const contradiction = changedBehindARun(chronicle, new Set([...subjects.values()].map(({ key }) => key)));
+  if (contradiction !== null) return contradiction;
+  const subjectCalls = chronicle.calls.flatMap((call): SubjectCall[] => {
+    const subject = call.isOnHeld ? undefined : subjects.get(call.eventId);
     if (subject === undefined) return [];
     const takenAt = chronicle.writes.findIndex(
       ({ key, after }) => key === subject.key && after.lease?.token === call.token,
     );
     return [{ call, subject, takenAt }];
   });
-  for (const [at, { call, subject, takenAt }] of said.entries()) {
+  for (const [at, { call, subject, takenAt }] of subjectCalls.entries()) {
     if (lostBetween(chronicle, subject.key, 0, call.from)) continue;
     const who = `${call.handler} of ${call.key.slice(0, 6)} (${call.process}, at ${call.from.toFixed(1)})`;
     if (takenAt < 0) return `${who} is called, and its run does not have the subject`;
     if (couldNotTellTime(chronicle, call.process, call.from)) continue;
-    const later = said
+    const later = subjectCalls
       .slice(0, at)
       .find((one) => one.subject.key === subject.key && one.subject.at > subject.at);
     // A run that was frozen continues with the handler that it has called. Its lease decides about the handlers after that.

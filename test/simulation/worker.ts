@@ -1,8 +1,8 @@
-/** A thread that plays the histories that it is given. It is bundled, with all that it imports: see `crew.ts`. */
+/** A thread that plays the histories that it is given. It is bundled, with all that it imports: see `threads.ts`. */
 import { parentPort, workerData } from "node:worker_threads";
 import type { Core } from "./core.ts";
-import type { Share, WorkerData } from "./crew.ts";
 import { explore } from "./explore.ts";
+import type { Share, WorkerData } from "./threads.ts";
 
 const { core: module, size } = workerData as WorkerData;
 const core = (await import(module)) as Core;

@@ -2,7 +2,7 @@ import type { Chronicle } from "./chronicle.ts";
 import type { SimulatedDatabase } from "./database.ts";
 import { EPOCH } from "./deliveries.ts";
 import type { Dice } from "./dice.ts";
-import type { PlannedFault, Site, Slip } from "./faults.ts";
+import type { CallFault, PlannedFault, Site } from "./faults.ts";
 import type { Plan } from "./plan.ts";
 import type { SimulatedStore } from "./store.ts";
 import type { Timeline } from "./timeline.ts";
@@ -14,7 +14,7 @@ export const REPLICATION_MS = 4;
 export type Coverage = Map<string, number>;
 
 /** A process, as far as the world deals with it. */
-export interface Inhabitant {
+export interface FaultTarget {
   readonly name: string;
   readonly isAlive: boolean;
   suffer(fault: PlannedFault): void;
@@ -33,7 +33,7 @@ export interface World {
    * A process has come to a place at which a fault can happen. Faults of the process, or of everything, have happened when this
    * returns. It returns the fault of the call itself.
    */
-  meet(site: Site, phase: "before" | "after", process: Inhabitant): Slip | null;
+  meet(site: Site, phase: "before" | "after", process: FaultTarget): CallFault | null;
   /** The next number of something, the same in each run of the plan. */
   count(what: string): number;
   /** How far the store's clock is from the right time. */

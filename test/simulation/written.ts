@@ -2,10 +2,10 @@ import type { IdempotencyRecord, Swap, SwapResult } from "@payhooks/core/inbox";
 import type { Write } from "./chronicle.ts";
 import { recordIn } from "./sealed.ts";
 import type { Owner } from "./timeline.ts";
-import { type Inhabitant, storeNow, type World } from "./world.ts";
+import { type FaultTarget, storeNow, type World } from "./world.ts";
 
 /** The process that writes. */
-export interface Writer extends Inhabitant, Owner {
+export interface Writer extends FaultTarget, Owner {
   readonly number: number;
   /** It writes records in the new format, and can read those. */
   readonly isNewVersion: boolean;
@@ -19,7 +19,7 @@ export function written(world: World, process: Writer, item: Swap): SwapResult {
   const before = recordOf(world, key);
   const [result = NOTHING] = store.swap([item]);
   if (result.kind !== "written") {
-    chronicle.tell(
+    chronicle.log(
       timeline.now,
       "store",
       () => `${process.name}'s write of ${key.slice(0, 6)}: ${result.kind}`,
@@ -44,7 +44,7 @@ export function written(world: World, process: Writer, item: Swap): SwapResult {
   const isBegin = token !== undefined && token !== before?.lease?.token;
   if (isBegin && !chronicle.begins.has(token)) chronicle.begins.set(token, write);
   chronicle.writes.push(write);
-  chronicle.tell(timeline.now, "store", () => `has written ${key.slice(0, 6)} for ${process.name}`);
+  chronicle.log(timeline.now, "store", () => `has written ${key.slice(0, 6)} for ${process.name}`);
   return result;
 }
 

@@ -44,7 +44,7 @@ async function channelIn(scope: Scope): Promise<Channel> {
 export const OUTAGE_MS: number = minutes(10);
 
 /** Plays the outage. Expects one message after it has begun, one after it is over, and no other. */
-export function tellsOfAnOutage(start: (scope: Scope) => Promise<Server>): Promise<void> {
+export function alertsOfAnOutage(start: (scope: Scope) => Promise<Server>): Promise<void> {
   return withScope(async (scope) => {
     const server = await start(scope);
     const channel = await channelIn(scope);

@@ -124,7 +124,7 @@ if (config.connectSecret !== undefined) {
   receiver.onConnectedAccountApproved(hear, options).onConnectedAccountDeclined(hear, options);
   receiver.ignore("settlement.approved").ignore("settlement.declined");
 }
-receiver.onHeld(({ id, status, reason }) => write("told", `${id} ${status}`, reason, ""));
+receiver.onHeld(({ id, status, reason }) => write("on-held", `${id} ${status}`, reason, ""));
 receiver.observe((notice) => {
   switch (notice.type) {
     case "double-risk":

@@ -52,8 +52,8 @@ function startKiller(afterUs: number): () => void {
     const end = performance.now() + afterUs / 1000;
     while (performance.now() < end);
     process.kill(process.pid, "SIGKILL");`;
-  const worker = new Worker(program, { eval: true, workerData: { told, afterUs } });
-  worker.unref();
+  const killerThread = new Worker(program, { eval: true, workerData: { told, afterUs } });
+  killerThread.unref();
   return () => {
     Atomics.store(told, 0, 1);
     Atomics.notify(told, 0);

@@ -6,7 +6,7 @@ export interface LogLine {
     | "started"
     | "completed"
     | "notice"
-    | "told"
+    | "on-held"
     | "lag"
     | "killed"
     | "discards"

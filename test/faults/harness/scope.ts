@@ -28,13 +28,13 @@ export async function withScope<T>(run: (scope: Scope) => Promise<T>): Promise<T
 /** Polls until the answer is not null; throws what was waited for when the time is up. */
 export async function until<T>(
   what: string,
-  look: () => Promise<T | null | false> | T | null | false,
+  probe: () => Promise<T | null | false> | T | null | false,
   { withinMs = 15_000, everyMs = 20 }: { readonly withinMs?: number; readonly everyMs?: number } = {},
 ): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
-    const answer = await look();
-    if (answer !== null && answer !== false) return answer;
+    const result = await probe();
+    if (result !== null && result !== false) return result;
     if (performance.now() > end) throw new Error(`${what}: not within ${withinMs} ms`);
     await pause(everyMs);
   }

@@ -45,7 +45,7 @@ export interface Verdict {
   /** Acknowledged, but neither completed nor held, nor dropped by a person. */
   readonly lost: readonly string[];
   /** Acknowledged and held, but no onHeld handler was told. */
-  readonly untold: readonly string[];
+  readonly unreported: readonly string[];
   /** Completed more than once. */
   readonly doubles: readonly string[];
   /** Of these, the ones that no `double-risk` notice announced: never allowed. */
@@ -53,21 +53,21 @@ export interface Verdict {
 }
 
 /** Checks the outcome that every fault must have. */
-export const SOUND: Pick<Verdict, "lost" | "untold" | "silentDoubles"> = {
+export const SOUND: Pick<Verdict, "lost" | "unreported" | "silentDoubles"> = {
   lost: [],
-  untold: [],
+  unreported: [],
   silentDoubles: [],
 };
 
 /** True if the suite's own check catches an outcome. */
-export function isCaught({ lost, untold, silentDoubles }: Verdict): boolean {
-  return lost.length + untold.length + silentDoubles.length > 0;
+export function isCaught({ lost, unreported, silentDoubles }: Verdict): boolean {
+  return lost.length + unreported.length + silentDoubles.length > 0;
 }
 
 const NOTHING_KEPT = { held: new Set<string>(), discarded: new Set<string>() } as const;
 
-function isAtRest({ lost, untold }: Verdict): boolean {
-  return lost.length + untold.length === 0;
+function isAtRest({ lost, unreported }: Verdict): boolean {
+  return lost.length + unreported.length === 0;
 }
 
 /** The processes under test of one test: everything that they share, and the outcome of their events. */
@@ -177,20 +177,22 @@ export class System {
       // The log of a long run is long, too.
       { withinMs, everyMs: isLong ? 1_000 : 100 },
     ).catch((error: Error) => {
-      throw new Error(`${error.message}; open then: ${this.#story([...verdict.lost, ...verdict.untold])}`);
+      throw new Error(
+        `${error.message}; open then: ${this.#story([...verdict.lost, ...verdict.unreported])}`,
+      );
     });
     return verdict;
   }
 
   /** The last lines of the log about each of some keys. */
   #story(keys: readonly string[]): string {
-    const told = (key: string): string =>
+    const linesOf = (key: string): string =>
       this.lines()
         .filter((line) => line.key === key)
         .slice(-8)
         .map(({ what, detail, more, pid, at }) => `${Math.round(at)} ${pid} ${what} ${detail} ${more}`)
         .join("; ");
-    return keys.length === 0 ? "nothing" : keys.map((key) => `\n${key}: ${told(key)}`).join("");
+    return keys.length === 0 ? "nothing" : keys.map((key) => `\n${key}: ${linesOf(key)}`).join("");
   }
 
   async #count(acknowledged: ReadonlyMap<string, unknown>): Promise<Verdict> {
@@ -198,7 +200,7 @@ export class System {
     for (const { key } of this.lines("completed")) times.set(key, (times.get(key) ?? 0) + 1);
     const open = [...acknowledged.keys()].filter((key) => !times.has(key));
     const { held, discarded } = open.length === 0 ? NOTHING_KEPT : await this.#kept();
-    const told = new Set(this.lines("told").map(({ key }) => key));
+    const reported = new Set(this.lines("on-held").map(({ key }) => key));
     const risked = new Set(
       this.lines("notice").flatMap(({ key, detail }) => (detail === "double-risk" ? [key] : [])),
     );
@@ -208,7 +210,7 @@ export class System {
       completed: times.size,
       held: open.filter((key) => held.has(key)).length,
       lost: open.filter((key) => !held.has(key) && !discarded.has(key)),
-      untold: open.filter((key) => held.has(key) && !told.has(key)),
+      unreported: open.filter((key) => held.has(key) && !reported.has(key)),
       doubles,
       silentDoubles: doubles.filter((key) => !risked.has(key)),
     };

@@ -45,9 +45,9 @@ export function writeNamer(): (item: Swap) => NamedWrite | null {
     if (lease === null || event === undefined) return null;
     if (isBegin) return { write: "begin", key: keyOf(event) };
     if (index.dueAt !== before?.dueAt) return { write: "renew", key: keyOf(event) };
-    const steps = Object.values(record.slots[lease.slot]?.work?.handlerStates ?? {});
+    const handlerStates = Object.values(record.slots[lease.slot]?.work?.handlerStates ?? {});
     return {
-      write: steps.some(({ state }) => state === "done") ? "end and start" : "start",
+      write: handlerStates.some(({ state }) => state === "done") ? "end and start" : "start",
       key: keyOf(event),
     };
   };

@@ -20,14 +20,14 @@ export interface Known {
 /** A time that is further away than it was, by more than this, was set by a wrong clock. */
 const WRONG_BY_MS = 5_000;
 
-interface Look {
+interface DueEntry {
   readonly at: number;
   readonly delayWhenWrittenMs: number;
 }
 
 export class Ledger {
   readonly #versions = new Map<string, Known[]>();
-  readonly #looks = new Map<string, Look>();
+  readonly #dueEntries = new Map<string, DueEntry>();
   readonly #dueWithinMs: number;
   /** The writes of each call. */
   readonly calls: (readonly Write[])[] = [];
@@ -58,26 +58,29 @@ export class Ledger {
     if (versions === undefined) this.#versions.set(known.key, [known]);
     else versions.push(known);
     const { dueAt, delayWhenWrittenMs } = known.index;
-    if (dueAt === null) this.#looks.delete(known.key);
-    else this.#looks.set(known.key, { at: Math.max(dueAt, now - this.#dueWithinMs), delayWhenWrittenMs });
+    if (dueAt === null) this.#dueEntries.delete(known.key);
+    else
+      this.#dueEntries.set(known.key, { at: Math.max(dueAt, now - this.#dueWithinMs), delayWhenWrittenMs });
   }
 
   took(keys: readonly string[], now: number, hideMs: number): void {
-    for (const key of keys) this.#looks.set(key, { at: now + hideMs, delayWhenWrittenMs: hideMs });
+    for (const key of keys) this.#dueEntries.set(key, { at: now + hideMs, delayWhenWrittenMs: hideMs });
   }
 
   /** Since when a record has been due; one that a wrong clock has set, after all others. */
   dueSince(key: string, now: number): number {
-    const at = Math.ceil(this.#looks.get(key)?.at ?? Number.POSITIVE_INFINITY);
+    const at = Math.ceil(this.#dueEntries.get(key)?.at ?? Number.POSITIVE_INFINITY);
     return at <= now ? at : Number.POSITIVE_INFINITY;
   }
 
   /** As many as `limit`, or more: of those that are due at the same time all are taken, or none. */
   limitBetweenTimes(limit: number, now: number): number {
     if (limit === 0) return 0;
-    const isDue = ({ at, delayWhenWrittenMs }: Look): boolean =>
+    const isDue = ({ at, delayWhenWrittenMs }: DueEntry): boolean =>
       at <= now || at - now > delayWhenWrittenMs + WRONG_BY_MS;
-    const due = [...this.#looks].flatMap(([key, look]) => (isDue(look) ? [this.dueSince(key, now)] : []));
+    const due = [...this.#dueEntries].flatMap(([key, entry]) =>
+      isDue(entry) ? [this.dueSince(key, now)] : [],
+    );
     const times = due.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
     let between = limit;
     while (between < times.length && times[between] === times[between - 1]) between++;

@@ -27,7 +27,7 @@ import { type Kind, START, World } from "./world.ts";
 import { type Write, writeOf } from "./writes.ts";
 
 /** The answer of a store of one kind. */
-interface Said {
+interface StoreAnswer {
   readonly store: string;
   readonly answer: Answer;
 }
@@ -36,15 +36,15 @@ interface Said {
 export interface Difference {
   /** The place of the call in the history. */
   readonly at: number;
-  readonly expected: Said;
-  readonly found: Said;
+  readonly expected: StoreAnswer;
+  readonly found: StoreAnswer;
 }
 
 type Compared = Omit<Difference, "at"> | null;
 
 /** A call may fail for a reason that passes: a server closes the connection on which a record came that is too big for it. */
 const ATTEMPTS = 200;
-const ASK_AGAIN_MS = 10;
+const RETRY_MS = 10;
 const SETTLE_ATTEMPTS = 3;
 const MOST_PAGES = 1_000;
 
@@ -149,7 +149,7 @@ class Player {
 
   /** Asks each store, and compares its answer with that of the first store. */
   async #compare(by: By, ask: Ask, worlds = this.#worlds): Promise<Compared> {
-    let expected: Said | null = null;
+    let expected: StoreAnswer | null = null;
     for (const world of worlds) {
       const found = {
         store: world.kind.name,
@@ -211,14 +211,14 @@ class Player {
     const since = (key: string): number => this.#ledger.dueSince(key, now);
     let taken: readonly DueRecord[] = [];
     const compared = await this.#compare(by, async (store) => {
-      const looks = [await takeDue(store, limit, hideMs)];
+      const takes = [await takeDue(store, limit, hideMs)];
       // The order of a part is open: so all of them are taken.
-      while (takesAll && limit > 0 && looks.at(-1)?.left !== 0 && looks.length < MOST_PAGES) {
-        looks.push(await takeDue(store, limit, hideMs));
+      while (takesAll && limit > 0 && takes.at(-1)?.left !== 0 && takes.length < MOST_PAGES) {
+        takes.push(await takeDue(store, limit, hideMs));
       }
-      const { left = 0, nextDueAt = null } = looks.at(-1) ?? {};
-      taken = looks.flatMap(({ records }) => records);
-      const isTooMuch = looks.some(({ records }) => records.length > limit);
+      const { left = 0, nextDueAt = null } = takes.at(-1) ?? {};
+      taken = takes.flatMap(({ records }) => records);
+      const isTooMuch = takes.some(({ records }) => records.length > limit);
       const found = canonicalDue({ records: taken, left, nextDueAt }, limit, since);
       return takesAll ? [isTooMuch, { ...found, areInOrder: "any" }] : [isTooMuch, found];
     });
@@ -313,7 +313,7 @@ async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
       return await ask();
     } catch (error) {
       if (attempts === ATTEMPTS) throw error;
-      await pause(ASK_AGAIN_MS);
+      await pause(RETRY_MS);
     }
   }
 }
@@ -338,7 +338,7 @@ async function swapSurely(store: RecordStore, swaps: readonly Swap[]): Promise<r
       ["unknown", "not-written"].includes(results.get(swap)?.kind ?? "");
     unsure = unsure.filter(isUnsure);
     if (unsure.length === 0 || attempts === ATTEMPTS) break;
-    await pause(ASK_AGAIN_MS);
+    await pause(RETRY_MS);
   }
   return swaps.map((swap) => results.get(swap) ?? { kind: "unknown", cause: "no answer" });
 }

@@ -22,7 +22,7 @@ export interface Share {
   readonly histories: number;
 }
 
-export interface CrewOptions extends Omit<ExploreOptions, "core"> {
+export interface ThreadsOptions extends Omit<ExploreOptions, "core"> {
   /** Mistakes in the core that is played with; default: none. */
   readonly changes?: readonly Replacement[];
   /** Called for each violation as soon as it is found. */
@@ -38,7 +38,7 @@ export async function exploreInThreads({
   enough = 1,
   onProgress,
   onViolation,
-}: CrewOptions): Promise<Exploration> {
+}: ThreadsOptions): Promise<Exploration> {
   const [core, module] = await Promise.all([bundleCore(changes), bundleWorker()]);
   const shares: Share[] = [];
   for (let at = 0; at < histories; at += SHARE) {

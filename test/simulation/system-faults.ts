@@ -11,7 +11,7 @@ const GRACE_MS = 500;
 const CLOSED_MS = 1_000;
 
 /** Something happens to a process, or to the store. `restart` brings the process back after a while. */
-export function applyBlow(
+export function applySystemFault(
   world: World,
   process: SimulatedProcess,
   { what, site }: PlannedFault,
@@ -75,7 +75,7 @@ export function applyBlow(
 function lose(world: World, keys: readonly string[], isEverything: boolean): void {
   world.storeEpoch++;
   world.chronicle.losses.push({ at: world.timeline.now, keys: new Set(keys), isEverything });
-  world.chronicle.tell(
+  world.chronicle.log(
     world.timeline.now,
     "store",
     () => `loses ${keys.map((key) => key.slice(0, 6)).join(", ") || "nothing"}`,

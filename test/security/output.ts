@@ -117,14 +117,14 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
 }
 
 /** Collects the words of a receiver while its store works, and then fails: answers, errors, notices and log lines. */
-export async function everythingSaid({
+export async function collectOutput({
   inbox,
   failsInside,
   fail,
 }: FailingFixture): Promise<readonly unknown[]> {
-  const said: unknown[] = [];
+  const output: unknown[] = [];
   const failed = new Set<string>();
-  const write = (...parts: unknown[]): void => void said.push(...parts);
+  const write = (...parts: unknown[]): void => void output.push(...parts);
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
     connect: { secret: CANARY.webhookSecret },
@@ -134,7 +134,7 @@ export async function everythingSaid({
     limits: { acceptTimeoutMs: 1_000 },
   });
   receiver.observe((notice) => {
-    said.push(notice);
+    output.push(notice);
     if (notice.type === "inbox-error") failed.add(notice.during);
   });
   const released: (() => void)[] = [];
@@ -147,12 +147,12 @@ export async function everythingSaid({
   await receiver.start();
 
   const send = callsOf(receiver, "0".repeat(48)).payments.receive;
-  said.push(await send?.());
+  output.push(await send?.());
   await expect.poll(() => released.length).toBe(1);
   const malformed = callback({ status: "success" });
   const { rawBody } = malformed;
   const headers = { get: (name: string) => malformed.headers[name] ?? null };
-  said.push(await receiver.payments.receive({ method: "POST", url: "/", headers, rawBody }));
+  output.push(await receiver.payments.receive({ method: "POST", url: "/", headers, rawBody }));
   let entry = "";
   for await (const { eventId } of eachEvent(receiver.events, { state: "held" })) entry = eventId;
   expect(entry).not.toBe("");
@@ -164,8 +164,9 @@ export async function everythingSaid({
   const calls = Object.values(callsOf(receiver, entry)).flatMap((of) => Object.values(of));
   // Together, since a write whose fate is unknown is sent again until its caller's time is over.
   const outcomes = await Promise.allSettled(calls.map(async (call) => call()));
-  for (const outcome of outcomes) said.push(outcome.status === "fulfilled" ? outcome.value : outcome.reason);
+  for (const outcome of outcomes)
+    output.push(outcome.status === "fulfilled" ? outcome.value : outcome.reason);
   expect(outcomes.filter(({ status }) => status === "rejected").length).toBeGreaterThan(1);
-  said.push(await receiver.close({ graceMs: 0 }).catch((error: unknown) => error));
-  return said;
+  output.push(await receiver.close({ graceMs: 0 }).catch((error: unknown) => error));
+  return output;
 }
