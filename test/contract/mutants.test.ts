@@ -468,7 +468,7 @@ const mutants: readonly Mutant[] = [
       const own = Runs.prototype.runNow;
       return replaced(Runs.prototype, "runNow", {
         value(this: Runs, runner: Runner, eventId: string) {
-          return own.call(this, runner, eventId, "asked", emptyContext);
+          return own.call(this, runner, eventId, "requested", emptyContext);
         },
       });
     },
@@ -786,10 +786,10 @@ const mutants: readonly Mutant[] = [
       name: "a claim that may expire is not prolonged with its record",
       caughtBy,
       mistake: writing((item, before) =>
-        before === null || Object.keys(item.record.slots).length > 0 || !before.terminal
+        before === null || Object.keys(item.record.slots).length > 0 || !before.isClosed
           ? {}
           : recordChanged(item, (claim) => {
-              claim.terminal = true;
+              claim.isClosed = true;
               claim.expiresAt = before.expiresAt;
             }),
       ),

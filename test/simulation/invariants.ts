@@ -41,7 +41,7 @@ function acknowledgedEndsOrIsHeld(chronicle: Chronicle): string | null {
     const record = rest?.records.get(key);
     const slots = [eventId, variantId].map((id) => record?.slots[id.slice(32)]);
     if (slots.some((slot) => slot !== undefined && isFinal(slot.state))) continue;
-    if (standing === "past" && record?.terminal === true) continue;
+    if (standing === "past" && record?.isClosed === true) continue;
     const last = lastWriteOf(chronicle, key, at);
     if (rest !== null && last !== null && hasExpired(last, rest.now)) continue;
     return `event ${event.number} was acknowledged at ${at.toFixed(1)}, and is ${slots[0]?.state ?? "gone"} in the end`;

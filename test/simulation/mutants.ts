@@ -248,7 +248,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a second end is no contradiction",
     TABLE,
-    "if (!record.terminal && event.rank > rank) {",
+    "if (!record.isClosed && event.rank > rank) {",
     "if (event.rank === 1) {",
   ),
   mutant(

@@ -201,7 +201,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     const slots = [eventId, variantId].map((id) => record?.slots[id.slice(32)]);
     const isRecorded = slots.some((slot) => slot !== undefined);
     const isOver = slots.some((slot) => slot !== undefined && isFinal(slot.state));
-    const isPast = record?.terminal === true && event.status === "PENDING";
+    const isPast = record?.isClosed === true && event.status === "PENDING";
     const standing = isOver ? "over" : isRecorded ? "recorded" : isPast ? "past" : "missing";
     if (this.isAlive) {
       const at = this.#time;

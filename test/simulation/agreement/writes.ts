@@ -141,7 +141,7 @@ function acceptedIn(
   if (slots.some(({ status }) => status === change.status)) return null;
   if (before !== null && slots.length === 0) return null;
   // A PENDING after its end causes no call.
-  if (before?.terminal === true && change.status === "PENDING") return null;
+  if (before?.isClosed === true && change.status === "PENDING") return null;
   return accepted(key, now - change.agoMs, sampleOf(change), before);
 }
 

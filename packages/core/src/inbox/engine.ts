@@ -240,7 +240,7 @@ class Engine implements Inbox {
     this.#runner ??= runner;
     if (!isEventId(eventId)) return { state: null, ran: false };
     if (afterOthers) await this.#runs.othersEnded(eventId);
-    return this.#runs.runNow(runner, eventId, "asked", context);
+    return this.#runs.runNow(runner, eventId, "requested", context);
   }
 
   health(): ReturnType<Inbox["health"]> {

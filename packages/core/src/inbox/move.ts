@@ -326,7 +326,7 @@ function emptied({ key, record }: Moving): Pick<Swap, "key" | "record" | "index"
   const nothing = { lease: null, slots: {}, statusSlot: null };
   return {
     key,
-    record: { ...record, ...nothing, terminal: true, expiresAt: LONG_AGO },
+    record: { ...record, ...nothing, isClosed: true, expiresAt: LONG_AGO },
     index: { dueAt: null, delayWhenWrittenMs: 0, lane: "usual", expiresAt: LONG_AGO, events: [] },
   };
 }

@@ -148,7 +148,7 @@ export class Connections {
   readonly #environment: Environment;
   readonly #timeoutMs: number;
   readonly #begun = new WeakSet<object>();
-  readonly #asked = new Set<Connection>();
+  readonly #inUse = new Set<Connection>();
 
   constructor(driver: Driver, settings: object, count: number, environment: Environment, timeoutMs: number) {
     this.#driver = driver;
@@ -231,20 +231,20 @@ export class Connections {
 
   async #ask(connection: Connection, sql: string, limitMs: number): Promise<readonly Answer[]> {
     const late = (): Error => new NoAnswer(`no answer within ${limitMs} ms`);
-    this.#asked.add(connection);
+    this.#inUse.add(connection);
     try {
       // Two statements at least have a list of answers. One alone would have its own.
       const query = (): Promise<[unknown, unknown]> => connection.query({ ...READING, sql: `DO 0;\n${sql}` });
       const [answers] = await inTime(this.#environment, limitMs, query, late);
       return (answers as Answer[]).slice(1);
     } finally {
-      this.#asked.delete(connection);
+      this.#inUse.delete(connection);
     }
   }
 
   async close(): Promise<void> {
     const late = (): Error => new NoAnswer("the connections do not end");
     await inTime(this.#environment, CLOSE_MS, () => this.#pool.end(), late).catch(() => {});
-    for (const connection of this.#asked) connection.destroy();
+    for (const connection of this.#inUse) connection.destroy();
   }
 }

@@ -47,7 +47,7 @@ export class Stall {
     this.#failing = failing;
   }
 
-  passed(): void {
+  succeeded(): void {
     const failing = this.#failing;
     if (failing === null) return;
     this.end();

@@ -1,7 +1,8 @@
 import type { Flow } from "../flows/flow.ts";
-import type { BulkFilter, BulkOptions, BulkOutcome, EventSelection } from "../inbox/contract/bulk.ts";
+import type { BulkFilter, BulkOptions, EventSelection } from "../inbox/contract/bulk.ts";
 import type { EventQuery } from "../inbox/contract/event-query.ts";
 import type { Events } from "../inbox/contract/events.ts";
+import { isMade } from "../inbox/record/decisions.ts";
 import type { Decision, ReplayDecision } from "../inbox/record/life.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import { checkFlag, checkNames, type OptionNames } from "../protocol/check-names.ts";
@@ -38,7 +39,7 @@ export function checkedEvents(
     options: Options,
   ): Options {
     const progress: BulkOptions["progress"] = (one, report) => {
-      if (isDecided(one) && !report.dryRun) notices.post({ type, eventId: one.eventId, by, note });
+      if (isMade(one.outcome) && !report.dryRun) notices.post({ type, eventId: one.eventId, by, note });
       options.progress?.(one, report);
     };
     return { ...options, progress };
@@ -85,7 +86,7 @@ export function checkedEvents(
       let name = "";
       const progress: BulkOptions["progress"] = (one, report) => {
         name = report.name;
-        if (isDecided(one) && !report.dryRun) erased.push(one.eventId);
+        if (isMade(one.outcome) && !report.dryRun) erased.push(one.eventId);
         if (erased.length === ERASED_PER_NOTICE) post(name);
         decision.progress?.(one, report);
       };
@@ -104,10 +105,6 @@ function isFilter(which: EventSelection): which is BulkFilter & EventQuery {
   return typeof which !== "string" && !Array.isArray(which);
 }
 
-function isDecided({ outcome }: BulkOutcome): boolean {
-  return outcome === "decided" || outcome === "overtaken";
-}
-
 /** A query for a flow that does not exist would find nothing. */
 function checkFlowOf({ flow }: EventQuery, flows: ReadonlyMap<string, Flow>): void {
   if (flow === undefined || Object.hasOwn(FLOWS, flow) || flows.has(flow)) return;
@@ -123,8 +120,8 @@ function checkTenantOf(
   flows: ReadonlyMap<string, Flow>,
 ): void {
   if ((id === undefined && referenceId === undefined) || tenant) return;
-  const asked = [...flows.values()].filter(({ name }) => flow === undefined || name === flow);
-  if (!asked.some(({ hasTenants }) => hasTenants)) return;
+  const searched = [...flows.values()].filter(({ name }) => flow === undefined || name === flow);
+  if (!searched.some(({ hasTenants }) => hasTenants)) return;
   throw new PayhooksError(
     "ERR_OPTION_MISSING",
     "events.list was given an id or a reference without a tenant, but a resolver chooses the keys.",

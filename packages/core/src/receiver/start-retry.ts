@@ -36,7 +36,7 @@ export class StartRetry {
   succeeded(): void {
     this.#cancelTimer?.();
     this.#failures = 0;
-    this.#stall.passed();
+    this.#stall.succeeded();
   }
 
   stop(): void {

@@ -83,13 +83,13 @@ async function take(groups: Groups, limit: Lanes, hideMs: number): Promise<Polle
   if (only !== undefined && others.length === 0) return poll(only, limit, hideMs);
   const before = await pollGroups(new Map(groups.all.map((group) => [group, NONE])), 0);
   const shares = ofEach((lane) => sharesOf(before, lane, limit[lane]));
-  const asked = new Map(
+  const requests = new Map(
     [...shares.usual.keys(), ...shares.patient.keys()].map((group) => [
       group,
       ofEach((lane) => shares[lane].get(group) ?? 0),
     ]),
   );
-  const after = await pollGroups(asked, hideMs);
+  const after = await pollGroups(requests, hideMs);
   return sumOf([...new Map([...before, ...after]).values()]);
 }
 

@@ -14,7 +14,7 @@ export async function isAnyMissing(
   groups: Groups,
   known: readonly KnownRecord[],
 ): Promise<boolean> {
-  const asked = [...byGroup(groups, known, ({ key }) => shards.of(key))].map(async ([group, own]) => {
+  const requests = [...byGroup(groups, known, ({ key }) => shards.of(key))].map(async ([group, own]) => {
     const checks = own.map((one) => entriesOf(shards.of(one.key), one));
     const [missing] = await group.run(
       MISSING,
@@ -23,7 +23,7 @@ export async function isAnyMissing(
     );
     return Number(missing) > 0;
   });
-  const answers = await Promise.allSettled(asked);
+  const answers = await Promise.allSettled(requests);
   return answers.some((answer) => answer.status === "fulfilled" && answer.value);
 }
 

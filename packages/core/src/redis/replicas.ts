@@ -134,7 +134,7 @@ class NodeReplicas {
       const round = this.#waiting.splice(0);
       try {
         const found = await this.#confirm(round.flatMap(({ records }) => records));
-        for (const asked of round) this.#answer(asked, found);
+        for (const waiter of round) this.#answer(waiter, found);
         if (this.#history?.id !== found.history)
           this.#history = { id: found.history, since: new Stopwatch(this.#requirement.clock) };
       } catch (error) {
@@ -162,12 +162,12 @@ class NodeReplicas {
   async #confirm(records: readonly WrittenRecord[]): Promise<Confirmation> {
     const { replicas, timeoutMs } = this.#requirement;
     const pipeline = this.#node.pipeline();
-    const asked: (readonly WrittenRecord[])[] = [];
+    const requests: (readonly WrittenRecord[])[] = [];
     for (const [group, own] of byGroup(this.#groups, records, ({ key }) => this.#shards.of(key))) {
       const mark = group.shards.slice(0, 1).map((shard) => shard.keyOf("mark"));
       const keys = [...mark, ...own.map(({ key }) => this.#shards.of(key).keyOf(key))];
       pipeline.eval(CONFIRM, keys.length, ...keys, ...own.map(({ version }) => beginningOf(version)));
-      asked.push(own);
+      requests.push(own);
     }
     pipeline.info("replication");
     pipeline.wait(replicas, timeoutMs);
@@ -175,7 +175,7 @@ class NodeReplicas {
     this.#checkReached(answers);
     const info = answers.at(-2);
     const states = new Map<string, State>();
-    asked.forEach((own, at) => {
+    requests.forEach((own, at) => {
       const [, ...found] = (answers[at] ?? []) as readonly unknown[];
       own.forEach(({ key, version }, n) => {
         const state = STATES[Number(found[n])];

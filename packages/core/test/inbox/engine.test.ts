@@ -349,7 +349,7 @@ describe("writes of one turn", () => {
     const records = new Records({ ...memory, immediate: false }, clock, LEASE_MS);
     const key = "1".padStart(32, "0");
     const claimed = { flow: "payments", tenant: "", id: "0", statusSlot: null } as const;
-    const empty = { ...claimed, terminal: false, identity: {}, lease: null, slots: {}, signedAt: 0 };
+    const empty = { ...claimed, isClosed: false, identity: {}, lease: null, slots: {}, signedAt: 0 };
     const count = (by: number, fails = false) =>
       records.change<number>({
         key,
@@ -665,7 +665,7 @@ describe("a store with replicas", () => {
       const runner = runnerOf(async () => ({ kind: "done" }));
       expect(await inbox.runEvent(runner, eventId)).toEqual({ state: "done", ran: true });
       const [claim = null] = await memory.read([referenceKey]);
-      expect(claim?.record).toMatchObject({ id: event.key, terminal: isConfirmed });
+      expect(claim?.record).toMatchObject({ id: event.key, isClosed: isConfirmed });
       await inbox.close({ graceMs: 0 });
     },
   );

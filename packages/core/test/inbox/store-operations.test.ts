@@ -7,7 +7,7 @@ function setUp() {
   const noticeTypes: string[] = [];
   const operations = new StoreOperations(clock, ({ type }) => noticeTypes.push(type));
   const fail = (): void => operations.failed("end", new Error("not now"));
-  const pass = (): void => operations.canaryPassed("end");
+  const pass = (): void => operations.canarySucceeded("end");
   /** Five minutes in which events fail and canaries pass, and then an event that ends well. */
   const play = async (): Promise<void> => {
     for (let time = 0; time < 30; time++) {
@@ -16,7 +16,7 @@ function setUp() {
       pass();
     }
     expect(noticeTypes).toEqual(["stalled"]);
-    operations.passed("end");
+    operations.succeeded("end");
     expect(noticeTypes).toEqual(["stalled", "recovered"]);
   };
   return { operations, clock, noticeTypes, fail, pass, play };

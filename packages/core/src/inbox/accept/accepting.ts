@@ -17,9 +17,9 @@ import type { RecordChangeResult } from "../write/records.ts";
 /** A fact on which the acceptance of an event may depend. It takes a question of its own to the store. */
 export type Need = { readonly claims: readonly ReferenceClaim[] } | "held";
 
-/** A claim that was asked for, and who has it. */
+/** A claim that the store was asked for, and who has it. */
 export interface KnownClaim extends Holder {
-  readonly asked: ReferenceClaim;
+  readonly claim: ReferenceClaim;
 }
 
 /** The facts about one event that are known so far. */
@@ -74,8 +74,8 @@ export function acceptChange(
   const { event, known, run } = plan;
   let made: AcceptAnswer | null = null;
   const isUnknown = (wanted: ReferenceClaim): boolean => {
-    const claim = known.claims.get(wanted.key);
-    return claim === undefined || (claim.owner === event.key && !serves(claim.asked, claim.token, wanted));
+    const found = known.claims.get(wanted.key);
+    return found === undefined || (found.owner === event.key && !serves(found.claim, found.token, wanted));
   };
   return (record, now) => {
     if (made !== null && run?.isBegunIn(record) === true) return { answer: made, record: null };

@@ -108,7 +108,7 @@ export class Acceptor {
       lane,
       context: context ?? emptyContext,
       inBackground: handle === undefined,
-      earlyBecause: handle === undefined ? null : "asked",
+      earlyBecause: handle === undefined ? null : "requested",
     });
   }
 
@@ -154,7 +154,7 @@ export class Acceptor {
       if (run !== null) this.#start(run, accepted);
       else if (leavesWork(accepted)) this.#dispatcher.added(delayMs, lane);
     }
-    if (leavesWork(accepted)) this.#core.operations.passed("accept");
+    if (leavesWork(accepted)) this.#core.operations.succeeded("accept");
     return handle === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };
   }
 
@@ -176,8 +176,8 @@ export class Acceptor {
       return { ...known, mayBeHeld: true };
     }
     const claims = new Map(known.claims);
-    for (const asked of need.claims) {
-      claims.set(asked.key, { asked, ...(await this.#core.claims.take(asked, onFailure)) });
+    for (const claim of need.claims) {
+      claims.set(claim.key, { claim, ...(await this.#core.claims.acquire(claim, onFailure)) });
     }
     return { ...known, claims };
   }

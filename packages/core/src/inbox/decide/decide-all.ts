@@ -116,7 +116,7 @@ export async function decideAll(
       const tried = isOut ? "excluded" : await decide(found, token, dryRun || isOther);
       const outcome = isOther && tried !== "already-decided" ? "changed" : tried;
       counts.found++;
-      if (outcome !== "excluded" && isMade(outcome)) written++;
+      if (isMade(outcome)) written++;
       if (outcome === "excluded") addOne(excluded, reason);
       else if (outcome === "already-decided") counts.alreadyDecided++;
       else if (outcome !== "decided") addOne(skipped, outcome);

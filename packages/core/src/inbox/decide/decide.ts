@@ -94,7 +94,7 @@ export function decisions({
     const report = await decideAll(bulk, list, options, async (found, token, dryRun) => {
       const name = { token, revision };
       let answer = outcomeOf(found, name, rule);
-      if (answer === "decided" && kind === "replay" && (await isOvertaken(found))) answer = "superseded";
+      if (answer === "decided" && kind === "replay" && (await isSuperseded(found))) answer = "superseded";
       if (isMade(answer) && !dryRun) {
         const holders = kind === "replay" ? await holdersOf(found) : NO_CLAIMS;
         answer = await write(found, name, rule, holders);
@@ -112,7 +112,7 @@ export function decisions({
    * True if a later event of the subject has run since this event ended. If the subject's record has expired, the next run of
    * the event notices that.
    */
-  async function isOvertaken({ eventId, versioned }: FoundEvent): Promise<boolean> {
+  async function isSuperseded({ eventId, versioned }: FoundEvent): Promise<boolean> {
     const slot = readable(versioned)?.slots[slotKeyOf(eventId)];
     if (slot?.kept === undefined || slot.subject === undefined) return false;
     const [subject = null] = await store.read([slot.subject.key]);
@@ -133,7 +133,7 @@ export function decisions({
     for (const [key, spent] of Object.entries(record.claims)) {
       const owner = recordKeyOf(eventId);
       const claim = { key, owner, flow, tenant, until: null, signedAt, retentionMs, spent };
-      holders.set(key, await core.claims.take(claim));
+      holders.set(key, await core.claims.acquire(claim));
     }
     return holders;
   }

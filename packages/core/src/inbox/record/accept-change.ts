@@ -120,7 +120,7 @@ function newRecord(event: VerifiedEvent): IdempotencyRecord {
     tenant: event.delivery.tenant,
     id: event.id,
     statusSlot: null,
-    terminal: false,
+    isClosed: false,
     identity: {},
     lease: null,
     slots: {},
@@ -179,7 +179,7 @@ function addSlot(
   if (record.id === "") record.id = event.id;
   if (run) {
     record.statusSlot = ruling.slot;
-    record.terminal = event.rank === (event.lastRank ?? 1);
+    record.isClosed = event.rank === (event.lastRank ?? 1);
     record.identity = { ...record.identity, ...event.identity };
   }
   const reason = ruling.verdict === "run" ? null : ruling.verdict;

@@ -31,7 +31,7 @@ export function newCanary(now: number, isDue: boolean): IdempotencyRecord {
     flow: "payments",
     tenant: "",
     id: FILLING,
-    terminal: true,
+    isClosed: true,
     identity: {},
     lease: isDue ? { slot: "", token: "", until: now, lengthWhenWrittenMs: 0 } : null,
     signedAt: now,

@@ -159,7 +159,7 @@ const RECORD = objectOf<IdempotencyRecord>({
   tenant: text,
   id: text,
   statusSlot: orNull(text),
-  terminal: flag,
+  isClosed: flag,
   identity: mapOf(text),
   signedAt: time,
   expiresAt: time,

@@ -12,11 +12,11 @@ import { rankOf } from "./table.ts";
  *
  * - `decided`: it was made now.
  * - `already-decided`: it was made before, under the same token, even if the event has run since. An erasure: under any token.
- * - `overtaken`: it was held, and a later status has come, so it has ended without a run.
+ * - `overtaken`: it was held, and a later status has come, so this decision has ended it, as `stale`.
  * - `missing`: there is no such event. `unfinished`: it waits or runs. `running`: it runs.
  * - `due`: it waits for no later attempt, since it is due. `not-waiting`: it is held or has ended, so it waits for no attempt.
  * - `not-held`: it has ended. `not-kept`: it has ended, and what was signed is gone.
- * - `superseded`: it has ended, and a later status, or a later event of its subject, has replaced it.
+ * - `superseded`: it had ended, as `stale` or as `done`, and a later status, or a later event of its subject, has replaced it.
  * - `changed`: it has another revision than the one that was seen, or does not match the filter any more that names its eventId.
  */
 export type Decided =
@@ -61,22 +61,21 @@ export function decideOnce(
 }
 
 /** True if a decision was made now, so that it has to be written. */
-export function isMade(decided: Decided): boolean {
+export function isMade(decided: Decided | "excluded"): boolean {
   return decided === "decided" || decided === "overtaken";
 }
 
 /** Why an event cannot be run again. Null if it can. */
-function canBeReplayed({ state, kept }: Slot): "unfinished" | "superseded" | "not-kept" | null {
+function whyNotReplayable({ state, kept }: Slot): "unfinished" | "superseded" | "not-kept" | null {
   if (state === "held") return null;
   if (state === "waiting" || state === "running") return "unfinished";
-  // A later event of its subject, or a later status, has begun.
   if (state === "stale") return "superseded";
   return kept === undefined ? "not-kept" : null;
 }
 
-/** Decides if an event can be replayed. */
-function replayable(record: IdempotencyRecord, slot: Slot): Decided {
-  const why = canBeReplayed(slot);
+/** The result that a replay of the event has. */
+function resultOfReplay(record: IdempotencyRecord, slot: Slot): Decided {
+  const why = whyNotReplayable(slot);
   if (why !== null) return why;
   if (slot.rank === null || slot.rank >= rankOf(record)) return "decided";
   return slot.state === "held" ? "overtaken" : "superseded";
@@ -95,7 +94,7 @@ export function replay(
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return "missing";
-  const can = replayable(record, slot);
+  const can = resultOfReplay(record, slot);
   if (!isMade(can)) return can;
   const onlyHandlers = decision.handlers ?? null;
   const work = slot.work ?? reopened(slot);

@@ -126,7 +126,7 @@ export interface Accepted {
   readonly previousAmount: string | null;
   /** True if this process has begun to run it. */
   readonly begun: boolean;
-  /** PENDING events that waited, and will not run because this event is terminal. */
+  /** PENDING events that waited, and will not run because this event has a final status. */
   readonly overtaken: readonly EventFacts[];
   /**
    * With the outcome `expired`: the inbox was too small to keep its records for the whole window. It no longer knows events that

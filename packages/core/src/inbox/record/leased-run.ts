@@ -27,10 +27,10 @@ export interface BeginOptions {
   /** The store's clock. */
   readonly now: number;
   /**
-   * Skips the backoff. `asked`: a redelivery, or a person, wants a run now. This is granted at most once a second, since
+   * Skips the backoff. `requested`: a redelivery, or a person, wants a run now. This is granted at most once a second, since
    * anybody can send copies. `last`: there will be no later attempt, since the store ends with its process.
    */
-  readonly earlyBecause: "asked" | "last" | null;
+  readonly earlyBecause: "requested" | "last" | null;
   /**
    * Called before a run begins for an event that may have killed its process. False if enough of these events run in this process
    * already.
@@ -69,7 +69,8 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
   if (record.lease !== null && record.lease.until > now) {
     return { kind: "wait", running: record.lease.slot === slotKey };
   }
-  const isEarlyAllowed = earlyBecause === "last" || (earlyBecause === "asked" && mayBeginEarly(work, now));
+  const isEarlyAllowed =
+    earlyBecause === "last" || (earlyBecause === "requested" && mayBeginEarly(work, now));
   if (!isEarlyAllowed && work.dueAt > now) return { kind: "wait", running: false };
   if (earlyBecause !== "last" && !mayRun(slot, work, options)) return { kind: "wait", running: false };
   if (isEarlyAllowed && isEarly(work, now)) work.begunEarlyAt = now;
@@ -104,8 +105,8 @@ function take(
   slot.token = token;
   // An event of a lower rank may have been running when the next status came. If its lease has lapsed since, it must not run after that
   // status.
-  const isSuperseded = slot.rank !== null && slot.rank < rankOf(record);
-  const overtaken = isSuperseded ? [] : overtake(record, key, now);
+  const isOvertaken = slot.rank !== null && slot.rank < rankOf(record);
+  const overtaken = isOvertaken ? [] : overtake(record, key, now);
   const mode = slot.state === "held" ? "onHeld" : "run";
   if (mode === "run") slot.state = "running";
   const lease: LeaseData = {

@@ -119,10 +119,8 @@ export interface IdempotencyRecord {
   id: string;
   /** The slot with the highest status of the table so far; null while no event was accepted to run. */
   statusSlot: string | null;
-  /**
-   * True if the status of that slot is final. False in a side record that must not be forgotten yet: a claim that is open.
-   */
-  terminal: boolean;
+  /** True if no further status can follow that of this slot. False in a side record that must not be forgotten yet: a claim that is open. */
+  isClosed: boolean;
   identity: Readonly<Record<string, string>>;
   lease: RecordLease | null;
   slots: Record<string, Slot>;
@@ -156,9 +154,9 @@ export function isUnfinished({ state }: Slot): boolean {
  * True if everything in the record is finished, so that it may be forgotten at its expiry. A side record is finished if it is not
  * leased, and is not an open claim.
  */
-export function isFinished({ slots, terminal, lease }: IdempotencyRecord): boolean {
+export function isFinished({ slots, isClosed, lease }: IdempotencyRecord): boolean {
   const all = Object.values(slots);
-  return all.length === 0 ? terminal && lease === null : !all.some(isUnfinished);
+  return all.length === 0 ? isClosed && lease === null : !all.some(isUnfinished);
 }
 
 /** A history keeps its first line and its latest lines, this many in all. So replays in a loop cannot make a record grow. */

@@ -12,7 +12,7 @@ const NO_CLAIMS: readonly ReferenceClaim[] = [];
  * its owner: the transaction's own record. The claim is written before the owner. If the process dies in between, the next copy of the
  * event finds that the claim is its own, and is accepted.
  *
- * **No claim ends before its owner.** As long as anything in the owner is unfinished, its claims are open (`terminal` is false), and an
+ * **No claim ends before its owner.** As long as anything in the owner is unfinished, its claims are open (`isClosed` is false), and an
  * open claim never expires. When everything in the owner is finished, one more write for each claim lets the claim expire with the
  * owner. If a finished record is to live longer, its claims are extended first.
  *
@@ -105,9 +105,9 @@ function claimFor(
 }
 
 /** True if the claim that was taken is enough for the claim that is wanted now. */
-export function serves(asked: ReferenceClaim, token: string, wanted: ReferenceClaim): boolean {
-  if (wanted.until === null) return asked.until === null && token !== wanted.spent;
-  return asked.until === null || asked.until + CLAIM_LONGER_MS >= wanted.until;
+export function serves(claimed: ReferenceClaim, token: string, wanted: ReferenceClaim): boolean {
+  if (wanted.until === null) return claimed.until === null && token !== wanted.spent;
+  return claimed.until === null || claimed.until + CLAIM_LONGER_MS >= wanted.until;
 }
 
 function keptUntil(
@@ -141,7 +141,7 @@ export function claimReference(
   }
   const claimed = (
     token: string,
-    change: Pick<IdempotencyRecord, "terminal" | "expiresAt"> | null,
+    change: Pick<IdempotencyRecord, "isClosed" | "expiresAt"> | null,
   ): Claimed => {
     const signedAt = Math.max(found?.signedAt ?? 0, claim.signedAt);
     const record =
@@ -152,12 +152,12 @@ export function claimReference(
   const expiresAt = Math.max(found?.expiresAt ?? 0, until ?? keptUntil(claim, now));
   if (until === null) {
     // An old claim is written again, since another process may have found meanwhile that its owner does not exist.
-    const isOpened = found !== null && !found.terminal && !isOld && tokenOf(found) !== spent;
-    return isOpened ? claimed(tokenOf(found), null) : claimed(token, { terminal: false, expiresAt });
+    const isOpened = found !== null && !found.isClosed && !isOld && tokenOf(found) !== spent;
+    return isOpened ? claimed(tokenOf(found), null) : claimed(token, { isClosed: false, expiresAt });
   }
-  if (found === null) return claimed(token, { terminal: true, expiresAt });
+  if (found === null) return claimed(token, { isClosed: true, expiresAt });
   const isLater = expiresAt > found.expiresAt;
-  return claimed(tokenOf(found), isLater ? { terminal: found.terminal, expiresAt } : null);
+  return claimed(tokenOf(found), isLater ? { isClosed: found.isClosed, expiresAt } : null);
 }
 
 /** Lets a claim expire, together with its owner. Null if it was opened again, or if nothing has to be written. */
@@ -166,8 +166,8 @@ export function closeClaim(
   token: string,
   expiresAt: number,
 ): IdempotencyRecord | null {
-  if (stored === null || stored.terminal || tokenOf(stored) !== token) return null;
-  return { ...stored, terminal: true, expiresAt: Math.max(stored.expiresAt, expiresAt) };
+  if (stored === null || stored.isClosed || tokenOf(stored) !== token) return null;
+  return { ...stored, isClosed: true, expiresAt: Math.max(stored.expiresAt, expiresAt) };
 }
 
 function tokenOf({ identity }: IdempotencyRecord): string {

@@ -76,7 +76,7 @@ export function takeSubject(
     flow,
     tenant,
     id: eventId,
-    terminal: true,
+    isClosed: true,
     identity: { ...unfinished, [eventId]: "" },
     lease: { slot: "", token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs },
     signedAt: at,

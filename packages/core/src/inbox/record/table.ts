@@ -36,7 +36,7 @@ export function ruleOn(record: IdempotencyRecord | null, event: VerifiedEvent): 
   if (record.statusSlot === null)
     return { row: 4, outcome: firstOutcome(event), slot: event.slot, verdict: event.verdict };
   const rank = rankOf(record);
-  if (!record.terminal && event.rank > rank) {
+  if (!record.isClosed && event.rank > rank) {
     return {
       row: 5,
       outcome: event.verdict === "run" ? "progress" : "held",
@@ -45,7 +45,7 @@ export function ruleOn(record: IdempotencyRecord | null, event: VerifiedEvent): 
     };
   }
   if (event.rank < rank) return { row: 6, outcome: "stale", slot: event.slot, verdict: "run" };
-  const detail = `status differs from the ${record.terminal ? "final " : ""}one that is recorded`;
+  const detail = `status differs from the ${record.isClosed ? "final " : ""}one that is recorded`;
   return { row: 7, outcome: "held", slot: event.slot, verdict: "conflict", detail };
 }
 

@@ -50,7 +50,7 @@ export class LeaseTime {
   answered(sent: Sent, dated: number): void {
     this.#sent = sent;
     this.#until = dated + sent.leaseMs;
-    this.#behindMs = this.#passed();
+    this.#behindMs = this.#elapsedOnStoreMs();
   }
 
   /** How long the lease has lasted on this process's clock. */
@@ -75,12 +75,12 @@ export class LeaseTime {
    * larger difference.
    */
   #behind(): number {
-    this.#behindMs = Math.max(this.#behindMs, this.#passed() - this.elapsedMs);
+    this.#behindMs = Math.max(this.#behindMs, this.#elapsedOnStoreMs() - this.elapsedMs);
     return this.#behindMs;
   }
 
   /** How long the lease has lasted on the store's clock, as far as this process knows. */
-  #passed(): number {
+  #elapsedOnStoreMs(): number {
     try {
       return Math.max(0, this.#times.store.now(this.#key) - (this.#until - this.lengthMs));
     } catch {

@@ -283,7 +283,7 @@ export class Run implements Lease {
   async claimReference(event: VerifiedEvent): Promise<boolean> {
     const wanted = claimAtRun(event);
     if (wanted === null) return true;
-    const { owner, token } = await this.#core.claims.take(wanted);
+    const { owner, token } = await this.#core.claims.acquire(wanted);
     if (owner !== this.key) return false;
     await this.#write("claim", (record) => writeClaim(record, this.data, { key: wanted.key, token }));
     return true;
@@ -380,7 +380,7 @@ export class Run implements Lease {
       if (this.#core.isAbandoned) return { kind: "abandoned" };
       try {
         const changed = await records.change({ key: this.key, change, deadlineMs, onFailure });
-        operations.passed("end");
+        operations.succeeded("end");
         return { kind: "changed", ...changed };
       } catch (error) {
         if (this.#core.isAbandoned) return { kind: "abandoned" };

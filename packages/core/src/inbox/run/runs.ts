@@ -196,7 +196,7 @@ export class Runs {
     try {
       const begun = await run.writeBegin("next", due);
       if (begun.kind === "leased") {
-        this.#core.operations.passed("take");
+        this.#core.operations.succeeded("take");
         this.start(run);
         return run;
       }
@@ -251,7 +251,7 @@ export class Runs {
   async runNow(
     runner: Runner,
     eventId: string,
-    earlyBecause: "asked" | "last",
+    earlyBecause: "requested" | "last",
     context: AsyncContext,
   ): Promise<RunReport> {
     const key = recordKeyOf(eventId);

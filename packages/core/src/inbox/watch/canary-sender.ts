@@ -97,10 +97,10 @@ export class CanarySender {
   /** Ends the canary that a poll has found. It may be one of another process, even of one that has died. */
   async taken(due: DueRecord): Promise<void> {
     const { operations } = this.#core;
-    operations.canaryPassed("take");
+    operations.canarySucceeded("take");
     try {
       await this.#end(due.key, due);
-      operations.canaryPassed("end");
+      operations.canarySucceeded("end");
     } catch (error) {
       operations.canaryFailed("end", error);
     }
@@ -156,7 +156,7 @@ export class CanarySender {
         () => writing,
         () => noAnswer(this.#cause),
       );
-      operations.canaryPassed("accept");
+      operations.canarySucceeded("accept");
       return keys;
     } catch (error) {
       operations.canaryFailed("accept", error);
@@ -213,7 +213,7 @@ export class CanarySender {
     try {
       const wasThere = await this.#end(key);
       if (!wasTaking || this.#core.isClosing) return;
-      if (!wasThere) operations.canaryPassed("take");
+      if (!wasThere) operations.canarySucceeded("take");
       // A failed poll reports its own reason. If no place is free, a process takes nothing, although nothing is wrong.
       else if (this.#dispatcher.canTake("usual") && operations.failing === null)
         operations.canaryFailed("take", notTaken());

@@ -36,7 +36,7 @@ export class Claims {
    * Claims a reference, unless another transaction has it. Resolves when the replicas have the claim, if the store has any. Otherwise
    * a failover could lose the claim, and another event with the same reference would run.
    */
-  async take(claim: ReferenceClaim, onFailure?: OnFailure): Promise<Holder> {
+  async acquire(claim: ReferenceClaim, onFailure?: OnFailure): Promise<Holder> {
     const first = await this.#ask(claim, null, onFailure);
     if (!first.isOld) return first;
     // If a process died before it could let the claim expire, the claim outlives its owner.

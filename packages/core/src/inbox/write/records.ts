@@ -149,7 +149,7 @@ export class Records {
 
   async change<T>(request: ChangeRequest<T>): Promise<Changed<T>> {
     const { key, guess } = request;
-    const asked = ++this.#count;
+    const changeNumber = ++this.#count;
     const until = this.#environment.monotonic() + request.deadlineMs;
     const cached = this.#cachedOf(key);
     const isNext = !cached.isBusy;
@@ -159,7 +159,7 @@ export class Records {
     else if (guess !== undefined) cached.seen = { known: guess, request: GUESSED };
     try {
       if (!isNext && cached.failure !== null && this.#isOver(until)) throw cached.failure;
-      const changed = await this.#make(request, cached, asked, until);
+      const changed = await this.#make(request, cached, changeNumber, until);
       cached.failure = null;
       return changed;
     } catch (error) {
@@ -201,11 +201,11 @@ export class Records {
     if (!cached.isBusy && !cached.isRemembered) this.#cached.delete(key);
   }
 
-  /** @param asked the number of this change. An answer without a write may only rest on what was requested after it. */
+  /** @param changeNumber the number of this change. An answer without a write may only rest on what was requested after it. */
   async #make<T>(
     { key, change, onFailure }: ChangeRequest<T>,
     cached: CachedRecord,
-    asked: number,
+    changeNumber: number,
     until: number,
   ): Promise<Changed<T>> {
     let mayHaveBeenMade = false;
@@ -228,7 +228,7 @@ export class Records {
       if (known !== null && isUnreadable(known.record)) throw unreadable(known.record);
       const computed = compute(change, known, now, mayHaveBeenMade);
       if (computed.record === null) {
-        if (request > asked) return { answer: computed.answer(), version: known?.version ?? null };
+        if (request > changeNumber) return { answer: computed.answer(), version: known?.version ?? null };
         cached.seen = null;
         continue;
       }

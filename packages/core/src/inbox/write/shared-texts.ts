@@ -40,7 +40,7 @@ function recordOf(text: string, now: number): IdempotencyRecord {
     flow: "payments",
     tenant: "",
     id: "",
-    terminal: true,
+    isClosed: true,
     identity: { text },
     lease: null,
     signedAt: 0,

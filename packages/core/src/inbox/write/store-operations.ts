@@ -10,21 +10,21 @@ export type StoreOperation = "accept" | "take" | "end";
 
 const STORE_OPERATIONS: readonly StoreOperation[] = ["accept", "take", "end"];
 
-/** If events fail although canaries pass, canaries do not count for this long. */
+/** If events fail although canaries succeed, canaries do not count for this long. */
 const DOUBT_MS = 60_000;
 
 /** The evidence for one operation. */
 class Evidence {
   readonly stall: Stall;
   /** Since the last success, of an event or of a canary. */
-  passed: Stopwatch | null = null;
-  /** An event has failed, and none has passed since. */
+  sinceSuccess: Stopwatch | null = null;
+  /** An event has failed, and none has succeeded since. */
   hasFailed = false;
-  /** A canary has passed since that event failed. */
+  /** A canary has succeeded since that event failed. */
   isContradicted = false;
   /** A canary has failed too, since the operation began to fail. */
   hasCanaryFailed = false;
-  /** When an event and a canary contradicted each other. Until an event passes, canaries do not count for a while. */
+  /** When an event and a canary contradicted each other. Until an event succeeds, canaries do not count for a while. */
   doubt: Stopwatch | null = null;
 
   constructor(stall: Stall) {
@@ -35,8 +35,8 @@ class Evidence {
 /**
  * The operations that this process can do with its store, as events and canaries have shown lately.
  *
- * An event counts for more than a canary, since its write includes search labels. The first canary that passes after a failure ends
- * that failure. If an event then fails again, canaries no longer count: the failure ends with an event that passes, or after a minute
+ * An event counts for more than a canary, since its write includes search labels. The first canary that succeeds after a failure ends
+ * that failure. If an event then fails again, canaries no longer count: the failure ends with an event that succeeds, or after a minute
  * in which no event has failed. The same applies if failing events were reported before the first canary. Otherwise the failure would
  * be reported as over, then reported again.
  */
@@ -64,18 +64,20 @@ export class StoreOperations {
   /** The longest time since one of these operations last succeeded, in milliseconds. */
   silentMs(operations: readonly StoreOperation[]): number {
     return Math.max(
-      ...operations.map((operation) => this.#of[operation].passed?.elapsedMs ?? Number.POSITIVE_INFINITY),
+      ...operations.map(
+        (operation) => this.#of[operation].sinceSuccess?.elapsedMs ?? Number.POSITIVE_INFINITY,
+      ),
     );
   }
 
-  passed(operation: StoreOperation): void {
+  succeeded(operation: StoreOperation): void {
     const evidence = this.#of[operation];
-    evidence.passed = new Stopwatch(this.#environment);
+    evidence.sinceSuccess = new Stopwatch(this.#environment);
     evidence.hasFailed = false;
     evidence.isContradicted = false;
     evidence.hasCanaryFailed = false;
     evidence.doubt = null;
-    evidence.stall.passed();
+    evidence.stall.succeeded();
   }
 
   failed(operation: StoreOperation, cause: unknown): void {
@@ -86,9 +88,9 @@ export class StoreOperations {
     evidence.stall.failed(cause);
   }
 
-  canaryPassed(operation: StoreOperation): void {
+  canarySucceeded(operation: StoreOperation): void {
     const evidence = this.#of[operation];
-    evidence.passed = new Stopwatch(this.#environment);
+    evidence.sinceSuccess = new Stopwatch(this.#environment);
     const { failing } = evidence.stall;
     if (failing === null) return;
     evidence.isContradicted = evidence.hasFailed;
@@ -97,7 +99,7 @@ export class StoreOperations {
     if (evidence.doubt !== null && evidence.doubt.elapsedMs < DOUBT_MS) return;
     evidence.hasCanaryFailed = false;
     evidence.doubt = null;
-    evidence.stall.passed();
+    evidence.stall.succeeded();
   }
 
   /** A canary, or a poll for due events, has failed. */

@@ -170,7 +170,7 @@ export function referenceRecord(owner: string, now: number, lifetimeMs: number):
     flow: "payments",
     tenant: "",
     id: owner,
-    terminal: true,
+    isClosed: true,
     identity: {},
     lease: null,
     signedAt: now,

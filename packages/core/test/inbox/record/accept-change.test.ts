@@ -31,7 +31,7 @@ describe("accepting an event", () => {
       tenant: "t",
       id: "tx-1",
       statusSlot: SUCCESS,
-      terminal: true,
+      isClosed: true,
       identity: { event: "DEPOSIT", referenceId: "o-1" },
       lease: null,
       signedAt: 500,
@@ -159,7 +159,7 @@ describe("accepting an event", () => {
   it("after PENDING says which status and amount the PENDING had", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("PENDING", { amount: "9" }));
-    expect(tested.record).toMatchObject({ statusSlot: PENDING, terminal: false });
+    expect(tested.record).toMatchObject({ statusSlot: PENDING, isClosed: false });
     const accepted = tested.accept(event("SUCCESS"));
     expect(accepted).toMatchObject({ outcome: "progress", previousAmount: "9" });
     expect(tested.slot(SUCCESS).work).toMatchObject({ previousStatus: "PENDING", previousAmount: "9" });
@@ -287,7 +287,7 @@ describe("an event is held when it is accepted", () => {
     const tested = new RecordUnderTest();
     const broken = event("SUCCESS", { verdict: "unexpected", detail: "of another merchant" });
     expect(tested.accept(broken)).toEqual(held("held", "unexpected", SUCCESS, "of another merchant"));
-    expect(tested.record).toMatchObject({ statusSlot: null, terminal: false, identity: {} });
+    expect(tested.record).toMatchObject({ statusSlot: null, isClosed: false, identity: {} });
     expect(tested.slot(SUCCESS).work?.detail).toBe("of another merchant");
     expect(tested.accept(event("FAILED"))).toMatchObject({ outcome: "new", reason: null });
   });
@@ -304,7 +304,7 @@ describe("an event is held when it is accepted", () => {
     tested.accept(event("PENDING"));
     const broken = event("SUCCESS", { verdict: "unexpected" });
     expect(tested.accept(broken)).toEqual(held("held", "unexpected", SUCCESS));
-    expect(tested.record).toMatchObject({ statusSlot: PENDING, terminal: false });
+    expect(tested.record).toMatchObject({ statusSlot: PENDING, isClosed: false });
   });
 
   it("as reference-reused, if another id has its reference; a reason of the rules goes before", () => {

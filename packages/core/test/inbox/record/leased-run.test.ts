@@ -118,7 +118,7 @@ describe("beginning a run", () => {
     expect(tested.next()).toMatchObject({ slot: SUCCESS, isEarlyAllowed: false });
     const asked = running();
     asked.finish(SUCCESS, { kind: "retry", delayMs: 50 });
-    expect(asked.begin(SUCCESS, { earlyBecause: "asked" })).toMatchObject({
+    expect(asked.begin(SUCCESS, { earlyBecause: "requested" })).toMatchObject({
       kind: "leased",
       lease: { isEarlyAllowed: true },
     });
@@ -160,12 +160,12 @@ describe("beginning a run", () => {
   it("is possible before its time, even if a clock ahead has dated the last early run", () => {
     const tested = running();
     tested.finish(SUCCESS, { kind: "retry", delayMs: 20_000 });
-    expect(tested.begin(SUCCESS, { earlyBecause: "asked" })).toMatchObject({ kind: "leased" });
+    expect(tested.begin(SUCCESS, { earlyBecause: "requested" })).toMatchObject({ kind: "leased" });
     tested.finish(SUCCESS, { kind: "retry", delayMs: 20_000 });
     tested.now = -100_000;
     tested.next();
     tested.now += 1_000;
-    expect(tested.begin(SUCCESS, { earlyBecause: "asked" })).toMatchObject({ kind: "leased" });
+    expect(tested.begin(SUCCESS, { earlyBecause: "requested" })).toMatchObject({ kind: "leased" });
   });
 
   it("can be recognised by its token, also after the end of the run", () => {
@@ -205,7 +205,7 @@ describe("the next run of a record", () => {
     expect(tested.accept(event("PENDING"), { delayMs: 500 }).outcome).toBe("new");
     const due = (): unknown => (tested.record === null ? null : dueOf(tested.record));
     expect(due()).toEqual({ at: 1_500, delayWhenWrittenMs: 500, lane: "usual" });
-    tested.begin(PENDING, { earlyBecause: "asked" });
+    tested.begin(PENDING, { earlyBecause: "requested" });
     expect(due()).toEqual({ at: 1_100, delayWhenWrittenMs: 100, lane: "usual" });
     tested.finish(PENDING, { kind: "retry", delayMs: 9_000 });
     tested.now = 1_020;
@@ -241,7 +241,7 @@ describe("an early run, which somebody asks for before its time,", () => {
   }
 
   /** Begins it, and gives it back as it was after an attempt that failed. */
-  function tryEarly(tested: RecordUnderTest, earlyBecause: "asked" | "last" = "asked"): string {
+  function tryEarly(tested: RecordUnderTest, earlyBecause: "requested" | "last" = "requested"): string {
     const begun = tested.begin(SUCCESS, { earlyBecause });
     if (begun.kind !== "leased") return begun.kind;
     const before = { ...FAILED_ONCE, error: "still down" };
@@ -273,7 +273,7 @@ describe("an early run, which somebody asks for before its time,", () => {
 
   it("counts as an attempt if its process dies", () => {
     const tested = failed();
-    tested.begin(SUCCESS, { earlyBecause: "asked" });
+    tested.begin(SUCCESS, { earlyBecause: "requested" });
     tested.write(SUCCESS, [{ name: "h", kind: "started", attempt: 2 }]);
     tested.now = 6_000;
     expect(tested.begin(SUCCESS)).toMatchObject({
@@ -376,7 +376,7 @@ describe("the end of a run", () => {
       work: { dueAt: 1_050, delayWhenWrittenMs: 50 },
     });
     expect(tested.record !== null && isFinished(tested.record)).toBe(false);
-    expect(tested.begin(SUCCESS, { earlyBecause: "asked" })).toMatchObject({
+    expect(tested.begin(SUCCESS, { earlyBecause: "requested" })).toMatchObject({
       lease: { handlerStates: { h: { state: "done" } } },
     });
   });

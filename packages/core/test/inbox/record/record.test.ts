@@ -147,14 +147,14 @@ describe("a record as text", () => {
       slots: fc.dictionary(hex, slot, { minKeys: 1, maxKeys: 4, noNullPrototype: true }),
       signedAt: fc.nat(),
       expiresAt: fc.nat(),
-      terminal: fc.boolean(),
+      isClosed: fc.boolean(),
       claimed: fc.boolean(),
       which: fc.nat(3),
     })
     .map(({ claimed, which, ...facts }) => {
       const names = Object.keys(facts.slots);
       const statusSlot = claimed ? (names[which % names.length] ?? null) : null;
-      return { ...facts, statusSlot, terminal: claimed && facts.terminal };
+      return { ...facts, statusSlot, isClosed: claimed && facts.isClosed };
     });
 
   it("is the same after it was stored, to the millisecond", () => {
@@ -300,7 +300,7 @@ const sample: IdempotencyRecord = {
   tenant: "",
   id: "0b6f6e0c-6b0e-4f0e-9d7e-3f2f6a1c0001",
   statusSlot: "0123456789abcdef",
-  terminal: true,
+  isClosed: true,
   identity: {
     event: "DEPOSIT",
     referenceId: "order-1234",

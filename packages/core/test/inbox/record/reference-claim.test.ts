@@ -35,7 +35,7 @@ function opened(token: string): IdempotencyRecord {
 
 describe("a claim of a reference", () => {
   it("is open and has a token, which its owner is given again without a write", () => {
-    expect(opened("t1")).toMatchObject({ id: KEY, terminal: false, slots: {}, expiresAt: NOW + DAY });
+    expect(opened("t1")).toMatchObject({ id: KEY, isClosed: false, slots: {}, expiresAt: NOW + DAY });
     expect(ask(opened("t1"))).toEqual({ owner: KEY, token: "t1", isOld: false, record: null });
   });
 
@@ -52,34 +52,34 @@ describe("a claim of a reference", () => {
 
   it("is written again by its owner if it is old, since another transaction may be taking it over", () => {
     const again = ask(opened("t1"), {}, { now: NOW + DAY });
-    expect(again).toMatchObject({ token: "new", record: { terminal: false, expiresAt: NOW + 2 * DAY } });
+    expect(again).toMatchObject({ token: "new", record: { isClosed: false, expiresAt: NOW + 2 * DAY } });
   });
 
   it("expires with its owner, and not before its own retention has passed", () => {
     expect(closeClaim(opened("t1"), "t1", NOW + 2 * DAY)).toMatchObject({
-      terminal: true,
+      isClosed: true,
       expiresAt: NOW + 2 * DAY,
     });
-    expect(closeClaim(opened("t1"), "t1", NOW)).toMatchObject({ terminal: true, expiresAt: NOW + DAY });
+    expect(closeClaim(opened("t1"), "t1", NOW)).toMatchObject({ isClosed: true, expiresAt: NOW + DAY });
   });
 
   it("stays open if it was opened again since the owner was finished", () => {
     const spent = "t1";
     const again = ask(opened("t1"), { spent }).record;
-    expect(again).toMatchObject({ terminal: false, identity: { token: "new" } });
+    expect(again).toMatchObject({ isClosed: false, identity: { token: "new" } });
     expect(closeClaim(again, spent, NOW + DAY)).toBeNull();
     // It does not matter which of the two writes comes first.
     const closed = closeClaim(opened("t1"), "t1", NOW + DAY);
-    expect(ask(closed, { spent }).record).toMatchObject({ terminal: false, identity: { token: "new" } });
+    expect(ask(closed, { spent }).record).toMatchObject({ isClosed: false, identity: { token: "new" } });
   });
 
   it("is prolonged with its owner, whether it is open or not, and never shortened", () => {
     const until = NOW + 3 * DAY;
     const closed = closeClaim(opened("t1"), "t1", NOW + DAY) as IdempotencyRecord;
-    expect(ask(closed, { until }).record).toMatchObject({ terminal: true, expiresAt: until });
-    expect(ask(opened("t1"), { until }).record).toMatchObject({ terminal: false, expiresAt: until });
+    expect(ask(closed, { until }).record).toMatchObject({ isClosed: true, expiresAt: until });
+    expect(ask(opened("t1"), { until }).record).toMatchObject({ isClosed: false, expiresAt: until });
     expect(ask(closed, { until: NOW })).toMatchObject({ token: "t1", record: null });
-    expect(ask(null, { until }).record).toMatchObject({ terminal: true, expiresAt: until });
+    expect(ask(null, { until }).record).toMatchObject({ isClosed: true, expiresAt: until });
   });
 });
 
