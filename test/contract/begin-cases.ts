@@ -266,7 +266,7 @@ export const beginCases: readonly ContractCase[] = [
       await rest(rig);
       // It has looked and found it due; a copy that is to be handled at once finds it running, too.
       expect(process.calls.slice(before)).toContain("takeDue");
-      const copy = await rig.until(process.inbox.accept(event, { handle: runner, deadlineMs: rig.leaseMs }));
+      const copy = await rig.until(process.inbox.accept(event, { runAtOnce: runner, deadlineMs: rig.leaseMs }));
       expect(await copy.handled).toEqual({ state: "running", ran: false });
       const report = await rig.until(process.inbox.runEvent(runner, event.key + event.slot));
       expect(report).toEqual({ state: "running", ran: false });
@@ -288,13 +288,13 @@ export const beginCases: readonly ContractCase[] = [
     expect([first.begun, left.begun]).toEqual([true, false]);
     await rest(rig);
     const event = sampleEvent(newId(), rig.now());
-    const accepted = await process.inbox.accept(event, { handle: runner });
+    const accepted = await process.inbox.accept(event, { runAtOnce: runner });
     expect(accepted).toMatchObject({ outcome: "new", begun: true });
     await rest(rig);
     expect([...runner.running].sort()).toEqual([first.id, event.id].sort());
     runner.release(event.id);
     expect(await rig.until(accepted.handled ?? Promise.reject())).toEqual({ state: "done", ran: true });
-    const copy = await process.inbox.accept(event, { handle: runner });
+    const copy = await process.inbox.accept(event, { runAtOnce: runner });
     expect(copy).toMatchObject({ outcome: "duplicate", begun: false });
     expect(await copy.handled).toEqual({ state: "done", ran: false });
     runner.release(first.id);
@@ -307,24 +307,24 @@ export const beginCases: readonly ContractCase[] = [
       const [one, other] = [rig.start(), rig.start()];
       const event = sampleEvent(newId(), rig.now());
       const failing = sampleRunner(() => ({ kind: "retry", delayMs: rig.leaseMs * 100 }));
-      const first = await one.inbox.accept(event, { handle: failing });
+      const first = await one.inbox.accept(event, { runAtOnce: failing });
       expect(await rig.until(first.handled ?? Promise.reject())).toEqual({ state: "waiting", ran: true });
       const runner = sampleRunner();
-      const second = await other.inbox.accept(event, { handle: runner });
+      const second = await other.inbox.accept(event, { runAtOnce: runner });
       expect(second).toMatchObject({ outcome: "duplicate", begun: true });
       expect(await rig.until(second.handled ?? Promise.reject())).toEqual({ state: "done", ran: true });
       // An event that another process runs at this moment is reported as running.
       const [begun, free] = [newGate(), newGate()];
       const slow = sampleEvent(newId(), rig.now());
       const running = await one.inbox.accept(slow, {
-        handle: sampleRunner(async () => {
+        runAtOnce: sampleRunner(async () => {
           begun.open();
           await free.passed;
           return { kind: "done" };
         }),
       });
       await begun.passed;
-      const copy = await other.inbox.accept(slow, { handle: runner });
+      const copy = await other.inbox.accept(slow, { runAtOnce: runner });
       expect(await copy.handled).toEqual({ state: "running", ran: false });
       free.open();
       await rig.until(running.handled ?? Promise.reject());

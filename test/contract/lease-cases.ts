@@ -304,7 +304,7 @@ export const leaseCases: readonly ContractCase[] = [
           }),
       });
       await wrong.inbox.accept(waiting);
-      void wrong.inbox.accept(leased, { handle: sampleRunner(() => new Promise<never>(() => {})) });
+      void wrong.inbox.accept(leased, { runAtOnce: sampleRunner(() => new Promise<never>(() => {})) });
       await rig.advance(rig.leaseMs / 10);
       wrong.kill();
       const runner = sampleRunner();

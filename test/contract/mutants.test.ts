@@ -562,9 +562,9 @@ const mutants: readonly Mutant[] = [
     name: "an event that another receiver has handled is only stored",
     caughtBy: "what another receiver has handled before",
     mistake: withInbox((inbox) => ({
-      accept: async (event, { handle, ...options } = {}) => ({
+      accept: async (event, { runAtOnce, ...options } = {}) => ({
         ...(await inbox.accept(event, options)),
-        ...(handle !== undefined && { handled: Promise.resolve({ state: "done", ran: true }) }),
+        ...(runAtOnce !== undefined && { handled: Promise.resolve({ state: "done", ran: true }) }),
       }),
     })),
   },
@@ -924,7 +924,7 @@ const mutants: readonly Mutant[] = [
     name: "what is to be handled before its answer waits for its turn",
     caughtBy: "an event that is to be handled before its answer",
     mistake: withInbox((inbox) => ({
-      async accept(event, { handle, ...options } = {}) {
+      async accept(event, { runAtOnce, ...options } = {}) {
         const accepted = await inbox.accept(event, options);
         return { ...accepted, handled: Promise.resolve({ state: "waiting", ran: false }) };
       },

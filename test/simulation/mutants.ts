@@ -78,7 +78,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: RECORD_RUN,
-        find: "return found === token || found === ended(token);",
+        find: "return found === token || found === endedToken(token);",
         put: "return false;",
       },
     ],
@@ -89,7 +89,7 @@ export const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: RECORD_RUN,
-        find: "if (record?.slots[slotKey]?.token === ended(token)) {",
+        find: "if (record?.slots[slotKey]?.token === endedToken(token)) {",
         put: "if (token === null) {",
       },
       {

@@ -253,7 +253,7 @@ export class Intake {
         maxHeld,
         deadlineMs: deadline.leftMs,
         delayMs: ack === "enqueued" && run === "after-response" ? RESERVED_FOR_REQUEST_MS : 0,
-        handle: ack === "handled" ? runner : undefined,
+        runAtOnce: ack === "handled" ? runner : undefined,
         onFailure: (cause) => {
           failure = cause;
         },

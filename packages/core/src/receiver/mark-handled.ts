@@ -89,7 +89,7 @@ async function markEvent(
   const runner = runnerFor(flow, notices, isCertain);
   const time = new Stopwatch(environment);
   for (;;) {
-    const { handled, eventId } = await inbox.accept(event, { handle: runner });
+    const { handled, eventId } = await inbox.accept(event, { runAtOnce: runner });
     const state = (await handled)?.state ?? null;
     const held = state === "held" && isCertain ? await inbox.events.get(eventId) : null;
     const isDoubt = held?.reason === "rejected" && held.detail === DOUBT;

@@ -48,7 +48,7 @@ export interface AcceptPlan {
    * The event to run. `next`: the event of the record that is due first. `this`: the event itself, even if it was accepted
    * before.
    */
-  readonly runs: "next" | "this";
+  readonly beginWhich: "next" | "this";
 }
 
 /** The result for an event, or the fact that is still needed to decide. */
@@ -104,7 +104,7 @@ export function acceptChange(
     const missing = changed === null ? [] : claimsToProlong(before, changed, event).filter(isUnknown);
     if (missing.length > 0) return needs({ claims: missing });
     const isNoted = changed !== null && noteHolders(changed, event.key, known.claims);
-    const begins = run?.begin(changed, plan.runs === "this" ? slot : "next", now).kind === "leased";
+    const begins = run?.begin(changed, plan.beginWhich === "this" ? slot : "next", now).kind === "leased";
     const state = changed?.slots[slot]?.state ?? null;
     made = { kind: "accepted", accepted: begins ? { ...accepted, begun: true } : accepted, state };
     return {

@@ -99,22 +99,22 @@ export class Acceptor {
   }
 
   /** A run that may begin in the write that accepts the event. */
-  #reserve(key: string, { handle, context, lane }: LaneOptions): Run | null {
+  #reserve(key: string, { runAtOnce, context, lane }: LaneOptions): Run | null {
     const runs = this.#runs;
-    const runner = handle ?? this.#dispatcher.runnerOfNew(lane);
-    if (runner === null || runs.has(key) || (handle === undefined && !runs.mayBegin(lane))) return null;
+    const runner = runAtOnce ?? this.#dispatcher.runnerOfNew(lane);
+    if (runner === null || runs.has(key) || (runAtOnce === undefined && !runs.mayBegin(lane))) return null;
     return runs.reserve(key, {
       runner,
       lane,
       context: context ?? emptyContext,
-      inBackground: handle === undefined,
-      earlyBecause: handle === undefined ? null : "requested",
+      inBackground: runAtOnce === undefined,
+      earlyBecause: runAtOnce === undefined ? null : "requested",
     });
   }
 
   #write(
     event: VerifiedEvent,
-    { deadlineMs = DEFAULT_DEADLINE_MS, delayMs = 0, lane, handle, trace = null, ...options }: LaneOptions,
+    { deadlineMs = DEFAULT_DEADLINE_MS, delayMs = 0, lane, runAtOnce, trace = null, ...options }: LaneOptions,
     known: AskedFacts,
     run: Run | null,
     onFailure: OnFailure,
@@ -130,7 +130,7 @@ export class Acceptor {
       forgottenBefore: () => store.forgottenBefore?.(delivery.tenant) ?? Number.NEGATIVE_INFINITY,
       known,
       run,
-      runs: handle === undefined ? "next" : "this",
+      beginWhich: runAtOnce === undefined ? "next" : "this",
     });
     // Most events are new, so the first guess is that there is no record.
     const guess = run === null && this.#runs.has(key) ? undefined : null;
@@ -140,7 +140,7 @@ export class Acceptor {
   /** Starts the run that was begun, and answers. Before that, it waits for the replicas, if the store has any. */
   async #confirm(
     event: VerifiedEvent,
-    { handle, delayMs = 0, lane }: LaneOptions,
+    { runAtOnce, delayMs = 0, lane }: LaneOptions,
     { answer: { accepted, state }, run, known, version }: Stored,
     onFailure: OnFailure,
   ): Promise<Accepted> {
@@ -155,7 +155,7 @@ export class Acceptor {
       else if (leavesWork(accepted)) this.#dispatcher.added(delayMs, lane);
     }
     if (leavesWork(accepted)) this.#core.operations.succeeded("accept");
-    return handle === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };
+    return runAtOnce === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };
   }
 
   /** The run may be one of an event that another request accepted. Its handlers are called in no request's context then. */

@@ -161,7 +161,7 @@ export interface AcceptOptions {
    */
   readonly onFailure?: ((cause: unknown) => void) | undefined;
   /** Runs the event at once, even if every place is taken (`ack: "handled"`): see {@link Accepted.handled}. */
-  readonly handle?: Runner | undefined;
+  readonly runAtOnce?: Runner | undefined;
   /** A short text of an instrumentation, which is kept with the event if it is new. Runs find it in `LeaseData.trace`. */
   readonly trace?: string | null | undefined;
   /** The context of the request. If this call begins a run of the event, its handlers are called there. Default: the empty one. */

@@ -133,7 +133,7 @@ export interface Accepted {
    * were signed before this time.
    */
   readonly signedBefore?: number;
-  /** With {@link AcceptOptions.handle}: the result of the run that this call began, or found. */
+  /** With {@link AcceptOptions.runAtOnce}: the result of the run that this call began, or found. */
   readonly handled?: Promise<RunReport>;
 }
 

@@ -349,12 +349,12 @@ export type FinishResult =
  * The token of a slot after the run with this token has ended. If the answer to the last write was lost, this token shows whether the
  * write was made.
  */
-const ended = (token: string): string => `${token}.`;
+const endedToken = (token: string): string => `${token}.`;
 
 /** True if this run was the last to take the slot, whether it has ended since or not. */
 export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: LeaseData): boolean {
   const found = record?.slots[slot]?.token;
-  return found === token || found === ended(token);
+  return found === token || found === endedToken(token);
 }
 
 /** Ends a run, and applies the last states of its handlers. `hadTurn`: it was the latest event of its subject. */
@@ -366,7 +366,7 @@ export function finish(
   now: number,
   hadTurn = false,
 ): FinishResult {
-  if (record?.slots[slotKey]?.token === ended(token)) {
+  if (record?.slots[slotKey]?.token === endedToken(token)) {
     return { kind: "ended", overtaken: [], closing: finishedClaims(record) };
   }
   const run = leased(record, slotKey, token);
@@ -374,7 +374,7 @@ export function finish(
   const { slot, work } = run;
   apply(work, changes, now);
   record.lease = null;
-  slot.token = ended(token);
+  slot.token = endedToken(token);
   if (hadTurn && slot.subject !== undefined) slot.subject = { ...slot.subject, hadTurn };
   switch (ending.kind) {
     case "done":

@@ -35,8 +35,8 @@ export interface SubjectRequest {
   readonly leaseMs: number;
   /** How long the subject is remembered after this run. */
   readonly retentionMs: number;
-  /** A person has decided that the event runs, although another event was signed at the same time. */
-  readonly isDecided: boolean;
+  /** A person has replayed the event, so it runs although another event was signed at the same time. */
+  readonly isReplay: boolean;
   /** If there is no record of the subject, it may have been forgotten since the event arrived. */
   readonly mayBeForgotten: boolean;
 }
@@ -57,7 +57,7 @@ const NOBODY: readonly string[] = [];
  */
 export function takeSubject(
   stored: IdempotencyRecord | null,
-  { flow, tenant, eventId, at, token, leaseMs, retentionMs, isDecided, mayBeForgotten }: SubjectRequest,
+  { flow, tenant, eventId, at, token, leaseMs, retentionMs, isReplay, mayBeForgotten }: SubjectRequest,
   now: number,
 ): SubjectResult {
   const no = (answer: SubjectAnswer): SubjectResult => ({ answer, record: null, unfinishedEarlier: NOBODY });
@@ -66,7 +66,7 @@ export function takeSubject(
     pullBackTimes(stored, now);
     if (at < stored.signedAt) return no("overtaken");
     const isOther = stored.id !== eventId;
-    if (isOther && at === stored.signedAt && !isDecided) return no("equal");
+    if (isOther && at === stored.signedAt && !isReplay) return no("equal");
     if (isOther && stored.lease !== null && stored.lease.until > now) return no("busy");
   }
   const unfinished = stored?.identity ?? {};
@@ -101,14 +101,14 @@ export function renewSubject(
 export function leaveSubject(
   stored: IdempotencyRecord | null,
   token: string,
-  ended: readonly string[],
+  endedIds: readonly string[],
   retentionMs: number,
   now: number,
 ): boolean {
   if (stored === null || stored.lease?.token !== token) return false;
   stored.lease = null;
   stored.identity = Object.fromEntries(
-    Object.entries(stored.identity).filter(([eventId]) => !ended.includes(eventId)),
+    Object.entries(stored.identity).filter(([eventId]) => !endedIds.includes(eventId)),
   );
   stored.expiresAt = keptUntil(stored, stored.signedAt, retentionMs, now);
   return true;

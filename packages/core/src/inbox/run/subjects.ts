@@ -25,7 +25,7 @@ const LAST_WAIT_MS = 50;
 interface TakenSubject extends Subject {
   readonly retentionMs: number;
   /** The earlier events of its subject that have ended. */
-  readonly ended: string[];
+  readonly endedIds: string[];
 }
 
 /** The turn of one run among the events of its subject. For an event without a subject, it does nothing and costs nothing. */
@@ -77,7 +77,7 @@ export class SubjectTurn {
           {
             ...request,
             leaseMs: this.#leaseMs,
-            isDecided: replays > 0,
+            isReplay: replays > 0,
             mayBeForgotten: isOld && !hadTurn && !data.evenIfExpired,
           },
           now,
@@ -87,11 +87,11 @@ export class SubjectTurn {
       },
     });
     if (answer !== "mine") return answer;
-    const taken: TakenSubject = { ...subject, retentionMs, ended: [] };
+    const taken: TakenSubject = { ...subject, retentionMs, endedIds: [] };
     this.#taken = taken;
     if (version !== null) await store.replicated?.([{ key: subject.key, version }]);
-    for (const one of earlier) if (await this.#overtake(one)) taken.ended.push(one);
-    return taken.ended.length === earlier.length ? answer : "busy";
+    for (const one of earlier) if (await this.#overtake(one)) taken.endedIds.push(one);
+    return taken.endedIds.length === earlier.length ? answer : "busy";
   }
 
   /** True if this run has taken the subject of its event. */
@@ -106,18 +106,18 @@ export class SubjectTurn {
 
   /** Ends an earlier event of the subject. False if it has not ended yet. */
   async #overtake(eventId: string): Promise<boolean> {
-    let ended: Overtaken["facts"] = null;
+    let stale: Overtaken["facts"] = null;
     const { answer: hasEnded } = await this.#core.records.change({
       key: recordKeyOf(eventId),
       deadlineMs: this.#core.leaseMs / 3,
       change: (record, now, mayHaveBeenMade) => {
         const { hasEnded, facts } = overtakeBySubject(record, eventId, now);
         // If this change is computed again after its write was made, it finds the event ended.
-        if (facts !== null || !mayHaveBeenMade) ended = facts;
+        if (facts !== null || !mayHaveBeenMade) stale = facts;
         return { answer: hasEnded, record: facts === null ? null : record };
       },
     });
-    if (ended !== null) this.#runner.notify({ type: "stale", ...(ended as NonNullable<Overtaken["facts"]>) });
+    if (stale !== null) this.#runner.notify({ type: "stale", ...(stale as NonNullable<Overtaken["facts"]>) });
     return hasEnded;
   }
 
@@ -143,12 +143,12 @@ export class SubjectTurn {
     const taken = this.#taken;
     this.#taken = null;
     if (taken === null || this.#core.isAbandoned) return;
-    const ended = isOver ? [...taken.ended, eventId] : taken.ended;
+    const endedIds = isOver ? [...taken.endedIds, eventId] : taken.endedIds;
     const left = this.#core.records.change({
       key: taken.key,
       deadlineMs: this.#core.leaseMs / 3,
       change: (record, now) => {
-        const answer = leaveSubject(record, token, ended, taken.retentionMs, now);
+        const answer = leaveSubject(record, token, endedIds, taken.retentionMs, now);
         return { answer, record: answer ? record : null };
       },
     });

@@ -44,12 +44,12 @@ const PRESENT: Readonly<Record<StoredEvent["state"], (event: StoredEvent, now: n
   retrying,
   running,
   held,
-  done: () => ended("It is done: every handler that wanted it has finished."),
+  done: () => textsOfEnded("It is done: every handler that wanted it has finished."),
   stale: () =>
-    ended(
+    textsOfEnded(
       "A later event had overtaken it, such as the final status of its transaction. So its handlers do not run.",
     ),
-  discarded: () => ended("A person has discarded it. Its handlers do not run."),
+  discarded: () => textsOfEnded("A person has discarded it. Its handlers do not run."),
 };
 
 function waiting(event: StoredEvent, now: number): Present {
@@ -135,7 +135,7 @@ function held({ reason, heldAt, handlers, others }: StoredEvent, now: number): P
   };
 }
 
-function ended(now: string): Present {
+function textsOfEnded(now: string): Present {
   return {
     now: [now],
     next: [

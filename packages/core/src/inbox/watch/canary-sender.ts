@@ -25,7 +25,7 @@ const RUNNING: readonly StoreOperation[] = ["accept", "take"];
 
 /** A canary that is due and was not ended yet. */
 interface CanaryInFlight {
-  readonly ended: Promise<void>;
+  readonly whenEnded: Promise<void>;
   /** Called when the canary has ended, or when the sender gives up waiting. */
   readonly end: () => void;
   isEnded: boolean;
@@ -226,7 +226,7 @@ export class CanarySender {
   async #taken(key: string, flight: CanaryInFlight): Promise<void> {
     const { environment, store } = this.#core;
     for (;;) {
-      await inTime(environment, CANARY_AGAIN_MS, () => flight.ended, notTaken).catch(() => {});
+      await inTime(environment, CANARY_AGAIN_MS, () => flight.whenEnded, notTaken).catch(() => {});
       if (flight.isEnded || this.#core.isClosing || !this.#flights.has(key)) return;
       try {
         const [found = null] = await store.read([key]);
@@ -252,10 +252,10 @@ export class CanarySender {
 
 function newCanaryInFlight(): CanaryInFlight {
   let end = (): void => {};
-  const ended = new Promise<void>((resolve) => {
+  const whenEnded = new Promise<void>((resolve) => {
     end = resolve;
   });
-  return { ended, end, isEnded: false };
+  return { whenEnded, end, isEnded: false };
 }
 
 function noAnswer(cause: unknown): PayhooksError {
