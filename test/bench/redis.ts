@@ -70,7 +70,7 @@ async function inboxWay(inbox: Inbox): Promise<Way> {
     handlersOf: () => [],
     notify: () => {},
     async run(lease: Lease): Promise<RunEnd> {
-      lease.called();
+      lease.noteCall();
       return {
         ending: { kind: "done" },
         changes: [{ name: "deposit", kind: "done", attempt: 1 }],

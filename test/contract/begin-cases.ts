@@ -266,7 +266,9 @@ export const beginCases: readonly ContractCase[] = [
       await rest(rig);
       // It has looked and found it due; a copy that is to be handled at once finds it running, too.
       expect(process.calls.slice(before)).toContain("takeDue");
-      const copy = await rig.until(process.inbox.accept(event, { runAtOnce: runner, deadlineMs: rig.leaseMs }));
+      const copy = await rig.until(
+        process.inbox.accept(event, { runAtOnce: runner, deadlineMs: rig.leaseMs }),
+      );
       expect(await copy.handled).toEqual({ state: "running", ran: false });
       const report = await rig.until(process.inbox.runEvent(runner, event.key + event.slot));
       expect(report).toEqual({ state: "running", ran: false });

@@ -126,7 +126,7 @@ export function endOf(ending: Ending, changes: readonly HandlerChange[] = []): R
 export async function startHandler(lease: Lease): Promise<boolean> {
   const attempt = (lease.data.handlerStates.deposit?.attempts ?? 0) + 1;
   const isStarted = await lease.write([{ name: "deposit", kind: "started", attempt }]);
-  if (isStarted) lease.called();
+  if (isStarted) lease.noteCall();
   return isStarted;
 }
 

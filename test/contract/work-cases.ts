@@ -196,7 +196,7 @@ export const workCases: readonly ContractCase[] = [
       const isAside = newGate();
       const runner = sampleRunner(async (lease) => {
         // An earlier handler of the event was called.
-        lease.called();
+        lease.noteCall();
         const waiting = lease.waitWithoutPlace(new Promise(() => {}));
         isAside.open();
         return { kind: (await waiting) ? "done" : "handed-back" };

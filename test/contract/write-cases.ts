@@ -121,7 +121,7 @@ export const writeCases: readonly ContractCase[] = [
           });
           const free = newGate();
           const runner = sampleRunner(async (lease) => {
-            lease.called();
+            lease.noteCall();
             if (runner.ran.length > 1) return { kind: "done" };
             await free.passed;
             return what === "the same event again" ? { kind: "retry", delayMs: 0 } : { kind: "done" };

@@ -7,7 +7,7 @@ import { newCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import { copyRecord } from "../../packages/core/src/inbox/record/codec.ts";
 import { discard, eventIn, replay } from "../../packages/core/src/inbox/record/decisions.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
-import { beginNext, finish } from "../../packages/core/src/inbox/record/leased-run.ts";
+import { beginNext, endRun } from "../../packages/core/src/inbox/record/leased-run.ts";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
 import { fold, unfold } from "../../packages/core/src/memory/finished-records.ts";
 import { textOf, versionedOf } from "../../packages/core/src/redis/texts.ts";
@@ -181,8 +181,8 @@ function use(record: IdempotencyRecord): void {
   const lease = beginNext(changed, { ...options, firstHandler: () => "main", handlersOf: () => ["main"] });
   if (lease !== null) {
     const failed = { name: "main", kind: "failed", attempt: 1, delayMs: 1, error: "e" } as const;
-    finish(copyRecord(changed), lease, { kind: "retry", delayMs: 1 }, [failed], NOW);
-    finish(changed, lease, { kind: "done" }, [], NOW);
+    endRun(copyRecord(changed), lease, { kind: "retry", delayMs: 1 }, [failed], NOW);
+    endRun(changed, lease, { kind: "done" }, [], NOW);
   }
   decodeRecord(encodeRecord(changed));
 }

@@ -115,7 +115,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "an acceptance that began nothing keeps its place",
     ACCEPTOR,
-    "if (run !== null && !isBegun(changed?.answer)) await this.#runs.release(run);",
+    "if (run !== null && !isBegun(changed?.answer)) await this.#runs.giveUp(run);",
     "",
   ),
   mutant(

@@ -198,7 +198,7 @@ class Engine implements Inbox {
       (due) => void this.#beginDue(due, { runner, inBackground: true }, () => dispatcher.isTaking),
     );
     try {
-      this.#unsubscribe = (await this.#store.onDue?.(() => dispatcher.hinted())) ?? null;
+      this.#unsubscribe = (await this.#store.onDue?.(() => dispatcher.onHint())) ?? null;
       if (this.#core.isClosing) this.#unsubscribe?.();
     } catch (error) {
       // Without announcements, events of other processes are found at the next poll.
@@ -227,7 +227,7 @@ class Engine implements Inbox {
   /** Begins the next event of a record that the store handed out. A canary ends here, since it is not an event. */
   async #beginDue(...[due, request, isWanted]: Parameters<BeginDue>): Promise<Run | null> {
     if (!isCanary(due.key)) return this.#runs.beginDue(due, request, isWanted);
-    await this.#canary.taken(due);
+    await this.#canary.endTaken(due);
     return null;
   }
 

@@ -61,7 +61,7 @@ export class Work {
     const worker = async (found: DueRecord | undefined): Promise<void> => {
       for (let record = found; record !== undefined; record = await take()) {
         const run = await this.#beginDue(record, { runner, inBackground: false }, isInTime);
-        const ending = run === null ? null : (await run.ended).ending;
+        const ending = run === null ? null : (await run.whenEnded).ending;
         if (ending === null) taken--;
         else ran++;
         if (ending === "retry" || ending === "held") failed++;

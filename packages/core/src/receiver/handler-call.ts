@@ -106,7 +106,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       }
       if (notices.isObserved)
         notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
-      lease.called();
+      lease.noteCall();
       const isFirst = before === undefined && lease.data.replays === 0;
       if (instrumentation !== null) {
         observation = lease.context.run(() => instrumentation.handler(observedOf(lease, name, attempt)));

@@ -33,13 +33,13 @@ function start(): Process {
     accept: (event, count) =>
       Array.from({ length: count }, () => {
         const lane = crowds.laneOf(event);
-        crowds.waits(event);
+        crowds.countWaiting(event);
         return lane;
       }),
     begin(event, lane, count) {
-      for (let n = 0; n < count; n++) crowds.begun(event, lane);
+      for (let n = 0; n < count; n++) crowds.countBegun(event, lane);
       return () => {
-        for (let n = 0; n < count; n++) crowds.ended(event, lane);
+        for (let n = 0; n < count; n++) crowds.countEnded(event, lane);
       };
     },
   };
@@ -74,7 +74,7 @@ describe("a crowd of events", () => {
     const { crowds } = start();
     for (let copy = 0; copy < 10; copy++) {
       expect(crowds.laneOf(loud)).toBe("usual");
-      crowds.waits(loud)();
+      crowds.countWaiting(loud)();
     }
   });
 
@@ -133,7 +133,7 @@ describe("the number of waiting events", () => {
 
   it("does not fall below zero when an acceptance ends after the number was forgotten", async () => {
     const { clock, crowds, accept } = start();
-    const waitsNoMore = crowds.waits(loud);
+    const waitsNoMore = crowds.countWaiting(loud);
     await clock.advance(10);
     crowds.nothingWaits(clock.monotonic());
     accept(loud, 4);

@@ -149,7 +149,7 @@ describe("the leases of an inbox", () => {
     let aborted = -1;
     const start = clock.now();
     const runner = runnerOf(async (lease) => {
-      lease.called();
+      lease.noteCall();
       await new Promise<void>((resolve) => {
         lease.cancellation.signal.addEventListener("abort", () => {
           aborted = clock.now() - start;

@@ -62,9 +62,9 @@ describe("the places for runs", () => {
   it("count taken events for the room, but not for the number that may be begun", async () => {
     const { places } = await placesFor(50);
     expect(places.spareFor("usual")).toBe(16 + 15);
-    for (let taken = 0; taken < 31; taken++) places.take("usual");
+    for (let taken = 0; taken < 31; taken++) places.addTaken("usual");
     expect([places.spareFor("usual"), places.isSoon("usual")]).toEqual([0, true]);
-    places.dropTaken("usual");
+    places.removeTaken("usual");
     places.reserve("usual");
     expect(places.spareFor("usual")).toBe(0);
   });

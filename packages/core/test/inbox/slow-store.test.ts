@@ -42,7 +42,7 @@ function runnerOf(clock: FakeClock, called: string[], notices: Happening[]): Run
         const changes = [{ name: "credit", kind: "undone", before } as const];
         return { ending: { kind: "handed-back" }, changes, written() {} };
       }
-      lease.called();
+      lease.noteCall();
       called.push(eventId);
       await sleep(clock, 500);
       return {

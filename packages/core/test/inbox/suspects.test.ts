@@ -21,26 +21,26 @@ describe("events that may have killed their process", () => {
     // It waits already.
     await wait("c", 4);
     expect(went).toEqual(["a", "b", "not c"]);
-    expect(suspects.take("a", 2)).toBe(true);
+    expect(suspects.tryJoin("a", 2)).toBe(true);
     // Others wait, and are first.
-    expect(suspects.take("e", 4)).toBe(false);
-    suspects.ended("unknown");
-    suspects.ended("a");
+    expect(suspects.tryJoin("e", 4)).toBe(false);
+    suspects.leave("unknown");
+    suspects.leave("a");
     await waiting[2];
     expect(went).toEqual(["a", "b", "not c", "c"]);
-    suspects.ended("b");
+    suspects.leave("b");
     expect(went).toHaveLength(4);
-    suspects.ended("c");
+    suspects.leave("c");
     await waiting[3];
     expect(went.at(-1)).toBe("alone");
-    suspects.ended("alone");
+    suspects.leave("alone");
     await waiting[4];
     expect(went.at(-1)).toBe("d");
   });
 
   it("wait in the process if they are a hundred at most", async () => {
     const suspects = new Suspects();
-    expect(suspects.take("first", 1)).toBe(true);
+    expect(suspects.tryJoin("first", 1)).toBe(true);
     for (let n = 0; n < 100; n++) void suspects.wait(`event ${n}`, 1);
     expect(await suspects.wait("one more", 1)).toBe(false);
   });
@@ -90,7 +90,7 @@ describe("an inbox whose process has died twice with the same events", () => {
   function runnerOf(maxAttempts: number, call: () => Promise<unknown>): Runner {
     return {
       async run(lease) {
-        lease.called();
+        lease.noteCall();
         await call();
         const attempt = (lease.data.handlerStates.credit?.attempts ?? 0) + 1;
         return {

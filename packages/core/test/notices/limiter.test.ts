@@ -149,7 +149,7 @@ it("after a look that failed, nobody's word brings the next one before its time"
   for (let ms = 0; ms < 2_000; ms += 10) {
     await clock.advance(10);
     dispatcher.wake(0);
-    dispatcher.hinted();
+    dispatcher.onHint();
     dispatcher.wake(1);
   }
   expect(looks.length).toBeGreaterThanOrEqual(3);

@@ -24,7 +24,7 @@ function writingRunner(): Runner & { readonly ran: string[] } {
   return {
     ran,
     async run(lease) {
-      lease.called();
+      lease.noteCall();
       ran.push(lease.data.id);
       const change = { name: "main", kind: "done", attempt: 1 } as const;
       return { ending: { kind: "done" }, changes: [change], written: () => {} };

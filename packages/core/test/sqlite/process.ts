@@ -5,7 +5,7 @@ import type { DueRecord, Swap, SwapResult } from "../../src/inbox/contract/store
 import { accept } from "../../src/inbox/record/accept-change.ts";
 import { copyRecord } from "../../src/inbox/record/codec.ts";
 import { indexOf } from "../../src/inbox/record/index-of.ts";
-import { beginNext, finish } from "../../src/inbox/record/leased-run.ts";
+import { beginNext, endRun } from "../../src/inbox/record/leased-run.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
 import { systemClock } from "../../src/time/clock.ts";
@@ -95,7 +95,7 @@ async function runOne(due: DueRecord): Promise<void> {
   const [current] = await store.read([due.key]);
   if (current === null || current === undefined) throw new Error(`${due.key} is gone.`);
   const done = copyRecord(record);
-  finish(done, lease, { kind: "done" }, [], store.now(due.key));
+  endRun(done, lease, { kind: "done" }, [], store.now(due.key));
   const ended = await write(due.key, { ...current, key: due.key }, done);
   if (ended.kind !== "written") throw new Error(`The end was answered ${ended.kind}.`);
 }

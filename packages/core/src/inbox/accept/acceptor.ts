@@ -50,7 +50,7 @@ export class Acceptor {
     this.#underWay++;
     const { crowds } = this.#runs;
     const options = { ...given, lane: crowds.laneOf(event) };
-    const waitsNoMore = crowds.waits(event);
+    const waitsNoMore = crowds.countWaiting(event);
     const onFailure: OnFailure = (cause) => {
       this.#core.operations.failed("accept", cause);
       options.onFailure?.(cause);
@@ -75,7 +75,7 @@ export class Acceptor {
 
   /** A person has decided about an entry. */
   heldChanged(): void {
-    this.#heldQuota.changed();
+    this.#heldQuota.forgetCounts();
   }
 
   /** Applies the table of deduplication. In rare cases a fact is missing. It is then looked up, and the event is tried again. */
@@ -90,7 +90,7 @@ export class Acceptor {
         if (isFull(error)) this.#core.operations.failed("accept", error);
         throw error;
       } finally {
-        if (run !== null && !isBegun(changed?.answer)) await this.#runs.release(run);
+        if (run !== null && !isBegun(changed?.answer)) await this.#runs.giveUp(run);
       }
       const { answer, version } = changed;
       if (answer.kind === "accepted") return { answer, run: isBegun(answer) ? run : null, known, version };
@@ -144,7 +144,7 @@ export class Acceptor {
     { answer: { accepted, state }, run, known, version }: Stored,
     onFailure: OnFailure,
   ): Promise<Accepted> {
-    if (accepted.outcome === "held" && known.mayBeHeld) this.#heldQuota.added(event.delivery.tenant);
+    if (accepted.outcome === "held" && known.mayBeHeld) this.#heldQuota.countHeld(event.delivery.tenant);
     try {
       if (version !== null) await this.#core.store.replicated?.([{ key: event.key, version }]);
     } catch (error) {
@@ -152,7 +152,7 @@ export class Acceptor {
       throw error;
     } finally {
       if (run !== null) this.#start(run, accepted);
-      else if (leavesWork(accepted)) this.#dispatcher.added(delayMs, lane);
+      else if (leavesWork(accepted)) this.#dispatcher.onStored(delayMs, lane);
     }
     if (leavesWork(accepted)) this.#core.operations.succeeded("accept");
     return runAtOnce === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };
@@ -188,7 +188,7 @@ function isBegun(answer: AcceptAnswer | undefined): boolean {
 }
 
 async function reportOf(run: Run | null, state: RunReport["state"]): Promise<RunReport> {
-  return run === null ? { state, ran: false } : (await run.ended).report;
+  return run === null ? { state, ran: false } : (await run.whenEnded).report;
 }
 
 function isFull(error: unknown): boolean {

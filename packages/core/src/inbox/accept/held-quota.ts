@@ -59,7 +59,7 @@ export class HeldQuota {
   }
 
   /** This process has held an event. */
-  added(tenant: string): void {
+  countHeld(tenant: string): void {
     if (this.#counted !== null) this.#counted.held++;
     if (this.#owners === null) return;
     this.#owners.held++;
@@ -67,7 +67,7 @@ export class HeldQuota {
   }
 
   /** Forgets the counts, since a person has decided about an entry. */
-  changed(): void {
+  forgetCounts(): void {
     this.#counted = null;
     this.#owners = null;
   }

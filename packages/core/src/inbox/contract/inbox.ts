@@ -57,7 +57,7 @@ export interface Lease {
    */
   waitWithoutPlace(turn: Promise<void>): Promise<boolean>;
   /** A handler was called. If the lease is lost from now on, an effect may happen twice. */
-  called(): void;
+  noteCall(): void;
   /**
    * Writes the state of handlers, and repeats the write while the store is down. False: the lease is lost and nothing was
    * written.

@@ -3,7 +3,7 @@ import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { label } from "./label.ts";
 import type { Lane } from "./lane.ts";
 import { type IdempotencyRecord, isEnd, isFinished, referenceOf, type Slot } from "./record.ts";
-import { dueOf } from "./schedule.ts";
+import { dueTimeOf } from "./schedule.ts";
 
 /** The state of an event, as it is counted and listed: `retrying` waits for another attempt, `finished` is any end. */
 export type EventState = "waiting" | "retrying" | "running" | "held" | "finished";
@@ -48,16 +48,16 @@ export interface RecordIndex {
 
 /** The index of a record. */
 export function indexOf(key: string, record: IdempotencyRecord): RecordIndex {
-  const due = dueOf(record);
+  const dueTime = dueTimeOf(record);
   const events: EventLabels[] = [];
   for (const slotKey in record.slots) {
     const slot = record.slots[slotKey];
     if (slot !== undefined && slot.erasedAt === undefined) events.push(labelsOf(key + slotKey, record, slot));
   }
   return {
-    dueAt: due?.at ?? null,
-    delayWhenWrittenMs: due?.delayWhenWrittenMs ?? 0,
-    lane: due?.lane ?? "usual",
+    dueAt: dueTime?.at ?? null,
+    delayWhenWrittenMs: dueTime?.delayWhenWrittenMs ?? 0,
+    lane: dueTime?.lane ?? "usual",
     expiresAt: isFinished(record) ? record.expiresAt : null,
     events,
   };

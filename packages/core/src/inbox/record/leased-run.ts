@@ -74,8 +74,8 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
   if (!isEarlyAllowed && work.dueAt > now) return { kind: "wait", running: false };
   if (earlyBecause !== "last" && !mayRun(slot, work, options)) return { kind: "wait", running: false };
   if (isEarlyAllowed && isEarly(work, now)) work.begunEarlyAt = now;
-  releaseLapsed(record, now);
-  return { kind: "leased", lease: take(record, slotKey, slot, work, isEarlyAllowed, options) };
+  endLapsedLease(record, now);
+  return { kind: "leased", lease: leaseSlot(record, slotKey, slot, work, isEarlyAllowed, options) };
 }
 
 /**
@@ -85,15 +85,15 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
 export function beginNext(record: IdempotencyRecord, options: BeginOptions): LeaseData | null {
   pullBackTimes(record, options.now);
   if (record.lease !== null && record.lease.until > options.now) return null;
-  releaseLapsed(record, options.now);
+  endLapsedLease(record, options.now);
   const next = nextSlot(record, options.now);
   const slot = next === null ? undefined : record.slots[next];
   if (next === null || slot === undefined || slot.work === null) return null;
   if (!mayRun(slot, slot.work, options)) return null;
-  return take(record, next, slot, slot.work, false, options);
+  return leaseSlot(record, next, slot, slot.work, false, options);
 }
 
-function take(
+function leaseSlot(
   record: IdempotencyRecord,
   slotKey: string,
   slot: Slot,
@@ -205,7 +205,7 @@ function isEarly(work: Work, now: number): boolean {
 }
 
 /** Ends a lease that has lapsed. Its owner has died, or cannot reach the store, so the slot waits again. */
-function releaseLapsed(record: IdempotencyRecord, now: number): void {
+function endLapsedLease(record: IdempotencyRecord, now: number): void {
   const slot = record.lease === null ? undefined : record.slots[record.lease.slot];
   if (slot?.state === "running") {
     slot.state = "waiting";
@@ -330,13 +330,13 @@ function stateAfter(before: HandlerState | undefined, change: HandlerChange, now
  * True if a person has replayed or discarded a held event while its onHeld handlers were called. No further onHeld handler is called
  * then.
  */
-export function isDecided(record: IdempotencyRecord | null, { mode, slot }: LeaseData): boolean {
+export function wasDecidedMeanwhile(record: IdempotencyRecord | null, { mode, slot }: LeaseData): boolean {
   const state = record?.slots[slot]?.state;
   return mode === "onHeld" && state !== undefined && state !== "held";
 }
 
 /** The result of ending a run. */
-export type FinishResult =
+export type EndRunResult =
   | { readonly kind: "lost" }
   | {
       readonly kind: "ended";
@@ -358,14 +358,14 @@ export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: Lea
 }
 
 /** Ends a run, and applies the last states of its handlers. `hadTurn`: it was the latest event of its subject. */
-export function finish(
+export function endRun(
   record: IdempotencyRecord | null,
   { key, slot: slotKey, token }: LeaseData,
   ending: Ending,
   changes: readonly HandlerChange[],
   now: number,
   hadTurn = false,
-): FinishResult {
+): EndRunResult {
   if (record?.slots[slotKey]?.token === endedToken(token)) {
     return { kind: "ended", overtaken: [], closing: finishedClaims(record) };
   }

@@ -3,7 +3,7 @@ import type { HandlerState } from "./lease.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
 /** When a record is due. */
-export interface Due {
+export interface DueTime {
   /** On the store's clock. */
   readonly at: number;
   /** How far away that time was when it was written. */
@@ -45,7 +45,7 @@ function statePulledBack(state: HandlerState, now: number): HandlerState {
 }
 
 /** True if the slot waits for a run, or for its onHeld handlers. */
-function waits(slot: Slot): boolean {
+function isWaitingForRun(slot: Slot): boolean {
   return slot.state === "waiting" || (slot.state === "held" && !slot.onHeldDone);
 }
 
@@ -55,21 +55,22 @@ function laneOf(slot: Slot | undefined): Lane {
 }
 
 /** When the record is due; null for never. While there is a lease, this is the end of the lease. */
-export function dueOf({ lease, slots }: IdempotencyRecord): Due | null {
+export function dueTimeOf({ lease, slots }: IdempotencyRecord): DueTime | null {
   if (lease !== null)
     return {
       at: lease.until,
       delayWhenWrittenMs: lease.lengthWhenWrittenMs,
       lane: laneOf(slots[lease.slot]),
     };
-  let due: Due | null = null;
+  let dueTime: DueTime | null = null;
   for (const key in slots) {
     const slot = slots[key];
-    if (slot === undefined || slot.work === null || !waits(slot)) continue;
+    if (slot === undefined || slot.work === null || !isWaitingForRun(slot)) continue;
     const { dueAt, delayWhenWrittenMs } = slot.work;
-    if (due === null || dueAt < due.at) due = { at: dueAt, delayWhenWrittenMs, lane: laneOf(slot) };
+    if (dueTime === null || dueAt < dueTime.at)
+      dueTime = { at: dueAt, delayWhenWrittenMs, lane: laneOf(slot) };
   }
-  return due;
+  return dueTime;
 }
 
 /**
@@ -80,7 +81,7 @@ export function nextSlot({ slots }: IdempotencyRecord, now: number): string | nu
   let next: string | null = null;
   for (const key in slots) {
     const slot = slots[key];
-    if (slot === undefined || slot.work === null || !waits(slot)) continue;
+    if (slot === undefined || slot.work === null || !isWaitingForRun(slot)) continue;
     if (slot.work.dueAt > now) continue;
     const before = next === null ? undefined : slots[next];
     if (before === undefined || isBefore(slot, before)) next = key;

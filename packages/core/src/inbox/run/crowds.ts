@@ -56,7 +56,7 @@ export class Crowds {
   }
 
   /** An event is being accepted, or handed back. Call the returned function if there is nothing to run after all. */
-  waits(event: EventKind): () => void {
+  countWaiting(event: EventKind): () => void {
     const waiting = this.#waiting;
     const kind = kindOf(event);
     waiting.add(kind);
@@ -65,7 +65,7 @@ export class Crowds {
   }
 
   /** A run was begun, so its event waits no longer. */
-  begun(event: EventKind, lane: Lane): void {
+  countBegun(event: EventKind, lane: Lane): void {
     const kind = kindOf(event);
     if (lane === "usual") this.#meet(kind);
     this.#waiting.remove(kind);
@@ -74,7 +74,7 @@ export class Crowds {
   }
 
   /** A run that was begun has ended. */
-  ended(event: EventKind, lane: Lane): void {
+  countEnded(event: EventKind, lane: Lane): void {
     const kind = kindOf(event);
     this.#running.remove(kind);
     if (lane === "patient") this.#patient.remove(kind);

@@ -1,9 +1,9 @@
 /**
  * Asks the store which events are due, and hands them to the runs of this process: {@link Dispatcher} polls, `Runs.beginDue` begins.
  *
- * These calls ask for a poll: `wake` (at a start or after a decision), `hinted` (another process has stored an event), `freed` (a run has
- * left its place), `due` (this process has put an event off) and `added` (it has stored an event without beginning it). Each call only sets
- * the time of the next poll.
+ * These calls ask for a poll: `wake` (at a start or after a decision), `onHint` (another process has stored an event), `onPlaceFreed` (a
+ * run has left its place), `onPostponed` (this process has put an event off) and `onStored` (it has stored an event without beginning it).
+ * Each call only sets the time of the next poll.
  *
  * A poll asks for as many events as there are places to spare (`spareFor`), hands each to `begin`, and sets the time of the next poll. One
  * poll is under way at a time. A call that comes during a poll makes another poll follow.
@@ -171,7 +171,7 @@ export class Dispatcher {
   }
 
   /** This process has put an event off, which falls due in `inMs` milliseconds. */
-  due(inMs: number): void {
+  onPostponed(inMs: number): void {
     if (!this.isStarted) return;
     const at = this.#core.environment.monotonic() + inMs;
     if (inMs > 0 && this.#own.size < MAX_OWN) this.#own.add({ at, position: 0 });
@@ -179,21 +179,21 @@ export class Dispatcher {
   }
 
   /** This process has accepted an event without beginning it. The event falls due in `inMs` milliseconds. */
-  added(inMs: number, lane: Lane): void {
+  onStored(inMs: number, lane: Lane): void {
     if (!this.isStarted) return;
-    if (inMs > 0 || this.#places.spareFor(lane) > 0) this.due(inMs);
+    if (inMs > 0 || this.#places.spareFor(lane) > 0) this.onPostponed(inMs);
     else this.#isBacklog = { ...this.#isBacklog, [lane]: true };
   }
 
   /** Another process has announced an event. Returns false if there is no place for it here. */
-  hinted(): boolean {
+  onHint(): boolean {
     if (!this.canTake("usual")) return false;
     this.wake(0);
     return true;
   }
 
   /** A place has become free for events of this lane. */
-  freed(lane: Lane): void {
+  onPlaceFreed(lane: Lane): void {
     if (this.#isBacklog[lane] && this.#places.spareFor(lane) > 0) this.wake(0);
   }
 

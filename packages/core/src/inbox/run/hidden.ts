@@ -1,7 +1,7 @@
 import { inboxError } from "../../notices/notice.ts";
 import type { Runner } from "../contract/inbox.ts";
 import type { Versioned } from "../contract/store.ts";
-import { dueOf } from "../record/schedule.ts";
+import { dueTimeOf } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import type { RecordChange } from "../write/records.ts";
 
@@ -35,11 +35,11 @@ export class Hidden {
     if (this.#core.isAbandoned) return;
     const { records, hideMs } = this.#core;
     const change: RecordChange<void> = (record, now) => {
-      const due = record === null ? null : dueOf(record);
+      const dueTime = record === null ? null : dueTimeOf(record);
       return {
         answer: undefined,
-        record: due === null ? null : record,
-        announce: due !== null && due.at <= now,
+        record: dueTime === null ? null : record,
+        announce: dueTime !== null && dueTime.at <= now,
       };
     };
     try {

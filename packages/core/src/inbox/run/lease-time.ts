@@ -35,13 +35,13 @@ export class LeaseTime {
   }
 
   /** The write that makes the lease is being sent. The time counts from now on. Returns how long the lease lasts. */
-  begin(): number {
+  sendFirst(): number {
     this.#sent = this.send();
     return this.lengthMs;
   }
 
   /** The write that makes the lease was answered. `dated`: the store's time, as the write had it. */
-  begun(dated: number): void {
+  firstAnswered(dated: number): void {
     this.#times.answeredAfter(this.elapsedMs);
     this.answered(this.#sent, dated);
   }

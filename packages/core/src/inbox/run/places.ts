@@ -1,8 +1,8 @@
 /**
  * How many events this process may run, begin and take. {@link Places} only counts: the dispatcher and the runs ask it and report to it.
  *
- * Each lane has three counts, and an event passes through them. It counts as taken from `take`, when a poll gets it, until `dropTaken`. It
- * counts as begun from `reserve`, before the write that begins it, until `giveBack`. It counts as running from `enter`, when its handlers
+ * Each lane has three counts, and an event passes through them. It counts as taken from `addTaken`, when a poll gets it, until `removeTaken`.
+ * It counts as begun from `reserve`, before the write that begins it, until `giveBack`. It counts as running from `enter`, when its handlers
  * may be called, until the function that `enter` returns is called. An event that is begun as it is accepted skips the first count.
  *
  * `spareFor` says how many more may be taken, `isSoon` whether a taken one may be begun, and `isFree` whether a begun one may run.
@@ -111,12 +111,12 @@ export class Places {
   }
 
   /** An event was taken from the store, and waits until it may be begun. */
-  take(lane: Lane): void {
+  addTaken(lane: Lane): void {
     this.#taken[lane]++;
   }
 
   /** An event that was taken no longer waits. */
-  dropTaken(lane: Lane): void {
+  removeTaken(lane: Lane): void {
     this.#taken[lane]--;
   }
 

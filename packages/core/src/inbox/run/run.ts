@@ -12,17 +12,17 @@ import {
   type Begun,
   begin,
   beginNext,
-  type FinishResult,
-  finish,
+  type EndRunResult,
+  endRun,
   isBegunBy,
-  isDecided,
   renew,
+  wasDecidedMeanwhile,
   writeClaim,
   writeHandlerChanges,
 } from "../record/leased-run.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import { claimAtRun } from "../record/reference-claim.ts";
-import { dueOf, failedRunDelayMs } from "../record/schedule.ts";
+import { dueTimeOf, failedRunDelayMs } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { type Changed, isAboutRecord, type RecordChange } from "../write/records.ts";
 import { LeaseTime, tooLate } from "./lease-time.ts";
@@ -35,8 +35,11 @@ export interface RunHost {
   mayRunSuspect(key: string, width: number): boolean;
   /** True if this process has a place for a due event of this lane. */
   hasRoom(lane: Lane): boolean;
-  /** Leaves the place of a run to others. The returned function resolves once the run has a place again: at once if `waits` is false. */
-  leavePlace(run: Run): (waits: boolean) => Promise<void>;
+  /**
+   * Leaves the place of a run to others. The returned function resolves once the run has a place again: at once if `comesBackInTurn` is
+   * false.
+   */
+  leavePlace(run: Run): (comesBackInTurn: boolean) => Promise<void>;
   /** Accepts an event that a run has read from a held delivery. */
   readonly accept: Inbox["accept"];
 }
@@ -62,8 +65,8 @@ export interface RunResult {
 }
 
 /** What became of the end of a run. */
-export type Finished =
-  | (Extract<FinishResult, { kind: "ended" }> & {
+export type EndResult =
+  | (Extract<EndRunResult, { kind: "ended" }> & {
       /** When this or another event of the record falls due; null for never. */
       readonly dueInMs: number | null;
       /** The version of the record after the write. */
@@ -91,14 +94,14 @@ const REPEAT_MAX_MS = 5_000;
 /**
  * How far a run is.
  *
- * | phase    | what happens                                                | the lease                            | goes on to                 |
- * | -------- | ----------------------------------------------------------- | ------------------------------------ | -------------------------- |
- * | `begun`  | the run waits for its place                                 | not renewed, since the wait is short | `called`, `ending`         |
- * | `called` | the runner calls the handlers                               | renewed                              | `ending`, `lost`           |
- * | `lost`   | no handler is called any more; those that run end           | another process has it, or may       | `ending`                   |
- * | `ending` | the end is being written, even if the run was `lost` before | only the answer shows who has it     | its end; `lost` if refused |
+ * | phase     | what happens                                                | the lease                            | goes on to                 |
+ * | --------- | ----------------------------------------------------------- | ------------------------------------ | -------------------------- |
+ * | `begun`   | the run waits for its place                                 | not renewed, since the wait is short | `calling`, `ending`        |
+ * | `calling` | the runner calls the handlers                               | renewed                              | `ending`, `lost`           |
+ * | `lost`    | no handler is called any more; those that run end           | another process has it, or may       | `ending`                   |
+ * | `ending`  | the end is being written, even if the run was `lost` before | only the answer shows who has it     | its end; `lost` if refused |
  */
-type Phase = "begun" | "called" | "lost" | "ending";
+type Phase = "begun" | "calling" | "lost" | "ending";
 
 /** One run of an event, from before the write that begins it until its end is written. */
 export class Run implements Lease {
@@ -107,10 +110,10 @@ export class Run implements Lease {
   readonly inBackground: boolean;
   readonly lane: Lane;
   readonly cancellation: Cancellation = new Cancellation();
-  readonly ended: Promise<RunResult>;
+  readonly whenEnded: Promise<RunResult>;
   context: AsyncContext;
   /** A handler was called. If the end of the run cannot be stored, an effect may happen twice. */
-  wasCalled = false;
+  hasCalledHandler = false;
   /** Gives up the place in which the run is. */
   leave: (hasEnded: boolean) => void = () => {};
   readonly #core: InboxCore;
@@ -147,7 +150,7 @@ export class Run implements Lease {
     this.#token = core.environment.token();
     this.#turn = new SubjectTurn(core, runner);
     this.#lease = new LeaseTime(key, core);
-    this.ended = new Promise((resolve) => {
+    this.whenEnded = new Promise((resolve) => {
       this.#resolve = resolve;
     });
   }
@@ -177,7 +180,7 @@ export class Run implements Lease {
     const begun = beginIn(record, slot, {
       key,
       token: this.#token,
-      leaseMs: this.#lease.begin(),
+      leaseMs: this.#lease.sendFirst(),
       now,
       earlyBecause: this.#earlyBecause,
       mayRunSuspect: (suspicions) => this.#host.mayRunSuspect(key, widthOf(suspicions, runner)),
@@ -215,19 +218,19 @@ export class Run implements Lease {
 
   /** The write that began the run was answered. The answer has the store's time. */
   confirmed(): void {
-    this.#lease.begun(this.data.now);
+    this.#lease.firstAnswered(this.data.now);
   }
 
   /** Calls the handlers, and resolves to the end of the run. After an error of the runner itself, the event runs again. */
-  async call(): Promise<RunEnd> {
-    this.#phase = "called";
+  async callHandlers(): Promise<RunEnd> {
+    this.#phase = "calling";
     // The run has waited long for its place. The timer that renews all leases could fire too late for this lease.
     if (this.elapsedMs >= this.#core.renewEveryMs) void this.renew();
     try {
       return await this.runner.run(this);
     } catch (error) {
       this.runner.notify(inboxError("run", error));
-      const changes = this.wasCalled ? [] : this.undoneStart;
+      const changes = this.hasCalledHandler ? [] : this.undoneStart;
       const delayMs = failedRunDelayMs(this.data.lastDelayMs);
       return { ending: { kind: "retry", delayMs }, changes, written: () => {} };
     }
@@ -276,8 +279,8 @@ export class Run implements Lease {
     this.#wake();
   }
 
-  called(): void {
-    this.wasCalled = true;
+  noteCall(): void {
+    this.hasCalledHandler = true;
   }
 
   async claimReference(event: VerifiedEvent): Promise<boolean> {
@@ -317,24 +320,24 @@ export class Run implements Lease {
   }
 
   #whyLost(record: IdempotencyRecord | null): Exclude<LeaseFound, "kept"> {
-    return isDecided(record, this.data) ? "decided" : "lost";
+    return wasDecidedMeanwhile(record, this.data) ? "decided" : "lost";
   }
 
   /** Every run ends here. Writes the end of the run. */
-  async finish({ ending, changes }: RunEnd): Promise<Finished> {
+  async writeEnd({ ending, changes }: RunEnd): Promise<EndResult> {
     this.#phase = "ending";
     let mayHaveEnded = false;
     let dueInMs: number | null = null;
     let whyLost: Exclude<LeaseFound, "kept"> = "lost";
-    const written = await this.#persist<FinishResult>("finish", (record, now, mayHaveBeenMade) => {
+    const written = await this.#persist<EndRunResult>("finish", (record, now, mayHaveBeenMade) => {
       mayHaveEnded = mayHaveBeenMade;
-      const answer = finish(record, this.data, ending, changes, now, this.#turn.isTaken);
+      const answer = endRun(record, this.data, ending, changes, now, this.#turn.isTaken);
       if (answer.kind === "lost") whyLost = this.#whyLost(record);
       if (record === null || answer.kind === "lost") return { answer, record: null };
-      const due = dueOf(record);
-      dueInMs = due === null ? null : due.at - now;
-      const isDue = due !== null && due.at <= now;
-      return { answer, record, announce: isDue && !(this.inBackground && this.#host.hasRoom(due.lane)) };
+      const dueTime = dueTimeOf(record);
+      dueInMs = dueTime === null ? null : dueTime.at - now;
+      const isDue = dueTime !== null && dueTime.at <= now;
+      return { answer, record, announce: isDue && !(this.inBackground && this.#host.hasRoom(dueTime.lane)) };
     });
     if (written.kind === "changed" && written.answer.kind === "ended") {
       await this.#turn.leave(this.data, ending.kind === "done" || ending.kind === "stale");
@@ -347,7 +350,7 @@ export class Run implements Lease {
     return { kind: written.kind === "unreadable" ? "unreadable" : "lost" };
   }
 
-  /** Resolves `ended`. `isWritten` is false if the lease was lost. */
+  /** Resolves `whenEnded`. `isWritten` is false if the lease was lost. */
   resolveEnded(isWritten: boolean, { kind }: Ending): void {
     this.#resolve({ report: this.#reportOf(isWritten, kind), ending: isWritten ? kind : null });
   }
@@ -365,7 +368,7 @@ export class Run implements Lease {
       case "retry":
         return { state: this.data.mode === "onHeld" ? "held" : "waiting", ran: true };
       case "handed-back":
-        return { state: this.data.mode === "onHeld" ? "held" : "waiting", ran: this.wasCalled };
+        return { state: this.data.mode === "onHeld" ? "held" : "waiting", ran: this.hasCalledHandler };
     }
   }
 
@@ -394,7 +397,7 @@ export class Run implements Lease {
 
   /** Renews the lease. Called every third of the lease's length. */
   async renew(): Promise<void> {
-    if (this.#phase !== "called" || this.#isRenewing) return;
+    if (this.#phase !== "calling" || this.#isRenewing) return;
     this.#isRenewing = true;
     let sent = this.#lease.send();
     let dated = 0;
@@ -412,7 +415,7 @@ export class Run implements Lease {
       });
       // The lease on the subject has to outlast that of the run.
       if (found === "kept" && (await this.#turn.renew(this.data))) this.#lease.answered(sent, dated);
-      else if (this.#phase === "called") this.#lose(found === "decided" ? "decided" : "lost");
+      else if (this.#phase === "calling") this.#lose(found === "decided" ? "decided" : "lost");
     } catch (error) {
       this.runner.notify(inboxError("renew", error));
       // The store could not be reached for a whole lease, so another process may have the event by now.
@@ -436,7 +439,7 @@ export class Run implements Lease {
 
   warnOfDouble(why: Extract<Notice, { type: "double-risk" }>["why"]): void {
     this.cancellation.cancel(new Error(why));
-    if (!this.wasCalled || this.#isWarned) return;
+    if (!this.hasCalledHandler || this.#isWarned) return;
     this.#isWarned = true;
     this.runner.notify({ type: "double-risk", why, ...factsOf(this.data) });
   }

@@ -7,7 +7,7 @@
  * 2. `start` adds the begun run to the {@link WaitingRuns}, which give it a place once one is free. `work`, `runEvent` and a close do not
  *    wait for places.
  * 3. `#run` makes the receiver's runner call the handlers, while one timer renews all leases. `#end` writes the end of the run.
- * 4. `#free` gives record and place back, begins more of the taken events, and notifies the dispatcher, which may poll.
+ * 4. `#giveBack` gives record and place back, begins more of the taken events, and notifies the dispatcher, which may poll.
  *
  * An event that waits for longer than a quarter of a second is handed back. A pause or a close hands back every event that waits.
  */
@@ -22,7 +22,7 @@ import { type RunReport, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { LANES, type Lane } from "../record/lane.ts";
 import { type Begun, suspicionsOf } from "../record/leased-run.ts";
 import type { FinishedClaims } from "../record/reference-claim.ts";
-import { dueOf } from "../record/schedule.ts";
+import { dueTimeOf } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { unreadable } from "../write/records.ts";
 import { BrokenRecords } from "./broken-records.ts";
@@ -84,7 +84,7 @@ export class Runs {
     this.#host = {
       accept,
       hasRoom: (lane) => dispatcher.canTake(lane),
-      mayRunSuspect: (key, width) => this.#suspects.take(key, width),
+      mayRunSuspect: (key, width) => this.#suspects.tryJoin(key, width),
       leavePlace: (run) => this.#leavePlace(run),
     };
   }
@@ -108,20 +108,20 @@ export class Runs {
   }
 
   /** Gives up a run that has begun nothing. If a poll was given its record meanwhile, others see the record again. */
-  async release(run: Run): Promise<void> {
+  async giveUp(run: Run): Promise<void> {
     await this.#hidden.unhideIfHidden(run.key, run.runner);
-    this.#free(run);
+    this.#giveBack(run);
   }
 
   /** Gives the record and the place back. */
-  #free({ key, lane }: Run): void {
+  #giveBack({ key, lane }: Run): void {
     this.#active.delete(key);
     this.#hidden.delete(key);
-    this.#suspects.ended(key);
+    this.#suspects.leave(key);
     this.#core.records.forget(key);
     this.places.giveBack(lane);
     this.#beginTaken();
-    this.#notifyFreed();
+    this.#notifyPlaceFreed();
     const waiting = this.#whenFree.get(key);
     this.#whenFree.delete(key);
     for (const resolve of waiting ?? []) resolve();
@@ -131,11 +131,11 @@ export class Runs {
     if (this.#core.store.sleeps === true) this.#cancelRenewal?.();
   }
 
-  #notifyFreed(): void {
+  #notifyPlaceFreed(): void {
     // While events still wait here for a place, do not poll for each free place. Wait until half of the places are free.
-    for (const freed of LANES) {
-      const isIdle = this.#waiting.isEmpty(freed) && this.#taken.isEmpty(freed);
-      if (isIdle || this.places.isHalfEmpty(freed)) this.#dispatcher.freed(freed);
+    for (const lane of LANES) {
+      const isIdle = this.#waiting.isEmpty(lane) && this.#taken.isEmpty(lane);
+      if (isIdle || this.places.isHalfEmpty(lane)) this.#dispatcher.onPlaceFreed(lane);
     }
   }
 
@@ -167,7 +167,7 @@ export class Runs {
     }
     // The record stays hidden for a while, so that a process that has its flow finds it first.
     if (runner.hasFlow?.(record.flow) === false) return null;
-    const lane = dueOf(record)?.lane ?? "usual";
+    const lane = dueTimeOf(record)?.lane ?? "usual";
     const request: RunRequest = { runner, inBackground, lane, context: emptyContext };
     // The poll that found this record was under way at the stop.
     if (this.#core.isClosing || (inBackground && !this.#dispatcher.isTaking)) {
@@ -204,7 +204,7 @@ export class Runs {
       this.#core.operations.failed("take", error);
       request.runner.notify(inboxError("begin", error));
     }
-    await this.release(run);
+    await this.giveUp(run);
     return null;
   }
 
@@ -220,7 +220,7 @@ export class Runs {
     if (this.#isRunning(due.key)) return;
     const run = this.reserve(due.key, request);
     await this.#hidden.unhide(run.key, run.runner, due);
-    await this.release(run);
+    await this.giveUp(run);
   }
 
   #returnAll(taken: readonly TakenEvent[]): void {
@@ -231,7 +231,7 @@ export class Runs {
   async #mayRun(key: string, width: number, isWanted: () => boolean): Promise<boolean> {
     if (!(await this.#suspects.wait(key, width))) return false;
     if (isWanted() && !this.#core.isClosing && !this.has(key)) return true;
-    if (!this.has(key)) this.#suspects.ended(key);
+    if (!this.has(key)) this.#suspects.leave(key);
     return false;
   }
 
@@ -261,14 +261,14 @@ export class Runs {
     try {
       begun = await run.writeBegin(slotKeyOf(eventId));
     } catch (error) {
-      await this.release(run);
+      await this.giveUp(run);
       throw error;
     }
     if (begun.kind === "leased") {
       this.start(run);
-      return (await run.ended).report;
+      return (await run.whenEnded).report;
     }
-    await this.release(run);
+    await this.giveUp(run);
     switch (begun.kind) {
       case "missing":
         runner.notify({ type: "record-missing", eventId });
@@ -283,7 +283,7 @@ export class Runs {
   /** Starts a run whose beginning was written: at once, or in the background when it gets a place. */
   start(run: Run): void {
     run.confirmed();
-    this.crowds.begun(run.data, run.lane);
+    this.crowds.countBegun(run.data, run.lane);
     for (const facts of run.data.overtaken) run.runner.notify({ type: "stale", ...facts });
     if (!run.inBackground) this.#startNow(run);
     // A poll that was under way at the stop may still begin something.
@@ -327,7 +327,7 @@ export class Runs {
     let called = 0;
     this.#endWaiting();
     for (const [, run] of this.#active.entries()) {
-      if (run.wasCalled) called++;
+      if (run.hasCalledHandler) called++;
       run.warnOfDouble("closed-while-running");
     }
     return called;
@@ -335,7 +335,7 @@ export class Runs {
 
   async #run(run: Run): Promise<void> {
     this.#keepRenewing();
-    const end = await run.call();
+    const end = await run.callHandlers();
     // The handlers are done. Other runs may use the place while the end is written.
     run.leave(true);
     this.#waiting.fill();
@@ -346,30 +346,30 @@ export class Runs {
    * A run waits for something other than a place. Until it comes back, it counts neither as running nor as begun, so others may run and be
    * begun instead.
    */
-  #leavePlace(run: Run): (waits: boolean) => Promise<void> {
+  #leavePlace(run: Run): (comesBackInTurn: boolean) => Promise<void> {
     const { lane, inBackground } = run;
     run.leave(false);
     this.places.giveBack(lane);
     this.#beginTaken();
-    this.#notifyFreed();
+    this.#notifyPlaceFreed();
     this.#waiting.fill();
-    return async (waits) => {
+    return async (comesBackInTurn) => {
       this.places.reserve(lane);
-      if (waits && inBackground) await this.#waiting.comeBack(run);
+      if (comesBackInTurn && inBackground) await this.#waiting.comeBack(run);
       else run.leave = this.places.enter(lane);
     };
   }
 
   /** Hands back a run before any handler was called. The event then waits for the first process that has a place. */
   async #handBack(run: Run): Promise<void> {
-    this.crowds.waits(run.data);
+    this.crowds.countWaiting(run.data);
     await this.#end(run, { ending: { kind: "handed-back" }, changes: run.undoneStart, written: () => {} });
   }
 
   /** Writes the end of a run, and what follows from it. */
   async #end(run: Run, end: RunEnd): Promise<void> {
     const { key, runner } = run;
-    const finished = await run.finish(end);
+    const finished = await run.writeEnd(end);
     const isWritten = finished.kind === "ended";
     if (isWritten) {
       end.written();
@@ -378,10 +378,10 @@ export class Runs {
     }
     if (finished.kind === "unreadable") this.#broken.add(key);
     else await this.#hidden.unhideIfHidden(key, runner);
-    this.crowds.ended(run.data, run.lane);
+    this.crowds.countEnded(run.data, run.lane);
     run.resolveEnded(isWritten, end.ending);
-    this.#free(run);
-    if (isWritten && finished.dueInMs !== null) this.#dispatcher.due(finished.dueInMs);
+    this.#giveBack(run);
+    if (isWritten && finished.dueInMs !== null) this.#dispatcher.onPostponed(finished.dueInMs);
   }
 
   /** Lets the claims of a record expire with the record. */
@@ -398,10 +398,10 @@ export class Runs {
     const { environment } = this.#core;
     environment.after(HAND_BACK_AFTER_MS, () => {
       this.#isWatching = false;
-      const late = this.#taken.removeLate(HAND_BACK_AFTER_MS);
+      const late = this.#taken.removeLongWaiting(HAND_BACK_AFTER_MS);
       if (late.length > 0) this.places.runsTakeAtLeast(HAND_BACK_AFTER_MS);
       this.#returnAll(late);
-      for (const run of this.#waiting.removeLate(HAND_BACK_AFTER_MS)) {
+      for (const run of this.#waiting.removeLongWaiting(HAND_BACK_AFTER_MS)) {
         this.places.runsTakeAtLeast(HAND_BACK_AFTER_MS);
         void this.#handBack(run);
       }

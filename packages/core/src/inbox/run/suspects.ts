@@ -27,7 +27,7 @@ export class Suspects {
    * Counts the record as running, if it may run at once. False if it may not. `width`: how many suspects may run together with it, itself
    * included.
    */
-  take(key: string, width: number): boolean {
+  tryJoin(key: string, width: number): boolean {
     if (this.#running.has(key)) return true;
     if (this.#waiting.size > 0 || !this.#mayJoin(width)) return false;
     this.#running.set(key, width);
@@ -36,14 +36,14 @@ export class Suspects {
 
   /** Waits until the record may run. False if the record waits already, or if too many records wait. */
   async wait(key: string, width: number): Promise<boolean> {
-    if (this.take(key, width)) return true;
+    if (this.tryJoin(key, width)) return true;
     if (this.#waiting.has(key) || this.#waiting.size >= MAX_WAITING) return false;
     await new Promise<void>((go) => this.#waiting.set(key, { width, go }));
     return true;
   }
 
   /** The record no longer runs. Waiting records may now run, in the order in which they came. */
-  ended(key: string): void {
+  leave(key: string): void {
     if (!this.#running.delete(key)) return;
     for (const [next, { width, go }] of this.#waiting) {
       if (!this.#mayJoin(width)) return;

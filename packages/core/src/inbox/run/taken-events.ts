@@ -33,7 +33,7 @@ export class TakenEvents {
   }
 
   add(due: DueRecord, request: RunRequest, lane: Lane): void {
-    this.#places.take(lane);
+    this.#places.addTaken(lane);
     this.#queues.push({ lane, due, request, since: this.#clock.monotonic() });
   }
 
@@ -41,13 +41,13 @@ export class TakenEvents {
   *removeReady(): Generator<TakenEvent> {
     const isSoon = (lane: Lane): boolean => this.#places.isSoon(lane);
     for (let next = this.#queues.next(isSoon); next !== undefined; next = this.#queues.next(isSoon)) {
-      this.#places.dropTaken(next.lane);
+      this.#places.removeTaken(next.lane);
       yield next;
     }
   }
 
   /** Removes the events that have waited for this long. */
-  removeLate(waitedMs: number): readonly TakenEvent[] {
+  removeLongWaiting(waitedMs: number): readonly TakenEvent[] {
     const before = this.#clock.monotonic() - waitedMs;
     return this.#remove(({ since }) => since <= before);
   }
@@ -59,7 +59,7 @@ export class TakenEvents {
 
   #remove(isWanted: (event: TakenEvent) => boolean): readonly TakenEvent[] {
     const removed = [...this.#queues.takeWhile(isWanted)];
-    for (const { lane } of removed) this.#places.dropTaken(lane);
+    for (const { lane } of removed) this.#places.removeTaken(lane);
     return removed;
   }
 }

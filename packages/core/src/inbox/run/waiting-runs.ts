@@ -78,7 +78,7 @@ export class WaitingRuns {
   }
 
   /** Removes the begun runs that have waited for this long. */
-  removeLate(waitedMs: number): readonly Run[] {
+  removeLongWaiting(waitedMs: number): readonly Run[] {
     const before = this.#environment.monotonic() - waitedMs;
     return this.#remove(({ since }) => since <= before);
   }

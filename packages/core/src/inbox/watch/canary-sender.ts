@@ -89,13 +89,13 @@ export class CanarySender {
   }
 
   /** Waits until `operations` says whether an event could be accepted, which it usually does already. Never rejects. */
-  async known(): Promise<void> {
+  async whenKnown(): Promise<void> {
     if (this.#core.store.immediate === true || this.#isWanted(ACCEPTING)) this.#send();
     await this.#accepted;
   }
 
   /** Ends the canary that a poll has found. It may be one of another process, even of one that has died. */
-  async taken(due: DueRecord): Promise<void> {
+  async endTaken(due: DueRecord): Promise<void> {
     const { operations } = this.#core;
     operations.canarySucceeded("take");
     try {
@@ -206,7 +206,9 @@ export class CanarySender {
     const wasTaking = flight !== undefined && this.#dispatcher.canTake("usual");
     if (wasTaking) {
       this.#dispatcher.wake(0);
-      await inTime(environment, TAKEN_WITHIN_MS, () => this.#taken(key, flight), notTaken).catch(() => {});
+      await inTime(environment, TAKEN_WITHIN_MS, () => this.#whenTaken(key, flight), notTaken).catch(
+        () => {},
+      );
     }
     this.#flights.delete(key);
     if (flight?.isEnded === true) return;
@@ -223,7 +225,7 @@ export class CanarySender {
   }
 
   /** Waits until a canary was taken. If this process takes it, it knows at once. Otherwise it asks the store. */
-  async #taken(key: string, flight: CanaryInFlight): Promise<void> {
+  async #whenTaken(key: string, flight: CanaryInFlight): Promise<void> {
     const { environment, store } = this.#core;
     for (;;) {
       await inTime(environment, CANARY_AGAIN_MS, () => flight.whenEnded, notTaken).catch(() => {});

@@ -66,7 +66,7 @@ export class HealthCheck {
   async #find(): Promise<HealthNow> {
     if (this.#core.isClosing) return notOk("the inbox is closing or closed");
     await this.#ready();
-    const [counts] = await Promise.all([this.#counts(), this.#canary.known(), this.#checkForLoss()]);
+    const [counts] = await Promise.all([this.#counts(), this.#canary.whenKnown(), this.#checkForLoss()]);
     const { failing } = this.#core.operations;
     if (failing === null) return { ok: true, detail: null, failing: null, ...counts };
     return {

@@ -167,7 +167,7 @@ export class Records {
       cached.seen = null;
       throw error;
     } finally {
-      this.#pass(key, cached);
+      this.#passTurn(key, cached);
     }
   }
 
@@ -187,7 +187,7 @@ export class Records {
   }
 
   /** Gives the turn to the change that has waited longest. */
-  #pass(key: string, cached: CachedRecord): void {
+  #passTurn(key: string, cached: CachedRecord): void {
     const next = cached.waiting.shift();
     if (next !== undefined) {
       next();

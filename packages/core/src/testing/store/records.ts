@@ -7,7 +7,7 @@ import type { VerifiedEvent } from "../../inbox/record/event.ts";
 import { label } from "../../inbox/record/label.ts";
 import type { Lane } from "../../inbox/record/lane.ts";
 import type { Ending } from "../../inbox/record/lease.ts";
-import { beginNext, finish } from "../../inbox/record/leased-run.ts";
+import { beginNext, endRun } from "../../inbox/record/leased-run.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import { sideRecord } from "../../inbox/record/side-record.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
@@ -143,7 +143,7 @@ function ran(
     handlersOf: () => [],
   });
   if (lease === null) throw new Error("Nothing in the record is due.");
-  if (ending !== null) finish(record, lease, ending, [], now);
+  if (ending !== null) endRun(record, lease, ending, [], now);
   return record;
 }
 

@@ -127,7 +127,7 @@ describe("accepting an event", () => {
     expect(claimAtAcceptance(null, { ...claiming, isWithinWindow: false }, 1_000)).toBeNull();
     const tested = running(claiming);
     expect(claimAtAcceptance(tested.record, claiming, 1_000)).toMatchObject({ key: "r", until: null });
-    tested.finish(SUCCESS, { kind: "done" });
+    tested.endRun(SUCCESS, { kind: "done" });
     expect(claimAtAcceptance(tested.record, claiming, 1_000)).toMatchObject({
       key: "r",
       until: expect.any(Number),

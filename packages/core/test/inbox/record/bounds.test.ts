@@ -98,13 +98,13 @@ describe("the size of a record", () => {
             if (lease === null || what === "die") continue;
             const attempt = (lease.handlerStates.main?.attempts ?? 0) + 1;
             const failed = { name: "main", attempt, error: long };
-            if (n % 3 === 0) tested.finish(lease.slot, { kind: "done" });
+            if (n % 3 === 0) tested.endRun(lease.slot, { kind: "done" });
             else if (n % 3 === 1)
-              tested.finish(lease.slot, { kind: "retry", delayMs: 10 }, [
+              tested.endRun(lease.slot, { kind: "retry", delayMs: 10 }, [
                 { ...failed, kind: "failed", delayMs: 10 },
               ]);
             else
-              tested.finish(lease.slot, { kind: "held", reason: "exhausted", detail: long, onHeld: [] }, [
+              tested.endRun(lease.slot, { kind: "held", reason: "exhausted", detail: long, onHeld: [] }, [
                 { ...failed, kind: "given-up", reason: "exhausted" },
               ]);
           }

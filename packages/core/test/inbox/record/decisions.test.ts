@@ -7,7 +7,7 @@ describe("a person's decision", () => {
   /** Held after its handlers, of which one was done. */
   function held(): RecordUnderTest {
     const tested = running();
-    tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: "no", onHeld: [] }, [
+    tested.endRun(SUCCESS, { kind: "held", reason: "rejected", detail: "no", onHeld: [] }, [
       { name: "first", kind: "done", attempt: 1 },
       { name: "second", kind: "given-up", attempt: 1, error: "no", reason: "rejected" },
     ]);
@@ -28,7 +28,7 @@ describe("a person's decision", () => {
 
   it("to replay a held PENDING that was overtaken ends the PENDING", () => {
     const tested = running(event("PENDING"));
-    tested.finish(PENDING, { kind: "held", reason: "rejected", detail: null, onHeld: [] });
+    tested.endRun(PENDING, { kind: "held", reason: "rejected", detail: null, onHeld: [] });
     tested.accept(event("SUCCESS"));
     expect(tested.slot(PENDING).state).toBe("held");
     expect(replay(tested.record, KEY + PENDING, decision, 2_000)).toBe("overtaken");
@@ -50,7 +50,7 @@ describe("a person's decision", () => {
     const begun = tested.begin(SUCCESS);
     if (begun.kind !== "leased") throw new Error(begun.kind);
     replay(tested.record, KEY + SUCCESS, decision, 2_000);
-    expect(tested.finish(SUCCESS, { kind: "stays-held" })).toEqual({ kind: "lost" });
+    expect(tested.endRun(SUCCESS, { kind: "stays-held" })).toEqual({ kind: "lost" });
   });
 
   it("to replay or discard is refused if the event is unknown or unfinished", () => {
@@ -145,7 +145,7 @@ describe("a person's decision", () => {
     if (tested.record === null) throw new Error("no record");
     expect(tested.life(SUCCESS)).toMatchObject({ heldAt: null, revision: null });
     expect(isFinished(tested.record)).toBe(false);
-    tested.finish(SUCCESS, { kind: "done" });
+    tested.endRun(SUCCESS, { kind: "done" });
     expect(tested.life(SUCCESS)).toMatchObject({
       state: "done",
       reason: null,

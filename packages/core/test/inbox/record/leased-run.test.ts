@@ -4,7 +4,7 @@ import { indexOf } from "../../../src/inbox/record/index-of.ts";
 import type { HandlerChange, HandlerState } from "../../../src/inbox/record/lease.ts";
 import { isBegunBy } from "../../../src/inbox/record/leased-run.ts";
 import { isFinished } from "../../../src/inbox/record/record.ts";
-import { dueOf } from "../../../src/inbox/record/schedule.ts";
+import { dueTimeOf } from "../../../src/inbox/record/schedule.ts";
 import { DAY, event, FAILED, KEY, PENDING, RecordUnderTest, running, SUCCESS } from "./record-under-test.ts";
 
 describe("beginning a run", () => {
@@ -62,7 +62,7 @@ describe("beginning a run", () => {
     const begun = tested.begin(SUCCESS, { firstHandler: () => "h" });
     expect(begun).toMatchObject({ kind: "leased", lease: { started: "h", handlerStates: {} } });
     expect(tested.slot(SUCCESS).work?.handlerStates).toMatchObject({ h: { state: "started", attempts: 1 } });
-    tested.finish(SUCCESS, { kind: "handed-back" }, [{ name: "h", kind: "undone", before: null }]);
+    tested.endRun(SUCCESS, { kind: "handed-back" }, [{ name: "h", kind: "undone", before: null }]);
     expect(tested.slot(SUCCESS)).toMatchObject({
       state: "waiting",
       work: { handlerStates: {}, dueAt: 1_000 },
@@ -110,14 +110,14 @@ describe("beginning a run", () => {
 
   it("waits for the delay of a retry, unless somebody asks for the run", () => {
     const tested = running();
-    tested.finish(SUCCESS, { kind: "retry", delayMs: 50 });
+    tested.endRun(SUCCESS, { kind: "retry", delayMs: 50 });
     tested.now = 1_049;
     expect(tested.begin(SUCCESS)).toEqual({ kind: "wait", running: false });
     expect(tested.next()).toBeNull();
     tested.now = 1_050;
     expect(tested.next()).toMatchObject({ slot: SUCCESS, isEarlyAllowed: false });
     const asked = running();
-    asked.finish(SUCCESS, { kind: "retry", delayMs: 50 });
+    asked.endRun(SUCCESS, { kind: "retry", delayMs: 50 });
     expect(asked.begin(SUCCESS, { earlyBecause: "requested" })).toMatchObject({
       kind: "leased",
       lease: { isEarlyAllowed: true },
@@ -140,7 +140,7 @@ describe("beginning a run", () => {
   it("corrects the due times of an event and of its handlers that a clock ahead has dated", () => {
     const tested = running();
     const failed = { kind: "failed", attempt: 1, error: "down" } as const;
-    tested.finish(SUCCESS, { kind: "retry", delayMs: 50 }, [
+    tested.endRun(SUCCESS, { kind: "retry", delayMs: 50 }, [
       { ...failed, name: "first", delayMs: 50 },
       { ...failed, name: "second", delayMs: 3_000 },
     ]);
@@ -159,9 +159,9 @@ describe("beginning a run", () => {
 
   it("is possible before its time, even if a clock ahead has dated the last early run", () => {
     const tested = running();
-    tested.finish(SUCCESS, { kind: "retry", delayMs: 20_000 });
+    tested.endRun(SUCCESS, { kind: "retry", delayMs: 20_000 });
     expect(tested.begin(SUCCESS, { earlyBecause: "requested" })).toMatchObject({ kind: "leased" });
-    tested.finish(SUCCESS, { kind: "retry", delayMs: 20_000 });
+    tested.endRun(SUCCESS, { kind: "retry", delayMs: 20_000 });
     tested.now = -100_000;
     tested.next();
     tested.now += 1_000;
@@ -176,7 +176,7 @@ describe("beginning a run", () => {
     expect(isBegunBy(tested.record, begun.lease)).toBe(true);
     expect(isBegunBy(tested.record, { ...begun.lease, token: "v" })).toBe(false);
     expect(isBegunBy(null, begun.lease)).toBe(false);
-    tested.finish(SUCCESS, { kind: "done" });
+    tested.endRun(SUCCESS, { kind: "done" });
     expect(isBegunBy(tested.record, begun.lease)).toBe(true);
   });
 });
@@ -187,11 +187,11 @@ describe("the next run of a record", () => {
     tested.now = 1_010;
     tested.accept(event("SUCCESS"));
     tested.accept(event("FAILED"));
-    tested.finish(PENDING, { kind: "held", reason: "rejected", detail: null, onHeld: ["held:held"] });
+    tested.endRun(PENDING, { kind: "held", reason: "rejected", detail: null, onHeld: ["held:held"] });
     const taken: unknown[] = [];
     for (let lease = tested.next(); lease !== null; lease = tested.next()) {
       taken.push([lease.mode, lease.status]);
-      tested.finish(lease.slot, lease.mode === "onHeld" ? { kind: "stays-held" } : { kind: "done" });
+      tested.endRun(lease.slot, lease.mode === "onHeld" ? { kind: "stays-held" } : { kind: "done" });
     }
     expect(taken).toEqual([
       ["run", "SUCCESS"],
@@ -203,16 +203,16 @@ describe("the next run of a record", () => {
   it("is due at the earliest due time of its slots; while there is a lease, at the end of the lease", () => {
     const tested = new RecordUnderTest();
     expect(tested.accept(event("PENDING"), { delayMs: 500 }).outcome).toBe("new");
-    const due = (): unknown => (tested.record === null ? null : dueOf(tested.record));
+    const due = (): unknown => (tested.record === null ? null : dueTimeOf(tested.record));
     expect(due()).toEqual({ at: 1_500, delayWhenWrittenMs: 500, lane: "usual" });
     tested.begin(PENDING, { earlyBecause: "requested" });
     expect(due()).toEqual({ at: 1_100, delayWhenWrittenMs: 100, lane: "usual" });
-    tested.finish(PENDING, { kind: "retry", delayMs: 9_000 });
+    tested.endRun(PENDING, { kind: "retry", delayMs: 9_000 });
     tested.now = 1_020;
     tested.accept(event("SUCCESS", { amount: "11" }));
     expect(due()).toEqual({ at: 1_020, delayWhenWrittenMs: 0, lane: "usual" });
     tested.next();
-    tested.finish(SUCCESS, { kind: "done" });
+    tested.endRun(SUCCESS, { kind: "done" });
     expect(due()).toBeNull();
     expect(tested.record === null ? null : indexOf(KEY, tested.record)).toMatchObject({
       dueAt: null,
@@ -236,7 +236,7 @@ describe("an early run, which somebody asks for before its time,", () => {
   function failed(): RecordUnderTest {
     const tested = running();
     const change = { name: "h", kind: "failed", attempt: 1, delayMs: 5_000, error: "down" } as const;
-    tested.finish(SUCCESS, { kind: "retry", delayMs: 5_000 }, [change]);
+    tested.endRun(SUCCESS, { kind: "retry", delayMs: 5_000 }, [change]);
     return tested;
   }
 
@@ -246,7 +246,7 @@ describe("an early run, which somebody asks for before its time,", () => {
     if (begun.kind !== "leased") return begun.kind;
     const before = { ...FAILED_ONCE, error: "still down" };
     const undone: HandlerChange = { name: "h", kind: "undone", before };
-    tested.finish(SUCCESS, { kind: "retry", delayMs: 6_000 - begun.lease.now }, [undone]);
+    tested.endRun(SUCCESS, { kind: "retry", delayMs: 6_000 - begun.lease.now }, [undone]);
     return begun.lease.isEarlyAllowed ? "early" : "due";
   }
 
@@ -290,7 +290,7 @@ describe("an early run, which somebody asks for before its time,", () => {
   it("does not delay a replay, which is due at once", () => {
     const tested = failed();
     tested.begin(SUCCESS, { earlyBecause: "last" });
-    tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: [] });
+    tested.endRun(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: [] });
     expect(replay(tested.record, KEY + SUCCESS, { by: "me", note: "" }, tested.now)).toBe("decided");
     expect(tested.begin(SUCCESS)).toMatchObject({ kind: "leased" });
   });
@@ -307,12 +307,12 @@ describe("the run that has the lease", () => {
       const before = structuredClone(tested.record);
       expect(tested.renew(slot, 1_010, token)).toBe(false);
       expect(tested.write(slot, [start], token)).toBe(false);
-      expect(tested.finish(slot, { kind: "done" }, [], token)).toEqual({ kind: "lost" });
+      expect(tested.endRun(slot, { kind: "done" }, [], token)).toEqual({ kind: "lost" });
       expect(tested.record).toEqual(before);
     }
     const nothing = new RecordUnderTest();
     expect(nothing.renew(SUCCESS, 1_010)).toBe(false);
-    expect(nothing.finish(SUCCESS, { kind: "done" })).toEqual({ kind: "lost" });
+    expect(nothing.endRun(SUCCESS, { kind: "done" })).toEqual({ kind: "lost" });
     // One that lapsed, but that nobody took, is still its owner's.
     expect(tested.renew(SUCCESS, 1_200)).toBe(true);
     expect(tested.record?.lease?.until).toBe(1_300);
@@ -358,19 +358,19 @@ describe("the end of a run", () => {
   it("as done keeps only what recognises copies, for as long as if the event had just been delivered", () => {
     const tested = running();
     tested.now = 7_000;
-    expect(tested.finish(SUCCESS, { kind: "done" })).toEqual({ kind: "ended", overtaken: [], closing: null });
+    expect(tested.endRun(SUCCESS, { kind: "done" })).toEqual({ kind: "ended", overtaken: [], closing: null });
     expect(tested.slot(SUCCESS)).toMatchObject({ state: "done", work: null });
     expect(tested.record).toMatchObject({ lease: null, expiresAt: 7_000 + DAY });
     expect(tested.record !== null && isFinished(tested.record)).toBe(true);
     expect(tested.begin(SUCCESS)).toEqual({ kind: "finished", state: "done" });
     // Its own end, met again, is no loss of the lease.
-    expect(tested.finish(SUCCESS, { kind: "done" })).toMatchObject({ kind: "ended" });
-    expect(tested.finish(SUCCESS, { kind: "done" }, [], "v")).toEqual({ kind: "lost" });
+    expect(tested.endRun(SUCCESS, { kind: "done" })).toMatchObject({ kind: "ended" });
+    expect(tested.endRun(SUCCESS, { kind: "done" }, [], "v")).toEqual({ kind: "lost" });
   });
 
   it("as retry lets the event wait again, and writes its due time with its delay", () => {
     const tested = running();
-    tested.finish(SUCCESS, { kind: "retry", delayMs: 50 }, [{ name: "h", kind: "done", attempt: 1 }]);
+    tested.endRun(SUCCESS, { kind: "retry", delayMs: 50 }, [{ name: "h", kind: "done", attempt: 1 }]);
     expect(tested.slot(SUCCESS)).toMatchObject({
       state: "waiting",
       work: { dueAt: 1_050, delayWhenWrittenMs: 50 },
@@ -384,7 +384,7 @@ describe("the end of a run", () => {
   it("as held writes the reason, and no states of onHeld handlers", () => {
     const tested = running();
     tested.now = 1_050;
-    tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: "no", onHeld: ["held:held"] }, [
+    tested.endRun(SUCCESS, { kind: "held", reason: "rejected", detail: "no", onHeld: ["held:held"] }, [
       { name: "h", kind: "done", attempt: 1 },
       { name: "held:h", kind: "done", attempt: 1 },
     ]);
@@ -405,27 +405,27 @@ describe("the end of a run", () => {
 
   it("as held gives the onHeld handlers a lease until they are done, and the event stays held", () => {
     const tested = running();
-    tested.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: ["held:held"] });
+    tested.endRun(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: ["held:held"] });
     for (const ending of [
       { kind: "retry", delayMs: 0 },
       { kind: "handed-back" },
       { kind: "stays-held" },
     ] as const) {
       expect(tested.next()).toMatchObject({ mode: "onHeld", reason: "rejected" });
-      expect(tested.finish(SUCCESS, ending)).toMatchObject({ kind: "ended" });
+      expect(tested.endRun(SUCCESS, ending)).toMatchObject({ kind: "ended" });
       expect(tested.slot(SUCCESS).state).toBe("held");
     }
     expect(tested.next()).toBeNull();
     expect(tested.begin(SUCCESS)).toEqual({ kind: "finished", state: "held" });
     const untold = running();
-    untold.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: [] });
+    untold.endRun(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: [] });
     expect(untold.next()).toBeNull();
   });
 
   it("as retry ends a PENDING that a SUCCESS has overtaken, and names it", () => {
     const tested = running(event("PENDING"));
     tested.accept(event("SUCCESS"));
-    const finished = tested.finish(PENDING, { kind: "retry", delayMs: 50 });
+    const finished = tested.endRun(PENDING, { kind: "retry", delayMs: 50 });
     expect(finished).toMatchObject({ kind: "ended", overtaken: [{ eventId: KEY + PENDING }] });
     expect(tested.slot(PENDING)).toMatchObject({ state: "stale", work: null });
     expect(tested.next()).toMatchObject({ slot: SUCCESS });

@@ -7,8 +7,8 @@ import {
   type Begun,
   begin,
   beginNext,
-  type FinishResult,
-  finish,
+  type EndRunResult,
+  endRun,
   renew,
   writeHandlerChanges,
 } from "../../../src/inbox/record/leased-run.ts";
@@ -99,8 +99,8 @@ export class RecordUnderTest {
     };
   }
 
-  finish(slot: string, ending: Ending, changes: readonly HandlerChange[] = [], token = "w"): FinishResult {
-    return finish(this.record, { ...this.#lease(slot), token }, ending, changes, this.now);
+  endRun(slot: string, ending: Ending, changes: readonly HandlerChange[] = [], token = "w"): EndRunResult {
+    return endRun(this.record, { ...this.#lease(slot), token }, ending, changes, this.now);
   }
 
   write(slot: string, changes: readonly HandlerChange[], token = "w"): boolean {

@@ -88,7 +88,7 @@ describe("the claims of a record", () => {
   function done(): RecordUnderTest {
     const tested = running(claiming);
     if (tested.record !== null) tested.record.claims = { r: "t1" };
-    expect(tested.finish(SUCCESS, { kind: "done" })).toMatchObject({
+    expect(tested.endRun(SUCCESS, { kind: "done" })).toMatchObject({
       closing: { claims: { r: "t1" }, expiresAt: NOW + DAY },
     });
     return tested;
@@ -98,7 +98,7 @@ describe("the claims of a record", () => {
     const tested = running(claiming);
     if (tested.record !== null) tested.record.claims = { r: "t1" };
     tested.accept(event("FAILED"));
-    expect(tested.finish(SUCCESS, { kind: "done" })).toMatchObject({ kind: "ended", closing: null });
+    expect(tested.endRun(SUCCESS, { kind: "done" })).toMatchObject({ kind: "ended", closing: null });
     expect(tested.slot(FAILED)).toMatchObject({ state: "held" });
   });
 
