@@ -67,10 +67,10 @@ async function measure(name: InboxName, redisUrl: string | null): Promise<Measur
   const running: Running = await busy.inbox.run(
     {
       ...idleRunner,
-      async run(lease) {
-        started.push(places.get(lease.data.key) ?? Number.NaN);
+      async run(run) {
+        started.push(places.get(run.input.key) ?? Number.NaN);
         if (handlerMs > 0) await wait(handlerMs);
-        return idleRunner.run(lease);
+        return idleRunner.run(run);
       },
     },
     { concurrency: CONCURRENCY },

@@ -62,13 +62,13 @@ async function waitsOf(
   const running = await inbox.run(
     {
       ...idleRunner,
-      async run(lease) {
-        const sent = sentAt.get(lease.data.key);
+      async run(run) {
+        const sent = sentAt.get(run.input.key);
         if (sent !== undefined) {
           await wait(QUIET_HANDLER_MS);
           waits.push(performance.now() - sent);
         } else if (!over) await wait(LOUD_HANDLER_MS);
-        return idleRunner.run(lease);
+        return idleRunner.run(run);
       },
     },
     { concurrency: CONCURRENCY },

@@ -7,7 +7,7 @@ import { createInbox, type Inbox } from "@payhooks/core/inbox";
 import { redisStore } from "@payhooks/core/redis";
 import { Queue, Worker } from "bullmq";
 import { Redis } from "ioredis";
-import type { Lease, RunEnd, Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
+import type { RunEnd, RunHandle, Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { withScope } from "../faults/harness/scope.ts";
@@ -69,8 +69,8 @@ async function inboxWay(inbox: Inbox): Promise<Way> {
     firstHandler: () => "deposit",
     handlersOf: () => [],
     notify: () => {},
-    async run(lease: Lease): Promise<RunEnd> {
-      lease.noteCall();
+    async run(run: RunHandle): Promise<RunEnd> {
+      run.noteCall();
       return {
         ending: { kind: "done" },
         changes: [{ name: "deposit", kind: "done", attempt: 1 }],

@@ -19,8 +19,8 @@ let failed = 0;
 await inbox.run(
   {
     ...idleRunner,
-    async run(lease) {
-      const end = await idleRunner.run(lease);
+    async run(run) {
+      const end = await idleRunner.run(run);
       return { ...end, written: () => void handled++ };
     },
   },

@@ -26,7 +26,7 @@ function holding(): SampleRunner & { release(id: string): void; readonly running
     return gate;
   };
   const running: string[] = [];
-  const runner = sampleRunner(async ({ data: { id } }) => {
+  const runner = sampleRunner(async ({ input: { id } }) => {
     running.push(id);
     await gateOf(id).passed;
     running.splice(running.indexOf(id), 1);
@@ -165,7 +165,7 @@ export const beginCases: readonly ContractCase[] = [
       for (const id of fresh) runner.release(id);
       await rest(rig);
       await rig.until(running.stop());
-      const order = runner.leases.map(({ data }) => data.id).slice(2);
+      const order = runner.runs.map(({ input }) => input.id).slice(2);
       expect(order.slice(0, accepted.length)).toEqual(accepted.map(({ id }) => id));
     },
   ),
@@ -182,7 +182,7 @@ export const beginCases: readonly ContractCase[] = [
       });
       const running = await busy.inbox.run(runner, { concurrency: 2 });
       const haveRun = (): number =>
-        waiting.filter(({ id }) => runner.leases.some(({ data }) => data.id === id)).length;
+        waiting.filter(({ id }) => runner.runs.some(({ input }) => input.id === id)).length;
       // However long a look takes on a busy machine, fresh events do not end before it.
       for (let n = 0; n < 1_000 && haveRun() < waiting.length; n++) {
         await acceptOn(busy, rig);
@@ -211,7 +211,7 @@ export const beginCases: readonly ContractCase[] = [
   onFreshData("the end of one event of a transaction is followed by the next that is due", async (rig) => {
     const process = rig.start();
     const [free, last] = [newGate(), newGate()];
-    const runner = sampleRunner(async ({ data: { status } }) => {
+    const runner = sampleRunner(async ({ input: { status } }) => {
       if (status === "PENDING") await free.passed;
       else last.open();
       return { kind: "done" };
@@ -250,8 +250,8 @@ export const beginCases: readonly ContractCase[] = [
         moment === "before" && call === "renew" ? "fail" : undefined,
       );
       const free = newGate();
-      const runner = sampleRunner(async (lease) => {
-        await startHandler(lease);
+      const runner = sampleRunner(async (run) => {
+        await startHandler(run);
         await free.passed;
         return { kind: "done" };
       });
@@ -345,7 +345,7 @@ export const beginCases: readonly ContractCase[] = [
     expect(runner.ran).toEqual([]);
     expect(await process.inbox.runEvent(runner, one.key + one.slot)).toEqual({ state: "done", ran: true });
     await rig.advance(rig.leaseMs);
-    expect(runner.leases.map(({ data }) => data.id)).toEqual([one.id, other.id]);
+    expect(runner.runs.map(({ input }) => input.id)).toEqual([one.id, other.id]);
     await running.stop();
   }),
   onFreshData("while it is paused a process accepts and begins nothing; what runs goes on", async (rig) => {
@@ -360,7 +360,7 @@ export const beginCases: readonly ContractCase[] = [
     expect(second.begun).toBe(false);
     runner.release(first.id);
     await rig.advance(rig.leaseMs);
-    expect(runner.leases.map(({ data }) => data.id)).toEqual([first.id]);
+    expect(runner.runs.map(({ input }) => input.id)).toEqual([first.id]);
     running.resume();
     await untilRunning(rig, runner, second.id);
     runner.release(second.id);

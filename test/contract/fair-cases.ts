@@ -32,7 +32,7 @@ function slowRunner(rig: Rig, { clock }: Process): SlowRunner {
   const handlerMs = rig.leaseMs / 6;
   const called: SlowRunner["called"][number][] = [];
   const running = new Set<string>();
-  const runner = sampleRunner(async ({ data: { id } }) => {
+  const runner = sampleRunner(async ({ input: { id } }) => {
     called.push({ id, at: rig.now() });
     running.add(id);
     await new Promise<void>((resolve) => void clock.after(handlerMs, resolve));
@@ -135,7 +135,7 @@ export const fairCases: readonly ContractCase[] = [
     expect(await rig.until(workAll(idle.inbox, runner))).toMatchObject({ ran: 46, remaining: 0 });
     // The first of the flood were no crowd yet.
     const usual = [...loud.slice(0, PLACES / 4), ...quiet];
-    const order = runner.leases.map(({ data }) => usual.includes(data.id));
+    const order = runner.runs.map(({ input }) => usual.includes(input.id));
     expect(order.slice(0, 2 * usual.length)).toEqual(usual.flatMap(() => [true, false]));
   }),
 ];

@@ -83,11 +83,11 @@ export const heldCases: readonly ContractCase[] = [
       await workAll(inbox, runner);
       await inbox.events.replay(event.key + event.slot, BY);
       await workAll(inbox, runner);
-      expect(runner.leases.map(({ data }) => data.trace)).toEqual(["of the acceptance", "of the acceptance"]);
+      expect(runner.runs.map(({ input }) => input.trace)).toEqual(["of the acceptance", "of the acceptance"]);
       const plain = sampleEvent(newId(), rig.now());
       await inbox.accept(plain);
       await workAll(inbox, runner);
-      expect(runner.leases.at(-1)?.data.trace).toBeNull();
+      expect(runner.runs.at(-1)?.input.trace).toBeNull();
     },
   ),
   onFreshData("who replays and why is kept in the entry's history", async (rig) => {
@@ -240,11 +240,11 @@ export const heldCases: readonly ContractCase[] = [
       const plain = sampleRunner();
       await workAll(inbox, {
         ...plain,
-        async run(lease) {
-          if (lease.data.mode === "run") return plain.run(lease);
+        async run(run) {
+          if (run.input.mode === "run") return plain.run(run);
           await inbox.events.replay(eventId, BY);
-          wrote.push(await lease.write([{ name: "held:mail", kind: "done", attempt: 1 }]));
-          return plain.run(lease);
+          wrote.push(await run.write([{ name: "held:mail", kind: "done", attempt: 1 }]));
+          return plain.run(run);
         },
       });
       expect(wrote).toEqual([false]);

@@ -38,11 +38,11 @@ function hanging(rig: Rig): {
   const wroteEnd = new Promise<boolean>((resolve) => {
     resolveWrote = resolve;
   });
-  const runner = sampleRunner(async (lease) => {
-    await startHandler(lease);
+  const runner = sampleRunner(async (run) => {
+    await startHandler(run);
     started.open();
     await free.passed;
-    resolveWrote(await finishHandler(lease));
+    resolveWrote(await finishHandler(run));
     return { kind: "done" };
   });
   return { process, runner, started: started.passed, wroteEnd, release: free.open };
@@ -126,10 +126,10 @@ export const leaseCases: readonly ContractCase[] = [
       expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 0 });
       await rig.advance(rig.leaseMs);
       expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 1 });
-      expect(runner.leases[0]?.data.handlerStates).toMatchObject({
+      expect(runner.runs[0]?.input.handlerStates).toMatchObject({
         deposit: { state: "started", attempts: 1 },
       });
-      expect(runner.leases[0]?.data.token).not.toBe(one.runner.leases[0]?.data.token);
+      expect(runner.runs[0]?.input.token).not.toBe(one.runner.runs[0]?.input.token);
     },
   ),
   onFreshData("every late write of a frozen process is lost, and changes nothing", async (rig) => {
@@ -142,8 +142,8 @@ export const leaseCases: readonly ContractCase[] = [
     one.process.freeze();
     await rig.advance(rig.leaseMs * 1.5);
     // The other one takes it, fails, and leaves it waiting for a retry.
-    const runner = sampleRunner(async (lease) => {
-      await startHandler(lease);
+    const runner = sampleRunner(async (run) => {
+      await startHandler(run);
       const failed = {
         name: "deposit",
         kind: "failed",
@@ -165,7 +165,7 @@ export const leaseCases: readonly ContractCase[] = [
     await working;
     expect(await other.inbox.events.get(eventId)).toEqual(before);
     expect(doubleRisks(one.runner)).toEqual(["lease-lost"]);
-    expect(one.runner.leases[0]?.cancellation.isCancelled).toBe(true);
+    expect(one.runner.runs[0]?.cancellation.isCancelled).toBe(true);
   }),
   onFreshData(
     "a late handler change of a frozen process does not count in the run of its successor",
@@ -177,9 +177,9 @@ export const leaseCases: readonly ContractCase[] = [
       const wroteEnd: boolean[] = [];
       const late = workAll(
         frozen.inbox,
-        sampleRunner(async (lease) => {
-          await startHandler(lease);
-          wroteEnd.push(await finishHandler(lease));
+        sampleRunner(async (run) => {
+          await startHandler(run);
+          wroteEnd.push(await finishHandler(run));
           return { kind: "done" };
         }),
       );
@@ -229,7 +229,7 @@ export const leaseCases: readonly ContractCase[] = [
     one.process.thaw();
     await rig.advance(rig.leaseMs / 2);
     // The renewal that hung came back as lost: the handler is told, and the observer.
-    expect(one.runner.leases[0]?.cancellation.isCancelled).toBe(true);
+    expect(one.runner.runs[0]?.cancellation.isCancelled).toBe(true);
     expect(doubleRisks(one.runner)).toEqual(["lease-lost"]);
     other.release();
     expect(await other.wroteEnd).toBe(true);
@@ -250,11 +250,11 @@ export const leaseCases: readonly ContractCase[] = [
       const event = sampleEvent(newId(), rig.now());
       await process.inbox.accept(event);
       let handled = 0;
-      const runner = sampleRunner(async (lease) => {
-        await startHandler(lease);
+      const runner = sampleRunner(async (run) => {
+        await startHandler(run);
         handled++;
         isDown = true;
-        await finishHandler(lease);
+        await finishHandler(run);
         return { kind: "done" };
       });
       const working = workAll(process.inbox, runner);
@@ -309,10 +309,10 @@ export const leaseCases: readonly ContractCase[] = [
       wrong.kill();
       const runner = sampleRunner();
       await workAll(other.inbox, runner);
-      expect(runner.leases.map(({ data }) => data.id)).toEqual([waiting.id]);
+      expect(runner.runs.map(({ input }) => input.id)).toEqual([waiting.id]);
       await rig.advance(rig.leaseMs * 1.1);
       await workAll(other.inbox, runner);
-      expect(runner.leases.map(({ data }) => data.id)).toEqual([waiting.id, leased.id]);
+      expect(runner.runs.map(({ input }) => input.id)).toEqual([waiting.id, leased.id]);
     },
   ),
   onFreshData("a begin that fails is no attempt: the event is due again", async (rig) => {
@@ -330,6 +330,6 @@ export const leaseCases: readonly ContractCase[] = [
     await rig.until(working);
     await rig.advance(rig.leaseMs);
     await workAll(process.inbox, runner);
-    expect(runner.leases.map(({ data }) => data.handlerStates)).toEqual([{}]);
+    expect(runner.runs.map(({ input }) => input.handlerStates)).toEqual([{}]);
   }),
 ];

@@ -10,12 +10,17 @@ import {
   type Versioned,
 } from "@payhooks/core/inbox";
 import { describe, expect, it } from "vitest";
-import type { AcceptOptions, Lease, RunEnd, Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
+import type {
+  AcceptOptions,
+  RunEnd,
+  RunHandle,
+  Runner,
+} from "../../packages/core/src/inbox/contract/inbox.ts";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
+import type { HandlerChange } from "../../packages/core/src/inbox/record/handler-state.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { hashOf } from "../../packages/core/src/inbox/record/keys.ts";
 import { NONE } from "../../packages/core/src/inbox/record/lane.ts";
-import type { HandlerChange } from "../../packages/core/src/inbox/record/lease.ts";
 import type { SubjectAnswer } from "../../packages/core/src/inbox/record/subject.ts";
 import { Crowds } from "../../packages/core/src/inbox/run/crowds.ts";
 import { Dispatcher } from "../../packages/core/src/inbox/run/dispatcher.ts";
@@ -150,9 +155,9 @@ function stepping(
   change: (changes: readonly HandlerChange[]) => readonly HandlerChange[],
 ): Mutant["mistake"] {
   return running((runner) => ({
-    async run(lease) {
+    async run(run) {
       const end = await runner.run(
-        withOverrides<Lease>(lease, { write: (changes) => lease.write(change(changes)) }),
+        withOverrides<RunHandle>(run, { write: (changes) => run.write(change(changes)) }),
       );
       return { ...end, changes: change(end.changes), written: () => end.written() };
     },
@@ -172,7 +177,7 @@ function replaced<Part extends object>(
 }
 
 /** A run that writes in the name of whoever has the lease now. */
-function unfenced(name: "finish" | "write" | "renew"): Pick<Mutant, "mistake" | "replace"> {
+function unfenced(name: "writeEnd" | "write" | "renew"): Pick<Mutant, "mistake" | "replace"> {
   const tokens = new Map<string, string>();
   const own = Run.prototype[name] as (...given: unknown[]) => unknown;
   return {
@@ -183,8 +188,8 @@ function unfenced(name: "finish" | "write" | "renew"): Pick<Mutant, "mistake" | 
     replace: () =>
       replaced(Run.prototype, name, {
         value(this: Run, ...given: unknown[]) {
-          const { key, token } = this.data;
-          Object.defineProperty(this.data, "token", {
+          const { key, token } = this.input;
+          Object.defineProperty(this.input, "token", {
             configurable: true,
             get: () => tokens.get(key) ?? token,
           });
@@ -267,8 +272,8 @@ const mutants: readonly Mutant[] = [
     name: "what an event was before it is forgotten",
     caughtBy: TABLE,
     mistake: running((runner) => ({
-      run: (lease) =>
-        runner.run(withOverrides<Lease>(lease, { data: { ...lease.data, previousStatus: null } })),
+      run: (run) =>
+        runner.run(withOverrides<RunHandle>(run, { input: { ...run.input, previousStatus: null } })),
     })),
   },
   {
@@ -309,7 +314,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "the end of a run is not fenced",
     caughtBy: "a late finish of a frozen process",
-    ...unfenced("finish"),
+    ...unfenced("writeEnd"),
   },
   {
     name: "handler changes are not fenced",
@@ -382,7 +387,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "a handler that must not run twice is marked as started with its begin",
     caughtBy: "a handler with onCrash",
-    mistake: running((runner) => ({ firstHandler: (data) => runner.firstHandler(data) ?? "deposit" })),
+    mistake: running((runner) => ({ firstHandler: (input) => runner.firstHandler(input) ?? "deposit" })),
   },
   {
     name: "the start of a handler is not stored",
@@ -398,9 +403,9 @@ const mutants: readonly Mutant[] = [
     name: "how the last handler ended takes a write of its own",
     caughtBy: "an event with 1 handler is 2 writes",
     mistake: running((runner) => ({
-      async run(lease): Promise<RunEnd> {
-        const end = await runner.run(lease);
-        await lease.write(end.changes);
+      async run(run): Promise<RunEnd> {
+        const end = await runner.run(run);
+        await run.write(end.changes);
         return { ...end, changes: [], written: () => end.written() };
       },
     })),
@@ -504,8 +509,8 @@ const mutants: readonly Mutant[] = [
     name: "what is put on hold at the end is told of to nobody",
     caughtBy: "close of an inbox that ends with its process skips backoffs",
     mistake: running((runner) => ({
-      async run(lease) {
-        const end = await runner.run(lease);
+      async run(run) {
+        const end = await runner.run(run);
         return end.ending.kind === "held" ? { ...end, ending: { ...end.ending, onHeld: [] } } : end;
       },
     })),

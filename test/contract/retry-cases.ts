@@ -1,7 +1,7 @@
 /** Handlers, their attempts and their ends (docs/guides/handlers.md, Outcomes and retries), run by the real receiver. */
 import { Reject, RetryAfter, type RunReport } from "@payhooks/core";
 import { expect } from "vitest";
-import type { HandlerChange } from "../../packages/core/src/inbox/record/lease.ts";
+import type { HandlerChange } from "../../packages/core/src/inbox/record/handler-state.ts";
 import { depositOf, merchantOn, noticed } from "./merchant-receiver.ts";
 import { type ContractCase, newGate, onFreshData } from "./rig.ts";
 import { endOf, newId, sampleEvent, sampleRunner } from "./sample-events.ts";
@@ -353,12 +353,12 @@ export const retryCases: readonly ContractCase[] = [
       for (const content of bodies) {
         const sample = sampleEvent(newId(), rig.now(), { tenant, identity: { referenceId: "№ 1\n" } });
         const event = { ...sample, delivery: { ...sample.delivery, content, signature: "ß\n" } };
-        const runner = sampleRunner(async (lease) => {
-          const attempt = runner.leases.length;
+        const runner = sampleRunner(async (run) => {
+          const attempt = runner.runs.length;
           const failed = ["einzahlung ✓", "deposit"].map(
             (name): HandlerChange => ({ name, kind: "failed", attempt, delayMs: 0, error }),
           );
-          await lease.write(failed.slice(0, 1));
+          await run.write(failed.slice(0, 1));
           return endOf(attempt < 3 ? { kind: "retry", delayMs: 0 } : { kind: "done" }, failed.slice(1));
         });
         const [one, other] = [rig.start(), rig.start()];
@@ -366,11 +366,11 @@ export const retryCases: readonly ContractCase[] = [
         for (const { inbox } of [one, other, one]) {
           await inbox.work(runner, { deadlineMs: 60_000, limit: 1, concurrency: 1 });
         }
-        expect(runner.leases).toHaveLength(3);
-        for (const [at, { data }] of runner.leases.entries()) {
-          expect(Buffer.from(data.delivery.content).equals(content)).toBe(true);
-          expect(data.delivery).toMatchObject({ tenant, signature: "ß\n" });
-          expect(data.handlerStates["einzahlung ✓"]).toEqual(
+        expect(runner.runs).toHaveLength(3);
+        for (const [at, { input }] of runner.runs.entries()) {
+          expect(Buffer.from(input.delivery.content).equals(content)).toBe(true);
+          expect(input.delivery).toMatchObject({ tenant, signature: "ß\n" });
+          expect(input.handlerStates["einzahlung ✓"]).toEqual(
             at === 0
               ? undefined
               : {

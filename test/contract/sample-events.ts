@@ -1,9 +1,10 @@
 import type { EventQuery, StoredEvent } from "@payhooks/core";
 import { eachEvent } from "@payhooks/core/events";
 import type { Inbox } from "@payhooks/core/inbox";
-import type { Lease, RunEnd, Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
+import type { RunEnd, RunHandle, Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
+import type { Ending } from "../../packages/core/src/inbox/record/ending.ts";
 import type { AcceptOutcome, VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
-import type { Ending, HandlerChange } from "../../packages/core/src/inbox/record/lease.ts";
+import type { HandlerChange } from "../../packages/core/src/inbox/record/handler-state.ts";
 import type { ModelDelivery } from "./reference-model.ts";
 
 const DAY_MS = 86_400_000;
@@ -90,25 +91,25 @@ export function sampleEvent(id: number, now: number, sample: Sample = {}): Verif
 export interface SampleRunner extends Runner {
   /** Slots in the order of their runs, by the model's name; those of onHeld handlers begin with `onHeld `. */
   readonly ran: string[];
-  readonly leases: Lease[];
+  readonly runs: RunHandle[];
   readonly notices: Parameters<Runner["notify"]>[0][];
 }
 
 export function sampleRunner(
-  run: (lease: Lease) => Promise<Ending | RunEnd> | Ending | RunEnd = () => ({ kind: "done" }),
+  endingOf: (run: RunHandle) => Promise<Ending | RunEnd> | Ending | RunEnd = () => ({ kind: "done" }),
 ): SampleRunner {
   const ran: string[] = [];
-  const leases: Lease[] = [];
+  const runs: RunHandle[] = [];
   const notices: Parameters<Runner["notify"]>[0][] = [];
   return {
     ran,
-    leases,
+    runs,
     notices,
-    async run(lease) {
-      const name = slotNameOf(lease.data.eventId);
-      ran.push(lease.data.mode === "onHeld" ? `onHeld ${name}` : name);
-      leases.push(lease);
-      const ended = lease.data.mode === "onHeld" ? ({ kind: "stays-held" } as const) : await run(lease);
+    async run(run) {
+      const name = slotNameOf(run.input.eventId);
+      ran.push(run.input.mode === "onHeld" ? `onHeld ${name}` : name);
+      runs.push(run);
+      const ended = run.input.mode === "onHeld" ? ({ kind: "stays-held" } as const) : await endingOf(run);
       return "ending" in ended ? ended : endOf(ended);
     },
     firstHandler: () => null,
@@ -123,17 +124,17 @@ export function endOf(ending: Ending, changes: readonly HandlerChange[] = []): R
 }
 
 /** Marks the handler `deposit` as started, and as called. False: the lease is lost. */
-export async function startHandler(lease: Lease): Promise<boolean> {
-  const attempt = (lease.data.handlerStates.deposit?.attempts ?? 0) + 1;
-  const isStarted = await lease.write([{ name: "deposit", kind: "started", attempt }]);
-  if (isStarted) lease.noteCall();
+export async function startHandler(run: RunHandle): Promise<boolean> {
+  const attempt = (run.input.handlerStates.deposit?.attempts ?? 0) + 1;
+  const isStarted = await run.write([{ name: "deposit", kind: "started", attempt }]);
+  if (isStarted) run.noteCall();
   return isStarted;
 }
 
 /** Writes that the handler `deposit` is done. False: the lease is lost. */
-export async function finishHandler(lease: Lease): Promise<boolean> {
-  const attempt = (lease.data.handlerStates.deposit?.attempts ?? 0) + 1;
-  return lease.write([{ name: "deposit", kind: "done", attempt }]);
+export async function finishHandler(run: RunHandle): Promise<boolean> {
+  const attempt = (run.input.handlerStates.deposit?.attempts ?? 0) + 1;
+  return run.write([{ name: "deposit", kind: "done", attempt }]);
 }
 
 /** Works off everything that is due. */

@@ -97,7 +97,7 @@ async function compareBatch(
   const { inbox } = rig.start();
   const ran = new Map<string, string | null>();
   const runner: Runner = {
-    async run({ data: { mode, eventId, previousStatus } }) {
+    async run({ input: { mode, eventId, previousStatus } }) {
       if (mode === "onHeld") return endOf({ kind: "stays-held" });
       if (ran.has(eventId)) expect.fail(`${eventId} ran twice`);
       ran.set(eventId, previousStatus);
@@ -275,9 +275,9 @@ export const tableCases: readonly ContractCase[] = [
       expect(await inbox.accept(lookup)).toMatchObject({ outcome: "duplicate", previousAmount: null });
       const runner = sampleRunner();
       await workAll(inbox, runner);
-      const progressed = runner.leases.filter(({ data }) => data.id === `tx-${first}`);
+      const progressed = runner.runs.filter(({ input }) => input.id === `tx-${first}`);
       expect(
-        progressed.map(({ data: { status, previousStatus, previousAmount } }) => [
+        progressed.map(({ input: { status, previousStatus, previousAmount } }) => [
           status,
           previousStatus,
           previousAmount,
@@ -386,7 +386,7 @@ export const tableCases: readonly ContractCase[] = [
         const pending = sampleEvent(id, rig.now(), { status: "PENDING" });
         await inbox.accept(pending);
         const [begun, free] = [newGate(), newGate()];
-        const runner = sampleRunner(async ({ data: { status } }) => {
+        const runner = sampleRunner(async ({ input: { status } }) => {
           if (status !== "PENDING") return { kind: "done" };
           begun.open();
           await free.passed;

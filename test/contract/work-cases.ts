@@ -85,7 +85,7 @@ export const workCases: readonly ContractCase[] = [
     await workAll(inbox, runner);
     expect(runner.ran).toEqual([]);
     expect(await inbox.runEvent(runner, eventId)).toEqual({ state: "done", ran: true });
-    expect(runner.leases.map(({ data }) => data.isEarlyAllowed)).toEqual([true]);
+    expect(runner.runs.map(({ input }) => input.isEarlyAllowed)).toEqual([true]);
     expect(await inbox.runEvent(runner, eventId)).toEqual({ state: "done", ran: false });
     expect(await inbox.runEvent(runner, "f".repeat(48))).toEqual({
       state: null,
@@ -159,9 +159,9 @@ export const workCases: readonly ContractCase[] = [
         order.push(what);
         most = Math.max(most, ++running);
       };
-      const runner = sampleRunner(async (lease) => {
+      const runner = sampleRunner(async (run) => {
         if (++began === 1) {
-          const waiting = lease.waitWithoutPlace(turn.passed);
+          const waiting = run.waitWithoutPlace(turn.passed);
           isAside.open();
           if (!(await waiting)) return { kind: "handed-back" };
           enter("first");
@@ -194,10 +194,10 @@ export const workCases: readonly ContractCase[] = [
     async (rig) => {
       const [one, other] = [rig.start(), rig.start()];
       const isAside = newGate();
-      const runner = sampleRunner(async (lease) => {
+      const runner = sampleRunner(async (run) => {
         // An earlier handler of the event was called.
-        lease.noteCall();
-        const waiting = lease.waitWithoutPlace(new Promise(() => {}));
+        run.noteCall();
+        const waiting = run.waitWithoutPlace(new Promise(() => {}));
         isAside.open();
         return { kind: (await waiting) ? "done" : "handed-back" };
       });
@@ -211,7 +211,7 @@ export const workCases: readonly ContractCase[] = [
       if (rig.endsWithProcess) return;
       const next = sampleRunner();
       expect(await workAll(other.inbox, next)).toMatchObject({ ran: 1 });
-      expect(next.leases.map(({ data }) => data.handlerStates)).toEqual([{}]);
+      expect(next.runs.map(({ input }) => input.handlerStates)).toEqual([{}]);
     },
   ),
   onFreshData("stop takes nothing more, and waits for what runs", async (rig) => {
@@ -279,11 +279,11 @@ export const workCases: readonly ContractCase[] = [
     const [begun, free] = [newGate(), newGate()];
     const event = sampleEvent(newId(), rig.now());
     await one.inbox.accept(event);
-    const runner = sampleRunner(async (lease) => {
-      await startHandler(lease);
+    const runner = sampleRunner(async (run) => {
+      await startHandler(run);
       begun.open();
       await free.passed;
-      await finishHandler(lease);
+      await finishHandler(run);
       return { kind: "done" };
     });
     await one.inbox.run(runner, { concurrency: 1 });
@@ -292,7 +292,7 @@ export const workCases: readonly ContractCase[] = [
     expect(one.inbox.close({ graceMs: 1 })).toBe(closing);
     await rig.advance(rig.leaseMs / 2);
     expect((await other.inbox.events.get(event.key + event.slot))?.state).toBe("running");
-    expect(runner.leases[0]?.cancellation.isCancelled).toBe(false);
+    expect(runner.runs[0]?.cancellation.isCancelled).toBe(false);
     free.open();
     await rig.advance(rig.leaseMs / 2);
     expect(await closing).toEqual({ unfinished: 0 });
@@ -305,8 +305,8 @@ export const workCases: readonly ContractCase[] = [
       const one = rig.start();
       const begun = newGate();
       await one.inbox.accept(sampleEvent(newId(), rig.now()));
-      const runner = sampleRunner(async (lease) => {
-        await startHandler(lease);
+      const runner = sampleRunner(async (run) => {
+        await startHandler(run);
         begun.open();
         return new Promise<never>(() => {});
       });
@@ -315,7 +315,7 @@ export const workCases: readonly ContractCase[] = [
       const closing = one.inbox.close({ graceMs: rig.leaseMs });
       await rig.advance(rig.leaseMs * 1.25);
       expect(await closing).toEqual({ unfinished: 1 });
-      expect(runner.leases[0]?.cancellation.isCancelled).toBe(true);
+      expect(runner.runs[0]?.cancellation.isCancelled).toBe(true);
       expect(runner.notices.flatMap((notice) => (notice.type === "double-risk" ? [notice.why] : []))).toEqual(
         ["closed-while-running"],
       );
@@ -328,10 +328,10 @@ export const workCases: readonly ContractCase[] = [
       const [begun, free] = [newGate(), newGate()];
       const event = sampleEvent(newId(), rig.now());
       await one.inbox.accept(event);
-      const runner = sampleRunner(async (lease) => {
+      const runner = sampleRunner(async (run) => {
         begun.open();
         await free.passed;
-        return lease.mayCall() === "hand-back" ? { kind: "handed-back" } : { kind: "done" };
+        return run.mayCall() === "hand-back" ? { kind: "handed-back" } : { kind: "done" };
       });
       await one.inbox.run(runner, { concurrency: 1 });
       await begun.passed;
@@ -341,7 +341,7 @@ export const workCases: readonly ContractCase[] = [
       expect(await closing).toEqual({ unfinished: 0 });
       const successor = sampleRunner();
       expect(await workAll(other.inbox, successor)).toMatchObject({ ran: 1 });
-      expect(successor.leases[0]?.data.handlerStates).toEqual({});
+      expect(successor.runs[0]?.input.handlerStates).toEqual({});
     },
     { only: "outlives-process" },
   ),
@@ -351,10 +351,10 @@ export const workCases: readonly ContractCase[] = [
       const { inbox } = rig.start();
       await acceptMany(rig, inbox, 3);
       let attempts = 0;
-      const runner = sampleRunner((lease) => {
+      const runner = sampleRunner((run) => {
         attempts++;
         // The first event is never done; RetryAfter(0) must not keep the process from ending.
-        return lease.data.id === runner.leases[0]?.data.id ? { kind: "retry", delayMs: 0 } : { kind: "done" };
+        return run.input.id === runner.runs[0]?.input.id ? { kind: "retry", delayMs: 0 } : { kind: "done" };
       });
       await inbox.work(runner, { deadlineMs: 60_000, limit: 1, concurrency: 1 });
       await inbox.accept(sampleEvent(newId(), rig.now()));

@@ -120,8 +120,8 @@ export const writeCases: readonly ContractCase[] = [
             return "lose";
           });
           const free = newGate();
-          const runner = sampleRunner(async (lease) => {
-            lease.noteCall();
+          const runner = sampleRunner(async (run) => {
+            run.noteCall();
             if (runner.ran.length > 1) return { kind: "done" };
             await free.passed;
             return what === "the same event again" ? { kind: "retry", delayMs: 0 } : { kind: "done" };

@@ -178,11 +178,11 @@ function use(record: IdempotencyRecord): void {
     earlyBecause: null,
     mayRunSuspect: () => true,
   };
-  const lease = beginNext(changed, { ...options, firstHandler: () => "main", handlersOf: () => ["main"] });
-  if (lease !== null) {
+  const input = beginNext(changed, { ...options, firstHandler: () => "main", handlersOf: () => ["main"] });
+  if (input !== null) {
     const failed = { name: "main", kind: "failed", attempt: 1, delayMs: 1, error: "e" } as const;
-    endRun(copyRecord(changed), lease, { kind: "retry", delayMs: 1 }, [failed], NOW);
-    endRun(changed, lease, { kind: "done" }, [], NOW);
+    endRun(copyRecord(changed), input, { kind: "retry", delayMs: 1 }, [failed], NOW);
+    endRun(changed, input, { kind: "done" }, [], NOW);
   }
   decodeRecord(encodeRecord(changed));
 }

@@ -211,13 +211,13 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "the start of a handler is not stored",
     HANDLER_CALL,
-    'await lease.write([...changes, { name, kind: "started", attempt }])',
-    "await lease.write(changes)",
+    'await run.write([...changes, { name, kind: "started", attempt }])',
+    "await run.write(changes)",
   ),
   mutant(
     "there is no notice that a handler may run twice",
     HANDLER_CALL,
-    'if (hasDied) notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });',
+    'if (hasDied) notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(run.input) });',
     "",
   ),
   mutant(
@@ -277,14 +277,14 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "there is no notice that a removed handler may have run",
     RUNNER,
-    "if (Object.entries(data.handlerStates).some(mayHaveRun)) {",
-    "if (Object.entries(data.handlerStates).every(mayHaveRun) && data.mode === null) {",
+    "if (Object.entries(input.handlerStates).some(mayHaveRun)) {",
+    "if (Object.entries(input.handlerStates).every(mayHaveRun) && input.mode === null) {",
   ),
   // References.
   mutant(
     "a SUCCESS that is replayed does not claim its reference",
     RUNNER,
-    "if (verified.referenceKey !== null && !lease.data.claims.includes(verified.referenceKey)) {",
+    "if (verified.referenceKey !== null && !run.input.claims.includes(verified.referenceKey)) {",
     "if (verified.referenceKey === null) {",
   ),
   mutant(

@@ -1,6 +1,6 @@
 import type { Swap } from "../../../packages/core/src/inbox/contract/store.ts";
+import type { Ending } from "../../../packages/core/src/inbox/record/ending.ts";
 import { indexOf } from "../../../packages/core/src/inbox/record/index-of.ts";
-import type { Ending } from "../../../packages/core/src/inbox/record/lease.ts";
 import type { IdempotencyRecord } from "../../../packages/core/src/inbox/record/record.ts";
 import {
   accepted,

@@ -1,4 +1,5 @@
-import { type LeaseData, ON_HELD_PREFIX } from "../inbox/record/lease.ts";
+import { ON_HELD_PREFIX } from "../inbox/record/handler-state.ts";
+import type { RunInput } from "../inbox/record/run-input.ts";
 import type { GivenUp } from "../protocol/held-reasons.ts";
 
 /** Handlers of an event that this process does not call. */
@@ -19,7 +20,7 @@ export function missingHandlers(
     handlerStates,
     untriedHandlers,
     onlyHandlers,
-  }: Pick<LeaseData, "handlerStates" | "untriedHandlers" | "onlyHandlers">,
+  }: Pick<RunInput, "handlerStates" | "untriedHandlers" | "onlyHandlers">,
   registered: ReadonlySet<string>,
   called: ReadonlySet<string>,
 ): Missing {
@@ -40,7 +41,7 @@ function isHandler(name: string): boolean {
 
 /** The handlers that an entry still needs before its onHeld handlers are done, except those that this process calls. */
 export function missingOnHeld(
-  { handlerStates, untriedHandlers }: Pick<LeaseData, "handlerStates" | "untriedHandlers">,
+  { handlerStates, untriedHandlers }: Pick<RunInput, "handlerStates" | "untriedHandlers">,
   called: readonly string[],
 ): readonly string[] {
   const isFinished = (name: string): boolean =>

@@ -3,8 +3,8 @@ import type { EffectRun, Effects, RunEffects } from "../effects/effects.ts";
 import { effectsOff } from "../effects/errors.ts";
 import type { LooseMethods } from "../effects/run.ts";
 import type { HandlerContext } from "../handlers/handler.ts";
-import type { Lease } from "../inbox/contract/inbox.ts";
-import type { LeaseData } from "../inbox/record/lease.ts";
+import type { RunHandle } from "../inbox/contract/inbox.ts";
+import type { RunInput } from "../inbox/record/run-input.ts";
 import type { Logger } from "../notices/logger.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 
@@ -60,22 +60,22 @@ export class RunContext implements HandlerContext, LooseMethods {
   readonly #watched: WatchedPromise<unknown>[] = [];
 
   constructor(
-    lease: Lease,
+    run: RunHandle,
     handler: string,
     attempt: number,
     cancellation: Cancellation,
     log: Logger,
     effectDependencies: EffectDependencies,
   ) {
-    const { delivery } = lease.data;
-    this.eventId = lease.data.eventId;
-    this.effectId = effectIdOf(lease.data, handler);
+    const { delivery } = run.input;
+    this.eventId = run.input.eventId;
+    this.effectId = effectIdOf(run.input, handler);
     this.#effectDependencies = effectDependencies;
-    this.#evenIfExpired = lease.data.evenIfExpired;
+    this.#evenIfExpired = run.input.evenIfExpired;
     this.attempt = attempt;
     this.receivedAt = new Date(delivery.receivedAt);
-    this.previousStatus = lease.data.previousStatus;
-    this.previousAmount = lease.data.previousAmount;
+    this.previousStatus = run.input.previousStatus;
+    this.previousAmount = run.input.previousAmount;
     this.tenant = delivery.tenant;
     this.keyId = delivery.keyId;
     this.log = log;
@@ -140,7 +140,7 @@ export class RunContext implements HandlerContext, LooseMethods {
  * The `effectId`. A replay with `repeatEffects` gets a new one. So do the onHeld handlers of an event that is held again, since this
  * is a new hold.
  */
-function effectIdOf({ eventId, mode, replays, repeatEffects }: LeaseData, handler: string): string {
+function effectIdOf({ eventId, mode, replays, repeatEffects }: RunInput, handler: string): string {
   const isNew = repeatEffects || (mode === "onHeld" && replays > 0);
   return `${eventId}.${handler}${isNew ? `~${replays}` : ""}`;
 }

@@ -9,8 +9,9 @@ import {
   uncountedBackoffMs,
 } from "../handlers/handler.ts";
 import type { Registered } from "../handlers/registry.ts";
-import type { Lease } from "../inbox/contract/inbox.ts";
-import { factsOf, type HandlerState } from "../inbox/record/lease.ts";
+import type { RunHandle } from "../inbox/contract/inbox.ts";
+import type { HandlerState } from "../inbox/record/handler-state.ts";
+import { factsOf } from "../inbox/record/run-input.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import type { Logger } from "../notices/logger.ts";
 import type { Happening, Notice } from "../notices/notice.ts";
@@ -21,7 +22,7 @@ import { RunContext } from "./context.ts";
 import type { HandlerEnd, HandlerFacts, Instrumentation, Observation } from "./instrumentation.ts";
 import { loseLease, type RunProgress, retryIn } from "./run-progress.ts";
 
-/** What a call of a handler needs besides its lease. */
+/** What a call of a handler needs besides its run. */
 export interface HandlerCallDependencies {
   readonly notices: NoticeBoard;
   readonly logger: Logger;
@@ -51,7 +52,7 @@ type CallOutcome = { readonly ok: true } | { readonly ok: false; readonly error:
  * @returns `done`: the handler need not run again. `open`: it has not finished, and `progress` has the consequence.
  */
 export type RunHandler = (
-  lease: Lease,
+  run: RunHandle,
   handler: Registered,
   progress: RunProgress,
   call: Call,
@@ -62,9 +63,9 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   /** The calls that are past their timeout and have not ended, by event and handler, with their attempt. */
   const overdue = new Map<string, number>();
 
-  const runHandler: RunHandler = async (lease, handler, progress, call) => {
+  const runHandler: RunHandler = async (run, handler, progress, call) => {
     const { name } = handler;
-    const before = lease.data.handlerStates[name];
+    const before = run.input.handlerStates[name];
     if (before?.state === "done") return "done";
     if (before?.state === "given-up") {
       progress.givenUp ??= { reason: before.reason ?? "exhausted", error: before.error ?? "" };
@@ -73,29 +74,29 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     const attempts = before?.attempts ?? 0;
     const hasDied = before?.state === "started";
     const warnOfDeath = (): void => {
-      if (hasDied) notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });
+      if (hasDied) notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(run.input) });
     };
     if (hasDied && (handler.onCrash === "hold" || attempts >= handler.maxAttempts)) {
       warnOfDeath();
       const error = `the process died in attempt ${attempts}`;
-      return giveUp(lease, handler, progress, { reason: "crashed", error, attempt: attempts, stack: null });
+      return giveUp(run, handler, progress, { reason: "crashed", error, attempt: attempts, stack: null });
     }
-    const isEarly = before !== undefined && before.dueAt > lease.data.now;
-    if (isEarly && !lease.data.isEarlyAllowed) {
-      retryIn(progress, msUntilDue(before, lease, progress));
+    const isEarly = before !== undefined && before.dueAt > run.input.now;
+    if (isEarly && !run.input.isEarlyAllowed) {
+      retryIn(progress, msUntilDue(before, run, progress));
       return "open";
     }
     const attempt = attempts + 1;
     if (progress.startedAhead === name) progress.startedAhead = null;
-    let outcome = overdueOf(lease, handler);
+    let outcome = overdueOf(run, handler);
     let observation: Observation<HandlerEnd> | null = null;
-    if (outcome === null && !(await takePlace(lease, handler, progress))) return "open";
+    if (outcome === null && !(await takePlace(run, handler, progress))) return "open";
     warnOfDeath();
     const startedAt = clock.now();
     let skipped = 0;
     if (outcome === null) {
-      const isStarted = lease.data.started === name || (await writeStart(lease, name, attempt, progress));
-      const may = isStarted ? lease.mayCall() : "lost";
+      const isStarted = run.input.started === name || (await writeStart(run, name, attempt, progress));
+      const may = isStarted ? run.mayCall() : "lost";
       if (may !== "yes") {
         handler.calls?.release();
         // The handler was not called. So the next process that runs the event starts it as if it had not been started here.
@@ -105,14 +106,14 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
         return "open";
       }
       if (notices.isObserved)
-        notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
-      lease.noteCall();
-      const isFirst = before === undefined && lease.data.replays === 0;
+        notices.post({ type: "started", ...factsOf(run.input), handler: name, attempt });
+      run.noteCall();
+      const isFirst = before === undefined && run.input.replays === 0;
       if (instrumentation !== null) {
-        observation = lease.context.run(() => instrumentation.handler(observedOf(lease, name, attempt)));
+        observation = run.context.run(() => instrumentation.handler(observedOf(run, name, attempt)));
       }
       outcome = await callInTime(
-        lease,
+        run,
         handler,
         { attempt, isFirst, skipped: () => skipped++ },
         call,
@@ -126,7 +127,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
         const durationMs = clock.now() - startedAt;
         progress.unsentNotices.push({
           type: "done",
-          ...factsOf(lease.data),
+          ...factsOf(run.input),
           handler: name,
           attempt,
           durationMs,
@@ -147,27 +148,27 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     observation?.end({ outcome: isGivenUp ? "given-up" : "retry", error: outcome.error });
     if (isGivenUp) {
       const reason = isRejected ? "rejected" : "exhausted";
-      return giveUp(lease, handler, progress, { reason, error, attempt, stack });
+      return giveUp(run, handler, progress, { reason, error, attempt, stack });
     }
     const delayMs = isEarly
-      ? msUntilDue(before, lease, progress)
+      ? msUntilDue(before, run, progress)
       : isCounted
-        ? (retryAfter ?? backoffOf(lease, handler, attempt))
+        ? (retryAfter ?? backoffOf(run, handler, attempt))
         : uncountedBackoffMs(before?.delayWhenWrittenMs ?? 0);
     progress.unwrittenChanges.push(
       isEarly
         ? { name, kind: "undone", before: { ...before, error } }
         : { name, kind: "failed", attempt: isCounted ? attempt : attempts, delayMs, error },
     );
-    const facts = { ...factsOf(lease.data), handler: name, attempt };
+    const facts = { ...factsOf(run.input), handler: name, attempt };
     progress.unsentNotices.push({ type: "retry", ...facts, delayMs, error, stack });
     retryIn(progress, delayMs);
     return "open";
   };
 
   /** A failed attempt, if an earlier call of the handler is past its timeout and has not ended. Null: the handler may be called. */
-  function overdueOf({ data }: Lease, { name, onTimeout }: Registered): CallOutcome | null {
-    const attempt = onTimeout === "wait" ? overdue.get(`${data.eventId} ${name}`) : undefined;
+  function overdueOf({ input }: RunHandle, { name, onTimeout }: Registered): CallOutcome | null {
+    const attempt = onTimeout === "wait" ? overdue.get(`${input.eventId} ${name}`) : undefined;
     if (attempt === undefined) return null;
     const error = new Error(
       `attempt ${attempt} is over time and has not ended, so the handler was not called again`,
@@ -179,38 +180,38 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
    * Takes a place for a call of a handler that has a limit of its own. False if the call gets no place: then the event is deferred or
    * handed back, and `progress` says which. Neither counts as an attempt.
    */
-  async function takePlace(lease: Lease, { calls }: Registered, progress: RunProgress): Promise<boolean> {
+  async function takePlace(run: RunHandle, { calls }: Registered, progress: RunProgress): Promise<boolean> {
     if (calls === null || calls.tryTake()) return true;
-    const queued = calls.enqueue(!lease.data.isEarlyAllowed);
+    const queued = calls.enqueue(!run.input.isEarlyAllowed);
     if (queued === null) {
       retryIn(progress, calls.deferMs(clock.monotonic()));
       return false;
     }
     // Write the results of the earlier handlers first, so that they are not called again if the process dies during the wait.
     const changes = progress.unwrittenChanges.splice(0);
-    const isHeld = changes.length === 0 || (await lease.write(changes));
+    const isHeld = changes.length === 0 || (await run.write(changes));
     if (isHeld) for (const notice of progress.unsentNotices.splice(0)) notices.post(notice);
-    if (isHeld && (await lease.waitWithoutPlace(queued.turn))) return true;
+    if (isHeld && (await run.waitWithoutPlace(queued.turn))) return true;
     queued.leave();
-    if (!isHeld || lease.mayCall() === "lost") loseLease(progress);
+    if (!isHeld || run.mayCall() === "lost") loseLease(progress);
     else progress.isHandedBack = true;
     return false;
   }
 
   /** Writes the start of a handler, together with the ends of earlier handlers. False if the lease is lost. */
   async function writeStart(
-    lease: Lease,
+    run: RunHandle,
     name: string,
     attempt: number,
     progress: RunProgress,
   ): Promise<boolean> {
     const changes = progress.unwrittenChanges.splice(0);
-    if (lease.mayCall() !== "yes") {
+    if (run.mayCall() !== "yes") {
       progress.unwrittenChanges.push(...changes);
       // No handler is started any more. The end of the run says why.
-      return lease.mayCall() === "hand-back";
+      return run.mayCall() === "hand-back";
     }
-    if (!(await lease.write([...changes, { name, kind: "started", attempt }]))) return false;
+    if (!(await run.write([...changes, { name, kind: "started", attempt }]))) return false;
     for (const notice of progress.unsentNotices.splice(0)) notices.post(notice);
     return true;
   }
@@ -219,19 +220,19 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
    * The time until a handler's next attempt. It was computed by the store's clock when the run began. Since then, this process measures
    * the time, and not by the wall clock alone, which may be set back meanwhile.
    */
-  function msUntilDue({ dueAt }: HandlerState, { data }: Lease, { since }: RunProgress): number {
-    return Math.max(0, dueAt - data.now - since.elapsedMs);
+  function msUntilDue({ dueAt }: HandlerState, { input }: RunHandle, { since }: RunProgress): number {
+    return Math.max(0, dueAt - input.now - since.elapsedMs);
   }
 
   function giveUp(
-    lease: Lease,
+    run: RunHandle,
     { name: handler }: Registered,
     progress: RunProgress,
     why: Pick<Extract<Notice, { type: "given-up" }>, "reason" | "error" | "attempt" | "stack">,
   ): "open" {
     const { reason, error, attempt } = why;
     progress.unwrittenChanges.push({ name: handler, kind: "given-up", attempt, reason, error });
-    progress.unsentNotices.push({ type: "given-up", ...factsOf(lease.data), handler, ...why });
+    progress.unsentNotices.push({ type: "given-up", ...factsOf(run.input), handler, ...why });
     progress.givenUp ??= { reason, error };
     return "open";
   }
@@ -241,22 +242,22 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
    * longer used, and it is not called for this event again before it has ended.
    */
   function callInTime(
-    lease: Lease,
+    run: RunHandle,
     handler: Registered,
     facts: CallFacts,
     call: Call,
     observation: Observation<HandlerEnd> | null,
   ): Promise<CallOutcome> {
-    const cancellation = lease.cancellation.derive();
-    const context = contextOf(lease, handler, facts, cancellation);
-    const key = `${lease.data.eventId} ${handler.name}`;
+    const cancellation = run.cancellation.derive();
+    const context = contextOf(run, handler, facts, cancellation);
+    const key = `${run.input.eventId} ${handler.name}`;
     return new Promise((resolve) => {
       const { name, calls, onTimeout } = handler;
       const time = new Stopwatch(clock);
       let end = (): void => calls?.callEnded(time.elapsedMs);
       const cancelTimer = clock.after(handler.timeoutMs, () => {
         const error = new Error(`timed out after ${handler.timeoutMs} ms`);
-        notices.post({ type: "double-risk", why: "timeout", ...factsOf(lease.data) });
+        notices.post({ type: "double-risk", why: "timeout", ...factsOf(run.input) });
         cancellation.cancel(error);
         overdue.set(key, facts.attempt);
         if (onTimeout === "rerun") {
@@ -277,7 +278,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       // After a lost effect, a person must find out whether the effect has happened. So its error replaces any error of the handler.
       const fail = (error: unknown): void => settle({ ok: false, error: context.lostEffect() ?? error });
       try {
-        const returned = lease.context.run(() =>
+        const returned = run.context.run(() =>
           observation === null ? call(context) : observation.run(() => call(context)),
         );
         Promise.resolve(returned)
@@ -295,7 +296,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   }
 
   function contextOf(
-    lease: Lease,
+    run: RunHandle,
     { name }: Registered,
     { attempt, isFirst, skipped: count }: CallFacts,
     cancellation: Cancellation,
@@ -304,7 +305,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       count();
       notices.post({
         type: "effect-skipped",
-        ...factsOf(lease.data),
+        ...factsOf(run.input),
         handler: name,
         attempt,
         effect,
@@ -312,15 +313,15 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       });
     };
     const effectDependencies = { effects, now: clock.now(), skipped };
-    return new RunContext(lease, name, attempt, cancellation, logger, effectDependencies);
+    return new RunContext(run, name, attempt, cancellation, logger, effectDependencies);
   }
 
   return runHandler;
 }
 
-function observedOf({ data }: Lease, handler: string, attempt: number): HandlerFacts {
-  const { replays, trace } = data;
-  return { ...factsOf(data), handler, attempt, replays, trace };
+function observedOf({ input }: RunHandle, handler: string, attempt: number): HandlerFacts {
+  const { replays, trace } = input;
+  return { ...factsOf(input), handler, attempt, replays, trace };
 }
 
 /** The notice that a handler is not called until one of its calls ends. */
@@ -332,7 +333,7 @@ function allOverdue(name: string): Happening {
   };
 }
 
-function backoffOf({ context }: Lease, handler: Registered, attempt: number): number {
+function backoffOf({ context }: RunHandle, handler: Registered, attempt: number): number {
   let delayMs: unknown;
   try {
     delayMs = context.run(() => handler.backoffMs(attempt));

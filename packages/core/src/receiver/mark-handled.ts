@@ -3,10 +3,11 @@
  * event ends without a call of its handlers. So its copies are still recognised when the other receiver is gone.
  */
 import type { Flow, NamedEvent } from "../flows/flow.ts";
-import type { Inbox, Lease, RunEnd, Runner } from "../inbox/contract/inbox.ts";
+import type { Inbox, RunEnd, RunHandle, Runner } from "../inbox/contract/inbox.ts";
+import type { Ending } from "../inbox/record/ending.ts";
 import type { SlotState } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
-import { type Ending, factsOf } from "../inbox/record/lease.ts";
+import { factsOf } from "../inbox/record/run-input.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import type { Happening } from "../notices/notice.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
@@ -107,23 +108,23 @@ async function markEvent(
 /** A runner that calls no handler. */
 function runnerFor(flow: Flow, notices: NoticeBoard, isCertain: boolean): Runner {
   const notify = (notice: Happening): void => notices.post(notice);
-  async function endingOf(lease: Lease): Promise<Ending> {
-    const { mode, verdict, delivery } = lease.data;
+  async function endingOf(run: RunHandle): Promise<Ending> {
+    const { mode, verdict, delivery } = run.input;
     // The receiver that will run events calls the onHeld handlers of a held event.
     if (mode === "onHeld" || isOutsideTable(verdict)) return { kind: "handed-back" };
     if (!isCertain) return { kind: "held", reason: "rejected", detail: DOUBT, onHeld: [] };
     const { verified } = flow.read(delivery);
-    const turn = verified.subject === undefined ? "mine" : await lease.takeSubject(verified);
+    const turn = verified.subject === undefined ? "mine" : await run.takeSubject(verified);
     if (turn === "busy") return { kind: "handed-back" };
     return { kind: turn === "overtaken" ? "stale" : "done" };
   }
   return {
-    async run(lease): Promise<RunEnd> {
-      const ending = await endingOf(lease);
+    async run(run): Promise<RunEnd> {
+      const ending = await endingOf(run);
       const written = (): void => {
         if (ending.kind !== "held") return;
         const { reason, detail } = ending;
-        notify({ type: "held", ...factsOf(lease.data), reason, detail });
+        notify({ type: "held", ...factsOf(run.input), reason, detail });
       };
       return { ending, changes: [], written };
     },

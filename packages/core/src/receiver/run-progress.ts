@@ -1,4 +1,5 @@
-import type { Ending, HandlerChange } from "../inbox/record/lease.ts";
+import type { Ending } from "../inbox/record/ending.ts";
+import type { HandlerChange } from "../inbox/record/handler-state.ts";
 import type { Happening } from "../notices/notice.ts";
 import type { GivenUp, HeldReason } from "../protocol/held-reasons.ts";
 import type { Stopwatch } from "../time/clock.ts";

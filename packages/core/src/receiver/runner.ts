@@ -3,15 +3,11 @@ import { type Flow, type Verified, withFreshness } from "../flows/flow.ts";
 import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
 import { missingHandlers, missingOnHeld } from "../handlers/missing-handlers.ts";
 import type { HandledEvent, Registered, Registry } from "../handlers/registry.ts";
-import type { Lease, RunEnd, Runner } from "../inbox/contract/inbox.ts";
+import type { RunEnd, RunHandle, Runner } from "../inbox/contract/inbox.ts";
+import type { Ending } from "../inbox/record/ending.ts";
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
-import {
-  type Ending,
-  factsOf,
-  type HandlerState,
-  type LeaseData,
-  ON_HELD_PREFIX,
-} from "../inbox/record/lease.ts";
+import { type HandlerState, ON_HELD_PREFIX } from "../inbox/record/handler-state.ts";
+import { factsOf, type RunInput } from "../inbox/record/run-input.ts";
 import { failedRunDelayMs } from "../inbox/record/schedule.ts";
 import { inboxError } from "../notices/notice.ts";
 import type { SourceEvent } from "../protocol/events.ts";
@@ -70,45 +66,45 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     return found;
   }
 
-  async function runEvent(lease: Lease, progress: RunProgress): Promise<Ending> {
-    const { delivery, verdict, onlyHandlers } = lease.data;
+  async function runEvent(run: RunHandle, progress: RunProgress): Promise<Ending> {
+    const { delivery, verdict, onlyHandlers } = run.input;
     const flow = flowOf(delivery);
     if (isOutsideTable(verdict)) {
-      return enterTable(lease, withFreshness(flow.read(delivery), clock.now(), flow.windowMs));
+      return enterTable(run, withFreshness(flow.read(delivery), clock.now(), flow.windowMs));
     }
     const reading = flow.read(delivery);
     const { event, verified } = reading;
     if (event === null) {
       return heldEnding(verified.verdict === "run" ? "malformed" : verified.verdict, verified.detail);
     }
-    const drift = flow.source === undefined ? null : driftOf(verified, lease.data);
+    const drift = flow.source === undefined ? null : driftOf(verified, run.input);
     if (drift !== null) return heldEnding("mismatch", drift);
-    const subjectEnding = verified.subject === undefined ? null : await endingBySubject(lease, verified);
+    const subjectEnding = verified.subject === undefined ? null : await endingBySubject(run, verified);
     if (subjectEnding !== null) return subjectEnding;
-    if (registry.isIgnored(delivery.flow, event.event)) return endIgnored(lease, event);
+    if (registry.isIgnored(delivery.flow, event.event)) return endIgnored(run, event);
     const handlers = registry.handlersOf(delivery.flow, event.event);
     const isUnwanted = handlers.length === 0 && delivery.perhapsUnwanted === true;
-    if (isUnwanted && flow.source?.unhandled === "acknowledge") return endIgnored(lease, event);
+    if (isUnwanted && flow.source?.unhandled === "acknowledge") return endIgnored(run, event);
     if (handlers.length === 0) {
-      return holdUncalled(lease, "unhandled", `no handler is registered for ${event.event}`);
+      return holdUncalled(run, "unhandled", `no handler is registered for ${event.event}`);
     }
     if (onlyHandlers !== null && !handlers.some(({ name }) => onlyHandlers.includes(name))) {
       const names = onlyHandlers.join(", ");
       return holdUncalled(
-        lease,
+        run,
         "unhandled",
         `no handler of ${event.event} has the name that was replayed: ${names}`,
       );
     }
 
-    if (verified.referenceKey !== null && !lease.data.claims.includes(verified.referenceKey)) {
-      const isClaimed = await lease.claimReference(verified);
+    if (verified.referenceKey !== null && !run.input.claims.includes(verified.referenceKey)) {
+      const isClaimed = await run.claimReference(verified);
       // The entry was held for this reason. So a person who replays it has decided that it runs all the same.
-      if (!isClaimed && lease.data.reason !== "reference-reused")
+      if (!isClaimed && run.input.reason !== "reference-reused")
         return heldEnding("reference-reused", REUSED);
     }
     const checked = await checkSchema(flow, event);
-    if (checked.kind === "unfit") return holdUncalled(lease, "schema", checked.detail);
+    if (checked.kind === "unfit") return holdUncalled(run, "schema", checked.detail);
     const calls: { readonly handler: Registered; readonly call: Call }[] = [];
     for (const handler of handlers) {
       if (onlyHandlers !== null && !onlyHandlers.includes(handler.name)) continue;
@@ -121,30 +117,30 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       calls.push({ handler, call });
     }
     for (const one of calls) {
-      await runHandler(lease, one.handler, progress, one.call);
+      await runHandler(run, one.handler, progress, one.call);
       if (progress.isLeaseLost || progress.isHandedBack) break;
     }
     const ending = endingOf(progress);
     const registered = new Set(handlers.map(({ name }) => name));
-    if (ending.kind === "held") warnOfMissing(lease, registered);
+    if (ending.kind === "held") warnOfMissing(run, registered);
     if (ending.kind !== "done") return ending;
     const { givenUp, unfinished } = missingHandlers(
-      lease.data,
+      run.input,
       registered,
       new Set(calls.map(({ handler }) => handler.name)),
     );
     if (givenUp !== null) {
-      warnOfMissing(lease, registered);
+      warnOfMissing(run, registered);
       return heldEnding(givenUp.reason, givenUp.error);
     }
     if (unfinished.length === 0) return ending;
     const detail = `it waits for a handler that ${event.event} does not have in the process that ran it: ${unfinished.join(", ")}`;
-    return holdUnhandled(lease, detail, registered);
+    return holdUnhandled(run, detail, registered);
   }
 
   /** The end of a run whose event is not the latest of its subject, or must wait for another event of it. Null if it may run. */
-  async function endingBySubject(lease: Lease, verified: VerifiedEvent): Promise<Ending | null> {
-    const answer = await lease.takeSubject(verified);
+  async function endingBySubject(run: RunHandle, verified: VerifiedEvent): Promise<Ending | null> {
+    const answer = await run.takeSubject(verified);
     switch (answer) {
       case "mine":
         return null;
@@ -171,67 +167,67 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** Ends an event that is ignored here, unless it waits for a handler of another process, or of an earlier version. */
-  function endIgnored(lease: Lease, { event }: HandledEvent): Ending {
-    const { givenUp, unfinished } = missingHandlers(lease.data, new Set(), new Set());
+  function endIgnored(run: RunHandle, { event }: HandledEvent): Ending {
+    const { givenUp, unfinished } = missingHandlers(run.input, new Set(), new Set());
     if (givenUp !== null) {
-      warnOfMissing(lease, new Set());
+      warnOfMissing(run, new Set());
       return heldEnding(givenUp.reason, givenUp.error);
     }
     if (unfinished.length === 0) return { kind: "done" };
     return holdUncalled(
-      lease,
+      run,
       "unhandled",
       `${event} is ignored by the process that ran it, but it waits for a handler: ${unfinished.join(", ")}`,
     );
   }
 
   /** Holds the event, since this process lacks a handler for it. */
-  function holdUnhandled(lease: Lease, detail: string, registered: ReadonlySet<string>): Ending {
-    warnOfMissing(lease, registered);
+  function holdUnhandled(run: RunHandle, detail: string, registered: ReadonlySet<string>): Ending {
+    warnOfMissing(run, registered);
     return heldEnding("unhandled", detail);
   }
 
   /** The end of a run that has called no handler. A replay of an entry that raises the question of what is true leaves it open. */
-  function holdUncalled(lease: Lease, reason: "unhandled" | "schema", detail: string): Ending {
-    if (reason === "unhandled") warnOfMissing(lease, new Set());
-    const before = lease.data.reason;
+  function holdUncalled(run: RunHandle, reason: "unhandled" | "schema", detail: string): Ending {
+    if (reason === "unhandled") warnOfMissing(run, new Set());
+    const before = run.input.reason;
     return heldEnding(before !== null && isAboutTruth(before) ? before : reason, detail);
   }
 
   /** If a handler that this process lacks was running when its own process died, a replay may repeat its effect. */
-  function warnOfMissing({ data }: Lease, registered: ReadonlySet<string>): void {
+  function warnOfMissing({ input }: RunHandle, registered: ReadonlySet<string>): void {
     const mayHaveRun = ([name, { state }]: [string, HandlerState]): boolean =>
       state === "started" && !registered.has(name);
-    if (Object.entries(data.handlerStates).some(mayHaveRun)) {
-      notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(data) });
+    if (Object.entries(input.handlerStates).some(mayHaveRun)) {
+      notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(input) });
     }
   }
 
   /** Replays an entry that never entered the table: reads it again, and enters it as if it had just arrived. */
-  async function enterTable(lease: Lease, { reading: { verified } }: Verified): Promise<Ending> {
-    const { verdict, evenIfExpired } = lease.data;
+  async function enterTable(run: RunHandle, { reading: { verified } }: Verified): Promise<Ending> {
+    const { verdict, evenIfExpired } = run.input;
     if (isOutsideTable(verified.verdict)) return heldEnding(verified.verdict as HeldReason, verified.detail);
-    const { outcome } = await lease.accept(verified);
+    const { outcome } = await run.accept(verified);
     if (outcome === "expired") {
       if (!evenIfExpired) return heldEnding(verdict as HeldReason, TOO_OLD);
-      notices.post({ type: "double-risk", why: "replayed-after-expiry", ...factsOf(lease.data) });
-      await lease.accept({ ...verified, isWithinWindow: true, evenIfExpired: true });
+      notices.post({ type: "double-risk", why: "replayed-after-expiry", ...factsOf(run.input) });
+      await run.accept({ ...verified, isWithinWindow: true, evenIfExpired: true });
     }
     return { kind: "done" };
   }
 
   /** Runs the onHeld handlers. */
-  async function callOnHeld(lease: Lease, progress: RunProgress): Promise<Ending> {
-    const heldEvent = heldEventOf(lease, flows);
+  async function callOnHeld(run: RunHandle, progress: RunProgress): Promise<Ending> {
+    const heldEvent = heldEventOf(run, flows);
     for (const handler of registry.heldHandlers) {
       const named = { ...handler, name: ON_HELD_PREFIX + handler.name };
-      await runHandler(lease, named, progress, (context) => handler.handle(heldEvent, context));
+      await runHandler(run, named, progress, (context) => handler.handle(heldEvent, context));
       if (progress.isLeaseLost || progress.isHandedBack) break;
     }
     // Another process has these handlers, or an earlier version had them. So each counts as failed, and is tried again later.
-    for (const name of missingOnHeld(lease.data, onHeldNames())) {
+    for (const name of missingOnHeld(run.input, onHeldNames())) {
       if (progress.isLeaseLost || progress.isHandedBack) break;
-      await runHandler(lease, { ...MISSING_HANDLER, name }, progress, () => {
+      await runHandler(run, { ...MISSING_HANDLER, name }, progress, () => {
         throw new Error("the process that was to call it has no such handler");
       });
     }
@@ -240,27 +236,27 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     return ending.kind === "retry" || ending.kind === "handed-back" ? ending : { kind: "stays-held" };
   }
 
-  function runEndOf(lease: Lease, ending: Ending, progress: RunProgress): RunEnd {
+  function runEndOf(run: RunHandle, ending: Ending, progress: RunProgress): RunEnd {
     const { unwrittenChanges, unsentNotices, startedAhead } = progress;
     if (startedAhead !== null) {
       unwrittenChanges.push({
         name: startedAhead,
         kind: "undone",
-        before: lease.data.handlerStates[startedAhead] ?? null,
+        before: run.input.handlerStates[startedAhead] ?? null,
       });
     }
     const written = (): void => {
       for (const notice of unsentNotices) notices.post(notice);
       if (ending.kind === "done" && notices.isObserved)
-        notices.post({ type: "finished", ...factsOf(lease.data) });
+        notices.post({ type: "finished", ...factsOf(run.input) });
       if (ending.kind === "stale") {
-        notices.post({ type: "stale", ...factsOf(lease.data) });
-        instrumentation?.ended(endedOf(lease.data, "stale", null));
+        notices.post({ type: "stale", ...factsOf(run.input) });
+        instrumentation?.ended(endedOf(run.input, "stale", null));
       }
       if (ending.kind === "held") {
         const { reason, detail } = ending;
-        notices.post({ type: "held", ...factsOf(lease.data), reason, detail });
-        instrumentation?.ended(endedOf(lease.data, "held", reason));
+        notices.post({ type: "held", ...factsOf(run.input), reason, detail });
+        instrumentation?.ended(endedOf(run.input, "held", reason));
       }
     };
     if (ending.kind !== "held") return { ending, changes: unwrittenChanges, written };
@@ -273,17 +269,17 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** The end of a run after an error that no handler threw: reading or releasing the event failed. The event is tried again. */
-  function endAfterError({ data }: Lease, error: unknown): Ending {
+  function endAfterError({ input }: RunHandle, error: unknown): Ending {
     notices.post(inboxError("run", error));
-    return { kind: "retry", delayMs: failedRunDelayMs(data.lastDelayMs) };
+    return { kind: "retry", delayMs: failedRunDelayMs(input.lastDelayMs) };
   }
 
   /** The handler that a run calls first, in {@link runEvent} or {@link callOnHeld}. */
-  function findFirstHandler(data: LeaseData): Registered | undefined {
-    const { delivery, verdict, onlyHandlers } = data;
-    if (data.mode === "onHeld") {
+  function findFirstHandler(input: RunInput): Registered | undefined {
+    const { delivery, verdict, onlyHandlers } = input;
+    if (input.mode === "onHeld") {
       const first = registry.heldHandlers.find(
-        ({ name }) => !isFinished(data.handlerStates[ON_HELD_PREFIX + name]),
+        ({ name }) => !isFinished(input.handlerStates[ON_HELD_PREFIX + name]),
       );
       return first === undefined ? undefined : { ...first, name: ON_HELD_PREFIX + first.name };
     }
@@ -294,31 +290,31 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     return handlers.find(
       (handler) =>
         (onlyHandlers === null || onlyHandlers.includes(handler.name)) &&
-        !isFinished(data.handlerStates[handler.name]) &&
+        !isFinished(input.handlerStates[handler.name]) &&
         handler.pick(event) !== null,
     );
   }
 
   return {
-    async run(lease) {
-      const progress = newRunProgress(new Stopwatch(clock), lease.data.started);
-      const running = lease.data.mode === "onHeld" ? callOnHeld(lease, progress) : runEvent(lease, progress);
-      return runEndOf(lease, await running.catch((error: unknown) => endAfterError(lease, error)), progress);
+    async run(run) {
+      const progress = newRunProgress(new Stopwatch(clock), run.input.started);
+      const running = run.input.mode === "onHeld" ? callOnHeld(run, progress) : runEvent(run, progress);
+      return runEndOf(run, await running.catch((error: unknown) => endAfterError(run, error)), progress);
     },
-    firstHandler(data) {
-      const first = findFirstHandler(data);
+    firstHandler(input) {
+      const first = findFirstHandler(input);
       if (first === undefined) return null;
-      const before = data.handlerStates[first.name];
+      const before = input.handlerStates[first.name];
       // The start of a handler that must not run twice is a write of its own: if the process dies before that write, the handler
       // was never called. A handler with a limit of its own may have to wait before its start.
       if (first.onCrash === "hold" || first.maxAttempts === 1 || first.calls !== null) return null;
       // If its process died in the last run, or the handler is not due yet, the run itself decides.
-      return before === undefined || (before.state === "failed" && before.dueAt <= data.now)
+      return before === undefined || (before.state === "failed" && before.dueAt <= input.now)
         ? first.name
         : null;
     },
-    handlersOf(data) {
-      const { mode, verdict, name, status, onlyHandlers, delivery } = data;
+    handlersOf(input) {
+      const { mode, verdict, name, status, onlyHandlers, delivery } = input;
       if (mode === "onHeld") return onHeldNames();
       if (isOutsideTable(verdict)) return [];
       const names = registry.namesFor(delivery.flow, name, status);
@@ -341,7 +337,7 @@ type SchemaCheck =
   | { readonly kind: "failed"; readonly error: unknown };
 
 /** How an event differs from the accepted event, if `read` of its source has changed; otherwise null. */
-function driftOf(verified: VerifiedEvent, { id, name, status, delivery }: LeaseData): string | null {
+function driftOf(verified: VerifiedEvent, { id, name, status, delivery }: RunInput): string | null {
   const differs = [
     verified.id === id ? "" : "id",
     verified.name === name ? "" : "name",
@@ -355,15 +351,15 @@ function isFinished(before: HandlerState | undefined): boolean {
   return before?.state === "done" || before?.state === "given-up";
 }
 
-function endedOf(data: LeaseData, outcome: EndedFacts["outcome"], reason: HeldReason | null): EndedFacts {
-  const { replays, trace } = data;
-  return { ...factsOf(data), outcome, reason, replays, trace };
+function endedOf(input: RunInput, outcome: EndedFacts["outcome"], reason: HeldReason | null): EndedFacts {
+  const { replays, trace } = input;
+  return { ...factsOf(input), outcome, reason, replays, trace };
 }
 
-function heldEventOf({ data }: Lease, flows: RunnerDependencies["flows"]): HeldEvent {
-  const { reason, detail, delivery } = data;
+function heldEventOf({ input }: RunHandle, flows: RunnerDependencies["flows"]): HeldEvent {
+  const { reason, detail, delivery } = input;
   return {
-    ...factsOf(data),
+    ...factsOf(input),
     reason: reason ?? "malformed",
     detail,
     contents: contentsIn(flows, delivery),

@@ -25,9 +25,9 @@ it("a record whose change throws gives its place back, is not run again, and doe
     memory.restore(key, { version: "damaged", record });
   }
   const runner: Runner = {
-    run: async ({ data }) => {
-      ran.push(data.id);
-      if (data.id !== "tx-9") damage(data.key);
+    run: async ({ input }) => {
+      ran.push(input.id);
+      if (input.id !== "tx-9") damage(input.key);
       return { ending: { kind: "done" }, changes: [], written: () => {} };
     },
     firstHandler: () => null,

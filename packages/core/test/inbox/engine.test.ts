@@ -1,10 +1,10 @@
 import { PayhooksError } from "@payhooks/core";
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import type { Lease, Runner } from "../../src/inbox/contract/inbox.ts";
+import type { RunHandle, Runner } from "../../src/inbox/contract/inbox.ts";
 import type { RecordStore, Swap } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Ending } from "../../src/inbox/record/lease.ts";
+import type { Ending } from "../../src/inbox/record/ending.ts";
 import { Records } from "../../src/inbox/write/records.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
 import { memoryStore } from "../../src/memory/store.ts";
@@ -14,11 +14,11 @@ import { verifiedEvent } from "../verified-event.ts";
 
 const LEASE_MS = 9_000;
 
-function runnerOf(run: (lease: Lease) => Promise<Ending>): Runner & { readonly notices: Happening[] } {
+function runnerOf(endingOf: (run: RunHandle) => Promise<Ending>): Runner & { readonly notices: Happening[] } {
   const notices: Happening[] = [];
   return {
     notices,
-    run: async (lease) => ({ ending: await run(lease), changes: [], written: () => {} }),
+    run: async (run) => ({ ending: await endingOf(run), changes: [], written: () => {} }),
     firstHandler: () => null,
     handlersOf: () => [],
     notify: (notice) => notices.push(notice),
@@ -65,10 +65,10 @@ describe("the leases of an inbox", () => {
     const inbox = createInbox(store, { leaseMs: LEASE_MS, clock: environmentOf(environment) });
     await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
     const asked: string[] = [];
-    const runner = runnerOf(async (lease) => {
+    const runner = runnerOf(async (run) => {
       for (const ms of [0, 5_999, 6_000]) {
         sleptMs = ms;
-        asked.push(lease.mayCall());
+        asked.push(run.mayCall());
       }
       return { kind: "done" };
     });
@@ -111,10 +111,10 @@ describe("the leases of an inbox", () => {
     const store = watched(memoryStore({ clock }), () => renewed.push(clock.now() - start));
     const inbox = createInbox({ ...store, endsWithProcess: false }, { leaseMs: 510, clock });
     const runs: { readonly at: number; readonly begunAt: number }[] = [];
-    const runner = runnerOf(async (lease) => {
+    const runner = runnerOf(async (run) => {
       // The process begins an event ahead of its place only once it has seen that handlers are quick.
-      if (lease.data.id === "tx-0") return { kind: "done" };
-      runs.push({ at: clock.now() - start, begunAt: lease.data.now - start });
+      if (run.input.id === "tx-0") return { kind: "done" };
+      runs.push({ at: clock.now() - start, begunAt: run.input.now - start });
       await new Promise<void>((resolve) => clock.after(745, resolve));
       return { kind: "done" };
     });
@@ -148,10 +148,10 @@ describe("the leases of an inbox", () => {
     await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
     let aborted = -1;
     const start = clock.now();
-    const runner = runnerOf(async (lease) => {
-      lease.noteCall();
+    const runner = runnerOf(async (run) => {
+      run.noteCall();
       await new Promise<void>((resolve) => {
-        lease.cancellation.signal.addEventListener("abort", () => {
+        run.cancellation.signal.addEventListener("abort", () => {
           aborted = clock.now() - start;
           resolve();
         });
@@ -179,8 +179,8 @@ describe("a run that fails outside of its handlers", () => {
     await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
     const before: unknown[] = [];
     const runner: ReturnType<typeof runnerOf> = {
-      ...runnerOf(async (lease) => {
-        before.push(lease.data.handlerStates.credit ?? null);
+      ...runnerOf(async (run) => {
+        before.push(run.input.handlerStates.credit ?? null);
         if (before.length === 1) throw new Error("the store has not answered");
         return { kind: "done" };
       }),
@@ -488,8 +488,8 @@ describe("events of one turn", () => {
     const clock = fakeClock();
     const inbox = createInbox({ ...memoryStore({ clock }), immediate: false }, { clock });
     const started: string[] = [];
-    const runner = runnerOf(async ({ data }) => {
-      started.push(data.id);
+    const runner = runnerOf(async ({ input }) => {
+      started.push(input.id);
       return { kind: "done" };
     });
     await inbox.run(runner, { concurrency: 40 });
@@ -598,9 +598,9 @@ describe("a poll for due events", () => {
       },
     };
     const called: string[] = [];
-    const runner = runnerOf(async (lease) => {
-      if (lease.mayCall() !== "yes") return { kind: "handed-back" };
-      called.push(lease.data.id);
+    const runner = runnerOf(async (run) => {
+      if (run.mayCall() !== "yes") return { kind: "handed-back" };
+      called.push(run.input.id);
       return { kind: "done" };
     });
     const other = createInbox({ ...memory, endsWithProcess: false }, { clock });

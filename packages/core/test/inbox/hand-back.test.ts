@@ -1,9 +1,9 @@
 import { fakeClock } from "@payhooks/core/testing";
 import { expect, it } from "vitest";
-import type { Inbox, Lease, Runner } from "../../src/inbox/contract/inbox.ts";
+import type { Inbox, RunHandle, Runner } from "../../src/inbox/contract/inbox.ts";
 import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Ending } from "../../src/inbox/record/lease.ts";
+import type { Ending } from "../../src/inbox/record/ending.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { Happening } from "../../src/notices/notice.ts";
 import { settle } from "../../src/testing/clock.ts";
@@ -79,7 +79,7 @@ function start() {
   };
 }
 
-function runnerOf(run: (lease: Lease) => Promise<Ending>): Runner & {
+function runnerOf(endingOf: (run: RunHandle) => Promise<Ending>): Runner & {
   readonly ran: string[];
   readonly notices: Happening[];
 } {
@@ -88,9 +88,9 @@ function runnerOf(run: (lease: Lease) => Promise<Ending>): Runner & {
   return {
     ran,
     notices,
-    run: async (lease) => {
-      ran.push(lease.data.id);
-      return { ending: await run(lease), changes: [], written: () => {} };
+    run: async (run) => {
+      ran.push(run.input.id);
+      return { ending: await endingOf(run), changes: [], written: () => {} };
     },
     firstHandler: () => null,
     handlersOf: () => [],
@@ -103,9 +103,9 @@ it("an event that a close hands back is due at once, even if a poll of the closi
   const free = new Gate();
   free.close();
   await t.inbox.accept(t.event(1));
-  const runner = runnerOf(async (lease) => {
+  const runner = runnerOf(async (run) => {
     await free.pass();
-    return lease.mayCall() === "hand-back" ? { kind: "handed-back" } : { kind: "done" };
+    return run.mayCall() === "hand-back" ? { kind: "handed-back" } : { kind: "done" };
   });
   await t.inbox.run(runner, { concurrency: 1 });
   await settle();
@@ -144,9 +144,9 @@ it("the next event of a record is due at once, also if work() runs the event bef
   await t.inbox.accept(t.event(2));
   const free = new Gate();
   free.close();
-  const runner = runnerOf(async ({ data }) => {
-    if (data.status === "PENDING") await free.pass();
-    if (data.id === "tx-2") t.polls.close();
+  const runner = runnerOf(async ({ input }) => {
+    if (input.status === "PENDING") await free.pass();
+    if (input.id === "tx-2") t.polls.close();
     return { kind: "done" };
   });
   const working = t.inbox.work(runner, { deadlineMs: 60_000, limit: 10, concurrency: 2 });
@@ -163,8 +163,8 @@ it("the next event of a record is due at once, also if work() runs the event bef
 
 it("an event that a closing process's last poll finds is left to others, even if it may have killed its process", async () => {
   const t = start();
-  const dying = runnerOf(async (lease) => {
-    await lease.write([{ name: "handler", kind: "started", attempt: 2 }]);
+  const dying = runnerOf(async (run) => {
+    await run.write([{ name: "handler", kind: "started", attempt: 2 }]);
     return new Promise(() => {});
   });
   const dead = t.other();
@@ -209,9 +209,9 @@ it("a poll that ends after the grace of a close hides its events for a few secon
 async function withTaken() {
   const t = start();
   const busy = new Gate();
-  const runner = runnerOf(async (lease) => {
+  const runner = runnerOf(async (run) => {
     await busy.pass();
-    return lease.mayCall() === "hand-back" ? { kind: "handed-back" } : { kind: "done" };
+    return run.mayCall() === "hand-back" ? { kind: "handed-back" } : { kind: "done" };
   });
   const running = await t.inbox.run(runner, { concurrency: 4 });
   busy.close();

@@ -1,10 +1,10 @@
 /** Whatever becomes of runs, each gives its place back: afterwards a process runs as many events at one time as before. */
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { expect, it } from "vitest";
-import type { Inbox, Lease, RunEnd, Runner } from "../../src/inbox/contract/inbox.ts";
+import type { Inbox, RunEnd, RunHandle, Runner } from "../../src/inbox/contract/inbox.ts";
 import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Ending } from "../../src/inbox/record/lease.ts";
+import type { Ending } from "../../src/inbox/record/ending.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import { newSeed, seededRandom } from "../../src/testing/store/random.ts";
 import { sleep } from "../../src/time/clock.ts";
@@ -54,9 +54,9 @@ function unsteady(clock: FakeClock, random: () => number): Runner {
     firstHandler: () => null,
     handlersOf: () => [],
     notify: () => {},
-    async run(lease: Lease): Promise<RunEnd> {
+    async run(run: RunHandle): Promise<RunEnd> {
       if (random() < 0.3) await sleep(clock, random() * 600);
-      if (random() < 0.2) await lease.waitWithoutPlace(sleep(clock, random() * 400));
+      if (random() < 0.2) await run.waitWithoutPlace(sleep(clock, random() * 400));
       if (random() < 0.1) throw new Error("the runner fails");
       const ending = endings[Math.floor(random() * endings.length)] as Ending;
       return { ending, changes: [], written: () => {} };

@@ -35,14 +35,14 @@ function slow(store: MemoryStore, clock: FakeClock, delayMs: () => number): Reco
 /** Runs one handler for each event, which takes half a second. */
 function runnerOf(clock: FakeClock, called: string[], notices: Happening[]): Runner {
   return {
-    async run(lease) {
-      const { eventId, handlerStates } = lease.data;
+    async run(run) {
+      const { eventId, handlerStates } = run.input;
       const before = handlerStates.credit ?? null;
-      if (lease.mayCall() !== "yes") {
+      if (run.mayCall() !== "yes") {
         const changes = [{ name: "credit", kind: "undone", before } as const];
         return { ending: { kind: "handed-back" }, changes, written() {} };
       }
-      lease.noteCall();
+      run.noteCall();
       called.push(eventId);
       await sleep(clock, 500);
       return {

@@ -89,10 +89,10 @@ describe("an inbox whose process has died twice with the same events", () => {
 
   function runnerOf(maxAttempts: number, call: () => Promise<unknown>): Runner {
     return {
-      async run(lease) {
-        lease.noteCall();
+      async run(run) {
+        run.noteCall();
         await call();
-        const attempt = (lease.data.handlerStates.credit?.attempts ?? 0) + 1;
+        const attempt = (run.input.handlerStates.credit?.attempts ?? 0) + 1;
         return {
           ending: { kind: "done" },
           changes: [{ name: "credit", kind: "done", attempt }],

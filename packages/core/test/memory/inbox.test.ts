@@ -1,20 +1,20 @@
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import type { Lease, Runner } from "../../src/inbox/contract/inbox.ts";
-import type { Ending } from "../../src/inbox/record/lease.ts";
+import type { RunHandle, Runner } from "../../src/inbox/contract/inbox.ts";
+import type { Ending } from "../../src/inbox/record/ending.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
 /** Ends every run in the same way; onHeld handlers are through at once. */
 function runner(
   ending: Ending = { kind: "done" },
-  ran: (lease: Lease) => Promise<void> = async () => {},
+  ran: (run: RunHandle) => Promise<void> = async () => {},
 ): Runner {
   return {
-    async run(lease) {
-      await ran(lease);
+    async run(run) {
+      await ran(run);
       return {
-        ending: lease.data.mode === "onHeld" ? { kind: "stays-held" } : ending,
+        ending: run.input.mode === "onHeld" ? { kind: "stays-held" } : ending,
         changes: [],
         written: () => {},
       };

@@ -23,9 +23,9 @@ function writingRunner(): Runner & { readonly ran: string[] } {
   const ran: string[] = [];
   return {
     ran,
-    async run(lease) {
-      lease.noteCall();
-      ran.push(lease.data.id);
+    async run(run) {
+      run.noteCall();
+      ran.push(run.input.id);
       const change = { name: "main", kind: "done", attempt: 1 } as const;
       return { ending: { kind: "done" }, changes: [change], written: () => {} };
     },

@@ -78,7 +78,7 @@ async function run(): Promise<void> {
 async function runOne(due: DueRecord): Promise<void> {
   const now = store.now(due.key);
   const record = copyRecord(recordOf(due));
-  const lease = beginNext(record, {
+  const input = beginNext(record, {
     key: due.key,
     token: token(),
     leaseMs: HIDE_MS,
@@ -88,14 +88,14 @@ async function runOne(due: DueRecord): Promise<void> {
     firstHandler: () => null,
     handlersOf: () => [],
   });
-  if (lease === null) throw new Error(`Nothing is due in ${due.key}.`);
+  if (input === null) throw new Error(`Nothing is due in ${due.key}.`);
   const begun = await write(due.key, due, record);
   if (begun.kind !== "written") return;
-  appendFileSync(log, `${lease.id}\n`);
+  appendFileSync(log, `${input.id}\n`);
   const [current] = await store.read([due.key]);
   if (current === null || current === undefined) throw new Error(`${due.key} is gone.`);
   const done = copyRecord(record);
-  endRun(done, lease, { kind: "done" }, [], store.now(due.key));
+  endRun(done, input, { kind: "done" }, [], store.now(due.key));
   const ended = await write(due.key, { ...current, key: due.key }, done);
   if (ended.kind !== "written") throw new Error(`The end was answered ${ended.kind}.`);
 }

@@ -160,7 +160,7 @@ export class Acceptor {
 
   /** The run may be one of an event that another request accepted. Its handlers are called in no request's context then. */
   #start(run: Run, accepted: Accepted): void {
-    if (!leavesWork(accepted) || run.data.eventId !== accepted.eventId) run.context = emptyContext;
+    if (!leavesWork(accepted) || run.input.eventId !== accepted.eventId) run.context = emptyContext;
     this.#runs.start(run);
   }
 

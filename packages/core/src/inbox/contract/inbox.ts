@@ -2,8 +2,10 @@ import type { Happening, StallKind } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
 import type { AsyncContext } from "../../time/async-context.ts";
 import type { Cancellation } from "../../time/cancellation.ts";
+import type { Ending } from "../record/ending.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
-import type { Ending, HandlerChange, LeaseData } from "../record/lease.ts";
+import type { HandlerChange } from "../record/handler-state.ts";
+import type { RunInput } from "../record/run-input.ts";
 import type { SubjectAnswer } from "../record/subject.ts";
 import type { Events } from "./events.ts";
 import type { HandlersDiff } from "./handler-sets.ts";
@@ -35,10 +37,10 @@ export interface Health {
   readonly oldestDueMs: number | null;
 }
 
-/** The lease of a run. It is given to the {@link Runner}. */
-export interface Lease {
-  /** The content of the leased slot. */
-  readonly data: LeaseData;
+/** A run in progress, as its {@link Runner} gets it. */
+export interface RunHandle {
+  /** The event, as its record has it. */
+  readonly input: RunInput;
   /** Cancelled when the lease is lost, or when the inbox closes and the grace period is over. */
   readonly cancellation: Cancellation;
   /**
@@ -89,11 +91,11 @@ export interface RunEnd {
 /** The receiver's side of a run: calls the handlers, and reports the result. */
 export interface Runner {
   /** Runs the handlers of the event that have not finished, and resolves to the end of the run. If it rejects, the event runs again. */
-  run(lease: Lease): Promise<RunEnd>;
+  run(run: RunHandle): Promise<RunEnd>;
   /** The handler that a run calls first, if its start may be written by the same write that begins the run; null otherwise. Pure. */
-  firstHandler(data: LeaseData): string | null;
+  firstHandler(input: RunInput): string | null;
   /** The names of all handlers that this process has for the event, or of its onHeld handlers if it is held. Pure. */
-  handlersOf(data: LeaseData): readonly string[];
+  handlersOf(input: RunInput): readonly string[];
   /** How often a handler of an event of a flow may be called; 0 if this process does not have it. Left out: not known. Pure. */
   maxAttempts?(flow: FlowName, event: string, handler: string): number;
   /**
@@ -162,7 +164,7 @@ export interface AcceptOptions {
   readonly onFailure?: ((cause: unknown) => void) | undefined;
   /** Runs the event at once, even if every place is taken (`ack: "handled"`): see {@link Accepted.handled}. */
   readonly runAtOnce?: Runner | undefined;
-  /** A short text of an instrumentation, which is kept with the event if it is new. Runs find it in `LeaseData.trace`. */
+  /** A short text of an instrumentation, which is kept with the event if it is new. Runs find it in `RunInput.trace`. */
   readonly trace?: string | null | undefined;
   /** The context of the request. If this call begins a run of the event, its handlers are called there. Default: the empty one. */
   readonly context?: AsyncContext | undefined;

@@ -7,8 +7,9 @@ import { type FlowName, isFlowName } from "../../protocol/events.ts";
 import { describeError } from "../../protocol/foreign-error.ts";
 import { type GivenUp, HELD_REASONS, type HeldReason } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery } from "./event.ts";
-import type { HandlerState, HistoryEntry } from "./lease.ts";
+import type { HandlerState } from "./handler-state.ts";
 import {
+  type HistoryEntry,
   type IdempotencyRecord,
   isUnfinished,
   type Kept,

@@ -4,7 +4,7 @@
  */
 import { MAX_CONTRADICTIONS } from "./contradictions.ts";
 import { isEventId } from "./event.ts";
-import { type HandlerState, ON_HELD_PREFIX } from "./lease.ts";
+import { type HandlerState, ON_HELD_PREFIX } from "./handler-state.ts";
 import { type IdempotencyRecord, isUnfinished, type Slot, type Work } from "./record.ts";
 
 /**

@@ -1,16 +1,12 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
 import { overtake } from "./accept-change.ts";
+import type { Ending } from "./ending.ts";
 import type { SlotState } from "./event.ts";
-import {
-  type Ending,
-  type HandlerChange,
-  type HandlerState,
-  type LeaseData,
-  ON_HELD_PREFIX,
-} from "./lease.ts";
+import { type HandlerChange, type HandlerState, ON_HELD_PREFIX } from "./handler-state.ts";
 import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type Work } from "./record.ts";
 import { type FinishedClaims, finishedClaims, noteClaim } from "./reference-claim.ts";
+import type { RunInput } from "./run-input.ts";
 import { nextSlot, pullBackTimes } from "./schedule.ts";
 import { rankOf } from "./table.ts";
 
@@ -37,14 +33,14 @@ export interface BeginOptions {
    */
   readonly mayRunSuspect: (suspicions: readonly Suspicion[]) => boolean;
   /** The handler that this run starts with, if its start is to be written together with the lease; null otherwise. */
-  readonly firstHandler: (data: LeaseData) => string | null;
+  readonly firstHandler: (input: RunInput) => string | null;
   /** The names of all handlers that this process has for the event. */
-  readonly handlersOf: (data: LeaseData) => readonly string[];
+  readonly handlersOf: (input: RunInput) => readonly string[];
 }
 
 /** The result of beginning a run. */
 export type Begun =
-  | { readonly kind: "leased"; readonly lease: LeaseData }
+  | { readonly kind: "leased"; readonly input: RunInput }
   /** Done, stale, discarded, or held with its onHeld handlers done: there is nothing to run. */
   | { readonly kind: "finished"; readonly state: SlotState }
   /** Not now: this slot runs (`running`), another slot of the record runs, or the backoff is not over. */
@@ -75,14 +71,14 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
   if (earlyBecause !== "last" && !mayRun(slot, work, options)) return { kind: "wait", running: false };
   if (isEarlyAllowed && isEarly(work, now)) work.begunEarlyAt = now;
   endLapsedLease(record, now);
-  return { kind: "leased", lease: leaseSlot(record, slotKey, slot, work, isEarlyAllowed, options) };
+  return { kind: "leased", input: leaseSlot(record, slotKey, slot, work, isEarlyAllowed, options) };
 }
 
 /**
  * Takes a lease on the next slot that is due, if no process has a lease on the record. Even if nothing is due, the record may change:
  * times that a wrong clock has written are corrected.
  */
-export function beginNext(record: IdempotencyRecord, options: BeginOptions): LeaseData | null {
+export function beginNext(record: IdempotencyRecord, options: BeginOptions): RunInput | null {
   pullBackTimes(record, options.now);
   if (record.lease !== null && record.lease.until > options.now) return null;
   endLapsedLease(record, options.now);
@@ -100,7 +96,7 @@ function leaseSlot(
   work: Work,
   isEarlyAllowed: boolean,
   { key, token, leaseMs, now, firstHandler, handlersOf }: BeginOptions,
-): LeaseData {
+): RunInput {
   record.lease = { slot: slotKey, token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs };
   slot.token = token;
   // An event of a lower rank may have been running when the next status came. If its lease has lapsed since, it must not run after that
@@ -109,7 +105,7 @@ function leaseSlot(
   const overtaken = isOvertaken ? [] : overtake(record, key, now);
   const mode = slot.state === "held" ? "onHeld" : "run";
   if (mode === "run") slot.state = "running";
-  const lease: LeaseData = {
+  const input: RunInput = {
     key,
     slot: slotKey,
     eventId: key + slotKey,
@@ -140,13 +136,13 @@ function leaseSlot(
     trace: work.trace ?? null,
     overtaken,
   };
-  const first = firstHandler(lease);
+  const first = firstHandler(input);
   if (first !== null) {
     const attempt = (work.handlerStates[first]?.attempts ?? 0) + 1;
     apply(work, [{ name: first, kind: "started", attempt }], now);
   }
-  waitFor(work, [...lease.untriedHandlers, ...handlersOf(lease)]);
-  return { ...lease, started: first };
+  waitFor(work, [...input.untriedHandlers, ...handlersOf(input)]);
+  return { ...input, started: first };
 }
 
 /** Keeps the names of the handlers that have not been tried: another process may not have all of them. */
@@ -234,7 +230,7 @@ function leased(record: IdempotencyRecord | null, slotKey: string, token: string
  */
 export function renew(
   record: IdempotencyRecord | null,
-  { slot, token }: LeaseData,
+  { slot, token }: RunInput,
   leaseMs: number,
   now: number,
 ): boolean {
@@ -247,7 +243,7 @@ export function renew(
 /** Writes new states of handlers. False if another run has the lease by now; then nothing is changed. */
 export function writeHandlerChanges(
   record: IdempotencyRecord | null,
-  { slot, token }: LeaseData,
+  { slot, token }: RunInput,
   changes: readonly HandlerChange[],
   now: number,
 ): boolean {
@@ -260,7 +256,7 @@ export function writeHandlerChanges(
 /** Notes that the running event has claimed its reference. False if another run has the lease by now. */
 export function writeClaim(
   record: IdempotencyRecord | null,
-  { slot, token }: LeaseData,
+  { slot, token }: RunInput,
   claim: { readonly key: string; readonly token: string },
 ): boolean {
   if (record === null || leased(record, slot, token) === null) return false;
@@ -330,7 +326,7 @@ function stateAfter(before: HandlerState | undefined, change: HandlerChange, now
  * True if a person has replayed or discarded a held event while its onHeld handlers were called. No further onHeld handler is called
  * then.
  */
-export function wasDecidedMeanwhile(record: IdempotencyRecord | null, { mode, slot }: LeaseData): boolean {
+export function wasDecidedMeanwhile(record: IdempotencyRecord | null, { mode, slot }: RunInput): boolean {
   const state = record?.slots[slot]?.state;
   return mode === "onHeld" && state !== undefined && state !== "held";
 }
@@ -352,7 +348,7 @@ export type EndRunResult =
 const endedToken = (token: string): string => `${token}.`;
 
 /** True if this run was the last to take the slot, whether it has ended since or not. */
-export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: LeaseData): boolean {
+export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: RunInput): boolean {
   const found = record?.slots[slot]?.token;
   return found === token || found === endedToken(token);
 }
@@ -360,7 +356,7 @@ export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: Lea
 /** Ends a run, and applies the last states of its handlers. `hadTurn`: it was the latest event of its subject. */
 export function endRun(
   record: IdempotencyRecord | null,
-  { key, slot: slotKey, token }: LeaseData,
+  { key, slot: slotKey, token }: RunInput,
   ending: Ending,
   changes: readonly HandlerChange[],
   now: number,

@@ -1,7 +1,8 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery } from "./event.ts";
-import type { HandlerState, HistoryEntry } from "./lease.ts";
+import type { HandlerState } from "./handler-state.ts";
+import type { HistoryEntry } from "./record.ts";
 
 /** Another event of the same transaction, or of the same webhook. */
 export interface OtherEvent

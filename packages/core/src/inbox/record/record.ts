@@ -8,7 +8,7 @@
 import type { FlowName } from "../../protocol/events.ts";
 import { type HeldReason, isOutsideTable } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery, Subject } from "./event.ts";
-import type { HandlerState, HistoryEntry } from "./lease.ts";
+import type { HandlerState } from "./handler-state.ts";
 
 /** One event of a record. */
 export interface Slot {
@@ -50,6 +50,30 @@ export interface Slot {
 export type Kept = Pick<Work, "delivery" | "retentionMs" | "previousStatus" | "previousAmount"> & {
   readonly keepMs: number;
 };
+
+/** One line of an event's history. */
+export interface HistoryEntry {
+  /** The store's clock, in milliseconds since the epoch. */
+  readonly at: number;
+  /**
+   * `accepted`, `held: REASON`, `failed` or `given up: REASON` (of an attempt), `lapsed` (the process died during a run, or was
+   * silent for too long), `replay N`, `attempt brought forward`, `and more: N` (contradictions that were counted and not kept), or an end: `done`,
+   * `stale` or `discarded`.
+   */
+  readonly what: string;
+  /** The handler that was tried. */
+  readonly handler?: string;
+  /** The number of this handler's attempt, counted from 1. */
+  readonly attempt?: number;
+  /** The error that it threw, in one line of at most 200 characters. */
+  readonly error?: string;
+  /** The person who made the decision. */
+  readonly by?: string;
+  /** The note of the decision. */
+  readonly note?: string;
+  /** Of an end: how many effects its handlers skipped, since they had happened before. */
+  readonly skipped?: number;
+}
 
 /** The kept part of the life of an event that has ended. */
 export interface Past {

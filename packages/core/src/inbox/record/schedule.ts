@@ -1,5 +1,5 @@
+import type { HandlerState } from "./handler-state.ts";
 import type { Lane } from "./lane.ts";
-import type { HandlerState } from "./lease.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
 /** When a record is due. */

@@ -2,11 +2,12 @@ import { type InboxCall, inboxError, type Notice } from "../../notices/notice.ts
 import type { AsyncContext } from "../../time/async-context.ts";
 import { Cancellation } from "../../time/cancellation.ts";
 import { sleep } from "../../time/clock.ts";
-import type { Inbox, Lease, RunEnd, Runner } from "../contract/inbox.ts";
+import type { Inbox, RunEnd, RunHandle, Runner } from "../contract/inbox.ts";
 import type { Versioned } from "../contract/store.ts";
+import type { Ending } from "../record/ending.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
+import type { HandlerChange } from "../record/handler-state.ts";
 import type { Lane } from "../record/lane.ts";
-import { type Ending, factsOf, type HandlerChange, type LeaseData } from "../record/lease.ts";
 import {
   type BeginOptions,
   type Begun,
@@ -22,6 +23,7 @@ import {
 } from "../record/leased-run.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import { claimAtRun } from "../record/reference-claim.ts";
+import { factsOf, type RunInput } from "../record/run-input.ts";
 import { dueTimeOf, failedRunDelayMs } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { type Changed, isAboutRecord, type RecordChange } from "../write/records.ts";
@@ -104,7 +106,7 @@ const REPEAT_MAX_MS = 5_000;
 type Phase = "begun" | "calling" | "lost" | "ending";
 
 /** One run of an event, from before the write that begins it until its end is written. */
-export class Run implements Lease {
+export class Run implements RunHandle {
   readonly key: string;
   readonly runner: Runner;
   readonly inBackground: boolean;
@@ -122,7 +124,7 @@ export class Run implements Lease {
   readonly #turn: SubjectTurn;
   readonly #earlyBecause: BeginOptions["earlyBecause"];
   #resolve: (ended: RunResult) => void = () => {};
-  #data: LeaseData | null = null;
+  #input: RunInput | null = null;
   readonly #lease: LeaseTime;
   #phase: Phase = "begun";
   /** The lease was over before a handler was to be called. The run calls none, and hands its event back. */
@@ -155,15 +157,15 @@ export class Run implements Lease {
     });
   }
 
-  /** The content of the leased slot. Only once the run has begun. */
-  get data(): LeaseData {
-    if (this.#data === null) throw new Error("the run has not begun");
-    return this.#data;
+  /** The content of the slot that the run has a lease on. Only once the run has begun. */
+  get input(): RunInput {
+    if (this.#input === null) throw new Error("the run has not begun");
+    return this.#input;
   }
 
   /** True if this is a run of the event. Before the run has begun, its event is not known, and the answer is false. */
   isOf(eventId: string): boolean {
-    return this.#data?.eventId === eventId;
+    return this.#input?.eventId === eventId;
   }
 
   /** How long the lease has lasted on this process's clock. */
@@ -184,10 +186,10 @@ export class Run implements Lease {
       now,
       earlyBecause: this.#earlyBecause,
       mayRunSuspect: (suspicions) => this.#host.mayRunSuspect(key, widthOf(suspicions, runner)),
-      firstHandler: (data) => runner.firstHandler(data),
-      handlersOf: (data) => runner.handlersOf(data),
+      firstHandler: (input) => runner.firstHandler(input),
+      handlersOf: (input) => runner.handlersOf(input),
     });
-    this.#data = begun.kind === "leased" ? begun.lease : null;
+    this.#input = begun.kind === "leased" ? begun.input : null;
     return begun;
   }
 
@@ -202,7 +204,7 @@ export class Run implements Lease {
       deadlineMs: this.#core.leaseMs,
       change: (record, now) => {
         if (record !== null && this.runner.hasFlow?.(record.flow) === false) return FOR_OTHERS;
-        if (this.isBegunIn(record)) return { answer: { kind: "leased", lease: this.data }, record: null };
+        if (this.isBegunIn(record)) return { answer: { kind: "leased", input: this.input }, record: null };
         const answer = this.begin(record, slot, now);
         const begins = answer.kind === "leased";
         return { answer, record: begins || guess !== undefined ? record : null, begins };
@@ -213,12 +215,12 @@ export class Run implements Lease {
 
   /** True if the record shows that the write that begins this run was made, although its answer was lost. */
   isBegunIn(record: IdempotencyRecord | null): boolean {
-    return this.#data !== null && isBegunBy(record, this.#data);
+    return this.#input !== null && isBegunBy(record, this.#input);
   }
 
   /** The write that began the run was answered. The answer has the store's time. */
   confirmed(): void {
-    this.#lease.firstAnswered(this.data.now);
+    this.#lease.firstAnswered(this.input.now);
   }
 
   /** Calls the handlers, and resolves to the end of the run. After an error of the runner itself, the event runs again. */
@@ -231,20 +233,20 @@ export class Run implements Lease {
     } catch (error) {
       this.runner.notify(inboxError("run", error));
       const changes = this.hasCalledHandler ? [] : this.undoneStart;
-      const delayMs = failedRunDelayMs(this.data.lastDelayMs);
+      const delayMs = failedRunDelayMs(this.input.lastDelayMs);
       return { ending: { kind: "retry", delayMs }, changes, written: () => {} };
     }
   }
 
   /** The change that takes back the start of a handler, which was written with the beginning of the run. */
   get undoneStart(): readonly HandlerChange[] {
-    const { started, handlerStates } = this.data;
+    const { started, handlerStates } = this.input;
     return started === null
       ? []
       : [{ name: started, kind: "undone", before: handlerStates[started] ?? null }];
   }
 
-  mayCall(): ReturnType<Lease["mayCall"]> {
+  mayCall(): ReturnType<RunHandle["mayCall"]> {
     if (this.#phase === "lost") return "lost";
     if (this.#lease.isOver) this.#reportTooLate();
     // The signal of the run is aborted for good. The next run has another signal.
@@ -288,20 +290,20 @@ export class Run implements Lease {
     if (wanted === null) return true;
     const { owner, token } = await this.#core.claims.acquire(wanted);
     if (owner !== this.key) return false;
-    await this.#write("claim", (record) => writeClaim(record, this.data, { key: wanted.key, token }));
+    await this.#write("claim", (record) => writeClaim(record, this.input, { key: wanted.key, token }));
     return true;
   }
 
-  takeSubject(event: VerifiedEvent): ReturnType<Lease["takeSubject"]> {
-    return this.#turn.take(this.data, event, this.#earlyBecause === "last");
+  takeSubject(event: VerifiedEvent): ReturnType<RunHandle["takeSubject"]> {
+    return this.#turn.take(this.input, event, this.#earlyBecause === "last");
   }
 
   accept(event: VerifiedEvent): Promise<Accepted> {
-    return this.#host.accept(event, { deadlineMs: this.#core.leaseMs, trace: this.data.trace });
+    return this.#host.accept(event, { deadlineMs: this.#core.leaseMs, trace: this.input.trace });
   }
 
   write(changes: readonly HandlerChange[]): Promise<boolean> {
-    return this.#write("step", (record, now) => writeHandlerChanges(record, this.data, changes, now));
+    return this.#write("step", (record, now) => writeHandlerChanges(record, this.input, changes, now));
   }
 
   /** Makes a change that counts only under the lease. False: the lease is lost. */
@@ -320,7 +322,7 @@ export class Run implements Lease {
   }
 
   #whyLost(record: IdempotencyRecord | null): Exclude<LeaseFound, "kept"> {
-    return wasDecidedMeanwhile(record, this.data) ? "decided" : "lost";
+    return wasDecidedMeanwhile(record, this.input) ? "decided" : "lost";
   }
 
   /** Every run ends here. Writes the end of the run. */
@@ -331,7 +333,7 @@ export class Run implements Lease {
     let whyLost: Exclude<LeaseFound, "kept"> = "lost";
     const written = await this.#persist<EndRunResult>("finish", (record, now, mayHaveBeenMade) => {
       mayHaveEnded = mayHaveBeenMade;
-      const answer = endRun(record, this.data, ending, changes, now, this.#turn.isTaken);
+      const answer = endRun(record, this.input, ending, changes, now, this.#turn.isTaken);
       if (answer.kind === "lost") whyLost = this.#whyLost(record);
       if (record === null || answer.kind === "lost") return { answer, record: null };
       const dueTime = dueTimeOf(record);
@@ -340,7 +342,7 @@ export class Run implements Lease {
       return { answer, record, announce: isDue && !(this.inBackground && this.#host.hasRoom(dueTime.lane)) };
     });
     if (written.kind === "changed" && written.answer.kind === "ended") {
-      await this.#turn.leave(this.data, ending.kind === "done" || ending.kind === "stale");
+      await this.#turn.leave(this.input, ending.kind === "done" || ending.kind === "stale");
       return { ...written.answer, dueInMs, version: written.version };
     }
     // The answer to the write was lost. If the write was made, another process may already have the event. If it was not made, nobody
@@ -366,9 +368,9 @@ export class Run implements Lease {
       case "stays-held":
         return { state: "held", ran: true };
       case "retry":
-        return { state: this.data.mode === "onHeld" ? "held" : "waiting", ran: true };
+        return { state: this.input.mode === "onHeld" ? "held" : "waiting", ran: true };
       case "handed-back":
-        return { state: this.data.mode === "onHeld" ? "held" : "waiting", ran: this.hasCalledHandler };
+        return { state: this.input.mode === "onHeld" ? "held" : "waiting", ran: this.hasCalledHandler };
     }
   }
 
@@ -409,12 +411,12 @@ export class Run implements Lease {
         change: (record, now) => {
           sent = this.#lease.send();
           dated = now;
-          const isKept = renew(record, this.data, sent.leaseMs, now);
+          const isKept = renew(record, this.input, sent.leaseMs, now);
           return { answer: isKept ? "kept" : this.#whyLost(record), record: isKept ? record : null };
         },
       });
       // The lease on the subject has to outlast that of the run.
-      if (found === "kept" && (await this.#turn.renew(this.data))) this.#lease.answered(sent, dated);
+      if (found === "kept" && (await this.#turn.renew(this.input))) this.#lease.answered(sent, dated);
       else if (this.#phase === "calling") this.#lose(found === "decided" ? "decided" : "lost");
     } catch (error) {
       this.runner.notify(inboxError("renew", error));
@@ -441,12 +443,12 @@ export class Run implements Lease {
     this.cancellation.cancel(new Error(why));
     if (!this.hasCalledHandler || this.#isWarned) return;
     this.#isWarned = true;
-    this.runner.notify({ type: "double-risk", why, ...factsOf(this.data) });
+    this.runner.notify({ type: "double-risk", why, ...factsOf(this.input) });
   }
 }
 
 function beginIn(record: IdempotencyRecord | null, slot: string | "next", options: BeginOptions): Begun {
   if (slot !== "next") return begin(record, slot, options);
-  const lease = record === null ? null : beginNext(record, options);
-  return lease === null ? { kind: "wait", running: false } : { kind: "leased", lease };
+  const input = record === null ? null : beginNext(record, options);
+  return input === null ? { kind: "wait", running: false } : { kind: "leased", input };
 }

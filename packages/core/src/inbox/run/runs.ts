@@ -283,8 +283,8 @@ export class Runs {
   /** Starts a run whose beginning was written: at once, or in the background when it gets a place. */
   start(run: Run): void {
     run.confirmed();
-    this.crowds.countBegun(run.data, run.lane);
-    for (const facts of run.data.overtaken) run.runner.notify({ type: "stale", ...facts });
+    this.crowds.countBegun(run.input, run.lane);
+    for (const facts of run.input.overtaken) run.runner.notify({ type: "stale", ...facts });
     if (!run.inBackground) this.#startNow(run);
     // A poll that was under way at the stop may still begin something.
     else if (!this.#dispatcher.isTaking && !this.#core.isClosing) void this.#handBack(run);
@@ -362,7 +362,7 @@ export class Runs {
 
   /** Hands back a run before any handler was called. The event then waits for the first process that has a place. */
   async #handBack(run: Run): Promise<void> {
-    this.crowds.countWaiting(run.data);
+    this.crowds.countWaiting(run.input);
     await this.#end(run, { ending: { kind: "handed-back" }, changes: run.undoneStart, written: () => {} });
   }
 
@@ -378,7 +378,7 @@ export class Runs {
     }
     if (finished.kind === "unreadable") this.#broken.add(key);
     else await this.#hidden.unhideIfHidden(key, runner);
-    this.crowds.countEnded(run.data, run.lane);
+    this.crowds.countEnded(run.input, run.lane);
     run.resolveEnded(isWritten, end.ending);
     this.#giveBack(run);
     if (isWritten && finished.dueInMs !== null) this.#dispatcher.onPostponed(finished.dueInMs);

@@ -2,7 +2,7 @@ import { inboxError } from "../../notices/notice.ts";
 import { sleep } from "../../time/clock.ts";
 import type { Runner } from "../contract/inbox.ts";
 import { recordKeyOf, type Subject, type VerifiedEvent } from "../record/event.ts";
-import type { LeaseData } from "../record/lease.ts";
+import type { RunInput } from "../record/run-input.ts";
 import {
   leaveSubject,
   type Overtaken,
@@ -43,25 +43,25 @@ export class SubjectTurn {
    * Takes the subject for the event that is run, and ends the earlier events. Rejects if the store does not answer: then no handler
    * may be called. `isLast`: there will be no later run, so this run waits while the subject is busy.
    */
-  async take(data: LeaseData, event: VerifiedEvent, isLast: boolean): Promise<SubjectAnswer> {
+  async take(input: RunInput, event: VerifiedEvent, isLast: boolean): Promise<SubjectAnswer> {
     const { subject } = event;
     if (subject === undefined) return "mine";
     for (;;) {
-      const answer = await this.#ask(data, event, subject);
+      const answer = await this.#ask(input, event, subject);
       if (answer !== "busy" || !isLast || this.#core.isAbandoned) return answer;
       await sleep(this.#core.environment, LAST_WAIT_MS);
     }
   }
 
   async #ask(
-    data: LeaseData,
+    input: RunInput,
     { signedAt, delivery, ...event }: VerifiedEvent,
     subject: Subject,
   ): Promise<SubjectAnswer> {
     // The subject's record must last for as long as an earlier event can be run again.
     const retentionMs = Math.max(event.retentionMs, event.keepMs ?? 0);
     const { records, store, leaseMs } = this.#core;
-    const { eventId, token, replays, hadTurn } = data;
+    const { eventId, token, replays, hadTurn } = input;
     const { flow, tenant, receivedAt } = delivery;
     const signed = signedAt ?? receivedAt;
     let earlier: readonly string[] = [];
@@ -78,7 +78,7 @@ export class SubjectTurn {
             ...request,
             leaseMs: this.#leaseMs,
             isReplay: replays > 0,
-            mayBeForgotten: isOld && !hadTurn && !data.evenIfExpired,
+            mayBeForgotten: isOld && !hadTurn && !input.evenIfExpired,
           },
           now,
         );
@@ -122,7 +122,7 @@ export class SubjectTurn {
   }
 
   /** Renews the lease on the subject, after that of the run. False if another run has it. Rejects if the store does not answer. */
-  async renew({ token }: LeaseData): Promise<boolean> {
+  async renew({ token }: RunInput): Promise<boolean> {
     if (this.#taken === null) return true;
     const { answer } = await this.#core.records.change({
       key: this.#taken.key,
@@ -139,7 +139,7 @@ export class SubjectTurn {
    * Gives the subject back after the end of the run was written. `isOver`: the event itself has ended, too. If this fails, the next
    * event of the subject waits until the lease is over.
    */
-  async leave({ token, eventId }: LeaseData, isOver: boolean): Promise<void> {
+  async leave({ token, eventId }: RunInput, isOver: boolean): Promise<void> {
     const taken = this.#taken;
     this.#taken = null;
     if (taken === null || this.#core.isAbandoned) return;

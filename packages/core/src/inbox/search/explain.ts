@@ -1,6 +1,7 @@
 import { HELD_ADVICE, HELD_BECAUSE, type HeldReason } from "../../protocol/held-reasons.ts";
-import { type HandlerState, type HistoryEntry, ON_HELD_PREFIX } from "../record/lease.ts";
+import { type HandlerState, ON_HELD_PREFIX } from "../record/handler-state.ts";
 import type { StoredEvent } from "../record/life.ts";
+import type { HistoryEntry } from "../record/record.ts";
 
 /** Something that happened to an event. */
 export interface ExplainedMoment {

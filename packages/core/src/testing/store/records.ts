@@ -3,10 +3,10 @@ import { createHash } from "node:crypto";
 import { accept } from "../../inbox/record/accept-change.ts";
 import { copyRecord } from "../../inbox/record/codec.ts";
 import { discard, isMade, replay } from "../../inbox/record/decisions.ts";
+import type { Ending } from "../../inbox/record/ending.ts";
 import type { VerifiedEvent } from "../../inbox/record/event.ts";
 import { label } from "../../inbox/record/label.ts";
 import type { Lane } from "../../inbox/record/lane.ts";
-import type { Ending } from "../../inbox/record/lease.ts";
 import { beginNext, endRun } from "../../inbox/record/leased-run.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import { sideRecord } from "../../inbox/record/side-record.ts";
@@ -132,7 +132,7 @@ function ran(
   ending: Ending | null,
 ): IdempotencyRecord {
   const record = copyRecord(before);
-  const lease = beginNext(record, {
+  const input = beginNext(record, {
     key,
     token: token(),
     leaseMs,
@@ -142,8 +142,8 @@ function ran(
     firstHandler: () => "credit",
     handlersOf: () => [],
   });
-  if (lease === null) throw new Error("Nothing in the record is due.");
-  if (ending !== null) endRun(record, lease, ending, [], now);
+  if (input === null) throw new Error("Nothing in the record is due.");
+  if (ending !== null) endRun(record, input, ending, [], now);
   return record;
 }
 

@@ -1,9 +1,9 @@
 /** A random walk over a few records. After every write, the indexes must agree with the records. */
 import assert from "node:assert/strict";
 import type { RecordStore } from "../../inbox/contract/store.ts";
+import type { Ending } from "../../inbox/record/ending.ts";
 import { type EventState, indexOf, type RecordIndex } from "../../inbox/record/index-of.ts";
 import { LANES, type Lane } from "../../inbox/record/lane.ts";
-import type { Ending } from "../../inbox/record/lease.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { StoreCase } from "./fixture.ts";
 import { newSeed, seededRandom } from "./random.ts";

@@ -94,17 +94,17 @@ describe("the size of a record", () => {
           else if (what === "replay") replay(tested.record, eventId, by, tested.now);
           else if (what === "discard") discard(tested.record, eventId, by, tested.now);
           else {
-            const lease = tested.next();
-            if (lease === null || what === "die") continue;
-            const attempt = (lease.handlerStates.main?.attempts ?? 0) + 1;
+            const input = tested.next();
+            if (input === null || what === "die") continue;
+            const attempt = (input.handlerStates.main?.attempts ?? 0) + 1;
             const failed = { name: "main", attempt, error: long };
-            if (n % 3 === 0) tested.endRun(lease.slot, { kind: "done" });
+            if (n % 3 === 0) tested.endRun(input.slot, { kind: "done" });
             else if (n % 3 === 1)
-              tested.endRun(lease.slot, { kind: "retry", delayMs: 10 }, [
+              tested.endRun(input.slot, { kind: "retry", delayMs: 10 }, [
                 { ...failed, kind: "failed", delayMs: 10 },
               ]);
             else
-              tested.endRun(lease.slot, { kind: "held", reason: "exhausted", detail: long, onHeld: [] }, [
+              tested.endRun(input.slot, { kind: "held", reason: "exhausted", detail: long, onHeld: [] }, [
                 { ...failed, kind: "given-up", reason: "exhausted" },
               ]);
           }

@@ -4,7 +4,7 @@ import { knowsAllOf } from "../../../src/inbox/record/compare-copies.ts";
 import { MAX_CONTRADICTIONS } from "../../../src/inbox/record/contradictions.ts";
 import { replay } from "../../../src/inbox/record/decisions.ts";
 import { erase } from "../../../src/inbox/record/erase.ts";
-import type { HandlerState } from "../../../src/inbox/record/lease.ts";
+import type { HandlerState } from "../../../src/inbox/record/handler-state.ts";
 import type { IdempotencyRecord, Slot } from "../../../src/inbox/record/record.ts";
 import {
   accepted,

@@ -41,7 +41,7 @@ describe("a person's decision", () => {
     expect(tested.slot(SUCCESS).work?.handlerStates).toEqual({});
     expect(tested.slot(SUCCESS).work?.onlyHandlers).toEqual(["first"]);
     const begun = tested.begin(SUCCESS, { now: 2_000 });
-    expect(begun).toMatchObject({ kind: "leased", lease: { onlyHandlers: ["first"], mode: "run" } });
+    expect(begun).toMatchObject({ kind: "leased", input: { onlyHandlers: ["first"], mode: "run" } });
   });
 
   it("to replay takes the lease from the process that is calling onHeld handlers", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { replay } from "../../../src/inbox/record/decisions.ts";
+import type { HandlerChange, HandlerState } from "../../../src/inbox/record/handler-state.ts";
 import { indexOf } from "../../../src/inbox/record/index-of.ts";
-import type { HandlerChange, HandlerState } from "../../../src/inbox/record/lease.ts";
 import { isBegunBy } from "../../../src/inbox/record/leased-run.ts";
 import { isFinished } from "../../../src/inbox/record/record.ts";
 import { dueTimeOf } from "../../../src/inbox/record/schedule.ts";
@@ -15,7 +15,7 @@ describe("beginning a run", () => {
     tested.accept(given);
     expect(tested.begin(SUCCESS)).toEqual({
       kind: "leased",
-      lease: {
+      input: {
         key: KEY,
         slot: SUCCESS,
         eventId: KEY + SUCCESS,
@@ -60,7 +60,7 @@ describe("beginning a run", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     const begun = tested.begin(SUCCESS, { firstHandler: () => "h" });
-    expect(begun).toMatchObject({ kind: "leased", lease: { started: "h", handlerStates: {} } });
+    expect(begun).toMatchObject({ kind: "leased", input: { started: "h", handlerStates: {} } });
     expect(tested.slot(SUCCESS).work?.handlerStates).toMatchObject({ h: { state: "started", attempts: 1 } });
     tested.endRun(SUCCESS, { kind: "handed-back" }, [{ name: "h", kind: "undone", before: null }]);
     expect(tested.slot(SUCCESS)).toMatchObject({
@@ -84,14 +84,14 @@ describe("beginning a run", () => {
     expect(tested.begin(FAILED)).toEqual({ kind: "wait", running: false });
     expect(tested.next()).toBeNull();
     tested.now = 1_100;
-    expect(tested.begin(SUCCESS, { token: "v" })).toMatchObject({ lease: { token: "v" } });
+    expect(tested.begin(SUCCESS, { token: "v" })).toMatchObject({ input: { token: "v" } });
   });
 
   it("of another slot lets the event whose lease has lapsed wait again", () => {
     const tested = running();
     tested.accept(event("FAILED"));
     tested.now = 2_000;
-    expect(tested.begin(FAILED)).toMatchObject({ lease: { mode: "onHeld", reason: "conflict" } });
+    expect(tested.begin(FAILED)).toMatchObject({ input: { mode: "onHeld", reason: "conflict" } });
     expect(tested.slot(SUCCESS).state).toBe("waiting");
     expect(tested.slot(FAILED).state).toBe("held");
   });
@@ -101,7 +101,7 @@ describe("beginning a run", () => {
     tested.accept(event("SUCCESS"));
     tested.now = 2_000;
     expect(tested.begin(SUCCESS)).toMatchObject({
-      lease: { mode: "run", status: "SUCCESS", overtaken: [{ event: "DEPOSIT", status: "PENDING" }] },
+      input: { mode: "run", status: "SUCCESS", overtaken: [{ event: "DEPOSIT", status: "PENDING" }] },
     });
     expect(tested.slot(PENDING).state).toBe("stale");
     tested.now = 4_000;
@@ -120,7 +120,7 @@ describe("beginning a run", () => {
     asked.endRun(SUCCESS, { kind: "retry", delayMs: 50 });
     expect(asked.begin(SUCCESS, { earlyBecause: "requested" })).toMatchObject({
       kind: "leased",
-      lease: { isEarlyAllowed: true },
+      input: { isEarlyAllowed: true },
     });
   });
 
@@ -173,11 +173,11 @@ describe("beginning a run", () => {
     tested.accept(event("SUCCESS"));
     const begun = tested.begin(SUCCESS);
     if (begun.kind !== "leased") throw new Error(begun.kind);
-    expect(isBegunBy(tested.record, begun.lease)).toBe(true);
-    expect(isBegunBy(tested.record, { ...begun.lease, token: "v" })).toBe(false);
-    expect(isBegunBy(null, begun.lease)).toBe(false);
+    expect(isBegunBy(tested.record, begun.input)).toBe(true);
+    expect(isBegunBy(tested.record, { ...begun.input, token: "v" })).toBe(false);
+    expect(isBegunBy(null, begun.input)).toBe(false);
     tested.endRun(SUCCESS, { kind: "done" });
-    expect(isBegunBy(tested.record, begun.lease)).toBe(true);
+    expect(isBegunBy(tested.record, begun.input)).toBe(true);
   });
 });
 
@@ -189,9 +189,9 @@ describe("the next run of a record", () => {
     tested.accept(event("FAILED"));
     tested.endRun(PENDING, { kind: "held", reason: "rejected", detail: null, onHeld: ["held:held"] });
     const taken: unknown[] = [];
-    for (let lease = tested.next(); lease !== null; lease = tested.next()) {
-      taken.push([lease.mode, lease.status]);
-      tested.endRun(lease.slot, lease.mode === "onHeld" ? { kind: "stays-held" } : { kind: "done" });
+    for (let input = tested.next(); input !== null; input = tested.next()) {
+      taken.push([input.mode, input.status]);
+      tested.endRun(input.slot, input.mode === "onHeld" ? { kind: "stays-held" } : { kind: "done" });
     }
     expect(taken).toEqual([
       ["run", "SUCCESS"],
@@ -246,8 +246,8 @@ describe("an early run, which somebody asks for before its time,", () => {
     if (begun.kind !== "leased") return begun.kind;
     const before = { ...FAILED_ONCE, error: "still down" };
     const undone: HandlerChange = { name: "h", kind: "undone", before };
-    tested.endRun(SUCCESS, { kind: "retry", delayMs: 6_000 - begun.lease.now }, [undone]);
-    return begun.lease.isEarlyAllowed ? "early" : "due";
+    tested.endRun(SUCCESS, { kind: "retry", delayMs: 6_000 - begun.input.now }, [undone]);
+    return begun.input.isEarlyAllowed ? "early" : "due";
   }
 
   it("begins at once, then at most once a second, however often it is asked for", () => {
@@ -257,7 +257,7 @@ describe("an early run, which somebody asks for before its time,", () => {
       if (tryEarly(tested) === "early") begun.push(tested.now);
     }
     expect(begun).toEqual([1_000, 2_000, 3_000, 4_000, 5_000]);
-    expect(tested.begin(SUCCESS)).toMatchObject({ kind: "leased", lease: { isEarlyAllowed: false } });
+    expect(tested.begin(SUCCESS)).toMatchObject({ kind: "leased", input: { isEarlyAllowed: false } });
   });
 
   it("that fails leaves its error, and changes neither the number of attempts nor the due time", () => {
@@ -277,7 +277,7 @@ describe("an early run, which somebody asks for before its time,", () => {
     tested.write(SUCCESS, [{ name: "h", kind: "started", attempt: 2 }]);
     tested.now = 6_000;
     expect(tested.begin(SUCCESS)).toMatchObject({
-      lease: { handlerStates: { h: { attempts: 2, state: "started" } } },
+      input: { handlerStates: { h: { attempts: 2, state: "started" } } },
     });
   });
 
@@ -377,7 +377,7 @@ describe("the end of a run", () => {
     });
     expect(tested.record !== null && isFinished(tested.record)).toBe(false);
     expect(tested.begin(SUCCESS, { earlyBecause: "requested" })).toMatchObject({
-      lease: { handlerStates: { h: { state: "done" } } },
+      input: { handlerStates: { h: { state: "done" } } },
     });
   });
 

@@ -1,7 +1,8 @@
 import { type AcceptContext, accept } from "../../../src/inbox/record/accept-change.ts";
 import { eventIn } from "../../../src/inbox/record/decisions.ts";
+import type { Ending } from "../../../src/inbox/record/ending.ts";
 import type { Accepted, VerifiedEvent } from "../../../src/inbox/record/event.ts";
-import type { Ending, HandlerChange, LeaseData } from "../../../src/inbox/record/lease.ts";
+import type { HandlerChange } from "../../../src/inbox/record/handler-state.ts";
 import {
   type BeginOptions,
   type Begun,
@@ -14,6 +15,7 @@ import {
 } from "../../../src/inbox/record/leased-run.ts";
 import type { StoredEvent } from "../../../src/inbox/record/life.ts";
 import type { IdempotencyRecord, Slot } from "../../../src/inbox/record/record.ts";
+import type { RunInput } from "../../../src/inbox/record/run-input.ts";
 
 export const DAY: number = 86_400_000;
 export const KEY: string = "a".repeat(32);
@@ -82,7 +84,7 @@ export class RecordUnderTest {
     return begin(this.record, slot, { ...this.#begins, ...options });
   }
 
-  next(options: Partial<BeginOptions> = {}): LeaseData | null {
+  next(options: Partial<BeginOptions> = {}): RunInput | null {
     return this.record === null ? null : beginNext(this.record, { ...this.#begins, ...options });
   }
 
@@ -112,8 +114,8 @@ export class RecordUnderTest {
   }
 
   /** Of a lease only what its owner writes with. */
-  #lease(slot: string): LeaseData {
-    return { key: KEY, slot, eventId: KEY + slot } as LeaseData;
+  #lease(slot: string): RunInput {
+    return { key: KEY, slot, eventId: KEY + slot } as RunInput;
   }
 
   slot(key: string): Slot {
