@@ -20,7 +20,7 @@ export function benchEvent(): VerifiedEvent {
     name: "DEPOSIT",
     status: "SUCCESS",
     rank: 1,
-    identity: {
+    fixedFacts: {
       event: "DEPOSIT",
       referenceId: String(fields.referenceId),
       merchantId: String(fields.merchantId),

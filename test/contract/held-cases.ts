@@ -343,7 +343,7 @@ export const heldCases: readonly ContractCase[] = [
       const { inbox } = rig.start();
       const id = newId();
       const contradiction = (n: number) =>
-        sampleEvent(id, rig.now(), { identity: { referenceId: `other-${n}` } });
+        sampleEvent(id, rig.now(), { fixedFacts: { referenceId: `other-${n}` } });
       await inbox.accept(sampleEvent(id, rig.now()));
       for (let n = 0; n < 12; n++) expect((await inbox.accept(contradiction(n))).outcome).toBe("held");
       const kept = await heldOf(inbox);

@@ -61,7 +61,7 @@ export const leaseCases: readonly ContractCase[] = [
       const working = workAll(one.process.inbox, one.runner);
       await one.started;
       // A mismatch is a slot of the same record: telling about it waits as well.
-      const mismatch = sampleEvent(id, rig.now(), { status: "PENDING", identity: { referenceId: "o-2" } });
+      const mismatch = sampleEvent(id, rig.now(), { status: "PENDING", fixedFacts: { referenceId: "o-2" } });
       const success = sampleEvent(id, rig.now());
       expect(await outcomes(other.inbox, [success, mismatch])).toEqual(["progress", "held"]);
       const runner = sampleRunner();

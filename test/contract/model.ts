@@ -45,7 +45,7 @@ export async function playModel(
         (): ModelDelivery => ({
           status: pick("PENDING", "PENDING", "SUCCESS", "FAILED"),
           listed: true,
-          identity: { referenceId: pick("o-1", "o-1", "o-1", "o-1", "o-2") },
+          fixedFacts: { referenceId: pick("o-1", "o-1", "o-1", "o-1", "o-2") },
           amount: pick("10", "10", "10", "11"),
           arrivedBy: "callback",
         }),

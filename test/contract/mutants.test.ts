@@ -220,9 +220,9 @@ const mutants: readonly Mutant[] = [
     mistake: accepting((event) => ({ ...event, amount: null })),
   },
   {
-    name: "identities are not compared",
+    name: "fixed facts are not compared",
     caughtBy: TABLE,
-    mistake: accepting((event) => ({ ...event, identity: {} })),
+    mistake: accepting((event) => ({ ...event, fixedFacts: {} })),
   },
   {
     name: "amounts are compared over sources",
@@ -260,7 +260,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "an unlisted status ranks as a terminal one",
-    caughtBy: "identity fields that are absent",
+    caughtBy: "fixed facts that are absent",
     mistake: accepting((event) => ({ ...event, rank: event.rank ?? 1 })),
   },
   {
@@ -978,7 +978,7 @@ const mutants: readonly Mutant[] = [
     caughtBy: 'the answer to the write "begin" is lost, and another process',
     mistake: writing((item) =>
       recordChanged(item, (record) => {
-        for (const slot of Object.values(record.slots)) slot.token = null;
+        for (const slot of Object.values(record.slots)) slot.runToken = null;
       }),
     ),
   },

@@ -69,14 +69,14 @@ describe("data that vanishes under a running process is told once, and it goes o
       expect(await store.findLoss?.(swaps)).toBeNull();
       const other = own.add(connect(), (one) => one.close());
       await other.open();
-      const before = store.identity;
+      const before = store.datasetId;
       await admin.query(sql.replaceAll("$", prefix));
       expect(await store.findLoss?.(swaps)).toBe(why);
       expect(await store.findLoss?.([])).toBeNull();
-      const isRenamed = store.identity !== before;
+      const isRenamed = store.datasetId !== before;
       // Another process with the same tables learns of new data by its name.
       expect(await other.findLoss?.([])).toBe(isRenamed ? "replaced" : null);
-      expect(other.identity).toBe(store.identity);
+      expect(other.datasetId).toBe(store.datasetId);
       expect(kindsOf(await swapAll(store, newOnes(5).slice(3)))).toEqual(["written"]);
       await store.writeMeta?.("a", "note");
       await sendCanary(store);
@@ -101,10 +101,10 @@ describe("data that vanishes under a running process is told once, and it goes o
         one.close(),
       );
       await store.open();
-      const before = store.identity;
+      const before = store.datasetId;
       await admin.query(each("TRUNCATE").replaceAll("$", prefix));
       expect(await store.findLoss?.([])).toBe("replaced");
-      expect(["", before]).not.toContain(store.identity);
+      expect(["", before]).not.toContain(store.datasetId);
       expect(await store.findLoss?.([])).toBeNull();
       await sendCanary(store);
     }),
@@ -230,7 +230,7 @@ it("processes that start at one time on a server without tables make them once",
       const { connect } = mysqlStoreFixture(() => server.url);
       const stores = Array.from({ length: 6 }, () => own.add(connect(), (one) => one.close()));
       await Promise.all(stores.map((store) => store.open()));
-      expect(new Set(stores.map(({ identity }) => identity)).size).toBe(1);
+      expect(new Set(stores.map(({ datasetId }) => datasetId)).size).toBe(1);
     }
   }));
 

@@ -33,10 +33,10 @@ describe("a PostgreSQL that has lost its tables", () => {
       await store.open();
       expect(await store.findLoss?.([])).toBeNull();
       for (let loss = 0; loss < 2; loss++) {
-        const before = store.identity;
+        const before = store.datasetId;
         await server.tell(`DROP SCHEMA ${schema} CASCADE`);
         expect(await store.findLoss?.([])).toBe("replaced");
-        expect(store.identity).not.toBe(before);
+        expect(store.datasetId).not.toBe(before);
         expect(await store.findLoss?.([])).toBeNull();
         await sendCanary(store);
       }
@@ -170,7 +170,7 @@ it("processes that start at one time on a server without tables make them once",
       const { connect } = postgresStoreFixture(() => server.url);
       const stores = Array.from({ length: 6 }, () => own.add(connect(), (one) => one.close()));
       await Promise.all(stores.map((store) => store.open()));
-      expect(new Set(stores.map(({ identity }) => identity)).size).toBe(1);
+      expect(new Set(stores.map(({ datasetId }) => datasetId)).size).toBe(1);
     }
   }));
 

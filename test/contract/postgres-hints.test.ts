@@ -53,9 +53,9 @@ it("a role that may not read the tables can neither make a hint nor learn how", 
       (one) => one.end(),
     );
     await stranger.connect();
-    await expect(stranger.query(`SELECT identity FROM ${schema}.meta`)).rejects.toThrow(/permission/);
+    await expect(stranger.query(`SELECT dataset_id FROM ${schema}.meta`)).rejects.toThrow(/permission/);
     const { rows } = await stranger.query("SELECT * FROM pg_stat_activity");
-    expect(JSON.stringify(rows)).not.toContain(sender.identity);
+    expect(JSON.stringify(rows)).not.toContain(sender.datasetId);
     for (const channel of [`payhooks_${schema}`, "payhooks", "payhooks_", schema]) {
       for (let time = 0; time < 50; time++) await stranger.query(`NOTIFY "${channel}", 'x'`);
     }
@@ -65,7 +65,7 @@ it("a role that may not read the tables can neither make a hint nor learn how", 
   }));
 
 it.each([
-  ["the data got another identity", (schema: string) => `TRUNCATE ${schema}.meta`],
+  ["the data set got another id", (schema: string) => `TRUNCATE ${schema}.meta`],
   ["the tables were made anew", (schema: string) => `DROP SCHEMA ${schema} CASCADE`],
 ])("they go on after %s", (_, lose) =>
   withScope(async (own) => {

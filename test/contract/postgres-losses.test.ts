@@ -80,7 +80,7 @@ describe("data that vanishes under a running process is told once, and it goes o
     ...TABLES.map((table) => [`DROP of ${table}`, `DROP TABLE $.${table} CASCADE`, "replaced"]),
     ["DROP of the schema", "DROP SCHEMA $ CASCADE", "replaced"],
     [
-      "a backup of the schema from before, with the same identity",
+      "a backup of the schema from before, with the same datasetId",
       `DROP TABLE $.records, $.labels, $.unfinished CASCADE;
        CREATE TABLE $.records (row_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL UNIQUE,
          version text COLLATE "C" NOT NULL, lane text COLLATE "C" NOT NULL, due_at bigint, expires_at bigint, text text NOT NULL)`,
@@ -183,13 +183,13 @@ describe("a schema that was emptied while no process ran", () => {
     }),
   );
 
-  it("opens once for processes that start at one time: all have the same identity", () =>
+  it("opens once for processes that start at one time: all have the same datasetId", () =>
     withScope(async (own) => {
       const { schema, connect } = await open(own, { migrate: false });
       await server.tell(`DELETE FROM ${schema}.meta`);
       const stores = Array.from({ length: 4 }, connect);
       await Promise.all(stores.map((one) => one.open()));
-      expect(new Set(stores.map(({ identity }) => identity)).size).toBe(1);
+      expect(new Set(stores.map(({ datasetId }) => datasetId)).size).toBe(1);
     }));
 
   it("rows that are left of a dropped table are not taken for those of new records", () =>

@@ -158,7 +158,11 @@ describe("data that vanishes from Redis", { timeout: 60_000 }, () => {
       "missing",
     ],
     ["a list", (prefix: string) => ["DEL", new Shards(prefix).of(keyOf(1)).keyOf("waiting")], "missing"],
-    ["the identity", (prefix: string) => ["DEL", new Shards(prefix).all[0].keyOf("identity")], "replaced"],
+    [
+      "the id of the data set",
+      (prefix: string) => ["DEL", new Shards(prefix).all[0].keyOf("dataset-id")],
+      "replaced",
+    ],
     ["everything", () => ["FLUSHDB"], "replaced"],
   ] as const)("%s is told once", (_, command, why) =>
     withScope(async (scope) => {

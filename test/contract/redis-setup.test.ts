@@ -74,17 +74,17 @@ describe("a store in Redis", { timeout: 60_000 }, () => {
       await store.open();
     }));
 
-  it("has another identity when its data was replaced", () =>
+  it("has another datasetId when its data was replaced", () =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const store = scope.add(redisStore(server.url), (one) => one.close());
       await store.open();
-      const before = store.identity;
+      const before = store.datasetId;
       await store.open();
-      expect(store.identity).toBe(before);
+      expect(store.datasetId).toBe(before);
       await server.tell("FLUSHALL");
       await store.open();
-      expect(store.identity).not.toBe(before);
+      expect(store.datasetId).not.toBe(before);
     }));
 
   it("refuses a connection that prefixes keys: a scan would find none of them", () =>

@@ -149,7 +149,7 @@ export const referenceCases: readonly ContractCase[] = [
     const success = claiming(newReference(), rig.now());
     await inbox.accept(success);
     const mismatch = {
-      ...claiming(other, rig.now(), { identity: { referenceId: "o-2" } }),
+      ...claiming(other, rig.now(), { fixedFacts: { referenceId: "o-2" } }),
       key: success.key,
     };
     expect(await inbox.accept(mismatch)).toMatchObject({ outcome: "held", reason: "mismatch" });

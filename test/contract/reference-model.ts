@@ -8,7 +8,7 @@ export interface ModelDelivery {
   /** Empty in the connect flow; `listed` is false for one that the specification does not list. */
   readonly status: string;
   readonly listed: boolean;
-  readonly identity: Readonly<Record<string, string>>;
+  readonly fixedFacts: Readonly<Record<string, string>>;
   readonly amount: string;
   readonly arrivedBy: string;
   /** Another transaction has its reference (`oneSuccessPerReference`). */
@@ -40,7 +40,7 @@ const isPending = (status: string): boolean => status === "PENDING";
 /** The record of one transaction. */
 export class ReferenceModel {
   readonly slots: Map<string, ModelSlot> = new Map();
-  readonly #identity: Map<string, string> = new Map();
+  readonly #fixedFacts: Map<string, string> = new Map();
   readonly #amounts: Map<string, string> = new Map();
   #highest: string | null = null;
 
@@ -48,7 +48,9 @@ export class ReferenceModel {
     const { status, listed } = delivery;
     // "An unlisted status or event is decided first: its own slot, held, it sets neither rank nor facts."
     if (!listed) return this.#hold(factsSlot(delivery), delivery, "unrecognized");
-    const row1 = [...this.#identity].some(([field, value]) => (delivery.identity[field] ?? value) !== value);
+    const row1 = [...this.#fixedFacts].some(
+      ([field, value]) => (delivery.fixedFacts[field] ?? value) !== value,
+    );
     const knownAmount = this.#amounts.get(amountKey(delivery));
     const row2 = knownAmount !== undefined && knownAmount !== delivery.amount;
     if (row1 || row2) return this.#hold(factsSlot(delivery), delivery, "mismatch");
@@ -87,7 +89,7 @@ export class ReferenceModel {
   }
 
   #run(delivery: ModelDelivery, outcome: "new" | "progress"): ModelAnswer {
-    const { status, identity, amount } = delivery;
+    const { status, fixedFacts, amount } = delivery;
     const overtaken: string[] = [];
     for (const [name, slot] of this.slots) {
       if (slot.state !== "waiting") continue;
@@ -96,7 +98,7 @@ export class ReferenceModel {
     }
     this.slots.set(status, { status, verdict: "run", state: "waiting", previousStatus: this.#highest });
     this.#highest = status;
-    for (const field in identity) this.#identity.set(field, identity[field] ?? "");
+    for (const field in fixedFacts) this.#fixedFacts.set(field, fixedFacts[field] ?? "");
     this.#amounts.set(amountKey(delivery), amount);
     return { outcome, reason: null, slot: status, overtaken };
   }
@@ -112,6 +114,6 @@ function amountKey({ status, arrivedBy }: ModelDelivery): string {
 }
 
 /** The slot of a variant: a status with its facts. */
-function factsSlot({ status, identity, amount }: ModelDelivery): string {
-  return JSON.stringify([status, Object.entries(identity).sort(), amount]);
+function factsSlot({ status, fixedFacts, amount }: ModelDelivery): string {
+  return JSON.stringify([status, Object.entries(fixedFacts).sort(), amount]);
 }

@@ -351,7 +351,7 @@ export const retryCases: readonly ContractCase[] = [
       const tenant = "Łódź, заказ 😀";
       const error = "時間切れ 😀\n";
       for (const content of bodies) {
-        const sample = sampleEvent(newId(), rig.now(), { tenant, identity: { referenceId: "№ 1\n" } });
+        const sample = sampleEvent(newId(), rig.now(), { tenant, fixedFacts: { referenceId: "№ 1\n" } });
         const event = { ...sample, delivery: { ...sample.delivery, content, signature: "ß\n" } };
         const runner = sampleRunner(async (run) => {
           const attempt = runner.runs.length;

@@ -55,18 +55,18 @@ export function sampleEvent(id: number, now: number, sample: Sample = {}): Verif
     amount = "10",
     arrivedBy = "callback",
   } = sample;
-  const { identity = { referenceId: "o-1" }, signedAt = now, isWithinWindow = true, tenant = "" } = sample;
+  const { fixedFacts = { referenceId: "o-1" }, signedAt = now, isWithinWindow = true, tenant = "" } = sample;
   const verdict = sample.verdict ?? (listed ? "run" : "unrecognized");
   const entry = verdict === "ambiguous" || verdict === "malformed" || verdict === "unexpected";
   return {
     key: id.toString(16).padStart(32, "0"),
     slot: slotHex(status),
-    variantSlot: () => slotHex(JSON.stringify([status, Object.entries(identity).sort(), amount])),
+    variantSlot: () => slotHex(JSON.stringify([status, Object.entries(fixedFacts).sort(), amount])),
     id: `tx-${id}`,
     name: flow === "payments" ? "DEPOSIT" : "settlement.approved",
     status,
     rank: !listed || entry ? null : status === "PENDING" ? 0 : 1,
-    identity,
+    fixedFacts,
     amount,
     signedAt,
     isWithinWindow,
@@ -74,7 +74,7 @@ export function sampleEvent(id: number, now: number, sample: Sample = {}): Verif
     verdict,
     detail: verdict === "run" ? null : "as sampled",
     referenceKey: sample.referenceKey ?? null,
-    referenceId: entry ? null : (identity.referenceId ?? null),
+    referenceId: entry ? null : (fixedFacts.referenceId ?? null),
     delivery: {
       flow,
       tenant,

@@ -432,7 +432,8 @@ const mutants: readonly Mutant[] = [
         const page = await store.list(filter, cursor, limit, first);
         if (filter.state !== "any") return page;
         const isOwn = ({ versioned: { record } }: ListedEvent): boolean =>
-          "identity" in record && !Object.values(record.slots).some(({ verdict }) => verdict === "ambiguous");
+          "fixedFacts" in record &&
+          !Object.values(record.slots).some(({ verdict }) => verdict === "ambiguous");
         return { ...page, events: page.events.filter(isOwn) };
       },
     }),
@@ -509,14 +510,14 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "has another identity in each process",
-    caughtBy: "its identity belongs to the data",
-    change: () => ({ identity: Math.random().toString(36).padEnd(12, "0") }),
+    name: "has another datasetId in each process",
+    caughtBy: "its datasetId belongs to the data",
+    change: () => ({ datasetId: Math.random().toString(36).padEnd(12, "0") }),
   },
   {
-    name: "has the same identity everywhere",
-    caughtBy: "other data has another identity",
-    change: () => ({ identity: "theonlystore" }),
+    name: "has the same datasetId everywhere",
+    caughtBy: "other data has another datasetId",
+    change: () => ({ datasetId: "theonlystore" }),
   },
   {
     name: "never comes to the end of its pruning",

@@ -16,7 +16,7 @@ import {
   workAll,
 } from "./sample-events.ts";
 
-const IDENTITIES = [{ referenceId: "o-1" }, { referenceId: "o-2" }];
+const FACTS = [{ referenceId: "o-1" }, { referenceId: "o-2" }];
 const AMOUNTS = ["10", "11"];
 const STATUSES = ["PENDING", "SUCCESS", "FAILED"];
 
@@ -26,18 +26,18 @@ type Sequence = readonly ModelDelivery[];
 function alphabet(of: {
   readonly statuses?: readonly string[];
   readonly unlisted?: readonly string[];
-  readonly identities?: readonly Readonly<Record<string, string>>[];
+  readonly facts?: readonly Readonly<Record<string, string>>[];
   readonly amounts?: readonly string[];
   readonly arrivals?: readonly string[];
 }): readonly ModelDelivery[] {
-  const { statuses = STATUSES, unlisted = [], identities = IDENTITIES, amounts = ["10"] } = of;
+  const { statuses = STATUSES, unlisted = [], facts = FACTS, amounts = ["10"] } = of;
   const { arrivals = ["callback"] } = of;
   const deliveries: ModelDelivery[] = [];
   for (const status of [...statuses, ...unlisted])
-    for (const identity of identities)
+    for (const fixedFacts of facts)
       for (const amount of amounts)
         for (const arrivedBy of arrivals)
-          deliveries.push({ status, listed: !unlisted.includes(status), identity, amount, arrivedBy });
+          deliveries.push({ status, listed: !unlisted.includes(status), fixedFacts, amount, arrivedBy });
   return deliveries;
 }
 
@@ -52,8 +52,8 @@ function* sequencesOf(first: Sequence, rest: Sequence, length: number): Generato
 
 function shown(sequence: Sequence): string {
   return sequence
-    .map(({ status, identity, amount, arrivedBy }) =>
-      [status, JSON.stringify(identity), amount, arrivedBy].join(" "),
+    .map(({ status, fixedFacts, amount, arrivedBy }) =>
+      [status, JSON.stringify(fixedFacts), amount, arrivedBy].join(" "),
     )
     .join(" → ");
 }
@@ -168,12 +168,14 @@ const everything = alphabet({ amounts: AMOUNTS });
 const lookups = alphabet({
   amounts: AMOUNTS,
   arrivals: ["callback", "lookup"],
-  identities: [{ referenceId: "o-1" }],
+  facts: [{ referenceId: "o-1" }],
 });
 
-/** Those with the first identity and amount: sequences that begin with others differ from theirs in names only. */
+/** Those with the first fixed facts and amount: sequences that begin with others differ from theirs in names only. */
 function named(deliveries: Sequence): Sequence {
-  return deliveries.filter(({ identity, amount }) => identity.referenceId === "o-1" && amount === AMOUNTS[0]);
+  return deliveries.filter(
+    ({ fixedFacts, amount }) => fixedFacts.referenceId === "o-1" && amount === AMOUNTS[0],
+  );
 }
 
 function* upTo(length: number, first: Sequence, rest: Sequence): Generator<Sequence> {
@@ -183,7 +185,7 @@ function* upTo(length: number, first: Sequence, rest: Sequence): Generator<Seque
 export const tableCases: readonly ContractCase[] = [
   ...(["at the end", "in between"] as const).flatMap((runs): readonly ContractCase[] => [
     {
-      name: `the table of deduplication over all pairs of deliveries, run ${runs}: statuses × identities × amounts, delivered twice`,
+      name: `the table of deduplication over all pairs of deliveries, run ${runs}: statuses × facts × amounts, delivered twice`,
       async run(make) {
         const count = await compare(make, upTo(2, everything, everything), { runs, again: true });
         expect(count).toBe(12 + 12 ** 2);
@@ -215,13 +217,13 @@ export const tableCases: readonly ContractCase[] = [
     },
   },
   {
-    name: "identity fields that are absent on one side, and unlisted statuses, which set neither rank nor facts",
+    name: "fixed facts that are absent on one side, and unlisted statuses, which set neither rank nor facts",
     long: true,
     async run(make) {
       const deliveries = alphabet({
         statuses: ["PENDING", "SUCCESS"],
         unlisted: ["CANCELLED"],
-        identities: [
+        facts: [
           { referenceId: "o-1" },
           { referenceId: "o-1", merchantId: "m-1" },
           { referenceId: "o-1", merchantId: "m-2" },
@@ -245,7 +247,7 @@ export const tableCases: readonly ContractCase[] = [
       const { inbox } = rig.start();
       const id = newId();
       const event = (sample: Sample) => sampleEvent(id, rig.now(), sample);
-      const other = { identity: { referenceId: "o-2" } };
+      const other = { fixedFacts: { referenceId: "o-2" } };
       expect(
         await outcomes(inbox, [
           event({}),
@@ -292,7 +294,7 @@ export const tableCases: readonly ContractCase[] = [
       const id = newId();
       const event = (sample: Sample) => sampleEvent(id, rig.now(), sample);
       for (const verdict of ["ambiguous", "malformed", "unexpected"] as const) {
-        const foreign = { verdict, identity: { referenceId: verdict }, amount: "99" };
+        const foreign = { verdict, fixedFacts: { referenceId: verdict }, amount: "99" };
         expect(await outcomes(inbox, [event(foreign), event(foreign)])).toEqual(["held", "duplicate"]);
       }
       expect(await outcomes(inbox, [event({ status: "PENDING" }), event({})])).toEqual(["new", "progress"]);

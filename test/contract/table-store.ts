@@ -25,7 +25,7 @@ const tablesIn = (schema: string): string => `
     events     jsonb NOT NULL   -- what its events are listed and counted by
   );
   CREATE INDEX IF NOT EXISTS records_by_look_at ON ${schema}.records (lane, look_at);
-  CREATE TABLE IF NOT EXISTS ${schema}.store (one int PRIMARY KEY, identity text NOT NULL)`;
+  CREATE TABLE IF NOT EXISTS ${schema}.store (one int PRIMARY KEY, dataset_id text NOT NULL)`;
 
 const SET = "version = $2, record = $3, look_at = $4, expires_at = $5, events = $6, lane = $7";
 
@@ -56,7 +56,7 @@ export function tableStore(
   { schema = "payhooks", now = Date.now }: TableStoreOptions = {},
 ): RecordStore {
   const [records, store] = [`${schema}.records`, `${schema}.store`];
-  let identity = "";
+  let datasetId = "";
   const query = async <T>(sql: string, values: readonly unknown[] = []): Promise<readonly T[]> =>
     (await database.query<T>(sql, [...values])).rows;
 
@@ -92,15 +92,15 @@ export function tableStore(
 
   return {
     durability: "process",
-    get identity() {
-      return identity;
+    get datasetId() {
+      return datasetId;
     },
     async open() {
       await database.exec(tablesIn(schema));
-      const sql = `INSERT INTO ${store} (one, identity) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`;
+      const sql = `INSERT INTO ${store} (one, dataset_id) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`;
       await query(sql, [crypto.randomUUID()]);
-      const [row] = await query<{ readonly identity: string }>(`SELECT identity FROM ${store}`);
-      identity = row?.identity ?? "";
+      const [row] = await query<{ readonly dataset_id: string }>(`SELECT dataset_id FROM ${store}`);
+      datasetId = row?.dataset_id ?? "";
     },
     read,
     swap: (writes) => Promise.all(writes.map((one) => write(one).catch(afterError))),

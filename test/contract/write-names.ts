@@ -25,9 +25,10 @@ export function nameOf({ record }: Pick<Swap, "record">, was: IdempotencyRecord 
 }
 
 /** A claim of a reference has a token, and a shared text has a text. The other records without slots are those of subjects. */
-function nameWithoutSlots({ identity, lease }: IdempotencyRecord, was: IdempotencyRecord | null): string {
-  if (identity.token !== undefined) return "reference";
-  if (identity.text !== undefined) return "text";
+function nameWithoutSlots(record: IdempotencyRecord, was: IdempotencyRecord | null): string {
+  const { fixedFacts: content, lease } = record;
+  if (content.token !== undefined) return "reference";
+  if (content.text !== undefined) return "text";
   if (lease === null) return "leave subject";
   return lease.token === was?.lease?.token ? "renew subject" : "take subject";
 }
@@ -47,10 +48,10 @@ function endOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readon
   const led = was?.lease ?? null;
   const slot = led === null ? undefined : record.slots[led.slot];
   const before = led === null ? undefined : was?.slots[led.slot];
-  if (led === null || slot === undefined || slot.token === led.token || record.lease?.token === led.token)
+  if (led === null || slot === undefined || slot.runToken === led.token || record.lease?.token === led.token)
     return [];
   // To take over a lapsed lease does not end a run.
-  if (slot.token !== `${led.token}.` && record.lease?.slot === led.slot) return [];
+  if (slot.runToken !== `${led.token}.` && record.lease?.slot === led.slot) return [];
   if (slot.state === "waiting") return slot.replays > (before?.replays ?? 0) ? [] : ["finish retry"];
   if (slot.state === "held")
     return [slot.onHeldDone && before?.state === "held" ? "finish onHeld" : "finish held"];

@@ -129,13 +129,13 @@ describe("payment callbacks: one handler run per status, whatever arrives how of
       ["SUCCESS 10.500000  "],
     ],
     [
-      "mismatch of identity, once per distinct facts",
+      "mismatch of fixed facts, once per distinct facts",
       [{}, { referenceId: "o-2" }, { referenceId: "o-2" }, { event: "WITHDRAWAL" }, { merchantId: "m-2" }],
       ["200 finished", "200 held mismatch", "200 duplicate", "200 held mismatch", "200 held mismatch"],
       ["SUCCESS 10.500000  "],
     ],
     [
-      "an identity field that is absent is not compared",
+      "a fixed fact that is absent is not compared",
       [{}, { merchantId: null }],
       ["200 finished", "200 duplicate"],
       ["SUCCESS 10.500000  "],

@@ -92,7 +92,7 @@ describe("what is finished leaves nothing behind when its time is over", () => {
       expect(names.length).toBeGreaterThan(100);
       // The texts that name the data, the mark that replicas are waited for with, and the names of the handlers.
       const last = staying.map((name) => name.replace(/^.*[:}]/, ""));
-      expect(last.sort()).toEqual(["handlers", "identity", "mark"]);
+      expect(last.sort()).toEqual(["dataset-id", "handlers", "mark"]);
     }),
   );
 
@@ -132,7 +132,7 @@ describe("what is finished leaves nothing behind when its time is over", () => {
         return records === 0;
       });
       await inbox.close({ graceMs: 0 });
-      // The identity, the names of the handlers, and the times of the last looks.
+      // The id of the data set, the names of the handlers, and the times of the last looks.
       expect(await rows()).toEqual({ records: 0, events: 0, meta: 3 });
     }),
   );

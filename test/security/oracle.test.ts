@@ -196,7 +196,7 @@ describe(`what is believed, against every body of a canonical string, seed ${see
       }
       const { event, verified } = verification.reading;
       if (event === null || verified.verdict !== "run") return "ambiguous";
-      if (rules.merchantIdRequired) expect(verified.delivery.tenant).toBe(verified.identity.merchantId);
+      if (rules.merchantIdRequired) expect(verified.delivery.tenant).toBe(verified.fixedFacts.merchantId);
       const { extra, ...given } = event as unknown as Body & { readonly extra: Body };
       const documented = CALLBACK_FIELDS.flatMap((name) =>
         given[name] === undefined ? [] : [[name, given[name]]],

@@ -89,7 +89,7 @@ export const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: RECORD_RUN,
-        find: "if (record?.slots[slotKey]?.token === endedToken(token)) {",
+        find: "if (record?.slots[slotKey]?.runToken === endedToken(token)) {",
         put: "if (token === null) {",
       },
       {
@@ -240,9 +240,9 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   // The table.
   mutant(
-    "identities are not compared",
+    "fixed facts are not compared",
     TABLE,
-    "if (differs(record.identity, event.identity)) {",
+    "if (differs(record.fixedFacts, event.fixedFacts)) {",
     "if (record === null) {",
   ),
   mutant(

@@ -123,8 +123,8 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
 
   return {
     durability: world.plan.replicated ? "replicated" : "host",
-    get identity() {
-      return store.identity;
+    get datasetId() {
+      return store.datasetId;
     },
     open: () => send({ site: "open", effect: () => {} }),
     read: (keys) => send({ site: "read", effect: () => store.read(keys).map(seenOrNull) }),

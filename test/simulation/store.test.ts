@@ -5,7 +5,7 @@ import { SimulatedStore } from "./store.ts";
 /** One map that every process of the suite sees, on a clock that is moved by hand. */
 function simulatedStoreFixture(): StoreFixture {
   let now = Date.now();
-  const store = new SimulatedStore({ now: () => now, identity: crypto.randomUUID() });
+  const store = new SimulatedStore({ now: () => now, datasetId: crypto.randomUUID() });
   return {
     connect: () => store,
     async advance(ms) {

@@ -49,7 +49,7 @@ export interface SimulatedStoreOptions {
   /** Records are kept as text, as a database has them. Default true. */
   readonly keepsTexts?: boolean;
   /** Names the data. */
-  readonly identity?: string;
+  readonly datasetId?: string;
   /** For how long a record that is written counts as due at most, in milliseconds. Default: for as long as it says. */
   readonly dueWithinMs?: number;
 }
@@ -63,7 +63,7 @@ const WRITTEN: SwapResult = { kind: "written" };
 
 export class SimulatedStore implements RecordStore {
   readonly durability = "host";
-  identity: string;
+  datasetId: string;
   readonly #now: () => number;
   readonly #keepsTexts: boolean;
   readonly #dueWithinMs: number;
@@ -74,13 +74,13 @@ export class SimulatedStore implements RecordStore {
   constructor({
     now,
     keepsTexts = true,
-    identity = "simulated",
+    datasetId = "simulated",
     dueWithinMs = Number.POSITIVE_INFINITY,
   }: SimulatedStoreOptions) {
     this.#now = now;
     this.#dueWithinMs = dueWithinMs;
     this.#keepsTexts = keepsTexts;
-    this.identity = identity;
+    this.datasetId = datasetId;
   }
 
   async open(): Promise<void> {}
@@ -243,11 +243,11 @@ export class SimulatedStore implements RecordStore {
   }
 
   /** Loses everything, and is another store from then on. */
-  loseAll(identity: string): readonly string[] {
+  loseAll(datasetId: string): readonly string[] {
     const keys = [...this.#rows.keys()];
     this.#rows = new Map();
     this.#replaced = [];
-    this.identity = identity;
+    this.datasetId = datasetId;
     return keys;
   }
 }

@@ -47,12 +47,12 @@ function isOf(
   record: IdempotencyRecord,
 ): boolean {
   if (verified.key !== key) return false;
-  const { slots, identity: facts } = record;
+  const { slots, fixedFacts: facts } = record;
   const found = slots[slot];
   if (found !== undefined && referenceOf(record, found) !== verified.referenceId) return false;
   if (variantId === key + slot) return true;
-  const { identity, amount, delivery } = verified;
-  const hasItsFacts = Object.entries(identity).every(([name, value]) => {
+  const { fixedFacts, amount, delivery } = verified;
+  const hasItsFacts = Object.entries(fixedFacts).every(([name, value]) => {
     const fact = facts[name];
     return fact === undefined || fact === value;
   });
@@ -64,11 +64,11 @@ function isOf(
 }
 
 function modelled({ verified }: SimulatedDelivery): ModelDelivery {
-  const { status, identity, amount, delivery, verdict, rank } = verified;
+  const { status, fixedFacts, amount, delivery, verdict, rank } = verified;
   return {
     status,
     listed: rank !== null && verdict === "run",
-    identity,
+    fixedFacts,
     amount: amount ?? "",
     arrivedBy: delivery.arrivedBy,
   };

@@ -13,7 +13,7 @@ export function verifiedEvent(n = 1, changes: Partial<VerifiedEvent> = {}): Veri
     name: "DEPOSIT",
     status: "SUCCESS",
     rank: 1,
-    identity: { event: "DEPOSIT", referenceId: `o-${n}` },
+    fixedFacts: { event: "DEPOSIT", referenceId: `o-${n}` },
     amount: "10",
     isWithinWindow: true,
     retentionMs: 8 * DAY_MS,

@@ -163,13 +163,13 @@ export const memoryMutants: readonly MemoryMutant[] = [
     change: () => ({ replicated: async () => {} }),
   },
   {
-    name: "has another identity after each opening",
+    name: "has another datasetId after each opening",
     change(store) {
       let opened = 0;
       return {
         open: () => store.open(),
-        get identity() {
-          return `identity-${opened++}`;
+        get datasetId() {
+          return `dataset-${opened++}`;
         },
       };
     },

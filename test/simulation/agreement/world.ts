@@ -43,13 +43,13 @@ export class World {
   readonly kind: Kind;
   readonly #place: Place;
   readonly #stores: [RecordStore, RecordStore];
-  readonly #identity: string;
+  readonly #datasetId: string;
 
   private constructor(kind: Kind, place: Place, stores: [RecordStore, RecordStore]) {
     this.kind = kind;
     this.#place = place;
     this.#stores = stores;
-    this.#identity = stores[0].identity;
+    this.#datasetId = stores[0].datasetId;
   }
 
   static async make(kind: Kind): Promise<World> {
@@ -78,7 +78,7 @@ export class World {
     const store = this.#place.connect();
     await store.open();
     this.#stores[by] = store;
-    return store.identity === this.#identity;
+    return store.datasetId === this.#datasetId;
   }
 
   async close(): Promise<void> {

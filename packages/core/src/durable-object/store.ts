@@ -28,7 +28,7 @@ import {
   scanFrom,
   swapOne,
 } from "../sqlite/operations.ts";
-import { createTables, identityOf, readMeta, VERSION, writeMeta } from "../sqlite/schema.ts";
+import { createTables, datasetIdOf, readMeta, VERSION, writeMeta } from "../sqlite/schema.ts";
 import { Tables } from "../sqlite/tables.ts";
 import type { Environment } from "../time/environment.ts";
 import { databaseOf, type ObjectStorage } from "./storage.ts";
@@ -40,7 +40,7 @@ const WAKE_AFTER_MS = 60_000;
 interface Opened {
   readonly database: SqliteDatabase;
   readonly tables: Tables;
-  readonly identity: string;
+  readonly datasetId: string;
 }
 
 /**
@@ -78,11 +78,11 @@ export class DurableObjectStore implements RecordStore {
 
   async #open(): Promise<void> {
     const database = databaseOf(this.#storage);
-    const identity = this.#storage.transactionSync(() => prepare(database, this.#environment.token()));
+    const datasetId = this.#storage.transactionSync(() => prepare(database, this.#environment.token()));
     const tables = new Tables(database);
     // Only this shows that the class has no alarm(), so that nothing would wake the object.
     await this.#storage.setAlarm(earliestDueAt(tables, this.now()) ?? this.now() + WAKE_AFTER_MS);
-    this.#openedTables = { database, tables, identity };
+    this.#openedTables = { database, tables, datasetId };
     this.#setAlarm();
   }
 
@@ -93,8 +93,8 @@ export class DurableObjectStore implements RecordStore {
     });
   }
 
-  get identity(): string {
-    return this.#opened.identity;
+  get datasetId(): string {
+    return this.#opened.datasetId;
   }
 
   now(): number {
@@ -189,9 +189,9 @@ function earliestDueAt(tables: Tables, now: number): number | null {
   return tables.oldestDueAt(now) ?? tables.nextDueAt(now);
 }
 
-/** Makes the tables, and returns the identity of the data. */
-function prepare(database: SqliteDatabase, newIdentity: string): string {
-  createTables(database, newIdentity);
+/** Makes the tables, and returns the id of the data set. */
+function prepare(database: SqliteDatabase, newId: string): string {
+  createTables(database, newId);
   // An object has no `user_version`.
   database.prepare("INSERT OR IGNORE INTO meta (name, value) VALUES ('version', ?)").run(VERSION);
   const { value } = database.prepare("SELECT value FROM meta WHERE name = 'version'").get() as {
@@ -200,7 +200,7 @@ function prepare(database: SqliteDatabase, newIdentity: string): string {
   if (value !== VERSION) {
     throw unsuitable(`its tables have version ${String(value)}, and this package knows ${VERSION}`);
   }
-  return identityOf(database);
+  return datasetIdOf(database);
 }
 
 function unsuitable(how: string, cause?: unknown): PayhooksError {

@@ -184,18 +184,18 @@ export function connectFlow(
       );
     }
     const { name, data, listed } = envelope;
-    const identity: Record<string, string> = { event: name };
+    const fixedFacts: Record<string, string> = { event: name };
     const status = data.kyc_status ?? data.status;
-    if (typeof data.object === "string") identity.object = data.object;
-    if (typeof data.id === "string") identity.id = data.id;
-    if (typeof status === "string") identity.status = status;
+    if (typeof data.object === "string") fixedFacts.object = data.object;
+    if (typeof data.id === "string") fixedFacts.id = data.id;
+    if (typeof status === "string") fixedFacts.status = status;
     const verified = eventOf(
       {
         id: envelope.key,
         name,
         status: "",
         rank: 1,
-        identity,
+        fixedFacts,
         amount: typeof data.amount === "number" ? String(data.amount) : null,
         signedAt: envelope.occurredAt,
         hold: listed

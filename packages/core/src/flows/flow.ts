@@ -184,7 +184,7 @@ export interface CertainReading {
   readonly rank: number;
   /** The rank that is final. Default 1. */
   readonly lastRank?: number | undefined;
-  readonly identity: Readonly<Record<string, string>>;
+  readonly fixedFacts: Readonly<Record<string, string>>;
   readonly amount: string | null;
   readonly signedAt: number | null;
   /**
@@ -222,18 +222,18 @@ export function eventOf(
 ): VerifiedEvent {
   const { tenant, flow } = delivery;
   const { id, name, status, amount, signedAt, hold, reference, referenceId, subject } = facts;
-  const identity = labelsOf(facts.identity);
+  const fixedFacts = labelsOf(facts.fixedFacts);
   return {
     key: recordKeyFor(tenant, flow, id),
     // A name or status that is not listed can be any text, so only slots of listed ones are kept.
     slot: hold === null ? slotKey(name, status) : hashOf([name, status, ""], 16),
-    variantSlot: () => hashOf([name, status, hashOf([JSON.stringify(identity), amount ?? ""], 32)], 16),
+    variantSlot: () => hashOf([name, status, hashOf([JSON.stringify(fixedFacts), amount ?? ""], 32)], 16),
     id,
     name,
     status,
     rank: hold === null ? facts.rank : null,
     ...(facts.lastRank === undefined ? {} : { lastRank: facts.lastRank }),
-    identity,
+    fixedFacts,
     amount,
     signedAt,
     isWithinWindow: true,
@@ -256,7 +256,7 @@ export function eventNamed(
   origin: Pick<StoredDelivery, "flow" | "tenant" | "arrivedBy" | "receivedAt">,
   lifetimes: Lifetimes,
 ): VerifiedEvent {
-  const facts = { id, name, status, ...ranks, identity: {}, amount: null, signedAt: null, hold: null };
+  const facts = { id, name, status, ...ranks, fixedFacts: {}, amount: null, signedAt: null, hold: null };
   const delivery = { ...origin, content: new Uint8Array(0), signature: null, keyId: null };
   return eventOf({ ...facts, reference: null, referenceId: null }, delivery, lifetimes);
 }
@@ -285,7 +285,7 @@ export function readingOutsideTable(
     name: "",
     status: "",
     rank: null,
-    identity: {},
+    fixedFacts: {},
     amount: null,
     signedAt,
     isWithinWindow: true,

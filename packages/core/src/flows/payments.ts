@@ -149,8 +149,8 @@ export function paymentsFlow(
   ): ReadDelivery {
     const text = (name: string): string => texts.get(name) ?? "";
     const { name, status, listed } = listing(text("event"), text("status"), rules);
-    const identity: Record<string, string> = { event: name, referenceId: text("referenceId") };
-    if (texts.has("merchantId")) identity.merchantId = text("merchantId");
+    const fixedFacts: Record<string, string> = { event: name, referenceId: text("referenceId") };
+    if (texts.has("merchantId")) fixedFacts.merchantId = text("merchantId");
     // The merchant has asked the service itself, so the address is not checked.
     const unexpected = stored.arrivedBy === "lookup" ? null : findUnexpected(texts);
     const verified = eventOf(
@@ -159,7 +159,7 @@ export function paymentsFlow(
         name,
         status,
         rank: status === "PENDING" ? STATUS_RANK.PENDING : STATUS_RANK.SUCCESS,
-        identity,
+        fixedFacts,
         amount: normalizeAmount(text("amount")),
         signedAt: parseTimestamp(text("timestamp")),
         hold: listed

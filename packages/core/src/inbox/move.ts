@@ -119,7 +119,7 @@ function checkStores(from: RecordStore, to: RecordStore): void {
       fix: "It ends with its process. Stop the process gracefully, so that its events run to their end.",
     });
   }
-  if (from.identity !== to.identity) return;
+  if (from.datasetId !== to.datasetId) return;
   throw new PayhooksError("ERR_OPTION_INVALID", "Both addresses lead to the same inbox.", {
     fix: "Name another file, server, schema or prefix to move to.",
   });

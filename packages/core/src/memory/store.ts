@@ -70,7 +70,7 @@ export function memoryStore({
   const references = new References(maxRecords);
   const dueTimes = new DueTimes();
   const tally = new Tally();
-  let identity = "";
+  let datasetId = "";
   let writes = 0;
 
   function find(key: string, now: number): Versioned | null {
@@ -158,11 +158,11 @@ export function memoryStore({
     durability: "process",
     immediate: true,
     endsWithProcess: true,
-    get identity() {
-      return identity;
+    get datasetId() {
+      return datasetId;
     },
     async open() {
-      if (identity === "") identity = environment.token();
+      if (datasetId === "") datasetId = environment.token();
     },
     read(keys) {
       const now = environment.now();

@@ -4,7 +4,7 @@ import type { Connections, Row, Statement } from "./client.ts";
 import { isForbidden, isMissing } from "./failure.ts";
 
 /** The version of the tables that {@link migration} makes. */
-const SCHEMA_VERSION = 2;
+const SCHEMA_VERSION = 3;
 
 /** A server that is new may need longer for its first answer, or for the tables. */
 const OPEN_MS = 30_000;
@@ -52,14 +52,14 @@ export function migration(prefix: string): readonly string[] {
       "record BIGINT NOT NULL, text VARCHAR(512) NOT NULL, PRIMARY KEY (record, text), KEY by_text (text)",
     ),
     table("notes", "name VARCHAR(50) NOT NULL PRIMARY KEY, text LONGTEXT NOT NULL"),
-    table("meta", "one INT NOT NULL PRIMARY KEY, version INT NOT NULL, identity VARCHAR(50) NOT NULL"),
+    table("meta", "one INT NOT NULL PRIMARY KEY, version INT NOT NULL, dataset_id VARCHAR(50) NOT NULL"),
     naming(prefix),
   ];
 }
 
-/** Gives the data its identity, unless it has one. */
+/** Gives the data set its id, unless it has one. */
 function naming(prefix: string): string {
-  return `INSERT INTO ${prefix}_meta (one, version, identity) VALUES (1, ${SCHEMA_VERSION}, UUID()) ON DUPLICATE KEY UPDATE one = 1`;
+  return `INSERT INTO ${prefix}_meta (one, version, dataset_id) VALUES (1, ${SCHEMA_VERSION}, UUID()) ON DUPLICATE KEY UPDATE one = 1`;
 }
 
 /** Statements that change nothing, and fail if the user may not do everything that events need. */
@@ -75,7 +75,7 @@ function tries(prefix: string): readonly Statement[] {
   });
 }
 
-/** Checks the server and the tables, and makes the missing parts of the tables. Returns the identity of the data. */
+/** Checks the server and the tables, and makes the missing parts of the tables. Returns the id of the data set. */
 export async function prepare(
   connections: Connections,
   prefix: string,
@@ -94,7 +94,7 @@ export async function prepare(
   }
   try {
     // If meta was emptied, a user who may not make tables can still name the data again.
-    if ((await identityOf(connections, prefix)) === null) await connections.run([[naming(prefix)]], OPEN_MS);
+    if ((await datasetIdOf(connections, prefix)) === null) await connections.run([[naming(prefix)]], OPEN_MS);
     await connections.run(tries(prefix), OPEN_MS);
   } catch (error) {
     if (isMissing(error)) throw noTables(prefix, "or they are incomplete", error);
@@ -105,9 +105,9 @@ export async function prepare(
       error,
     );
   }
-  const identity = await identityOf(connections, prefix);
-  if (identity === null) throw noTables(prefix, "or they were emptied");
-  return identity;
+  const datasetId = await datasetIdOf(connections, prefix);
+  if (datasetId === null) throw noTables(prefix, "or they were emptied");
+  return datasetId;
 }
 
 async function make(connections: Connections, prefix: string, cause?: unknown): Promise<void> {
@@ -123,12 +123,12 @@ async function make(connections: Connections, prefix: string, cause?: unknown): 
   }
 }
 
-/** The identity of the data that is there now; null if the table of meta was emptied, or a table is missing. */
-export async function identityOf(connections: Connections, prefix: string): Promise<string | null> {
+/** The id of the data set that is there now; null if the table of meta was emptied, or a table is missing. */
+export async function datasetIdOf(connections: Connections, prefix: string): Promise<string | null> {
   const others = WRITTEN.map((table) => [`SELECT 1 FROM ${prefix}_${table} LIMIT 0`] as const);
   try {
     const [[found] = []] = await connections.run([meta(prefix), ...others]);
-    return found === undefined ? null : String(found.identity);
+    return found === undefined ? null : String(found.dataset_id);
   } catch (error) {
     if (isMissing(error)) return null;
     throw error;
@@ -136,7 +136,7 @@ export async function identityOf(connections: Connections, prefix: string): Prom
 }
 
 function meta(prefix: string): Statement {
-  return [`SELECT version, identity FROM ${prefix}_meta`];
+  return [`SELECT version, dataset_id FROM ${prefix}_meta`];
 }
 
 async function facts(connections: Connections): Promise<Row> {

@@ -33,7 +33,7 @@ import {
 } from "./client.ts";
 import { explained } from "./failure.ts";
 import { listEvents } from "./listing.ts";
-import { checkPrefix, identityOf, prepare } from "./schema.ts";
+import { checkPrefix, datasetIdOf, prepare } from "./schema.ts";
 import { countEvents, NOW, pruneRecords, readRecords, takeRecords, UNEXPIRED } from "./statements.ts";
 import { type SwapDependencies, Writes } from "./swap.ts";
 
@@ -86,7 +86,7 @@ interface Opened {
 
 class MysqlStore implements RecordStore {
   readonly durability = "host";
-  identity = "";
+  datasetId = "";
   readonly #load: () => Promise<Driver>;
   readonly #target: MysqlTarget | undefined;
   readonly #prefix: string;
@@ -124,7 +124,7 @@ class MysqlStore implements RecordStore {
   }
 
   async #prepare(on: Connections): Promise<void> {
-    this.identity = await prepare(on, this.#prefix, this.#migrates, this.#warnings);
+    this.datasetId = await prepare(on, this.#prefix, this.#migrates, this.#warnings);
   }
 
   /** Connects when something is asked. After a failure, it can be called again. */
@@ -170,12 +170,12 @@ class MysqlStore implements RecordStore {
 
   async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
     const { upkeep } = await this.#open();
-    const before = this.identity;
-    const found = await identityOf(upkeep, this.#prefix);
-    this.identity = found ?? "";
+    const before = this.datasetId;
+    const found = await datasetIdOf(upkeep, this.#prefix);
+    this.datasetId = found ?? "";
     // If something cannot be made again now, the next check tries it.
     if (found === null) await this.#prepare(upkeep).catch(() => {});
-    // The loss of data without an identity was reported before.
+    // The loss of a data set without an id was reported before.
     if (before !== "" && found !== before) return "replaced";
     return (await this.#hasAll(known)) ? null : "missing";
   }

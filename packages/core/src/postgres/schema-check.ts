@@ -23,7 +23,7 @@ export const OPEN_MS = 30_000;
 
 /** By which the data is recognised. */
 interface Data {
-  readonly identity: string;
+  readonly datasetId: string;
   /** The number of each table. */
   readonly tables: string;
 }
@@ -33,7 +33,7 @@ export class SchemaCheck {
   readonly #schema: string;
   readonly #migrates: boolean;
   readonly #warnings: SetupWarnings;
-  #data: Data = { identity: "", tables: "" };
+  #data: Data = { datasetId: "", tables: "" };
   /** The row that names the data was missing, and was made again. The next check reports it. */
   #wasEmptied = false;
   #isWarned = false;
@@ -48,9 +48,9 @@ export class SchemaCheck {
     return this.#warnings.all;
   }
 
-  /** The identity of the data; empty until it was checked. */
-  get identity(): string {
-    return this.#data.identity;
+  /** The id of the data set; empty until it was checked. */
+  get datasetId(): string {
+    return this.#data.datasetId;
   }
 
   /**
@@ -125,7 +125,7 @@ export class SchemaCheck {
       await this.#repair(connections);
     }
     const isReplaced =
-      this.#wasEmptied || this.#data.identity !== before.identity || this.#data.tables !== before.tables;
+      this.#wasEmptied || this.#data.datasetId !== before.datasetId || this.#data.tables !== before.tables;
     this.#wasEmptied = false;
     if (isReplaced) return "replaced";
     return (await this.#isMissing(connections, known)) ? "missing" : null;
@@ -133,7 +133,7 @@ export class SchemaCheck {
 
   /** Makes what is missing of the tables. If it cannot be made, every write says so. */
   async #repair(connections: Connections): Promise<void> {
-    this.#data = { identity: "", tables: "" };
+    this.#data = { datasetId: "", tables: "" };
     await this.check(connections).catch(() => {});
   }
 
@@ -150,8 +150,8 @@ export class SchemaCheck {
   }
 }
 
-function dataOf({ identity, tables }: Row): Data {
-  return { identity: String(identity), tables: String(tables) };
+function dataOf({ dataset_id: datasetId, tables }: Row): Data {
+  return { datasetId: String(datasetId), tables: String(tables) };
 }
 
 /** True if all tables exist, and the row that names them. */

@@ -2,7 +2,7 @@ import { PayhooksError } from "../protocol/errors.ts";
 import type { Statement } from "./client.ts";
 
 /** The version of the tables that {@link migration} makes. */
-export const SCHEMA_VERSION = 6;
+export const SCHEMA_VERSION = 7;
 
 /** Names that need no escapes in SQL. */
 const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,39}$/;
@@ -95,7 +95,7 @@ BEGIN
     FROM ${tables}.labels LEFT JOIN ${tables}.unfinished
       ON unfinished.record = labels.record AND unfinished.event_id = labels.event_id;
   CREATE TABLE IF NOT EXISTS ${tables}.notes (name text COLLATE "C" PRIMARY KEY, text text NOT NULL);
-  CREATE TABLE IF NOT EXISTS ${tables}.meta (version integer NOT NULL, identity text NOT NULL);
+  CREATE TABLE IF NOT EXISTS ${tables}.meta (version integer NOT NULL, dataset_id text NOT NULL);
   CREATE UNIQUE INDEX IF NOT EXISTS meta_has_one_row ON ${tables}.meta ((true));
   -- Rows that belong to records of an earlier table must not be taken for those of new records.
   PERFORM setval(pg_get_serial_sequence('${tables}.records', 'row_id'), (SELECT max(record) FROM ${tables}.labels))
@@ -111,14 +111,14 @@ export function refill(schema: string): Statement {
 }
 
 /**
- * Reads the version and the identity of the data, which tables there are, and how safely this session commits. A table that was
+ * Reads the version and the id of the data set, which tables there are, and how safely this session commits. A table that was
  * dropped and made again has another number. There is no row if `meta` was emptied.
  */
 export function look(schema: string): Statement {
   const numbers = TABLES.map((table) => `to_regclass('${quoted(schema)}.${table}')::oid`).join(", ");
   return {
     name: `payhooks_${schema}_look`,
-    text: `SELECT version, identity, array_to_string(ARRAY[${numbers}], ' ', '-') AS tables,
+    text: `SELECT version, dataset_id, array_to_string(ARRAY[${numbers}], ' ', '-') AS tables,
       current_setting('synchronous_commit') AS synchronous_commit,
       current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes
       FROM ${quoted(schema)}.meta`,

@@ -37,10 +37,10 @@ export interface Statements {
 }
 
 /**
- * The channel of hints. Any role may notify any channel whose name it knows. So the name contains the identity of the data, which
+ * The channel of hints. Any role may notify any channel whose name it knows. So the name contains the id of the data set, which
  * only roles that may read the tables know. It changes with the data.
  */
-const CHANNEL = "'payhooks_' || identity";
+const CHANNEL = "'payhooks_' || dataset_id";
 
 /** Listens only to the channel of the current data. Does nothing if there is no data yet. */
 export function listenTo(schema: string): string {

@@ -134,8 +134,8 @@ class PostgresStore implements RecordStore {
     return this.#check.warnings;
   }
 
-  get identity(): string {
-    return this.#check.identity;
+  get datasetId(): string {
+    return this.#check.datasetId;
   }
 
   async open(): Promise<void> {

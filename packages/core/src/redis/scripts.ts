@@ -196,18 +196,18 @@ return {now, missing}
 `;
 
 /**
- * Reads the identity of the data, and sets it if there is none. KEYS[1]: the identity. ARGV[1]: its value if it has none yet
- * ("": none is set). Returns the identity, or "", and what the server does when its memory is full ("" if it does not say).
+ * Reads the id of the data set, and sets it if there is none. KEYS[1]: the id. ARGV[1]: its value if it has none yet
+ * ("": none is set). Returns the id, or "", and what the server does when its memory is full ("" if it does not say).
  */
 export const IDENTIFY: string = `${NOW}
-local identity = redis.call('GET', KEYS[1])
-if not identity then
-  identity = ARGV[1]
-  if identity ~= '' then redis.call('SET', KEYS[1], identity) end
+local dataset_id = redis.call('GET', KEYS[1])
+if not dataset_id then
+  dataset_id = ARGV[1]
+  if dataset_id ~= '' then redis.call('SET', KEYS[1], dataset_id) end
 end
 local info = redis.pcall('INFO', 'memory')
 local policy = type(info) == 'string' and string.match(info, 'maxmemory_policy:([%w-]+)') or ''
-return {now, identity, policy}
+return {now, dataset_id, policy}
 `;
 
 /**

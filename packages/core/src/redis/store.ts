@@ -26,10 +26,10 @@ import { type Environment, environmentOf } from "../time/environment.ts";
 import { checkServers } from "./checks.ts";
 import { type Connections, type ConnectionTarget, connectionsTo, nodeOf } from "./connections.ts";
 import { countEvents } from "./counts.ts";
+import { DatasetIds } from "./dataset-ids.ts";
 import { takeDue } from "./due.ts";
 import { type Group, Groups } from "./groups.ts";
 import { Hints } from "./hints.ts";
-import { Identities } from "./identities.ts";
 import { listEvents } from "./lists.ts";
 import { isAnyMissing } from "./missing.ts";
 import { readRecords } from "./read.ts";
@@ -129,7 +129,7 @@ class RedisStore implements RecordStore {
   #client: Promise<ScriptClient> | null = null;
   #opening: Promise<Opened> | null = null;
   #opened: Opened | null = null;
-  readonly #identities = new Identities();
+  readonly #datasetIds = new DatasetIds();
   readonly #warnings: SetupWarnings;
   #listening: ReturnType<Connections["blocking"]> | null = null;
 
@@ -148,8 +148,8 @@ class RedisStore implements RecordStore {
     return this.#warnings.all;
   }
 
-  get identity(): string {
-    return this.#identities.of(this.#shards.all[0]);
+  get datasetId(): string {
+    return this.#datasetIds.of(this.#shards.all[0]);
   }
 
   async open(): Promise<void> {
@@ -166,14 +166,14 @@ class RedisStore implements RecordStore {
     const { existing = false, environment } = this.#settings;
     await replicas?.learn();
     if (!existing) await checkRights(await this.#oneOfEachNode(groups));
-    await this.#identities.learn(await this.#oneOfEachNode(groups), existing ? null : environment.token());
+    await this.#datasetIds.learn(await this.#oneOfEachNode(groups), existing ? null : environment.token());
   }
 
   async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
     const { groups } = await this.#open();
     const { environment } = this.#settings;
     const ask = async (): Promise<Loss | null> =>
-      this.#identities.findLoss(await this.#oneOfEachNode(groups), environment.token());
+      this.#datasetIds.findLoss(await this.#oneOfEachNode(groups), environment.token());
     const loss = await ask();
     if (loss !== null || !(await isAnyMissing(this.#shards, groups, known))) return loss;
     // The data may have been replaced between the two questions.

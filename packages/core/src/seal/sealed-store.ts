@@ -91,8 +91,8 @@ export class SealedStore implements RecordStore {
     }
   }
 
-  get identity(): string {
-    return this.#store.identity;
+  get datasetId(): string {
+    return this.#store.datasetId;
   }
 
   get warnings(): NonNullable<RecordStore["warnings"]> {

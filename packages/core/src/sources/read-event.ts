@@ -16,7 +16,7 @@ export interface CheckedEvent {
   /** The text by which the event is found. */
   readonly foundAs: string | null;
   readonly tenant: string | null;
-  readonly identity: Readonly<Record<string, string>>;
+  readonly fixedFacts: Readonly<Record<string, string>>;
   readonly subject: string | null;
 }
 
@@ -40,9 +40,9 @@ export function readEvent({ read, stageOf }: MadeSource, delivered: Delivered): 
     throw new Unusable("read returned a status, but the source has no stages");
   const reference = textIn(event, "reference", MAX_ID);
   const unsignedId = textIn(event, "unsignedId", MAX_ID);
-  const { identity = { event: name } } = event;
-  if (typeof identity !== "object" || identity === null || Object.values(identity).some(isNoText)) {
-    throw new Unusable("read returned an identity whose members are not all texts");
+  const { fixedFacts = { event: name } } = event;
+  if (typeof fixedFacts !== "object" || fixedFacts === null || Object.values(fixedFacts).some(isNoText)) {
+    throw new Unusable("read returned fixedFacts that are not all texts");
   }
   const subject = textIn(event, "subject", MAX_ID);
   const found = reference ?? unsignedId ?? subject;
@@ -59,7 +59,7 @@ export function readEvent({ read, stageOf }: MadeSource, delivered: Delivered): 
     reference,
     foundAs: found === null ? null : labelOf(found),
     tenant: textIn(event, "tenant", MAX_NAME),
-    identity: identity as Readonly<Record<string, string>>,
+    fixedFacts: fixedFacts as Readonly<Record<string, string>>,
     subject,
   };
 }

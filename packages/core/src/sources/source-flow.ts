@@ -119,7 +119,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
     }
     const isForeign = read.tenant !== null && given.tenant !== ONLY_TENANT && read.tenant !== given.tenant;
     const stored = read.tenant === null || isForeign ? given : { ...given, tenant: read.tenant };
-    const { id, name: event, status, identity, foundAs, subject, occurredAt } = read;
+    const { id, name: event, status, fixedFacts, foundAs, subject, occurredAt } = read;
     const hold = isForeign
       ? reasonOf("mismatch", "read names another tenant than the key")
       : made.stageOf !== null && read.stage === null
@@ -134,7 +134,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
         status,
         rank: read.stage ?? 1,
         lastRank: read.stage === null ? undefined : made.lastStage,
-        identity,
+        fixedFacts,
         amount: null,
         signedAt: stored.signedAt ?? null,
         hold,

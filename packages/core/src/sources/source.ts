@@ -51,7 +51,7 @@ export interface ReadEvent<Status extends string = string> {
    */
   readonly subject?: string | undefined;
   /** The values that must be equal in copies. Default: the name. */
-  readonly identity?: Readonly<Record<string, string>> | undefined;
+  readonly fixedFacts?: Readonly<Record<string, string>> | undefined;
   /**
    * An id that no signature covers, shown to people. A search by reference uses `reference`, or this if there is no `reference`, or
    * `subject` if there is neither.

@@ -8,7 +8,7 @@ import { transact } from "./transaction.ts";
 export const APPLICATION_ID = 0x5059484b;
 
 /** The version of the tables. */
-export const VERSION = 7;
+export const VERSION = 8;
 
 /**
  * Each record has a row, and so has each of its events. Rows are stored in the order in which they were written (`row_id`,
@@ -64,18 +64,18 @@ const MAX_CHECKED_PAGES = 20_000;
 const BUSY_TIMEOUT_MS = 2;
 
 /**
- * Sets the file up so that each commit is on disk when it returns, and makes the missing tables. Returns the identity of the
- * data: the given identity if it had none. With null instead of an identity, nothing is made. A file of another program is left
+ * Sets the file up so that each commit is on disk when it returns, and makes the missing tables. Returns the id of the
+ * data set: the given id if it had none. With null instead of an id, nothing is made. A file of another program is left
  * as it is.
  *
  * @throws PayhooksError `ERR_SQLITE_UNSUITABLE` for a foreign, earlier, newer, read-only or damaged file; `ERR_INBOX_UNUSED`
  * for an empty one in which nothing is to be made; SQLite's own error while another process holds the file.
  */
-export function prepareSchema(database: SqliteDatabase, newIdentity: string | null): string {
+export function prepareSchema(database: SqliteDatabase, newId: string | null): string {
   try {
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     checkOwner(database);
-    if (newIdentity === null && pragma(database, "user_version") === 0) throw unused("The file is empty");
+    if (newId === null && pragma(database, "user_version") === 0) throw unused("The file is empty");
     const journal = value(database.prepare("PRAGMA journal_mode = WAL").get());
     if (journal !== "wal") {
       throw unsuitable(
@@ -89,7 +89,7 @@ export function prepareSchema(database: SqliteDatabase, newIdentity: string | nu
     // Erased data is overwritten, and not only taken out of the lists.
     database.exec("PRAGMA secure_delete = ON");
     checkPages(database);
-    return makeTables(database, newIdentity);
+    return makeTables(database, newId);
   } catch (cause) {
     if (cause instanceof PayhooksError || isBusy(cause)) throw cause;
     throw unsuitable(
@@ -119,26 +119,26 @@ function checkPages(database: SqliteDatabase): void {
   );
 }
 
-function makeTables(database: SqliteDatabase, newIdentity: string | null): string {
+function makeTables(database: SqliteDatabase, newId: string | null): string {
   // This takes the lock, since another process, perhaps of another version, may do the same now.
   return transact(database, () => {
     const version = pragma(database, "user_version");
     if (version !== 0) checkVersion(version);
     // Makes deleted parts again, too. Only a write shows that the file is read-only. It has to be found out now, since the handle
     // would stay read-only for good.
-    if (newIdentity !== null) {
-      createTables(database, newIdentity);
+    if (newId !== null) {
+      createTables(database, newId);
       noteVersion(database);
       database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     }
-    return identityOf(database);
+    return datasetIdOf(database);
   });
 }
 
-/** Makes the missing parts of the tables. The data gets this identity if it had none. */
-export function createTables(database: SqliteDatabase, newIdentity: string): void {
+/** Makes the missing parts of the tables. The data set gets this id if it had none. */
+export function createTables(database: SqliteDatabase, newId: string): void {
   database.exec(SCHEMA);
-  database.prepare("INSERT OR IGNORE INTO meta (name, value) VALUES ('identity', ?)").run(newIdentity);
+  database.prepare("INSERT OR IGNORE INTO meta (name, value) VALUES ('dataset_id', ?)").run(newId);
 }
 
 /** Writes the version of the tables. This is a commit, though nothing changes. */
@@ -177,9 +177,9 @@ export function unused(why: string): PayhooksError {
   });
 }
 
-/** The identity of the data that is stored now. */
-export function identityOf(database: SqliteDatabase): string {
-  return String(value(database.prepare("SELECT value FROM meta WHERE name = 'identity'").get()));
+/** The id of the data set that is stored now. */
+export function datasetIdOf(database: SqliteDatabase): string {
+  return String(value(database.prepare("SELECT value FROM meta WHERE name = 'dataset_id'").get()));
 }
 
 /** Fails if a table of events is missing. */

@@ -39,7 +39,7 @@ import {
 import { closeOrPark, staysOpen } from "./parked.ts";
 import {
   checkTables,
-  identityOf,
+  datasetIdOf,
   noteVersion,
   prepareSchema,
   readMeta,
@@ -87,7 +87,7 @@ interface Opened {
   readonly tables: Tables;
   readonly writer: Writer;
   readonly fileCheck: FileCheck;
-  readonly identity: string;
+  readonly datasetId: string;
 }
 
 /** Keeps records in a SQLite file. All writes of one call are one transaction, which is on disk before the call resolves. */
@@ -141,14 +141,14 @@ class SqliteStore implements RecordStore {
     if (this.#gone !== null && isPath && !existsSync(file)) rmSync(`${file}-shm`, { force: true });
     const database = isPath ? await openDatabase(file) : (file as SqliteDatabase);
     try {
-      const newIdentity = this.#existing ? null : this.#environment.token();
-      const identity = await whenFree(this.#environment, START_LIMIT_MS, () =>
-        prepareSchema(database, newIdentity),
+      const newId = this.#existing ? null : this.#environment.token();
+      const datasetId = await whenFree(this.#environment, START_LIMIT_MS, () =>
+        prepareSchema(database, newId),
       );
       const fileCheck = new FileCheck(database, this.#environment, isPath);
       fileCheck.run();
       const writer = new Writer(database, fileCheck, this.#environment);
-      this.#openedFile = { database, tables: new Tables(database), writer, fileCheck, identity };
+      this.#openedFile = { database, tables: new Tables(database), writer, fileCheck, datasetId };
       this.#gone = null;
     } catch (error) {
       // A handle of the caller's stays open, so that it can be tried again. An own handle that could not be used, for example
@@ -172,8 +172,8 @@ class SqliteStore implements RecordStore {
     });
   }
 
-  get identity(): string {
-    return this.#opened.identity;
+  get datasetId(): string {
+    return this.#opened.datasetId;
   }
 
   async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
@@ -201,15 +201,15 @@ class SqliteStore implements RecordStore {
     if (opened.fileCheck.takeLogRemoved()) return "log-removed";
     try {
       checkTables(opened.database);
-      const identity = identityOf(opened.database);
-      if (opened.identity !== identity) {
-        this.#openedFile = { ...opened, identity };
+      const datasetId = datasetIdOf(opened.database);
+      if (opened.datasetId !== datasetId) {
+        this.#openedFile = { ...opened, datasetId };
         return "replaced";
       }
       return known.every((one) => opened.tables.has(one)) ? null : "missing";
     } catch (error) {
       if (!isTableMissing(error)) throw error;
-      this.#openedFile = { ...opened, identity: prepareSchema(opened.database, this.#environment.token()) };
+      this.#openedFile = { ...opened, datasetId: prepareSchema(opened.database, this.#environment.token()) };
       return "replaced";
     }
   }

@@ -33,7 +33,7 @@ const facts: CertainReading = {
   name: "DEPOSIT",
   status: "SUCCESS",
   rank: 1,
-  identity: { event: "DEPOSIT", referenceId: "r".repeat(600) },
+  fixedFacts: { event: "DEPOSIT", referenceId: "r".repeat(600) },
   amount: "10.5",
   signedAt: NOW,
   hold: null,
@@ -55,7 +55,7 @@ describe("an event whose reading is certain", () => {
       name: "DEPOSIT",
       status: "SUCCESS",
       rank: 1,
-      identity: { event: "DEPOSIT", referenceId: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) },
+      fixedFacts: { event: "DEPOSIT", referenceId: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) },
       amount: "10.5",
       signedAt: NOW,
       isWithinWindow: true,
@@ -111,8 +111,8 @@ describe("an event whose reading is certain", () => {
     expect(of().slot).toBe(before);
   });
 
-  it("has a further slot for each contradiction: another amount, or another identity", () => {
-    const variants = [of(), of({ amount: "11" }), of({ amount: null }), of({ identity: { event: "X" } })];
+  it("has a further slot for each contradiction: another amount, or other fixed facts", () => {
+    const variants = [of(), of({ amount: "11" }), of({ amount: null }), of({ fixedFacts: { event: "X" } })];
     expect(new Set(variants.map(({ variantSlot }) => variantSlot())).size).toBe(4);
     expect(of().variantSlot()).toBe(of().variantSlot());
     expect(of().variantSlot()).not.toBe(of().slot);
@@ -120,7 +120,7 @@ describe("an event whose reading is certain", () => {
 });
 
 describe("an event that another receiver names", () => {
-  it("has no identity, no amount, no signature and no bytes, so that it contradicts nothing", () => {
+  it("has no fixed facts, no amount, no signature and no bytes, so that it contradicts nothing", () => {
     const { flow, tenant, arrivedBy, receivedAt } = delivery;
     const named = eventNamed(
       { id: "tx-1", event: "DEPOSIT" },
@@ -133,7 +133,7 @@ describe("an event that another receiver names", () => {
       slot: of().slot,
       rank: 1,
       lastRank: 2,
-      identity: {},
+      fixedFacts: {},
       amount: null,
       signedAt: null,
       verdict: "run",
@@ -159,7 +159,7 @@ describe("an entry, whose reading is not certain", () => {
       name: "",
       status: "",
       rank: null,
-      identity: {},
+      fixedFacts: {},
       amount: null,
       signedAt: NOW,
       isWithinWindow: true,

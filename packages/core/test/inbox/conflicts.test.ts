@@ -72,7 +72,7 @@ it("a change of a record that others change all the time is given up at the call
   const memory = memoryStore({ clock: environment });
   const record: IdempotencyRecord = {
     ...{ flow: "payments", tenant: "", id: "0", statusSlot: null, isClosed: false },
-    ...{ identity: {}, lease: null, slots: {}, signedAt: 0, expiresAt: environment.now() + 60_000 },
+    ...{ fixedFacts: {}, lease: null, slots: {}, signedAt: 0, expiresAt: environment.now() + 60_000 },
   };
   let writes = 0;
   const store: RecordStore = {

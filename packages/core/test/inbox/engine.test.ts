@@ -349,7 +349,7 @@ describe("writes of one turn", () => {
     const records = new Records({ ...memory, immediate: false }, clock, LEASE_MS);
     const key = "1".padStart(32, "0");
     const claimed = { flow: "payments", tenant: "", id: "0", statusSlot: null } as const;
-    const empty = { ...claimed, isClosed: false, identity: {}, lease: null, slots: {}, signedAt: 0 };
+    const empty = { ...claimed, isClosed: false, fixedFacts: {}, lease: null, slots: {}, signedAt: 0 };
     const count = (by: number, fails = false) =>
       records.change<number>({
         key,

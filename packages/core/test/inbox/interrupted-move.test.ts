@@ -299,7 +299,7 @@ describe("moves in random orders", () => {
 
   /** A record of each kind, in an order that the acts below name. */
   function recordsAt(now: number): Map<string, IdempotencyRecord> {
-    const claim = { ...referenceRecord(keyOf(0), now, DAY_MS), isClosed: false, identity: { token: "t" } };
+    const claim = { ...referenceRecord(keyOf(0), now, DAY_MS), isClosed: false, fixedFacts: { token: "t" } };
     return new Map([
       [keyOf(0), accepted(keyOf(0), now)],
       [keyOf(1), accepted(keyOf(1), now, { status: "PENDING" })],

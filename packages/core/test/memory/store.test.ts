@@ -96,7 +96,7 @@ describe("the memory store", () => {
     expect(tokens).toBe(0);
     await store.open();
     await store.open();
-    expect([store.identity, tokens]).toEqual(["token-1-of-twelve", 1]);
+    expect([store.datasetId, tokens]).toEqual(["token-1-of-twelve", 1]);
   });
 
   it("gives out what became due at the same time in the order of its writing", () => {

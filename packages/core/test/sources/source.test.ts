@@ -146,7 +146,7 @@ describe("a read that has changed since an event was accepted", () => {
           id: what === "id" ? body.id + suffix : body.id,
           name: what === "name" ? body.type + suffix : body.type,
           data: body,
-          identity: {},
+          fixedFacts: {},
           ...(what === "status" ? { status: suffix === "" ? "open" : "shut" } : {}),
         }),
       } as Parameters<typeof source>[0]) as never;

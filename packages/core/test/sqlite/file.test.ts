@@ -80,13 +80,13 @@ describe("the store of SQLite", () => {
     const first = sqliteStore(file);
     await first.open();
     const written = await put(first, keyOf(1), null, accepted(keyOf(1), first.now(keyOf(1))));
-    const { identity } = first;
+    const { datasetId } = first;
     await first.close();
     const second = await openStore(file);
     expectSame(await readOne(second, keyOf(1)), written);
     expect((await takeDue(second, 10, 1_000)).records.map(({ key }) => key)).toEqual([keyOf(1)]);
-    expect(second.identity).toBe(identity);
-    expect((await openStore(newFile())).identity).not.toBe(identity);
+    expect(second.datasetId).toBe(datasetId);
+    expect((await openStore(newFile())).datasetId).not.toBe(datasetId);
   });
 
   it("has every commit on disk before it is answered", async () => {
@@ -157,7 +157,7 @@ describe("the schema", () => {
     for (const file of [empty, marked]) {
       const store = await openStore(file);
       expect(await fates(store, [waiting(store, 1)])).toEqual(["written"]);
-      expect([ask(file, "PRAGMA user_version"), ask(file, "PRAGMA application_id")]).toEqual([7, 0x5059484b]);
+      expect([ask(file, "PRAGMA user_version"), ask(file, "PRAGMA application_id")]).toEqual([8, 0x5059484b]);
     }
   });
 
@@ -168,7 +168,8 @@ describe("the schema", () => {
     [4, /schema version 4, of a version before the first release/],
     [5, /schema version 5, of a version before the first release/],
     [6, /schema version 6, of a version before the first release/],
-    [8, /schema version 8, newer/],
+    [7, /schema version 7, of a version before the first release/],
+    [9, /schema version 9, newer/],
   ])("of version %i is refused, and left as it is", async (version, text) => {
     const file = await closedInbox(1);
     const database = openFile(file);

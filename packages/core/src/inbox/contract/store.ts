@@ -151,7 +151,7 @@ export interface RecordStore {
    * A random text that was created with the data. A different one shows that the store was emptied or replaced. Known once the
    * store is open.
    */
-  readonly identity: string;
+  readonly datasetId: string;
   /**
    * Checks whether data was lost since the store was opened, and returns how; null if it was not. Takes a second or two at
    * most. Reports each loss once, and rejects if it cannot find out. Called every two seconds. Leave it out if nobody but this

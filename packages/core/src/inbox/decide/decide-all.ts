@@ -39,7 +39,7 @@ export interface FoundEvent {
 }
 
 /** Decides about one event. */
-export type DecideOne = (found: FoundEvent, token: string, dryRun: boolean) => Promise<Decided>;
+export type DecideOne = (found: FoundEvent, decisionToken: string, dryRun: boolean) => Promise<Decided>;
 
 const PAGE = 500;
 const DEFAULT_PER_SECOND = 50;
@@ -67,7 +67,7 @@ export async function decideAll(
   const filter = isIds(which) ? null : checkFilter(which, options.name);
   const until = filter === null ? null : (filter.until ?? Math.ceil(store.now("")) + 1);
   const name = options.name ?? environment.token();
-  const token = hashOf(["bulk", bulk.kind, name], 32);
+  const decisionToken = hashOf(["bulk", bulk.kind, name], 32);
   const isNamed = namesOf(filter, bulk.kind);
   const isChosen = predicateOf(filter ?? {}) ?? (() => true);
   const eventIds = filter?.eventIds;
@@ -113,7 +113,7 @@ export async function decideAll(
       if (isOther && eventIds === undefined) continue;
       // Nothing is decided about an event that has changed. It is asked only whether this bulk has decided about it before.
       const isOut = reason !== null && !isNamed(reason);
-      const tried = isOut ? "excluded" : await decide(found, token, dryRun || isOther);
+      const tried = isOut ? "excluded" : await decide(found, decisionToken, dryRun || isOther);
       const outcome = isOther && tried !== "already-decided" ? "changed" : tried;
       counts.found++;
       if (isMade(outcome)) written++;

@@ -91,8 +91,8 @@ export function decisions({
     await ready();
     const bulk = { core, kind };
     const list = typeof which === "string" ? [which] : which;
-    const report = await decideAll(bulk, list, options, async (found, token, dryRun) => {
-      const name = { token, revision };
+    const report = await decideAll(bulk, list, options, async (found, decisionToken, dryRun) => {
+      const name = { decisionToken, revision };
       let answer = outcomeOf(found, name, rule);
       if (answer === "decided" && kind === "replay" && (await isSuperseded(found))) answer = "superseded";
       if (isMade(answer) && !dryRun) {
@@ -130,9 +130,9 @@ export function decisions({
     const { flow, tenant, signedAt } = record;
     const { retentionMs } = slot.kept;
     const holders = new Map<string, Holder>();
-    for (const [key, spent] of Object.entries(record.claims)) {
+    for (const [key, spentToken] of Object.entries(record.claims)) {
       const owner = recordKeyOf(eventId);
-      const claim = { key, owner, flow, tenant, until: null, signedAt, retentionMs, spent };
+      const claim = { key, owner, flow, tenant, until: null, signedAt, retentionMs, spentToken };
       holders.set(key, await core.claims.acquire(claim));
     }
     return holders;

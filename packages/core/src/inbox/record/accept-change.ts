@@ -121,7 +121,7 @@ function newRecord(event: VerifiedEvent): IdempotencyRecord {
     id: event.id,
     statusSlot: null,
     isClosed: false,
-    identity: {},
+    fixedFacts: {},
     lease: null,
     slots: {},
     signedAt: 0,
@@ -180,7 +180,7 @@ function addSlot(
   if (run) {
     record.statusSlot = ruling.slot;
     record.isClosed = event.rank === (event.lastRank ?? 1);
-    record.identity = { ...record.identity, ...event.identity };
+    record.fixedFacts = { ...record.fixedFacts, ...event.fixedFacts };
   }
   const reason = ruling.verdict === "run" ? null : ruling.verdict;
   const detail = ruling.detail ?? (reason === event.verdict ? event.detail : null);
@@ -188,14 +188,14 @@ function addSlot(
     name: event.name,
     status: event.status,
     rank: event.rank,
-    referenceId: event.referenceId === record.identity.referenceId ? null : event.referenceId,
+    referenceId: event.referenceId === record.fixedFacts.referenceId ? null : event.referenceId,
     amounts: event.amount === null ? {} : { [event.delivery.arrivedBy]: event.amount },
     verdict: ruling.verdict,
     state: run ? "waiting" : "held",
     onHeldDone: false,
     replays: 0,
     acceptedAt: now,
-    token: null,
+    runToken: null,
     ...(event.subject === undefined ? {} : { subject: event.subject }),
     work: {
       delivery: event.delivery,

@@ -32,7 +32,7 @@ export function newCanary(now: number, isDue: boolean): IdempotencyRecord {
     tenant: "",
     id: FILLING,
     isClosed: true,
-    identity: {},
+    content: {},
     lease: isDue ? { slot: "", token: "", until: now, lengthWhenWrittenMs: 0 } : null,
     signedAt: now,
     expiresAt: now + CANARY_KEPT_MS,

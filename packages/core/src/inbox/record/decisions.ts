@@ -36,7 +36,7 @@ export type Decided =
 /** The names in a decision about one event. */
 export interface DecisionName {
   /** Identifies the decision. */
-  readonly token: string;
+  readonly decisionToken: string;
   /** The revision that the person has seen; undefined: any. */
   readonly revision: string | undefined;
 }
@@ -45,18 +45,18 @@ export interface DecisionName {
 export function decideOnce(
   record: IdempotencyRecord | null,
   eventId: string,
-  { token, revision }: DecisionName,
+  { decisionToken, revision }: DecisionName,
   make: () => Decided,
 ): Decided {
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return "missing";
-  if (slot.decision === token) return "already-decided";
+  if (slot.decisionToken === decisionToken) return "already-decided";
   // If no decision about the event is possible, it has no revision, and the result of the decision says why.
   const now = revision === undefined ? null : revisionOf(record, recordKeyOf(eventId), slotKey);
   if (now !== null && now !== revision) return "changed";
   const decided = make();
-  if (isMade(decided)) slot.decision = token;
+  if (isMade(decided)) slot.decisionToken = decisionToken;
   return decided;
 }
 

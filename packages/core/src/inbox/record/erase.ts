@@ -24,8 +24,19 @@ export function erase(
     if (isLeased) record.lease = null;
     end(record, slot, { at: now, what: "discarded" });
   }
-  const { name, status, rank, verdict, state, onHeldDone, replays, acceptedAt, token, decision, subject } =
-    slot;
+  const {
+    name,
+    status,
+    rank,
+    verdict,
+    state,
+    onHeldDone,
+    replays,
+    acceptedAt,
+    runToken,
+    decisionToken,
+    subject,
+  } = slot;
   record.slots[slotKey] = {
     // The name and status of an event that is not listed can be any text.
     name: rank === null ? "" : name,
@@ -38,15 +49,15 @@ export function erase(
     onHeldDone,
     replays,
     acceptedAt,
-    token,
+    runToken,
     work: null,
-    ...(decision === undefined ? {} : { decision }),
+    ...(decisionToken === undefined ? {} : { decisionToken }),
     ...(subject === undefined ? {} : { subject }),
     erasedAt: now,
   };
   if (Object.values(record.slots).every(({ erasedAt }) => erasedAt !== undefined)) {
     record.id = "";
-    record.identity = {};
+    record.fixedFacts = {};
   }
   return "decided";
 }

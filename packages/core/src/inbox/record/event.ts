@@ -65,7 +65,7 @@ export interface VerifiedEvent {
   /** The rank that is final. Default 1. */
   readonly lastRank?: number;
   /** Facts that never change between deliveries. A fact that is absent is not compared. */
-  readonly identity: Readonly<Record<string, string>>;
+  readonly fixedFacts: Readonly<Record<string, string>>;
   /** The amount in its normal spelling, or null if the event has none. */
   readonly amount: string | null;
   /** When the service signed it, in milliseconds since the epoch; null if a malformed body does not say. */

@@ -98,7 +98,7 @@ function leaseSlot(
   { key, token, leaseMs, now, firstHandler, handlersOf }: BeginOptions,
 ): RunInput {
   record.lease = { slot: slotKey, token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs };
-  slot.token = token;
+  slot.runToken = token;
   // An event of a lower rank may have been running when the next status came. If its lease has lapsed since, it must not run after that
   // status.
   const isOvertaken = slot.rank !== null && slot.rank < rankOf(record);
@@ -257,10 +257,10 @@ export function writeHandlerChanges(
 export function writeClaim(
   record: IdempotencyRecord | null,
   { slot, token }: RunInput,
-  claim: { readonly key: string; readonly token: string },
+  claim: { readonly key: string; readonly claimToken: string },
 ): boolean {
   if (record === null || leased(record, slot, token) === null) return false;
-  noteClaim(record, claim.key, claim.token);
+  noteClaim(record, claim.key, claim.claimToken);
   return true;
 }
 
@@ -349,7 +349,7 @@ const endedToken = (token: string): string => `${token}.`;
 
 /** True if this run was the last to take the slot, whether it has ended since or not. */
 export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: RunInput): boolean {
-  const found = record?.slots[slot]?.token;
+  const found = record?.slots[slot]?.runToken;
   return found === token || found === endedToken(token);
 }
 
@@ -362,7 +362,7 @@ export function endRun(
   now: number,
   hadTurn = false,
 ): EndRunResult {
-  if (record?.slots[slotKey]?.token === endedToken(token)) {
+  if (record?.slots[slotKey]?.runToken === endedToken(token)) {
     return { kind: "ended", overtaken: [], closing: finishedClaims(record) };
   }
   const run = leased(record, slotKey, token);
@@ -370,7 +370,7 @@ export function endRun(
   const { slot, work } = run;
   apply(work, changes, now);
   record.lease = null;
-  slot.token = endedToken(token);
+  slot.runToken = endedToken(token);
   if (hadTurn && slot.subject !== undefined) slot.subject = { ...slot.subject, hadTurn };
   switch (ending.kind) {
     case "done":

@@ -18,7 +18,7 @@ export interface Slot {
   readonly erasedAt?: number;
   /** A higher rank may follow a lower one. Null: the event has no place in the table. */
   readonly rank: number | null;
-  /** The merchant's reference, as a label. Null: the reference in the record's identity, if there is one. See {@link referenceOf}. */
+  /** The merchant's reference, as a label. Null: the reference in the record's fixed facts, if there is one. See {@link referenceOf}. */
   readonly referenceId: string | null;
   /** The amounts of the event, by their way of arrival. */
   amounts: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ export interface Slot {
    * Identifies the run that last took the slot. It is kept after the run has ended, so that the run can recognise its last
    * write.
    */
-  token: string | null;
+  runToken: string | null;
   /** The work of the next run. It is dropped when the event ends. */
   work: Work | null;
   /** The work for another run, once the event has ended. Left out if it is not kept. */
@@ -41,7 +41,7 @@ export interface Slot {
   /** The part of the event's life that is kept after its end. Left out if nothing unusual happened. */
   past?: Past;
   /** Identifies the last decision of a person, so that a repeated write of it is recognised. */
-  decision?: string;
+  decisionToken?: string;
   /** The subject. `hadTurn`: a run of this event has taken the subject. Left out for an event without a subject. */
   subject?: Subject & { readonly hadTurn?: true };
 }
@@ -145,7 +145,8 @@ export interface IdempotencyRecord {
   statusSlot: string | null;
   /** True if no further status can follow that of this slot. False in a side record that must not be forgotten yet: a claim that is open. */
   isClosed: boolean;
-  identity: Readonly<Record<string, string>>;
+  /** Facts that are equal in all events of the record. */
+  fixedFacts: Readonly<Record<string, string>>;
   lease: RecordLease | null;
   slots: Record<string, Slot>;
   /** The greatest signed timestamp so far. */
@@ -157,8 +158,8 @@ export interface IdempotencyRecord {
 }
 
 /** The reference of an event, as a label. Null if it has none, or if its reading is not certain. */
-export function referenceOf({ identity }: IdempotencyRecord, { referenceId }: Slot): string | null {
-  return referenceId ?? identity.referenceId ?? null;
+export function referenceOf({ fixedFacts }: IdempotencyRecord, { referenceId }: Slot): string | null {
+  return referenceId ?? fixedFacts.referenceId ?? null;
 }
 
 /** True if an event in this state is finished. */

@@ -1,7 +1,7 @@
 import type { FlowName } from "../../protocol/events.ts";
 import type { VerifiedEvent } from "./event.ts";
 import { type IdempotencyRecord, isFinished, isUnfinished } from "./record.ts";
-import { sideRecord } from "./side-record.ts";
+import { contentOf, sideRecord } from "./side-record.ts";
 
 /** A claim is kept for a little longer than its owner, since the owner is written after the claim. */
 const CLAIM_LONGER_MS = 60_000;
@@ -34,7 +34,7 @@ export interface ReferenceClaim {
   /** If an open claim is older than this, the inbox first checks whether its owner still exists. */
   readonly retentionMs: number;
   /** The token with which a write may be about to let the claim expire; null if no write can. The token is not used again. */
-  readonly spent: string | null;
+  readonly spentToken: string | null;
 }
 
 /** The holder of a reference. */
@@ -97,16 +97,16 @@ function claimFor(
   event: VerifiedEvent,
   key: string,
   until: number | null,
-  spent: string | null,
+  spentToken: string | null,
 ): ReferenceClaim {
   const { flow, tenant } = event.delivery;
   const { retentionMs, signedAt } = event;
-  return { key, owner: event.key, flow, tenant, until, retentionMs, signedAt: signedAt ?? 0, spent };
+  return { key, owner: event.key, flow, tenant, until, retentionMs, signedAt: signedAt ?? 0, spentToken };
 }
 
 /** True if the claim that was taken is enough for the claim that is wanted now. */
 export function serves(claimed: ReferenceClaim, token: string, wanted: ReferenceClaim): boolean {
-  if (wanted.until === null) return claimed.until === null && token !== wanted.spent;
+  if (wanted.until === null) return claimed.until === null && token !== wanted.spentToken;
   return claimed.until === null || claimed.until + CLAIM_LONGER_MS >= wanted.until;
 }
 
@@ -133,7 +133,7 @@ export function claimReference(
   claim: ReferenceClaim,
   { now, token, forgotten }: ClaimContext,
 ): Claimed {
-  const { owner, flow, tenant, until, spent } = claim;
+  const { owner, flow, tenant, until, spentToken } = claim;
   const isOld = stored !== null && stored.expiresAt <= now;
   const found = isOld && stored.id === forgotten ? null : stored;
   if (found !== null && found.id !== owner) {
@@ -145,14 +145,13 @@ export function claimReference(
   ): Claimed => {
     const signedAt = Math.max(found?.signedAt ?? 0, claim.signedAt);
     const record =
-      change &&
-      sideRecord({ flow, tenant, id: owner, identity: { token }, lease: null, signedAt, ...change });
+      change && sideRecord({ flow, tenant, id: owner, content: { token }, lease: null, signedAt, ...change });
     return { owner, token, isOld: false, record };
   };
   const expiresAt = Math.max(found?.expiresAt ?? 0, until ?? keptUntil(claim, now));
   if (until === null) {
     // An old claim is written again, since another process may have found meanwhile that its owner does not exist.
-    const isOpened = found !== null && !found.isClosed && !isOld && tokenOf(found) !== spent;
+    const isOpened = found !== null && !found.isClosed && !isOld && tokenOf(found) !== spentToken;
     return isOpened ? claimed(tokenOf(found), null) : claimed(token, { isClosed: false, expiresAt });
   }
   if (found === null) return claimed(token, { isClosed: true, expiresAt });
@@ -170,8 +169,8 @@ export function closeClaim(
   return { ...stored, isClosed: true, expiresAt: Math.max(stored.expiresAt, expiresAt) };
 }
 
-function tokenOf({ identity }: IdempotencyRecord): string {
-  return identity.token ?? "";
+function tokenOf(record: IdempotencyRecord): string {
+  return contentOf(record).token ?? "";
 }
 
 /** Notes in a record that it has a claim, with the token that the claim has. False if it was noted before. */

@@ -1,8 +1,9 @@
 /**
  * A side record has no slots, so it is about no event. Every store keeps it like any other record, but no list and no count includes it.
- * Its fields mean something else in each of the four kinds:
+ * It has a content of its own, which is stored where a record of events has its fixed facts. Other fields, too, mean something else in
+ * each of the four kinds:
  *
- * | kind                   | `id`                         | `identity`                                | `lease`         | `isClosed`                    |
+ * | kind                   | `id`                         | content                                   | `lease`         | `isClosed`                    |
  * | ---------------------- | ---------------------------- | ----------------------------------------- | --------------- | ----------------------------- |
  * | a claim of a reference | the key of the owner         | `token`: which opening of the claim it is | none            | false while the claim is open |
  * | a subject              | the latest event's id        | the events that have begun and not ended  | that of its run | true                          |
@@ -14,22 +15,41 @@
  */
 import type { IdempotencyRecord } from "./record.ts";
 
+/** The content of a side record. */
+export type SideContent = Readonly<Record<string, string>>;
+
 /** The fields that a side record uses. */
-type SideFields = Omit<IdempotencyRecord, "statusSlot" | "slots" | "claims">;
+interface SideFields
+  extends Pick<
+    IdempotencyRecord,
+    "flow" | "tenant" | "id" | "isClosed" | "lease" | "signedAt" | "expiresAt"
+  > {
+  readonly content: SideContent;
+}
 
 /** Makes a side record. */
-export function sideRecord(fields: SideFields): IdempotencyRecord {
-  const { flow, tenant, id, isClosed, identity, lease, signedAt, expiresAt } = fields;
+export function sideRecord({ content, ...fields }: SideFields): IdempotencyRecord {
+  const { flow, tenant, id, isClosed, lease, signedAt, expiresAt } = fields;
   return {
     flow,
     tenant,
     id,
     statusSlot: null,
     isClosed,
-    identity,
+    fixedFacts: content,
     lease,
     slots: {},
     signedAt,
     expiresAt,
   };
+}
+
+/** The content of a side record. */
+export function contentOf({ fixedFacts }: IdempotencyRecord): SideContent {
+  return fixedFacts;
+}
+
+/** Replaces the content of a side record. */
+export function setContent(record: IdempotencyRecord, content: SideContent): void {
+  record.fixedFacts = content;
 }

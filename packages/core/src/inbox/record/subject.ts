@@ -5,7 +5,7 @@
  * - `id` is the eventId of that event, and `signedAt` its signed time. An event that was signed earlier is stale from then on.
  * - `lease` belongs to the run of that event. Another event of the subject waits until the lease is over, so two of them never run at
  *   the same time.
- * - `identity` names the events that have begun and not ended: the next event ends them before it calls a handler.
+ * - its content names the events that have begun and not ended: the next event ends them before it calls a handler.
  *
  * An event takes its subject when its run begins, not when it is accepted. So a waiting event may still run before a newer event, and
  * never after it. `docs/decisions/0038-the-latest-event-of-a-subject.md` says why the subject has a record of its own.
@@ -15,7 +15,7 @@ import type { FlowName } from "../../protocol/events.ts";
 import { slotKeyOf } from "./event.ts";
 import { end, type IdempotencyRecord, referenceOf } from "./record.ts";
 import { pullBackTimes } from "./schedule.ts";
-import { sideRecord } from "./side-record.ts";
+import { contentOf, setContent, sideRecord } from "./side-record.ts";
 
 /**
  * The subject's answer to an event that is about to run. `mine`: it is the latest event. `busy`: another event of the subject runs.
@@ -69,7 +69,7 @@ export function takeSubject(
     if (isOther && at === stored.signedAt && !isReplay) return no("equal");
     if (isOther && stored.lease !== null && stored.lease.until > now) return no("busy");
   }
-  const unfinished = stored?.identity ?? {};
+  const unfinished = stored === null ? {} : contentOf(stored);
   const unfinishedEarlier = Object.keys(unfinished).filter((one) => one !== eventId);
   if (stored?.lease?.token === token) return { answer: "mine", record: null, unfinishedEarlier };
   const record = sideRecord({
@@ -77,7 +77,7 @@ export function takeSubject(
     tenant,
     id: eventId,
     isClosed: true,
-    identity: { ...unfinished, [eventId]: "" },
+    content: { ...unfinished, [eventId]: "" },
     lease: { slot: "", token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs },
     signedAt: at,
     expiresAt: keptUntil(stored, at, retentionMs, now),
@@ -107,9 +107,8 @@ export function leaveSubject(
 ): boolean {
   if (stored === null || stored.lease?.token !== token) return false;
   stored.lease = null;
-  stored.identity = Object.fromEntries(
-    Object.entries(stored.identity).filter(([eventId]) => !endedIds.includes(eventId)),
-  );
+  const unfinished = Object.entries(contentOf(stored)).filter(([eventId]) => !endedIds.includes(eventId));
+  setContent(stored, Object.fromEntries(unfinished));
   stored.expiresAt = keptUntil(stored, stored.signedAt, retentionMs, now);
   return true;
 }

@@ -24,8 +24,8 @@ export function ruleOn(record: IdempotencyRecord | null, event: VerifiedEvent): 
   }
   if (record === null)
     return { row: 4, outcome: firstOutcome(event), slot: event.slot, verdict: event.verdict };
-  if (differs(record.identity, event.identity)) {
-    return mismatch(1, record, event, () => differenceOf(record.identity, event.identity));
+  if (differs(record.fixedFacts, event.fixedFacts)) {
+    return mismatch(1, record, event, () => differenceOf(record.fixedFacts, event.fixedFacts));
   }
   const same = record.slots[event.slot];
   if (same !== undefined && amountDiffers(same, event)) {

@@ -120,7 +120,7 @@ export class Run implements RunHandle {
   leave: (hasEnded: boolean) => void = () => {};
   readonly #core: InboxCore;
   readonly #host: RunHost;
-  readonly #token: string;
+  readonly #runToken: string;
   readonly #turn: SubjectTurn;
   readonly #earlyBecause: BeginOptions["earlyBecause"];
   #resolve: (ended: RunResult) => void = () => {};
@@ -149,7 +149,7 @@ export class Run implements RunHandle {
     this.#earlyBecause = earlyBecause;
     this.#core = core;
     this.#host = host;
-    this.#token = core.environment.token();
+    this.#runToken = core.environment.token();
     this.#turn = new SubjectTurn(core, runner);
     this.#lease = new LeaseTime(key, core);
     this.whenEnded = new Promise((resolve) => {
@@ -181,7 +181,7 @@ export class Run implements RunHandle {
     const { runner, key } = this;
     const begun = beginIn(record, slot, {
       key,
-      token: this.#token,
+      token: this.#runToken,
       leaseMs: this.#lease.sendFirst(),
       now,
       earlyBecause: this.#earlyBecause,
@@ -288,9 +288,9 @@ export class Run implements RunHandle {
   async claimReference(event: VerifiedEvent): Promise<boolean> {
     const wanted = claimAtRun(event);
     if (wanted === null) return true;
-    const { owner, token } = await this.#core.claims.acquire(wanted);
+    const { owner, token: claimToken } = await this.#core.claims.acquire(wanted);
     if (owner !== this.key) return false;
-    await this.#write("claim", (record) => writeClaim(record, this.input, { key: wanted.key, token }));
+    await this.#write("claim", (record) => writeClaim(record, this.input, { key: wanted.key, claimToken }));
     return true;
   }
 

@@ -6,6 +6,7 @@ import { eventIn } from "../record/decisions.ts";
 import { isEventId, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { label } from "../record/label.ts";
 import { type IdempotencyRecord, referenceOf } from "../record/record.ts";
+import { contentOf } from "../record/side-record.ts";
 
 const MAX_OTHERS = 20;
 /** How many events of the same reference are read. Most references have one subject, and few events. */
@@ -37,7 +38,7 @@ export async function orderOf(
   add(record, eventId);
   // The subject's record names the latest event, and those that have begun and not ended. The lists may lack
   // these.
-  const known = subject === null ? [] : [subject.id, ...Object.keys(subject.identity)];
+  const known = subject === null ? [] : [subject.id, ...Object.keys(contentOf(subject))];
   const unlisted = [...new Set(known)].filter((one) => isEventId(one) && !found.has(one));
   const records = await read(unlisted.map(recordKeyOf));
   for (const [at, one] of unlisted.entries()) {

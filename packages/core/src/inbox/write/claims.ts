@@ -44,14 +44,14 @@ export class Claims {
   }
 
   async #ask(claim: ReferenceClaim, forgotten: string | null, onFailure?: OnFailure): Promise<Claimed> {
-    const opening = this.#environment.token();
+    const claimToken = this.#environment.token();
     const { answer, version } = await this.#records.change<Claimed>({
       key: claim.key,
       deadlineMs: CLAIM_DEADLINE_MS,
       onFailure,
       guess: null,
       change: (record, now) => {
-        const answer = claimReference(record, claim, { now, token: opening, forgotten });
+        const answer = claimReference(record, claim, { now, token: claimToken, forgotten });
         return { answer, record: answer.record };
       },
     });

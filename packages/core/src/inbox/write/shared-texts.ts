@@ -2,7 +2,7 @@ import { PayhooksError } from "../../protocol/errors.ts";
 import type { SharedTexts, TextChange } from "../contract/texts.ts";
 import { hashOf } from "../record/keys.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
-import { sideRecord } from "../record/side-record.ts";
+import { contentOf, sideRecord } from "../record/side-record.ts";
 import type { Records } from "./records.ts";
 
 /** A text is deleted this long after it was last written. */
@@ -21,7 +21,7 @@ export function sharedTexts(records: Records, ready: () => Promise<void>): Share
       key: hashOf(["shared", name], 32),
       deadlineMs: TEXT_DEADLINE_MS,
       change: (record, now) => {
-        const { answer, text } = compute(record?.identity.text ?? null, now);
+        const { answer, text } = compute(record === null ? null : (contentOf(record).text ?? null), now);
         return { answer, record: text === null ? null : recordOf(text, now) };
       },
     });
@@ -41,7 +41,7 @@ function recordOf(text: string, now: number): IdempotencyRecord {
     tenant: "",
     id: "",
     isClosed: true,
-    identity: { text },
+    content: { text },
     lease: null,
     signedAt: 0,
     expiresAt: now + TEXT_KEPT_MS,

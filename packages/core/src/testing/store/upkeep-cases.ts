@@ -1,4 +1,4 @@
-/** Cases about everything else that a store does: opening, pruning, and reporting its identity and health. */
+/** Cases about everything else that a store does: opening, pruning, and reporting its datasetId and health. */
 import assert from "node:assert/strict";
 import { canaryKey, endedCanary, newCanary } from "../../inbox/record/canary.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
@@ -21,26 +21,26 @@ export const upkeepCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "its identity belongs to the data: each process sees the same one, also after the others have gone",
+    name: "its datasetId belongs to the data: each process sees the same one, also after the others have gone",
     async run(rig) {
       const [store, other] = [await rig.open(), await rig.open()];
-      const { identity } = store;
-      assert.match(identity, /^[\w-]{8,}$/);
-      assert.equal(other.identity, identity);
+      const { datasetId } = store;
+      assert.match(datasetId, /^[\w-]{8,}$/);
+      assert.equal(other.datasetId, datasetId);
       const written = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
       await rig.end(store);
       await rig.end(other);
       const again = await rig.open();
-      assert.equal(again.identity, identity);
+      assert.equal(again.datasetId, datasetId);
       expectSame(await readOne(again, keyOf(1)), written);
     },
   },
   {
-    name: "other data has another identity, and none of these records",
+    name: "other data has another datasetId, and none of these records",
     async run(rig) {
       const store = await rig.open();
       const other = await (await rig.elsewhere()).open();
-      assert.notEqual(other.identity, store.identity);
+      assert.notEqual(other.datasetId, store.datasetId);
       await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
       assert.equal(await readOne(other, keyOf(1)), null);
       assert.deepEqual(await takeDue(other, 10, 1_000), { records: [], left: 0, nextDueAt: null });

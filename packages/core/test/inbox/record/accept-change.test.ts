@@ -32,7 +32,7 @@ describe("accepting an event", () => {
       id: "tx-1",
       statusSlot: SUCCESS,
       isClosed: true,
-      identity: { event: "DEPOSIT", referenceId: "o-1" },
+      fixedFacts: { event: "DEPOSIT", referenceId: "o-1" },
       lease: null,
       signedAt: 500,
       expiresAt: 1_000 + DAY,
@@ -48,7 +48,7 @@ describe("accepting an event", () => {
           onHeldDone: false,
           replays: 0,
           acceptedAt: 1_000,
-          token: null,
+          runToken: null,
           work: {
             delivery: given.delivery,
             retentionMs: DAY,
@@ -245,12 +245,12 @@ describe("an event is held when it is accepted", () => {
   it.each([
     [
       "another reference",
-      { identity: { event: "DEPOSIT", referenceId: "o-2" } },
+      { fixedFacts: { event: "DEPOSIT", referenceId: "o-2" } },
       "referenceId differs from what is recorded",
     ],
     [
       "another event and reference",
-      { identity: { event: "WITHDRAWAL", referenceId: "o-2" } },
+      { fixedFacts: { event: "WITHDRAWAL", referenceId: "o-2" } },
       "event, referenceId differ from what is recorded",
     ],
     ["another amount", { amount: "11" }, "amount differs from the one that arrived the same way before"],
@@ -262,7 +262,7 @@ describe("an event is held when it is accepted", () => {
       expect(tested.accept(event("SUCCESS", changes))).toEqual(held("held", "mismatch", OTHER, detail));
       expect(tested.accept(event("SUCCESS", changes))).toEqual(held("duplicate", "mismatch", OTHER, detail));
       expect(tested.slot(OTHER).work?.detail).toBe(detail);
-      expect(tested.record?.identity).toEqual({ event: "DEPOSIT", referenceId: "o-1" });
+      expect(tested.record?.fixedFacts).toEqual({ event: "DEPOSIT", referenceId: "o-1" });
     },
   );
 
@@ -274,20 +274,20 @@ describe("an event is held when it is accepted", () => {
     expect(tested.slot(OTHER).work?.detail).toMatch(/^amount differs/);
   });
 
-  it("but not if it only lacks an amount or a field of the identity, or has a field more", () => {
+  it("but not if it only lacks an amount or one of the fixed facts, or has a field more", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     expect(tested.accept(event("SUCCESS", { amount: null })).outcome).toBe("duplicate");
-    expect(tested.accept(event("SUCCESS", { identity: { event: "DEPOSIT" } })).outcome).toBe("duplicate");
+    expect(tested.accept(event("SUCCESS", { fixedFacts: { event: "DEPOSIT" } })).outcome).toBe("duplicate");
     const more = { event: "DEPOSIT", referenceId: "o-1", merchantId: "m" };
-    expect(tested.accept(event("SUCCESS", { identity: more })).outcome).toBe("duplicate");
+    expect(tested.accept(event("SUCCESS", { fixedFacts: more })).outcome).toBe("duplicate");
   });
 
   it("for what the rules found wrong, with their detail, and its status sets no rank", () => {
     const tested = new RecordUnderTest();
     const broken = event("SUCCESS", { verdict: "unexpected", detail: "of another merchant" });
     expect(tested.accept(broken)).toEqual(held("held", "unexpected", SUCCESS, "of another merchant"));
-    expect(tested.record).toMatchObject({ statusSlot: null, isClosed: false, identity: {} });
+    expect(tested.record).toMatchObject({ statusSlot: null, isClosed: false, fixedFacts: {} });
     expect(tested.slot(SUCCESS).work?.detail).toBe("of another merchant");
     expect(tested.accept(event("FAILED"))).toMatchObject({ outcome: "new", reason: null });
   });

@@ -8,9 +8,9 @@ import { event, KEY, RecordUnderTest, SUCCESS } from "./record-under-test.ts";
 
 /** A callback that contradicts the others by its reference. */
 function contradicting(n: number, filling = ""): VerifiedEvent {
-  const identity = { event: "DEPOSIT", referenceId: `other-${n}${filling}` };
-  const given = event("SUCCESS", { identity, variantSlot: () => n.toString(16).padStart(16, "0") });
-  return { ...given, delivery: { ...given.delivery, content: Buffer.from(JSON.stringify(identity)) } };
+  const fixedFacts = { event: "DEPOSIT", referenceId: `other-${n}${filling}` };
+  const given = event("SUCCESS", { fixedFacts, variantSlot: () => n.toString(16).padStart(16, "0") });
+  return { ...given, delivery: { ...given.delivery, content: Buffer.from(JSON.stringify(fixedFacts)) } };
 }
 
 const slotOf = (n: number): string => n.toString(16).padStart(16, "0");

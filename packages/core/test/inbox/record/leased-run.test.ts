@@ -47,7 +47,7 @@ describe("beginning a run", () => {
         started: null,
       },
     });
-    expect(tested.slot(SUCCESS)).toMatchObject({ state: "running", token: "w" });
+    expect(tested.slot(SUCCESS)).toMatchObject({ state: "running", runToken: "w" });
     expect(tested.record?.lease).toEqual({
       slot: SUCCESS,
       token: "w",

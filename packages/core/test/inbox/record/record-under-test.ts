@@ -35,7 +35,7 @@ export function event(status: string, changes: Partial<VerifiedEvent> = {}): Ver
     name: "DEPOSIT",
     status,
     rank: status === "PENDING" ? 0 : 1,
-    identity: { event: "DEPOSIT", referenceId: "o-1" },
+    fixedFacts: { event: "DEPOSIT", referenceId: "o-1" },
     amount: "10",
     signedAt: 500,
     isWithinWindow: true,

@@ -132,7 +132,7 @@ describe("a record as text", () => {
     onHeldDone: fc.constant(false),
     replays: fc.nat(5),
     acceptedAt: fc.nat(),
-    token: fc.option(fc.constantFrom("1oueFVzsvQ000", "1oueFVzsvQ000.")),
+    runToken: fc.option(fc.constantFrom("1oueFVzsvQ000", "1oueFVzsvQ000.")),
     work: fc.constant(null),
   });
   const record: fc.Arbitrary<IdempotencyRecord> = fc
@@ -140,7 +140,7 @@ describe("a record as text", () => {
       flow: fc.constantFrom("payments" as const, "connect" as const),
       tenant: text,
       id: text,
-      identity: fc.dictionary(fc.constantFrom("event", "referenceId", "merchantId", "object"), text, {
+      fixedFacts: fc.dictionary(fc.constantFrom("event", "referenceId", "merchantId", "object"), text, {
         noNullPrototype: true,
       }),
       lease: fc.constant(null),
@@ -227,7 +227,7 @@ describe("a record as text", () => {
       (text) => text.replace("1700700000000", '"later"'),
       "expiresAt is not a time",
     ],
-    ["has a fact that is none", (text) => text.replace('"order-1234"', "null"), "identity is not a text"],
+    ["has a fact that is none", (text) => text.replace('"order-1234"', "null"), "fixedFacts is not a text"],
     [
       "has a flow without a name",
       (text) => text.replace('"payments"', '"Payments!"'),
@@ -290,7 +290,7 @@ const doneSlot: Slot = {
   onHeldDone: false,
   replays: 0,
   acceptedAt: 1_700_000_000_000,
-  token: "1oueFVzsvQ000.",
+  runToken: "1oueFVzsvQ000.",
   work: null,
 };
 
@@ -301,7 +301,7 @@ const sample: IdempotencyRecord = {
   id: "0b6f6e0c-6b0e-4f0e-9d7e-3f2f6a1c0001",
   statusSlot: "0123456789abcdef",
   isClosed: true,
-  identity: {
+  fixedFacts: {
     event: "DEPOSIT",
     referenceId: "order-1234",
     merchantId: "0b6f6e0c-6b0e-4f0e-9d7e-3f2f6a1c0001",

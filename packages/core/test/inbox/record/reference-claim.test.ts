@@ -64,13 +64,16 @@ describe("a claim of a reference", () => {
   });
 
   it("stays open if it was opened again since the owner was finished", () => {
-    const spent = "t1";
-    const again = ask(opened("t1"), { spent }).record;
-    expect(again).toMatchObject({ isClosed: false, identity: { token: "new" } });
-    expect(closeClaim(again, spent, NOW + DAY)).toBeNull();
+    const spentToken = "t1";
+    const again = ask(opened("t1"), { spentToken }).record;
+    expect(again).toMatchObject({ isClosed: false, fixedFacts: { token: "new" } });
+    expect(closeClaim(again, spentToken, NOW + DAY)).toBeNull();
     // It does not matter which of the two writes comes first.
     const closed = closeClaim(opened("t1"), "t1", NOW + DAY);
-    expect(ask(closed, { spent }).record).toMatchObject({ isClosed: false, identity: { token: "new" } });
+    expect(ask(closed, { spentToken }).record).toMatchObject({
+      isClosed: false,
+      fixedFacts: { token: "new" },
+    });
   });
 
   it("is prolonged with its owner, whether it is open or not, and never shortened", () => {
@@ -110,10 +113,10 @@ describe("the claims of a record", () => {
     expect(prolong()).toEqual([]);
     tested.accept(event("PENDING", { signedAt: NOW + DAY }));
     const [longer] = prolong();
-    expect(longer).toMatchObject({ key: "r", owner: KEY, spent: "t1" });
+    expect(longer).toMatchObject({ key: "r", owner: KEY, spentToken: "t1" });
     expect(longer?.until).toBeGreaterThanOrEqual(tested.record?.expiresAt ?? Number.POSITIVE_INFINITY);
     tested.accept(event("FAILED"));
-    expect(prolong()).toMatchObject([{ key: "r", until: null, spent: "t1" }]);
+    expect(prolong()).toMatchObject([{ key: "r", until: null, spentToken: "t1" }]);
     expect(claimsToProlong(null, tested.record as IdempotencyRecord, event("FAILED"))).toEqual([]);
   });
 });

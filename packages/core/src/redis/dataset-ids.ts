@@ -4,32 +4,32 @@ import type { Group } from "./groups.ts";
 import { IDENTIFY } from "./scripts.ts";
 import type { Shard } from "./shards.ts";
 
-/** A server's answer when it is asked for the identity of its data. */
+/** A server's answer when it is asked for the id of its data set. */
 interface Answer {
   readonly shard: Shard;
-  readonly identity: string;
+  readonly datasetId: string;
   readonly isEvicting: boolean;
 }
 
 /**
- * Notices that data was lost, by an identity that is stored beside it on each node. If a node has another identity, or none,
- * its data is gone. A node is asked about its first shard only. A node that gets a slot is known from then on.
+ * Notices that data was lost, by the id of the data set, which is stored on each node. If a node has another id, or none, its data is
+ * gone. A node is asked about its first shard only. A node that gets a slot is known from then on.
  */
-export class Identities {
+export class DatasetIds {
   readonly #known = new Map<Shard, string>();
   #isEvicting = false;
 
   /**
-   * Learns the identities, and makes those that are missing.
+   * Learns the ids, and makes those that are missing.
    *
    * @param groups one of each node, beginning with that of the first shard
-   * @param token a new identity; null to make none
+   * @param token a new id; null to make none
    * @throws PayhooksError `ERR_INBOX_UNUSED` if there is none and none is to be made.
    */
   async learn(groups: readonly Group[], token: string | null): Promise<void> {
     const answers = await Promise.all(groups.map((group) => ask(group, token ?? "")));
-    if (answers[0]?.identity === "") throw unused();
-    for (const { shard, identity } of answers) if (identity !== "") this.#known.set(shard, identity);
+    if (answers[0]?.datasetId === "") throw unused();
+    for (const { shard, datasetId } of answers) if (datasetId !== "") this.#known.set(shard, datasetId);
   }
 
   /** True if data was lost since the last call. A node that does not answer is left out. */
@@ -39,10 +39,10 @@ export class Identities {
     const [failure] = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []));
     if (answered.length === 0 && failure !== undefined) throw failure;
     let isReplaced = false;
-    for (const { shard, identity } of answered) {
+    for (const { shard, datasetId } of answered) {
       const known = this.#known.get(shard);
-      isReplaced ||= known !== undefined && known !== identity;
-      this.#known.set(shard, identity);
+      isReplaced ||= known !== undefined && known !== datasetId;
+      this.#known.set(shard, datasetId);
     }
     const wasEvicting = this.#isEvicting;
     this.#isEvicting = answered.some(({ isEvicting }) => isEvicting);
@@ -50,7 +50,7 @@ export class Identities {
     return this.#isEvicting && !wasEvicting ? "evicting" : null;
   }
 
-  /** The last known identity of a shard's data. */
+  /** The last known id of a shard's data set. */
   of(shard: Shard): string {
     return this.#known.get(shard) ?? "";
   }
@@ -59,8 +59,8 @@ export class Identities {
 async function ask(group: Group, token: string): Promise<Answer> {
   const [shard] = group.shards;
   if (shard === undefined) throw new Error("a group without shards");
-  const [identity, policy] = await group.run(IDENTIFY, [shard.keyOf("identity")], [token]);
-  return { shard, identity: String(identity), isEvicting: policy !== "" && policy !== "noeviction" };
+  const [datasetId, policy] = await group.run(IDENTIFY, [shard.keyOf("dataset-id")], [token]);
+  return { shard, datasetId: String(datasetId), isEvicting: policy !== "" && policy !== "noeviction" };
 }
 
 function unused(): PayhooksError {
