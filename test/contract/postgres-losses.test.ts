@@ -83,7 +83,7 @@ describe("data that vanishes under a running process is told once, and it goes o
       "a backup of the schema from before, with the same datasetId",
       `DROP TABLE $.records, $.labels, $.unfinished CASCADE;
        CREATE TABLE $.records (row_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL UNIQUE,
-         version text COLLATE "C" NOT NULL, lane text COLLATE "C" NOT NULL, due_at bigint, expires_at bigint, text text NOT NULL)`,
+         version text COLLATE "C" NOT NULL, lane text COLLATE "C" NOT NULL, taken boolean NOT NULL DEFAULT FALSE, due_at bigint, expires_at bigint, text text NOT NULL)`,
       "replaced",
     ],
     [

@@ -184,6 +184,7 @@ describe("works with", () => {
             index: {
               dueAt: null,
               delayWhenWrittenMs: 0,
+              isLeased: false,
               lane: "usual" as const,
               expiresAt: null,
               events: [],

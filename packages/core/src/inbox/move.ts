@@ -327,7 +327,14 @@ function emptied({ key, record }: Moving): Pick<Swap, "key" | "record" | "index"
   return {
     key,
     record: { ...record, ...nothing, isClosed: true, expiresAt: LONG_AGO },
-    index: { dueAt: null, delayWhenWrittenMs: 0, lane: "usual", expiresAt: LONG_AGO, events: [] },
+    index: {
+      dueAt: null,
+      delayWhenWrittenMs: 0,
+      isLeased: false,
+      lane: "usual",
+      expiresAt: LONG_AGO,
+      events: [],
+    },
   };
 }
 

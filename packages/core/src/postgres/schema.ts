@@ -32,6 +32,9 @@ const fillMeta = (schema: string): string =>
  * gives each statement to another session. Processes that start at the same time wait for one another. Tables of another
  * version are left as they are.
  *
+ * A record is `taken` while a run has a lease on it, or while a poll has hidden it for a process; `due_at` is then the time when that
+ * ends. Such records have an index of their own: see `taken-records.ts`.
+ *
  * Large rows are written once and deleted once: `labels` is never updated. Rows that change are small, or are in `records`,
  * where most events write their row twice. `readings` has the texts that a held event with several readings is found by.
  */
@@ -56,11 +59,13 @@ BEGIN
     key text COLLATE "C" NOT NULL UNIQUE,
     version text COLLATE "C" NOT NULL,
     lane text COLLATE "C" NOT NULL,
+    taken boolean NOT NULL DEFAULT FALSE,
     due_at bigint,
     expires_at bigint,
     text text NOT NULL
   ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
-  CREATE INDEX IF NOT EXISTS records_by_due ON ${tables}.records (lane, due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS records_by_due ON ${tables}.records (lane, due_at) WHERE due_at IS NOT NULL AND NOT taken;
+  CREATE INDEX IF NOT EXISTS records_by_end ON ${tables}.records (due_at) WHERE due_at IS NOT NULL AND taken;
   CREATE INDEX IF NOT EXISTS records_by_expiry ON ${tables}.records (expires_at) WHERE expires_at IS NOT NULL;
   CREATE TABLE IF NOT EXISTS ${tables}.labels (
     record bigint NOT NULL,

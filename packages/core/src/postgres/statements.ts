@@ -14,6 +14,9 @@ export const whole = (time: number | null): number | null => (time === null ? nu
 /** A write whose time is further in the past was computed too long ago, and a due time counts as no earlier. */
 export const MAX_AGE_MS = 5_000;
 
+/** How many records whose lease has ended become due by one statement. */
+const RELEASED_AT_ONCE = 1_000;
+
 /** How many expired records one step deletes. */
 export const PRUNED_AT_ONCE = 200;
 
@@ -24,8 +27,11 @@ export interface Statements {
   readonly readOne: Statement;
   readonly scan: Statement;
   readonly takeDue: Statement;
+  /** Makes the records due whose lease, or whose hiding after a poll, has ended. */
+  readonly releaseLapsed: Statement;
   readonly lookAtDue: Statement;
   readonly lookAtAll: Statement;
+  readonly lookAtAllTaken: Statement;
   readonly forget: Statement;
   readonly prune: Statement;
   readonly readMeta: Statement;
@@ -63,13 +69,18 @@ export function listenTo(schema: string): string {
 export function statementsFor(schema: string): Statements {
   const tables = quoted(schema);
   const statement = (name: string, text: string): Statement => ({ name: `payhooks_${schema}_${name}`, text });
-  /** The records of a lane that are due, from this time on. */
+  /** The records that wait in a lane. */
+  const waiting = (lane: string): string => `${tables}.records WHERE NOT taken AND lane = ${lane}`;
+  /** Those of them that are due, from this time on. */
   const due = (lane: Lane, from: string): string =>
-    `${tables}.records WHERE lane = '${lane}' AND due_at >= ${from}::bigint AND due_at <= ${NOW}`;
+    `${waiting(`'${lane}'`)} AND due_at >= ${from}::bigint AND due_at <= ${NOW}`;
+  /** The records whose lease or hiding has ended since this time, and that wait again, although they still count as taken. */
+  const lapsed = (from: string): string =>
+    `${tables}.records WHERE taken AND due_at >= ${from}::bigint AND due_at <= ${NOW}`;
   const oldest = (lane: Lane, from: string): string =>
     `(SELECT due_at FROM ${due(lane, from)} AND row_id <> ALL (ARRAY(SELECT row_id FROM taken)) ORDER BY due_at LIMIT 1)`;
   const next = `least(${LANES.map(
-    (lane) => `(SELECT min(due_at) FROM ${tables}.records WHERE lane = '${lane}' AND due_at > ${NOW})`,
+    (lane) => `(SELECT min(due_at) FROM ${waiting(`'${lane}'`)} AND due_at > ${NOW})`,
   ).join(", ")})`;
   const withoutLabels = (records: string): string => `
     WITH gone AS (${records} RETURNING row_id),
@@ -95,32 +106,62 @@ export function statementsFor(schema: string): Statements {
     takeDue: statement(
       "take_due",
       `WITH due AS MATERIALIZED (
-        SELECT row_id, due_at FROM ${tables}.records
-        WHERE lane = $4::text AND due_at >= $3::bigint AND due_at <= ${NOW}
+        SELECT row_id, due_at FROM ${waiting("$4::text")} AND due_at >= $3::bigint AND due_at <= ${NOW}
         ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
       ), taken AS (
-        UPDATE ${tables}.records r SET due_at = ${NOW} + $2::bigint FROM due WHERE r.row_id = due.row_id
+        UPDATE ${tables}.records r SET due_at = ${NOW} + $2::bigint, taken = TRUE FROM due WHERE r.row_id = due.row_id
         RETURNING r.row_id, r.key, due.due_at AS since
       ), others AS (
         SELECT ${next} AS next, ${LANES.map((lane) => `${oldest(lane, "$3")} AS ${lane}`).join(", ")}
       )
       SELECT ${NOW} AS now, least(usual, patient)::float8 AS oldest,
         ${LANES.map((lane) => `(${lane} IS NOT NULL)::int AS ${lane}`).join(", ")},
-        (CASE WHEN key IS NULL THEN next ELSE least(next, ${NOW} + $2::bigint) END)::float8 AS next, key
+        next::float8 AS next, key
       FROM others LEFT JOIN taken ON TRUE ORDER BY since`,
+    ),
+    releaseLapsed: statement(
+      "release_lapsed",
+      `WITH ending AS MATERIALIZED (
+        SELECT row_id, due_at FROM ${tables}.records
+        WHERE taken AND due_at >= $1::bigint AND due_at <= ${NOW} + $2::bigint
+        ORDER BY due_at LIMIT ${RELEASED_AT_ONCE + 1}
+      ), lapsed AS MATERIALIZED (
+        SELECT row_id FROM ${tables}.records
+        WHERE row_id = ANY (ARRAY(SELECT row_id FROM ending ORDER BY due_at LIMIT ${RELEASED_AT_ONCE}))
+          AND taken AND due_at <= ${NOW} FOR UPDATE SKIP LOCKED
+      ), released AS (
+        UPDATE ${tables}.records r SET taken = FALSE, due_at = greatest(due_at, ${NOW} - ${MAX_AGE_MS})
+        FROM lapsed WHERE r.row_id = lapsed.row_id
+      )
+      SELECT ${NOW} AS now,
+        min(due_at) FILTER (WHERE due_at <= ${NOW} AND row_id <> ALL (ARRAY(SELECT row_id FROM lapsed)))::float8 AS left_at,
+        min(due_at) FILTER (WHERE due_at > ${NOW})::float8 AS next
+      FROM ending`,
     ),
     lookAtDue: statement(
       "look_at_due",
-      `SELECT ${NOW} AS now, ${next}::float8 AS next,
+      `SELECT ${NOW} AS now,
+        least(${next}, (SELECT min(due_at) FROM ${tables}.records WHERE taken AND due_at > ${NOW}))::float8 AS next,
         least(${LANES.map((lane) => `(SELECT min(due_at) FROM ${due(lane, "$2")})`).join(", ")})::float8 AS oldest,
-        ${LANES.map((lane) => `(SELECT count(*) FROM (SELECT FROM ${due(lane, "$2")} LIMIT $1::int) due)::float8 AS ${lane}`).join(", ")}`,
+        (SELECT min(due_at) FROM ${lapsed("$3")})::float8 AS lapsed_at,
+        ${LANES.map(
+          (lane) => `((SELECT count(*) FROM (SELECT FROM ${due(lane, "$2")} LIMIT $1::int) due)
+          + (SELECT count(*) FROM (SELECT FROM ${lapsed("$3")} AND lane = '${lane}' LIMIT $1::int) lapsed))::float8 AS ${lane}`,
+        ).join(", ")}`,
     ),
     lookAtAll: {
       ...statement(
         "look_at_all",
         `SELECT ${NOW} AS now, least(${LANES.map(
-          (lane) => `(SELECT min(due_at) FROM ${tables}.records WHERE lane = '${lane}' AND due_at <= ${NOW})`,
+          (lane) => `(SELECT min(due_at) FROM ${waiting(`'${lane}'`)} AND due_at <= ${NOW})`,
         ).join(", ")})::float8 AS oldest`,
+      ),
+      ownLimitMs: 15_000,
+    },
+    lookAtAllTaken: {
+      ...statement(
+        "look_at_all_taken",
+        `SELECT ${NOW} AS now, (SELECT min(due_at) FROM ${tables}.records WHERE taken AND due_at <= ${NOW})::float8 AS oldest`,
       ),
       ownLimitMs: 15_000,
     },

@@ -14,7 +14,7 @@ import type {
   Versioned,
 } from "../inbox/contract/store.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
-import { LANES, type Lanes } from "../inbox/record/lane.ts";
+import { LANES, type Lane, type Lanes } from "../inbox/record/lane.ts";
 import { ServerClock } from "../inbox/server-clock.ts";
 import type { LoggerOption } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
@@ -36,6 +36,7 @@ import type { Session } from "./session.ts";
 import { runAgain } from "./sessions.ts";
 import { MAX_AGE_MS, PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
 import { Writes } from "./swap.ts";
+import { type LapseResult, TakenRecords } from "./taken-records.ts";
 
 /** Above this number, due records are not counted exactly. */
 const COUNTED_DUE = 1_000;
@@ -96,7 +97,11 @@ class PostgresStore implements RecordStore {
   readonly #clock: ServerClock;
   readonly #statements: Statements;
   readonly #hints: Hints | null;
+  /** Where polls for waiting records begin. */
   readonly #dueBound: DueBound;
+  /** Where looks for ended leases begin. */
+  readonly #endBound: DueBound;
+  readonly #taken: TakenRecords;
   readonly #check: SchemaCheck;
   #opening: Promise<Opened> | null = null;
 
@@ -110,12 +115,21 @@ class PostgresStore implements RecordStore {
     this.#clock = new ServerClock(environment);
     this.#check = new SchemaCheck(schema, options.migrate !== false, options.logger);
     this.#statements = statementsFor(schema);
-    this.#dueBound = new DueBound({
-      environment,
-      // A statement and its answer have a limit each, and clocks and commits some more.
-      lateMs: 2 * MAX_AGE_MS + 2 * statementTimeoutMs,
-      serverNow: () => this.now(),
-      lookAtAll: async () => foundBy((await this.#keepUp(this.#statements.lookAtAll))[0]),
+    const serverNow = (): number => this.now();
+    const boundBy = (lookAtAll: Statement): DueBound =>
+      new DueBound({
+        environment,
+        // A statement and its answer have a limit each, and clocks and commits some more.
+        lateMs: 2 * MAX_AGE_MS + 2 * statementTimeoutMs,
+        serverNow,
+        lookAtAll: async () => foundBy((await this.#keepUp(lookAtAll))[0]),
+      });
+    this.#dueBound = boundBy(this.#statements.lookAtAll);
+    this.#endBound = boundBy(this.#statements.lookAtAllTaken);
+    this.#taken = new TakenRecords({
+      bound: this.#endBound,
+      serverNow,
+      release: (from, hideMs) => this.#releaseLapsed(from, hideMs),
     });
     this.#hints = null;
     const hasSessions = typeof target === "string" || isPool(target);
@@ -223,6 +237,7 @@ class PostgresStore implements RecordStore {
 
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
     const { writes } = await this.#open();
+    for (const { index } of items) if (index.isLeased && index.dueAt !== null) this.#taken.take(index.dueAt);
     const results = await writes.swap(items);
     if (items.some(({ announce }, at) => announce && results[at]?.kind === "written")) this.#hints?.send();
     return results;
@@ -236,11 +251,9 @@ class PostgresStore implements RecordStore {
     const lanes = LANES.filter((lane) => limit[lane] > 0);
     const polled: Polled[] = [];
     if (lanes.length === 0) {
-      polled.push(await this.#poll(this.#statements.lookAtDue, (from) => [COUNTED_DUE, from]));
-    }
-    for (const lane of lanes) {
-      polled.push(await this.#poll(this.#statements.takeDue, (from) => [limit[lane], hideMs, from, lane]));
-    }
+      polled.push(await this.#lookAtDue());
+    } else await this.#taken.releaseLapsed(hideMs);
+    for (const lane of lanes) polled.push(await this.#take(lane, limit[lane], hideMs));
     const [first, second = first] = polled;
     if (first === undefined || second === undefined) throw new Error("no poll was made");
     const keys = polled.flatMap((one) => one.keys);
@@ -250,19 +263,40 @@ class PostgresStore implements RecordStore {
     return { records, left: second.left, nextDueAt: second.nextDueAt };
   }
 
-  async #poll(statement: Statement, valuesFrom: (from: number) => Values): Promise<Polled> {
-    const { path } = await this.#open();
+  async #take(lane: Lane, limit: number, hideMs: number): Promise<Polled> {
     const from = await this.#dueBound.from();
-    const askedAt = this.#environment.monotonic();
-    const rows = await path.run(statement, valuesFrom(from));
-    this.#learn(rows, askedAt);
+    const rows = await this.#poll(this.#statements.takeDue, [limit, hideMs, from, lane]);
     const [first] = rows;
-    this.#dueBound.learn(from, foundBy(first));
+    const found = foundBy(first);
+    this.#dueBound.learn(from, found);
+    const keys = rows.flatMap(({ key }) => (typeof key === "string" ? [key] : []));
+    if (keys.length > 0) this.#taken.take(found.now + hideMs);
     return {
-      keys: rows.flatMap(({ key }) => (typeof key === "string" ? [key] : [])),
-      left: { usual: Number(first?.usual ?? 0), patient: Number(first?.patient ?? 0) },
-      nextDueAt: first?.next === null || first === undefined ? null : Number(first.next),
+      keys,
+      left: leftBy(first),
+      nextDueAt: earliest(timeOf(first?.next), this.#taken.nothingEndsBefore),
     };
+  }
+
+  /** Takes nothing, and so looks at the ends of leases as well. */
+  async #lookAtDue(): Promise<Polled> {
+    const [from, endsFrom] = [await this.#dueBound.from(), await this.#endBound.from()];
+    const [row] = await this.#poll(this.#statements.lookAtDue, [COUNTED_DUE, from, endsFrom]);
+    this.#dueBound.learn(from, foundBy(row));
+    return { keys: [], left: leftBy(row), nextDueAt: timeOf(row?.next) };
+  }
+
+  async #releaseLapsed(from: number, hideMs: number): Promise<LapseResult> {
+    const [row] = await this.#poll(this.#statements.releaseLapsed, [from, hideMs]);
+    return { now: Number(row?.now ?? 0), left: timeOf(row?.left_at), nextEndAt: timeOf(row?.next) };
+  }
+
+  async #poll(statement: Statement, values: Values): Promise<readonly Row[]> {
+    const { path } = await this.#open();
+    const askedAt = this.#environment.monotonic();
+    const rows = await path.run(statement, values);
+    this.#learn(rows, askedAt);
+    return rows;
   }
 
   async list(
@@ -286,7 +320,8 @@ class PostgresStore implements RecordStore {
 
   async counts(): Promise<Counts> {
     const rows = await this.#keepUp(this.#statements.counts);
-    const [due] = await this.#keepUp(this.#statements.lookAtDue, [1, await this.#dueBound.from()]);
+    const bounds = [await this.#dueBound.from(), await this.#endBound.from()];
+    const [due] = await this.#keepUp(this.#statements.lookAtDue, [1, ...bounds]);
     const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
     const heldBy: Partial<Record<HeldReason, number>> = {};
     for (const row of rows) {
@@ -294,8 +329,7 @@ class PostgresStore implements RecordStore {
       counts[row.state as keyof typeof counts] += n;
       if (row.reason !== null) heldBy[row.reason as HeldReason] = n;
     }
-    const oldest = due?.oldest ?? null;
-    return { ...counts, heldBy, oldestDueAt: oldest === null ? null : Number(oldest) };
+    return { ...counts, heldBy, oldestDueAt: earliest(timeOf(due?.oldest), timeOf(due?.lapsed_at)) };
   }
 
   async prune(before: number): Promise<boolean> {
@@ -325,8 +359,20 @@ class PostgresStore implements RecordStore {
 }
 
 function foundBy(row: Row | undefined): PollResult {
-  const oldest = row?.oldest ?? null;
-  return { now: Number(row?.now ?? 0), oldest: oldest === null ? null : Number(oldest) };
+  return { now: Number(row?.now ?? 0), oldest: timeOf(row?.oldest) };
+}
+
+function leftBy(row: Row | undefined): Lanes {
+  return { usual: Number(row?.usual ?? 0), patient: Number(row?.patient ?? 0) };
+}
+
+/** A time in a row; null where there is none. */
+function timeOf(value: Row[string] | undefined): number | null {
+  return value === null || value === undefined ? null : Number(value);
+}
+
+function earliest(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
 function versionedOf(row: Row): Versioned {

@@ -61,7 +61,7 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
 
   const steps = [
     `input AS MATERIALIZED (
-      SELECT key, expected, version, text, lane, expires_at,
+      SELECT key, expected, version, text, lane, is_leased = 1 AS taken, expires_at,
         CASE WHEN due_at IS NOT NULL THEN greatest(due_at, ${NOW} - ${MAX_AGE_MS}) END AS due_at
       FROM ${bind(writes, [
         ["key", "text", ({ item }) => item.key],
@@ -72,6 +72,7 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
         ["due_at", "bigint", ({ item }) => whole(item.index.dueAt)],
         ["expires_at", "bigint", ({ item }) => whole(item.index.expiresAt)],
         ["lane", "text", ({ item }) => item.index.lane],
+        ["is_leased", "bigint", ({ item }) => (item.index.isLeased ? 1 : 0)],
       ])}
       WHERE at <= ${NOW} AND at >= ${NOW} - ${MAX_AGE_MS}
     )`,
@@ -85,7 +86,7 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
         ORDER BY r.key FOR UPDATE OF r
       )`,
       `updated AS (
-        UPDATE ${tables}.records r SET version = k.version, text = k.text, lane = k.lane, due_at = k.due_at, expires_at = k.expires_at
+        UPDATE ${tables}.records r SET version = k.version, text = k.text, lane = k.lane, taken = k.taken, due_at = k.due_at, expires_at = k.expires_at
         FROM known k WHERE r.row_id = k.row_id RETURNING r.key, r.row_id
       )`,
     );
@@ -93,8 +94,8 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
   }
   if (makes.inserts) {
     steps.push(`inserted AS (
-      INSERT INTO ${tables}.records (key, version, text, lane, due_at, expires_at)
-      SELECT key, version, text, lane, due_at, expires_at FROM input WHERE expected IS NULL ORDER BY key
+      INSERT INTO ${tables}.records (key, version, text, lane, taken, due_at, expires_at)
+      SELECT key, version, text, lane, taken, due_at, expires_at FROM input WHERE expected IS NULL ORDER BY key
       ON CONFLICT (key) DO NOTHING RETURNING key, row_id
     )`);
     written.push("SELECT key, row_id FROM inserted");

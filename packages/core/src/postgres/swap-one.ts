@@ -30,17 +30,18 @@ export function swapOne(schema: string, { item, text }: Write): BoundStatement |
     bind(version),
     bind(text),
     bind(index.lane),
+    `${bind(index.isLeased ? 1 : 0, "bigint")} = 1`,
     `CASE WHEN ${dueAt} IS NOT NULL THEN greatest(${dueAt}, ${NOW} - ${MAX_AGE_MS}) END`,
     bind(whole(index.expiresAt), "bigint"),
   ].join(", ");
   const steps = [
     expected === null
       ? `written AS (
-          INSERT INTO ${tables}.records (key, version, text, lane, due_at, expires_at)
+          INSERT INTO ${tables}.records (key, version, text, lane, taken, due_at, expires_at)
           SELECT ${boundKey}, ${record} WHERE ${isTimely} ON CONFLICT (key) DO NOTHING RETURNING row_id
         )`
       : `written AS (
-          UPDATE ${tables}.records SET (version, text, lane, due_at, expires_at) = ROW (${record})
+          UPDATE ${tables}.records SET (version, text, lane, taken, due_at, expires_at) = ROW (${record})
           WHERE key = ${boundKey} AND version = ${bind(expected)} AND ${UNEXPIRED} AND ${isTimely} RETURNING row_id
         )`,
   ];

@@ -38,6 +38,8 @@ export interface RecordIndex {
   readonly dueAt: number | null;
   /** How far away `dueAt` was when it was written. */
   readonly delayWhenWrittenMs: number;
+  /** True if a run has a lease on the record. `dueAt` is then the end of the lease. */
+  readonly isLeased: boolean;
   /** The lane in which the record waits until then. */
   readonly lane: Lane;
   /** When the record may be forgotten; null while any of its events is unfinished or held. */
@@ -57,6 +59,7 @@ export function indexOf(key: string, record: IdempotencyRecord): RecordIndex {
   return {
     dueAt: dueTime?.at ?? null,
     delayWhenWrittenMs: dueTime?.delayWhenWrittenMs ?? 0,
+    isLeased: record.lease !== null,
     lane: dueTime?.lane ?? "usual",
     expiresAt: isFinished(record) ? record.expiresAt : null,
     events,

@@ -10,6 +10,7 @@ import type {
 } from "../../inbox/contract/store.ts";
 import { encodeRecord, isUnreadable } from "../../inbox/record/codec.ts";
 import { indexOf } from "../../inbox/record/index-of.ts";
+import { NONE } from "../../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import { token } from "./records.ts";
 
@@ -83,14 +84,26 @@ export async function readOne(store: RecordStore, key: string): Promise<Versione
   return versioned;
 }
 
-/** A look that may take so many of each lane. The records left in both are counted together. */
+/**
+ * A poll that may take so many of each lane. The records left in both are counted together. The time when the next record falls due is that
+ * of a second look, which takes nothing and so is exact.
+ */
 export async function takeDue(
   store: Pick<RecordStore, "takeDue">,
   limit: number,
   hideMs: number,
 ): Promise<Omit<DueRecords, "left"> & { readonly left: number }> {
   const { left, ...found } = await store.takeDue({ usual: limit, patient: limit }, hideMs);
-  return { ...found, left: left.usual + left.patient };
+  const { nextDueAt } = await store.takeDue(NONE, 0);
+  const isAllTaken = left.usual + left.patient === 0;
+  if (isAllTaken && nextDueAt !== null) {
+    // A record may have come out of hiding between the two looks, so that the second time is later.
+    assert.ok(
+      found.nextDueAt !== null && found.nextDueAt <= nextDueAt,
+      "takeDue tells a time that is too late",
+    );
+  }
+  return { ...found, nextDueAt, left: left.usual + left.patient };
 }
 
 /** Fails unless the store's record is the written one. The store may keep facts of finished records as digests. */
