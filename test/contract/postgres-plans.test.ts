@@ -117,13 +117,13 @@ beforeAll(async () => {
   const now = "(extract(epoch FROM now()) * 1000)::bigint";
   // The two writes of an event that was accepted in the last minutes, and what a store keeps of it.
   await server.tell(`
-    INSERT INTO ${schema}.records (key, version, lane, due_at, text)
-      SELECT md5(n::text), 'v', 'usual', ${now} - 600000 + n * 570000::bigint / ${ENDED}, repeat('m', 600) FROM generate_series(1, ${ENDED}) n;
+    INSERT INTO ${schema}.records (key, version, lane, taken, due_at, text)
+      SELECT md5(n::text), 'v', 'usual', n % 2 = 0, ${now} - 600000 + n * 570000::bigint / ${ENDED}, repeat('m', 600) FROM generate_series(1, ${ENDED}) n;
     INSERT INTO ${schema}.labels SELECT row_id, now(), 'payments', '', key, 'DEPOSIT', 'SUCCESS', key, key || key
       FROM ${schema}.records;
     INSERT INTO ${schema}.unfinished SELECT row_id, now(), 'running', NULL, key || key FROM ${schema}.records`);
   await server.tell(`
-    UPDATE ${schema}.records SET version = 'w', text = 'short', due_at = NULL, expires_at = ${now} + 600000000;
+    UPDATE ${schema}.records SET version = 'w', text = 'short', taken = FALSE, due_at = NULL, expires_at = ${now} + 600000000;
     DELETE FROM ${schema}.unfinished`);
   // It has pages now, and no row: the server takes each index of it for the shortest way.
   await server.tell(`ANALYZE ${schema}.unfinished`);
