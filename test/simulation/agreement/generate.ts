@@ -22,6 +22,8 @@ interface Times {
   readonly wrongClocks: boolean;
   /** How long finished records live. */
   readonly lives: readonly [number, ...number[]];
+  /** How long a poll hides records. All processes of one inbox hide them for the same time. */
+  readonly hideMs: number;
 }
 
 const SHORT_LIVES = [0, 1, 10, 500, SECOND, SECOND, 6 * SECOND] as const;
@@ -56,7 +58,7 @@ export function generateHistory(seed: number): History {
   const lives = wrongClocks
     ? LONG_LIVES
     : dice.of([SHORT_LIVES, SHORT_LIVES, [...SHORT_LIVES, LONG, LONG, LONG]]);
-  const times: Times = { wrongClocks, lives };
+  const times: Times = { wrongClocks, lives, hideMs: dice.of([1, 500, SECOND, 30 * SECOND]) };
   const length = dice.between(MIN_CALLS, MAX_CALLS);
   const calls: Call[] = [];
   while (calls.length < length) calls.push(callOf(dice, calls.length, times));
@@ -94,7 +96,7 @@ function callOf(dice: Dice, made: number, times: Times): Call {
     case "swap":
       return { kind, by, items: itemsOf(dice, key, times) };
     case "take":
-      return { kind, by, limit: dice.of([0, 1, 2, 3, 10]), hideMs: dice.of([1, 500, SECOND, 30 * SECOND]) };
+      return { kind, by, limit: dice.of([0, 1, 2, 3, 10]), hideMs: times.hideMs };
     case "pass":
       return { kind, ms: passing(dice, times) };
     case "read":
@@ -156,7 +158,8 @@ function changeOf(dice: Dice, times: Times): Change {
         text: dice.chance(0.02) ? "long" : dice.of<TextKind>(TEXTS),
       };
     case "begin":
-      return { kind, leaseMs: dice.of([1, 500, SECOND, 30 * SECOND]) };
+      // A lease is longer than a poll hides records, also if its write comes as late as it may.
+      return { kind, leaseMs: times.hideMs + dice.of([6 * SECOND, 6.5 * SECOND, 7 * SECOND, 30 * SECOND]) };
     case "end":
       return {
         kind,

@@ -98,13 +98,18 @@ export const postgresMutants: readonly TextMutant[] = [
   },
   {
     name: "does not hide what it gives out",
-    from: `SET due_at = ${NOW} + $2::bigint`,
-    to: "SET due_at = due.due_at",
+    from: `SET due_at = ${NOW} + $2::bigint, taken = TRUE`,
+    to: "SET due_at = due.due_at + 0 * $2::bigint",
   },
   {
     name: "hides for a millisecond less",
     from: `SET due_at = ${NOW} + $2::bigint`,
     to: `SET due_at = ${NOW} + $2::bigint - 1`,
+  },
+  {
+    name: "gives out nothing whose hiding has ended",
+    from: "UNION ALL SELECT * FROM lapsed",
+    to: "UNION ALL SELECT * FROM lapsed WHERE FALSE",
   },
   {
     name: "lists the event again behind which a page begins",

@@ -65,7 +65,7 @@ BEGIN
     text text NOT NULL
   ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
   CREATE INDEX IF NOT EXISTS records_by_due ON ${tables}.records (lane, due_at) WHERE due_at IS NOT NULL AND NOT taken;
-  CREATE INDEX IF NOT EXISTS records_by_end ON ${tables}.records (due_at) WHERE due_at IS NOT NULL AND taken;
+  CREATE INDEX IF NOT EXISTS records_by_end ON ${tables}.records (lane, due_at) WHERE due_at IS NOT NULL AND taken;
   CREATE INDEX IF NOT EXISTS records_by_expiry ON ${tables}.records (expires_at) WHERE expires_at IS NOT NULL;
   CREATE TABLE IF NOT EXISTS ${tables}.labels (
     record bigint NOT NULL,

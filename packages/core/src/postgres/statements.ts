@@ -1,4 +1,4 @@
-import { LANES, type Lane } from "../inbox/record/lane.ts";
+import { LANES } from "../inbox/record/lane.ts";
 import type { Statement } from "./client.ts";
 import { quoted } from "./schema.ts";
 
@@ -14,9 +14,6 @@ export const whole = (time: number | null): number | null => (time === null ? nu
 /** A write whose time is further in the past was computed too long ago, and a due time counts as no earlier. */
 export const MAX_AGE_MS = 5_000;
 
-/** How many records whose lease has ended become due by one statement. */
-const RELEASED_AT_ONCE = 1_000;
-
 /** How many expired records one step deletes. */
 export const PRUNED_AT_ONCE = 200;
 
@@ -26,9 +23,11 @@ export interface Statements {
   /** The same for one key. */
   readonly readOne: Statement;
   readonly scan: Statement;
+  /**
+   * Takes due records of one lane. `$1`: how many; `$2`: for how many milliseconds; `$3`: from which due time on; `$4`: the lane. If the
+   * poll includes a look at ended leases, `$5` is the end from which on it looks, and `$6` how far it looks ahead; otherwise both are null.
+   */
   readonly takeDue: Statement;
-  /** Makes the records due whose lease, or whose hiding after a poll, has ended. */
-  readonly releaseLapsed: Statement;
   readonly lookAtDue: Statement;
   readonly lookAtAll: Statement;
   readonly lookAtAllTaken: Statement;
@@ -69,19 +68,25 @@ export function listenTo(schema: string): string {
 export function statementsFor(schema: string): Statements {
   const tables = quoted(schema);
   const statement = (name: string, text: string): Statement => ({ name: `payhooks_${schema}_${name}`, text });
-  /** The records that wait in a lane. */
+  /** The records of a lane that nobody has. */
   const waiting = (lane: string): string => `${tables}.records WHERE NOT taken AND lane = ${lane}`;
-  /** Those of them that are due, from this time on. */
-  const due = (lane: Lane, from: string): string =>
-    `${waiting(`'${lane}'`)} AND due_at >= ${from}::bigint AND due_at <= ${NOW}`;
-  /** The records whose lease or hiding has ended since this time, and that wait again, although they still count as taken. */
-  const lapsed = (from: string): string =>
-    `${tables}.records WHERE taken AND due_at >= ${from}::bigint AND due_at <= ${NOW}`;
-  const oldest = (lane: Lane, from: string): string =>
-    `(SELECT due_at FROM ${due(lane, from)} AND row_id <> ALL (ARRAY(SELECT row_id FROM taken)) ORDER BY due_at LIMIT 1)`;
-  const next = `least(${LANES.map(
-    (lane) => `(SELECT min(due_at) FROM ${waiting(`'${lane}'`)} AND due_at > ${NOW})`,
-  ).join(", ")})`;
+  /** The records of a lane that somebody has: a run by its lease, or a process by a poll. */
+  const taken = (lane: string): string => `${tables}.records WHERE taken AND lane = ${lane}`;
+  /** Those that are due, from this time on. */
+  const due = (records: string, from: string): string =>
+    `${records} AND due_at >= ${from}::bigint AND due_at <= ${NOW}`;
+  /** The earliest due time of all lanes. */
+  const earliest = (records: (lane: string) => string, more = ""): string =>
+    `least(${LANES.map((lane) => `(SELECT min(due_at) FROM ${records(`'${lane}'`)}${more})`).join(", ")})`;
+  const laterThan = ` AND due_at > ${NOW}`;
+  /** Those of them that this statement does not give out. */
+  const notGiven = " AND row_id <> ALL (ARRAY(SELECT row_id FROM given))";
+  const left = (records: string, from: string): string =>
+    `(SELECT due_at FROM ${due(records, from)}${notGiven} ORDER BY due_at LIMIT 1)`;
+  const countOf = (records: string): string =>
+    `(SELECT count(*) FROM (SELECT FROM ${records} LIMIT $1::int) counted)`;
+  const lookAtAll = (records: (lane: string) => string): string =>
+    `SELECT ${NOW} AS now, ${earliest(records, ` AND due_at <= ${NOW}`)}::float8 AS oldest`;
   const withoutLabels = (records: string): string => `
     WITH gone AS (${records} RETURNING row_id),
       labels AS (DELETE FROM ${tables}.labels WHERE record IN (SELECT row_id FROM gone)),
@@ -105,66 +110,44 @@ export function statementsFor(schema: string): Statements {
     ),
     takeDue: statement(
       "take_due",
-      `WITH due AS MATERIALIZED (
-        SELECT row_id, due_at FROM ${waiting("$4::text")} AND due_at >= $3::bigint AND due_at <= ${NOW}
+      `WITH waiting AS MATERIALIZED (
+        SELECT row_id, due_at FROM ${due(waiting("$4::text"), "$3")}
         ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
-      ), taken AS (
+      ), lapsed AS MATERIALIZED (
+        SELECT row_id, due_at FROM ${due(taken("$4::text"), "$5")}
+        ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
+      ), due AS MATERIALIZED (
+        SELECT row_id, due_at FROM (SELECT * FROM waiting UNION ALL SELECT * FROM lapsed) found
+        ORDER BY due_at LIMIT $1::int
+      ), given AS (
         UPDATE ${tables}.records r SET due_at = ${NOW} + $2::bigint, taken = TRUE FROM due WHERE r.row_id = due.row_id
         RETURNING r.row_id, r.key, due.due_at AS since
       ), others AS (
-        SELECT ${next} AS next, ${LANES.map((lane) => `${oldest(lane, "$3")} AS ${lane}`).join(", ")}
+        SELECT ${earliest(waiting, laterThan)} AS next,
+          ${earliest(taken, `${laterThan} AND due_at <= ${NOW} + $6::bigint`)} AS next_end,
+          ${LANES.flatMap((lane) => [
+            `${left(waiting(`'${lane}'`), "$3")} AS ${lane}`,
+            `${left(taken(`'${lane}'`), "$5")} AS ${lane}_lapsed`,
+          ]).join(", ")}
       )
-      SELECT ${NOW} AS now, least(usual, patient)::float8 AS oldest,
-        ${LANES.map((lane) => `(${lane} IS NOT NULL)::int AS ${lane}`).join(", ")},
-        next::float8 AS next, key
-      FROM others LEFT JOIN taken ON TRUE ORDER BY since`,
-    ),
-    releaseLapsed: statement(
-      "release_lapsed",
-      `WITH ending AS MATERIALIZED (
-        SELECT row_id, due_at FROM ${tables}.records
-        WHERE taken AND due_at >= $1::bigint AND due_at <= ${NOW} + $2::bigint
-        ORDER BY due_at LIMIT ${RELEASED_AT_ONCE + 1}
-      ), lapsed AS MATERIALIZED (
-        SELECT row_id FROM ${tables}.records
-        WHERE row_id = ANY (ARRAY(SELECT row_id FROM ending ORDER BY due_at LIMIT ${RELEASED_AT_ONCE}))
-          AND taken AND due_at <= ${NOW} FOR UPDATE SKIP LOCKED
-      ), released AS (
-        UPDATE ${tables}.records r SET taken = FALSE, due_at = greatest(due_at, ${NOW} - ${MAX_AGE_MS})
-        FROM lapsed WHERE r.row_id = lapsed.row_id
-      )
-      SELECT ${NOW} AS now,
-        min(due_at) FILTER (WHERE due_at <= ${NOW} AND row_id <> ALL (ARRAY(SELECT row_id FROM lapsed)))::float8 AS left_at,
-        min(due_at) FILTER (WHERE due_at > ${NOW})::float8 AS next
-      FROM ending`,
+      SELECT ${NOW} AS now, least(${LANES.join(", ")})::float8 AS oldest,
+        least(${LANES.map((lane) => `${lane}_lapsed`).join(", ")})::float8 AS lapsed_at,
+        ${LANES.map((lane) => `(least(${lane}, ${lane}_lapsed) IS NOT NULL)::int AS ${lane}`).join(", ")},
+        next::float8 AS next, next_end::float8 AS next_end, key
+      FROM others LEFT JOIN given ON TRUE ORDER BY since`,
     ),
     lookAtDue: statement(
       "look_at_due",
-      `SELECT ${NOW} AS now,
-        least(${next}, (SELECT min(due_at) FROM ${tables}.records WHERE taken AND due_at > ${NOW}))::float8 AS next,
-        least(${LANES.map((lane) => `(SELECT min(due_at) FROM ${due(lane, "$2")})`).join(", ")})::float8 AS oldest,
-        (SELECT min(due_at) FROM ${lapsed("$3")})::float8 AS lapsed_at,
-        ${LANES.map(
-          (lane) => `((SELECT count(*) FROM (SELECT FROM ${due(lane, "$2")} LIMIT $1::int) due)
-          + (SELECT count(*) FROM (SELECT FROM ${lapsed("$3")} AND lane = '${lane}' LIMIT $1::int) lapsed))::float8 AS ${lane}`,
-        ).join(", ")}`,
+      `SELECT ${NOW} AS now, least(${earliest(waiting, laterThan)}, ${earliest(taken, laterThan)})::float8 AS next,
+        ${earliest((lane) => due(waiting(lane), "$2"))}::float8 AS oldest,
+        ${earliest((lane) => due(taken(lane), "$3"))}::float8 AS lapsed_at,
+        ${LANES.map((lane) => {
+          const counted = [due(waiting(`'${lane}'`), "$2"), due(taken(`'${lane}'`), "$3")];
+          return `(${counted.map(countOf).join(" + ")})::float8 AS ${lane}`;
+        }).join(", ")}`,
     ),
-    lookAtAll: {
-      ...statement(
-        "look_at_all",
-        `SELECT ${NOW} AS now, least(${LANES.map(
-          (lane) => `(SELECT min(due_at) FROM ${waiting(`'${lane}'`)} AND due_at <= ${NOW})`,
-        ).join(", ")})::float8 AS oldest`,
-      ),
-      ownLimitMs: 15_000,
-    },
-    lookAtAllTaken: {
-      ...statement(
-        "look_at_all_taken",
-        `SELECT ${NOW} AS now, (SELECT min(due_at) FROM ${tables}.records WHERE taken AND due_at <= ${NOW})::float8 AS oldest`,
-      ),
-      ownLimitMs: 15_000,
-    },
+    lookAtAll: { ...statement("look_at_all", lookAtAll(waiting)), ownLimitMs: 15_000 },
+    lookAtAllTaken: { ...statement("look_at_all_taken", lookAtAll(taken)), ownLimitMs: 15_000 },
     forget: statement(
       "forget",
       withoutLabels(`DELETE FROM ${tables}.records WHERE key = ANY ($1::text[]) AND expires_at <= ${NOW}`),

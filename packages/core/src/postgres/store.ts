@@ -36,7 +36,7 @@ import type { Session } from "./session.ts";
 import { runAgain } from "./sessions.ts";
 import { MAX_AGE_MS, PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
 import { Writes } from "./swap.ts";
-import { type LapseResult, TakenRecords } from "./taken-records.ts";
+import { type EndsLook, TakenRecords } from "./taken-records.ts";
 
 /** Above this number, due records are not counted exactly. */
 const COUNTED_DUE = 1_000;
@@ -126,11 +126,7 @@ class PostgresStore implements RecordStore {
       });
     this.#dueBound = boundBy(this.#statements.lookAtAll);
     this.#endBound = boundBy(this.#statements.lookAtAllTaken);
-    this.#taken = new TakenRecords({
-      bound: this.#endBound,
-      serverNow,
-      release: (from, hideMs) => this.#releaseLapsed(from, hideMs),
-    });
+    this.#taken = new TakenRecords(this.#endBound);
     this.#hints = null;
     const hasSessions = typeof target === "string" || isPool(target);
     if (!hasSessions || pooled) return;
@@ -237,8 +233,14 @@ class PostgresStore implements RecordStore {
 
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
     const { writes } = await this.#open();
-    for (const { index } of items) if (index.isLeased && index.dueAt !== null) this.#taken.take(index.dueAt);
-    const results = await writes.swap(items);
+    let results: readonly SwapResult[];
+    try {
+      results = await writes.swap(items);
+    } finally {
+      // Also what may be written counts as taken.
+      for (const { index } of items)
+        if (index.isLeased && index.dueAt !== null) this.#taken.take(index.dueAt);
+    }
     if (items.some(({ announce }, at) => announce && results[at]?.kind === "written")) this.#hints?.send();
     return results;
   }
@@ -250,10 +252,9 @@ class PostgresStore implements RecordStore {
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const lanes = LANES.filter((lane) => limit[lane] > 0);
     const polled: Polled[] = [];
-    if (lanes.length === 0) {
-      polled.push(await this.#lookAtDue());
-    } else await this.#taken.releaseLapsed(hideMs);
-    for (const lane of lanes) polled.push(await this.#take(lane, limit[lane], hideMs));
+    const look = lanes.length === 0 ? null : await this.#taken.lookOf(this.now(), hideMs);
+    if (lanes.length === 0) polled.push(await this.#lookAtDue());
+    for (const lane of lanes) polled.push(await this.#take(lane, limit[lane], hideMs, look));
     const [first, second = first] = polled;
     if (first === undefined || second === undefined) throw new Error("no poll was made");
     const keys = polled.flatMap((one) => one.keys);
@@ -263,13 +264,21 @@ class PostgresStore implements RecordStore {
     return { records, left: second.left, nextDueAt: second.nextDueAt };
   }
 
-  async #take(lane: Lane, limit: number, hideMs: number): Promise<Polled> {
+  async #take(lane: Lane, limit: number, hideMs: number, look: EndsLook | null): Promise<Polled> {
     const from = await this.#dueBound.from();
-    const rows = await this.#poll(this.#statements.takeDue, [limit, hideMs, from, lane]);
+    const ends = [look?.from ?? null, look?.aheadMs ?? null];
+    const rows = await this.#poll(this.#statements.takeDue, [limit, hideMs, from, lane, ...ends]);
     const [first] = rows;
     const found = foundBy(first);
     this.#dueBound.learn(from, found);
     const keys = rows.flatMap(({ key }) => (typeof key === "string" ? [key] : []));
+    if (look !== null) {
+      this.#taken.learn(look, {
+        now: found.now,
+        oldest: timeOf(first?.lapsed_at),
+        nextEndAt: timeOf(first?.next_end),
+      });
+    }
     if (keys.length > 0) this.#taken.take(found.now + hideMs);
     return {
       keys,
@@ -284,11 +293,6 @@ class PostgresStore implements RecordStore {
     const [row] = await this.#poll(this.#statements.lookAtDue, [COUNTED_DUE, from, endsFrom]);
     this.#dueBound.learn(from, foundBy(row));
     return { keys: [], left: leftBy(row), nextDueAt: timeOf(row?.next) };
-  }
-
-  async #releaseLapsed(from: number, hideMs: number): Promise<LapseResult> {
-    const [row] = await this.#poll(this.#statements.releaseLapsed, [from, hideMs]);
-    return { now: Number(row?.now ?? 0), left: timeOf(row?.left_at), nextEndAt: timeOf(row?.next) };
   }
 
   async #poll(statement: Statement, values: Values): Promise<readonly Row[]> {

@@ -1,41 +1,38 @@
-import type { DueBound } from "./due-bound.ts";
+import type { DueBound, PollResult } from "./due-bound.ts";
 
-/** What the end of leases and hidings was found to be. */
-export interface LapseResult {
-  /** The server's clock when the statement began. */
-  readonly now: number;
-  /** The earliest end that has passed and was not released, such as that of a record which another session has locked; null if none. */
-  readonly left: number | null;
-  /** The earliest end within the next `hideMs`; null if none. */
-  readonly nextEndAt: number | null;
+/** A look at the ends of leases, which a poll makes beside its own work. */
+export interface EndsLook {
+  /** It finds the ends from this time on (server's clock). */
+  readonly from: number;
+  /** It also finds the earliest end within so many milliseconds from now. */
+  readonly aheadMs: number;
 }
 
-/** What {@link TakenRecords} uses of its store. */
-export interface TakenRecordsDependencies {
-  readonly bound: DueBound;
-  readonly serverNow: () => number;
-  /** Makes the records due whose lease or hiding has ended since `from`. */
-  readonly release: (from: number, hideMs: number) => Promise<LapseResult>;
+/** What a look has found. `oldest` is the earliest end that has passed and whose record was not given out. */
+export interface EndsFound extends PollResult {
+  /** The earliest end within the next `aheadMs`; null if there is none. */
+  readonly nextEndAt: number | null;
 }
 
 /**
  * The records that somebody has taken: a run by its lease, or a process by a poll, which has hidden them from others. They are in an index of
  * their own, by the time when that ends. Most of them end long before that time, because their run does. While a session holds a snapshot of
- * the database, the index keeps an entry for each of them, so a look at it can be expensive, and no poll makes one if nothing can have
- * ended since the last look.
+ * the database, the index keeps an entry for each of them, so a look at it can be expensive, and few polls make one.
  *
- * The rule: a look finds the earliest end of all. Whatever is taken after it is taken for `hideMs` at least. So the next look is due at that
- * end, and `hideMs` later at the latest. A process whose `leaseMs` is shorter than this one's `hideMs` may take records for a shorter time.
- * If it dies, its events are found up to `hideMs` late.
+ * The rule: a look finds the earliest end of the next `hideMs / 2`. Whatever another process takes after it is taken for `hideMs` at least,
+ * and this process knows what it takes itself. So the next look is due at that end, or else after `hideMs / 2`. A process whose `leaseMs` is
+ * shorter than this one's `hideMs` may take records for a shorter time. If it dies, its events are found up to `hideMs / 2` late.
  */
 export class TakenRecords {
-  readonly #dependencies: TakenRecordsDependencies;
+  readonly #bound: DueBound;
   /** When the last look was, on the server's clock. */
   #lookedAt = Number.POSITIVE_INFINITY;
   #nothingEndsBefore = Number.NEGATIVE_INFINITY;
+  /** The earliest end of what this process has taken since the last look began. The look may not have seen it. */
+  #ownEndAt = Number.POSITIVE_INFINITY;
 
-  constructor(dependencies: TakenRecordsDependencies) {
-    this.#dependencies = dependencies;
+  constructor(bound: DueBound) {
+    this.#bound = bound;
   }
 
   /** No lease and no hiding ends before this time (server's clock). */
@@ -43,21 +40,26 @@ export class TakenRecords {
     return this.#nothingEndsBefore;
   }
 
-  /** Makes the records due that nobody has any more. */
-  async releaseLapsed(hideMs: number): Promise<void> {
-    const { bound, serverNow, release } = this.#dependencies;
-    const now = serverNow();
+  /** The look that the next poll makes; null if nothing can have ended since the last one. */
+  async lookOf(now: number, hideMs: number): Promise<EndsLook | null> {
     // If the server's clock has gone back, the times of the last look mean nothing.
-    if (now >= this.#lookedAt && now < this.#nothingEndsBefore) return;
-    const from = await bound.from();
-    const found = await release(from, hideMs);
-    bound.learn(from, { now: found.now, oldest: found.left });
-    this.#lookedAt = found.now;
-    this.#nothingEndsBefore = found.left === null ? (found.nextEndAt ?? found.now + hideMs) : found.now;
+    if (now >= this.#lookedAt && now < this.#nothingEndsBefore) return null;
+    const from = await this.#bound.from();
+    this.#ownEndAt = Number.POSITIVE_INFINITY;
+    return { from, aheadMs: Math.ceil(hideMs / 2) };
   }
 
-  /** This process takes a record until this time. */
+  /** A poll that made this look has found this. */
+  learn(look: EndsLook, found: EndsFound): void {
+    this.#bound.learn(look.from, found);
+    this.#lookedAt = found.now;
+    const nextAt = found.oldest === null ? (found.nextEndAt ?? found.now + look.aheadMs) : found.now;
+    this.#nothingEndsBefore = Math.min(nextAt, this.#ownEndAt);
+  }
+
+  /** This process has taken a record until this time. */
   take(until: number): void {
+    this.#ownEndAt = Math.min(this.#ownEndAt, until);
     this.#nothingEndsBefore = Math.min(this.#nothingEndsBefore, until);
   }
 }
