@@ -82,6 +82,8 @@ export const crashCases: readonly ContractCase[] = [
         const attempts: string[] = [];
         const dying = merchantWith(dyingAt(rig, moment, "begin"), attempts, { run: "background" });
         await dying.receiver.start();
+        // Its first poll would take the copy from the survivor, for a short time.
+        await rig.advance(1);
         const fields = depositOf(rig);
         void dying.deliver(fields).catch(() => {});
         await dying.process.dead;
