@@ -16,7 +16,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/fetch": 6100,
   "@payhooks/core/events": 20_000,
   "@payhooks/core/inbox": 60_200,
-  "@payhooks/core/postgres": 52_300,
+  "@payhooks/core/postgres": 53_000,
   "@payhooks/core/mysql": 48_400,
   "@payhooks/core/redis": 50_700,
   "@payhooks/core/sqlite": 46_700,
