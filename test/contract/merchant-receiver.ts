@@ -82,8 +82,12 @@ export function merchantOn(
       rawBody,
     });
     expect({ status, body }).toEqual({ status: 200, body: '{"received":true}' });
-    const told = (await notices()).slice(from).find((notice) => "eventId" in notice);
-    return told !== undefined && "eventId" in told ? told.eventId : expect.fail("no notice names the event");
+    const told = (await notices()).slice(from);
+    const named = told.find((notice) => "eventId" in notice);
+    if (named !== undefined && "eventId" in named) return named.eventId;
+    return expect.fail(
+      `no notice names the event: ${told.map(({ type }) => type).join(", ") || "none at all"}`,
+    );
   }
   return {
     receiver,

@@ -64,12 +64,13 @@ export const writeCases: readonly ContractCase[] = [
           const fields = depositOf(rig, { payTxnId: "tx-lost" });
           const attempts: string[] = [];
           const other = merchantOn(rig.start(), (receiver) => receiver.onDeposit(() => {}));
+          let delivered: Promise<unknown> = Promise.resolve();
           const process = rig.start((moment, call) => {
             if (moment !== "after" || !does(call, write) || lost > 0) return undefined;
             lost++;
             if (who === "another process") {
               const late = new Date(rig.now() + 1_000).toISOString();
-              void other.deliver({ ...fields, timestamp: late });
+              delivered = other.deliver({ ...fields, timestamp: late });
             }
             return "lose";
           });
@@ -96,6 +97,7 @@ export const writeCases: readonly ContractCase[] = [
               }
             })(),
           );
+          await rig.until(delivered);
           await rig.until(merchant.receiver.close());
           expect(lost).toBe(1);
           expect(attempts).toEqual(["a1", "b1", "b2"]);
