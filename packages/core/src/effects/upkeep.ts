@@ -55,7 +55,7 @@ export class EffectsUpkeep {
 
   /** Does one step, if there was none for an hour. For processes that run nothing in the background. */
   async pruneNowAndThen(): Promise<void> {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     if (this.#prunedAt !== null && now - this.#prunedAt < PRUNE_EVERY_MS) return;
     if (!(await this.#prune())) this.#prunedAt = now;
   }

@@ -240,7 +240,7 @@ export function eventOf(
     ...lifetimesOf(lifetimes),
     verdict: hold?.reason ?? "run",
     detail: hold?.detail ?? null,
-    referenceKey: reference === null ? null : claimKeyFor(tenant, flow, name, reference),
+    referenceKey: reference === null ? null : claimKeyFor(tenant, flow, name, label(reference)),
     referenceId: referenceId === null ? null : label(referenceId),
     ...(subject === undefined || hold !== null
       ? {}

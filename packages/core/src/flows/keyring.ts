@@ -5,7 +5,7 @@ import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { emptyContext } from "../time/async-context.ts";
 import { type Awaitable, isPending } from "../time/awaitable.ts";
-import type { Clock } from "../time/clock.ts";
+import { type Clock, Stopwatch } from "../time/clock.ts";
 import { callWithTimeout, TIME_IS_UP } from "../time/deadline.ts";
 
 /**
@@ -138,7 +138,7 @@ export function resolvedKeys<Key, Imported>(
   option: string,
   { clock, acceptTimeoutMs, maxResolving }: ResolverLimits,
 ): Keyring<Imported> {
-  const cache = new ResolverCache<Imported>(clock);
+  const cache = new ResolverCache<Imported>();
   const calls = new Map<string, Promise<Resolved<Imported> | null>>();
   /** How many deliveries wait. Those of known merchants are counted separately, so that strangers cannot take their places. */
   const [fromKnown, fromUnknown] = [{ waiting: 0 }, { waiting: 0 }];
@@ -148,10 +148,10 @@ export function resolvedKeys<Key, Imported>(
     key: string,
     signal: AbortSignal,
   ): Promise<Resolved<Imported> | null> {
-    const calledAt = clock.now();
+    const called = new Stopwatch(clock);
     const answer = await resolver(hint, { signal });
     if (answer === null || answer === undefined) {
-      cache.store(key, null, calledAt);
+      cache.store(key, null, called);
       return null;
     }
     if (typeof answer.tenant !== "string" || answer.tenant === "") {
@@ -160,7 +160,7 @@ export function resolvedKeys<Key, Imported>(
       });
     }
     const resolved = { tenant: answer.tenant, keys: await importKeys(answer.keys) };
-    cache.store(key, resolved, calledAt);
+    cache.store(key, resolved, called);
     return resolved;
   }
 
@@ -204,24 +204,24 @@ export function resolvedKeys<Key, Imported>(
   };
 }
 
+/** An answer of a resolver; null for an unknown merchant. */
+interface CachedAnswer<Imported> {
+  readonly resolved: Resolved<Imported> | null;
+  /** The time since the call. */
+  readonly called: Stopwatch;
+}
+
 /** The answers of a resolver, kept for a minute, counted from the call. */
 class ResolverCache<Imported> {
-  readonly #clock: Clock;
-  readonly #known: LRUCache<string, { readonly resolved: Resolved<Imported>; readonly calledAt: number }>;
+  readonly #known = new LRUCache<string, CachedAnswer<Imported>>({ max: MAX_CACHED });
   /** Unknown merchants are kept separately, and for a shorter time, so that a flood of them cannot evict known merchants. */
-  readonly #unknown: LRUCache<string, { readonly calledAt: number }>;
+  readonly #unknown = new LRUCache<string, CachedAnswer<Imported>>({ max: MAX_CACHED });
   readonly #knownBefore = new LRUCache<string, true>({ max: MAX_CACHED });
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-    const options = { max: MAX_CACHED, ttl: FOUND_TTL_MS, ttlResolution: 0, perf: clock };
-    this.#known = new LRUCache(options);
-    this.#unknown = new LRUCache(options);
-  }
 
   /** Null: there is no such merchant. Undefined: the resolver has to be asked. */
   get(key: string): Resolved<Imported> | null | undefined {
-    return this.#known.get(key)?.resolved ?? (this.#unknown.has(key) ? null : undefined);
+    const answer = this.#known.get(key) ?? this.#unknown.get(key);
+    return answer === undefined || isTooOld(answer) ? undefined : answer.resolved;
   }
 
   /** True if the last answer about this merchant had keys, however old it is. */
@@ -230,16 +230,18 @@ class ResolverCache<Imported> {
   }
 
   /** Keeps an answer, even a late one, unless a later call has been answered before it. */
-  store(key: string, resolved: Resolved<Imported> | null, calledAt: number): void {
-    const newer = this.#known.peek(key) ?? this.#unknown.peek(key);
-    if (newer !== undefined && newer.calledAt > calledAt) return;
+  store(key: string, resolved: Resolved<Imported> | null, called: Stopwatch): void {
+    const other = this.#known.peek(key) ?? this.#unknown.peek(key);
+    if (other !== undefined && other.called.elapsedMs < called.elapsedMs) return;
     this.#known.delete(key);
     this.#unknown.delete(key);
     this.#knownBefore.delete(key);
     if (resolved !== null) this.#knownBefore.set(key, true);
-    const ttl = (resolved === null ? UNKNOWN_TTL_MS : FOUND_TTL_MS) - (this.#clock.now() - calledAt);
-    if (ttl <= 0) return;
-    if (resolved === null) this.#unknown.set(key, { calledAt }, { ttl });
-    else this.#known.set(key, { resolved, calledAt }, { ttl });
+    const answer = { resolved, called };
+    (resolved === null ? this.#unknown : this.#known).set(key, answer);
   }
+}
+
+function isTooOld({ resolved, called }: CachedAnswer<unknown>): boolean {
+  return called.elapsedMs >= (resolved === null ? UNKNOWN_TTL_MS : FOUND_TTL_MS);
 }

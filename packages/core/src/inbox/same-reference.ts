@@ -1,6 +1,7 @@
 import { isNotSearchable } from "../protocol/errors.ts";
 import { type Events, eachEvent } from "./contract/events.ts";
 import { recordKeyOf } from "./record/event.ts";
+import { isDigest } from "./record/label.ts";
 import type { StoredEvent } from "./record/life.ts";
 
 /** A reference has few transactions, unless something goes very wrong. */
@@ -8,7 +9,7 @@ const MAX_READ = 10;
 
 /**
  * The SUCCESS events of other transactions with the same reference, at most 10, for a person who decides about an event that is held as
- * `reference-reused`. Empty for every other event. If the inbox cannot search for references, the list has only the SUCCESS that has
+ * `reference-reused`. Empty for every other event. If the inbox cannot search for the reference, the list has only the SUCCESS that has
  * claimed the reference. Null if that is no longer known.
  */
 export async function successesOfReference(
@@ -16,6 +17,11 @@ export async function successesOfReference(
   { eventId, reason, referenceId, tenant }: StoredEvent,
 ): Promise<readonly StoredEvent[] | null> {
   if (reason !== "reference-reused" || referenceId === null) return [];
+  const claimant = async (): Promise<readonly StoredEvent[] | null> => {
+    const found = await events.claimant(eventId);
+    return found && [found];
+  };
+  if (isDigest(referenceId)) return claimant();
   const others: StoredEvent[] = [];
   try {
     for await (const one of eachEvent(events, { referenceId, tenant })) {
@@ -25,7 +31,6 @@ export async function successesOfReference(
     return others;
   } catch (error) {
     if (!isNotSearchable(error)) throw error;
-    const claimant = await events.claimant(eventId);
-    return claimant && [claimant];
+    return claimant();
   }
 }

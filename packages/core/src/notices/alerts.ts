@@ -101,7 +101,7 @@ export class Alerts {
 
   /** A delivery was not authentic. True for the first one of its address within the window. */
   failed(flow: FlowName, code: DeliveryErrorCode, address: string | null): boolean {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     const counts = this.#countsOf(flow);
     counts.failed.add(now, this.#windowMs);
     counts.unbroken.add(now, this.#windowMs);
@@ -123,7 +123,7 @@ export class Alerts {
    * up.
    */
   #raiseProbing(counts: FlowCounts, given: Pick<Alert, "flow" | "code" | "address" | "failures">): void {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     if (counts.named.total(now, this.#cooldownMs) >= MAX_NAMED) {
       const failures = counts.failed.total(now, this.#windowMs);
       if (!counts.raised.has(keyOf("probing", given.address)))
@@ -147,7 +147,7 @@ export class Alerts {
     const { refused } = this.#countsOf(flow);
     const count = refused.get(code) ?? new RollingCount();
     refused.set(code, count);
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     count.add(now, this.#windowMs);
     const failures = count.total(now, this.#windowMs);
     if (failures < (isLast || ANSWER_STATUS[code] < 500 ? 1 : this.#threshold)) return false;
@@ -167,7 +167,7 @@ export class Alerts {
   }
 
   #activeAddresses(flow: FlowName): number {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     let active = 0;
     for (const count of this.#countsOf(flow).addresses.values()) {
       if (count.total(now, this.#windowMs) > 0) active++;
@@ -189,7 +189,7 @@ export class Alerts {
           max: MAX_ADDRESSES,
           ttl: this.#cooldownMs,
           ttlResolution: 0,
-          perf: this.#clock,
+          perf: { now: () => this.#clock.monotonic() },
         }),
       };
       this.#flows.set(flow, counts);

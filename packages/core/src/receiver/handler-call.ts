@@ -92,7 +92,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     let observation: Observation<HandlerEnd> | null = null;
     if (outcome === null && !(await takePlace(run, handler, progress))) return "open";
     warnOfDeath();
-    const startedAt = clock.now();
+    const startedAt = clock.monotonic();
     let skipped = 0;
     if (outcome === null) {
       const isStarted = run.input.started === name || (await writeStart(run, name, attempt, progress));
@@ -124,7 +124,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       observation?.end({ outcome: "done", error: undefined });
       progress.unwrittenChanges.push({ name, kind: "done", attempt, ...(skipped > 0 && { skipped }) });
       if (notices.isObserved) {
-        const durationMs = clock.now() - startedAt;
+        const durationMs = Math.round(clock.monotonic() - startedAt);
         progress.unsentNotices.push({
           type: "done",
           ...factsOf(run.input),

@@ -167,6 +167,15 @@ describe("a connected-account webhook", () => {
     },
   );
 
+  it.each([-12.5, 1e21, 0.1234567])("with the amount %d is in no range of amounts", async (amount) => {
+    const t = await setUp({ connect });
+    const sent = anyConnectEvent("account.updated", { data: { object: "thing", amount } });
+    await t.post("connect", signConnectWebhook(sent, SECRET));
+    expect(await t.held()).toMatchObject([{ reason: "unrecognized", amount: String(amount) }]);
+    const { events } = await t.receiver.events.list({ amount: { min: "0" } });
+    expect(events).toEqual([]);
+  });
+
   it("that is not authentic is answered 400, or 401 if that is configured, and nothing is kept", async () => {
     for (const status of [400, 401] as const) {
       const t = await setUp({ connect: { ...connect, badSignatureStatus: status } });

@@ -15,8 +15,7 @@ import {
 import { TIME_IS_UP } from "../../src/time/deadline.ts";
 
 /** A keyring over a resolver, whose keys are texts. */
-function resolving(resolver: KeyResolver<string>, maxResolving = 10) {
-  const clock = fakeClock();
+function resolving(resolver: KeyResolver<string>, maxResolving = 10, clock = fakeClock()) {
   const load = async (keys: string | readonly string[]) => [keys].flat().map((key) => `loaded ${key}`);
   const limits = { clock, acceptTimeoutMs: 1_000, maxResolving };
   return { clock, keyring: resolvedKeys(resolver, load, "payments.publicKey", limits) };
@@ -132,6 +131,36 @@ describe("keys that a resolver finds", () => {
     answers[0]?.("old");
     await clock.advance(1);
     expect(keyring.find({})).toMatchObject({ keys: ["loaded new"] });
+  });
+
+  it("are looked for again after a minute, and an unknown merchant after ten seconds, also if the wall clock is set back", async () => {
+    let backMs = 0;
+    const steady = fakeClock();
+    const clock = { ...steady, now: () => steady.now() - backMs };
+    const asked: (string | undefined)[] = [];
+    const { keyring } = resolving(
+      ({ merchantId }) => {
+        asked.push(merchantId);
+        return merchantId === "known" ? { tenant: "t", keys: "a" } : null;
+      },
+      10,
+      clock,
+    );
+    const ask = async (): Promise<void> => {
+      asked.length = 0;
+      for (const merchantId of ["known", "unknown"]) await keyring.find({ merchantId });
+    };
+    await ask();
+    backMs = 24 * 60 * 60_000;
+    await clock.advance(9_999);
+    await ask();
+    expect(asked).toEqual([]);
+    await clock.advance(1);
+    await ask();
+    expect(asked).toEqual(["unknown"]);
+    await clock.advance("50s");
+    await ask();
+    expect(asked).toEqual(["known", "unknown"]);
   });
 
   it("are refused as ERR_OVERLOADED, with advice, once the limit of waiting deliveries is reached", async () => {

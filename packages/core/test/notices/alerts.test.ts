@@ -13,8 +13,7 @@ import { busyMs, codeOfReply, setUp, thrownBy } from "../receiving.ts";
 
 const MINUTE = 60_000;
 
-function watch(options: AlertOptions = {}) {
-  const clock = fakeClock();
+function watch(options: AlertOptions = {}, clock = fakeClock()) {
   const posted: Alert[] = [];
   const alerts = new Alerts(options, clock, (alert) => posted.push(alert));
   const fail = (times: number, address: string | null = "a"): void => {
@@ -90,6 +89,20 @@ describe("an alert", () => {
     { windowMs: Number.NaN },
   ])("are refused with %o", (options) => {
     expect(thrownBy(() => watch(options)).code).toBe("ERR_OPTION_INVALID");
+  });
+
+  it("is repeated after its cool-down, and counts the window, also if the wall clock was set back", async () => {
+    let backMs = 0;
+    const steady = fakeClock();
+    const clock = { ...steady, now: () => steady.now() - backMs };
+    const { fail, posted } = watch({ threshold: 3, windowMs: MINUTE, cooldownMs: 15 * MINUTE }, clock);
+    fail(3);
+    backMs = 24 * 60 * MINUTE;
+    await clock.advance(15 * MINUTE + 1);
+    fail(2);
+    expect(posted).toHaveLength(1);
+    fail(1);
+    expect(posted).toMatchObject([{ failures: 3 }, { failures: 3 }]);
   });
 
   it("tells that every delivery from every address fails: a wrong or rotated key", () => {

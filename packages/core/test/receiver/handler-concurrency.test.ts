@@ -177,6 +177,32 @@ it("a close hands back the events that wait for a handler, without an attempt", 
   await other.receiver.close();
 });
 
+it("an event that comes to a busy handler after the close has begun is handed back at once", async () => {
+  const clock = fakeClock();
+  const store = { ...memoryStore({ clock }), endsWithProcess: false, close: async () => {} };
+  const inbox = createInbox(store, { clock });
+  const fixture = new ReceiverFixture({}, { clock, inbox });
+  const wait = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
+  const limited: string[] = [];
+  fixture.receiver
+    .onWithdrawal(({ payTxnId }) => wait(payTxnId === "w1" ? 2_000 : 0), { name: "before" })
+    .onWithdrawal(
+      async ({ payTxnId }) => {
+        limited.push(payTxnId);
+        await wait(600_000);
+      },
+      { name: "limited", concurrency: 1 },
+    );
+  await fixture.receiver.start();
+  await fixture.send("WITHDRAWAL", ["w0", "w1"]);
+  await clock.advance("1s");
+  const closing = fixture.receiver.close({ graceMs: 5_000 });
+  await clock.advance("6s");
+  expect(await closing).toEqual({ unfinished: 1 });
+  expect(limited).toEqual(["w0"]);
+  expect(fixture.of("double-risk")).toMatchObject([{ why: "closed-while-running", id: "w0" }]);
+});
+
 it("a close of an inbox that ends with its process calls the handler of each waiting event, one after the other", async () => {
   const fixture = new ReceiverFixture({ concurrency: 1 });
   await fixture.receiver.start();

@@ -17,3 +17,8 @@ export function label(text: string): string {
   const fits = Buffer.byteLength(text) <= MAX_BYTES && !UNFIT.test(text) && !text.startsWith(SIGN);
   return fits ? text : SIGN + sha256(JSON.stringify(text), "hex");
 }
+
+/** True for a label that is a digest. No search finds it, since a search makes a label of the text that it is given. */
+export function isDigest(label: string): boolean {
+  return label.startsWith(SIGN);
+}

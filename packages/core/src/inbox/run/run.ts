@@ -265,7 +265,8 @@ export class Run implements RunHandle {
   }
 
   async waitWithoutPlace(turn: Promise<void>): Promise<boolean> {
-    if (this.#phase === "lost") return false;
+    // Once the inbox is closing, nothing ends a wait that begins.
+    if (this.mayCall() !== "yes") return false;
     const comeBack = this.#host.leavePlace(this);
     const hasCome = await new Promise<boolean>((resolve) => {
       this.#wake = () => resolve(false);

@@ -1,4 +1,4 @@
-import { parseAmount } from "../../protocol/amount.ts";
+import { isAmount, parseAmount } from "../../protocol/amount.ts";
 import { invalidOption } from "../../protocol/errors.ts";
 import { isHandlerName } from "../../protocol/handler-name.ts";
 import type { AmountRange, EventQuery } from "../contract/event-query.ts";
@@ -30,7 +30,8 @@ export function predicateOf({
 function rangeOf(range: AmountRange): EventPredicate {
   const { min, max } = boundsIn(range);
   return ({ amount }) => {
-    if (amount === null) return false;
+    // An unlisted webhook may have an amount in another form, such as a negative one.
+    if (amount === null || !isAmount(amount)) return false;
     const millionths = parseAmount(amount);
     return (min === null || millionths >= min) && (max === null || millionths <= max);
   };
