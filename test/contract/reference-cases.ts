@@ -262,19 +262,22 @@ export const referenceCases: readonly ContractCase[] = [
   }),
   // The second reference is one that an event keeps only the digest of.
   ...["order-17", "sha256:order-17"].map((referenceId) =>
-    onFreshData(`a person who decides about the reused reference ${referenceId} sees who has it`, async (rig) => {
-      const credited: string[] = [];
-      const merchant = merchantOf(rig.start(), credited);
-      const { events } = merchant.receiver;
-      const [first, second] = ["tx-1", "tx-2"].map((payTxnId) => ({ payTxnId, referenceId }));
-      const eventId = await merchant.deliver(depositOf(rig, { ...first, amount: "10.500000" }));
-      const held = await events.get(await merchant.deliver(depositOf(rig, { ...second })));
-      await merchant.work();
-      const shown = { eventId, id: "tx-1", amount: "10.500000", state: "done", status: "SUCCESS" };
-      expect(await events.claimant(held?.eventId ?? "")).toMatchObject(shown);
-      expect(held && (await successesOfReference(events, held))).toMatchObject([shown]);
-      expect(await events.claimant(eventId)).toBeNull();
-    }),
+    onFreshData(
+      `a person who decides about the reused reference ${referenceId} sees who has it`,
+      async (rig) => {
+        const credited: string[] = [];
+        const merchant = merchantOf(rig.start(), credited);
+        const { events } = merchant.receiver;
+        const [first, second] = ["tx-1", "tx-2"].map((payTxnId) => ({ payTxnId, referenceId }));
+        const eventId = await merchant.deliver(depositOf(rig, { ...first, amount: "10.500000" }));
+        const held = await events.get(await merchant.deliver(depositOf(rig, { ...second })));
+        await merchant.work();
+        const shown = { eventId, id: "tx-1", amount: "10.500000", state: "done", status: "SUCCESS" };
+        expect(await events.claimant(held?.eventId ?? "")).toMatchObject(shown);
+        expect(held && (await successesOfReference(events, held))).toMatchObject([shown]);
+        expect(await events.claimant(eventId)).toBeNull();
+      },
+    ),
   ),
   onFreshData("a replay that finds its reference taken is held again, and the next one runs", async (rig) => {
     const credited: string[] = [];

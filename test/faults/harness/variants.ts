@@ -6,6 +6,7 @@ import type { Inbox, RecordStore, Swap, Versioned } from "@payhooks/core/inbox";
 import { isUnreadable } from "@payhooks/core/inbox";
 import { Redis } from "ioredis";
 import type { Accepted, VerifiedEvent } from "../../../packages/core/src/inbox/record/event.ts";
+import type { Slot } from "../../../packages/core/src/inbox/record/record.ts";
 import { around } from "./around.ts";
 import type { ChildConfig } from "./child-config.ts";
 import { writeNamer } from "./writes.ts";
@@ -146,7 +147,10 @@ function asAnothers(current: Versioned, item: Swap): Versioned {
   const { record } = current;
   if (current.version !== item.version || isUnreadable(record)) return current;
   const token = "another";
-  const slots = Object.entries(record.slots).map(([key, slot]) => [key, { ...slot, token }]);
+  const slots = Object.entries(record.slots).map(([key, slot]) => {
+    const taken: Slot = { ...slot, runToken: token };
+    return [key, taken];
+  });
   return {
     version: current.version.replace(/^./, "z"),
     record: {
