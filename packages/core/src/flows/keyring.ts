@@ -243,5 +243,5 @@ class ResolverCache<Imported> {
 }
 
 function isTooOld({ resolved, called }: CachedAnswer<unknown>): boolean {
-  return called.elapsedMs > (resolved === null ? UNKNOWN_TTL_MS : FOUND_TTL_MS);
+  return called.elapsedMs >= (resolved === null ? UNKNOWN_TTL_MS : FOUND_TTL_MS);
 }
