@@ -16,6 +16,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["effects"],
   ["durable-object"],
   ["memory", "sqlite", "redis", "postgres", "mysql", "seal"],
+  ["sql"],
   ["sources"],
   ["flows", "handlers"],
   ["inbox"],

@@ -1,30 +1,9 @@
 import type { EventFilter } from "../inbox/contract/event-query.ts";
-import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/contract/store.ts";
-import { decodeRecord } from "../inbox/record/codec.ts";
-import type { EventSummary } from "../inbox/record/index-of.ts";
-import type { Row, Statement, Value } from "./client.ts";
+import type { ListCursor, Listed, ListOrder } from "../inbox/contract/store.ts";
+import { LOOKED_AT, pageOf } from "../sql/event-page.ts";
+import { Terms } from "../sql/terms.ts";
+import type { Row, Statement } from "./client.ts";
 import { UNEXPIRED } from "./statements.ts";
-
-/** How many events one page looks at, even if few of them match the filter. */
-const LOOKED_AT = 500;
-
-/** Terms of a query, joined by AND, and their values. */
-class Terms {
-  readonly #terms: string[] = ["TRUE"];
-  readonly values: Value[] = [];
-
-  /** Adds a term, unless a value is undefined. */
-  add(term: string, ...values: readonly (Value | undefined)[]): void {
-    const given = values.filter((value) => value !== undefined);
-    if (given.length < values.length) return;
-    this.#terms.push(term);
-    this.values.push(...given);
-  }
-
-  toString(): string {
-    return this.#terms.join(" AND ");
-  }
-}
 
 /** A page of events. An index chooses a bounded number of them, and the other conditions are applied to these. */
 export async function listEvents(
@@ -73,22 +52,4 @@ export async function listEvents(
     ...looked.values,
   ]);
   return pageOf(rows, limit, rows.length === atMost);
-}
-
-function pageOf(rows: readonly Row[], limit: number, isMore: boolean): Listed {
-  const events: ListedEvent[] = [];
-  let last: ListCursor | null = null;
-  for (const row of rows) {
-    if (events.length === limit) return { events, next: last };
-    last = { acceptedAt: Number(row.accepted_at), eventId: String(row.event_id) };
-    if (row.version !== null) events.push(eventOf(row, last));
-  }
-  return { events, next: isMore ? last : null };
-}
-
-function eventOf(row: Row, { eventId, acceptedAt }: ListCursor): ListedEvent {
-  const { state, reason, flow, tenant, id, event, status, reference_id: referenceId } = row;
-  const summary = { eventId, acceptedAt, state, reason, flow, tenant, id, event, status, referenceId };
-  const versioned = { version: String(row.version), record: decodeRecord(String(row.text)) };
-  return { eventId, acceptedAt, versioned, summary: summary as EventSummary };
 }

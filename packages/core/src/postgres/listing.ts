@@ -1,37 +1,12 @@
 import type { EventFilter } from "../inbox/contract/event-query.ts";
-import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/contract/store.ts";
-import { decodeRecord } from "../inbox/record/codec.ts";
-import type { EventSummary } from "../inbox/record/index-of.ts";
+import type { ListCursor, Listed, ListOrder } from "../inbox/contract/store.ts";
+import { LOOKED_AT, pageOf } from "../sql/event-page.ts";
+import { type BoundValue, Terms } from "../sql/terms.ts";
 import type { Row, Statement } from "./client.ts";
 
-/** How many events one page looks at, even if few of them match the filter. */
-const LOOKED_AT = 500;
 /** How many events are passed over at most to find finished ones, which have no index of their own. */
 const PASSED_OVER = 20_000;
-/** How many events are found for one text at most. */
 const UNFINISHED = ["waiting", "retrying", "running", "held"] as const;
-
-/** Terms of a query, joined by AND. The bound values are numbered across the whole query. */
-class Terms {
-  readonly #terms: string[] = ["TRUE"];
-  readonly #values: (string | number)[];
-
-  constructor(values: (string | number)[]) {
-    this.#values = values;
-  }
-
-  /** Adds a term, unless a value is undefined. Each `?` stands for a value. */
-  add(term: string, ...values: readonly (string | number | undefined)[]): void {
-    if (values.includes(undefined)) return;
-    const given = values as readonly (string | number)[];
-    let at = 0;
-    this.#terms.push(term.replace(/\?/g, () => `$${this.#values.push(given[at++] ?? "")}`));
-  }
-
-  toString(): string {
-    return this.#terms.join(" AND ");
-  }
-}
 
 /** The columns that a summary is made of. */
 const SUMMARY = `l.event_id, coalesce(u.state, 'finished') AS state, u.reason, l.flow, l.tenant, l.id, l.event, l.status, l.reference_id,
@@ -46,7 +21,7 @@ const OF_RECORD = "starts_with(l.event_id, r.key)";
 const named = (schema: string, column: string): string =>
   `(${column} = ? OR l.record = ANY (ARRAY(SELECT record FROM ${schema}.readings WHERE text = ?)))`;
 
-type Run = (statement: Statement, values: readonly (string | number)[]) => Promise<readonly Row[]>;
+type Run = (statement: Statement, values: readonly BoundValue[]) => Promise<readonly Row[]>;
 
 /**
  * A page of events. The conditions that an index can serve choose a bounded number of events. The other conditions are then
@@ -60,10 +35,11 @@ export async function listEvents(
   first: ListOrder,
   run: Run,
 ): Promise<Listed> {
-  const values: (string | number)[] = [];
-  const byName = new Terms(values);
-  const looked = new Terms(values);
-  const passes = new Terms(values);
+  const values: BoundValue[] = [];
+  const bind = (value: BoundValue): string => `$${values.push(value)}`;
+  const byName = new Terms(bind);
+  const looked = new Terms(bind);
+  const passes = new Terms(bind);
   const { id, referenceId, state } = filter;
   const [order, behind] = first === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
   const isNamed = id !== undefined || referenceId !== undefined;
@@ -121,35 +97,4 @@ export async function listEvents(
   // It has no name, since it differs for each filter, and a stored plan would not be used again.
   const rows = await run({ name: "", text }, values);
   return pageOf(rows, limit, rows.length === atMost || Number(rows.at(-1)?.n) === PASSED_OVER);
-}
-
-function pageOf(rows: readonly Row[], limit: number, isMore: boolean): Listed {
-  const events: ListedEvent[] = [];
-  let last: ListCursor | null = null;
-  for (const row of rows) {
-    if (events.length === limit) return { events, next: last };
-    last = { acceptedAt: Number(row.accepted_at), eventId: String(row.event_id) };
-    const event = eventOf(row);
-    if (event !== null) events.push(event);
-  }
-  return { events, next: isMore ? last : null };
-}
-
-function eventOf(row: Row): ListedEvent | null {
-  const { version, text, reason, reference_id: referenceId } = row;
-  if (typeof version !== "string" || typeof text !== "string") return null;
-  const summary: EventSummary = {
-    eventId: String(row.event_id),
-    state: row.state as EventSummary["state"],
-    reason: reason as EventSummary["reason"],
-    flow: row.flow as EventSummary["flow"],
-    tenant: String(row.tenant),
-    id: String(row.id),
-    event: String(row.event),
-    status: String(row.status),
-    referenceId: referenceId === null ? null : String(referenceId),
-    acceptedAt: Number(row.accepted_at),
-  };
-  const { eventId, acceptedAt } = summary;
-  return { eventId, acceptedAt, versioned: { version, record: decodeRecord(text) }, summary };
 }

@@ -1,40 +1,10 @@
 import type { EventFilter } from "../inbox/contract/event-query.ts";
-import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/contract/store.ts";
-import { decodeRecord } from "../inbox/record/codec.ts";
-import type { EventSummary } from "../inbox/record/index-of.ts";
+import type { ListCursor, Listed, ListOrder } from "../inbox/contract/store.ts";
+import { type EventRow, LOOKED_AT, pageOf } from "../sql/event-page.ts";
+import { Terms } from "../sql/terms.ts";
 import type { SqliteDatabase } from "./handle.ts";
 
-/** How many events one page looks at, even if few of them match the filter. */
-const LOOKED_AT = 500;
-
-interface EventRow extends Omit<EventSummary, "eventId" | "referenceId" | "acceptedAt"> {
-  readonly event_id: string;
-  readonly reference_id: string | null;
-  readonly accepted_at: number;
-  /** Null if the event does not match the filter, or its record has expired. */
-  readonly version: string | null;
-  readonly text: string | null;
-}
-
 const LABELS = "event_id, state, reason, flow, tenant, id, event, status, reference_id, accepted_at";
-
-/** Terms of a query, joined by AND, and their bound values. */
-class Terms {
-  readonly #terms: string[] = ["TRUE"];
-  readonly values: (string | number)[] = [];
-
-  /** Adds a term, unless a value is undefined. */
-  add(term: string, ...values: readonly (string | number | undefined)[]): void {
-    const given = values.filter((value) => value !== undefined);
-    if (given.length < values.length) return;
-    this.#terms.push(term);
-    this.values.push(...given);
-  }
-
-  toString(): string {
-    return this.#terms.join(" AND ");
-  }
-}
 
 /** Matches events with this id or reference, or with a reading that has it. There is an index for either. */
 const named = (column: string): string =>
@@ -85,23 +55,4 @@ export function listEvents(
     )
     .all(...passes.values, ...looked.values, atMost, now) as EventRow[];
   return pageOf(rows, limit, rows.length === atMost);
-}
-
-function pageOf(rows: readonly EventRow[], limit: number, isMore: boolean): Listed {
-  const events: ListedEvent[] = [];
-  let last: ListCursor | null = null;
-  for (const row of rows) {
-    if (events.length === limit) return { events, next: last };
-    last = { acceptedAt: row.accepted_at, eventId: row.event_id };
-    events.push(...eventOf(row));
-  }
-  return { events, next: isMore ? last : null };
-}
-
-function eventOf(row: EventRow): readonly ListedEvent[] {
-  const { event_id: eventId, accepted_at: acceptedAt, reference_id: referenceId, version, text } = row;
-  if (version === null || text === null) return [];
-  const { state, reason, flow, tenant, id, event, status } = row;
-  const summary = { eventId, state, reason, flow, tenant, id, event, status, referenceId, acceptedAt };
-  return [{ eventId, acceptedAt, versioned: { version, record: decodeRecord(text) }, summary }];
 }

@@ -1,8 +1,8 @@
-import { isNotSearchable } from "../protocol/errors.ts";
-import { type Events, eachEvent } from "./contract/events.ts";
-import { recordKeyOf } from "./record/event.ts";
-import { isDigest } from "./record/label.ts";
-import type { StoredEvent } from "./record/life.ts";
+import { isNotSearchable } from "../../protocol/errors.ts";
+import { type Events, eachEvent } from "../contract/events.ts";
+import { recordKeyOf } from "../record/event.ts";
+import { isDigest } from "../record/label.ts";
+import type { StoredEvent } from "../record/life.ts";
 
 /** A reference has few transactions, unless something goes very wrong. */
 const MAX_READ = 10;

@@ -1,0 +1,31 @@
+import type { ListCursor, Listed, ListedEvent } from "../inbox/contract/store.ts";
+import { decodeRecord } from "../inbox/record/codec.ts";
+import type { EventSummary } from "../inbox/record/index-of.ts";
+
+/** How many events one page looks at, even if few of them match the filter. */
+export const LOOKED_AT = 500;
+
+/**
+ * A row of a list: the facts of an event, as columns such as `event_id`, and `version` and `text` of its record. These two are null if the
+ * event does not match the filter, or its record is gone or has expired.
+ */
+export type EventRow = Readonly<Record<string, unknown>>;
+
+/** A page of at most `limit` events. `isMore`: the query may have left out rows behind the last one. */
+export function pageOf(rows: readonly EventRow[], limit: number, isMore: boolean): Listed {
+  const events: ListedEvent[] = [];
+  let last: ListCursor | null = null;
+  for (const row of rows) {
+    if (events.length === limit) return { events, next: last };
+    last = { acceptedAt: Number(row.accepted_at), eventId: String(row.event_id) };
+    if (row.version !== null && row.text !== null) events.push(eventOf(row, last));
+  }
+  return { events, next: isMore ? last : null };
+}
+
+function eventOf(row: EventRow, { eventId, acceptedAt }: ListCursor): ListedEvent {
+  const { state, reason, flow, tenant, id, event, status, reference_id: referenceId } = row;
+  const summary = { eventId, state, reason, flow, tenant, id, event, status, referenceId, acceptedAt };
+  const versioned = { version: String(row.version), record: decodeRecord(String(row.text)) };
+  return { eventId, acceptedAt, versioned, summary: summary as EventSummary };
+}

@@ -1,0 +1,33 @@
+/** A value that is bound to a statement. */
+export type BoundValue = string | number;
+
+/** Terms of a condition, joined by AND, and their bound values. */
+export class Terms {
+  /** In the order of their marks in the text. Empty if the query binds them itself. */
+  readonly values: BoundValue[] = [];
+  readonly #terms: string[] = ["TRUE"];
+  readonly #bind: ((value: BoundValue) => string) | null;
+
+  /** `bind` binds a value, and returns its mark in the text. Default: `?`, and the value is added to {@link values}. */
+  constructor(bind: ((value: BoundValue) => string) | null = null) {
+    this.#bind = bind;
+  }
+
+  /** Adds a term, unless a value is undefined. Each `?` stands for a value. */
+  add(term: string, ...values: readonly (BoundValue | undefined)[]): void {
+    const given = values.filter((value) => value !== undefined);
+    if (given.length < values.length) return;
+    const bind = this.#bind;
+    if (bind === null) {
+      this.#terms.push(term);
+      this.values.push(...given);
+      return;
+    }
+    const marks = given.map(bind);
+    this.#terms.push(term.replace(/\?/g, () => marks.shift() ?? "?"));
+  }
+
+  toString(): string {
+    return this.#terms.join(" AND ");
+  }
+}
