@@ -121,71 +121,77 @@ export const againCases: readonly ContractCase[] = [
       expect(await heldOf({ events })).toEqual([]);
     },
   ),
-  onFreshData("a bulk is the events that were there, and says before it runs what would run", async (rig) => {
-    const merchant = keeping(rig);
-    const { events } = merchant.receiver;
-    const ids = await delivered(merchant, deposits(rig, 3));
-    await rig.advance(2);
-    const dry = await events.replay(ALL, { ...SOON, dryRun: true });
-    expect(summary(dry)).toEqual({
-      found: 3,
-      decided: 3,
-      alreadyDecided: 0,
-      byReason: { done: 3 },
-      skipped: {},
-      excluded: {},
-      complete: true,
-    });
-    await merchant.work();
-    expect(merchant.calls).toHaveLength(3);
-    const seen: string[] = [];
-    const until = dry.until ?? 0;
-    await rig.advance(2);
-    const late = await delivered(merchant, deposits(rig, 1));
-    await events.replay(
-      { ...ALL, until },
-      { ...SOON, progress: ({ eventId, outcome }) => seen.push(`${eventId} ${outcome}`) },
-    );
-    await merchant.work();
-    expect(seen.sort()).toEqual(ids.map((id) => `${id} decided`).sort());
-    for (const id of ids) expect(await merchant.storedEvent(id)).toMatchObject({ replays: 1 });
-    expect(await merchant.storedEvent(late[0] ?? "")).toMatchObject({ replays: 0 });
-  }),
-  onFreshData("a bulk about what was shown leaves alone what has come or changed since", async (rig) => {
-    const merchant = keeping(rig);
-    const { events } = merchant.receiver;
-    const [changed = "", shown = "", unshown = ""] = await delivered(merchant, deposits(rig, 3));
-    const eventIds = [changed, shown, "0".repeat(48)];
-    await events.replay(changed, WHO);
-    const told: string[] = [];
-    const report = await events.replay(
-      { ...ALL, eventIds },
-      { ...SOON, progress: ({ eventId, outcome }) => told.push(`${eventId} ${outcome}`) },
-    );
-    expect(summary(report)).toEqual({
-      found: 3,
-      decided: 1,
-      alreadyDecided: 0,
-      byReason: { done: 1 },
-      skipped: { changed: 1, missing: 1 },
-      excluded: {},
-      complete: true,
-    });
-    expect(told).toEqual([`${changed} changed`, `${shown} decided`, `${"0".repeat(48)} missing`]);
-    const again = { ...ALL, eventIds, until: report.until ?? undefined };
-    expect(await events.replay(again, { ...SOON, name: report.name })).toMatchObject({
-      decided: 0,
-      alreadyDecided: 1,
-      skipped: { changed: 1, missing: 1 },
-    });
-    expect(await merchant.storedEvent(unshown)).toMatchObject({ replays: 0 });
-    const other = { ...ALL, eventIds: [unshown], event: "WITHDRAWAL" };
-    expect(await events.replay(other, SOON)).toMatchObject({ decided: 0, skipped: { changed: 1 } });
-    const erased = await events.erase({ state: "held", eventIds }, { by: "amina", unfinished: true });
-    expect(erased).toMatchObject({ decided: 0, skipped: { changed: 2, missing: 1 } });
-    const wrong = events.replay({ ...ALL, eventIds: "all" as never }, SOON);
-    await expect(wrong).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
-  }),
+  onFreshData(
+    "a bulk covers the events that were there, and its dry run says which would run",
+    async (rig) => {
+      const merchant = keeping(rig);
+      const { events } = merchant.receiver;
+      const ids = await delivered(merchant, deposits(rig, 3));
+      await rig.advance(2);
+      const dry = await events.replay(ALL, { ...SOON, dryRun: true });
+      expect(summary(dry)).toEqual({
+        found: 3,
+        decided: 3,
+        alreadyDecided: 0,
+        byReason: { done: 3 },
+        skipped: {},
+        excluded: {},
+        complete: true,
+      });
+      await merchant.work();
+      expect(merchant.calls).toHaveLength(3);
+      const seen: string[] = [];
+      const until = dry.until ?? 0;
+      await rig.advance(2);
+      const late = await delivered(merchant, deposits(rig, 1));
+      await events.replay(
+        { ...ALL, until },
+        { ...SOON, progress: ({ eventId, outcome }) => seen.push(`${eventId} ${outcome}`) },
+      );
+      await merchant.work();
+      expect(seen.sort()).toEqual(ids.map((id) => `${id} decided`).sort());
+      for (const id of ids) expect(await merchant.storedEvent(id)).toMatchObject({ replays: 1 });
+      expect(await merchant.storedEvent(late[0] ?? "")).toMatchObject({ replays: 0 });
+    },
+  ),
+  onFreshData(
+    "a bulk about the events that were shown leaves alone those that have come or changed since",
+    async (rig) => {
+      const merchant = keeping(rig);
+      const { events } = merchant.receiver;
+      const [changed = "", shown = "", unshown = ""] = await delivered(merchant, deposits(rig, 3));
+      const eventIds = [changed, shown, "0".repeat(48)];
+      await events.replay(changed, WHO);
+      const told: string[] = [];
+      const report = await events.replay(
+        { ...ALL, eventIds },
+        { ...SOON, progress: ({ eventId, outcome }) => told.push(`${eventId} ${outcome}`) },
+      );
+      expect(summary(report)).toEqual({
+        found: 3,
+        decided: 1,
+        alreadyDecided: 0,
+        byReason: { done: 1 },
+        skipped: { changed: 1, missing: 1 },
+        excluded: {},
+        complete: true,
+      });
+      expect(told).toEqual([`${changed} changed`, `${shown} decided`, `${"0".repeat(48)} missing`]);
+      const again = { ...ALL, eventIds, until: report.until ?? undefined };
+      expect(await events.replay(again, { ...SOON, name: report.name })).toMatchObject({
+        decided: 0,
+        alreadyDecided: 1,
+        skipped: { changed: 1, missing: 1 },
+      });
+      expect(await merchant.storedEvent(unshown)).toMatchObject({ replays: 0 });
+      const other = { ...ALL, eventIds: [unshown], event: "WITHDRAWAL" };
+      expect(await events.replay(other, SOON)).toMatchObject({ decided: 0, skipped: { changed: 1 } });
+      const erased = await events.erase({ state: "held", eventIds }, { by: "amina", unfinished: true });
+      expect(erased).toMatchObject({ decided: 0, skipped: { changed: 2, missing: 1 } });
+      const wrong = events.replay({ ...ALL, eventIds: "all" as never }, SOON);
+      await expect(wrong).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
+    },
+  ),
   onFreshData("a bulk goes on where it stopped, and decides about no event twice", async (rig) => {
     const merchant = keeping(rig);
     const { events } = merchant.receiver;
@@ -217,7 +223,7 @@ export const againCases: readonly ContractCase[] = [
     expect(new Set(merchant.calls).size).toBe(6);
   }),
   onFreshData(
-    "a contradiction, and what was discarded, is no part of a bulk that does not name it",
+    "a bulk leaves out contradictions and discarded events, unless it names their reason",
     async (rig) => {
       const merchant = keeping(rig, (receiver) =>
         receiver.onDeposit(

@@ -134,7 +134,7 @@ export const beginCases: readonly ContractCase[] = [
     expect(process.calls.filter(isWrite)).toEqual(["accept"]);
   }),
   onFreshData(
-    "without a free place nothing is begun at its acceptance; what waits goes first, in its order",
+    "without a free place nothing is begun at its acceptance; waiting events go first, in their order",
     async (rig) => {
       const process = rig.start();
       const runner = holding();
@@ -170,7 +170,7 @@ export const beginCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "fresh events do not starve those that others have accepted and left",
+    "fresh events do not starve the events that other processes have accepted and left",
     async (rig) => {
       const [idle, busy] = [rig.start(), rig.start()];
       const waiting: Awaited<ReturnType<typeof acceptOn>>[] = [];
@@ -195,7 +195,7 @@ export const beginCases: readonly ContractCase[] = [
     { only: "outlives-process" },
   ),
   onFreshData(
-    "what another process accepts is found, although nothing tells of it",
+    "an event that another process accepts is found, although nothing announces it",
     async (rig) => {
       const [idle, busy] = [rig.start(), rig.start()];
       const runner = sampleRunner();
@@ -244,7 +244,7 @@ export const beginCases: readonly ContractCase[] = [
     ]);
   }),
   onFreshData(
-    "a process does not run a second time what it runs, even when its lease has lapsed",
+    "a process does not run a second time an event that it runs already, even when its lease has lapsed",
     async (rig) => {
       const process = rig.start((moment, call) =>
         moment === "before" && call === "renew" ? "fail" : undefined,
@@ -279,32 +279,35 @@ export const beginCases: readonly ContractCase[] = [
       expect((await process.inbox.events.get(event.key + event.slot))?.state).toBe("done");
     },
   ),
-  onFreshData("an event that is to be handled before its answer is begun whatever else runs", async (rig) => {
-    const process = rig.start();
-    const runner = holding();
-    const running = await process.inbox.run(runner, { concurrency: 1 });
-    await rest(rig);
-    await slowDown(process, rig, runner);
-    const first = await acceptOn(process, rig);
-    const left = await acceptOn(process, rig);
-    expect([first.begun, left.begun]).toEqual([true, false]);
-    await rest(rig);
-    const event = sampleEvent(newId(), rig.now());
-    const accepted = await process.inbox.accept(event, { runAtOnce: runner });
-    expect(accepted).toMatchObject({ outcome: "new", begun: true });
-    await rest(rig);
-    expect([...runner.running].sort()).toEqual([first.id, event.id].sort());
-    runner.release(event.id);
-    expect(await rig.until(accepted.handled ?? Promise.reject())).toEqual({ state: "done", ran: true });
-    const copy = await process.inbox.accept(event, { runAtOnce: runner });
-    expect(copy).toMatchObject({ outcome: "duplicate", begun: false });
-    expect(await copy.handled).toEqual({ state: "done", ran: false });
-    runner.release(first.id);
-    runner.release(left.id);
-    await rig.until(running.stop());
-  }),
   onFreshData(
-    "a copy that is to be handled begins what waits for its retry, and tells how that ended",
+    "an event that is to be handled before its answer is begun even if every place is taken",
+    async (rig) => {
+      const process = rig.start();
+      const runner = holding();
+      const running = await process.inbox.run(runner, { concurrency: 1 });
+      await rest(rig);
+      await slowDown(process, rig, runner);
+      const first = await acceptOn(process, rig);
+      const left = await acceptOn(process, rig);
+      expect([first.begun, left.begun]).toEqual([true, false]);
+      await rest(rig);
+      const event = sampleEvent(newId(), rig.now());
+      const accepted = await process.inbox.accept(event, { runAtOnce: runner });
+      expect(accepted).toMatchObject({ outcome: "new", begun: true });
+      await rest(rig);
+      expect([...runner.running].sort()).toEqual([first.id, event.id].sort());
+      runner.release(event.id);
+      expect(await rig.until(accepted.handled ?? Promise.reject())).toEqual({ state: "done", ran: true });
+      const copy = await process.inbox.accept(event, { runAtOnce: runner });
+      expect(copy).toMatchObject({ outcome: "duplicate", begun: false });
+      expect(await copy.handled).toEqual({ state: "done", ran: false });
+      runner.release(first.id);
+      runner.release(left.id);
+      await rig.until(running.stop());
+    },
+  ),
+  onFreshData(
+    "a copy that is to be handled begins an event that waits for its retry, and reports how that ended",
     async (rig) => {
       const [one, other] = [rig.start(), rig.start()];
       const event = sampleEvent(newId(), rig.now());
@@ -332,40 +335,46 @@ export const beginCases: readonly ContractCase[] = [
       await rig.until(running.handled ?? Promise.reject());
     },
   ),
-  onFreshData("what is accepted for its caller to run is left to it, for as long as it said", async (rig) => {
-    const process = rig.start();
-    const runner = sampleRunner();
-    const running = await process.inbox.run(runner, { concurrency: 4 });
-    await rest(rig);
-    const [one, other] = [sampleEvent(newId(), rig.now()), sampleEvent(newId(), rig.now())];
-    for (const event of [one, other]) {
-      expect(await process.inbox.accept(event, { delayMs: rig.leaseMs })).toMatchObject({ begun: false });
-    }
-    await rig.advance(rig.leaseMs / 2);
-    expect(runner.ran).toEqual([]);
-    expect(await process.inbox.runEvent(runner, one.key + one.slot)).toEqual({ state: "done", ran: true });
-    await rig.advance(rig.leaseMs);
-    expect(runner.runs.map(({ input }) => input.id)).toEqual([one.id, other.id]);
-    await running.stop();
-  }),
-  onFreshData("while it is paused a process accepts and begins nothing; what runs goes on", async (rig) => {
-    const process = rig.start();
-    const runner = holding();
-    const running = await process.inbox.run(runner, { concurrency: 4 });
-    await rest(rig);
-    const first = await acceptOn(process, rig);
-    await untilRunning(rig, runner, first.id);
-    running.pause();
-    const second = await acceptOn(process, rig);
-    expect(second.begun).toBe(false);
-    runner.release(first.id);
-    await rig.advance(rig.leaseMs);
-    expect(runner.runs.map(({ input }) => input.id)).toEqual([first.id]);
-    running.resume();
-    await untilRunning(rig, runner, second.id);
-    runner.release(second.id);
-    await rig.until(running.stop());
-  }),
+  onFreshData(
+    "an event that its caller wants to run is left to the caller for the time that it named",
+    async (rig) => {
+      const process = rig.start();
+      const runner = sampleRunner();
+      const running = await process.inbox.run(runner, { concurrency: 4 });
+      await rest(rig);
+      const [one, other] = [sampleEvent(newId(), rig.now()), sampleEvent(newId(), rig.now())];
+      for (const event of [one, other]) {
+        expect(await process.inbox.accept(event, { delayMs: rig.leaseMs })).toMatchObject({ begun: false });
+      }
+      await rig.advance(rig.leaseMs / 2);
+      expect(runner.ran).toEqual([]);
+      expect(await process.inbox.runEvent(runner, one.key + one.slot)).toEqual({ state: "done", ran: true });
+      await rig.advance(rig.leaseMs);
+      expect(runner.runs.map(({ input }) => input.id)).toEqual([one.id, other.id]);
+      await running.stop();
+    },
+  ),
+  onFreshData(
+    "while it is paused a process accepts events and begins none; running ones go on",
+    async (rig) => {
+      const process = rig.start();
+      const runner = holding();
+      const running = await process.inbox.run(runner, { concurrency: 4 });
+      await rest(rig);
+      const first = await acceptOn(process, rig);
+      await untilRunning(rig, runner, first.id);
+      running.pause();
+      const second = await acceptOn(process, rig);
+      expect(second.begun).toBe(false);
+      runner.release(first.id);
+      await rig.advance(rig.leaseMs);
+      expect(runner.runs.map(({ input }) => input.id)).toEqual([first.id]);
+      running.resume();
+      await untilRunning(rig, runner, second.id);
+      runner.release(second.id);
+      await rig.until(running.stop());
+    },
+  ),
   ...(["the machine slept", "its answer came too late"] as const).map((why) =>
     onFreshData(
       `no handler is called under a lease that has run out meanwhile, since ${why}: that is no attempt`,
@@ -405,7 +414,7 @@ export const beginCases: readonly ContractCase[] = [
     ),
   ),
   onFreshData(
-    "what was begun before a close, and not called yet, is handed back: that is no attempt, and another process has it at once",
+    "an event that was begun before a close, and not called yet, is handed back: that is no attempt, and another process has it at once",
     async (rig) => {
       const attempts: string[] = [];
       const register =
@@ -431,7 +440,7 @@ export const beginCases: readonly ContractCase[] = [
     { only: "outlives-process" },
   ),
   onFreshData(
-    "what is accepted while it closes is run by nobody here, and lost by nobody",
+    "an event that is accepted while the process closes is not run by it, and not lost",
     async (rig) => {
       const [one, other] = [rig.start(), rig.start()];
       const runner = holding();

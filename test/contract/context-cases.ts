@@ -89,7 +89,7 @@ export const contextCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "what is taken, run or replayed by another request is handled in the empty context",
+    "an event that another request takes, runs or replays is handled in the empty context",
     async (rig) => {
       const seen: string[] = [];
       const merchant = merchantOn(rig.start(), (receiver) =>

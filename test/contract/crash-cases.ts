@@ -67,14 +67,17 @@ export const crashCases: readonly ContractCase[] = [
       }),
     ),
   ),
-  onFreshData("without any redelivery: what was accepted is run by whoever is left", async (rig) => {
-    const dying = dyingAt(rig, "after", "accept");
-    void dying.inbox.accept(sampleEvent(newId(), rig.now()));
-    await dying.dead;
-    const runner = sampleRunner();
-    await workAll(rig.start().inbox, runner);
-    expect(runner.ran).toEqual(["SUCCESS"]);
-  }),
+  onFreshData(
+    "without any redelivery: another process runs an event that a dead one has accepted",
+    async (rig) => {
+      const dying = dyingAt(rig, "after", "accept");
+      void dying.inbox.accept(sampleEvent(newId(), rig.now()));
+      await dying.dead;
+      const runner = sampleRunner();
+      await workAll(rig.start().inbox, runner);
+      expect(runner.ran).toEqual(["SUCCESS"]);
+    },
+  ),
   ...MOMENTS.map((moment) =>
     onFreshData(
       `death ${moment} an accept that begins: ${moment === "before" ? "the copy is new, and runs once" : "the copy is a duplicate, and it runs when the lease is over"}`,

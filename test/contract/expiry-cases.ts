@@ -82,7 +82,7 @@ export const expiryCases: readonly ContractCase[] = [
     timeTravel,
   ),
   onFreshData(
-    "what waits, or is held, does not expire; once it ends, its record lives for the window and a day",
+    "an event that waits or is held does not expire; once it ends, its record lives for the window and a day",
     async (rig) => {
       const { inbox } = rig.start();
       const [waiting, held] = [

@@ -70,7 +70,7 @@ async function markUntilEnded(merchant: Moving, payTxnId: string): Promise<strin
 
 export const handledCases: readonly ContractCase[] = [
   onFreshData(
-    "what another receiver has handled before its delivery arrives is a duplicate then",
+    "an event that another receiver has handled before its delivery arrives is a duplicate then",
     async (rig) => {
       const [shadow, next] = [movingOn(rig), movingOn(rig)];
       expect(await shadow.mark("tx-1")).toBe("done");
@@ -82,21 +82,18 @@ export const handledCases: readonly ContractCase[] = [
       expect(next.ran).toEqual(["tx-2"]);
     },
   ),
-  onFreshData(
-    "what waits when another receiver has handled it is run by no process any more",
-    async (rig) => {
-      const [shadow, next] = [movingOn(rig), movingOn(rig)];
-      const eventId = await next.deliver(paymentOf(rig, "tx-1"));
-      expect(await shadow.mark("tx-1")).toBe("done");
-      expect(await next.storedEvent(eventId)).toMatchObject({ state: "done", handlers: {} });
-      expect(await next.receiver.events.counts()).toMatchObject({
-        waiting: 0,
-        running: 0,
-        oldestDueMs: null,
-      });
-      await expectNoRun(rig, next, "tx-1");
-    },
-  ),
+  onFreshData("an event that waits when another receiver has handled it is not run any more", async (rig) => {
+    const [shadow, next] = [movingOn(rig), movingOn(rig)];
+    const eventId = await next.deliver(paymentOf(rig, "tx-1"));
+    expect(await shadow.mark("tx-1")).toBe("done");
+    expect(await next.storedEvent(eventId)).toMatchObject({ state: "done", handlers: {} });
+    expect(await next.receiver.events.counts()).toMatchObject({
+      waiting: 0,
+      running: 0,
+      oldestDueMs: null,
+    });
+    await expectNoRun(rig, next, "tx-1");
+  }),
   onFreshData(
     "to mark an event twice, or in several processes at one time, is to mark it once",
     async (rig) => {
@@ -114,29 +111,32 @@ export const handledCases: readonly ContractCase[] = [
       }
     },
   ),
-  onFreshData("what another receiver has handled for one tenant runs for another tenant", async (rig) => {
-    const { publicKey } = merchantKeys();
-    const payments = {
-      publicKey: ({ merchantId = "" }: { readonly merchantId?: string }) => ({
-        tenant: merchantId,
-        keys: publicKey,
-      }),
-    };
-    const [shadow, next] = [0, 1].map(() => movingOn(rig, rig.start(), () => {}, payments)) as [
-      Moving,
-      Moving,
-    ];
-    const paymentAt = (merchantId: string) => ({ ...paymentOf(rig, "tx-1"), merchantId });
-    expect(await shadow.mark("tx-1", { tenant: "a" })).toBe("done");
-    await next.deliver(paymentAt("a"));
-    await rig.until(next.work());
-    expect(next.ran).toEqual([]);
-    const eventId = await next.deliver(paymentAt("b"));
-    expect(await shadow.mark("tx-1", { tenant: "a" })).toBe("done");
-    await rig.until(next.work());
-    expect(next.ran).toEqual(["tx-1"]);
-    expect(await next.storedEvent(eventId)).toMatchObject({ tenant: "b", state: "done" });
-  }),
+  onFreshData(
+    "an event that another receiver has handled for one tenant runs for another tenant",
+    async (rig) => {
+      const { publicKey } = merchantKeys();
+      const payments = {
+        publicKey: ({ merchantId = "" }: { readonly merchantId?: string }) => ({
+          tenant: merchantId,
+          keys: publicKey,
+        }),
+      };
+      const [shadow, next] = [0, 1].map(() => movingOn(rig, rig.start(), () => {}, payments)) as [
+        Moving,
+        Moving,
+      ];
+      const paymentAt = (merchantId: string) => ({ ...paymentOf(rig, "tx-1"), merchantId });
+      expect(await shadow.mark("tx-1", { tenant: "a" })).toBe("done");
+      await next.deliver(paymentAt("a"));
+      await rig.until(next.work());
+      expect(next.ran).toEqual([]);
+      const eventId = await next.deliver(paymentAt("b"));
+      expect(await shadow.mark("tx-1", { tenant: "a" })).toBe("done");
+      await rig.until(next.work());
+      expect(next.ran).toEqual(["tx-1"]);
+      expect(await next.storedEvent(eventId)).toMatchObject({ tenant: "b", state: "done" });
+    },
+  ),
   onFreshData("a mark while a handler runs says so, and changes nothing", async (rig) => {
     const [called, release] = [newGate(), newGate()];
     const next = movingOn(rig, rig.start(), () => {
@@ -157,7 +157,7 @@ export const handledCases: readonly ContractCase[] = [
     expect(await shadow.mark("tx-1")).toBe("done");
   }),
   onFreshData(
-    "what another receiver has handled after an attempt that failed is not tried again",
+    "an event that another receiver has handled after a failed attempt is not tried again",
     async (rig) => {
       const next = movingOn(rig, rig.start(), () => {
         throw new Error("the bank is away");
@@ -183,26 +183,29 @@ export const handledCases: readonly ContractCase[] = [
     await next.receiver.events.discard(eventId, { by: "amina", note: "in the books" });
     expect(await shadow.mark("tx-1")).toBe("discarded");
   }),
-  onFreshData("a doubt is held until it is certain, and then it is discarded", async (rig) => {
-    const [shadow, next] = [movingOn(rig), movingOn(rig)];
-    for (const isKnown of [false, true]) {
-      const id = `tx-${isKnown}`;
-      if (isKnown) await next.deliver(paymentOf(rig, id));
-      const doubts = await Promise.all([shadow, next].map((one) => one.mark(id, { certain: false })));
-      expect(doubts).toEqual(["held", "held"]);
-      expect(await next.receiver.events.list({ state: "held" })).toMatchObject({
-        events: [{ reason: "rejected" }],
-      });
-      await expectNoRun(rig, next, id);
-      const certain = await Promise.all([shadow.mark(id), next.mark(id)]);
-      expect(certain).toEqual(["discarded", "discarded"]);
-      await expectNoRun(rig, next, id);
-    }
-    await next.deliver(paymentOf(rig, "tx-both"));
-    const both = await Promise.all([shadow.mark("tx-both", { certain: false }), next.mark("tx-both")]);
-    expect(["done", "discarded"]).toContain(both[1]);
-    await expectNoRun(rig, next, "tx-both");
-  }),
+  onFreshData(
+    "an event that may have been handled is held until that is certain, and then discarded",
+    async (rig) => {
+      const [shadow, next] = [movingOn(rig), movingOn(rig)];
+      for (const isKnown of [false, true]) {
+        const id = `tx-${isKnown}`;
+        if (isKnown) await next.deliver(paymentOf(rig, id));
+        const doubts = await Promise.all([shadow, next].map((one) => one.mark(id, { certain: false })));
+        expect(doubts).toEqual(["held", "held"]);
+        expect(await next.receiver.events.list({ state: "held" })).toMatchObject({
+          events: [{ reason: "rejected" }],
+        });
+        await expectNoRun(rig, next, id);
+        const certain = await Promise.all([shadow.mark(id), next.mark(id)]);
+        expect(certain).toEqual(["discarded", "discarded"]);
+        await expectNoRun(rig, next, id);
+      }
+      await next.deliver(paymentOf(rig, "tx-both"));
+      const both = await Promise.all([shadow.mark("tx-both", { certain: false }), next.mark("tx-both")]);
+      expect(["done", "discarded"]).toContain(both[1]);
+      await expectNoRun(rig, next, "tx-both");
+    },
+  ),
   ...[false, true].flatMap((isKnown) =>
     (["before", "after"] as const).flatMap((moment) =>
       (["begin", "finish done", "finish held"] as const).map((write) =>

@@ -46,7 +46,7 @@ export const heldCases: readonly ContractCase[] = [
     expect([...(entry?.delivery?.content ?? [])]).toEqual([...new TextEncoder().encode("{}")]);
     expect(Math.abs((entry?.heldAt ?? 0) - rig.now())).toBeLessThan(60_000);
   }),
-  onFreshData("a replay makes it wait again by one write, as often as it is held", async (rig) => {
+  onFreshData("a replay makes a held event wait again by one write, as often as it is held", async (rig) => {
     const { inbox, calls } = rig.start();
     const event = sampleEvent(newId(), rig.now());
     const eventId = event.key + event.slot;
@@ -73,7 +73,7 @@ export const heldCases: readonly ContractCase[] = [
     await expect(inbox.events.replay(eventId, BY)).rejects.toMatchObject({ code: "ERR_NOT_DECIDABLE" });
   }),
   onFreshData(
-    "what an instrumentation keeps with an event comes with every run, a replay's too",
+    "the trace that an instrumentation keeps with an event comes with every run, also after a replay",
     async (rig) => {
       const { inbox } = rig.start();
       const event = sampleEvent(newId(), rig.now());
@@ -90,7 +90,7 @@ export const heldCases: readonly ContractCase[] = [
       expect(runner.runs.at(-1)?.input.trace).toBeNull();
     },
   ),
-  onFreshData("who replays and why is kept in the entry's history", async (rig) => {
+  onFreshData("an entry's history says who has replayed it, and why", async (rig) => {
     const { inbox } = rig.start();
     const event = sampleEvent(newId(), rig.now());
     const eventId = event.key + event.slot;
@@ -230,7 +230,7 @@ export const heldCases: readonly ContractCase[] = [
     expect(await one.inbox.events.get(eventId)).toMatchObject({ state: "done", replays: 1 });
   }),
   onFreshData(
-    "a replay takes the lease from the process that is calling onHeld handlers, which then changes nothing",
+    "a replay takes the lease from the process that is calling onHeld handlers, and that process then changes nothing",
     async (rig) => {
       const { inbox } = rig.start();
       const event = sampleEvent(newId(), rig.now(), { verdict: "malformed" });
@@ -286,7 +286,7 @@ export const heldCases: readonly ContractCase[] = [
     await workAll(inbox, runner);
     expect(runner.ran).toEqual([]);
   }),
-  onFreshData("what is not held can be neither replayed nor discarded", async (rig) => {
+  onFreshData("an event that is not held can be neither replayed nor discarded", async (rig) => {
     const { inbox } = rig.start();
     const event = sampleEvent(newId(), rig.now());
     await inbox.accept(event);
@@ -298,7 +298,7 @@ export const heldCases: readonly ContractCase[] = [
     await workAll(inbox, runner);
     expect(runner.ran).toEqual(["SUCCESS"]);
   }),
-  onFreshData("a duplicate never revives what is held, and names its reason", async (rig) => {
+  onFreshData("a duplicate never revives a held event, and names its reason", async (rig) => {
     const { inbox } = rig.start();
     const id = newId();
     const [success, failed] = [sampleEvent(id, rig.now()), sampleEvent(id, rig.now(), { status: "FAILED" })];
@@ -356,7 +356,7 @@ export const heldCases: readonly ContractCase[] = [
       expect(await inbox.events.get(first?.eventId ?? "")).toBeNull();
     },
   ),
-  onFreshData("maxHeld refuses what a delivery would hold, and nothing else", async (rig) => {
+  onFreshData("maxHeld refuses a delivery that would be held, and no other", async (rig) => {
     const { inbox } = rig.start();
     const maxHeld = { maxHeld: 1 };
     const id = newId();
@@ -384,7 +384,7 @@ export const heldCases: readonly ContractCase[] = [
     expect((await inbox.accept(conflict, maxHeld)).outcome).toBe("held");
   }),
   onFreshData(
-    "what one process has held itself counts at once; what others have, within a second",
+    "an entry that a process has held itself counts at once; those of other processes count within a second",
     async (rig) => {
       const [one, other] = [rig.start(), rig.start()];
       const entry = () => sampleEvent(newId(), rig.now(), { verdict: "malformed" });
@@ -637,7 +637,7 @@ export const heldCases: readonly ContractCase[] = [
     expect(await heldOf(lenient.receiver)).toEqual([]);
   }),
   onFreshData(
-    "an event without a handler is held by whoever runs it, and replayed once there is one",
+    "an event without a handler is held by the process that runs it, and replayed once there is a handler",
     async (rig) => {
       const ran: string[] = [];
       const without = merchantOn(rig.start(), (receiver) => receiver.onDeposit(() => {}));

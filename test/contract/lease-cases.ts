@@ -270,7 +270,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "what a wrong clock has put far away is pulled back: a retry runs after its delay, a lapsed lease after its length",
+    "a time that a wrong clock has put far away is pulled back: a retry runs after its delay, a lapsed lease after its length",
     async (rig) => {
       const wrong = rig.start(undefined, {
         store: (store) =>

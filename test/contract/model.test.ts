@@ -16,7 +16,7 @@ it("random deliveries by parallel clients on memory are answered as by the model
   }
 });
 
-it("and a store that writes over what another has written meanwhile is found out", {
+it("a store that overwrites the writes of another process is caught", {
   timeout: 60_000,
 }, async () => {
   const fixture = sharedMemoryInboxFixture();

@@ -269,7 +269,7 @@ const mutants: readonly Mutant[] = [
     mistake: accepting((event) => ({ ...event, isWithinWindow: true })),
   },
   {
-    name: "what an event was before it is forgotten",
+    name: "the previous state of an event is forgotten",
     caughtBy: TABLE,
     mistake: running((runner) => ({
       run: (run) =>
@@ -334,7 +334,7 @@ const mutants: readonly Mutant[] = [
     ),
   },
   {
-    name: "what runs is not looked at again when its lease is over",
+    name: "a running event is not looked at again when its lease is over",
     caughtBy: "the lease of a process that died",
     mistake: writing(({ record, index }) =>
       record.lease === null ? {} : { index: { ...index, dueAt: null } },
@@ -372,7 +372,7 @@ const mutants: readonly Mutant[] = [
     replace: () => replaced(Run.prototype, "waitNoLonger", { value: () => {} }),
   },
   {
-    name: "the time since a lease is told by one clock, which stands still while the machine sleeps",
+    name: "the time since a lease is measured only by the clock that stands still while the machine sleeps",
     caughtBy: "no handler is called under a lease that has run out meanwhile, since the machine slept",
     replace: () => {
       const own = Object.getOwnPropertyDescriptor(Stopwatch.prototype, "elapsedMs")?.get;
@@ -417,7 +417,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "a start that was not followed by a call counts as an attempt",
-    caughtBy: "what was begun before a close",
+    caughtBy: "an event that was begun before a close",
     shared: true,
     mistake: stepping((changes) => changes.filter(({ kind }) => kind !== "undone")),
   },
@@ -479,7 +479,7 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "what is gathered is answered in the context of the request that came first",
+    name: "writes that are sent together are answered in the context of the request that came first",
     caughtBy: "a handler is called in the context of the request",
     shared: true,
     replace: () => {
@@ -506,7 +506,7 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "what is put on hold at the end is told of to nobody",
+    name: "no notice reports the events that are put on hold at the end",
     caughtBy: "close of an inbox that ends with its process skips backoffs",
     mistake: running((runner) => ({
       async run(run) {
@@ -517,7 +517,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "a replay is not counted",
-    caughtBy: "a replay makes it wait again",
+    caughtBy: "a replay makes a held event wait again",
     mistake: writing((item) =>
       recordChanged(item, (record) => {
         for (const slot of Object.values(record.slots)) slot.replays = 0;
@@ -544,7 +544,7 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "a copy of what is held makes it wait again",
+    name: "a copy of a held event makes it wait again",
     caughtBy: "a duplicate never revives",
     mistake: withInbox((inbox) => ({
       async accept(event, options) {
@@ -565,7 +565,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "an event that another receiver has handled is only stored",
-    caughtBy: "what another receiver has handled before",
+    caughtBy: "an event that another receiver has handled before",
     mistake: withInbox((inbox) => ({
       accept: async (event, { runAtOnce, ...options } = {}) => ({
         ...(await inbox.accept(event, options)),
@@ -590,7 +590,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "the tenants of an id are not told apart",
-    caughtBy: "what another receiver has handled for one tenant",
+    caughtBy: "an event that another receiver has handled for one tenant",
     mistake: accepting((event) => ({ ...event, key: hashOf([event.id], event.key.length) })),
   },
   {
@@ -611,7 +611,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "how many are held is asked for once",
-    caughtBy: "what one process has held itself counts at once",
+    caughtBy: "an entry that a process has held itself counts at once",
     shared: true,
     mistake: withStore((store) => {
       let first: ReturnType<RecordStore["counts"]> | null = null;
@@ -657,7 +657,7 @@ const mutants: readonly Mutant[] = [
     ),
   },
   {
-    name: "what an event has been through is forgotten at its end",
+    name: "the history of an event is forgotten at its end",
     caughtBy: "an event's life has its copies",
     mistake: writing((item) =>
       recordChanged(item, (record) => {
@@ -678,7 +678,7 @@ const mutants: readonly Mutant[] = [
     ),
   },
   {
-    name: "a copy of what is done is written down",
+    name: "a copy of a done event is written down",
     caughtBy: "an event that was done at its first attempt",
     mistake: withInbox((inbox, store) => ({
       async accept(event, options) {
@@ -700,7 +700,7 @@ const mutants: readonly Mutant[] = [
     mistake: accepting(({ foundBy: _, ...event }) => event),
   },
   {
-    name: "the age of what waits is not told",
+    name: "the age of the oldest waiting event is not reported",
     caughtBy: "an event is found by its id",
     mistake: withStore((store) => ({
       counts: async () => ({ ...(await store.counts()), oldestDueAt: null }),
@@ -744,8 +744,8 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "what waits, or is held, expires",
-    caughtBy: "what waits, or is held, does not expire",
+    name: "an event that waits or is held expires",
+    caughtBy: "an event that waits or is held does not expire",
     mistake: writing(({ index, record }) => ({ index: { ...index, expiresAt: record.expiresAt } })),
   },
   {
@@ -757,7 +757,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "a reference is claimed by whatever is refused",
-    caughtBy: "what is refused claims no reference",
+    caughtBy: "a refused delivery claims no reference",
     mistake: withInbox((inbox) => {
       const owners = new Map<string, string>();
       return {
@@ -772,7 +772,7 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "a reference is nobody's",
+    name: "a reference belongs to no transaction",
     caughtBy: "of many transactions that want one reference",
     mistake: accepting((event) => ({ ...event, referenceKey: null })),
   },
@@ -801,7 +801,7 @@ const mutants: readonly Mutant[] = [
     }),
   ),
   {
-    name: "what remains counts all that was ever accepted",
+    name: "the remaining events include all that were ever accepted",
     caughtBy: "work stops at its limit",
     mistake: withStore((store) => {
       const keys = new Set<string>();
@@ -828,7 +828,7 @@ const mutants: readonly Mutant[] = [
     replace: () => replaced(Places.prototype, "spareFor", { value: () => 100 }),
   },
   {
-    name: "fresh events go before what has waited",
+    name: "fresh events go before those that have waited",
     caughtBy: "without a free place nothing is begun",
     shared: true,
     replace: () => replaced(Dispatcher.prototype, "isBacklog", { value: () => false }),
@@ -921,12 +921,12 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "a process runs what it runs already",
+    name: "a process runs an event that it runs already",
     caughtBy: "a process does not run a second time",
     replace: () => replaced(Runs.prototype, "has", { value: () => false }),
   },
   {
-    name: "what is to be handled before its answer waits for its turn",
+    name: "an event that is to be handled before its answer waits for its turn",
     caughtBy: "an event that is to be handled before its answer",
     mistake: withInbox((inbox) => ({
       async accept(event, { runAtOnce, ...options } = {}) {
@@ -936,8 +936,8 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "what is left to its caller is run at once",
-    caughtBy: "what is accepted for its caller",
+    name: "an event that is left to its caller is run at once",
+    caughtBy: "an event that its caller wants to run",
     mistake: accepting(
       (event) => event,
       ({ delayMs: _, ...options }) => options,
@@ -983,19 +983,19 @@ const mutants: readonly Mutant[] = [
     ),
   },
   {
-    name: "what may have been written is computed anew",
-    caughtBy: "a write of unknown fate is sent again",
+    name: "a write that may have been made is computed anew",
+    caughtBy: "a write whose outcome is unknown is sent again",
     mistake: answering((result) =>
       result.kind === "unknown" ? { kind: "not-written", cause: result.cause } : result,
     ),
   },
   {
-    name: "what may have been written is taken for written",
+    name: "a write that may have been made is taken for made",
     caughtBy: "nothing is acknowledged while nobody knows",
     mistake: answering((result) => (result.kind === "unknown" ? { kind: "written" } : result)),
   },
   {
-    name: "what was not written is taken for written",
+    name: "a write that was not made is taken for made",
     caughtBy: "while the store writes nothing",
     mistake: answering((result) => (result.kind === "not-written" ? { kind: "written" } : result)),
   },
@@ -1108,7 +1108,7 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "what cannot be read is run as if it could",
+    name: "a record that cannot be read is run as if it could",
     caughtBy: "a record of a newer version is left alone",
     mistake: withStore((store) => {
       const known = new Map<string, Versioned>();

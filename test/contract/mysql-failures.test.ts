@@ -51,7 +51,7 @@ function open(own: Scope, url: string, statementTimeoutMs = 1_500) {
 const TABLES = ["records", "events", "readings", "notes", "meta"];
 const each = (statement: string): string => TABLES.map((table) => `${statement} $_${table}`).join("; ");
 
-describe("data that vanishes under a running process is told once, and it goes on after", () => {
+describe("data that vanishes under a running process is reported once, and the process goes on after", () => {
   it.each([
     ["TRUNCATE of all tables", each("TRUNCATE"), "replaced"],
     ["DELETE of all rows", each("DELETE FROM"), "replaced"],
@@ -110,7 +110,7 @@ describe("data that vanishes under a running process is told once, and it goes o
     }),
   );
 
-  it("tables that it may not make again: each loss is reported once, and it goes on when they are there", () =>
+  it("if the user may not make the tables again, each loss is reported once, and the process goes on when they are there", () =>
     withScope(async (own) => {
       const { store: maker, prefix, newOnes } = open(own, server.url);
       await maker.open();
@@ -130,7 +130,7 @@ describe("data that vanishes under a running process is told once, and it goes o
       await sendCanary(store);
     }));
 
-  it("a receiver whose tables were emptied tells the loss within 5 s", () =>
+  it("a receiver whose tables were emptied reports the loss within 5 s", () =>
     withScope(async (own) => {
       const { prefix } = open(own, server.url);
       const inbox = mysqlInbox(server.url, { prefix, pollMs: 100, logger: silent });
@@ -245,7 +245,7 @@ it("keys that differ in case, accents or spaces at the end belong to different r
     expect(found.map((one) => one?.version)).toEqual(swaps.map(({ version }) => version));
   }));
 
-it("an event that fits into no packet is refused alone, and those beside it are made", () =>
+it("an event that fits into no packet is refused alone, and the writes beside it are made", () =>
   withScope(async (own) => {
     const { store, newOnes } = open(own, server.url);
     await store.open();
@@ -258,7 +258,7 @@ it("an event that fits into no packet is refused alone, and those beside it are 
     expect(kindsOf(made)).toEqual(["written"]);
   }));
 
-it("a deadlock in the second lane leaves nothing hidden that was taken of the first", () =>
+it("a deadlock in the second lane leaves no record of the first lane hidden", () =>
   withScope(async (own) => {
     const { store, prefix } = open(own, server.url);
     await store.open();
@@ -282,7 +282,7 @@ it("a deadlock in the second lane leaves nothing hidden that was taken of the fi
   }));
 
 describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
-  it("since it is read-only says so, and takes the same writes afterwards", () =>
+  it("because it is read-only says so, and takes the same writes afterwards", () =>
     withScope(async (own) => {
       const { store, newOnes } = open(own, urlAs("shop:right-pass"), 20_000);
       await store.open();
@@ -294,7 +294,7 @@ describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
       expect(kindsOf(await swapAll(store, again))).toEqual(["written"]);
     }));
 
-  it("since another session has the row locked has written nothing, and goes on afterwards", () =>
+  it("because another session has locked the row has written nothing, and goes on afterwards", () =>
     withScope(async (own) => {
       const { store, newOnes, prefix } = open(own, server.url);
       await store.open();
@@ -313,7 +313,7 @@ describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
       expect(made?.kind).toBe("written");
     }));
 
-  it("since it is frozen leaves it open whether a write was made: made again, it is made once", () =>
+  it("because it is frozen leaves the outcome of a write open: sent again, the write is made once", () =>
     withScope(async (own) => {
       const { store, newOnes } = open(own, server.url);
       await store.open();
@@ -332,7 +332,7 @@ describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
       expect((await store.counts()).waiting).toBe(swaps.length);
     }));
 
-  it("since it cannot be reached has written nothing", () =>
+  it("because it cannot be reached has written nothing", () =>
     withScope(async (own) => {
       const proxy = await NetworkProxy.start(own, Number(new URL(server.url).port));
       const { store, newOnes } = open(own, `mysql://root@127.0.0.1:${new URL(proxy.url).port}/shop`);
@@ -345,7 +345,7 @@ describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
       expect(kindsOf(await swapAll(store, newOnes(3)))).toEqual(["written"]);
     }));
 
-  it("since it was killed has every write that it has confirmed, and no other state than whole ones", () =>
+  it("because it was killed has every write that it has confirmed, and no half of a write", () =>
     withScope(async (own) => {
       const { store, newOnes } = open(own, server.url);
       await store.open();

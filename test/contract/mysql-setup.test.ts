@@ -65,7 +65,7 @@ async function expectFinds(own: Scope, target: MysqlTarget): Promise<void> {
 }
 
 describe("a server with other settings than the inbox needs", () => {
-  it("has sessions of the inbox with those that it needs", () =>
+  it("uses the settings that the inbox needs in the inbox's sessions", () =>
     withScope(async (own) => {
       const connections = own.add(
         new Connections(await loadDriver(), settingsOf(server.url), 1, environmentOf(), 5_000),
@@ -95,7 +95,7 @@ describe("a server with other settings than the inbox needs", () => {
 
   it("finds each event by its own reference", () => withScope((own) => expectFinds(own, server.url)));
 
-  it("runs every event once, lists all of them, and tells no loss", () =>
+  it("runs every event once, lists all of them, and reports no loss", () =>
     withScope(async (own) => {
       const inbox = mysqlInbox(server.url, { prefix: prefixed(), pollMs: 100, logger: silent });
       const ran: string[] = [];

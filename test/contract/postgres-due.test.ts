@@ -37,7 +37,7 @@ async function late(store: RecordStore, key: string): Promise<void> {
 const taken = async (store: RecordStore, limit = 10, hideMs = 60_000): Promise<readonly string[]> =>
   (await takeDue(store, limit, hideMs)).records.map(({ key }) => key);
 
-it("what another process writes as due long ago is found by the next look", () =>
+it("a record that another process writes with an old due time is found by the next look", () =>
   withScope(async (own) => {
     const { store, connect } = await open(own);
     const other = connect();
@@ -47,7 +47,7 @@ it("what another process writes as due long ago is found by the next look", () =
     expect(await taken(store)).toEqual([keyOf(1)]);
   }));
 
-it("what was due long before the process began is found by its first look, and the rest by those that follow", () =>
+it("records that were due long before the process began are found by its first look, and the rest by later ones", () =>
   withScope(async (own) => {
     const { schema, store, connect } = await open(own);
     for (const n of [1, 2, 3]) await late(store, keyOf(n));
@@ -62,7 +62,7 @@ it("what was due long before the process began is found by its first look, and t
     expect(await taken(next, 1)).toEqual([]);
   }));
 
-it("what somebody else had locked is found once it is free", () =>
+it("a record that another transaction had locked is found once it is free", () =>
   withScope(async (own) => {
     const { schema, store } = await open(own);
     for (const n of [1, 2]) await late(store, keyOf(n));
@@ -79,7 +79,7 @@ it("what somebody else had locked is found once it is free", () =>
     expect(await taken(store)).toEqual([keyOf(1)]);
   }));
 
-it("what comes out of hiding is found", () =>
+it("a record that is no longer hidden is found", () =>
   withScope(async (own) => {
     const { store } = await open(own);
     await late(store, keyOf(1));

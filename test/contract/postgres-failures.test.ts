@@ -27,7 +27,7 @@ function open(own: Scope, url: string) {
 }
 
 describe("a PostgreSQL that has lost its tables", () => {
-  it("is told once, and they are made again", () =>
+  it("is reported once, and the tables are made again", () =>
     withScope(async (own) => {
       const { store, schema } = open(own, server.url);
       await store.open();
@@ -42,7 +42,7 @@ describe("a PostgreSQL that has lost its tables", () => {
       }
     }));
 
-  it("is told once too if they may not be made", () =>
+  it("is reported once also if the tables may not be made", () =>
     withScope(async (own) => {
       const { schema } = open(own, server.url);
       const first = own.add(postgresStore(server.url, { schema }), (one) => one.close());
@@ -57,7 +57,7 @@ describe("a PostgreSQL that has lost its tables", () => {
 });
 
 describe("the connections of a store", () => {
-  it("are three, however many ask while there is none", () =>
+  it("are three, however many callers ask while there is no connection", () =>
     withScope(async (own) => {
       const alone = await PostgresServer.start(own);
       const { store } = open(own, alone.url);
@@ -75,7 +75,7 @@ describe("the connections of a store", () => {
     }));
 });
 
-it("a client of the program's own that never answers is given up, and nobody knows what became of the write", async () => {
+it("a client of the program's own that never answers is given up, and the outcome of the write is unknown", async () => {
   const database = new pg.Client({ connectionString: server.url });
   await database.connect();
   let isSilent = false;
@@ -97,7 +97,7 @@ it("a client of the program's own that never answers is given up, and nobody kno
 });
 
 describe("a PostgreSQL that refuses to write", { timeout: 60_000 }, () => {
-  it("since it is read-only says so, and takes the same writes afterwards", () =>
+  it("because it is read-only says so, and takes the same writes afterwards", () =>
     withScope(async (own) => {
       const alone = await PostgresServer.start(own);
       const { store, newOnes } = open(own, alone.url);
@@ -124,7 +124,7 @@ describe("a PostgreSQL that refuses to write", { timeout: 60_000 }, () => {
       expect(kindsOf(await swapAll(store, again))).toEqual(["written"]);
     }));
 
-  it("that is frozen leaves it open whether a write was made: made again, it is made once", () =>
+  it("that is frozen leaves the outcome of a write open: sent again, the write is made once", () =>
     withScope(async (own) => {
       const alone = await PostgresServer.start(own);
       const { store, newOnes } = open(own, alone.url);
@@ -174,7 +174,7 @@ it("processes that start at one time on a server without tables make them once",
     }
   }));
 
-it("a write that PostgreSQL cannot take is refused alone, and those beside it are made", () =>
+it("a write that PostgreSQL cannot take is refused alone, and the writes beside it are made", () =>
   withScope(async (own) => {
     const { store, newOnes, schema } = open(own, server.url);
     await store.open();
@@ -199,7 +199,7 @@ it("a pool whose connections are all taken keeps nothing waiting", () =>
     await taken.query("ROLLBACK");
   }));
 
-it("what came for a reference is read with SQL, after its end too", () =>
+it("the events of a reference can be read with SQL, also after their end", () =>
   withScope(async (own) => {
     const { store, schema } = open(own, server.url);
     await store.open();
@@ -240,7 +240,7 @@ describe("a role that may not make tables", { timeout: 60_000 }, () => {
       expect((await store.counts()).waiting).toBe(1);
     }));
 
-  it("a role that lacks any privilege that events need is refused, by the name of what it lacks", () =>
+  it("a role that lacks any privilege that events need is refused, and the error names the privilege", () =>
     withScope(async (own) => {
       const schema = `lacking_${process.pid}`;
       await server.tell("CREATE ROLE lacking LOGIN");
@@ -293,7 +293,7 @@ describe("a role that may not make tables", { timeout: 60_000 }, () => {
       await expect(other.open()).rejects.toMatchObject({ code: "ERR_POSTGRES_UNSUITABLE" });
     }));
 
-  it("a server that would lose what was acknowledged is warned of", () =>
+  it("a server that would lose acknowledged events causes a warning", () =>
     withScope(async (own) => {
       const warnings: string[] = [];
       const logger = { ...silent, warn: (text: string) => void warnings.push(text) };

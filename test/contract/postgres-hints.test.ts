@@ -67,7 +67,7 @@ it("a role that may not read the tables can neither make a hint nor learn how", 
 it.each([
   ["the data set got another id", (schema: string) => `TRUNCATE ${schema}.meta`],
   ["the tables were made anew", (schema: string) => `DROP SCHEMA ${schema} CASCADE`],
-])("they go on after %s", (_, lose) =>
+])("hints go on after %s", (_, lose) =>
   withScope(async (own) => {
     const { schema, sender, listener, announce, heard } = await start(own);
     await server.tell(lose(schema));

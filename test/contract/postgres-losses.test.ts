@@ -57,7 +57,7 @@ async function expectWorks(store: RecordStore): Promise<void> {
 const TABLES = ["records", "labels", "unfinished", "readings", "notes", "meta"];
 const ALL = TABLES.map((table) => `$.${table}`).join(", ");
 
-describe("data that vanishes under a running process is told once, and it goes on after", () => {
+describe("data that vanishes under a running process is reported once, and the process goes on after", () => {
   it.each([
     ["TRUNCATE of all tables", `TRUNCATE ${ALL}`, "replaced"],
     ["TRUNCATE of all but meta", "TRUNCATE $.records, $.labels, $.unfinished, $.readings", "missing"],
@@ -106,7 +106,7 @@ describe("data that vanishes under a running process is told once, and it goes o
   );
 
   it.each(["CONTINUE", "RESTART"])(
-    "what is left of lost records is found, and goes, by the statements in the documentation (%s IDENTITY)",
+    "the statements in the documentation find and delete the rows that are left of lost records (%s IDENTITY)",
     (identity) =>
       withScope(async (own) => {
         const { schema, store, known } = await open(own);
@@ -136,7 +136,7 @@ describe("data that vanishes under a running process is told once, and it goes o
       }),
   );
 
-  it("a quiet process tells that what it has only found there, and is finished, is gone", () =>
+  it("a quiet process reports the loss of finished records that it has only found there", () =>
     withScope(async (own) => {
       const schema = "quiet";
       const ran: string[] = [];
@@ -158,7 +158,7 @@ describe("data that vanishes under a running process is told once, and it goes o
       expect((await next.receiver.health()).lostAt).not.toBeNull();
     }));
 
-  it("what was written, ended and taken since is no loss", () =>
+  it("records that were written, ended or taken since are not reported as lost", () =>
     withScope(async (own) => {
       const { store, known } = await open(own);
       const [first] = known;
@@ -170,7 +170,7 @@ describe("data that vanishes under a running process is told once, and it goes o
 });
 
 describe("a schema that was emptied while no process ran", () => {
-  it.each([[true], [false]])("opens, and tells the loss (migrate: %s)", (migrate) =>
+  it.each([[true], [false]])("opens, and reports the loss (migrate: %s)", (migrate) =>
     withScope(async (own) => {
       const { schema, store, connect } = await open(own, { migrate });
       await store.close();

@@ -113,7 +113,7 @@ const ways: readonly (readonly [Kind, Kind])[] = [
 ];
 
 describe("moveRecords", () => {
-  it.each(ways)("moves everything from %s to %s, with what it is found by", (source, target) =>
+  it.each(ways)("moves everything from %s to %s, with the texts by which it is found", (source, target) =>
     withScope(async (scope) => {
       const [from, to] = [await storeOn(source, scope), await storeOn(target, scope)];
       const written = await fill(from);
@@ -137,7 +137,7 @@ describe("moveRecords", () => {
     }),
   );
 
-  it("keeps the references of finished events, by which people look for them", () =>
+  it("keeps the references of finished events, because people look for events by them", () =>
     withScope(async (scope) => {
       const [from, to] = [await storeOn("SQLite", scope), await storeOn("PostgreSQL", scope)];
       await fill(from, 20);
@@ -174,7 +174,7 @@ describe("moveRecords", () => {
   );
 
   it.each(ways)(
-    "replaces copies that an interrupted move from %s left in %s, with what they are found by",
+    "replaces copies that an interrupted move from %s left in %s, with the texts by which they are found",
     (source, target) =>
       withScope(async (scope) => {
         const [from, to] = [await storeOn(source, scope), await storeOn(target, scope)];
@@ -211,7 +211,7 @@ describe("moveRecords", () => {
       expect(await expectAll(written, from, to)).toBe(0);
     }));
 
-  it("takes back what a receiver of the old inbox begins at that moment, and stops", () =>
+  it("takes back an event that a receiver of the old inbox begins at that moment, and stops", () =>
     withScope(async (scope) => {
       const [from, to] = [await storeOn("SQLite", scope), await storeOn("PostgreSQL", scope)];
       const written = new Map(await fill(from, 100));
@@ -228,7 +228,7 @@ describe("moveRecords", () => {
       expect(await expectAll(written, from, to)).toBe(99);
     }));
 
-  it("leaves what the new inbox took itself, and says so; what was moved and ran there is no conflict", () =>
+  it("leaves events that the new inbox took itself, and says so; moved events that ran there are no conflict", () =>
     withScope(async (scope) => {
       const [from, to] = [await storeOn("SQLite", scope), await storeOn("PostgreSQL", scope)];
       const now = from.now(keyOf(0));
@@ -248,7 +248,7 @@ describe("moveRecords", () => {
       expect(eventIds(ran, waiting.record)).toHaveLength(1);
     }));
 
-  it("refuses an inbox in memory, and one and the same inbox", () =>
+  it("refuses an inbox in memory, and a move of an inbox to itself", () =>
     withScope(async (scope) => {
       const from = await storeOn("SQLite", scope);
       const error = { code: "ERR_OPTION_INVALID" };

@@ -95,7 +95,7 @@ describe("the start says in words why there is no connection", () => {
     expect(message.length).toBeGreaterThan(80);
   });
 
-  it("a client of one's own too", () =>
+  it("also with a client of the program's own", () =>
     withScope(async (own) => {
       const pool = own.add(new pg.Pool({ connectionString: as("postgres", "/shop") }), (one) => one.end());
       const { message } = await startOf({ query: (text, values) => pool.query(text, values) });

@@ -47,7 +47,7 @@ async function live(store: RecordStore, keys: readonly string[]): Promise<void> 
 }
 
 describe("a cluster", { timeout: 60_000 }, () => {
-  it("of which one node is full goes on everywhere with what it has, and takes new events on the others", () =>
+  it("with one full node goes on with its events everywhere, and takes new events on the other nodes", () =>
     withScope(async (own) => {
       const alone = await startCluster(own);
       const cluster = new Cluster(
@@ -99,7 +99,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
       }
     }));
 
-  it("refuses for a while what is in a slot that is moved to another node, and nothing else", () =>
+  it("refuses only the records of a slot that is being moved to another node, and only for a while", () =>
     withScope(async (own) => {
       const store = own.add(redisStoreFixture(connect).connect(), (one) => one.close());
       await store.open();
@@ -140,7 +140,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
       await sendCanary(store);
     }));
 
-  it("goes on with what its other nodes have while one is away", () =>
+  it("goes on with the records of its other nodes while one is away", () =>
     withScope(async (own) => {
       const three = await startCluster(own);
       for (const node of three) await node.tell("CONFIG", "SET", "cluster-require-full-coverage", "no");

@@ -52,7 +52,7 @@ describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
       ["ACL", "SETUSER", "default", "+evalsha", "+eval"],
     ],
   ] as const)(
-    "since it %s says so, and takes the same writes afterwards",
+    "because it %s says so, and takes the same writes afterwards",
     (_, [refuse, ...by], [allow, ...how]) =>
       withScope(async (scope) => {
         const server = await RedisServer.start(scope);
@@ -118,7 +118,7 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
       expect(kinds(await swapAll(store, again))).toEqual(is("written", 121));
     }));
 
-  it("goes on with what it has, until all of it has ended", () =>
+  it("goes on with the events that it has until all have ended", () =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const fixture = redisStoreFixture(() => server.url);
@@ -164,7 +164,7 @@ describe("data that vanishes from Redis", { timeout: 60_000 }, () => {
       "replaced",
     ],
     ["everything", () => ["FLUSHDB"], "replaced"],
-  ] as const)("%s is told once", (_, command, why) =>
+  ] as const)("%s is reported once", (_, command, why) =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const fixture = redisStoreFixture(() => server.url);
@@ -185,7 +185,7 @@ describe("data that vanishes from Redis", { timeout: 60_000 }, () => {
 });
 
 describe("a Redis that does not answer", { timeout: 60_000 }, () => {
-  it("leaves it open whether a write was made: made again, it is made once", () =>
+  it("leaves the outcome of a write open: sent again, the write is made once", () =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const store = await opened(scope, server.url);
@@ -227,7 +227,7 @@ describe("a Redis that does not answer", { timeout: 60_000 }, () => {
 });
 
 describe("a write that Redis cannot take", { timeout: 60_000 }, () => {
-  it("is refused alone, and those beside it are made", () =>
+  it("is refused alone, and the writes beside it are made", () =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const store = await opened(scope, server.url);
@@ -243,7 +243,7 @@ describe("a write that Redis cannot take", { timeout: 60_000 }, () => {
       expect((await store.counts()).waiting).toBe(others.length);
     }));
 
-  it("whose set is somebody else's key leaves its outcome open, and is not in the way of others", () =>
+  it("a write whose set belongs to another program has an unknown outcome and blocks no other write", () =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const admin = scope.add(new Redis(server.url), (one) => one.disconnect());

@@ -31,7 +31,7 @@ async function start(scope: Scope, processes: number) {
   return { server, prefix: fixture.prefix, stores, waiters };
 }
 
-it("an idle process has another's event by a hint alone, without looking for it", () =>
+it("an idle process gets an event of another process by a hint alone, without looking for it", () =>
   withScope(async (scope) => {
     const { stores, waiters } = await start(scope, 2);
     const [sender, listener] = stores;
@@ -52,7 +52,7 @@ it("an idle process has another's event by a hint alone, without looking for it"
     expect(polls).toBe(200);
   }));
 
-it("of many that listen one is woken by one event, and in turns", () =>
+it("one event wakes one of many listening processes, in turns", () =>
   withScope(async (scope) => {
     const { stores, waiters } = await start(scope, 20);
     const [sender] = stores;
@@ -73,7 +73,7 @@ it("of many that listen one is woken by one event, and in turns", () =>
     expect(woken).toEqual(woken.map(() => 2));
   }));
 
-it("who listens no more hands on the hint that it gets", () =>
+it("a process that no longer listens passes the hint on", () =>
   withScope(async (scope) => {
     const { stores, waiters } = await start(scope, 2);
     const [gone, there] = stores;
@@ -90,7 +90,7 @@ it("who listens no more hands on the hint that it gets", () =>
     await until("the other one is woken", () => woken === 1);
   }));
 
-it("who has no place hands on the hint that it gets", () =>
+it("a process without a free place passes the hint on", () =>
   withScope(async (scope) => {
     const { stores, waiters } = await start(scope, 2);
     const [busy, idle] = stores;
@@ -111,7 +111,7 @@ it("who has no place hands on the hint that it gets", () =>
     expect(refused).toBe(1);
   }));
 
-it("hints that nobody hears are few and do not last", () =>
+it("hints that no process hears are few and do not last", () =>
   withScope(async (scope) => {
     const { server, prefix, stores } = await start(scope, 1);
     const [sender] = stores;
@@ -127,7 +127,7 @@ it("hints that nobody hears are few and do not last", () =>
     expect(await server.tell("EXISTS", key)).toBe(0);
   }));
 
-it("who listened while Redis was away hears of what comes afterwards", () =>
+it("a process that listened while Redis was away hears of later events", () =>
   withScope(async (scope) => {
     const { server, stores, waiters } = await start(scope, 2);
     const [sender, listener] = stores;

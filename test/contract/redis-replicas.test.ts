@@ -67,30 +67,33 @@ async function isReplicated(store: RecordStore, ...records: readonly Written[]):
 const fresh = (store: RecordStore, key: string): Promise<Written> =>
   put(store, key, null, accepted(key, store.now(key)));
 
-it("what is confirmed is on a replica; while there is none, nothing is confirmed", { timeout: 60_000 }, () =>
-  withScope(async (scope) => {
-    const primary = await RedisServer.start(scope);
-    const replica = await startReplica(scope, primary);
-    const store = await openStore(scope, primary.url);
-    expect(store.durability).toBe("replicated");
-    const records = new Map(
-      Array.from({ length: 200 }, (_, n) => [keyOf(n), accepted(keyOf(n), store.now(keyOf(n)))] as const),
-    );
-    const written = [...(await putAll(store, records)).values()];
-    const confirmed = await Promise.all(written.map((record) => isReplicated(store, record)));
-    expect(confirmed.every(Boolean)).toBe(true);
-    expect(Number(await replica.tell("DBSIZE"))).toBe(Number(await primary.tell("DBSIZE")));
+it(
+  "a confirmed record is on a replica; while there is no replica, nothing is confirmed",
+  { timeout: 60_000 },
+  () =>
+    withScope(async (scope) => {
+      const primary = await RedisServer.start(scope);
+      const replica = await startReplica(scope, primary);
+      const store = await openStore(scope, primary.url);
+      expect(store.durability).toBe("replicated");
+      const records = new Map(
+        Array.from({ length: 200 }, (_, n) => [keyOf(n), accepted(keyOf(n), store.now(keyOf(n)))] as const),
+      );
+      const written = [...(await putAll(store, records)).values()];
+      const confirmed = await Promise.all(written.map((record) => isReplicated(store, record)));
+      expect(confirmed.every(Boolean)).toBe(true);
+      expect(Number(await replica.tell("DBSIZE"))).toBe(Number(await primary.tell("DBSIZE")));
 
-    replica.freeze();
-    const late = await fresh(store, keyOf(1_000));
-    expect(await isReplicated(store, late)).toBe(false);
-    replica.thaw();
-    await until("the replica has it", () => isReplicated(store, late));
-  }),
+      replica.freeze();
+      const late = await fresh(store, keyOf(1_000));
+      expect(await isReplicated(store, late)).toBe(false);
+      replica.thaw();
+      await until("the replica has it", () => isReplicated(store, late));
+    }),
 );
 
 it(
-  "a record that was changed since it was written is confirmed, one that is not there is not",
+  "a record that was changed since it was written is confirmed, and a missing one is not",
   { timeout: 60_000 },
   () =>
     withScope(async (scope) => {
@@ -110,7 +113,7 @@ it(
 );
 
 it(
-  "what a failover has lost is not confirmed by the new primary, what it still has is",
+  "the new primary after a failover confirms the records that it still has, and none that it has lost",
   { timeout: 60_000 },
   () =>
     withScope(async (scope) => {
@@ -154,7 +157,7 @@ it(
 );
 
 it(
-  "each node of a cluster confirms what it has, and one without a replica does not",
+  "each node of a cluster confirms its own records, and a node without a replica confirms none",
   { timeout: 90_000 },
   () =>
     withScope(async (scope) => {
@@ -200,7 +203,7 @@ it(
     }),
 );
 
-it("a primary that is full still confirms what its replica has", { timeout: 60_000 }, () =>
+it("a full primary still confirms the records that its replica has", { timeout: 60_000 }, () =>
   withScope(async (scope) => {
     const primary = await RedisServer.start(scope);
     await startReplica(scope, primary);

@@ -10,7 +10,7 @@ import { silent } from "../support/silent.ts";
 
 const options = { leaseMs: 600, commandTimeoutMs: 500, logger: silent };
 
-describe("what Redis fails with", { timeout: 60_000 }, () => {
+describe("an error of Redis", { timeout: 60_000 }, () => {
   it.each([
     // It takes the ends of runs all the same.
     ["that is full", false, (server: RedisServer) => server.tell("CONFIG", "SET", "maxmemory", "1")],
@@ -25,7 +25,7 @@ describe("what Redis fails with", { timeout: 60_000 }, () => {
       true,
       (server: RedisServer) => server.tell("ACL", "SETUSER", "default", "-evalsha", "-eval"),
     ],
-  ])("is said without what it was given, by one %s", (_, failsInside, fail) =>
+  ])("is reported without the data that Redis was given, by one %s", (_, failsInside, fail) =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope, { aof: "none" });
       const inbox = redisInbox(server.url, options);

@@ -62,7 +62,7 @@ afterAll(() => scope.close());
 const connect = (): Redis => servers.connect();
 
 it(
-  "a store goes on at the primary that the Sentinel makes, and has there what was confirmed",
+  "a store goes on at the primary that the Sentinel makes, and finds the confirmed records there",
   {
     timeout: 90_000,
   },
@@ -108,7 +108,7 @@ it(
 );
 
 it(
-  "a full Redis goes on with what it has, also at the primary that the Sentinel makes, until all of it has ended",
+  "a full Redis goes on with the events that it has until all have ended, also at the primary that the Sentinel makes",
   { timeout: 90_000 },
   () =>
     withScope(async (own) => {

@@ -97,7 +97,7 @@ describe("a store in Redis", { timeout: 60_000 }, () => {
       }
     }));
 
-  it("gives up on a client of the program's own that never answers, and does not know what became of the write", () =>
+  it("gives up on a client of the program's own that never answers, and does not know the outcome of the write", () =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const redis = scope.add(server.client(), (one) => one.disconnect());

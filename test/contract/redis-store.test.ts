@@ -31,7 +31,7 @@ describe("the store contract: Redis by a client that can do no more than run scr
     it.concurrent(name, run);
 });
 
-it("a finished record takes at most 430 bytes, its key included, and goes by itself", () =>
+it("a finished record takes at most 430 bytes, its key included, and expires by itself", () =>
   withScope(async (own) => {
     const fixture = redisStoreFixture(() => server.url, { prefix: "payhooks" });
     const store = own.add(fixture.connect(), (one) => one.close());

@@ -82,22 +82,25 @@ async function conflictOf(rig: Rig, merchant: MerchantReceiver, payTxnId: string
 }
 
 export const referenceCases: readonly ContractCase[] = [
-  onFreshData("a reference is its first transaction's, whose copies pass; others are held", async (rig) => {
-    const { inbox } = rig.start();
-    const reference = newReference();
-    const [first, second] = [claiming(reference, rig.now()), claiming(reference, rig.now())];
-    expect(await outcomes(inbox, [first])).toEqual(["new"]);
-    expect(await inbox.accept(second)).toMatchObject(reused);
-    expect(await outcomes(inbox, [first, second, claiming(newReference(), rig.now())])).toEqual([
-      "duplicate",
-      "duplicate",
-      "new",
-    ]);
-    const runner = sampleRunner();
-    await workAll(inbox, runner);
-    expect(runner.ran.sort()).toEqual(["SUCCESS", "SUCCESS", "onHeld SUCCESS"]);
-    expect((await heldOf(inbox)).map(({ id }) => id)).toEqual([second.id]);
-  }),
+  onFreshData(
+    "a reference belongs to its first transaction: copies of that pass, and other transactions are held",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const reference = newReference();
+      const [first, second] = [claiming(reference, rig.now()), claiming(reference, rig.now())];
+      expect(await outcomes(inbox, [first])).toEqual(["new"]);
+      expect(await inbox.accept(second)).toMatchObject(reused);
+      expect(await outcomes(inbox, [first, second, claiming(newReference(), rig.now())])).toEqual([
+        "duplicate",
+        "duplicate",
+        "new",
+      ]);
+      const runner = sampleRunner();
+      await workAll(inbox, runner);
+      expect(runner.ran.sort()).toEqual(["SUCCESS", "SUCCESS", "onHeld SUCCESS"]);
+      expect((await heldOf(inbox)).map(({ id }) => id)).toEqual([second.id]);
+    },
+  ),
   onFreshData("of many transactions that want one reference at the same time, one has it", async (rig) => {
     const processes = [rig.start(), rig.start()];
     const reference = newReference();
@@ -111,7 +114,7 @@ export const referenceCases: readonly ContractCase[] = [
     expect(runner.ran.filter((name) => name === "SUCCESS")).toHaveLength(1);
     expect(await heldOf((processes[0] ?? rig.start()).inbox)).toHaveLength(19);
   }),
-  onFreshData("what is refused claims no reference", async (rig) => {
+  onFreshData("a refused delivery claims no reference", async (rig) => {
     const { inbox } = rig.start();
     const reference = newReference();
     const refused = claiming(reference, rig.now());
@@ -140,7 +143,7 @@ export const referenceCases: readonly ContractCase[] = [
     },
     { timeTravel: true },
   ),
-  onFreshData("what is held claims no reference: a conflict, a mismatch", async (rig) => {
+  onFreshData("a held event claims no reference: a conflict, a mismatch", async (rig) => {
     const { inbox } = rig.start();
     const [one, other] = [newReference(), newReference()];
     const conflict = claiming(one, rig.now());
@@ -248,7 +251,7 @@ export const referenceCases: readonly ContractCase[] = [
     },
     { timeTravel: true },
   ),
-  onFreshData("what a person replays claims its reference", async (rig) => {
+  onFreshData("an event that a person replays claims its reference", async (rig) => {
     const credited: string[] = [];
     const merchant = merchantOf(rig.start(), credited);
     const conflict = await conflictOf(rig, merchant, "tx-1");

@@ -41,7 +41,7 @@ export const retryCases: readonly ContractCase[] = [
     expect(effects.size).toBe(3);
     expect([...effects].every((line) => line.includes(eventId))).toBe(true);
   }),
-  onFreshData("RetryAfter sets the delay, which is not over before its time", async (rig) => {
+  onFreshData("RetryAfter sets the delay, and no attempt comes before it is over", async (rig) => {
     let attempts = 0;
     const merchant = merchantOn(rig.start(), (receiver) =>
       receiver.onDeposit(() => {

@@ -84,29 +84,35 @@ export const sharedCases: readonly ContractCase[] = [
     },
   ),
 
-  onFreshData("a task: who was frozen past the end of the lease can write nothing any more", async (rig) => {
-    const [frozen, other] = [rig.start(), rig.start()];
-    const old = await rig.until(taken(frozen, rig.leaseMs / 2));
-    frozen.freeze();
-    await rig.advance(rig.leaseMs);
-    const next = await rig.until(taken(other, rig.leaseMs * 4));
-    frozen.thaw();
-    expect(await rig.until(old.renew("from the past"))).toBe(false);
-    expect(await rig.until(old.end("from the past"))).toBe(false);
-    expect(await rig.until(next.renew("mine"))).toBe(true);
-    expect(await rig.until(viewLease(other.inbox.texts, TASK))).toEqual({ note: "mine", isTaken: true });
-  }),
+  onFreshData(
+    "a task: a process that was frozen past the end of its lease can write nothing any more",
+    async (rig) => {
+      const [frozen, other] = [rig.start(), rig.start()];
+      const old = await rig.until(taken(frozen, rig.leaseMs / 2));
+      frozen.freeze();
+      await rig.advance(rig.leaseMs);
+      const next = await rig.until(taken(other, rig.leaseMs * 4));
+      frozen.thaw();
+      expect(await rig.until(old.renew("from the past"))).toBe(false);
+      expect(await rig.until(old.end("from the past"))).toBe(false);
+      expect(await rig.until(next.renew("mine"))).toBe(true);
+      expect(await rig.until(viewLease(other.inbox.texts, TASK))).toEqual({ note: "mine", isTaken: true });
+    },
+  ),
 
-  onFreshData("a task whose lease was taken without an answer is had by the one who asked", async (rig) => {
-    let isLost = false;
-    const process = rig.start((moment, call) => {
-      if (moment !== "after" || !call.startsWith("text") || isLost) return undefined;
-      isLost = true;
-      return "lose";
-    });
-    const lease = await rig.until(taken(process, rig.leaseMs * 4));
-    expect(isLost).toBe(true);
-    expect(await rig.until(lease.end("done"))).toBe(true);
-    expect((await rig.until(taken(rig.start(), rig.leaseMs * 4))).note).toBe("done");
-  }),
+  onFreshData(
+    "a task whose lease was taken without an answer belongs to the process that asked",
+    async (rig) => {
+      let isLost = false;
+      const process = rig.start((moment, call) => {
+        if (moment !== "after" || !call.startsWith("text") || isLost) return undefined;
+        isLost = true;
+        return "lose";
+      });
+      const lease = await rig.until(taken(process, rig.leaseMs * 4));
+      expect(isLost).toBe(true);
+      expect(await rig.until(lease.end("done"))).toBe(true);
+      expect((await rig.until(taken(rig.start(), rig.leaseMs * 4))).note).toBe("done");
+    },
+  ),
 ];

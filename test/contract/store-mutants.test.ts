@@ -191,12 +191,12 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "does not hide what it gives out",
+    name: "does not hide the records that it gives out",
     caughtBy: "what was taken is hidden",
     change: (store) => ({ takeDue: (limit) => store.takeDue(limit, 0) }),
   },
   {
-    name: "hides what it gives out for good",
+    name: "hides the records that it gives out for good",
     caughtBy: "what was taken is hidden",
     change: (store) => ({ takeDue: (limit) => store.takeDue(limit, 1e9) }),
   },
@@ -265,7 +265,7 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "takes what runs and lapses for usual",
+    name: "puts a record with a lease into the usual lane",
     caughtBy: "a record stays in its lane",
     change: withSwaps(({ record, index }) => ({
       index: { ...index, lane: record.lease === null ? index.lane : "usual" },
@@ -329,7 +329,7 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "gives out what was hidden before what came since",
+    name: "gives out records that were hidden before those that came since",
     caughtBy: "what comes out of hiding",
     change(store) {
       const hidden = new Set<string>();
@@ -417,7 +417,7 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "finds what is not finished",
+    name: "finds only unfinished events",
     caughtBy: "events are found by what they name",
     change: (store) => ({
       list: ({ state, ...filter }, cursor, limit, first) =>
@@ -485,7 +485,7 @@ const mutants: readonly Mutant[] = [
     change: withSwaps(({ index }) => ({ index: { ...index, events: index.events.slice(0, 1) } })),
   },
   {
-    name: "counts what is to be tried again among what was never tried",
+    name: "counts events that are to be tried again among those that were never tried",
     caughtBy: "events are counted",
     change: (store) => ({
       counts() {
@@ -547,7 +547,7 @@ const mutants: readonly Mutant[] = [
     change: withScan(async (keys, store) => store.read(keys), false),
   },
   {
-    name: "leaves out of a scan what has changed since it began",
+    name: "leaves out of a scan the records that have changed since it began",
     caughtBy: "a scan misses nothing",
     change: withScan(async (keys, store) =>
       store.read(keys).map((one) => (one !== null && isDone(one) ? null : one)),

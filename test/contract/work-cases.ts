@@ -18,7 +18,7 @@ async function acceptMany(rig: Rig, inbox: ReturnType<Rig["start"]>["inbox"], co
 
 export const workCases: readonly ContractCase[] = [
   onFreshData(
-    "work stops at its limit and tells what ran, failed, remains, and when the next is due",
+    "work stops at its limit, and reports how many events ran, failed and remain, and when the next is due",
     async (rig) => {
       const { inbox } = rig.start();
       await acceptMany(rig, inbox, 7);
@@ -46,7 +46,7 @@ export const workCases: readonly ContractCase[] = [
       });
     },
   ),
-  onFreshData("work takes nothing more once its time is over, and waits for what runs", async (rig) => {
+  onFreshData("work takes nothing more once its time is over, and waits for running events", async (rig) => {
     const { inbox } = rig.start();
     await acceptMany(rig, inbox, 5);
     const ends: number[] = [];
@@ -114,7 +114,7 @@ export const workCases: readonly ContractCase[] = [
     expect(runner.ran).toEqual([]);
   }),
   onFreshData(
-    "in the background everything is run, no more at a time than told, and stop waits for what runs",
+    "in the background everything is run, no more at a time than told, and stop waits for running events",
     async (rig) => {
       const { inbox } = rig.start();
       const full = newGate();
@@ -214,7 +214,7 @@ export const workCases: readonly ContractCase[] = [
       expect(next.runs.map(({ input }) => input.handlerStates)).toEqual([{}]);
     },
   ),
-  onFreshData("stop takes nothing more, and waits for what runs", async (rig) => {
+  onFreshData("stop takes nothing more, and waits for running events", async (rig) => {
     const { inbox } = rig.start();
     const [begun, free] = [newGate(), newGate()];
     const runner = sampleRunner(async () => {
@@ -259,7 +259,7 @@ export const workCases: readonly ContractCase[] = [
     await second.passed;
     await background.stop();
   }),
-  onFreshData("health counts what waits and what is held", async (rig) => {
+  onFreshData("health counts waiting and held events", async (rig) => {
     const { inbox } = rig.start();
     await inbox.accept(sampleEvent(newId(), rig.now(), { verdict: "malformed" }));
     await workAll(inbox, sampleRunner());
@@ -274,31 +274,34 @@ export const workCases: readonly ContractCase[] = [
     await inbox.ready();
     expect(await outcomes(inbox, [sampleEvent(newId(), rig.now())])).toEqual(["new"]);
   }),
-  onFreshData("close waits for what runs, and loses and repeats nothing that ends in time", async (rig) => {
-    const [one, other] = [rig.start(), rig.start()];
-    const [begun, free] = [newGate(), newGate()];
-    const event = sampleEvent(newId(), rig.now());
-    await one.inbox.accept(event);
-    const runner = sampleRunner(async (run) => {
-      await startHandler(run);
-      begun.open();
-      await free.passed;
-      await finishHandler(run);
-      return { kind: "done" };
-    });
-    await one.inbox.run(runner, { concurrency: 1 });
-    await begun.passed;
-    const closing = one.inbox.close({ graceMs: rig.leaseMs * 10 });
-    expect(one.inbox.close({ graceMs: 1 })).toBe(closing);
-    await rig.advance(rig.leaseMs / 2);
-    expect((await other.inbox.events.get(event.key + event.slot))?.state).toBe("running");
-    expect(runner.runs[0]?.cancellation.isCancelled).toBe(false);
-    free.open();
-    await rig.advance(rig.leaseMs / 2);
-    expect(await closing).toEqual({ unfinished: 0 });
-    expect((await other.inbox.events.get(event.key + event.slot))?.state).toBe("done");
-    expect(runner.ran).toEqual(["SUCCESS"]);
-  }),
+  onFreshData(
+    "close waits for running events, and loses and repeats nothing that ends in time",
+    async (rig) => {
+      const [one, other] = [rig.start(), rig.start()];
+      const [begun, free] = [newGate(), newGate()];
+      const event = sampleEvent(newId(), rig.now());
+      await one.inbox.accept(event);
+      const runner = sampleRunner(async (run) => {
+        await startHandler(run);
+        begun.open();
+        await free.passed;
+        await finishHandler(run);
+        return { kind: "done" };
+      });
+      await one.inbox.run(runner, { concurrency: 1 });
+      await begun.passed;
+      const closing = one.inbox.close({ graceMs: rig.leaseMs * 10 });
+      expect(one.inbox.close({ graceMs: 1 })).toBe(closing);
+      await rig.advance(rig.leaseMs / 2);
+      expect((await other.inbox.events.get(event.key + event.slot))?.state).toBe("running");
+      expect(runner.runs[0]?.cancellation.isCancelled).toBe(false);
+      free.open();
+      await rig.advance(rig.leaseMs / 2);
+      expect(await closing).toEqual({ unfinished: 0 });
+      expect((await other.inbox.events.get(event.key + event.slot))?.state).toBe("done");
+      expect(runner.ran).toEqual(["SUCCESS"]);
+    },
+  ),
   onFreshData(
     "close reports a handler that still runs when the grace is over, and warns that it may run twice",
     async (rig) => {
@@ -322,7 +325,7 @@ export const workCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "close hands back what has no started handler, for another process to run at once",
+    "close hands back events without a started handler, for another process to run at once",
     async (rig) => {
       const [one, other] = [rig.start(), rig.start()];
       const [begun, free] = [newGate(), newGate()];
@@ -367,7 +370,7 @@ export const workCases: readonly ContractCase[] = [
     { only: "ends-with-process" },
   ),
   onFreshData(
-    "close of an inbox that ends with its process tries once more what was tried before its time a moment ago",
+    "close of an inbox that ends with its process tries once more an event that was tried before its time a moment ago",
     async (rig) => {
       const { inbox } = rig.start();
       const { eventId } = await inbox.accept(sampleEvent(newId(), rig.now()));
@@ -382,7 +385,7 @@ export const workCases: readonly ContractCase[] = [
     { only: "ends-with-process" },
   ),
   onFreshData(
-    "close of an inbox that ends with its process skips backoffs, and tells about what it puts on hold",
+    "close of an inbox that ends with its process skips backoffs, and reports the events that it puts on hold",
     async (rig) => {
       const { inbox } = rig.start();
       await acceptMany(rig, inbox, 1);

@@ -149,22 +149,25 @@ export const writeCases: readonly ContractCase[] = [
       ),
     ),
   ),
-  onFreshData("a write of unknown fate is sent again as it was, until its fate is known", async (rig) => {
-    const sent: Swap[] = [];
-    const { inbox } = rig.start(undefined, {
-      store: withSwap((items, store) => {
-        sent.push(...items);
-        if (sent.length > 3) return store.swap(items);
-        return items.map((): SwapResult => ({ kind: "unknown", cause: new Error("no answer") }));
-      }),
-    });
-    const event = sampleEvent(newId(), rig.now());
-    expect(await rig.until(inbox.accept(event, { deadlineMs: rig.leaseMs * 2 }))).toMatchObject({
-      outcome: "new",
-    });
-    expect(sent).toHaveLength(4);
-    for (const item of sent) expect(item).toBe(sent[0]);
-  }),
+  onFreshData(
+    "a write whose outcome is unknown is sent again unchanged, until its outcome is known",
+    async (rig) => {
+      const sent: Swap[] = [];
+      const { inbox } = rig.start(undefined, {
+        store: withSwap((items, store) => {
+          sent.push(...items);
+          if (sent.length > 3) return store.swap(items);
+          return items.map((): SwapResult => ({ kind: "unknown", cause: new Error("no answer") }));
+        }),
+      });
+      const event = sampleEvent(newId(), rig.now());
+      expect(await rig.until(inbox.accept(event, { deadlineMs: rig.leaseMs * 2 }))).toMatchObject({
+        outcome: "new",
+      });
+      expect(sent).toHaveLength(4);
+      for (const item of sent) expect(item).toBe(sent[0]);
+    },
+  ),
   onFreshData(
     "a write that was made by a connection that broke off, and lands late, changes nothing any more",
     async (rig) => {
@@ -224,7 +227,7 @@ export const writeCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "one event that the store does not take fails none of those that travel with it",
+    "one event that the store does not take fails none of the writes that are sent with it",
     async (rig) => {
       const events = Array.from({ length: 5 }, () => sampleEvent(newId(), rig.now()));
       const bad = events[2]?.key;
@@ -253,7 +256,7 @@ export const writeCases: readonly ContractCase[] = [
       expect(runner.ran).toHaveLength(4);
     },
   ),
-  onFreshData("of changes of one record that travel together, only the refused one fails", async (rig) => {
+  onFreshData("of changes of one record that are sent together, only the refused one fails", async (rig) => {
     const id = newId();
     const [pending, success, failed] = (["PENDING", "SUCCESS", "FAILED"] as const).map((status) =>
       sampleEvent(id, rig.now(), { status }),
@@ -278,7 +281,7 @@ export const writeCases: readonly ContractCase[] = [
       { value: { outcome: "duplicate" } },
     ]);
   }),
-  onFreshData("a delivery that is refused fails its caller alone, whatever travels with it", async (rig) => {
+  onFreshData("a refused delivery fails only its own caller, whatever is sent with it", async (rig) => {
     const { inbox } = rig.start();
     const id = newId();
     const success = sampleEvent(id, rig.now());

@@ -47,7 +47,7 @@ describe.each([
   const harness = (register: (receiver: Receiver<Context>) => unknown): Promise<Harness> =>
     harnessOf(effectsOf(pool), register);
 
-  it("happen once, though the process dies behind the commit", async () => {
+  it("happen once, although the process dies right after the commit", async () => {
     const t = await harness((receiver) =>
       receiver.onDeposit((_, ctx) => ctx.transaction((tx) => tx.query(PAY))),
     );

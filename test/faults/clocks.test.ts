@@ -16,7 +16,7 @@ import { keys, LEASE_MS, SOUND, System } from "./harness/system.ts";
 const HOUR_MS = 3_600_000;
 
 describe("a clock that was an hour ahead and is corrected", { timeout: 60_000 }, () => {
-  it("keeps no event waiting: neither what waited or was to be tried again, nor what the dead process held", () =>
+  it("keeps no event waiting: no waiting one, no retry, and none of the dead process", () =>
     withScope(async (scope) => {
       const system = System.create(scope, sqliteIn(newFolder(scope)), newSeed("a clock is corrected"));
       const config = await system.config({ concurrency: 8 });

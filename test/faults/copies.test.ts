@@ -88,7 +88,7 @@ describe("copies", () => {
   );
 
   it.each(["frozen", "killed"] as const)(
-    "what a %s process ran begins elsewhere within its lease and a second",
+    "the events of a %s process begin elsewhere within its lease and a second",
     {
       timeout: 60_000,
     },
@@ -121,41 +121,44 @@ describe("copies", () => {
       }),
   );
 
-  it("what a frozen process has taken runs again from another one", { timeout: 60_000 }, () =>
-    withScope(async (scope) => {
-      const redis = await RedisServer.start(scope);
-      const inbox = { kind: "redis", target: redis.url } as const;
-      const system = System.create(scope, inbox, newSeed("frozen process"));
-      const taker = await system.config();
-      const frozen = await ProcessUnderTest.start(scope, taker);
-      const sender = scope.add(new Sender({ ports: [taker.port] }), (one) => one.close());
-      const events = Array.from({ length: 10 }, () => testEvent(keys.privateKey, { manner: "slow" }));
-      await sender.sendAll(events);
-      await until("all have been taken", () => system.lines("started").length === 10);
-      frozen.freeze();
-      // This one takes nothing by itself: only `receiver.work()` recovers and runs, as a cron job would.
-      const other = await ProcessUnderTest.start(scope, await system.config({ run: "elsewhere" }));
-      let ran = 0;
-      await until(
-        "the other process ran all of them",
-        async () => {
-          ran += (await other.work()).ran;
-          return ran === 10;
-        },
-        { withinMs: 20 * LEASE_MS, everyMs: 100 },
-      );
-      const verdict = await system.judge(sender);
-      report("frozen process, receiver.work() elsewhere", verdict, sender);
-      expect(verdict).toMatchObject({ completed: 10, lost: [], doubles: [] });
-      expect(system.lines("completed").every(({ pid }) => pid === other.pid)).toBe(true);
-      // Thawed, it finds that its leases are lost: what it still completes was announced as a risk.
-      frozen.thaw();
-      await until("the thawed process completes", () =>
-        system.lines("completed").some(({ pid }) => pid === frozen.pid),
-      );
-      const after = await system.judge(sender);
-      expect(after.doubles.length).toBeGreaterThan(0);
-      expect(after.silentDoubles).toEqual([]);
-    }),
+  it(
+    "receiver.work() of another process runs the events that a frozen process has taken",
+    { timeout: 60_000 },
+    () =>
+      withScope(async (scope) => {
+        const redis = await RedisServer.start(scope);
+        const inbox = { kind: "redis", target: redis.url } as const;
+        const system = System.create(scope, inbox, newSeed("frozen process"));
+        const taker = await system.config();
+        const frozen = await ProcessUnderTest.start(scope, taker);
+        const sender = scope.add(new Sender({ ports: [taker.port] }), (one) => one.close());
+        const events = Array.from({ length: 10 }, () => testEvent(keys.privateKey, { manner: "slow" }));
+        await sender.sendAll(events);
+        await until("all have been taken", () => system.lines("started").length === 10);
+        frozen.freeze();
+        // This one takes nothing by itself: only `receiver.work()` recovers and runs, as a cron job would.
+        const other = await ProcessUnderTest.start(scope, await system.config({ run: "elsewhere" }));
+        let ran = 0;
+        await until(
+          "the other process ran all of them",
+          async () => {
+            ran += (await other.work()).ran;
+            return ran === 10;
+          },
+          { withinMs: 20 * LEASE_MS, everyMs: 100 },
+        );
+        const verdict = await system.judge(sender);
+        report("frozen process, receiver.work() elsewhere", verdict, sender);
+        expect(verdict).toMatchObject({ completed: 10, lost: [], doubles: [] });
+        expect(system.lines("completed").every(({ pid }) => pid === other.pid)).toBe(true);
+        // Thawed, it finds that its leases are lost: what it still completes was announced as a risk.
+        frozen.thaw();
+        await until("the thawed process completes", () =>
+          system.lines("completed").some(({ pid }) => pid === frozen.pid),
+        );
+        const after = await system.judge(sender);
+        expect(after.doubles.length).toBeGreaterThan(0);
+        expect(after.silentDoubles).toEqual([]);
+      }),
   );
 });

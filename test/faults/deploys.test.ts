@@ -40,7 +40,7 @@ describe.each(DURABLE)("a deploy on %s", (_, makeInbox) => {
     });
   }
 
-  it("renames a handler: what it had not finished is held, with its name, and none is done in silence", () =>
+  it("that renames a handler: the events that it had not finished are held under its old name, and none ends as done without it", () =>
     replaced(
       (receiver) => receiver.onDeposit(broken, { ...soon, name: "books" }),
       (receiver, ran) =>
@@ -65,7 +65,7 @@ describe.each(DURABLE)("a deploy on %s", (_, makeInbox) => {
       },
     ));
 
-  it("takes a second handler away: the same", () =>
+  it("that removes a second handler: the events that it had not finished are held under its name", () =>
     replaced(
       (receiver) =>
         receiver.onDeposit(() => {}, { name: "credit" }).onDeposit(broken, { ...soon, name: "mail" }),
@@ -78,7 +78,7 @@ describe.each(DURABLE)("a deploy on %s", (_, makeInbox) => {
       },
     ));
 
-  it("takes a handler away that was given up while another went on: held for what that was given up for", () =>
+  it("that removes a handler which was given up while another went on: the event is held for the reason of that handler", () =>
     replaced(
       (receiver) =>
         receiver

@@ -80,7 +80,7 @@ async function playEveryWay(inbox: Inbox, now: () => number): Promise<void> {
   expect(await receiver.close()).toEqual({ unfinished: 0 });
 }
 
-describe("what is finished leaves nothing behind when its time is over", () => {
+describe("a finished event leaves nothing behind when its time is over", () => {
   it("in Redis: every key goes by itself, but for a bounded few", { timeout: 120_000 }, () =>
     withScope(async (scope) => {
       const redis = await RedisServer.start(scope);

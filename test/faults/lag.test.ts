@@ -20,7 +20,7 @@ describe("the length of a span without lag", () => {
 });
 
 describe("lag", { timeout: 30_000 }, () => {
-  it("is what a process that was stopped has waited", async () => {
+  it("is the time for which a process was stopped", async () => {
     const lags: Span[] = [];
     const end = watchLag((lag) => lags.push(lag));
     try {
@@ -33,7 +33,7 @@ describe("lag", { timeout: 30_000 }, () => {
     }
   });
 
-  it("is not what a process has computed", async () => {
+  it("does not include the time for which a process computes", async () => {
     const lags: Span[] = [];
     const end = watchLag((lag) => lags.push(lag));
     try {

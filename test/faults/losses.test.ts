@@ -109,7 +109,7 @@ describe.concurrent("Redis", { timeout: 60_000 }, () => {
       await Promise.all(processes.map((one) => expectNoticed(one, "evicting", since)));
     }));
 
-  it("one node of a cluster was emptied, which has not the first shard", () =>
+  it("as a cluster of which a node without the first shard was emptied", () =>
     withScope(async (scope) => {
       const nodes = await startCluster(scope);
       const { Cluster } = await import("ioredis");
@@ -160,7 +160,7 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
         renameSync(`${file}.copy`, file);
       },
     ],
-  ] as const)("that %s: nothing is acknowledged into it, and in a while it is made anew", (_, lose) =>
+  ] as const)("that %s: nothing is acknowledged into it, and after a while it is made anew", (_, lose) =>
     withScope(async (scope) => {
       const { file, processes } = await onFile(scope);
       const since = Date.now();
@@ -209,23 +209,25 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
     ["-shm", remove("-shm")],
     ["-wal and -shm", remove("-wal", "-shm")],
     ["-wal, which another one replaces,", (file: string) => copyFileSync(`${file}-shm`, `${file}-new`)],
-  ] as const)("whose %s was removed under its only process: it is told, and nothing is lost", (name, lose) =>
-    withScope(async (scope) => {
-      const { file } = sqliteIn(newFolder(scope));
-      const one = await busyReceiver(scope, sqliteInbox(file));
-      for (let n = 0; n < 3; n++) expect(await deliver(one.receiver, event())).toBe(200);
-      const since = Date.now();
-      lose(file);
-      if (name.includes("replaces")) renameSync(`${file}-new`, `${file}-wal`);
-      expect(await deliver(one.receiver, event())).toBe(200);
-      // The files that a crash of the machine would leave have all four.
-      expect(unfinished(await copyOf(scope, file, ["", "-wal"]))).toBe(4);
-      await expectNoticed(one, "log-removed", since);
-      await accepts(one.receiver);
-    }),
+  ] as const)(
+    "whose %s was removed under its only process: a notice reports it, and nothing is lost",
+    (name, lose) =>
+      withScope(async (scope) => {
+        const { file } = sqliteIn(newFolder(scope));
+        const one = await busyReceiver(scope, sqliteInbox(file));
+        for (let n = 0; n < 3; n++) expect(await deliver(one.receiver, event())).toBe(200);
+        const since = Date.now();
+        lose(file);
+        if (name.includes("replaces")) renameSync(`${file}-new`, `${file}-wal`);
+        expect(await deliver(one.receiver, event())).toBe(200);
+        // The files that a crash of the machine would leave have all four.
+        expect(unfinished(await copyOf(scope, file, ["", "-wal"]))).toBe(4);
+        await expectNoticed(one, "log-removed", since);
+        await accepts(one.receiver);
+      }),
   );
 
-  it("whose log was removed under two processes: nothing more is acknowledged, and what was is in the file", () =>
+  it("whose log was removed under two processes: nothing more is acknowledged, and the file has every acknowledged event", () =>
     withScope(async (scope) => {
       const { file, processes } = await onFile(scope);
       const since = Date.now();
@@ -241,7 +243,7 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
       await Promise.all(processes.map(({ receiver }) => receiver.close({ graceMs: 0 })));
     }));
 
-  it("whose log was cut: it is told, and nothing more is acknowledged", () =>
+  it("whose log was cut: a notice reports it, and nothing more is acknowledged", () =>
     withScope(async (scope) => {
       const { file } = sqliteIn(newFolder(scope));
       const one = await busyReceiver(scope, sqliteInbox(file));
@@ -257,31 +259,29 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
     ["all records", "DELETE FROM records"],
     ["what its records are found by", "DELETE FROM events"],
     ["one record", "DELETE FROM records WHERE row_id = (SELECT min(row_id) FROM records)"],
-  ])(
-    "from which somebody deleted %s: this is told by a process that has only found them there, too",
-    (_, sql) =>
-      withScope(async (scope) => {
-        const { file } = sqliteIn(newFolder(scope));
-        const first = await startReceiver(scope, sqliteInbox(file), (receiver) =>
-          receiver.onDeposit(() => Promise.reject(new Error("the shop is down")), {
-            backoffMs: () => 3_600_000,
-          }),
-        );
-        for (let n = 0; n < 3; n++) expect(await deliver(first.receiver, event())).toBe(200);
-        await until("they wait", async () => (await first.receiver.health()).retrying === 3);
-        const next = await busyReceiver(scope, sqliteInbox(file));
-        await pause(2_500);
-        const since = Date.now();
-        const { default: Database } = await import("libsql");
-        const other = new Database(file);
-        other.exec(sql);
-        other.close();
-        await Promise.all([first, next].map((one) => expectNoticed(one, "missing", since)));
-        await accepts(next.receiver);
-      }),
+  ])("from which somebody deleted %s: a process reports it even if it has only found them there", (_, sql) =>
+    withScope(async (scope) => {
+      const { file } = sqliteIn(newFolder(scope));
+      const first = await startReceiver(scope, sqliteInbox(file), (receiver) =>
+        receiver.onDeposit(() => Promise.reject(new Error("the shop is down")), {
+          backoffMs: () => 3_600_000,
+        }),
+      );
+      for (let n = 0; n < 3; n++) expect(await deliver(first.receiver, event())).toBe(200);
+      await until("they wait", async () => (await first.receiver.health()).retrying === 3);
+      const next = await busyReceiver(scope, sqliteInbox(file));
+      await pause(2_500);
+      const since = Date.now();
+      const { default: Database } = await import("libsql");
+      const other = new Database(file);
+      other.exec(sql);
+      other.close();
+      await Promise.all([first, next].map((one) => expectNoticed(one, "missing", since)));
+      await accepts(next.receiver);
+    }),
   );
 
-  it("from which somebody deleted what is finished: this is told by a process that has only found it there", () =>
+  it("from which somebody deleted finished records: a process reports it even if it has only found them there", () =>
     withScope(async (scope) => {
       const { file } = sqliteIn(newFolder(scope));
       const start = () =>
@@ -300,7 +300,7 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
       await expectNoticed(next, "missing", since);
     }));
 
-  it("that was overwritten by an older copy, under its only process: it is told, and nothing is acknowledged into it", () =>
+  it("that was overwritten by an older copy, under its only process: a notice reports it, and nothing is acknowledged into it", () =>
     withScope(async (scope) => {
       const { file } = sqliteIn(newFolder(scope));
       const one = await busyReceiver(scope, sqliteInbox(file, { pollMs: 100 }));
@@ -323,7 +323,7 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
       await accepts(one.receiver);
     }));
 
-  it("whose disk takes no more writes: nothing is acknowledged, it is told, and all goes on when it does", ({
+  it("whose disk takes no more writes: nothing is acknowledged, a notice reports it, and everything goes on when the disk takes writes again", ({
     skip,
   }) =>
     withScope(async (scope) => {
@@ -345,7 +345,7 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
       expect(losses(one)).toEqual([]);
     }));
 
-  it("that may only be read: nothing is acknowledged, it is told, and all goes on when it may be written", () =>
+  it("that may only be read: nothing is acknowledged, a notice reports it, and everything goes on when it may be written", () =>
     withScope(async (scope) => {
       const { file } = sqliteIn(newFolder(scope));
       const { default: Database } = await import("libsql");
@@ -364,7 +364,7 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
       await accepts(one.receiver);
     }));
 
-  it("that was put back from a backup while no process ran: nobody tells it, and what came since is unknown", () =>
+  it("that was put back from a backup while no process ran: no notice reports it, and the later events are unknown", () =>
     withScope(async (scope) => {
       const { file } = sqliteIn(newFolder(scope));
       const ran: string[] = [];
@@ -407,7 +407,7 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
 });
 
 describe.each(DURABLE)("an inbox on %s that nobody has used", (_, makeInbox) => {
-  it("is not made by who only looks", () =>
+  it("is not made by a program that only looks", () =>
     withScope(async (scope) => {
       const config = await makeInbox(scope);
       const { redisInbox } = await import("@payhooks/core/redis");

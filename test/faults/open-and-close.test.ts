@@ -125,7 +125,7 @@ describe(`opened and closed ${TIMES} times`, () => {
     }),
   );
 
-  it("Redis that is not there: what was tried leaves nothing open", { timeout: 60_000 }, async () => {
+  it("Redis that is not there: the attempts leave nothing open", { timeout: 60_000 }, async () => {
     const url = `redis://127.0.0.1:${await freePort()}`;
     const fail = async (): Promise<void> => {
       const inbox = redisInbox(url, { logger: silent });

@@ -99,7 +99,7 @@ describe.concurrent("Redis", () => {
     }
   });
 
-  it("without an append-only file loses what it had acknowledged: the control", {
+  it("control: without an append-only file it loses acknowledged events", {
     timeout: 60_000,
   }, async () => {
     // Its handlers are slow, so that at the kill there is something to lose.

@@ -115,17 +115,17 @@ async function playDay(scope: Scope, inbox: string, books: string, isExactlyOnce
 }
 
 describe("an inbox that is restored to yesterday", { timeout: 90_000 }, () => {
-  it("with the books, in one database: what came since runs again, and is booked once", () =>
+  it("with the books, in one database: later events run again, and are booked once", () =>
     withScope(async (scope) => {
       expect(await playDay(scope, "shop", "shop", true)).toEqual({ times: [1, 1, 1], skipped: 0 });
     }));
 
-  it("without the books: what runs again meets its effects, and leaves them out", () =>
+  it("without the books: events that run again find their effects, and skip them", () =>
     withScope(async (scope) => {
       expect(await playDay(scope, "inbox", "books", true)).toEqual({ times: [1, 1, 1], skipped: 2 });
     }));
 
-  it("control: without effects it is booked twice", () =>
+  it("control: without effects they are booked twice", () =>
     withScope(async (scope) => {
       expect(await playDay(scope, "inbox_2", "books_2", false)).toEqual({ times: [1, 2, 2], skipped: 0 });
     }));

@@ -23,7 +23,7 @@ afterAll(() => scope.close());
 
 const url = (): string => server.urlOf(bouncer.port);
 
-it("the pooler is in transaction mode: what one statement sets, another may not find", async () => {
+it("the pooler is in transaction mode: another statement may not find the setting of an earlier one", async () => {
   const clients = Array.from({ length: 4 }, () => new pg.Client({ connectionString: url() }));
   await Promise.all(clients.map((client) => client.connect()));
   const pidOf = async (client: pg.Client | undefined): Promise<unknown> =>
@@ -54,7 +54,7 @@ describe("the store contract: PostgreSQL behind PgBouncer", () => {
 });
 
 it(
-  "an inbox behind PgBouncer loses nothing as both, and its processes, are killed",
+  "an inbox behind PgBouncer loses nothing when PostgreSQL, PgBouncer and its processes are killed",
   { timeout: 120_000 },
   () =>
     withScope(async (own) => {

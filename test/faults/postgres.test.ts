@@ -117,7 +117,7 @@ describe("PostgreSQL", () => {
   });
 
   it(
-    "that does not wait for its log loses what it had acknowledged: the control",
+    "control: if it does not wait for its log, it loses acknowledged events",
     {
       timeout: 60_000,
     },
@@ -186,7 +186,7 @@ function failover(name: string, isSynchronous: boolean): Promise<Verdict> {
   });
 }
 
-it("a failover to a synchronous standby loses nothing, to an asynchronous one what it had not got", {
+it("a failover to a synchronous standby loses nothing, and one to an asynchronous standby loses the writes that it had not got", {
   timeout: 180_000,
 }, async () => {
   const [waits, doesNot] = await Promise.all([

@@ -22,7 +22,7 @@ describe("a Redis that refuses writes", () => {
     { name: "is full", setting: "maxmemory", goesOn: true },
     { name: "misses replicas", setting: "min-replicas-to-write", goesOn: false },
   ])(
-    "since it $name: few notices, fewer lines, few commands, and all is done afterwards",
+    "because it $name: few notices, fewer lines, few commands, and all is done afterwards",
     {
       timeout: 60_000,
     },

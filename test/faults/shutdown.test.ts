@@ -74,18 +74,21 @@ describe.concurrent("a process that is told to end", () => {
   it.each<{ readonly name: string; readonly fault: (redis: RedisServer) => Promise<void> | void }>([
     { name: "is away", fault: (redis) => redis.kill() },
     { name: "is frozen", fault: (redis) => redis.freeze() },
-  ])("ends in time when Redis $name, and says what is unfinished", { timeout: 60_000 }, ({ name, fault }) =>
-    withScope(async (scope) => {
-      const redis = await RedisServer.start(scope);
-      const system = System.create(scope, { kind: "redis", target: redis.url }, newSeed(name));
-      const { one } = await withHandlersUnderWay(scope, system);
-      await fault(redis);
-      const { code, tookMs } = await endsWithin(one);
-      expect(code, "some are unfinished").toBe(3);
-      expect(tookMs).toBeLessThan(END_WITHIN_MS);
-      // Their ends could not be written, but they came to them.
-      expect(system.lines("completed")).toHaveLength(2);
-    }),
+  ])(
+    "ends in time when Redis $name, and says how many events are unfinished",
+    { timeout: 60_000 },
+    ({ name, fault }) =>
+      withScope(async (scope) => {
+        const redis = await RedisServer.start(scope);
+        const system = System.create(scope, { kind: "redis", target: redis.url }, newSeed(name));
+        const { one } = await withHandlersUnderWay(scope, system);
+        await fault(redis);
+        const { code, tookMs } = await endsWithin(one);
+        expect(code, "some are unfinished").toBe(3);
+        expect(tookMs).toBeLessThan(END_WITHIN_MS);
+        // Their ends could not be written, but they came to them.
+        expect(system.lines("completed")).toHaveLength(2);
+      }),
   );
 
   it("ends in time although Redis was never there", { timeout: 60_000 }, () =>

@@ -35,7 +35,7 @@ it.each([
   ["Redis", onRedis],
   ["PostgreSQL", onPostgres],
 ])(
-  "a start without %s is repeated, ready says so meanwhile, and then what waits is run",
+  "a start without %s is repeated, ready says so meanwhile, and then the waiting events run",
   { timeout: 90_000 },
   (_, make) =>
     withScope(async (scope) => {

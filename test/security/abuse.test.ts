@@ -217,7 +217,7 @@ describe.each(ON)("a server with %s", (adapter) => {
     expect(server.asked).toHaveLength(51);
   });
 
-  it("holds no more than it may, and goes on with what is good", async () => {
+  it("holds no more than it may, and goes on with good deliveries", async () => {
     const bodies = Array.from({ length: BOUND.held * 2 }, (_, n) => ({
       ...connectEvent(),
       event: `none.${n}`,
@@ -238,7 +238,7 @@ describe.each(ON)("a server with %s", (adapter) => {
     });
   });
 
-  it("is as it was before: as many deliveries wait for the resolver as may, in nobody's way, every good one runs, and nothing is left", async () => {
+  it("after the attack, the resolver takes as many deliveries as before, every genuine one runs, and nothing stays behind", async () => {
     const before = server.ran.length;
     const gated = Array.from({ length: BOUND.resolving }, (_, n) => send(callback(`gated-${n}`)));
     const waiting = (): number => server.asked.filter((name) => name.startsWith("gated")).length;

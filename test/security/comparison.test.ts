@@ -41,7 +41,7 @@ describe("secrets are compared in constant time", () => {
     expect(leakyComparisons(textOf(path))).toEqual([]);
   });
 
-  it("wherever an HMAC or a hash of a secret is made, or by nobody: it is then only an id, or signs what we send", () => {
+  it("wherever an HMAC or a hash of a secret is made, unless it is only an id, or signs a message that we send", () => {
     const hashing = sources
       .filter(({ text }) => /createHmac\(|timingSafeEqual\(/.test(text))
       .map(({ path }) => path);

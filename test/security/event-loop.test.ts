@@ -134,7 +134,7 @@ describe("a request of 64 KiB", () => {
     }
   });
 
-  it("is counted: what is asked of the engine shows", async () => {
+  it("is counted: the counters see each call of the engine", async () => {
     const named = (wanted: string): Heavy => {
       const found = heavy.find(({ name, flow, signed }) => name === wanted && flow === "payments" && signed);
       if (found === undefined) throw new Error(`there is no ${wanted}`);

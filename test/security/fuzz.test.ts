@@ -23,7 +23,7 @@ describe(`the attempts of seed ${seed}`, { timeout: TIMEOUT_MS }, () => {
     expect(bytes.size).toBeGreaterThan(190);
   });
 
-  it("find out a receiver as anyone would write it: forged events, and answers that are none", async () => {
+  it("catch a receiver that is written by hand: forged events, and invalid answers", async () => {
     const target = await startNaive();
     try {
       const { forged, broken } = await fuzzer.run(target, 0, 1_500);

@@ -14,7 +14,7 @@ function shortStrings(rules: Rules): readonly string[] {
   return fc.sample(short, { numRuns: STRINGS, seed: SEED });
 }
 
-it("what is believed is what all bodies say, no more and no less, whatever is set", () => {
+it("the judgement believes the values in which all bodies agree, no more and no less, whatever is set", () => {
   let run = 0;
   for (const [what, rules] of SETTINGS) {
     for (const canonical of shortStrings(rules)) {

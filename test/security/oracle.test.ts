@@ -28,7 +28,7 @@ import { lengthOf, report, TIMEOUT_MS } from "./report.ts";
 
 const seed = seedOfRun();
 
-describe(`what is believed, against every body of a canonical string, seed ${seed}`, {
+describe(`the judgement, against every body of a canonical string, seed ${seed}`, {
   timeout: TIMEOUT_MS,
 }, () => {
   const killed: string[] = [];
@@ -64,7 +64,7 @@ describe(`what is believed, against every body of a canonical string, seed ${see
     }),
   );
 
-  it.each(SETTINGS)("is what all of them say, no more and no less, %s", (_, rules) => {
+  it.each(SETTINGS)("believes the values in which all of them agree, no more and no less, %s", (_, rules) => {
     const { run, judge } = counted();
     fc.assert(
       fc.property(hostileTo(rules), (canonical) => judge(canonical, rules)),
@@ -73,7 +73,7 @@ describe(`what is believed, against every body of a canonical string, seed ${see
     expect(run()).toBeGreaterThan(100);
   });
 
-  it("is what all of them say, whatever is declared, pinned or asked for", () => {
+  it("believes the values in which all of them agree, whatever is declared, pinned or asked for", () => {
     const { run, judge } = counted();
     fc.assert(
       fc.property(
@@ -109,7 +109,7 @@ describe(`what is believed, against every body of a canonical string, seed ${see
     },
   );
 
-  it.each(SETTINGS)("is not forged where the service writes a field in another way, %s", (_, rules) => {
+  it.each(SETTINGS)("believes no forgery where the service writes a field in another way, %s", (_, rules) => {
     fc.assert(
       fc.property(hostileTo(rules), (canonical) => {
         strings++;
@@ -121,28 +121,31 @@ describe(`what is believed, against every body of a canonical string, seed ${see
     );
   });
 
-  it.each(SETTINGS)("is among the candidates otherwise, if they are complete, %s", (_, rules) => {
-    let complete = 0;
-    const idName = rules.names.callback.fields.payTxnId.name;
-    fc.assert(
-      fc.property(hostileTo(rules), (canonical) => {
-        strings++;
-        const judgement = judgeBy(rules)(canonical);
-        if (judgement.kind !== "ambiguous") return;
-        const { ids = [], complete: isComplete = false } = judgement.candidates ?? {};
-        const sent = (deviating: boolean) =>
-          genuineOf(canonical, rules, deviating).map((body) => body[idName] ?? "");
-        expect(ids).toEqual(expect.arrayContaining(sent(false)));
-        if (!isComplete) return;
-        complete++;
-        expect(ids).toEqual(expect.arrayContaining(sent(true)));
-      }),
-      { numRuns: lengthOf(300, 5_000), seed },
-    );
-    expect(complete).toBeGreaterThan(20);
-  });
+  it.each(SETTINGS)(
+    "has the genuine id among its candidates otherwise, if they are complete, %s",
+    (_, rules) => {
+      let complete = 0;
+      const idName = rules.names.callback.fields.payTxnId.name;
+      fc.assert(
+        fc.property(hostileTo(rules), (canonical) => {
+          strings++;
+          const judgement = judgeBy(rules)(canonical);
+          if (judgement.kind !== "ambiguous") return;
+          const { ids = [], complete: isComplete = false } = judgement.candidates ?? {};
+          const sent = (deviating: boolean) =>
+            genuineOf(canonical, rules, deviating).map((body) => body[idName] ?? "");
+          expect(ids).toEqual(expect.arrayContaining(sent(false)));
+          if (!isComplete) return;
+          complete++;
+          expect(ids).toEqual(expect.arrayContaining(sent(true)));
+        }),
+        { numRuns: lengthOf(300, 5_000), seed },
+      );
+      expect(complete).toBeGreaterThan(20);
+    },
+  );
 
-  it("would be forged then by a receiver that does not look for names that stand twice", () => {
+  it("would then believe a forgery if it did not look for names that stand twice", () => {
     const rules = rulesOf("by default");
     const run = fc.check(
       fc.property(hostileTo(rules), (canonical) => findForgery(canonical, rules, withoutNames) === null),
@@ -151,7 +154,7 @@ describe(`what is believed, against every body of a canonical string, seed ${see
     expect(run.failed, `seed ${run.seed}`).toBe(true);
   });
 
-  it.each(MUTANTS)("a receiver %s is caught", (name, wrong, rules) => {
+  it.each(MUTANTS)("catches a receiver %s", (name, wrong, rules) => {
     const run = fc.check(
       fc.property(
         hostileTo(rules),
@@ -163,7 +166,7 @@ describe(`what is believed, against every body of a canonical string, seed ${see
     killed.push(name);
   });
 
-  it.each(SETTINGS)("holds with real signatures, %s", (_, rules) => {
+  it.each(SETTINGS)("is the same with real signatures, %s", (_, rules) => {
     const { publicKey, privateKey } = createTestKeys();
     const fixed = fixedKeys(importPublicKeys(publicKey));
     const { keys } = fixed.find({}) as { readonly keys: readonly VerifyingKey[] };

@@ -147,7 +147,7 @@ describe("planted secrets", () => {
     expect(canariesIn(errors)).toEqual([]);
   });
 
-  it("are not in a sandbox that is printed: whoever wants a key of it asks for it by name", async () => {
+  it("are not in a sandbox that is printed: a program has to ask for a key by name", async () => {
     const sandbox = await createSandbox({ port: 0 });
     try {
       const { keys: asked, ...rest } = sandbox;
@@ -162,16 +162,19 @@ describe("planted secrets", () => {
   });
 });
 
-describe("what a store fails with", { timeout: 60_000 }, () => {
-  it.each(DRIVER_ERRORS)("is said without what it was given: a store that throws, %s", async (_, fail) => {
-    const breaker = new Breaker();
-    const inbox = createInbox(breakable(memoryStore(), breaker, fail), { leaseMs: 300 });
-    const output = await collectOutput({ inbox, failsInside: true, fail: breaker.fail });
-    expect(canariesIn(output)).toEqual([]);
-  });
+describe("an error of a store", { timeout: 60_000 }, () => {
+  it.each(DRIVER_ERRORS)(
+    "is reported without the data that it was given: a store that throws, %s",
+    async (_, fail) => {
+      const breaker = new Breaker();
+      const inbox = createInbox(breakable(memoryStore(), breaker, fail), { leaseMs: 300 });
+      const output = await collectOutput({ inbox, failsInside: true, fail: breaker.fail });
+      expect(canariesIn(output)).toEqual([]);
+    },
+  );
 
   it.each(DRIVER_ERRORS)(
-    "is said without what it was given: an inbox of the merchant's own, %s",
+    "is reported without the data that it was given: an inbox of the merchant's own, %s",
     async (_, fail) => {
       const breaker = new Breaker();
       const inbox = breakable(memoryInbox({ leaseMs: 300 }), breaker, fail);
@@ -179,17 +182,20 @@ describe("what a store fails with", { timeout: 60_000 }, () => {
     },
   );
 
-  it.each(DRIVER_ERRORS)("is said without what it was given: a SQLite handle, %s", async (_, fail) => {
-    const breaker = new Breaker();
-    const folder = mkdtempSync(join(tmpdir(), "payhooks-secrecy-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const database = new Database(join(folder, "inbox.db"));
-    const inbox = sqliteInbox(breakable(database, breaker, fail), { leaseMs: 300, pollMs: 50 });
-    const output = await collectOutput({ inbox, failsInside: true, fail: breaker.fail });
-    expect(canariesIn(output)).toEqual([]);
-    // The text that is left still says what to do.
-    expect(inspect(output, { depth: 9 })).toContain("ERR_INBOX_UNAVAILABLE");
-  });
+  it.each(DRIVER_ERRORS)(
+    "is reported without the data that it was given: a SQLite handle, %s",
+    async (_, fail) => {
+      const breaker = new Breaker();
+      const folder = mkdtempSync(join(tmpdir(), "payhooks-secrecy-"));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      const database = new Database(join(folder, "inbox.db"));
+      const inbox = sqliteInbox(breakable(database, breaker, fail), { leaseMs: 300, pollMs: 50 });
+      const output = await collectOutput({ inbox, failsInside: true, fail: breaker.fail });
+      expect(canariesIn(output)).toEqual([]);
+      // The text that is left still says what to do.
+      expect(inspect(output, { depth: 9 })).toContain("ERR_INBOX_UNAVAILABLE");
+    },
+  );
 });
 
 describe("an address of Redis that cannot be read", () => {
@@ -248,7 +254,7 @@ describe("an address of Redis that cannot be read", () => {
   });
 });
 
-describe("what the process keeps for all", () => {
+describe("the global state of the process", () => {
   it("shows no address and no receiver when globalThis is printed", async () => {
     /** A server that never answers, so that the connection stays as it is. */
     const mute = createServer((socket) => void socket.on("error", () => {})).listen(0, "127.0.0.1");

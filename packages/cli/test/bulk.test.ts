@@ -43,7 +43,7 @@ describe("payhooks events replay --state finished", () => {
     );
   });
 
-  it("names what it leaves alone", async () => {
+  it("names the events that it leaves alone", async () => {
     const app = await application();
     await app.succeeds({ referenceId: "order-1" });
     const dry = await payhooks([...replay, "--dry-run", "--sqlite", app.database]);
@@ -257,7 +257,7 @@ describe("payhooks events --min-amount, --max-amount and --handler", () => {
 });
 
 describe("payhooks events erase", () => {
-  it("takes only what ended in the way that --reason names", async () => {
+  it("takes only events that ended in the way that --reason names", async () => {
     const { database, receiver, held } = await ended();
     const [{ eventId = "" } = {}] = await held();
     await receiver.events.discard(eventId, { by: "amina", note: "forged" });
@@ -274,7 +274,7 @@ describe("payhooks events erase", () => {
     });
   });
 
-  it("erases what has finished, and what is held only on request", async () => {
+  it("erases finished events, and held ones only on request", async () => {
     const { database, receiver, held } = await ended();
     const one = ["events", "erase", "--all", "--reference", "order-1", "--by", "amina", "--sqlite", database];
     const erased = await payhooks([...one, "--yes"]);

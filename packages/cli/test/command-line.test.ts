@@ -10,7 +10,7 @@ const manifest: { version: string } = JSON.parse(
 );
 
 describe("payhooks", () => {
-  it("lists its commands with --help, and with nothing, which is wrong", async () => {
+  it("lists its commands with --help, and also without arguments, but as an error", async () => {
     const help = await payhooks(["--help"]);
     for (const { name, summary } of COMMANDS) expect(help.stdout).toContain(`${name.padEnd(7)}  ${summary}`);
     expect(help).toMatchObject({ code: 0, stderr: "" });

@@ -36,7 +36,7 @@ describe("a decision about all held events", () => {
     expect((await app.held()).map(({ reason }) => reason)).toEqual(["mismatch"]);
   });
 
-  it("shows amounts old and new, what runs beside, the counts, and decides nothing with --dry-run", async () => {
+  it("shows old and new amounts, the other events of the transaction and the counts, and decides nothing with --dry-run", async () => {
     const app = await contradicted();
     const args = ["replay", "--all", "--reason", "exhausted,mismatch", "--dry-run"];
     const { code, stdout } = await held(app, args);
@@ -175,7 +175,7 @@ describe.skipIf(process.platform !== "linux")("on a terminal", () => {
     expect(await app.held()).toHaveLength(3);
   });
 
-  it("it leaves alone what somebody else has decided meanwhile, what has changed, and what came later", async () => {
+  it("it leaves alone events that somebody else has decided about meanwhile, that have changed, or that came later", async () => {
     const app = await contradicted();
     const terminal = await asked(app);
     const [first, second] = (await app.held()).filter(({ reason }) => reason === "exhausted");
@@ -200,7 +200,7 @@ describe.skipIf(process.platform !== "linux")("on a terminal", () => {
 });
 
 describe("a decision about many events that is interrupted", () => {
-  it("by Ctrl-C names what was decided and what was not", async () => {
+  it("by Ctrl-C names the events that were decided about, and the others", async () => {
     const app = await application();
     for (let n = 0; n < 400; n++) await app.fails({ payTxnId: `pay-${n}` });
     const args = ["discard", "--all", "--reason", "exhausted", "--yes", "--json", ...who];

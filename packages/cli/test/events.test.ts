@@ -42,8 +42,8 @@ describe("payhooks events --csv", () => {
   });
 });
 
-describe("payhooks events, about what is held", () => {
-  it("lists what is held, by reason as well, and what arrived only when asked", async () => {
+describe("payhooks events, about held events", () => {
+  it("lists held events, by reason as well, and their fields only when asked", async () => {
     const { database } = await holding();
     const all = await payhooks(["events", "--state", "held", "--sqlite", database]);
     expect(all).toMatchObject({ code: 0, stderr: "" });
@@ -132,7 +132,7 @@ describe("payhooks events, about what is held", () => {
     });
   });
 
-  it("queues a replay, which the application's worker runs", async () => {
+  it("queues a replay for the application's worker", async () => {
     const { database, receiver, ran, held } = await holding();
     const eventId = idOf(held, "exhausted");
     const ended = await payhooks([
@@ -240,7 +240,7 @@ describe("payhooks events, about what is held", () => {
     expect(await unread("discard", "0".repeat(48), ...who)).toMatchObject({ code: 1 });
   });
 
-  it("fails for what is not held, and decides about the rest", async () => {
+  it("fails for events that are not held, and decides about the rest", async () => {
     const { database, held } = await holding();
     const gone = "0".repeat(48);
     const ended = await payhooks([
@@ -290,7 +290,7 @@ describe("payhooks events, about what is held", () => {
     expect(failure).toMatchObject({ stderr: expect.stringContaining("npm install ioredis") });
   });
 
-  it("says of a file that no receiver has used that it is none, and makes nothing in it", async () => {
+  it("says that a file is no inbox if no receiver has used it, and makes nothing in it", async () => {
     writeFileSync(join(folder, "unused.db"), "");
     const ended = await payhooks(["events", "--state", "held", "--sqlite", "unused.db"], { cwd: folder });
     expect(ended).toMatchObject({ code: 1, stdout: "" });
@@ -437,7 +437,7 @@ describe("the inbox that the environment names", () => {
 });
 
 describe("payhooks events", () => {
-  it("lists what is not finished, or what is, from either end", async () => {
+  it("lists unfinished or finished events, from either end", async () => {
     const { database } = await looked();
     const listed = async (...args: readonly string[]) =>
       (await payhooks(["events", ...args, "--sqlite", database, "--json"])).stdout

@@ -48,7 +48,7 @@ async function receiving(
 const signed = (referenceId: string): Uint8Array =>
   signPaymentCallback(callbackFields({ referenceId }), keys.privateKey).rawBody;
 
-it("moves an inbox: what is finished is known there, and what is held is held", async () => {
+it("moves an inbox: finished events are known there, and held ones are held", async () => {
   const [from, to] = [newFile(), newFile()];
   const deliveries = [signed("order-1"), signed("order-2"), signed("order-bad")];
   expect(await receiving(from, deliveries)).toEqual(["order-1", "order-2"]);

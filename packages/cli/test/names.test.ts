@@ -78,7 +78,7 @@ describe("payhooks send --names", () => {
     expect(isGenuine(fields)).toBe(true);
   });
 
-  it("sends the service's other words, and what is always sent", async () => {
+  it("sends the service's other words, and the fields that are always sent", async () => {
     const { url, bodies } = await target();
     const args = ["send", "withdrawal", "--to", url, "--private-key", privateKey, "--names", names];
     expect((await payhooks([...args, "--status", "PENDING,CANCELLED"])).code).toBe(0);

@@ -124,7 +124,7 @@ function check(command: readonly string[], { stdout, stderr }: CommandResult): v
   else for (const line of stdout.split("\n").filter(Boolean)) JSON.parse(line);
 }
 
-describe.each(Object.keys(READERS))("what the command line prints for a %s", (reader) => {
+describe.each(Object.keys(READERS))("the output of the command line for a %s", (reader) => {
   const env = READERS[reader] ?? {};
   const forms = reader === "program" ? [[], ["--json"]] : [[]];
 
@@ -224,7 +224,7 @@ describe.each(Object.keys(READERS))("what the command line prints for a %s", (re
   });
 });
 
-describe("what the command line prints", () => {
+describe("the output of the command line", () => {
   it("goes through one printer: no other file writes to a stream", () => {
     const source = fileURLToPath(new URL("../src", import.meta.url));
     const writers = readdirSync(source, { recursive: true, encoding: "utf8" })

@@ -69,7 +69,7 @@ describe.each(Object.entries(WITHOUT))("a sealed inbox %s", (how, options) => {
       ["events", "erase", "--all", "--reference", "order-1", "--unfinished", ...by],
       "may be missing",
     ],
-  ])("%s fails, and says that it could not read what is there", async (_, command, what) => {
+  ])("%s fails, and says that it could not read the events", async (_, command, what) => {
     const ended = await payhooks([...command, ...sealed]);
     expect(ended.stdout).not.toMatch(
       /There are no such events|Nothing that matches|Nothing was found|has no event/,

@@ -129,7 +129,7 @@ describe("payhooks send", () => {
     expect(together.received).toHaveLength(12);
   });
 
-  it.each(["amount", "signature"])("forges (%s) what is not authentic", async (kind) => {
+  it.each(["amount", "signature"])("forges (%s) a delivery that is not authentic", async (kind) => {
     const { url, received } = await target(401);
     const ended = await payhooks([...depositTo(url), "--forge", kind]);
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining(`(forged: ${kind}) → 401`) });

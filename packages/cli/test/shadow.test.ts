@@ -146,7 +146,7 @@ describe("payhooks shadow", () => {
     expect(both.stdout).toContain("There is no difference.");
   });
 
-  it("leaves out a last line that was not written completely, and refuses what is no journal", async () => {
+  it("leaves out a last line that was not written completely, and refuses a file that is no journal", async () => {
     const { beside, lines } = inTheShadow();
     await beside.delivered("payments", callback("one"), "accepted");
     await beside.handled(deposit("one"));
@@ -195,7 +195,7 @@ describe("the report", () => {
     expect(whyOf(dropped, { ...marked, at: 3, state: "done" })).toEqual([]);
   });
 
-  it("forgets what was not recorded or not marked at first, and was later", async () => {
+  it("does not report an event that was recorded or marked only later", async () => {
     const { beside, lines } = inTheShadow();
     await beside.delivered("payments", callback("late"), "accepted");
     await beside.handled(deposit("late"));

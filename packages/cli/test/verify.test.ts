@@ -63,7 +63,7 @@ describe("payhooks verify --key", () => {
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Authentic.") });
   });
 
-  it("notes that a receiver would refuse what was signed long ago", async () => {
+  it("notes that a receiver would refuse a callback that was signed long ago", async () => {
     const ended = await payhooks([
       "verify",
       "--key",

@@ -37,7 +37,7 @@ describe("a transaction", () => {
     expect(transaction).toMatchObject({ base_amount: "10.5", message });
   });
 
-  it("reads what is null or left out as empty", async () => {
+  it("reads a field that is null or left out as empty", async () => {
     const { id, reference, type, status, base_amount, updated_at } = wireTransaction;
     const data = { id, reference, type, status, base_amount, updated_at, callback_url: null };
     expect(await lookUp({ success: true, data })).toEqual({

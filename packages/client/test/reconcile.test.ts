@@ -242,7 +242,7 @@ describe("reconcile", () => {
     });
   });
 
-  it("ends with the error of the source or of onResult, after what is under way", async () => {
+  it("ends with the error of the source or of onResult, after the look-ups under way", async () => {
     const { t, client } = await setUp({ a: {} });
     async function* broken() {
       yield "a";

@@ -248,7 +248,7 @@ describe("other fields", () => {
     expect(error.fix).toContain(fix);
   });
 
-  it("refuse what is no request at all", async () => {
+  it("refuse a value that is no request at all", async () => {
     for (const request of [undefined, null, "x", []]) {
       expect((await refusal("pay", request)).code).toBe("ERR_FIELD_MISSING");
     }

@@ -107,7 +107,7 @@ function linesOnStderr(): readonly string[] {
   return lines;
 }
 
-it("looks up what is old enough, in one of two watches, and runs its handler once", async () => {
+it("looks up payments that are old enough, in one of two watches, and runs their handlers once", async () => {
   const fixture = await startFixture();
   const { clock, service, open } = fixture;
   open.push({ reference: "old", since: clock.now() - 10 * MINUTE }, { reference: "new", since: clock.now() });

@@ -40,7 +40,7 @@ describe.each(Object.keys(MOUNTS))("a preview on %s", (on) => {
 });
 
 describe("a preview", () => {
-  it("of one event includes it, and shows what it contradicts", async () => {
+  it("of one event includes it, and shows the event that it contradicts", async () => {
     const fixture = await contradicted();
     const page = await fixture.open();
     const all = await page.preview({ query: "?state=held&reason=mismatch" });
@@ -135,7 +135,7 @@ describe("a preview", () => {
   });
 });
 
-describe("what became of a replay", () => {
+describe("the outcome of a replay", () => {
   it("is told as it is: finished, held again, or not finished yet", async () => {
     const fixture = await contradicted();
     await fixture.deliver(resplitPair("order-3", keys.privateKey).forged);

@@ -43,7 +43,7 @@ describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
     expect((await receiver.events.get(eventId))?.history.at(-1)).toMatchObject({ note: "paid by hand, ብር" });
   });
 
-  it("is made once: whoever comes second is told so", async () => {
+  it("is made once: the second person is told so", async () => {
     const { receiver, open, eventId, revision } = await held();
     const page = await open({ on });
     const decision = { action: "discard", eventId, revision, note: "paid by hand" };
@@ -70,7 +70,7 @@ describe("an attempt that is due in an hour", () => {
     return { ...fixture, eventId: events[0]?.eventId ?? "" };
   };
 
-  it("is made now, in the name of who asks, once the page has shown which events it is about", async () => {
+  it("is made now, in the name of the person who asks, once the page has shown its events", async () => {
     const { receiver, open, eventId, credited } = await retrying();
     const page = await open();
     for (const query of ["?state=retrying", `?event=${eventId}`]) {
@@ -307,7 +307,7 @@ describe.each(Object.entries(MOUNTS))("a receiver that cannot be made, on %s", (
     ]);
   });
 
-  it("says what Payhooks says about it, to whoever may see the console", async () => {
+  it("shows the message of Payhooks to everybody who may see the console", async () => {
     const error = new PayhooksError("ERR_OPTION_MISSING", "payments.publicKey is missing.", {
       fix: "Set it.",
     });
@@ -320,7 +320,7 @@ describe.each(Object.entries(MOUNTS))("a receiver that cannot be made, on %s", (
 
 const MANY = Array.from({ length: 501 }, () => "0".repeat(48));
 
-describe("what is sent instead of a decision", () => {
+describe("a body that is no decision", () => {
   it.each([
     ["no JSON", "{", 400],
     ["no object", "null", 400],

@@ -22,7 +22,7 @@ const UNSEEN: ReadonlySet<string> = new Set("\u202e\u2066\u200f\u061c\u200b\ufef
 const tagsIn = (text: string): ReadonlySet<string> =>
   new Set([...text.matchAll(/<(script|img|iframe|object)\b[^>]*>/g)].map(([tag]) => tag));
 
-describe("what others write", () => {
+describe("text that others write", () => {
   it.each(HOSTILE)("is shown as text everywhere: %s", async (_what, value) => {
     const clean = await consoleFixture();
     clean.words = "w";
@@ -78,7 +78,7 @@ describe("what others write", () => {
     }
   });
 
-  it("is asked for by addresses that are none without harm", async () => {
+  it("does no harm in the query of an address", async () => {
     const { open } = await consoleFixture();
     const page = await open();
     for (const query of [

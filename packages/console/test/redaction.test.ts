@@ -152,7 +152,7 @@ describe("the contents", () => {
   });
 });
 
-describe("what was written about an event", () => {
+describe("a text about an event", () => {
   it.each([
     ["plain", "no account of alice-42 was found"],
     ["in another case", "ALICE-42 is not known"],

@@ -34,7 +34,7 @@ async function away() {
   };
 }
 
-describe("what the console says", () => {
+describe("the console", () => {
   it("does not say that nothing has gone wrong, nor that nobody has to do anything, beside held events", async () => {
     const fixture = await consoleFixture();
     fixture.words = "the bank is away";
@@ -81,7 +81,7 @@ describe("what the console says", () => {
     expect(life.words).not.toContain("There is no record");
   });
 
-  it("shows what was signed, and nothing that a sender put in front of it", async () => {
+  it("shows the signed text, and nothing that a sender put in front of it", async () => {
     const fixture = await consoleFixture();
     fixture.words = "the order is paid already";
     const fields = callbackFields({ amount: "1.000000", referenceId: "order-17" });

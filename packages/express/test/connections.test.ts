@@ -137,7 +137,7 @@ describe.each([
       expect((await exchange(t.port, bytes)).status).toBe(200);
     });
 
-    it("before the answer: what was accepted is run, and the server serves on", async () => {
+    it("before the answer: the accepted event runs, and the server goes on", async () => {
       let release = (): void => {};
       const gate = new Promise<void>((resolve) => {
         release = resolve;

@@ -89,28 +89,31 @@ describe.each([
   it.each([
     ["another encoding", "latin1"],
     ["a parser that writes it anew", "utf8"],
-  ] as const)("does not take text for the body that is not what was sent: %s", async (_, encoding) => {
-    const t = await startMerchant({
-      app: (receiver) =>
-        express()
-          .use(
-            express.json({
-              verify: (request, _response, body) => {
-                const text = body.toString(encoding);
-                const rawBody = encoding === "utf8" ? JSON.stringify(JSON.parse(text)) : text;
-                Object.assign(request, { rawBody });
-              },
-            }),
-          )
-          .use(paymentCallbacks(receiver)),
-    });
-    const { rawBody, headers } = t.callback({ message: "ክፍያ" });
-    const spaced = { headers, rawBody: Buffer.from(rawBody.toString().replace("{", "{ ")) };
-    expect(only(await exchange(t.port, requestOf("/", spaced)))).toContain("ERR_BODY_CONSUMED");
-    const whys = t.notices.flatMap((notice) => (notice.type === "refused" ? [notice.why] : []));
-    expect(whys).toEqual([expect.stringContaining("kept the body as text")]);
-    expect(only(await exchange(t.port, requestOf("/", t.callback({ message: "ok" }))))).toBe(RECEIVED);
-  });
+  ] as const)(
+    "does not take a text for the body that differs from the sent bytes: %s",
+    async (_, encoding) => {
+      const t = await startMerchant({
+        app: (receiver) =>
+          express()
+            .use(
+              express.json({
+                verify: (request, _response, body) => {
+                  const text = body.toString(encoding);
+                  const rawBody = encoding === "utf8" ? JSON.stringify(JSON.parse(text)) : text;
+                  Object.assign(request, { rawBody });
+                },
+              }),
+            )
+            .use(paymentCallbacks(receiver)),
+      });
+      const { rawBody, headers } = t.callback({ message: "ክፍያ" });
+      const spaced = { headers, rawBody: Buffer.from(rawBody.toString().replace("{", "{ ")) };
+      expect(only(await exchange(t.port, requestOf("/", spaced)))).toContain("ERR_BODY_CONSUMED");
+      const whys = t.notices.flatMap((notice) => (notice.type === "refused" ? [notice.why] : []));
+      expect(whys).toEqual([expect.stringContaining("kept the body as text")]);
+      expect(only(await exchange(t.port, requestOf("/", t.callback({ message: "ok" }))))).toBe(RECEIVED);
+    },
+  );
 
   it("serves the first delivery when it is mounted on a server that runs", async () => {
     const app = express();
@@ -192,7 +195,7 @@ describe.each([
     );
   });
 
-  describe("what is the application's own mistake goes the framework's way", () => {
+  describe("an error of the application itself goes to the framework", () => {
     /** Shows an error as the application would. */
     const show: ErrorRequestHandler = (error, _request, response, _next) =>
       void response.status(500).send(`caught: ${(error as Error).message}`);

@@ -48,7 +48,7 @@ describe("the decorators", () => {
 });
 
 describe.each(PLATFORMS)("on %s", (_, adapter) => {
-  it("methods of providers are handlers, with what is injected into them", async () => {
+  it("methods of providers are handlers, with their injected dependencies", async () => {
     @Injectable()
     class Payments {
       constructor(@Inject(Books) private readonly books: Books) {}

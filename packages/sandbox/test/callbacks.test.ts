@@ -97,7 +97,7 @@ describe("a payment callback", () => {
     });
   });
 
-  it("of a PENDING step has no provider id yet: null in the body, left out of what is signed", async () => {
+  it("of a PENDING step has no provider id yet: null in the body, left out of the signed string", async () => {
     const merchant = await receiver();
     const sandbox = await start();
     sandbox.deposit({ callback_url: merchant.url, outcome: [{ status: "PENDING" }, { status: "SUCCESS" }] });
@@ -197,7 +197,7 @@ async function tlsReceiver(): Promise<{ url: string; certificate: string; reques
   return { url: `https://127.0.0.1:${port}/callbacks`, certificate, requests: () => count };
 }
 
-describe("what becomes of a transaction", () => {
+describe("the outcome of a transaction", () => {
   const statusesOf = (sandbox: Awaited<ReturnType<typeof start>>, id: string) =>
     sandbox.transactions.get(id)?.history.map(({ status }) => status);
 
@@ -271,7 +271,7 @@ describe("what becomes of a transaction", () => {
     expect(() => sandbox.script({ phoneNumber: 7 } as never, "FAILED")).toThrow(/match must hold/);
   });
 
-  it("can be moved by hand, which drops what was planned", async () => {
+  it("can be moved by hand, and that drops the planned steps", async () => {
     const merchant = await receiver();
     const sandbox = await start({ callbackUrl: merchant.url, delayMs: 3_600_000 });
     const { transaction } = sandbox.deposit();

@@ -26,7 +26,7 @@ describe("the control API", () => {
   it.each([
     ["/sandbox/deposits", "DEPOSIT"],
     ["/sandbox/withdrawals", "WITHDRAWAL"],
-  ])("triggers by POST %s and shows what came of it", async (path, event) => {
+  ])("triggers by POST %s and shows the result", async (path, event) => {
     const merchant = await receiver();
     const sandbox = await start({ callbackUrl: merchant.url });
     const made = await call(sandbox, "POST", path, { reference: "r", amount: "3.00", outcome: "FAILED" });

@@ -300,7 +300,7 @@ describe("a fault of the service's answers", () => {
 });
 
 describe("a fault of the service's answers at a rate", () => {
-  it("is drawn for every call anew: who repeats a call gets through", async () => {
+  it("is drawn anew for every call: a repeated call gets through", async () => {
     const sandbox = await start({ seed: "seed" });
     sandbox.faults.add({ kind: "api-error", rate: 0.5 });
     const statuses: number[] = [];

@@ -134,7 +134,7 @@ describe("the limits", () => {
 });
 
 describe("waiting for a delivery", () => {
-  it("ends with what came instead", async () => {
+  it("ends with an error that names the deliveries that came instead", async () => {
     const merchant = await receiver();
     const sandbox = await start({ callbackUrl: merchant.url });
     sandbox.deposit({ reference: "another" });

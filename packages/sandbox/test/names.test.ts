@@ -64,7 +64,7 @@ describe("a callback under the names of a deployment", () => {
     expect(isGenuine(body, sandbox.keys.publicKey)).toBe(true);
   });
 
-  it("lacks in a PENDING one what is sent sometimes, and has what is always sent", async () => {
+  it("lacks in a PENDING one the fields that are sent sometimes, and has those that are always sent", async () => {
     const sandbox = await start({ names, outcome: [{ status: "PENDING" }] });
     const merchant = await receiver();
     sandbox.deposit({ reference: "order-2", callback_url: merchant.url });

@@ -102,7 +102,7 @@ describe("the hosted checkout", () => {
     expect(() => sandbox.transactions.decide(transaction.id, "pay", "CBE")).toThrow(/already decided/);
   });
 
-  it("is 404 for unknown ids and for what is no checkout", async () => {
+  it("is 404 for unknown ids and for a transaction that is no checkout", async () => {
     const sandbox = await start();
     const { transaction } = sandbox.deposit();
     for (const id of ["x", transaction.id])
@@ -117,7 +117,7 @@ describe("the hosted checkout", () => {
   });
 });
 
-describe("what others write", () => {
+describe("text that others write", () => {
   it("is shown as text on every page", async () => {
     const merchant = await receiver();
     merchant.answerWith((response) => response.writeHead(500).end(HOSTILE));

@@ -56,7 +56,7 @@ describe("the retries of a delivery", () => {
     expect(merchant.received).toHaveLength(5);
   });
 
-  it("are told one by one to whoever asks, with what comes next, until they no longer ask", async () => {
+  it("are told one by one to each listener, with the time of the next one, until it no longer listens", async () => {
     const merchant = await receiver();
     merchant.answerWith(500, 404);
     const clock = manualClock();
@@ -97,7 +97,7 @@ describe("the retries of a delivery", () => {
         throw new Error("a mistake");
       },
     ],
-  ])("go on, and are told to others, if somebody who is told %s", async (_, listener) => {
+  ])("go on, and are told to other listeners, if one of them %s", async (_, listener) => {
     const warnings = warningsOfProcess();
     const merchant = await receiver();
     merchant.answerWith(500);

@@ -7,7 +7,7 @@ const secret = "whsec_0123456789abcdef";
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe("the webhook settings", () => {
-  it("are off and empty from the start, and what is put is what is got", async () => {
+  it("are off and empty from the start, and a GET returns what was PUT", async () => {
     const sandbox = await start();
     const none = { webhook_url: null, webhook_secret: null, webhook_enabled: false };
     expect(await settings(sandbox, "GET")).toMatchObject({

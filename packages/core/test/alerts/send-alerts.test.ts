@@ -446,7 +446,7 @@ describe("alerts that reach a person", () => {
     expect(one.problems).toEqual([]);
   });
 
-  it("go on if whoever is told of a problem fails", async () => {
+  it("go on if the callback for problems fails", async () => {
     const [channel, refusing] = [await startChannel(), await startChannel()];
     refusing.answer = { status: 404 };
     const shop = fleet();

@@ -3,8 +3,8 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { InFlight } from "../../src/collections/in-flight.ts";
 
-describe("what is under way", () => {
-  it("gives what it was given last, until that leaves", () => {
+describe("the map of values that are under way", () => {
+  it("returns the value that it was given last, until that leaves", () => {
     const inFlight = new InFlight<string, { readonly n: number }>();
     inFlight.set("a", { n: 1 });
     inFlight.set("b", { n: 2 });

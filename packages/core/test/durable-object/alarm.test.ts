@@ -228,7 +228,7 @@ describe("the alarm of an object", () => {
     expect(clock.timers()).toBe(0);
   });
 
-  it("comes again in a minute if what is due could not be run, and the reason is logged", async () => {
+  it("comes again in a minute if the due events could not be run, and the reason is logged", async () => {
     const storage = newStorage();
     const logged = vi.spyOn(console, "error").mockImplementation(() => {});
     onTestFinished(() => logged.mockRestore());
@@ -245,7 +245,7 @@ describe("the alarm of an object", () => {
 });
 
 describe("an alarm that failed", () => {
-  it("leaves no event behind: the next one sets the alarm of what waits longer", async () => {
+  it("leaves no event behind: the next one sets the alarm of the events that wait longer", async () => {
     const [storage, clock] = [newStorage(), countingClock()];
     const logged = vi.spyOn(console, "error").mockImplementation(() => {});
     onTestFinished(() => logged.mockRestore());

@@ -26,7 +26,7 @@ const skippedIn = ({ notices }: Harness): readonly string[] =>
   notices.flatMap((notice) => (notice.type === "effect-skipped" ? [notice.effect] : []));
 
 describe("ctx.transaction", () => {
-  it("has the effect once, though the handler runs again after a death behind its commit", async () => {
+  it("has the effect once, although the handler runs again after a death right after its commit", async () => {
     const database = new MapDatabase();
     const results: unknown[] = [];
     const t = await harnessOn(database, (receiver) =>

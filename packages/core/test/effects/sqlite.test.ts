@@ -41,7 +41,7 @@ const errorsOf = ({ notices }: Harness): readonly string[] =>
   notices.flatMap((notice) => (notice.type === "retry" ? [notice.error] : []));
 
 describe("effects in SQLite", () => {
-  it("happen once, though the process dies behind the commit", async () => {
+  it("happen once, although the process dies right after the commit", async () => {
     const ran: boolean[] = [];
     const t = await harness((receiver) =>
       receiver.onDeposit(async (_, ctx) => {

@@ -174,7 +174,7 @@ describe("a move after a move that was killed between its two writes, to the new
       ),
   );
 
-  it("does not bring back what was erased since, a whole record or one event of it", () =>
+  it("does not bring back a record, or one event of it, that was erased since", () =>
     withStores(PLAIN, async (stores) => {
       const done = ended(key, stores.old.now(key), accepted(key, stores.old.now(key)));
       await movedAgain(stores, done, (record, now) => erased(key, now, record, "SUCCESS"));

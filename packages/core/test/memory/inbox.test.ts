@@ -113,7 +113,7 @@ describe("the memory inbox at its bounds", () => {
     expect([...outcomes].sort()).toEqual(["duplicate", "expired"]);
   });
 
-  it("refuses one more event from the future, rather than forget one, and takes in what is of now", async () => {
+  it("refuses one more event from the future rather than forget one, and takes events of now", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxRecords: 10 });
     const ahead = clock.now() + 3_600_000;
@@ -135,7 +135,7 @@ describe("the memory inbox at its bounds", () => {
     expect((await inbox.accept(verifiedEvent(10, { signedAt: clock.now() + 1_000 }))).outcome).toBe("new");
   });
 
-  it("what waits or is held never goes, whatever the bound is", async () => {
+  it("an event that waits or is held never goes, whatever the bound is", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxRecords: 2 });
     const held = verifiedEvent(1, { signedAt: clock.now(), verdict: "unexpected", rank: null });
@@ -149,7 +149,7 @@ describe("the memory inbox at its bounds", () => {
     expect((await inbox.accept(held)).outcome).toBe("duplicate");
   });
 
-  it("refuses new events above maxUnfinished, but neither copies nor what is to be held", async () => {
+  it("refuses new events above maxUnfinished, but neither copies nor events that are to be held", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxUnfinished: 2 });
     await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
@@ -172,7 +172,7 @@ describe("the memory inbox at its bounds", () => {
     expect((await inbox.accept(verifiedEvent(3, { signedAt: clock.now() }))).outcome).toBe("new");
   });
 
-  it("counts what waits, runs and is held", async () => {
+  it("counts events that wait, run or are held", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
     for (let n = 1; n <= 3; n++) await inbox.accept(verifiedEvent(n, { signedAt: clock.now() }));

@@ -108,7 +108,7 @@ describe("the memory store", () => {
     expect(taken).toEqual(keys);
   });
 
-  it("counts exactly what is left", () => {
+  it("counts exactly the due records that are left", () => {
     const { store, write, now } = setUp();
     for (let n = 0; n < 20; n++) write(keyOf(n), accepted(keyOf(n), now()));
     expect(look(store, 0, 60_000).left).toBe(20);
@@ -320,7 +320,7 @@ describe("the memory store at its bounds", () => {
     expect(store.read([keyOf(records - 1)])).not.toEqual([null]);
   });
 
-  it("keeps what waits, runs or is held, and every reference", () => {
+  it("keeps events that wait, run or are held, and every reference", () => {
     const { store, write, now } = setUp({ maxRecords: 3 });
     const [waiting, running, held, reference] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)];
     write(waiting, accepted(waiting, now()));

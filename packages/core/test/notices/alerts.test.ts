@@ -243,7 +243,7 @@ describe("a receiver", () => {
     expect(alertsOf(t)).toMatchObject([{ kind: "probing", address: "198.51.100.7", failures: 3 }]);
   });
 
-  it("does not take what is not a signature's failure for one", async () => {
+  it("does not count other refusals as failures of a signature", async () => {
     const t = await setUp({ payments: { publicKey }, alerts: { threshold: 1 } });
     const old = callbackFields({}, Date.now() - 30 * 24 * 60 * MINUTE);
     expect((await t.post("payments", signPaymentCallback(old, privateKey))).status).toBe(400);
@@ -264,7 +264,7 @@ describe("a receiver", () => {
     expect(alertsOf(t)).toMatchObject([facts, { ...facts, failures: 1 }]);
   });
 
-  it("alerts at the threshold of authentic deliveries that it cannot store, and not of what it stored", async () => {
+  it("alerts at the threshold of authentic deliveries that it cannot store, and not of stored ones", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxUnfinished: 1 });
     const options = { payments: { publicKey }, alerts: { threshold: 3 }, run: "elsewhere" } as const;

@@ -201,7 +201,7 @@ describe("strangers", () => {
 });
 
 describe("lines about one thing", () => {
-  it("are counted anew each minute of the receiver's clock, and what was left out is told at the close", async () => {
+  it("are counted anew each minute of the receiver's clock, and a line at the close says how many were left out", async () => {
     const t = await setUp({ payments: { publicKey } });
     const before = t.lines.length;
     const hold = async (count: number): Promise<void> => {
@@ -291,7 +291,7 @@ describe("the level", () => {
     return said;
   }
 
-  it("is warn by default: what goes as it should is not written", async () => {
+  it("is warn by default: normal operation is not written", async () => {
     expect(await written({})).toEqual([`warn: payhooks: ${HELD}`]);
     expect(await written({ logger: console })).toEqual(["info: credited", `warn: ${HELD}`]);
   });

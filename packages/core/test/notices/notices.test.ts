@@ -389,7 +389,7 @@ describe("nothing secret", () => {
   });
 });
 
-describe("what a handler throws", () => {
+describe("an error that a handler throws", () => {
   it("is told in one bounded line", async () => {
     const clock = fakeClock();
     const notices: Notice[] = [];

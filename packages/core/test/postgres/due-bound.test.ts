@@ -29,7 +29,7 @@ it("the bound begins at the earliest of all records at first, however long ago t
   expect(await bound.from()).toBe(5);
 });
 
-it("follows what is left, but is never later than what may still appear", async () => {
+it("follows the records that are left, but is never later than one that may still appear", async () => {
   const { bound } = boundWith({ now: NOW, oldest: 5 });
   bound.learn(await bound.from(), { now: NOW, oldest: NOW - 20_000 });
   expect(await bound.from()).toBe(NOW - 20_000);

@@ -18,7 +18,7 @@ it.each([
   ["an exception of a trigger", coded("P0001"), "not-written", false],
   ["a text that cannot be encoded", coded("22P05"), "refused", false],
   ["a constraint", coded("23514"), "refused", false],
-])("%s: what became of the write, and whether the connection is of more use", (_, error, fate, spent) => {
+])("%s: the outcome of the write, and whether the connection can be used again", (_, error, fate, spent) => {
   expect(fateOf(error).kind).toBe(fate);
   expect(isSpent(error)).toBe(spent);
 });

@@ -47,7 +47,7 @@ it("while something is left that has ended, every poll looks", async () => {
   expect(await look(NOW)).not.toBeNull();
 });
 
-it("what this process takes for a short time is looked at when that ends", async () => {
+it("a record that this process takes for a short time is looked at when that ends", async () => {
   const { look, looks, taken } = takenRecords();
   await looks(NOW);
   taken.take(NOW + 10);

@@ -10,7 +10,7 @@ async function secondCopy(): Promise<typeof import("@payhooks/core")> {
   return import("@payhooks/core");
 }
 
-describe("what another copy of the package throws", () => {
+describe("an error that another copy of the package throws", () => {
   it("is another class, and is recognised all the same", async () => {
     const other = await secondCopy();
     expect(other.Reject).not.toBe(Reject);

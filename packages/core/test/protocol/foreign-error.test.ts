@@ -84,7 +84,7 @@ describe("an error of others", () => {
         ),
       "ERR_INBOX_FULL: Full. Wait.",
     ],
-  ])("is described without what it was given: of %s", async (_, fail, text) => {
+  ])("is described without the data that it was given: of %s", async (_, fail, text) => {
     const error = await thrown(fail);
     expect(describeError(error)).toEqual(text);
     expect(describeError(error)).not.toContain(DATA);

@@ -33,7 +33,7 @@ const UNKNOWN = [
   "Failed to refresh slots cache.",
 ];
 
-describe("what an error says about a write", () => {
+describe("the outcome of a write, as its error shows it", () => {
   it.each(NOT_WRITTEN)("not written: %s", (message) => {
     const cause = new Error(message);
     expect(failureOf(cause)).toEqual({ kind: "not-written", cause });
@@ -53,7 +53,7 @@ describe("what an error says about a write", () => {
     expect(failureOf(cause)).toEqual({ kind: "refused", cause });
   });
 
-  it("is unknown for what is no error at all", () => {
+  it("is unknown for a value that is no error at all", () => {
     expect(failureOf("OOM command")).toEqual({ kind: "unknown", cause: "OOM command" });
     expect(failureOf(undefined)).toEqual({ kind: "unknown", cause: undefined });
   });

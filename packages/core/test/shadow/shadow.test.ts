@@ -111,7 +111,7 @@ async function send(receiver: Receiver, { headers, rawBody }: SignedDelivery): P
 }
 
 describe("the switch", () => {
-  it("runs what the old receiver has not handled, and no copy of what it has", async () => {
+  it("runs events that the old receiver has not handled, and no copy of handled ones", async () => {
     const { beside, switched } = inTheShadow();
     const [paid, open, refused] = [callback("paid"), callback("open"), callback("refused")];
     await beside.delivered("payments", paid, "accepted");
@@ -413,7 +413,7 @@ it("an old receiver that fails beside a flow that is off is no unhandled rejecti
 });
 
 describe("markHandled", () => {
-  it("refuses what is no event of its flow, and a tenant that cannot be right", async () => {
+  it("refuses a name that is no event of its flow, and a tenant that cannot be right", async () => {
     const { receiver } = inTheShadow();
     const { payments, connect } = receiver;
     for (const event of [

@@ -14,7 +14,7 @@ const read = ({ body }: { readonly body: Body }) => ({ id: body.id, name: body.t
 const plain = () => source({ verify, read });
 const json = (value: unknown): { readonly body: string } => ({ body: JSON.stringify(value) });
 
-describe("what read says", () => {
+describe("the result of read", () => {
   it("runs a new event once, and answers copies", async () => {
     const { post, ran, notices } = receiving(plain());
     for (let copy = 0; copy < 3; copy++)
@@ -186,7 +186,7 @@ describe("stages", () => {
     expect(await held()).toEqual([expect.objectContaining({ reason: "conflict", status: "failed" })]);
   });
 
-  it("let a later one overtake what waits", async () => {
+  it("let a later event overtake one that waits", async () => {
     let isDown = true;
     const { post, ran, clock, notices, receiver } = receiving(staged(), {
       register: (one, all) =>
@@ -344,7 +344,7 @@ describe("a name without a handler", () => {
     expect(receiver.handlersOf({ flow: "any", event: "ping", status: "" })).toEqual([]);
   });
 
-  it("is stored where the handlers are in another process, which decides", async () => {
+  it("is stored where the handlers are in another process, because that process decides", async () => {
     const clock = fakeClock();
     const { post, receiver } = receiving(plain(), {
       run: "elsewhere",
@@ -454,7 +454,7 @@ describe("answers", () => {
     expect(() => source({ verify, read, answer: { accepted: { status } } })).toThrow(/200 to 299/);
   });
 
-  it("to what is not authentic have the status that the source says", async () => {
+  it("to a delivery that is not authentic have the status that the source names", async () => {
     const one = source({
       verify: () => ({ ok: false, code: "ERR_SIGNATURE_INVALID", why: "a test" }),
       read,

@@ -100,7 +100,7 @@ describe("hmac", () => {
   describe("over header fields", () => {
     const signed = () => hmac({ header: "x-signature", over: "{x-id}.{x-kind}.{body}", secret: SECRET });
 
-    it("takes what was signed", async () => {
+    it("takes a signed delivery", async () => {
       const headers = { "x-id": "1", "x-kind": "a", "x-signature": hex(`1.a.${BODY}`) };
       expect(await answerTo(signed(), headers)).toEqual([200, "", 1]);
     });
@@ -182,7 +182,7 @@ describe("hmac", () => {
       return { "x-signature": `t=${seconds},v1=${"0".repeat(64)},v1=${hex(`${seconds}.${BODY}`)}` };
     };
 
-    it("refuses what is older or newer than its tolerance, unless it is recorded", async () => {
+    it("refuses a delivery that is older or newer than its tolerance, unless it is recorded", async () => {
       const { post, clock, ran } = of(timed());
       const first = clock.now();
       expect((await post({ body: BODY, headers: at(first - 301_000) })).status).toBe(400);
@@ -369,7 +369,7 @@ describe("anyOf", () => {
       token({ header: "x-old", token: "the old token of it" }),
     );
 
-  it("takes what fits one of its verifiers, and says which", async () => {
+  it("takes a delivery that fits one of its verifiers, and says which", async () => {
     const { post, notices, ran } = of(both());
     expect((await post({ body: BODY, headers: { "x-old": "the old token of it" } })).status).toBe(200);
     expect(notices.find(({ type }) => type === "accepted")).toMatchObject({
@@ -404,7 +404,7 @@ describe("unsafeUnsigned", () => {
 });
 
 describe("a function of one's own", () => {
-  it("may hand on other bytes, which are what is read and kept", async () => {
+  it("may hand on other bytes, and those are read and kept", async () => {
     const content = Buffer.from('{"id":"fetched","type":"paid"}');
     const { post, ran, receiver } = of(async () => ({
       ok: true,

@@ -75,7 +75,7 @@ describe("the store of SQLite", () => {
     await store.close();
   });
 
-  it("keeps what was written over a restart, on a path with spaces and other letters", async () => {
+  it("keeps its records over a restart, on a path with spaces and other letters", async () => {
     const file = newFile("Zahlungs eingang ñ 支払い.db");
     const first = sqliteStore(file);
     await first.open();

@@ -129,7 +129,7 @@ describe("a commit that fails", () => {
 });
 
 describe("a full disk", () => {
-  it("takes nothing more and keeps what it has; a canary says so; it goes on when there is room again", async () => {
+  it("takes nothing more and keeps its records; a canary shows that; it goes on when there is room again", async () => {
     const database = openFile(newFile());
     const store = await openStore(database);
     await sendCanary(store);
@@ -286,7 +286,7 @@ describe("several processes on one file", () => {
 });
 
 describe("pruning", () => {
-  it("takes expired records away in small steps, with their events; never what waits", async () => {
+  it("deletes expired records in small steps, with their events, and never waiting ones", async () => {
     const database = openFile(newFile());
     const clock = fakeClock();
     const store = sqliteStore(database, { clock });

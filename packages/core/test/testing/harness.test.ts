@@ -76,7 +76,7 @@ describe("advance", () => {
     expect(await t.held()).toMatchObject([{ reason: "exhausted" }]);
   });
 
-  it("leaves what is due later", async () => {
+  it("leaves events that are due later", async () => {
     const t = await harness((receiver) =>
       receiver.onDeposit((_, { attempt }) => {
         if (attempt === 1) throw new RetryAfter(3 * 24 * 60 * MINUTE_MS);

@@ -2,7 +2,7 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { isPending } from "../../src/time/awaitable.ts";
 
-describe("what may have to be waited for", () => {
+describe("a value that may have to be waited for", () => {
   it("is told from what is there, whoever made the promise", () => {
     for (const value of [undefined, null, "ok", 0, { outcome: "new" }]) {
       expect(isPending(value)).toBe(false);

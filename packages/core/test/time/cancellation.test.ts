@@ -29,7 +29,7 @@ describe("a cancellation", () => {
     expect(cancellation.signal.reason).toBe("first");
   });
 
-  it("takes along what was derived from it, before or after, and not the reverse", () => {
+  it("cancels also those that were derived from it, before or after, and not the reverse", () => {
     const whole = new Cancellation();
     const [one, other] = [whole.derive(), whole.derive()];
     one.cancel("one");
@@ -40,7 +40,7 @@ describe("a cancellation", () => {
     expect(whole.derive().signal.reason).toBe("all");
   });
 
-  it("reaches whoever listens to what was derived twice, and keeps the reason that came first", () => {
+  it("reaches a listener of one that was derived twice, and keeps the reason that came first", () => {
     const whole = new Cancellation();
     const middle = whole.derive();
     const [listened, unheard] = [middle.derive(), middle.derive()];

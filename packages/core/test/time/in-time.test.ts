@@ -32,7 +32,7 @@ describe("a call with a time limit", () => {
     expect(timers.set).toBe(0);
   });
 
-  it("leaves no timer behind a call that throws, which nobody would hear of", async () => {
+  it("leaves no timer behind a call that throws", async () => {
     const timers = counting();
     const throwing = (): Promise<never> => {
       throw new Error("a mistake");
@@ -41,7 +41,7 @@ describe("a call with a time limit", () => {
     expect(timers.set).toBe(0);
   });
 
-  it("is given up after its limit, and what it answers then is ignored", async () => {
+  it("is given up after its limit, and its later answer is ignored", async () => {
     const timers = counting();
     let fail = (_: Error): void => {};
     const asking = inTime(timers, 100, () => new Promise((_, reject) => (fail = reject)), late);
