@@ -54,64 +54,88 @@ function takenOf(prefix: string, lane: Lane): string {
     STRAIGHT_JOIN ${prefix}_records r FORCE INDEX (PRIMARY) ON r.row_id = taken.row_id`;
 }
 
-/** Takes due records of a lane, and hides them. It skips what others are taking or writing. */
-function takeOf(prefix: string, lane: Lane, limit: number, hideMs: number): readonly Statement[] {
+/** Takes due records of a lane, and hides them. It skips the records that others are taking or writing. */
+function takeOf(
+  prefix: string,
+  lane: Lane,
+  limit: number,
+  hideMs: number,
+  from: number,
+): readonly Statement[] {
   return [
     [
       `SELECT JSON_ARRAYAGG(JSON_OBJECT('row_id', row_id, 'since', due_at)) INTO @payhooks_${lane} FROM (
         SELECT row_id, due_at FROM ${prefix}_records FORCE INDEX (by_due)
-        WHERE lane = ? AND due_at <= ${NOW} ORDER BY due_at LIMIT ? FOR UPDATE SKIP LOCKED
+        WHERE lane = ? AND due_at >= ? AND due_at <= ${NOW} ORDER BY due_at LIMIT ? FOR UPDATE SKIP LOCKED
       ) due`,
       lane,
+      from,
       limit,
     ],
     [`UPDATE ${takenOf(prefix, lane)} SET r.due_at = ${NOW} + ?`, Math.ceil(hideMs)],
   ];
 }
 
-/** Counts the due records that were left, and finds when the next record falls due. */
-function lookAt(prefix: string, counted: number): Statement {
+/** The earliest due time of all lanes, of the records that this condition holds for. It is a subquery. */
+function earliest(prefix: string, condition: string): string {
+  const ofLanes = LANES.map(
+    (lane) => `SELECT MIN(due_at) AS at FROM ${prefix}_records WHERE lane = '${lane}' AND ${condition}`,
+  );
+  return `(SELECT MIN(at) FROM (${ofLanes.join(" UNION ALL ")}) lanes)`;
+}
+
+/** The condition for a record that has been due since this time or later. */
+const dueFrom = (from: number): string => `due_at >= ${from} AND due_at <= ${NOW}`;
+
+/** Counts the due records that were left, and finds since when the first has been due, and when the next falls due. */
+function lookAt(prefix: string, counted: number, from: number): Statement {
   const due = (lane: Lane): string =>
     `(SELECT COUNT(*) FROM (
-      SELECT 1 FROM ${prefix}_records WHERE lane = '${lane}' AND due_at <= ${NOW} LIMIT ${counted}
+      SELECT 1 FROM ${prefix}_records WHERE lane = '${lane}' AND ${dueFrom(from)} LIMIT ${counted}
     ) due) AS ${lane}`;
-  const next = LANES.map(
-    (lane) => `SELECT MIN(due_at) AS at FROM ${prefix}_records WHERE lane = '${lane}' AND due_at > ${NOW}`,
-  );
   return [
-    `SELECT ${NOW} AS now, ${LANES.map(due).join(", ")}, (SELECT MIN(at) FROM (${next.join(" UNION ALL ")}) waiting) AS next`,
+    `SELECT ${NOW} AS now, ${LANES.map(due).join(", ")}, ${earliest(prefix, dueFrom(from))} AS oldest,
+    ${earliest(prefix, `due_at > ${NOW}`)} AS next`,
   ];
+}
+
+/** Finds since when the first record of all has been due, however long ago that is. */
+export function lookAtAll(prefix: string): Statement {
+  return [`SELECT ${NOW} AS now, ${earliest(prefix, `due_at <= ${NOW}`)} AS oldest`];
 }
 
 /**
  * Takes due records of each lane, in one transaction. So if it is rolled back, no record stays hidden that no process has taken. Its
- * locks end before texts are sent. The answers are the records of each lane that something is taken of, and then what is left.
+ * locks end before texts are sent. It looks at the records that have been due since `from` or later. The answers are the records of each lane
+ * that something is taken of, and then what is left.
  */
-export function takeRecords(prefix: string, limit: Lanes, hideMs: number): readonly Statement[] {
+export function takeRecords(
+  prefix: string,
+  limit: Lanes,
+  hideMs: number,
+  from: number,
+): readonly Statement[] {
   const lanes = LANES.filter((lane) => limit[lane] > 0);
-  if (lanes.length === 0) return [lookAt(prefix, COUNTED_DUE)];
+  if (lanes.length === 0) return [lookAt(prefix, COUNTED_DUE, from)];
   const read = (lane: Lane): Statement => [
     `SELECT r.\`key\`, r.version, r.text FROM ${takenOf(prefix, lane)} ORDER BY taken.since`,
   ];
   return [
     ["START TRANSACTION"],
-    ...lanes.flatMap((lane) => takeOf(prefix, lane, limit[lane], hideMs)),
+    ...lanes.flatMap((lane) => takeOf(prefix, lane, limit[lane], hideMs, from)),
     ["COMMIT"],
     ...lanes.map(read),
-    lookAt(prefix, 1),
+    lookAt(prefix, 1, from),
   ];
 }
 
-/** How many events there are in each state that is no end, and since when the first record has been due. */
-export function countEvents(prefix: string): readonly Statement[] {
-  const oldest = LANES.map(
-    (lane) => `SELECT MIN(due_at) AS at FROM ${prefix}_records WHERE lane = '${lane}' AND due_at <= ${NOW}`,
-  );
+/** How many events there are in each state that is no end, and since when the first record has been due: since `from` or later. */
+export function countEvents(prefix: string, from: number): readonly Statement[] {
   return [
     [
       `SELECT state, reason, COUNT(*) AS n FROM ${prefix}_events
       WHERE state IN ('waiting', 'retrying', 'running', 'held') GROUP BY state, reason`,
     ],
-    [`SELECT MIN(at) AS oldest FROM (${oldest.join(" UNION ALL ")}) due`],
+    [`SELECT ${earliest(prefix, dueFrom(from))} AS oldest`],
   ];
 }

@@ -20,6 +20,7 @@ import type { Loss } from "../notices/notice.ts";
 import { type SetupWarning, SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
+import { DueBound, type PollResult } from "../sql/due-bound.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import {
@@ -34,11 +35,21 @@ import {
 import { explained } from "./failure.ts";
 import { listEvents } from "./listing.ts";
 import { checkPrefix, datasetIdOf, prepare } from "./schema.ts";
-import { countEvents, NOW, pruneRecords, readRecords, takeRecords, UNEXPIRED } from "./statements.ts";
-import { type SwapDependencies, Writes } from "./swap.ts";
+import {
+  countEvents,
+  lookAtAll,
+  NOW,
+  pruneRecords,
+  readRecords,
+  takeRecords,
+  UNEXPIRED,
+} from "./statements.ts";
+import { MAX_AGE_MS, type SwapDependencies, Writes } from "./swap.ts";
 
 /** How many connections are on the path of a delivery. One more is for lists, counts and pruning. */
 const ON_THE_PATH = 2;
+/** A look at all due times may have to pass over many entries of the index. */
+const LOOK_AT_ALL_MS = 15_000;
 
 /** Options of {@link mysqlStore}. */
 export interface MysqlStoreOptions {
@@ -95,6 +106,7 @@ class MysqlStore implements RecordStore {
   readonly #environment: Environment;
   readonly #clock: ServerClock;
   readonly #warnings: SetupWarnings;
+  readonly #dueBound: DueBound;
   #opening: Promise<Opened> | null = null;
 
   constructor(load: () => Promise<Driver>, target: MysqlTarget | undefined, options: MysqlStoreOptions) {
@@ -107,6 +119,17 @@ class MysqlStore implements RecordStore {
     this.#environment = environmentOf(options.clock);
     this.#clock = new ServerClock(this.#environment);
     this.#warnings = new SetupWarnings(options.logger);
+    this.#dueBound = new DueBound({
+      environment: this.#environment,
+      // A transaction and its answer have a limit each, and clocks and commits some more.
+      lateMs: 2 * MAX_AGE_MS + 2 * statementTimeoutMs,
+      serverNow: () => this.now(),
+      lookAtAll: async () => {
+        const { upkeep } = await this.#open();
+        const [[row] = []] = await upkeep.run([lookAtAll(this.#prefix)], LOOK_AT_ALL_MS);
+        return foundBy(row);
+      },
+    });
   }
 
   get warnings(): readonly SetupWarning[] {
@@ -216,8 +239,10 @@ class MysqlStore implements RecordStore {
 
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const { path } = await this.#open();
-    const answers = await this.#ask(path, takeRecords(this.#prefix, limit, hideMs));
+    const from = await this.#dueBound.from();
+    const answers = await this.#ask(path, takeRecords(this.#prefix, limit, hideMs, from));
     const [left] = answers.at(-1) ?? [];
+    this.#dueBound.learn(from, foundBy(left));
     return {
       records: answers
         .slice(0, -1)
@@ -254,7 +279,9 @@ class MysqlStore implements RecordStore {
   }
 
   async counts(): Promise<Counts> {
-    const [rows = [], [due] = []] = await this.#keepUp(...countEvents(this.#prefix));
+    const [rows = [], [due] = []] = await this.#keepUp(
+      ...countEvents(this.#prefix, await this.#dueBound.from()),
+    );
     const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
     const heldBy: Partial<Record<HeldReason, number>> = {};
     for (const row of rows) {
@@ -283,6 +310,10 @@ class MysqlStore implements RecordStore {
     const opened = await this.#opening?.catch(() => null);
     await Promise.all([opened?.path.close(), opened?.upkeep.close()]);
   }
+}
+
+function foundBy(row: Row | undefined): PollResult {
+  return { now: Number(row?.now ?? 0), oldest: numberOrNull(row?.oldest) };
 }
 
 function numberOrNull(value: unknown): number | null {

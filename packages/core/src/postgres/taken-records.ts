@@ -1,4 +1,4 @@
-import type { DueBound, PollResult } from "./due-bound.ts";
+import type { DueBound, PollResult } from "../sql/due-bound.ts";
 
 /** A look at the ends of leases, which a poll makes beside its own work. */
 export interface EndsLook {

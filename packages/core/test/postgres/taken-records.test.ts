@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { DueBound } from "../../src/postgres/due-bound.ts";
 import { type EndsFound, TakenRecords } from "../../src/postgres/taken-records.ts";
+import { DueBound } from "../../src/sql/due-bound.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 

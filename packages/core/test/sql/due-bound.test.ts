@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { DueBound, type PollResult } from "../../src/postgres/due-bound.ts";
+import { DueBound, type PollResult } from "../../src/sql/due-bound.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 
