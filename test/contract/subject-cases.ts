@@ -366,7 +366,7 @@ export const subjectCases: readonly ContractCase[] = [
       expect(await told(approved)).toEqual([`approved retrying: ${tried}`]);
       const other = await say(merchant, start, { ...DECLINED, account: "cm_2" });
       const declined = await say(merchant, start, DECLINED);
-      const waits = "It waits for its run, and a later event that begins before overtakes it.";
+      const waits = "It waits for its run. If a later event begins first, this one will not run.";
       expect(await told(declined)).toEqual([`approved retrying: ${tried}`, `declined waiting: ${waits}`]);
       await settle(rig, merchant);
       const overtaken = `stale: It was overtaken: the event signed at ${at(1_000)} has replaced it.`;

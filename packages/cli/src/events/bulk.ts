@@ -34,7 +34,7 @@ export function checkBulk(kind: BulkKind, args: ParsedArguments, terminal: Termi
   }
   const filter = FILTERS.find((name) => args.flag(name) && name !== "state");
   if (ids.length > 0 && filter !== undefined) throw new UsageError(`--${filter} goes with --all.`);
-  // A shell variable that is not set would take all such decisions for one.
+  // With an unset shell variable, all such decisions would share one name.
   if (args.text("name") === "") throw new UsageError("--name must not be empty.");
   if (args.flag("name") && args.flag("all") && !args.flag("until")) {
     throw new UsageError(
@@ -179,7 +179,7 @@ const DONE: Readonly<Record<BulkKind, string>> = {
   erase: "erased",
 };
 
-/** An event that was named, and that is not known or not to be decided about, makes the command fail. So does one that cannot be read. */
+/** The command fails if a named event is unknown, cannot be decided about, or cannot be read. */
 function exitCodeOf({ skipped, unread }: BulkReport, which: EventSelection): number {
   checkRead(unread);
   return isFilter(which) || Object.keys(skipped).length === 0 ? EXIT.ok : EXIT.failure;

@@ -71,7 +71,7 @@ export const eventsCommand: Command = {
       value: "TEXT",
       help: "continue an interrupted retry, erasure or replay of finished events; with the --until that was printed",
     },
-    unfinished: { help: "erase events that wait or are held, too: they never run" },
+    unfinished: { help: "also erase events that wait or are held; they will never run" },
     "repeat-effects": {
       help: "with --handlers: let the effects of these handlers happen once more, under new ids",
     },

@@ -224,7 +224,7 @@ class Engine implements Inbox {
     return this.#work.run(runner, options);
   }
 
-  /** Begins the next event of a record that the store handed out. A canary ends here, since it is not an event. */
+  /** Begins the next event of a record that the store handed out. A canary ends here, because it is not an event. */
   async #beginDue(...[due, request, isWanted]: Parameters<BeginDue>): Promise<Run | null> {
     if (!isCanary(due.key)) return this.#runs.beginDue(due, request, isWanted);
     await this.#canary.endTaken(due);

@@ -1,7 +1,7 @@
 /**
  * Moves the records of one inbox into another. A record is written to the new store, read back from there, and only then deleted from
- * the old store. So at least one store has the record at every moment, and an interrupted move continues when it is called again. Each
- * step is a compare-and-swap, which shows when a receiver still runs on the old store.
+ * the old store. So at least one store has the record at every moment, and an interrupted move continues when it is called again. Each step
+ * is a compare-and-swap. It shows when a receiver still runs on the old store.
  *
  * A move that was interrupted between these steps leaves a record in both stores. The next move compares the two. If only the old
  * record has changed since, it replaces the copy. If only the copy has changed, the old record is deleted. If both have changed, both
@@ -221,7 +221,7 @@ class Mover {
       missing = missing.filter((moving, at) => {
         const { key, index } = moving;
         const current = found[at] ?? null;
-        // A record that has expired by now is not found, which is fine.
+        // A record that has expired by now is not found, and need not be.
         if (current === null) return (index.expiresAt ?? Infinity) > this.#to.now(key);
         const next = nextOf(moving, current, this.#to);
         if (next === "there") {
@@ -271,7 +271,7 @@ class Mover {
     }
   }
 
-  /** Removes records from the new store that have changed in the old store, so that they run in one store only. */
+  /** Removes records from the new store if they have changed in the old one, so that they run in one store only. */
   async #undo(changed: readonly Moving[]): Promise<boolean> {
     const results = await this.#to.swap(
       inOrder(changed).map((moving) => ({

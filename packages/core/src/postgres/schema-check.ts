@@ -21,7 +21,7 @@ import { checkSuitability, suitability } from "./suitability.ts";
 /** A given client may have to wake its server for the first statement, or create the tables. */
 export const OPEN_MS = 30_000;
 
-/** By which the data is recognised. */
+/** Identifies the data of one inbox. */
 interface Data {
   readonly datasetId: string;
   /** The number of each table. */

@@ -237,7 +237,7 @@ class PostgresStore implements RecordStore {
     try {
       results = await writes.swap(items);
     } finally {
-      // Also what may be written counts as taken.
+      // A write whose outcome is unknown also counts as taken.
       for (const { index } of items)
         if (index.isLeased && index.dueAt !== null) this.#taken.take(index.dueAt);
     }

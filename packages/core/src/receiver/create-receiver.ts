@@ -181,7 +181,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     this.events = checkedEvents(events, notices, this.#flows);
   }
 
-  /** A failing instrumentation is reported once, since it may fail for each event. */
+  /** A failing instrumentation is reported once, because it may fail for each event. */
   #instrumentationOf({ instrumentation }: ReceiverOptions): Instrumentation | null {
     if (instrumentation === undefined) return null;
     let isReported = false;
@@ -191,7 +191,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
       this.#notices.post({
         type: "warning",
         what: `The instrumentation has failed: ${describeError(error)}`,
-        fix: "Measurements and traces are incomplete, and events are not touched by it. Fix it, or leave it out.",
+        fix: "Events are not affected, but measurements and traces are incomplete. Fix the instrumentation, or remove it.",
       });
     });
   }

@@ -329,7 +329,7 @@ function allOverdue(name: string): Happening {
   return {
     type: "warning",
     what: `All calls that the concurrency of the handler ${name} allows are past its timeoutMs and have not ended. It is not called before one of them ends.`,
-    fix: 'Does the handler stop when ctx.signal aborts, and have its own calls a time limit? With onTimeout: "rerun", a call past its time counts no more.',
+    fix: 'Make the handler stop when ctx.signal aborts, and give its own calls a time limit. With onTimeout: "rerun", a call past its timeoutMs no longer counts.',
   };
 }
 

@@ -133,8 +133,8 @@ export function signedTextBy(
       fields.includes("timestamp") || (timeHeader !== undefined && fields.includes(timeHeader));
     if ((hasTime || timestamp !== undefined) && !coversTime) {
       throw invalidOption(
-        `The template of ${of} leaves out the time that its timestamp names.`,
-        "A time that nothing signs says nothing: put {timestamp} into `over`, or leave it out.",
+        `${of} has a timestamp, but its template does not cover it.`,
+        "An unsigned time proves nothing. Put {timestamp} into `over`, or remove `timestamp`.",
       );
     }
     if (!Number.isFinite(toleranceMs) || toleranceMs <= 0) {

@@ -142,7 +142,7 @@ describe("an inbox", () => {
     errors.push(await gone);
     for (const error of errors) {
       expect(error.code).toBe("ERR_INBOX_UNAVAILABLE");
-      expect(error.message).toMatch(/^The inbox failed: Error: E_STORE\. Is its store up/);
+      expect(error.message).toMatch(/^The inbox failed: Error: E_STORE\. Check that its store is up/);
     }
   });
 

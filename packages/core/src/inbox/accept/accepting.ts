@@ -131,7 +131,7 @@ function mayBeForgotten({ event, forgottenBefore }: AcceptPlan): boolean {
 
 /**
  * By the receiver's clock, the event was signed within the window. If a record of it would have expired by the store's clock, one
- * of the two clocks is wrong. The store may still have such a record, which only looks expired.
+ * of the two clocks is wrong. The store may still have a record that only looks expired.
  */
 function checkClock(
   { signedAt, retentionMs, isWithinWindow, evenIfExpired }: VerifiedEvent,
@@ -141,7 +141,7 @@ function checkClock(
   throw new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
     "By the clock of the inbox's store, the event was signed so long ago that its record would have expired. Nothing was written.",
-    { fix: "Is the clock of the store ahead, or that of this machine behind? Set both by a time service." },
+    { fix: "The clock of the store is ahead, or that of this machine is behind. Set both by a time service." },
   );
 }
 

@@ -158,7 +158,7 @@ export class Acceptor {
     return runAtOnce === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };
   }
 
-  /** The run may be one of an event that another request accepted. Its handlers are called in no request's context then. */
+  /** The run may be of an event that another request accepted. Then its handlers are called in no request's context. */
   #start(run: Run, accepted: Accepted): void {
     if (!leavesWork(accepted) || run.input.eventId !== accepted.eventId) run.context = emptyContext;
     this.#runs.start(run);

@@ -23,8 +23,8 @@ interface Owners {
 }
 
 /**
- * The quota of held events (`limits.maxHeld`). No store counts them by tenant, since each store would need an index for that. This
- * class reads and counts them, but only once half of the quota is taken: below that, no tenant can have more than its share.
+ * The quota of held events (`limits.maxHeld`). No store counts them by tenant, because each store would need an index for that. This class
+ * reads and counts them, but only once half of the quota is taken: below that, no tenant can have more than its share.
  */
 export class HeldQuota {
   readonly #core: InboxCore;
@@ -51,7 +51,7 @@ export class HeldQuota {
     if (mayHaveOneMore(tenant, own, free)) return;
     throw new PayhooksError(
       "ERR_HELD_FULL",
-      `${own} held events are of the tenant ${JSON.stringify(label(tenant))}, which has to leave as many places to others, and ${free} are left.`,
+      `The tenant ${JSON.stringify(label(tenant))} has ${own} held events. It has to leave as many places to others, but only ${free} are left.`,
       {
         fix: 'Look at receiver.events.list({ state: "held", tenant }), replay or discard entries, or raise limits.maxHeld.',
       },
@@ -66,7 +66,7 @@ export class HeldQuota {
     addTo(this.#owners, label(tenant));
   }
 
-  /** Forgets the counts, since a person has decided about an entry. */
+  /** Forgets the counts, because a person has decided about an entry. */
   forgetCounts(): void {
     this.#counted = null;
     this.#owners = null;

@@ -26,7 +26,7 @@ export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "curso
    */
   readonly reason?: ReasonOrState | readonly ReasonOrState[] | undefined;
   /**
-   * Only these events, such as those that a `dryRun` has shown. One of them that does not match the other fields any more is left alone, as
+   * Only these events, such as those that a `dryRun` has shown. If one of them no longer matches the other fields, it is left alone, as
    * `changed`.
    */
   readonly eventIds?: readonly string[] | undefined;
@@ -90,6 +90,6 @@ export interface BulkReport {
   readonly unread: UnreadEvents | null;
   /** Events left undecided because `reason` does not name their reason, counted by their reason. */
   readonly excluded: Readonly<Partial<Record<ReasonOrState, number>>>;
-  /** False if `signal` has ended the bulk, so that there may be more events. */
+  /** False if `signal` has ended the bulk. Then there may be more events. */
   readonly complete: boolean;
 }

@@ -11,7 +11,7 @@ export interface EventPage {
   readonly events: readonly StoredEvent[];
   /** The cursor of the next page; null if this is the last. */
   readonly next: string | null;
-  /** Events that are not on this page since their records cannot be read; null if there are none. */
+  /** Events that are not on this page, because their records cannot be read; null if there are none. */
   readonly unread: UnreadEvents | null;
 }
 

@@ -75,7 +75,7 @@ export interface RunHandle {
    * had not ended are stale, and no other event of the subject runs until this run is over.
    */
   takeSubject(event: VerifiedEvent): Promise<SubjectAnswer>;
-  /** Accepts into the same inbox an event that was read anew from this one, which is outside of the table. */
+  /** This event is outside of the table, and another event was read anew from it. Accepts that event into the same inbox. */
   accept(event: VerifiedEvent): Promise<Accepted>;
 }
 
@@ -176,7 +176,7 @@ export interface RunEventOptions {
   readonly context?: AsyncContext | undefined;
   /**
    * If another event of the same record is begun or runs in this process, the call waits for its end, and then runs this event. A handler
-   * must not use this, since it could wait for its own end. Default false: the call reports `running` at once.
+   * must not use this, because it could wait for its own end. Default false: the call reports `running` at once.
    */
   readonly afterOthers?: boolean | undefined;
 }

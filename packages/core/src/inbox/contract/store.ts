@@ -129,8 +129,8 @@ export interface Counts {
  * difficult.
  *
  * Every method may throw or reject. That says nothing about the outcome, and the engine may call the method again. Notices and logs
- * repeat only the kind and the code of a foreign error, since its message may contain parts of a delivery. Throw a `PayhooksError` if
- * you want its message to be shown.
+ * repeat only the kind and the code of a foreign error, because its message may contain parts of a delivery. Throw a `PayhooksError` if you
+ * want its message to be shown.
  */
 export interface RecordStore {
   readonly durability: Inbox["durability"];

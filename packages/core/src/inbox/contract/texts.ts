@@ -1,5 +1,5 @@
 /**
- * Computes the next text from the stored one. It must be synchronous and pure, since it may be computed several times.
+ * Computes the next text from the stored one. It must be synchronous and pure, because it may be computed several times.
  *
  * @param text null if there is none.
  * @param now the store's clock, in milliseconds since the epoch.

@@ -78,7 +78,7 @@ export async function decideAll(
   const skipped: Partial<Record<Exclude<Decided, "decided" | "already-decided">, number>> = {};
   const excluded: Partial<Record<ReasonOrState, number>> = {};
   const unread = new Unread();
-  /** The events that a search cannot find, since they cannot be read. */
+  /** The events that a search cannot find, because they cannot be read. */
   let missed: UnreadEvents | null = null;
   const report = (): BulkReport => ({
     name,
@@ -177,7 +177,7 @@ function queryOf({ reason: _reason, eventIds: _eventIds, ...query }: BulkFilter)
   return query;
 }
 
-/** True for an event that matches what a store can search by, as it was read. */
+/** Tests an event as it was read: true if it matches the fields by which a store can search. */
 function matcherOf(given: BulkFilter): (found: FoundEvent) => boolean {
   const filter = filterOf(queryOf(given));
   return ({ eventId, versioned }) => {
@@ -244,8 +244,8 @@ function checkFilter(filter: BulkFilter, name: string | undefined): BulkFilter {
     });
   }
   if (name !== undefined && filter.until === undefined) {
-    throw new PayhooksError("ERR_OPTION_MISSING", "A filter has a name to go on with, and no until.", {
-      fix: "Give the until of its report, so that both calls are about the same events.",
+    throw new PayhooksError("ERR_OPTION_MISSING", "The filter has a `name` but no `until`.", {
+      fix: "Give the `until` of the earlier report, so that both calls decide about the same events.",
     });
   }
   return filter;

@@ -21,11 +21,11 @@ import type { Holder } from "../write/claims.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { type DecisionKind, decideAll, type FoundEvent, isIds } from "./decide-all.ts";
 
-/** What decisions need of their inbox. */
+/** The parts of an inbox that its decisions use. */
 export interface DecisionDependencies {
   readonly core: InboxCore;
   ready(): Promise<void>;
-  /** Called after a decision was written, since it changes the due times and the number of held entries. */
+  /** Called after a decision was written, because it changes the due times and the number of held entries. */
   decided(): void;
 }
 
@@ -227,12 +227,12 @@ const WORDS = {
   },
   "not-kept": {
     what: "has ended, and its signed text was not kept",
-    fix: "Set keep of its flow, so that events which end from then on can run again.",
+    fix: "Set keep of its flow. Events that end from then on can run again.",
   },
   running: { what: "runs", fix: "Wait until it has ended, or until its attempt has failed." },
   due: { what: "is due already", fix: "Your application runs it as soon as it has a free place." },
   "not-waiting": {
-    what: "waits for no attempt, since it is held or has ended",
+    what: "is held or has ended, so it waits for no attempt",
     fix: "Look at it: a held event is replayed instead.",
   },
 } as const;

@@ -83,7 +83,7 @@ export function accept(
     const { accepted, isChanged } = acceptCopy(slot, event, ruling, now);
     return { accepted, slot: ruling.slot, record: isLater || isChanged ? changed : null };
   }
-  // If another event of the record runs now, the process that runs it will be the first that can run this event.
+  // While another event of the record runs, no other process can run this one, so a delay would not reserve it.
   const waitMs = changed.lease === null ? delayMs : 0;
   const accepted = addSlot(changed, event, ruling, { now, delayMs: waitMs, lane, trace });
   return { accepted, slot: ruling.slot, record: changed };
@@ -129,7 +129,7 @@ function newRecord(event: VerifiedEvent): IdempotencyRecord {
   };
 }
 
-/** Updates the signed time and the expiry. False if the record knows a later time, so that nothing has to be written. */
+/** Updates the signed time and the expiry. False if the record knows a later time. Then nothing has to be written. */
 function extend(record: IdempotencyRecord, event: VerifiedEvent, now: number): boolean {
   const isLater = event.signedAt !== null && event.signedAt > record.signedAt;
   if (!isLater && record.expiresAt > 0) return false;

@@ -1,6 +1,6 @@
 /**
  * A canary: a [side record](side-record.ts) by which a process finds out whether its store does what an event needs. It is written,
- * due, taken and ended like an event. No list and no count includes it, since it has no slots.
+ * due, taken and ended like an event. No list and no count includes it, because it has no slots.
  */
 import type { IdempotencyRecord } from "./record.ts";
 import { sideRecord } from "./side-record.ts";
@@ -9,7 +9,7 @@ import { sideRecord } from "./side-record.ts";
 const END = ".canary";
 /** How long a canary that nobody takes is kept. Its own process usually ends it within a second. */
 const CANARY_KEPT_MS = 60_000;
-/** As long as an event with all its fields, since a disk may have room for a line but not for an event. */
+/** As long as an event with all its fields, because a disk may have room for a line but not for an event. */
 const FILLING = ".".repeat(8_000);
 
 /** The key of a canary, made of a text that no other canary has. */
@@ -17,7 +17,6 @@ export function canaryKey(token: string): string {
   return token + END;
 }
 
-/** True for the key of a canary. */
 export function isCanary(key: string): boolean {
   return key.endsWith(END);
 }

@@ -42,7 +42,7 @@ function slotKnowsAllOf(one: Slot, other: Slot): boolean {
   return other.work !== null && workKnowsAllOf(one, one.work, other, other.work);
 }
 
-/** False for an event that has ended and cannot be run again, since such a state cannot be followed by a replay. */
+/** False for an event that has ended and cannot be run again. No replay can follow that state. */
 function canBeReplayed(slot: Slot): boolean {
   return isUnfinished(slot) || slot.kept !== undefined;
 }

@@ -7,16 +7,16 @@
 import { addHistory, type IdempotencyRecord, isUnfinished, type Slot, type Work } from "./record.ts";
 
 /**
- * How many events that were accepted to hold a record keeps, including decided ones. Beside these, it has at most two events that
- * were accepted to run.
+ * A record keeps this many events that were accepted to be held, including decided ones. Beside these, it has at most two events that were
+ * accepted to run.
  */
 export const MAX_CONTRADICTIONS = 8;
 /** The beginning of the line that counts the others. */
 const MORE = "and more: ";
-/** They are counted at most this often, since each count is a write. */
+/** They are counted at most this often, because each count is a write. */
 const COUNTED_EVERY_MS = 1_000;
 
-/** The last undecided contradiction, if there is no room for a further one. Null if there is room, which this may have made. */
+/** The last undecided contradiction, if there is no room for a further one. Null if there is room. The call may have made it. */
 export function makeRoom({ slots }: IdempotencyRecord): string | null {
   const kept = Object.entries(slots)
     .filter(([, { verdict }]) => verdict !== "run")

@@ -14,10 +14,10 @@ import { rankOf } from "./table.ts";
  * - `already-decided`: it was made before, under the same token, even if the event has run since. An erasure: under any token.
  * - `overtaken`: it was held, and a later status has come, so this decision has ended it, as `stale`.
  * - `missing`: there is no such event. `unfinished`: it waits or runs. `running`: it runs.
- * - `due`: it waits for no later attempt, since it is due. `not-waiting`: it is held or has ended, so it waits for no attempt.
+ * - `due`: it is due now, so it waits for no later attempt. `not-waiting`: it is held or has ended, so it waits for no attempt.
  * - `not-held`: it has ended. `not-kept`: it has ended, and what was signed is gone.
  * - `superseded`: it had ended, as `stale` or as `done`, and a later status, or a later event of its subject, has replaced it.
- * - `changed`: it has another revision than the one that was seen, or does not match the filter any more that names its eventId.
+ * - `changed`: its revision is no longer the one that was seen, or it no longer matches the filter that names its eventId.
  */
 export type Decided =
   | "decided"
@@ -60,7 +60,7 @@ export function decideOnce(
   return decided;
 }
 
-/** True if a decision was made now, so that it has to be written. */
+/** True if a decision was made now. Then it has to be written. */
 export function isMade(decided: Decided | "excluded"): boolean {
   return decided === "decided" || decided === "overtaken";
 }

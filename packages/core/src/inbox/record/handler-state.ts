@@ -14,7 +14,7 @@ export interface HandlerState {
   readonly error: string | null;
   /** Why it was given up; null otherwise. */
   readonly reason: GivenUp | null;
-  /** How many effects it skipped, since an earlier run had committed them. Left out if none. */
+  /** How many effects it skipped, because an earlier run had committed them. Left out if none. */
   readonly skipped?: number;
 }
 
@@ -43,7 +43,7 @@ export type HandlerChange =
       readonly reason: GivenUp;
       readonly error: string;
     }
-  /** Back to `before` (null: never tried). The handler was not called, or it was called early, which does not count. */
+  /** Back to `before` (null: never tried). The handler was not called, or it was called early and that call does not count. */
   | { readonly name: string; readonly kind: "undone"; readonly before: HandlerState | null };
 
 /** The names of onHeld handlers begin with this in a record. Their states start again whenever the event is held again. */

@@ -10,7 +10,7 @@ const PLAIN = /^[\x20-\x7e]{0,64}$/;
 
 /**
  * A text by which events are found and compared. It is the whole text, or its full SHA-256 if the text is long or a database does
- * not take it. Two texts never have the same label, since a text that looks like such a digest is digested too.
+ * not take it. Two texts never have the same label, because a text that looks like such a digest is digested too.
  */
 export function label(text: string): string {
   if (PLAIN.test(text) && !text.startsWith(SIGN)) return text;

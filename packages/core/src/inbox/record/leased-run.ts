@@ -23,8 +23,8 @@ export interface BeginOptions {
   /** The store's clock. */
   readonly now: number;
   /**
-   * Skips the backoff. `requested`: a redelivery, or a person, wants a run now. This is granted at most once a second, since
-   * anybody can send copies. `last`: there will be no later attempt, since the store ends with its process.
+   * Skips the backoff. `requested`: a redelivery, or a person, wants a run now. This is granted at most once a second, because anybody can
+   * send copies. `last`: there will be no later attempt, because the store ends with its process.
    */
   readonly earlyBecause: "requested" | "last" | null;
   /**
@@ -304,8 +304,8 @@ const NEVER_TRIED: HandlerState = {
 };
 
 /**
- * The state after a change. Applying the same change twice gives the same state, since a write may have been made although its answer
- * was lost.
+ * The state after a change. Applying the same change twice gives the same state, because a write may have been made although its answer was
+ * lost.
  */
 function stateAfter(before: HandlerState | undefined, change: HandlerChange, now: number): HandlerState {
   if (change.kind === "undone") return change.before ?? NEVER_TRIED;
@@ -398,7 +398,7 @@ export function endRun(
       slot.onHeldDone = true;
       break;
     case "handed-back":
-      // Without a delay, the due time stays the same, so that the event keeps its place in the queue.
+      // Without a delay, the due time stays the same. So the event keeps its place in the queue.
       if (ending.delayMs !== undefined) waitAgain(slot, work, ending.delayMs, now);
       else if (slot.state === "running") slot.state = "waiting";
       break;

@@ -7,7 +7,7 @@ import type { HistoryEntry } from "./record.ts";
 /** Another event of the same transaction, or of the same webhook. */
 export interface OtherEvent
   extends Pick<StoredEvent, "eventId" | "event" | "status" | "state" | "reason" | "amount" | "acceptedAt"> {
-  /** True if its handlers have run or will run, so that a replay runs a second event of the transaction. */
+  /** True if its handlers have run or will run. Then a replay runs a second event of the transaction. */
   readonly runsToo: boolean;
 }
 
@@ -56,7 +56,7 @@ export interface Decision {
   readonly note: string;
   /**
    * The revision of the entry that the person has seen. If it is another one by now, the decision is refused with
-   * `ERR_EVENT_CHANGED`. Default: whatever the entry is by now.
+   * `ERR_EVENT_CHANGED`. Default: any revision.
    */
   readonly revision?: string | undefined;
 }

@@ -71,7 +71,7 @@ export interface HistoryEntry {
   readonly by?: string;
   /** The note of the decision. */
   readonly note?: string;
-  /** Of an end: how many effects its handlers skipped, since they had happened before. */
+  /** Of an end: how many effects its handlers skipped, because they had happened before. */
   readonly skipped?: number;
 }
 
@@ -176,8 +176,8 @@ export function isUnfinished({ state }: Slot): boolean {
 }
 
 /**
- * True if everything in the record is finished, so that it may be forgotten at its expiry. A side record is finished if it is not
- * leased, and is not an open claim.
+ * True if everything in the record is finished. Then it may be forgotten at its expiry. A side record is finished if it is not leased, and
+ * is not an open claim.
  */
 export function isFinished({ slots, isClosed, lease }: IdempotencyRecord): boolean {
   const all = Object.values(slots);
@@ -250,7 +250,7 @@ function pastOf({ history, handlerStates, copies = 0, lastCopyAt }: Work, ending
   return { history: lines, copies, lastCopyAt: lastCopyAt ?? null };
 }
 
-/** How many effects the handlers of the last run skipped, since they had happened before. */
+/** How many effects the handlers of the last run skipped, because they had happened before. */
 function skippedIn(handlerStates: Work["handlerStates"]): number {
   return Object.values(handlerStates).reduce((sum, { skipped = 0 }) => sum + skipped, 0);
 }

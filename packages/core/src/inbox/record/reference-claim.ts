@@ -3,7 +3,7 @@ import type { VerifiedEvent } from "./event.ts";
 import { type IdempotencyRecord, isFinished, isUnfinished } from "./record.ts";
 import { contentOf, sideRecord } from "./side-record.ts";
 
-/** A claim is kept for a little longer than its owner, since the owner is written after the claim. */
+/** A claim is kept for a little longer than its owner, because the owner is written after the claim. */
 const CLAIM_LONGER_MS = 60_000;
 const NO_CLAIMS: readonly ReferenceClaim[] = [];
 
@@ -150,7 +150,7 @@ export function claimReference(
   };
   const expiresAt = Math.max(found?.expiresAt ?? 0, until ?? keptUntil(claim, now));
   if (until === null) {
-    // An old claim is written again, since another process may have found meanwhile that its owner does not exist.
+    // An old claim is written again, because another process may have found meanwhile that its owner does not exist.
     const isOpened = found !== null && !found.isClosed && !isOld && tokenOf(found) !== spentToken;
     return isOpened ? claimed(tokenOf(found), null) : claimed(token, { isClosed: false, expiresAt });
   }

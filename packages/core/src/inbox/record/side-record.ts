@@ -1,14 +1,14 @@
 /**
  * A side record has no slots, so it is about no event. Every store keeps it like any other record, but no list and no count includes it.
- * It has a content of its own, which is stored where a record of events has its fixed facts. Other fields, too, mean something else in
- * each of the four kinds:
+ * It has a content of its own, which is stored where a record of events has its fixed facts. Some other fields, too, have another meaning
+ * in each of the four kinds:
  *
- * | kind                   | `id`                         | content                                   | `lease`         | `isClosed`                    |
- * | ---------------------- | ---------------------------- | ----------------------------------------- | --------------- | ----------------------------- |
- * | a claim of a reference | the key of the owner         | `token`: which opening of the claim it is | none            | false while the claim is open |
- * | a subject              | the latest event's id        | the events that have begun and not ended  | that of its run | true                          |
- * | a canary               | filling, so that it is large | empty                                     | while it is due | true                          |
- * | a shared text          | empty                        | `text`: the text                          | none            | true                          |
+ * | kind                   | `id`                         | content                                       | `lease`         | `isClosed`                    |
+ * | ---------------------- | ---------------------------- | --------------------------------------------- | --------------- | ----------------------------- |
+ * | a claim of a reference | the key of the owner         | `token`: identifies this opening of the claim | none            | false while the claim is open |
+ * | a subject              | the latest event's id        | the events that have begun and not ended      | that of its run | true                          |
+ * | a canary               | filling, so that it is large | empty                                         | while it is due | true                          |
+ * | a shared text          | empty                        | `text`: the text                              | none            | true                          |
  *
  * `signedAt` is the signed time of the event behind the record, if there is one. A side record is forgotten at `expiresAt`, unless it is
  * leased, or `isClosed` is false.
@@ -27,7 +27,6 @@ interface SideFields
   readonly content: SideContent;
 }
 
-/** Makes a side record. */
 export function sideRecord({ content, ...fields }: SideFields): IdempotencyRecord {
   const { flow, tenant, id, isClosed, lease, signedAt, expiresAt } = fields;
   return {
@@ -49,7 +48,6 @@ export function contentOf({ fixedFacts }: IdempotencyRecord): SideContent {
   return fixedFacts;
 }
 
-/** Replaces the content of a side record. */
 export function setContent(record: IdempotencyRecord, content: SideContent): void {
   record.fixedFacts = content;
 }

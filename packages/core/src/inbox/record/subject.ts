@@ -125,7 +125,7 @@ export interface Overtaken {
   readonly facts: EventFacts | null;
 }
 
-/** Ends an event that waits, or is held, since a later event of its subject begins. The record is changed if there are facts. */
+/** Ends an event that waits or is held, because a later event of its subject begins. The record is changed if there are facts. */
 export function overtakeBySubject(record: IdempotencyRecord | null, eventId: string, now: number): Overtaken {
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];

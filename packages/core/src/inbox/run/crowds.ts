@@ -9,7 +9,7 @@ export interface EventKind {
   readonly delivery: Pick<StoredDelivery, "tenant">;
 }
 
-/** All counts of waiting events begin anew after this time, since other processes may have run some of these events. */
+/** All counts of waiting events begin anew after this time, because other processes may have run some of these events. */
 const FORGOTTEN_MS = 60_000;
 
 /**

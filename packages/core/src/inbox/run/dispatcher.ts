@@ -20,7 +20,6 @@ import type { InboxCore } from "../write/inbox-core.ts";
 import type { Crowds } from "./crowds.ts";
 import type { Places } from "./places.ts";
 
-/** What a dispatcher uses. */
 export interface DispatcherDependencies {
   readonly core: Pick<InboxCore, "store" | "environment" | "operations" | "hideMs">;
   /** How many events may be taken now. */
@@ -31,7 +30,7 @@ export interface DispatcherDependencies {
   readonly pollMs: number;
 }
 
-/** What a dispatcher does with due events. */
+/** The runner of due events, and the call that begins one. */
 interface Starter {
   readonly runner: Runner;
   /** Begins the next event of a record that the store handed out. */
@@ -77,7 +76,7 @@ interface PostponedEvent extends HeapEntry {
  * than places.
  *
  * When an event falls due that this process has put off, this process polls at that moment. The other processes may know the due time from
- * a poll. They wait a little longer, since otherwise each retry would wake every process.
+ * a poll. They wait a little longer, because otherwise each retry would wake every process.
  */
 export class Dispatcher {
   readonly #core: DispatcherDependencies["core"];
@@ -170,7 +169,7 @@ export class Dispatcher {
     });
   }
 
-  /** This process has put an event off, which falls due in `inMs` milliseconds. */
+  /** This process has put off an event that falls due in `inMs` milliseconds. */
   onPostponed(inMs: number): void {
     if (!this.isStarted) return;
     const at = this.#core.environment.monotonic() + inMs;
@@ -292,7 +291,7 @@ export class Dispatcher {
     }
   }
 
-  /** Forgets all own due times up to now, since the poll that begins now is for them. Returns now. */
+  /** Forgets all own due times up to now, because the poll that begins now is for them. Returns now. */
   #forgetPast(): number {
     const now = this.#core.environment.monotonic();
     for (let own = this.#own.peek(); own !== undefined && own.at - now < NOW_MS; own = this.#own.peek()) {

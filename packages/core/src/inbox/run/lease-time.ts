@@ -71,7 +71,7 @@ export class LeaseTime {
    * How much sooner the lease ends than the clock of this process shows. The process has dated the lease by its estimate of the
    * store's time, and the estimate may have been too early. The answer to the write has the store's time, but does not show how long
    * the write was on its way. So the whole difference to the store's time counts, in addition to the time since the write was sent.
-   * This counts the time of the write twice, which is safe: the lease ends too early rather than too late. A later answer may show a
+   * This counts the time of the write twice. That is safe, because the lease ends too early rather than too late. A later answer may show a
    * larger difference.
    */
   #behind(): number {
@@ -95,6 +95,6 @@ export function tooLate(): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
     "The lease of a run was over before a handler was to be called, so the handler was not called. The event is tried again.",
-    { fix: "Does the store take seconds to answer, or was this process stopped for a while?" },
+    { fix: "Check whether the store takes seconds to answer, and whether this process was stopped for a while." },
   );
 }

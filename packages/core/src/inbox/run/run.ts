@@ -66,7 +66,7 @@ export interface RunResult {
   readonly ending: Ending["kind"] | null;
 }
 
-/** What became of the end of a run. */
+/** The outcome of the write of a run's end. */
 export type EndResult =
   | (Extract<EndRunResult, { kind: "ended" }> & {
       /** When this or another event of the record falls due; null for never. */
@@ -79,10 +79,10 @@ export type EndResult =
   /** The record cannot be read any more, so another run would fail in the same way. */
   | { readonly kind: "unreadable" };
 
-/** What a write of a run has found. `decided`: a person has decided about the held event, and the decision ended the lease. */
+/** The lease as a write of the run has found it. `decided`: a person has decided about the held event, and the decision ended the lease. */
 type LeaseFound = "kept" | "lost" | "decided";
 
-/** What became of a write that was repeated until the store answered. */
+/** The outcome of a write that was repeated until the store answered. */
 type Persisted<T> =
   | ({ readonly kind: "changed" } & Changed<T>)
   | { readonly kind: "unreadable" }
@@ -98,7 +98,7 @@ const REPEAT_MAX_MS = 5_000;
  *
  * | phase     | what happens                                                | the lease                            | goes on to                 |
  * | --------- | ----------------------------------------------------------- | ------------------------------------ | -------------------------- |
- * | `begun`   | the run waits for its place                                 | not renewed, since the wait is short | `calling`, `ending`        |
+ * | `begun`   | the run waits for its place                                 | not renewed: the wait is short       | `calling`, `ending`        |
  * | `calling` | the runner calls the handlers                               | renewed                              | `ending`, `lost`           |
  * | `lost`    | no handler is called any more; those that run end           | another process has it, or may       | `ending`                   |
  * | `ending`  | the end is being written, even if the run was `lost` before | only the answer shows who has it     | its end; `lost` if refused |
@@ -194,8 +194,8 @@ export class Run implements RunHandle {
   }
 
   /**
-   * Begins the run by a write of its own. If nothing was due after all, and a poll has hidden the record, it writes the record unchanged,
-   * which makes it visible again.
+   * Begins the run by a write of its own. If nothing was due after all, and a poll has hidden the record, it writes the record unchanged to
+   * make it visible again.
    */
   async writeBegin(slot: string | "next", guess?: Versioned): Promise<Begun> {
     const { answer } = await this.#core.records.change<Begun>({
@@ -238,7 +238,7 @@ export class Run implements RunHandle {
     }
   }
 
-  /** The change that takes back the start of a handler, which was written with the beginning of the run. */
+  /** The start of a handler was written with the beginning of the run. This change takes it back. */
   get undoneStart(): readonly HandlerChange[] {
     const { started, handlerStates } = this.input;
     return started === null

@@ -35,7 +35,6 @@ import { Suspects, widthOf } from "./suspects.ts";
 import { type TakenEvent, TakenEvents } from "./taken-events.ts";
 import { WaitingRuns } from "./waiting-runs.ts";
 
-/** What the runs of a process use. */
 export interface RunsDependencies {
   readonly core: InboxCore;
   readonly places: Places;
@@ -48,7 +47,7 @@ export interface RunsDependencies {
 /** How to begin an event that is due. */
 export type DueRequest = Pick<RunRequest, "runner" | "inBackground">;
 
-/** An event that gets no place within this time is handed back, since handlers have become slower than when it was taken. */
+/** An event that gets no place within this time is handed back, because handlers have become slower than when it was taken. */
 const HAND_BACK_AFTER_MS = 250;
 const BROKEN = { unreadable: "the end of its last run could not be computed" };
 
@@ -127,7 +126,7 @@ export class Runs {
     for (const resolve of waiting ?? []) resolve();
     if (this.#active.size > 0) return;
     for (const resolve of this.#whenAtRest.splice(0)) resolve();
-    // In other stores the timer fires once more, which is cheaper than a new timer for each run.
+    // In other stores the timer fires once more. That is cheaper than a new timer for each run.
     if (this.#core.store.sleeps === true) this.#cancelRenewal?.();
   }
 
@@ -215,7 +214,7 @@ export class Runs {
     return isRunning;
   }
 
-  /** Makes a taken record visible again, since it is not begun here. */
+  /** Makes a taken record visible again, because it is not begun here. */
   async #returnTaken(due: DueRecord, request: RunRequest): Promise<void> {
     if (this.#isRunning(due.key)) return;
     const run = this.reserve(due.key, request);

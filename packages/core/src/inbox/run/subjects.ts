@@ -14,8 +14,9 @@ import {
 import type { InboxCore } from "../write/inbox-core.ts";
 
 /**
- * A subject's lease ends this much later than the run's own lease, or later by the length of a short lease. A store refuses a write
- * that is dated more than 5 s before its own time. So the run's lease ends first, however its process has dated the two leases.
+ * A subject's lease ends this much later than the run's own lease. If that lease is shorter than this, it ends later by the length of the
+ * lease. A store refuses a write that is dated more than 5 s before its own time. So the run's lease ends first, however its process has
+ * dated the two leases.
  */
 const SUBJECT_LONGER_MS = 5_000;
 /** The pause before the last run of an event tries again to take its busy subject. */

@@ -14,9 +14,9 @@ interface Waiting {
 
 /**
  * An event is a suspect if its process died during its last attempt, and this was not its first attempt. A suspect may kill the process
- * again, which also interrupts all other events that run there. So this class limits how many suspects run together. The groups get smaller
- * with every death: eight, four, two, one. If no event is to blame, as after a deploy that killed the process twice, the suspects end
- * nearly as soon as usual. An event with one attempt left runs alone, so no event is held because of another one.
+ * again, and so interrupt all other events that run there. So this class limits how many suspects run together. The groups get smaller with
+ * every death: eight, four, two, one. If no event is to blame, as after a deploy that killed the process twice, the suspects end nearly as
+ * soon as usual. An event with one attempt left runs alone, so no event is held because of another one.
  */
 export class Suspects {
   /** For each suspect that runs: how many may run together, itself included. */

@@ -206,7 +206,7 @@ function flowsOf({ flow }: EventFilter): readonly NonNullable<EventFilter["flow"
 
 const STATES: Readonly<Record<EventState | "unfinished", true>> = { ...EVENT_STATES, unfinished: true };
 
-/** A value that no event can have finds nothing, which would look like an answer. */
+/** A value that no event can have would find nothing, and that would look like an answer. */
 function checked(query: EventQuery): EventQuery {
   checkNames("events.list", query, {
     state: true,

@@ -1,6 +1,6 @@
 import type { SubjectEvent, SubjectOrder } from "../contract/order.ts";
 
-/** An event of a subject, and what its place in the order means for it. */
+/** An event of a subject, and the meaning of its place in the order. */
 export interface ExplainedEvent extends SubjectEvent {
   /** A sentence. It has signed times, but no other value of a delivery. */
   readonly text: string;
@@ -17,7 +17,7 @@ function placeOf(event: SubjectEvent, events: readonly SubjectEvent[]): string {
   const running = events.find((one) => one.isLatest && one.state === "running" && one !== event);
   if (state === "stale") {
     return later === undefined
-      ? "A later event has overtaken it, which is not known any more."
+      ? "A later event has overtaken it. The inbox no longer knows that event."
       : `It was overtaken: the event signed at ${timeOf(later)} has replaced it.`;
   }
   if (state === "discarded") return "A person has discarded it.";
@@ -26,7 +26,7 @@ function placeOf(event: SubjectEvent, events: readonly SubjectEvent[]): string {
     return isLatest ? "It has run, and is the latest event." : "It has run.";
   }
   if (later !== undefined) {
-    return `It is stale when its turn comes: the event signed at ${timeOf(later)} has begun.`;
+    return `It will not run: the later event signed at ${timeOf(later)} has begun.`;
   }
   if (running !== undefined) return `It waits for the event signed at ${timeOf(running)}, which is running.`;
   const twin = events.find((one) => one !== event && one.signedAt === signedAt);
@@ -38,7 +38,7 @@ function placeOf(event: SubjectEvent, events: readonly SubjectEvent[]): string {
   if (state === "running") return "It is running. Other events of its subject wait for it.";
   return isLatest
     ? "It has begun, so no earlier event runs any more, and it is tried again."
-    : "It waits for its run, and a later event that begins before overtakes it.";
+    : "It waits for its run. If a later event begins first, this one will not run.";
 }
 
 function hasBegun({ isLatest, state }: SubjectEvent): boolean {

@@ -1,4 +1,4 @@
-/** Events that a search has found but must leave out. The search reports them, since otherwise they would seem not to exist. */
+/** Events that a search has found but must leave out. The search reports them, because otherwise they would seem not to exist. */
 import { isNotSearchable } from "../../protocol/errors.ts";
 import type { EventFilter } from "../contract/event-query.ts";
 import type { ListOrder, RecordStore, Versioned } from "../contract/store.ts";

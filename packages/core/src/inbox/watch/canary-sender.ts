@@ -58,8 +58,8 @@ export class CanarySender {
   }
 
   /**
-   * Watches until the inbox closes. A store that answers at once needs no watching, since it is in this process. A store whose process
-   * sleeps is not watched either, since that would keep the process awake. For both, a canary is sent only when a caller asks for the
+   * Watches until the inbox closes. A store that answers at once needs no watching, because it is in this process. A store whose process
+   * sleeps is not watched either, because that would keep the process awake. For both, a canary is sent only when a caller asks for the
    * health.
    */
   start(): void {
@@ -88,7 +88,7 @@ export class CanarySender {
     this.#isSuspected = true;
   }
 
-  /** Waits until `operations` says whether an event could be accepted, which it usually does already. Never rejects. */
+  /** Waits until `operations` says whether an event could be accepted. Usually it says so already. Never rejects. */
   async whenKnown(): Promise<void> {
     if (this.#core.store.immediate === true || this.#isWanted(ACCEPTING)) this.#send();
     await this.#accepted;
@@ -272,6 +272,6 @@ function notTaken(): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
     `A record that was due was not handed out within ${TAKEN_WITHIN_MS} ms.`,
-    { fix: "Is an index of the store damaged, or are its rows locked by another program?" },
+    { fix: "Check whether an index of the store is damaged, or another program locks its rows." },
   );
 }

@@ -66,7 +66,7 @@ async function owned<T>(action: () => Promise<T>): Promise<T> {
 function rethrow(error: unknown): never {
   if (isPayhooksError(error)) throw error;
   throw new PayhooksError("ERR_INBOX_UNAVAILABLE", `The inbox failed: ${describeError(error)}.`, {
-    fix: "Is its store up, within reach, and not full? Nothing is acknowledged meanwhile, so the service sends again.",
+    fix: "Check that its store is up, within reach and not full. Nothing is acknowledged meanwhile, so the service sends again.",
     cause: error,
   });
 }

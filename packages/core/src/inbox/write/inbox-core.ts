@@ -12,7 +12,7 @@ const QUICK = 1 / 8;
 /** A store counts as no slower than this, in leases for an answer. */
 const SLOWEST = 2;
 
-/** What the classes of one inbox share: its store, its records, its clock, and whether it is closing. */
+/** Shared by the classes of one inbox: its store, its records, its clock, and whether it is closing. */
 export class InboxCore {
   readonly store: RecordStore;
   readonly environment: Environment;

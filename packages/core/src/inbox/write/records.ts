@@ -7,17 +7,17 @@
  *    read after the change was asked for.
  * 2. Otherwise the store swaps the known record for the next one, and says what became of the write:
  *
- *    | the store says | what follows                                                                                |
- *    | -------------- | ------------------------------------------------------------------------------------------- |
- *    | written        | the change is made                                                                          |
- *    | conflict       | it is computed again, from the record that is there now: see {@link afterConflict}          |
- *    | not-written    | it is tried again after a pause                                                             |
- *    | unknown        | the same write is sent again, unchanged, until the store knows: only that tells             |
- *    | refused        | the change fails                                                                            |
+ *    | the store says | what follows                                                                                     |
+ *    | -------------- | ------------------------------------------------------------------------------------------------ |
+ *    | written        | the change is made                                                                               |
+ *    | conflict       | it is computed again, from the record that is there now: see {@link afterConflict}               |
+ *    | not-written    | it is tried again after a pause                                                                  |
+ *    | unknown        | the same write is sent again, unchanged, until the store answers; nothing else shows the outcome |
+ *    | refused        | the change fails                                                                                 |
  *
  * 3. A write whose outcome was unknown may have been made, and overwritten since. Then the change is computed once more with
  *    `mayHaveBeenMade`, and finds its own traces in the record.
- * 4. Attempts end at the caller's deadline, or at a close. A write that begins a run is sent until its lease would be over, since a run
+ * 4. Attempts end at the caller's deadline, or at a close. A write that begins a run is sent until its lease would be over, because a run
  *    that was begun has to run.
  */
 
@@ -39,8 +39,8 @@ export interface RecordChangeResult<T> {
   /** The record to write; null if the stored one stays as it is. */
   readonly record: IdempotencyRecord | null;
   /**
-   * The write begins a run. If its outcome is unknown, the same write is sent again until the lease ends, since a run that was
-   * begun has to run.
+   * The write begins a run. If its outcome is unknown, the same write is sent again until the lease ends, because a run that was begun has
+   * to run.
    */
   readonly begins?: boolean;
   /** An event is due that this process has not begun, so the store announces it to other processes. */
@@ -48,7 +48,7 @@ export interface RecordChangeResult<T> {
 }
 
 /**
- * Computes a change of one record. The function must be synchronous and pure, since it may be computed several times. It gets a copy,
+ * Computes a change of one record. The function must be synchronous and pure, because it may be computed several times. It gets a copy,
  * which it may change. If it throws, nothing is written. Unless it throws a `PayhooksError`, the record counts as unreadable.
  * `mayHaveBeenMade` is true if a write of this change was sent before and its outcome is unknown.
  */
@@ -343,12 +343,12 @@ function compute<T>(
 /**
  * Decides what follows from a conflict. The first row that fits counts.
  *
- * | the conflict                                                          | the change is                         |
- * | --------------------------------------------------------------------- | ------------------------------------- |
- * | is the first one of the change, or the write may have been made       | computed again, and may be found made |
- * | shows a record that nobody has changed: the store refuses the time    | computed again after a pause          |
- * | shows that another process was faster, and there is time left         | computed again                        |
- * | shows that another process was faster, and the caller's time is over  | given up                              |
+ * | the conflict                                                         | the change is                         |
+ * | -------------------------------------------------------------------- | ------------------------------------- |
+ * | is the first one of the change, or the write may have been made      | computed again, and may be found made |
+ * | shows a record that nobody has changed: the store refuses the time   | computed again after a pause          |
+ * | shows that another process was faster, and there is time left        | computed again                        |
+ * | shows that another process was faster, and the caller's time is over | given up                              |
  */
 function afterConflict(
   isFirst: boolean,
@@ -365,7 +365,7 @@ function clockRefusal(): PayhooksError {
     "ERR_INBOX_UNAVAILABLE",
     "The store refuses writes that are dated by its own clock. Nothing was written.",
     {
-      fix: "Does its clock jump? A store's now() must never be ahead of the clock by which its swap judges.",
+      fix: "Check whether its clock jumps. A store's now() must never be ahead of the clock by which its swap judges.",
     },
   );
 }
@@ -381,7 +381,7 @@ function overtakenByOthers(): PayhooksError {
 const aboutRecords = new WeakSet<object>();
 
 const DEFAULT_FIX =
-  "Is a newer version of Payhooks running on the same data? Update every process to it. Otherwise restore the data from a backup.";
+  "If a newer version of Payhooks runs on the same data, update every process to it. Otherwise restore the data from a backup.";
 const SEAL_FIXES = {
   ERR_SEAL_KEY_MISSING: "Give the inbox `seal: aesGcm([…])` with this key. Until then, its events wait.",
   ERR_SEAL_BROKEN:
@@ -398,7 +398,7 @@ export function unreadable({ unreadable: why, code }: Unreadable): PayhooksError
   return error;
 }
 
-/** True for {@link unreadable}: to try again is no use, since it is the record that is at fault, and not the store. */
+/** True for {@link unreadable}. Trying again is no use, because the record is at fault and not the store. */
 export function isAboutRecord(error: unknown): boolean {
   return typeof error === "object" && error !== null && aboutRecords.has(error);
 }
@@ -406,6 +406,6 @@ export function isAboutRecord(error: unknown): boolean {
 /** A change has thrown on a record whose fields are all as they must be. */
 function brokenBy(error: unknown): PayhooksError {
   return unreadable({
-    unreadable: `it has been changed to something that no change expects (${describeError(error)})`,
+    unreadable: `its fields contradict each other (${describeError(error)})`,
   });
 }
