@@ -187,7 +187,7 @@ function raise(error: ClientError): never {
 
 function missing(name: string): never {
   throw new ClientError("ERR_OPTION_MISSING", `createClient was given no ${name}.`, {
-    fix: "Is the environment variable set?",
+    fix: "Check that the environment variable is set.",
     field: name,
   });
 }

@@ -32,7 +32,7 @@ export function unavailable(
   code: string,
   server: string,
   why = "it does not answer",
-  fix = "Is it running, and are the address and the password right?",
+  fix = "Check that it runs, and that the address and the password are right.",
 ): CliError {
   return new CliError(code, `${server} cannot be opened: ${why}.`, fix);
 }

@@ -89,7 +89,7 @@ export class DurableObjectStore implements RecordStore {
   get #opened(): Opened {
     if (this.#openedTables !== null) return this.#openedTables;
     throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "The storage of durableObjectInbox is not open.", {
-      fix: "Has the inbox been closed? Otherwise, look at the error of its start.",
+      fix: "If the inbox was not closed, look at the error of its start.",
     });
   }
 

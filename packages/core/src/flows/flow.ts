@@ -93,7 +93,7 @@ export const UNKNOWN_TENANT = "unknown tenant: the resolver has no keys for it";
 export function unsetEntries(option: string, count: number): readonly SetupWarning[] {
   if (count === 0) return [];
   const what = `${option} lists ${count} ${count === 1 ? "entry that is" : "entries that are"} not set.`;
-  const fix = "That is fine between two rotations. During one, is the environment variable there?";
+  const fix = "That is fine between two rotations. During a rotation, check the environment variable.";
   return [{ what, fix }];
 }
 

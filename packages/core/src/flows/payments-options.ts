@@ -74,7 +74,7 @@ export function checkExpectations({ expect = {} }: PaymentsOptions): void {
     if (value === undefined || (Array.isArray(value) && value.length === 0)) {
       const is = value === undefined ? "undefined" : "an empty list";
       throw new PayhooksError("ERR_OPTION_MISSING", `payments.expect.${name} is ${is}.`, {
-        fix: "Is the environment variable set? Leave the option out to expect nothing.",
+        fix: "Check that the environment variable is set. Leave the option out to expect nothing.",
       });
     }
   }
@@ -144,7 +144,7 @@ function setOf(value: string | readonly string[] | undefined, option: string): R
   const list: readonly unknown[] = value === undefined ? [] : typeof value === "string" ? [value] : value;
   if (!Array.isArray(list) || list.some((item) => typeof item !== "string" || item === "")) {
     throw new PayhooksError("ERR_OPTION_INVALID", `${option} has an entry that is empty or not text.`, {
-      fix: "Is the environment variable set? Leave the option out to expect nothing.",
+      fix: "Check that the environment variable is set. Leave the option out to expect nothing.",
     });
   }
   return new Set(list as readonly string[]);

@@ -6,7 +6,7 @@ import { explained, isRepeatable, NoAnswer, NotSent } from "./failure.ts";
 
 /** A pool of `mysql2` or of `mysql2/promise`. Its address and user are used to make connections of the inbox's own. */
 export interface MysqlPool {
-  /** By this a pool is recognised. It is never called. */
+  /** A pool is recognised by this method. It is never called. */
   getConnection(...given: never[]): unknown;
 }
 
@@ -65,8 +65,8 @@ const SHARED = [
 ] as const;
 
 /**
- * Settings of an address that are left out. The first one would undo the beginning of a session, so that values are escaped for
- * another `sql_mode`. With the others, a statement fails instead of waiting until a connection is free.
+ * Settings of an address that are left out. The first one would undo the beginning of a session. Then values would be escaped for another
+ * `sql_mode`. With the others, a statement fails instead of waiting until a connection is free.
  */
 const NOT_TAKEN = ["resetOnRelease", "waitForConnections", "queueLimit"] as const;
 
@@ -90,7 +90,7 @@ function beginning(timeoutMs: number): string {
 export function settingsOf(target: MysqlTarget | undefined): object {
   if (target === undefined || target === null || target === "") {
     throw new PayhooksError("ERR_OPTION_MISSING", "mysqlInbox was given no URL and no pool.", {
-      fix: "Set it (is the environment variable there?), such as mysql://user:password@localhost:3306/shop. There is no default address.",
+      fix: "Set it (check the environment variable), such as mysql://user:password@localhost:3306/shop. There is no default address.",
     });
   }
   if (typeof target === "string") {
@@ -116,7 +116,7 @@ export function settingsOf(target: MysqlTarget | undefined): object {
   return Object.fromEntries(settings.filter(([, value]) => value !== undefined));
 }
 
-/** The driver lets an address replace settings that are false. So what is not taken goes out of the address itself. */
+/** The driver lets an address replace settings that are false. So settings that are not taken are removed from the address itself. */
 function taken(address: string): string {
   const url = new URL(address);
   for (const name of NOT_TAKEN) url.searchParams.delete(name);

@@ -40,8 +40,8 @@ export const isForbidden: (error: unknown) => boolean = is(1044, 1142, 1143, 122
 /** There is no room on the disk or in the table, the node of a cluster is not ready, or too many sessions are open. */
 export const isNoRoom: (error: unknown) => boolean = is(1021, 1114, 1040, 1047, 1203, 1226);
 /**
- * The server has not made the write: the lock of a row was not free in time, or there is no room. After any of these, the transaction
- * is never committed, since its connection is thrown away.
+ * The server has not made the write: the lock of a row was not free in time, or there is no room. After any of these, the transaction is
+ * never committed, because its connection is thrown away.
  */
 const isNotMade = (error: unknown): boolean => numberOf(error) === 1205 || isNoRoom(error);
 /** The data is at fault: it is too long, out of range, cannot be encoded, or is larger than a packet may be. */
@@ -86,7 +86,7 @@ const REFUSALS: readonly (readonly [is: RegExp, what: string, fix: string])[] = 
   [
     /^(?:1290|1792|1836|3100)\b/,
     "the server accepts no writes",
-    "Is it a replica, or in the middle of a failover? The address has to lead to the primary.",
+    "It may be a replica, or in the middle of a failover. The address has to lead to the primary.",
   ],
   [
     /^1665\b/,
@@ -112,7 +112,7 @@ const REFUSALS: readonly (readonly [is: RegExp, what: string, fix: string])[] = 
   [
     /ECONNREFUSED|ENOENT/,
     "nothing answers at the address",
-    "Is the server running, and are host and port, or the socket, right?",
+    "Check that the server runs, and that host and port, or the socket, are right.",
   ],
   [
     /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/,
@@ -127,7 +127,7 @@ export function explained(error: unknown): unknown {
   if (error instanceof NoAnswer)
     return unreachable(
       "it did not answer in time",
-      "Is it overloaded, paused, or are its tables locked?",
+      "Check whether it is overloaded or paused, or its tables are locked.",
       error,
     );
   if (error instanceof NotSent) {

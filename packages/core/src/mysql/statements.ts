@@ -16,8 +16,8 @@ const COUNTED_DUE = 1_000;
 const PRUNED_AT_ONCE = 200;
 
 /**
- * The records with these keys, but for those with one of these versions. Each row has the server's time. Without any record, there is
- * one row without a key.
+ * The records with these keys, except those with one of these versions. Each row has the server's time. Without any record, there is one
+ * row without a key.
  */
 export function readRecords(
   prefix: string,
@@ -32,7 +32,7 @@ export function readRecords(
   ];
 }
 
-/** Deletes records with all that belongs to them: those that `chosen`, the beginning of a FROM, names `r`. */
+/** Deletes records together with their events and readings. `chosen` is the beginning of a FROM, in which the records are named `r`. */
 export function deleteRecords(prefix: string, chosen: string): string {
   return `DELETE r, e, s FROM ${chosen} LEFT JOIN ${prefix}_events e ON e.record = r.row_id
     LEFT JOIN ${prefix}_readings s ON s.record = r.row_id`;

@@ -12,7 +12,6 @@ export const MAX_AGE_MS = 5_000;
 const MAX_TOGETHER = 100;
 const MAX_LENGTH = 200_000;
 
-/** What a swap uses of its store. */
 export interface SwapDependencies {
   readonly prefix: string;
   readonly connections: Connections;
@@ -100,7 +99,9 @@ export class Writes {
   }
 }
 
-/** These writes were not made, whatever became of the question behind them. */
+/**
+ * The stored records of a conflict could not be read. Their writes were not made, so this counts as a failure before the writes were sent.
+ */
 function asNotSent(cause: unknown): never {
   throw new NotSent("the records were not read", { cause });
 }

@@ -49,7 +49,7 @@ async function sessionMaker({
 }: ConnectionSettings): Promise<(listens: boolean) => Session> {
   if (target === undefined || target === null || target === "") {
     throw new PayhooksError("ERR_OPTION_MISSING", "postgresInbox was given no URL and no pool.", {
-      fix: "Set it (is the environment variable there?), such as postgres://user:password@localhost:5432/shop. There is no default address.",
+      fix: "Set it (check the environment variable), such as postgres://user:password@localhost:5432/shop. There is no default address.",
     });
   }
   checkTime("statementTimeoutMs", timeoutMs);

@@ -5,7 +5,6 @@ const GATHER_MS = 5;
 /** How often to check that a session listens, as long as anybody wants hints. */
 const KEEP_MS = 2_000;
 
-/** What sends and receives hints. */
 export interface HintDependencies {
   readonly clock: Clock;
   announce(): Promise<unknown>;
@@ -14,9 +13,8 @@ export interface HintDependencies {
 }
 
 /**
- * Tells other processes that something is due. A hint is a statement of its own, since a notification makes its commit wait for
- * the others of the whole server. Every process hears it, and those that have a place poll. No call waits for a hint, and
- * nothing relies on it.
+ * Tells other processes that something is due. A hint is a statement of its own, because a notification makes its commit wait for the
+ * others of the whole server. Every process hears it, and those that have a place poll. No call waits for a hint, and nothing relies on it.
  */
 export class Hints {
   readonly #dependencies: HintDependencies;

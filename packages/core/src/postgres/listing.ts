@@ -94,7 +94,7 @@ export async function listEvents(
     SELECT ${SUMMARY}, ${rowNumber} AS n, r.version, r.text FROM ${found}
     LEFT JOIN ${schema}.records r ON r.row_id = l.record AND ${OF_RECORD} AND ${passes} AND ${UNEXPIRED}
     ${inOrder("l")}`;
-  // It has no name, since it differs for each filter, and a stored plan would not be used again.
+  // It has no name, because it differs for each filter. A stored plan would not be used again.
   const rows = await run({ name: "", text }, values);
   return pageOf(rows, limit, rows.length === atMost || Number(rows.at(-1)?.n) === PASSED_OVER);
 }

@@ -27,7 +27,7 @@ const REFUSALS: readonly Refusal[] = [
   {
     is: /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|ERR_TLS_|CERT_)/,
     what: "the server's certificate is not accepted",
-    fix: "Give the certificate of its authority as ssl.ca in the settings of a pool. Does the address have the name that the certificate is for?",
+    fix: "Give the certificate of its authority as ssl.ca in the settings of a pool. Check that the address has the name that the certificate is for.",
   },
   {
     is: /^28P01|client password must be a string|^SASL/,
@@ -67,7 +67,7 @@ const REFUSALS: readonly Refusal[] = [
   {
     is: /^ECONNREFUSED/,
     what: "nothing answers at the address",
-    fix: "Is PostgreSQL running, does it listen there (listen_addresses), and is the port right?",
+    fix: "Check that PostgreSQL runs, that it listens there (listen_addresses), and that the port is right.",
   },
   {
     is: /^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)|\btimeout\b/,
@@ -82,8 +82,8 @@ const REFUSALS: readonly Refusal[] = [
 ];
 
 /**
- * The same error in words, if it says why there is no connection. A database that cannot be reached, or does not let this process
- * in, may do so later, so the code is that of an inbox that is away.
+ * The same error in words, if it says why there is no connection. The database may be reachable later, or let this process in. So the code
+ * is that of an inbox that is away.
  */
 export function explained(error: unknown): unknown {
   if (isPayhooksError(error)) return error;
@@ -101,7 +101,7 @@ export function explainedStart(error: unknown): unknown {
   if (error instanceof NoAnswer) {
     return unreachable(
       "PostgreSQL did not answer in time",
-      "Is it overloaded, paused, or are its tables locked?",
+      "Check whether it is overloaded or paused, or its tables are locked.",
       error,
     );
   }

@@ -7,7 +7,7 @@ export const SCHEMA_VERSION = 7;
 /** Names that need no escapes in SQL. */
 const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,39}$/;
 
-/** The schema as a statement names it: in quotes, since plain words such as `order` have a meaning in SQL. */
+/** The schema as a statement names it: in quotes, because plain words such as `order` have a meaning in SQL. */
 export function quoted(schema: string): string {
   return `"${schema}"`;
 }

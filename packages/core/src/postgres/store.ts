@@ -287,7 +287,7 @@ class PostgresStore implements RecordStore {
     };
   }
 
-  /** Takes nothing, and so looks at the ends of leases as well. */
+  /** Takes nothing. Such a poll always looks at the ends of leases, too. */
   async #lookAtDue(): Promise<Polled> {
     const [from, endsFrom] = [await this.#dueBound.from(), await this.#endBound.from()];
     const [row] = await this.#poll(this.#statements.lookAtDue, [COUNTED_DUE, from, endsFrom]);

@@ -7,7 +7,7 @@ import { MAX_AGE_MS, NOW, UNEXPIRED, whole } from "./statements.ts";
  * Writes one record together with its labels, with the answer of {@link swapMany}. Every step changes one row, by an index with one
  * value each, so the plan is always the same, whatever the server's statistics say. It is made once for each session.
  *
- * Returns null for a write that takes several rows of a table, which few do.
+ * Few writes take several rows of a table. For such a write, the answer is null.
  */
 export function swapOne(schema: string, { item, text }: Write): BoundStatement | null {
   const { added, gone, changes } = eventChanges(item);

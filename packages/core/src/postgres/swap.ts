@@ -24,7 +24,6 @@ interface Answer {
   readonly others: ReadonlyMap<string, Versioned>;
 }
 
-/** What a swap uses of its store. */
 export interface SwapDependencies {
   readonly schema: string;
   readonly sessions: Sessions;

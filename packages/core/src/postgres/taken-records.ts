@@ -15,7 +15,7 @@ export interface EndsFound extends PollResult {
 }
 
 /**
- * The records that somebody has taken: a run by its lease, or a process by a poll, which has hidden them from others. They have their own
+ * The records that somebody has taken: a run by its lease, or a process by a poll that has hidden them from others. They have their own
  * index, ordered by the time at which the lease or the hiding ends. Most runs end long before that. While a session holds a snapshot of the
  * database, the index keeps an entry for each of them, so a look at it can be expensive, and few polls make one.
  *
@@ -29,7 +29,7 @@ export class TakenRecords {
   /** When the last look was, on the server's clock. */
   #lookedAt = Number.POSITIVE_INFINITY;
   #nothingEndsBefore = Number.NEGATIVE_INFINITY;
-  /** The earliest end of what this process has taken since the last look began. The look may not have seen it. */
+  /** The earliest end of the records that this process has taken since the last look began. The look may not have seen it. */
   #ownEndAt = Number.POSITIVE_INFINITY;
 
   constructor(bound: DueBound) {

@@ -22,7 +22,6 @@ import { RunContext } from "./context.ts";
 import type { HandlerEnd, HandlerFacts, Instrumentation, Observation } from "./instrumentation.ts";
 import { loseLease, type RunProgress, retryIn } from "./run-progress.ts";
 
-/** What a call of a handler needs besides its run. */
 export interface HandlerCallDependencies {
   readonly notices: NoticeBoard;
   readonly logger: Logger;

@@ -16,7 +16,7 @@ export function failureOf(error: unknown): Extract<SwapResult, { readonly cause:
   return { kind: "unknown", cause: error };
 }
 
-/** The error of Redis, as a script tells it that goes on after it. */
+/** The error of a full Redis. The script only returns a sign of it, because it goes on with the other records. */
 export function noRoom(): Error {
   const error = new Error("OOM command not allowed when used memory > 'maxmemory'.");
   error.name = "ReplyError";

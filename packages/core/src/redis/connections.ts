@@ -172,7 +172,7 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
     return shared;
   }
 
-  /** Refuses to open a connection after the close, since it would never be closed. */
+  /** Refuses to open a connection after the close, because it would never be closed. */
   function refuseWhenClosed(): void {
     if (isClosed) throw closed();
   }
@@ -223,8 +223,8 @@ export function nodeOf(connection: Redis | Cluster, slot: number): Redis | null 
 }
 
 /**
- * Refuses an address that cannot be read, or that would be read as a different one. A `/`, `?` or `#` in a password ends the
- * host there, and what follows would be taken for a path.
+ * Refuses an address that cannot be read, or that would be read as a different one. A `/`, `?` or `#` in a password ends the host there,
+ * and the rest would be taken for a path.
  */
 function checkUrl(target: string): void {
   // The address is a port, or the path of a socket.
@@ -254,7 +254,7 @@ function closed(): PayhooksError {
 
 function missingTarget(): PayhooksError {
   return new PayhooksError("ERR_OPTION_MISSING", "redisInbox was given no URL and no connection.", {
-    fix: "Set it (is the environment variable there?), such as redis://localhost:6379. There is no default address.",
+    fix: "Set it (check the environment variable), such as redis://localhost:6379. There is no default address.",
   });
 }
 

@@ -68,7 +68,7 @@ function unused(): PayhooksError {
     "ERR_INBOX_UNUSED",
     "No receiver has used this Redis, with this prefix, as its inbox.",
     {
-      fix: "Use the same address, database number and prefix as the receiver. Was the database emptied?",
+      fix: "Use the same address, database number and prefix as the receiver, and check whether the database was emptied.",
     },
   );
 }

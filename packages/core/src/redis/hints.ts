@@ -5,7 +5,7 @@ import { HINT } from "./scripts.ts";
 
 /** The most hints that wait for a listener. Each wakes one process, which takes as much as it has room for. */
 const MAX_HINTS = 16;
-/** How long hints last. Older hints are worthless, since every process has polled by then. */
+/** How long hints last. Older hints are worthless, because every process has polled by then. */
 const LIFE_MS = 1_000;
 /** How long one command waits for a hint; ioredis gives up on a connection that is silent for much longer. */
 const WAIT_S = 5;

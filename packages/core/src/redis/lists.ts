@@ -59,13 +59,12 @@ function listsOf({ state, reason }: EventFilter): readonly ListName[] {
   });
 }
 
-/** What listing uses of the store. */
 export interface ListDependencies {
   readonly groups: Groups;
   readonly read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>;
 }
 
-/** A page of a list. It may be short, since each shard's list is asked only for a share of it. */
+/** A page of a list. It may be short, because each shard's list is asked only for a share of it. */
 export async function listEvents(
   { groups, read }: ListDependencies,
   filter: EventFilter,
@@ -131,7 +130,7 @@ async function membersBehind(
   return { members, isLast: certain === null && members.length === all.length };
 }
 
-/** True if an event matches the filter. Its record decides, since it may have changed after it was listed. */
+/** True if an event matches the filter. Its record decides, because it may have changed after it was listed. */
 function passes(filter: EventFilter, eventId: string, { record }: Versioned): boolean {
   if (isUnreadable(record)) return true;
   const event = indexOf(recordKeyOf(eventId), record).events.find((one) => one.eventId === eventId);

@@ -17,7 +17,7 @@ export interface WrittenRecord {
 interface ReplicaRequirement {
   readonly replicas: number;
   readonly timeoutMs: number;
-  /** By which a history gets old. */
+  /** Measures the age of a history. */
   readonly clock: Clock;
 }
 
@@ -221,6 +221,6 @@ interface Confirmation {
 
 function unconfirmed(what: string): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", `${what}.`, {
-    fix: "Are the replicas connected? Until they are, deliveries are answered 503 and retried by the sender.",
+    fix: "Check that the replicas are connected. Until they are, deliveries are answered 503 and retried by the sender.",
   });
 }

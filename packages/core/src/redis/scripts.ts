@@ -83,9 +83,9 @@ return answers
  *
  * KEYS: the sorted sets of due records, those of the usual lane in the first half, and those of the patient one in the second.
  * ARGV: how many records of each lane to take at most, and for how long to hide them (ms). Returns how many due records are left
- * in each lane. If some were to be taken, this is only the number of sets in which some are left, since counting costs more than
- * taking. Then: since when the first of these in each lane has been due ("" if there is none), when the next record falls due that
- * is not due yet ("" if there is none), and for each record that was taken, its member and since when it was due.
+ * in each lane. If some were to be taken, this is only the number of sets in which some are left, because counting costs more than taking.
+ * Then: since when the first of these in each lane has been due ("" if there is none), when the next record falls due that is not due yet
+ * ("" if there is none), and for each record that was taken, its member and since when it was due.
  */
 export const TAKE_DUE: string = `${NOW}
 local hiddenUntil = now + math.max(ARGV[3], 1)
@@ -212,7 +212,7 @@ return {now, dataset_id, policy}
 
 /**
  * Tries the commands that the other scripts use for events. KEYS: a text and a sorted set that do not exist, and do not exist
- * afterwards. Returns the names of the commands that the user's ACL refuses. Any other refusal is not told: it may pass.
+ * afterwards. Returns the names of the commands that the user's ACL refuses. Any other refusal is not reported: it may pass.
  */
 export const RIGHTS: string = `${NOW}
 local text, set = KEYS[1], KEYS[2]
@@ -243,9 +243,8 @@ return {now}
 `;
 
 /**
- * Checks records, and then makes a write that replicas can be waited for with. KEYS: the key to write, then the records. ARGV:
- * the expected beginning of each record's text. Returns 2 for a record that begins so, 1 for one that does not, and 0 if there
- * is none.
+ * Checks records, and then makes a write for which WAIT can wait. KEYS: the key to write, then the records. ARGV: the expected beginning of
+ * each record's text. Returns 2 for a record that begins so, 1 for one that does not, and 0 if there is none.
  */
 export const CONFIRM: string = `${NOW}
 local answers = {now}

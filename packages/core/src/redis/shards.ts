@@ -13,7 +13,7 @@ const SLOTS_EACH = 256;
 /** The position of each tag's slot within its 64th. A test counts it. */
 const SLOT_IN_SHARD = 127;
 
-/** A sixty-fourth of all records, and everything that they are found by. A cluster keeps the keys of one shard on one node. */
+/** A sixty-fourth of all records, and everything by which they are found. A cluster keeps the keys of one shard on one node. */
 export class Shard {
   /** The shard's slot, of the 16,384 of a cluster. */
   readonly slot: number;
@@ -33,7 +33,7 @@ export class Shard {
   }
 }
 
-/** The shards of a prefix. Their number never changes, since a record's key decides which one it is in. */
+/** The shards of a prefix. Their number never changes, because a record's key decides which one it is in. */
 export class Shards {
   readonly all: readonly [Shard, ...Shard[]];
   readonly prefix: string;

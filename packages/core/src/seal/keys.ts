@@ -161,6 +161,6 @@ function check(keys: SealKeys): void {
 
 function tooLate(): PayhooksError {
   return new PayhooksError("ERR_KEY_UNREADABLE", "The function of aesGcm gave no keys within 10 s.", {
-    fix: "See why it does not answer: is the secrets manager away?",
+    fix: "Find out why it does not answer. The secrets manager may be away.",
   });
 }

@@ -21,7 +21,7 @@ export class Labels {
     this.#key = key;
   }
 
-  /** An index without any text of an event. States and times stay, since stores count and sort by them. */
+  /** An index without any text of an event. States and times stay, because stores count and sort by them. */
   index(index: RecordIndex): RecordIndex {
     if (index.events.length === 0) return index;
     let hashed = this.#indexes.get(index);

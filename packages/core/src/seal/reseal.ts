@@ -49,9 +49,9 @@ export interface ResealReport {
   readonly current: number;
   /** Records that stay as they are, by the id of the key that is missing. */
   readonly missing: Readonly<Record<string, number>>;
-  /** Records that stay as they are, since they are damaged, or another version of Payhooks wrote them. */
+  /** Records that stay as they are, because they are damaged, or another version of Payhooks wrote them. */
   readonly unreadable: number;
-  /** False if it was ended by its signal, so that there may be more. */
+  /** False if its signal has ended it. Then there may be more. */
   readonly complete: boolean;
 }
 
@@ -110,7 +110,7 @@ export async function resealRecords(
   }
 }
 
-/** What one pass has found, counted. */
+/** The counts of one pass. */
 class PassCounts {
   #current = 0;
   #unreadable = 0;
@@ -258,6 +258,6 @@ async function* pagesOf(store: RecordStore, pageSize: number): AsyncIterable<rea
 
 function recordsNotSealed(): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", "Some records could not be sealed anew.", {
-    fix: "Nothing is lost. Is the store up? Call it again: what is sealed already is left out.",
+    fix: "Nothing is lost. Check that the store is up, and call it again. It skips the records that are sealed already.",
   });
 }

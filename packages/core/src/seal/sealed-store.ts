@@ -257,7 +257,7 @@ export function openRecord(sealed: SealedText, key: string, keys: Keyring): Vers
   return text === null ? damagedSeal(sealed) : decodeRecord(text);
 }
 
-/** The store has judged the labels of an event, unless it reads them from the record, which it cannot. */
+/** The store has judged the labels of an event. But if it reads them from the record, it cannot, because the record is sealed. */
 function passes(filter: EventFilter, { eventId, versioned: { record } }: ListedEvent): boolean {
   if (isUnreadable(record)) return true;
   const found = indexOf(recordKeyOf(eventId), record).events.find((event) => event.eventId === eventId);

@@ -53,6 +53,6 @@ export type ShadowLine =
       readonly event: EventNames;
       readonly eventId: string | null;
       readonly state: string | null;
-      /** It is not tried again, since too many others are. */
+      /** It is not tried again, because too many others are. */
       readonly dropped?: true;
     };

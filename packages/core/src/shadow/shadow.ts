@@ -123,7 +123,7 @@ export function shadow<Mounted extends AnyReceiver>(
     });
   }
   let isReported = false;
-  /** A failure of the shadow itself, such as a full disk, is reported once, since it would come with each delivery. */
+  /** A failure of the shadow itself, such as a full disk, is reported once, because it would come with each delivery. */
   const report = (error: unknown): void => {
     if (!isReported)
       consoleLogger.error("the shadow has failed, and its report is incomplete", factsOfThrown(error));

@@ -294,6 +294,6 @@ export function several<T>(input: OneOrMore<T> | undefined, option: string): rea
 
 function missing(option: string, how: string): PayhooksError {
   return new PayhooksError("ERR_OPTION_MISSING", `${option} ${how}.`, {
-    fix: "Set it (is the environment variable there?), or leave the whole flow out of the options to switch it off.",
+    fix: "Set it (check the environment variable), or leave the whole flow out of the options to switch it off.",
   });
 }

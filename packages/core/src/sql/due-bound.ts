@@ -14,7 +14,6 @@ export interface PollResult {
   readonly oldest: number | null;
 }
 
-/** What a bound uses of its store. */
 export interface BoundDependencies {
   readonly environment: Environment;
   /** How much later than its due time a write may appear. */
@@ -29,9 +28,9 @@ export interface BoundDependencies {
  * due times keeps an entry for each event that has ended. A poll from the beginning would walk over all of them.
  *
  * The rule: a poll begins at the oldest due time that the poll before has left behind, and at the latest `lateMs` before the
- * server's time. No record that appears later is due before that. A write has a due time of five seconds ago at most, since the
- * statement sees to it, and is visible once its statement has ended, which has a limit. A record that another session had locked
- * was left behind. If the server's clock goes back, so does the bound, with the next poll.
+ * server's time. No record that appears later is due before that: the statement of a write sets a due time of at most five seconds ago. The
+ * write is visible once this statement has ended, and statements have a time limit. A record that another session had locked was left
+ * behind. If the server's clock goes back, so does the bound, with the next poll.
  *
  * The first poll is complete, and so is one every ten minutes. So a record that breaks this rule is found within ten minutes, for
  * example after a due time was set by hand, or after a statement without a time limit.
@@ -67,7 +66,7 @@ export class DueBound {
 
   async #lookAtAll(): Promise<void> {
     this.#completed = new Stopwatch(this.#dependencies.environment);
-    // If it fails, the next is not tried at once, since the failed statement may have taken long.
+    // If it fails, the next is not tried at once, because the failed statement may have taken long.
     this.#completeAgainMs = COMPLETE_AGAIN_MS;
     try {
       const found = this.#least(await this.#dependencies.lookAtAll());

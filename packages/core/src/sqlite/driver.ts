@@ -80,7 +80,7 @@ function notOpened(file: string, cause: unknown): PayhooksError {
       : said;
   const fix = isMissing
     ? "Make the folder first: only the file is made at the start."
-    : `${isUri ? "Does its folder exist, and may" : "May"} this process write there?`;
+    : `Check that ${isUri ? "its folder exists, and that " : ""}this process may write there.`;
   return new PayhooksError(
     "ERR_SQLITE_UNSUITABLE",
     `${JSON.stringify(file)} cannot be opened${why === null ? "" : `: ${why}`}.`,

@@ -33,7 +33,7 @@ export function isDataRefused(error: unknown): boolean {
 /** The error for a statement or a commit that fails. */
 export function unavailable(cause: unknown): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", `SQLite could not commit: ${describeError(cause)}.`, {
-    fix: "Is the disk full, the file damaged, or held by another program? Until it works, deliveries are answered 503.",
+    fix: "Check whether the disk is full, the file is damaged, or another program holds it. Until it works, deliveries are answered 503.",
     cause,
   });
 }

@@ -60,7 +60,7 @@ const SCHEMA = `
 /** Above this, the start does not read the whole file to check it. */
 const MAX_CHECKED_PAGES = 20_000;
 
-/** How long a statement may wait for another process, which blocks the event loop. Timers wait for the rest. */
+/** How long a statement may wait for another process. Such a wait blocks the event loop, so timers wait for the rest. */
 const BUSY_TIMEOUT_MS = 2;
 
 /**
@@ -94,14 +94,14 @@ export function prepareSchema(database: SqliteDatabase, newId: string | null): s
     if (cause instanceof PayhooksError || isBusy(cause)) throw cause;
     throw unsuitable(
       `cannot be used: ${describeError(cause)}`,
-      "Is it a SQLite file that this process may write? Restore a backup, or name a new file.",
+      "Check that it is a SQLite file that this process may write. Otherwise restore a backup, or name a new file.",
       cause,
     );
   }
 }
 
 function checkOwner(database: SqliteDatabase): void {
-  // The order matters, since another process may be making the tables at this moment, and writes the application id last.
+  // The order matters, because another process may be making the tables at this moment. It writes the application id last.
   const tables = Number(value(database.prepare("SELECT count(*) FROM sqlite_master").get()));
   const application = pragma(database, "application_id");
   if (application !== APPLICATION_ID && (application !== 0 || tables > 0)) {
@@ -120,7 +120,7 @@ function checkPages(database: SqliteDatabase): void {
 }
 
 function makeTables(database: SqliteDatabase, newId: string | null): string {
-  // This takes the lock, since another process, perhaps of another version, may do the same now.
+  // This takes the lock, because another process, perhaps of another version, may do the same now.
   return transact(database, () => {
     const version = pragma(database, "user_version");
     if (version !== 0) checkVersion(version);

@@ -98,7 +98,7 @@ class SqliteStore implements RecordStore {
   readonly #environment: Environment;
   #opening: Promise<void> | null = null;
   #openedFile: Opened | null = null;
-  /** Since when the file or its log is missing; null while both exist. If it is for good, this process cannot open it again. */
+  /** Since when the file or its log is missing; null while both exist. If the loss is for good, this process cannot open the file again. */
   #gone: {
     readonly error: FileGone | LogGone;
     readonly since: Stopwatch;
@@ -158,7 +158,7 @@ class SqliteStore implements RecordStore {
       if (isGone(error)) throw gone(error);
       if (!isBusy(error)) throw error;
       throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "Another process holds the file of sqliteInbox.", {
-        fix: "The next delivery tries again. Is another program in the middle of a transaction?",
+        fix: "The next delivery tries again. Check whether another program is in the middle of a transaction.",
         cause: error,
       });
     }
@@ -168,7 +168,7 @@ class SqliteStore implements RecordStore {
     if (this.#openedFile !== null) return this.#openedFile;
     if (this.#gone !== null) throw gone(this.#gone.error);
     throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "The file of sqliteInbox is not open.", {
-      fix: "Has the inbox been closed? Otherwise, look at the error of its start.",
+      fix: "If the inbox was not closed, look at the error of its start.",
     });
   }
 
@@ -258,7 +258,7 @@ class SqliteStore implements RecordStore {
 
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const { tables } = this.#opened;
-    // Polls without the lock at first, since most polls find nothing.
+    // Polls without the lock at first, because most polls find nothing.
     const taken = isAnyDue(tables, limit, this.now()) ? await this.#take(limit, hideMs) : [];
     return dueRecordsOf(tables, taken, this.now());
   }

@@ -21,7 +21,6 @@ import type { Holder } from "../write/claims.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { type DecisionKind, decideAll, type FoundEvent, isIds } from "./decide-all.ts";
 
-/** The parts of an inbox that its decisions use. */
 export interface DecisionDependencies {
   readonly core: InboxCore;
   ready(): Promise<void>;
