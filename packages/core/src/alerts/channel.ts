@@ -80,7 +80,7 @@ export function whyNotSent(error: unknown): string {
   return error instanceof AlertNotSent ? error.message : describeError(error);
 }
 
-/** Posts JSON. Neither the address nor the answer is in an error, since both may be secret. */
+/** Posts JSON. Neither the address nor the answer is in an error, because both may be secret. */
 export async function postJson(
   url: URL,
   body: string,
@@ -108,7 +108,7 @@ export async function postJson(
   throw new AlertNotSent(`HTTP ${status}`, { mayPass, retryAfterMs });
 }
 
-/** An address of a channel. The error does not repeat it, since it may be a secret. */
+/** An address of a channel. The error does not repeat it, because it may be a secret. */
 export function addressOf(option: string, given: string): URL {
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url !== null && /^https?:$/.test(url.protocol)) return url;

@@ -90,8 +90,8 @@ export class Incidents {
   }
 
   /**
-   * If each process has other channels, there may be no room for the last incidents. They are left out, since otherwise the note could not
-   * be written.
+   * If each process has other channels, there may be no room for the last incidents. They are left out, because otherwise the note could
+   * not be written.
    */
   get note(): string {
     const all = [...this.#incidents];

@@ -38,7 +38,7 @@ const ALERTS_SOON_MS = 1_000;
 const BUSY_MS = 5_000;
 /** If no process has checked for this long, another process checks for all. */
 const TAKE_OVER_MS = 75_000;
-/** A process that has lost the inbox sends messages itself after this time, since the process that should may be dead. */
+/** A process that has lost the inbox sends messages itself after this time, because the process that should may be dead. */
 const SEND_ANYWAY_MS = 15 * 60_000;
 /** How many messages a channel gets in one check, so that the lease does not end before the check does. */
 const MAX_AT_ONCE = 6;

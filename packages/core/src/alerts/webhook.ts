@@ -49,7 +49,7 @@ function keyOf(secret: string): Buffer {
   const [, text = ""] = /^whsec_([A-Za-z0-9+/]{32,}={0,2})$/.exec(secret) ?? [];
   const key = Buffer.from(text, "base64");
   if (key.length >= 24) return key;
-  throw new PayhooksError("ERR_OPTION_INVALID", "webhookChannel.secret has not the form of a secret.", {
+  throw new PayhooksError("ERR_OPTION_INVALID", "webhookChannel.secret does not have the form of a secret.", {
     fix: "Use whsec_ and the base64 of at least 24 random bytes: openssl rand -base64 32.",
   });
 }

@@ -48,7 +48,7 @@ export function isEnded(error: unknown): error is PayhooksError {
 export function swallowedId(table: string): PayhooksError {
   return unsuitableEffects(
     `The id of an effect was not stored in ${table}, although the statement succeeded.`,
-    `Remove the trigger, rule or row-level policy of ${table} that swallows or changes its rows. Does code in ctx.transaction write to it?`,
+    `Remove the trigger, rule or row-level policy of ${table} that swallows or changes its rows. Check whether code in ctx.transaction writes to it.`,
   );
 }
 
@@ -61,7 +61,7 @@ export function databaseAway(cause: unknown): PayhooksError {
       "ERR_EFFECTS_UNAVAILABLE",
       `The database of the effects cannot be reached, or accepts no writes now: ${describeError(cause)}. Nothing was done.`,
       {
-        fix: "Is it down, full, read-only, or a standby? Handlers wait until it accepts writes, and that uses up no attempt.",
+        fix: "It may be down, full, read-only, or a standby. Handlers wait until it accepts writes, and that uses up no attempt.",
         cause,
       },
     ),

@@ -186,13 +186,13 @@ export class MysqlTable {
     if (number === 1064) {
       return setupError(
         `The name ${this.name} cannot be used for a table`,
-        "Is it a reserved word of SQL? Choose another with the option table.",
+        "It may be a reserved word of SQL. Choose another with the option table.",
       );
     }
     const what = isMissing(cause) ? "lacks a column, or is missing" : "is not as effects need it";
     return setupError(
       `The table ${this.name} ${what}`,
-      `Does another program have a table of this name, or does it have a trigger or a further column? Choose another name with the option table. ${this.#remake()}`,
+      `Another program may have a table of this name, or the table may have a trigger or a further column. Choose another name with the option table. ${this.#remake()}`,
     );
   }
 

@@ -148,7 +148,7 @@ function beginning({ lockTimeoutMs = 5_000, idleTimeoutMs = 15_000 }: MysqlEffec
   return `SET ${kept.join(", ")}, SESSION autocommit = 0, SESSION innodb_lock_wait_timeout = ${lock}, SESSION wait_timeout = ${idle}`;
 }
 
-/** Restores the settings of the session. The transaction must have ended before that, since this would commit it. */
+/** Restores the settings of the session. The transaction must have ended before that, because this would commit it. */
 const END = `SET ${CHANGED.map((name) => `SESSION ${name} = @payhooks_${name}`).join(", ")}`;
 
 function rollBack(query: Query): Promise<boolean> {

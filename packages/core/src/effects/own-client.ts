@@ -19,7 +19,7 @@ export interface OwnClient<Tx> extends EffectsClient<Tx> {
 
 const DAY_MS = 86_400_000;
 const KEEP_MS = 400 * DAY_MS;
-/** Effects are kept a little longer than promised, since clocks differ. */
+/** Effects are kept a little longer than promised, because clocks differ. */
 const SLACK_MS = DAY_MS;
 const PRUNE_STEP = 1_000;
 

@@ -101,7 +101,7 @@ function explained(name: string, cause: unknown): PayhooksError | null {
   if (has(/^(?:28000|P1010)$/)) {
     return setupError(
       "PostgreSQL refused the role that effects connect with",
-      "Does the role exist, may it log in, and does pg_hba.conf let it into this database from here, with or without TLS?",
+      "Check that the role exists and may log in, and that pg_hba.conf lets it into this database from here, with or without TLS.",
     );
   }
   if (has(/^(?:3D000|P1003)$/)) {
@@ -119,13 +119,13 @@ function explained(name: string, cause: unknown): PayhooksError | null {
   if (has(/^42601$/)) {
     return setupError(
       `The name ${name} cannot be used for a table`,
-      "Is it a reserved word of SQL? Choose another with the option table.",
+      "It may be a reserved word of SQL. Choose another with the option table.",
     );
   }
   if (has(/^(?:42|22|23|0A|3F|P0)/)) {
     return setupError(
       `The table ${name} is not as effects need it`,
-      `Does another program have a table of this name, or does it have a trigger, a rule or a further constraint? Choose another name with the option table, or make it anew: ${postgresEffectsSql(name).join("; ")};`,
+      `Another program may have a table of this name, or the table may have a trigger, a rule or a further constraint. Choose another name with the option table, or make it anew: ${postgresEffectsSql(name).join("; ")};`,
     );
   }
   return null;

@@ -141,7 +141,7 @@ export function isAway(error: unknown): boolean {
 function unusable(table: string, cause: unknown): PayhooksError {
   return unsuitableEffects(
     `The table ${table} cannot be made, or is not as effects need it: ${describeError(cause)}.`,
-    `May this process write to the file and its folder? Does another program have a table of this name, or does it have a trigger? Choose another name with the option table, or make it anew: ${sqliteEffectsSql(table).join("; ")};`,
+    `Check that this process may write to the file and its folder. Another program may have a table of this name, or the table may have a trigger. Choose another name with the option table, or make it anew: ${sqliteEffectsSql(table).join("; ")};`,
     cause,
   );
 }

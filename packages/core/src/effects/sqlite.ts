@@ -169,7 +169,7 @@ function asyncFunction(): PayhooksError {
     "ERR_EFFECT_ASYNC",
     "The function of ctx.transaction is async, but the database is synchronous.",
     {
-      fix: "Make it synchronous, since other code could use its transaction between two statements. Do asynchronous work before it.",
+      fix: "Make it synchronous, because other code could use its transaction between two statements. Do asynchronous work before it.",
     },
   );
 }

@@ -53,15 +53,15 @@ export interface EffectsClient<Tx> {
 
 const REPEAT_MIN_MS = 5;
 const REPEAT_MAX_MS = 1_000;
-/** How long to wait for the answer of `hasEnded` after a failure, since a statement may still be running. */
+/** How long to wait for the answer of `hasEnded` after a failure, because a statement may still be running. */
 const HAS_ENDED_WITHIN_MS = 2_000;
 
 type Work<T> = EffectResult<T>;
 
 /**
- * Makes one effect happen: the id and the changes of `fn` are committed together, or not at all. The id is stored as `begun` first,
- * which keeps other runs of the effect out, and becomes `done` directly before the commit. So if code inside commits, it commits an
- * id that has only begun. This run or a later one finds this id, and the effect is neither skipped nor repeated unnoticed.
+ * Makes one effect happen: the id and the changes of `fn` are committed together, or not at all. The id is stored as `begun` first, to keep
+ * other runs of the effect out. It becomes `done` directly before the commit. So if code inside commits, it commits an id that has only
+ * begun. This run or a later one finds this id, and the effect is neither skipped nor repeated unnoticed.
  *
  * After an error such as a deadlock, the transaction is repeated until `signal` aborts. That does not count as a failure of the
  * handler.
@@ -133,7 +133,7 @@ class Attempt<Tx, T> {
     this.#clock = clock;
   }
 
-  /** True if `fn` was called, so that it may have changed something. */
+  /** True if `fn` was called. Then it may have changed something. */
   get hasCalled(): boolean {
     return this.#stored !== null;
   }

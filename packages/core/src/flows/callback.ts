@@ -31,7 +31,7 @@ export interface CallbackRules {
   readonly merchantIdRequired: boolean;
   /** `payments.expect.merchantId`; empty: any. */
   readonly pinnedMerchantIds: ReadonlySet<string>;
-  /** False for look-ups, since a transaction may have been created without one. */
+  /** False for look-ups, because a transaction may have been created without one. */
   readonly callbackUrlRequired: boolean;
 }
 

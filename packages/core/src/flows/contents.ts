@@ -69,8 +69,8 @@ type Flows = ReadonlyMap<string, Pick<Flow, "contents">>;
 
 /**
  * The contents with `mark` in place of the values of some fields, in every place where they appear. In the signed text, everything from a
- * hidden name to the next documented name is hidden, since the value may reach that far. The whole text of a webhook is hidden if it has a
- * hidden member, or cannot be read.
+ * hidden name to the next documented name is hidden, because the value may reach that far. The whole text of a webhook is hidden if it has
+ * a hidden member, or cannot be read.
  */
 export function hideFields(
   { fields, signed }: Omit<Contents, "candidates">,

@@ -58,7 +58,7 @@ interface DeliveryWithReading extends StoredDelivery {
   [READ]?: { readonly by: object; readonly reading: ReadDelivery };
 }
 
-/** Caches a reading with its delivery. `by` identifies the rules, since other rules may read it differently. */
+/** Caches a reading with its delivery. `by` identifies the rules, because other rules may read it differently. */
 export function cacheReading(delivery: DeliveryWithReading, by: object, reading: ReadDelivery): void {
   delivery[READ] = { by, reading };
 }
@@ -148,9 +148,9 @@ export interface Flow {
   contents(stored: StoredDelivery): Contents;
 }
 
-/** Signed timestamps may be this far in the future, since clocks differ. */
+/** Signed timestamps may be this far in the future, because clocks differ. */
 export const MAX_FUTURE_MS: number = 24 * 60 * 60 * 1000;
-/** A finished record is kept for this much longer than the window, since clocks differ. */
+/** A finished record is kept for this much longer than the window, because clocks differ. */
 export const RETENTION_SLACK_MS: number = 24 * 60 * 60 * 1000;
 
 /** The keys of the usual slots, which are computed once. They are few, but names and statuses of a source may be any text. */

@@ -18,7 +18,7 @@ export type Judgement =
       readonly kind: "certain";
       /** The fields, by their names in events: neutral names, and those of extra fields. */
       readonly texts: CallbackTexts;
-      /** Fields that are left out of the event, since the readings do not agree on them. */
+      /** Fields that are left out of the event, because the readings do not agree on them. */
       readonly leftOut: readonly string[];
     }
   /** `ambiguous`: it can be read as different events. `malformed`: it cannot be read as any. */
@@ -103,7 +103,7 @@ function missingIn(readings: PossibleReadings, { fields }: Wire): string {
   return "a declared field cannot be told apart in the signed string";
 }
 
-/** The times in a string that has no reading. Empty if one of them cannot be read, since this may be the true time. */
+/** The times in a string that has no reading. Empty if one of them cannot be read, because that one may be the true time. */
 function timesIn(signed: string, { byRole }: Wire): readonly number[] {
   const begins = `${byRole.get("timestamp")?.name}=`;
   const times: number[] = [];

@@ -52,7 +52,7 @@ async function readFiles(
 
 async function readFileOf(source: PublicKeySource, option: string): Promise<PublicKeyInput> {
   if (typeof source !== "object" || source === null || !("file" in source)) return source as PublicKeyInput;
-  // Imported here, since not every runtime has a file system.
+  // Imported here, because not every runtime has a file system.
   const { readFile } = await import("node:fs/promises");
   try {
     return await readFile(source.file, "utf8");
@@ -68,7 +68,7 @@ async function readFileOf(source: PublicKeySource, option: string): Promise<Publ
   }
 }
 
-/** Throws if an expected value is not set, which most often means that its environment variable is missing. */
+/** Throws if an expected value is not set. Most often its environment variable is missing then. */
 export function checkExpectations({ expect = {} }: PaymentsOptions): void {
   for (const [name, value] of Object.entries(expect)) {
     if (value === undefined || (Array.isArray(value) && value.length === 0)) {

@@ -102,8 +102,8 @@ export class PossibleReadings {
   readonly #names: readonly (string | null)[];
   /**
    * The place of each part's name in the order of names. The i-th known name has 2i + 1. An unknown name that sorts directly before it
-   * has 2i. So names ascend if ordinals do. Two unknown names may have the same ordinal. Then the part of the second name counts as
-   * part of the first value, which makes no difference to any known field.
+   * has 2i. So names ascend if ordinals do. Two unknown names may have the same ordinal. Then the part of the second name counts as part of
+   * the first value. That makes no difference to any known field.
    */
   readonly #ordinals: readonly number[];
   readonly #known: KnownFields;

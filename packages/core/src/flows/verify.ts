@@ -105,7 +105,7 @@ function eventOrThrow(flow: Flow, delivery: Delivery): VerifiedDelivery<AnyEvent
   if (!verification.ok) {
     throw new PayhooksError(verification.code, `Not authentic: ${verification.why}.`, {
       status: verification.code.startsWith("ERR_SIGNATURE_") ? flow.badSignatureStatus : undefined,
-      fix: "Is it the right key, and are these the bytes exactly as they arrived?",
+      fix: "Check that it is the right key, and that these are the bytes exactly as they arrived.",
     });
   }
   const { event, verified } = verification.reading;

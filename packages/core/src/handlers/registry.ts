@@ -33,7 +33,7 @@ export type HandledEvent = AnyEvent | SourceEvent;
 
 /** A handler of events. */
 export interface RegisteredHandler extends Registered {
-  /** The statuses that the handler is for: one empty text in the connect flow, and null for a source, which means all. */
+  /** The statuses that the handler is for: one empty text in the connect flow, and null for a source: all statuses. */
   readonly statuses: readonly string[] | null;
   /** The function for this event, or null if its status is not wanted. */
   readonly pick: (event: HandledEvent) => Handler<never> | null;
@@ -228,7 +228,7 @@ export class Registry {
     }
     if ([...others, ...beside].some((other) => other.name === name)) {
       throw new PayhooksError("ERR_HANDLER_DUPLICATE", `${of} has a handler named "${name}" already.`, {
-        fix: "Give each handler of an event its own { name }; was this module loaded twice?",
+        fix: "Give each handler of an event its own { name }, and check that this module is not loaded twice.",
       });
     }
     const { timeoutMs = 60_000, maxAttempts = 25, backoffMs = defaultBackoffMs } = options;

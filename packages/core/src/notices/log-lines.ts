@@ -83,11 +83,11 @@ const TEXTS: Readonly<Record<Exclude<Notice["type"], WithOwnText | "started" | "
 };
 
 const FOUND_AT_FIRST =
-  "this effect is committed already, though the inbox knows of no earlier run. Do two receivers share a table of effects without a scope?";
+  "this effect is committed already, though the inbox knows of no earlier run. Two receivers may share a table of effects without a scope";
 
 /** The text of an alert's line, by its kind. */
 const ALERTS: Readonly<Record<Alert["kind"], string>> = {
-  "all-failing": "no delivery is authentic. Is the key right, and was it rotated?",
+  "all-failing": "no delivery is authentic. The key may be wrong, or was rotated",
   probing: "deliveries keep failing, while others are authentic",
   "held-full": "too many events are held, so new ones that would be held are refused",
   refused: "authentic deliveries are refused, and their events are not stored. The code says why",

@@ -36,8 +36,8 @@ const LEVELS = ["info", "warn", "error"] as const;
 type Write = (...given: readonly unknown[]) => unknown;
 
 /**
- * A given logger, to be called with the message first. An error or a rejection of the logger is ignored, since logging must not break
- * the work that it reports.
+ * A given logger, to be called with the message first. An error or a rejection of the logger is ignored, because logging must not break the
+ * work that it reports.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` if a method is missing.
  */

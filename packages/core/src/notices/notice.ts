@@ -151,9 +151,9 @@ export type Happening =
       readonly detail: string | null;
     }
   /**
-   * Events that were stored and acknowledged are lost, or may be. `replaced`: the store no longer has its data, which was
-   * emptied, deleted, or exchanged. `missing`: the data is the same, but lacks records that were stored. `log-removed`: the
-   * write-ahead log of a SQLite file was removed or damaged. `evicting`: the store is configured to drop records when it is full.
+   * Events that were stored and acknowledged are lost, or may be. `replaced`: the store has other data, because the data was emptied,
+   * deleted or exchanged. `missing`: the data is the same, but lacks records that were stored. `log-removed`: the write-ahead log of a
+   * SQLite file was removed or damaged. `evicting`: the store is configured to drop records when it is full.
    */
   | { readonly type: "data-lost"; readonly why: Loss }
   /** The memory inbox was too small for the window: records of events signed before this time are gone. */
@@ -194,8 +194,8 @@ export interface Alert {
 }
 
 /**
- * What a receiver was doing when the store of its inbox did not answer, or refused. `docs/reference/notices.md` explains each.
- * `notifyWorker` is the option of this name, which calls no store.
+ * The call of a receiver that the store of its inbox did not answer, or refused. `docs/reference/notices.md` explains each. `notifyWorker`
+ * is the option of this name, which calls no store.
  */
 export type InboxCall =
   | "start"

@@ -28,7 +28,7 @@ function stackOfThrown(error: unknown): string | null {
   return stacks.length === 0 ? null : bounded(stacks.join("\ncaused by "), MAX_STACK);
 }
 
-/** Both, for a log line. The error itself is not passed on, since a logger would show all of its fields. */
+/** Both, for a log line. The error itself is not passed on, because a logger would show all of its fields. */
 export function factsOfThrown(error: unknown): { readonly error: string; readonly stack: string | null } {
   return { error: lineOfThrown(error), stack: stackOfThrown(error) };
 }

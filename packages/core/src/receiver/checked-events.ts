@@ -114,7 +114,7 @@ function checkFlowOf({ flow }: EventQuery, flows: ReadonlyMap<string, Flow>): vo
   });
 }
 
-/** Ids and references belong to a tenant. A query without a tenant would find nothing, which would look like an answer. */
+/** Ids and references belong to a tenant. A query without a tenant would find nothing, and that would look like an answer. */
 function checkTenantOf(
   { id, referenceId, tenant, flow }: EventQuery,
   flows: ReadonlyMap<string, Flow>,

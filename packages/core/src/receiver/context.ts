@@ -137,8 +137,8 @@ export class RunContext implements HandlerContext, LooseMethods {
 }
 
 /**
- * The `effectId`. A replay with `repeatEffects` gets a new one. So do the onHeld handlers of an event that is held again, since this
- * is a new hold. It has no colon, which queues such as BullMQ do not accept in an id.
+ * The `effectId`. A replay with `repeatEffects` gets a new one. So do the onHeld handlers of an event that is held again, because this is a
+ * new hold. It has no colon, because queues such as BullMQ do not accept one in an id.
  */
 function effectIdOf({ eventId, mode, replays, repeatEffects }: RunInput, handler: string): string {
   const isNew = repeatEffects || (mode === "onHeld" && replays > 0);

@@ -29,7 +29,6 @@ import type { Settings } from "./options.ts";
 import type { Fault, Outcomes } from "./outcomes.ts";
 import { UnhandledNames } from "./unhandled-names.ts";
 
-/** What the intake uses of the receiver. */
 export interface IntakeDependencies {
   readonly settings: Settings;
   readonly environment: Environment;
@@ -409,7 +408,7 @@ function notifyTimedOut(): PayhooksError {
     "ERR_ACCEPT_TIMEOUT",
     "notifyWorker has not ended within limits.acceptTimeoutMs.",
     {
-      fix: "Is its queue away? The event is stored, and a worker finds it without a hint.",
+      fix: "Check whether its queue is away. The event is stored, and a worker finds it without a hint.",
     },
   );
 }
@@ -437,7 +436,7 @@ function expiredFault(verification: Verified, { signedBefore }: Accepted): Fault
   ];
 }
 
-/** The answer to an unexpected error. The code of a wrong set-up is only logged, since it does not concern the sender. */
+/** The answer to an unexpected error. The code of a wrong set-up is only logged, because it does not concern the sender. */
 function codeOf(error: unknown): DeliveryErrorCode {
   if (error === TIME_IS_UP) return "ERR_ACCEPT_TIMEOUT";
   if (!isPayhooksError(error)) return "ERR_INBOX_UNAVAILABLE";

@@ -33,7 +33,7 @@ export interface CloseResult {
 
 /** The actions between one state and the next. */
 export interface LifecycleDependencies {
-  /** Keeps the process alive during a step, which the timers of Payhooks do not do by themselves. */
+  /** Keeps the process alive during a step. The timers of Payhooks do not do that by themselves. */
   readonly environment: Environment;
   notify(notice: Happening): void;
   /** From new to ready. */

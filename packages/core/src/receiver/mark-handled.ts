@@ -44,7 +44,6 @@ export interface Marked {
   readonly state: SlotState | null;
 }
 
-/** What marking needs of the receiver. */
 export interface MarkDependencies {
   readonly inbox: Inbox;
   readonly environment: Environment;

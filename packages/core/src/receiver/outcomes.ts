@@ -69,11 +69,11 @@ export class Outcomes {
     }
   }
 
-  /** Warns once for the same fields, since one day every callback may lack them. */
+  /** Warns once for the same fields, because one day every callback may lack them. */
   #warnOf(leftOut: string): void {
     if (this.#warnedLeftOut.has(leftOut)) return;
     this.#warnedLeftOut.add(leftOut);
-    const what = `Not passed to handlers: ${leftOut}, since it could also be part of another value.`;
+    const what = `Not passed to handlers: ${leftOut}, because it could also be part of another value.`;
     const fix =
       'In names.callback.extra, declare each undocumented field whose value only the service chooses: as "always" if every callback has it.';
     this.#notices.post({ type: "warning", what, fix });
@@ -111,7 +111,7 @@ export class Outcomes {
   }
 }
 
-/** Shortens an address, since a sender may choose its length. The copy does not keep the long text in memory. */
+/** Shortens an address, because a sender may choose its length. The copy does not keep the long text in memory. */
 function addressOf(remoteAddress: string | undefined): string | null {
   if (remoteAddress === undefined || remoteAddress.length <= MAX_ADDRESS) return remoteAddress ?? null;
   return Buffer.from(remoteAddress.slice(0, MAX_ADDRESS)).toString();

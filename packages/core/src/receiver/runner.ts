@@ -17,7 +17,6 @@ import { type Call, createRunHandler, type HandlerCallDependencies } from "./han
 import type { EndedFacts } from "./instrumentation.ts";
 import { endingOf, heldEnding, newRunProgress, type RunProgress } from "./run-progress.ts";
 
-/** What the runner uses of the receiver. */
 export interface RunnerDependencies extends HandlerCallDependencies {
   readonly registry: Registry;
   /** The flows of this process, by their names. */
@@ -34,7 +33,7 @@ const MISSING_HANDLER: Omit<Registered, "name"> = {
   calls: null,
 };
 
-/** The detail of an event whose record would have expired by now, so that it may have run before. */
+/** The detail of an event that may have run before, because its record would have expired by now. */
 const TOO_OLD =
   "signed so long ago that it may have run and been forgotten: only a replay with evenIfExpired runs it";
 
@@ -181,7 +180,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     );
   }
 
-  /** Holds the event, since this process lacks a handler for it. */
+  /** Holds the event, because this process lacks a handler for it. */
   function holdUnhandled(run: RunHandle, detail: string, registered: ReadonlySet<string>): Ending {
     warnOfMissing(run, registered);
     return heldEnding("unhandled", detail);

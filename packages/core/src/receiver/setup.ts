@@ -45,7 +45,7 @@ export async function checkSetup({
   }
   if (!runsElsewhere && registry.empty) {
     throw new PayhooksError("ERR_NO_HANDLERS", "The receiver has no handler: every event would be held.", {
-      fix: 'Register one, such as receiver.onDeposit(…), before the start (is the module with your handlers imported?); or set run: "elsewhere" if another process runs them.',
+      fix: 'Register one, such as receiver.onDeposit(…), before the start (check that the module with your handlers is imported); or set run: "elsewhere" if another process runs them.',
     });
   }
   const warnings: SetupWarning[] = [];

@@ -112,7 +112,7 @@ export interface Source<Events = AnyEvents> {
 /** Options of {@link source}. */
 export interface SourceOptions<Given, Status extends string> {
   readonly verify: Verifier | VerifyFunction;
-  /** Pure and synchronous, since it runs again at each run of the event. If it throws, the event is held as `malformed`. */
+  /** Pure and synchronous, because it runs again at each run of the event. If it throws, the event is held as `malformed`. */
   readonly read: (delivered: Delivered) => ReadEvent<NoInfer<Status>>;
   /** A Standard Schema for each name, or `typesOnly`. An event that does not fit is held as `schema` when it is to run. */
   readonly events?: Given | undefined;
@@ -141,7 +141,7 @@ export interface SourceOptions<Given, Status extends string> {
   readonly keep?: KeepOptions | undefined;
   /** Larger bodies are answered 413. Default 1 MiB. */
   readonly maxBodyBytes?: number | undefined;
-  /** The sender never sends again, so that the refusal of an authentic delivery raises an alert at once. */
+  /** The sender never sends again. Then the refusal of an authentic delivery raises an alert at once. */
   readonly sendsOnce?: boolean | undefined;
 }
 
