@@ -188,7 +188,7 @@ describe.skipIf(process.platform !== "linux")("while somebody is asked", () => {
     terminal.type("erase 2\r");
     expect(await terminal.ended).toBe(0);
     expect(terminal.output).toContain(
-      "\n1 erased.\nLeft alone, since they have changed since they were counted: 1 changed.\n",
+      "\n1 erased.\nLeft alone, because they have changed since they were counted: 1 changed.\n",
     );
     expect(terminal.output).toContain(`${changed}  DEPOSIT SUCCESS`);
     const states = (await receiver.events.list({ referenceId: "order-4" })).events.map(({ state }) => state);
@@ -265,7 +265,7 @@ describe("payhooks events erase", () => {
     const erased = await payhooks([...of, "--reason", "discarded,stale", "--yes"]);
     expect(erased).toMatchObject({ code: 0, stderr: "" });
     expect(erased.stdout).toContain(
-      "To erase: 1 (1 discarded).\nExcluded, since --reason does not name them: 2 done.\n",
+      "To erase: 1 (1 discarded).\nExcluded, because --reason does not name them: 2 done.\n",
     );
     const list = await payhooks(["events", "--reason", "stale", "--sqlite", database]);
     expect(list).toMatchObject({

@@ -124,7 +124,7 @@ it("with a key of another id, a list says which key is missing", async () => {
   expect(ended).toMatchObject({ code: 1, stdout: "No event could be read.\n" });
   expect(ended.stderr).toBe(
     [
-      'payhooks: 3 events were left out, since not everything in this inbox can be read. A record cannot be read: it is sealed with the key "2026-11", which this process does not have. [ERR_SEAL_KEY_MISSING]',
+      'payhooks: 3 events were left out, because not everything in this inbox can be read. A record cannot be read: it is sealed with the key "2026-11", which this process does not have. [ERR_SEAL_KEY_MISSING]',
       "Give the keys of the inbox with --seal-keys FILE, this one among them: one ID:BASE64 a line.",
       "",
     ].join("\n"),

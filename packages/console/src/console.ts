@@ -25,7 +25,7 @@ const MAX_BODY_BYTES = 64 * 1024;
 
 /** A console as the adapters use it. Each adapter passes its own kind of request to `authorize`. */
 export interface Console<Given, Platform = void> {
-  /** Asks `authorize` who sends a request. Rejects with what that throws. */
+  /** Asks `authorize` who sends a request. Rejects with the error that it throws. */
   admit(given: Given): Promise<ConsoleUser | null>;
   /** Answers a request of the user that `admit` returned. */
   answer(request: Request, user: ConsoleUser | null, platform: Platform): Promise<Response>;

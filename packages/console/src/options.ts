@@ -44,7 +44,7 @@ export function checkOptions<Given>(options: ConsoleOptions<Given>): void {
   checkNames("The console", options ?? {}, { authorize: true, allowedHosts: true, redact: true });
   if (authorize === undefined) {
     throw new PayhooksError("ERR_OPTION_MISSING", "The console was given no authorize.", {
-      fix: "Pass authorize: (request) => ({ by, can }) for users who may see payments, and null for all others. Whoever it lets in can see payments, and replay or discard them.",
+      fix: "Pass authorize: (request) => ({ by, can }) for users who may see payments, and null for all others. The users that it lets in can see payments, and replay or discard them.",
     });
   }
   if (typeof authorize !== "function") {

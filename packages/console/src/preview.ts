@@ -132,7 +132,7 @@ async function listed(receiver: AnyReceiver, decision: DecisionKind, query: Cons
   return { entries, more: false, leftAlone: {} };
 }
 
-/** The oldest finished events of a list that were kept, since without that none can run again. */
+/** The oldest finished events of a list that were kept, because without that none can run again. */
 async function finishedIn(receiver: AnyReceiver, filter: EventQuery): Promise<Affected> {
   const replayable: StoredEvent[] = [];
   let notKept = 0;

@@ -179,7 +179,7 @@ function wordsFor(unread: UnreadEvents | null): string | null {
   if (unread === null) return null;
   const { count, error } = unread;
   if (count === null)
-    return `Events may be missing, since not all of them can be searched. ${shownAsText(error.message)}`;
+    return `Events may be missing, because not all of them can be searched. ${shownAsText(error.message)}`;
   return `${count} ${count === 1 ? "event is" : "events are"} missing here. ${shownAsText(error.message)}`;
 }
 

@@ -103,7 +103,7 @@ export function webhooks<Mounted extends AnyReceiver, E extends Env = Env>(
       // c.req keeps what it has read in a cache, and re-encodes it for later readers. The raw request may look unread.
       bodyUsed: Object.keys(context.req.bodyCache).length > 0,
       kept: context.req.bodyCache,
-      fix: "mount it above whatever calls c.req.json(), c.req.text() or c.req.parseBody()",
+      fix: "mount it above the code that calls c.req.json(), c.req.text() or c.req.parseBody()",
     };
     return answerRequest(mounted, context.req.raw, facts, context.env);
   };

@@ -85,7 +85,7 @@ export function bodyOf(event: HttpEvent, maxBodyBytes: number): Uint8Array | Fau
   if (length === undefined || length === String(bytes.byteLength)) return bytes;
   return {
     code: "ERR_BODY_CONSUMED",
-    why: `the body is not as long as its content-length, since the gateway has made text of it: have it hand over base64, in API Gateway by the binary media type */*`,
+    why: `the body is not as long as its content-length, because the gateway has made text of it: have it hand over base64, in API Gateway by the binary media type */*`,
   };
 }
 

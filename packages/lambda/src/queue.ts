@@ -12,9 +12,9 @@ export interface QueueResult {
 }
 
 /**
- * Runs the events that a queue names, all of a batch at once, but one event of a transaction after the other. The queue hands over again
- * what failed, or is being run by another process, after its visibility timeout. An event is done only once however often its
- * message comes.
+ * Runs the events that a queue names, all of a batch at once, but one event of a transaction after the other. If an event failed, or
+ * another process is running it, the queue hands over its message again after its visibility timeout. An event is done only once, however
+ * often its message comes.
  *
  * @example export const handler = runQueue(receiver);
  */
@@ -40,7 +40,7 @@ async function run(source: ReceiverOrFactory, eventId: string): Promise<RunRepor
   try {
     return (await (await receiverOf(source, undefined)).run(eventId)).state;
   } catch (error) {
-    // The store is away, or the text is no eventId. The queue puts aside what fails too often.
+    // The store is away, or the text is no eventId. The queue puts aside messages that fail too often.
     const why = isPayhooksError(error) ? error.message : "an error of the store";
     console.error(`payhooks: a message of the queue was not run: ${why}`);
     return "failed";

@@ -148,7 +148,7 @@ class ReceiverLife implements OnModuleInit, OnApplicationBootstrap, OnModuleDest
     this.#mount();
   }
 
-  /** Providers are made before the application adds its body parsers, so what is mounted now comes before them. */
+  /** Providers are made before the application adds its body parsers, so a receiver that is mounted now comes before them. */
   #mount(): void {
     const [host] = this.#nest;
     const adapter = host?.httpAdapter as HttpAdapter | undefined;

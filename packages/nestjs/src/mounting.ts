@@ -39,7 +39,7 @@ export interface HttpAdapter {
 }
 
 const FIX =
-  "create the application with NestFactory.create, or give createNestApplication { rawBody: true }, since a testing module has its body parsers first";
+  "create the application with NestFactory.create, or give createNestApplication { rawBody: true }, because a testing module has its body parsers first";
 
 /**
  * Mounts a receiver at its paths.

@@ -65,7 +65,7 @@ export interface SandboxDeliveries {
 export interface Sandbox {
   /** The address that it listens on, without a slash at the end. It is the `base_url` of the service. */
   readonly url: string;
-  /** Decides the jitter, and what faults with a rate happen to. Pass it as an option to repeat a run. */
+  /** Decides the jitter, and which deliveries and calls get faults with a rate. Pass it as an option to repeat a run. */
   readonly seed: string;
   readonly keys: SandboxKeys;
   /** The settings of the connected-account webhooks. */
@@ -108,7 +108,7 @@ export interface Sandbox {
   /** Opens a checkout as `POST /api/v2/payment/checkout` does. `url` is its hosted page. */
   checkout(input?: CheckoutInput): TransactionRecord & { readonly url: string };
   /**
-   * Decides what becomes of transactions: of the one with a reference, of those that match, or of all (`{}`).
+   * Decides the outcome of transactions: of the one with a reference, of those that match, or of all (`{}`).
    *
    * @example sandbox.script("order-7", "FAILED");
    * @example sandbox.script({ medium: "MPESA" }, [{ status: "PENDING" }, { status: "SUCCESS", afterMs: 2_000 }]);

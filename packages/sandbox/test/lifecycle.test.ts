@@ -330,11 +330,11 @@ describe("the state file", () => {
     const state = join(folder, "missing", "sandbox.json");
     await expect(createSandbox({ state })).rejects.toMatchObject({
       code: "ERR_STATE_FILE",
-      message: `The state file ${state} cannot be written (ENOENT). Does its folder exist, and may you write there?`,
+      message: `The state file ${state} cannot be written (ENOENT). Check that its folder exists, and that you may write there.`,
     });
     await expect(createSandbox({ state: folder })).rejects.toMatchObject({
       code: "ERR_STATE_FILE",
-      message: `The state file ${folder} cannot be read (EISDIR). Is it a file, and may you read it?`,
+      message: `The state file ${folder} cannot be read (EISDIR). Check that it is a file, and that you may read it.`,
     });
   });
 });

@@ -100,7 +100,7 @@ export async function decideInBulk(
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
-  // Printed before the first decision, since the process may be killed at any moment.
+  // Printed before the first decision, because the process may be killed at any moment.
   const { until } = planned;
   const name = named ?? randomUUID();
   const continuation = `the same command with ${optionsOf(name, until, since)}`;
@@ -124,7 +124,7 @@ export async function decideInBulk(
   terminal.line(`\n${report.decided} ${DONE[kind]}.`);
   const left = { ...decided.excluded, ...decided.skipped };
   if (Object.keys(left).length > 0)
-    terminal.line(`Left alone, since they have changed since they were counted: ${countsText(left)}.`);
+    terminal.line(`Left alone, because they have changed since they were counted: ${countsText(left)}.`);
   if (report.complete) return exitCodeOf(report, which);
   terminal.line(`It was interrupted. To go on: ${continuation}`);
   return EXIT.failure;
@@ -249,7 +249,7 @@ function printReport(
   if (alreadyDecided > 0) line(`Decided before under this name: ${alreadyDecided}.`);
   if (Object.keys(skipped).length > 0) line(`Skipped: ${countsText(skipped)}.`);
   if (Object.keys(excluded).length > 0)
-    line(`Excluded, since --reason does not name them: ${countsText(excluded)}.`);
+    line(`Excluded, because --reason does not name them: ${countsText(excluded)}.`);
 }
 
 function countsText(counts: Readonly<Record<string, number | undefined>>): string {

@@ -65,7 +65,7 @@ export const eventsCommand: Command = {
       help: "run only these handlers again, even finished ones; separate their names with commas",
     },
     "even-if-expired": {
-      help: "replay an event even if it was signed longer ago than windowMs, so that it may have run before, in a record that has expired",
+      help: "replay an event even if it was signed longer ago than windowMs; it may have run before, in a record that has expired",
     },
     name: {
       value: "TEXT",

@@ -15,7 +15,7 @@ export interface DisplayOptions {
 
 const TIMES = ["acceptedAt", "heldAt", "lastDeliveryAt"] as const;
 
-/** An event as JSON, with its times as text. Its body is in it only if somebody asks for it, since it holds personal data. */
+/** An event as JSON, with its times as text. Its body is in it only if somebody asks for it, because it holds personal data. */
 export function eventAsJson(event: StoredEvent, withBody = false): Readonly<Record<string, unknown>> {
   const { delivery: _, ...facts } = event;
   const times = TIMES.map((name) => [name, event[name] === null ? null : timeOf(event[name])]);

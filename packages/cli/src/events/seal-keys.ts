@@ -38,7 +38,7 @@ function textOf(file: string): string {
   }
 }
 
-/** The message does not repeat the line, since it may be a key. */
+/** The message does not repeat the line, because it may be a key. */
 function keyIn(line: string, at: number, file: string): SealKey {
   const end = line.indexOf(":");
   const key = Buffer.from(line.slice(end + 1).trim(), "base64");

@@ -69,11 +69,11 @@ export interface Selection {
   readonly query: Omit<EventQuery, "reason" | "cursor" | "limit" | "first">;
   /** The end of a list that comes first. */
   readonly first?: EventQuery["first"];
-  /** Why the events are held, or how they have ended. Empty: whatever that is. */
+  /** Why the events are held, or how they have ended. Empty: any reason. */
   readonly reasons: readonly ReasonOrState[];
 }
 
-/** Any flow, since only the receiver knows its sources. */
+/** Any flow, because only the receiver knows its sources. */
 function flowIn(args: ParsedArguments): string | undefined {
   const flow = args.text("flow");
   if (flow === undefined || /^[a-z][a-z0-9-]{0,31}$/.test(flow)) return flow;

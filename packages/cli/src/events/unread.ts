@@ -1,7 +1,7 @@
 import type { UnreadEvents } from "@payhooks/core";
 import { CliError, withoutFix } from "../command-line/errors.ts";
 
-/** The events that a command has to leave out, since their records cannot be read. */
+/** The events that a command has to leave out, because their records cannot be read. */
 export class Unread {
   #found: UnreadEvents | null = null;
 
@@ -31,8 +31,8 @@ export function checkRead(unread: UnreadEvents | null): void {
   const { count, error } = unread;
   const what =
     count === null
-      ? "Events may be missing here, since not everything in this inbox can be searched."
-      : `${count} ${count === 1 ? "event was" : "events were"} left out, since not everything in this inbox can be read.`;
+      ? "Events may be missing here, because not everything in this inbox can be searched."
+      : `${count} ${count === 1 ? "event was" : "events were"} left out, because not everything in this inbox can be read.`;
   const { code, message, fix } = withoutFix(error);
   throw new CliError(code, `${what} ${message}`, fix);
 }

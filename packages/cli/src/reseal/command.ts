@@ -21,7 +21,7 @@ export const resealCommand: Command = {
   },
   notes: [
     "Receivers may run meanwhile, and must know the current key already. Records that are stored in the clear are sealed, too.",
-    "If it is interrupted, run it again, and it continues. The exit code is 1 if a record had to stay, since its key is missing or it is damaged.",
+    "If it is interrupted, run it again, and it continues. The exit code is 1 if a record had to stay, because its key is missing or it is damaged.",
   ],
   examples: [
     "payhooks reseal --postgres postgres://localhost/shop --seal-keys /run/secrets/inbox-keys --dry-run",

@@ -11,7 +11,7 @@ const CANNOT_START = 127;
 
 /** Signals within this time are one: npm repeats those that a terminal has sent to the whole process group. */
 const SAME_SIGNAL_MS = 500;
-/** How long the command may take to end, which is longer than a receiver waits for its handlers. */
+/** How long the command may take to end. A receiver waits for its handlers for a shorter time. */
 const GRACE_MS = 15_000;
 
 /**

@@ -21,11 +21,11 @@ export function printAttempts(sandbox: Sandbox, terminal: Terminal): void {
 function hintFor({ flow, url }: Delivery, { answer, error }: Attempt): string | null {
   const address = shown(url);
   if (error?.includes("ECONNREFUSED")) {
-    return `Nothing listens at ${address}. Is your server running? --app URL says where it listens.`;
+    return `Nothing listens at ${address}. Start your server, or say with --app URL where it listens.`;
   }
   if (answer?.status !== 404) return null;
   const option = flow === "payments" ? "--callback-url" : "--webhook-url";
-  return `There is nothing at ${address}. Is the receiver mounted there? ${option} URL says where it is.`;
+  return `There is nothing at ${address}. Mount the receiver there, or say with ${option} URL where it is.`;
 }
 
 /** The attempt without its body and its signature, which the dashboard and the control API show. */

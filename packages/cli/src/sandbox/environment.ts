@@ -71,7 +71,7 @@ export function writeEnvironment(file: string, variables: Readonly<Record<string
     throw new CliError(
       "ERR_ENV_FILE",
       `${file} cannot be written: ${code ?? message}.`,
-      "Does its folder exist?",
+      "Check that its folder exists.",
     );
   }
 }

@@ -125,7 +125,7 @@ export async function startSandbox(args: ParsedArguments): Promise<Sandbox> {
 const isPortTaken = (error: unknown): boolean => (error as { code?: unknown }).code === "ERR_PORT_IN_USE";
 
 function portTaken(port: number): CliError {
-  const fix = "Does another sandbox run? Stop it, or choose another port: --port 0 takes any that is free.";
+  const fix = "If another sandbox runs, stop it. Or choose another port: --port 0 takes any that is free.";
   return new CliError("ERR_PORT_IN_USE", `Port ${port} is taken.`, fix);
 }
 
@@ -143,7 +143,7 @@ function savedSettingRefused(error: unknown, args: ParsedArguments): CliError | 
   );
 }
 
-/** The webhook settings that come from the state file if it has them, since no option replaces them. */
+/** The webhook settings that come from the state file if it has them, because no option replaces them. */
 export function savedNames(args: ParsedArguments): string[] {
   if (!args.flag("state")) return [];
   return [

@@ -33,7 +33,7 @@ export const shadowCommand: Command = {
   },
 };
 
-/** The lines of a journal. A last line without its end was not written completely, since its process died. */
+/** The lines of a journal. A last line without its end was not written completely, because its process died. */
 function linesIn(path: string, text: string): ShadowLine[] {
   const texts = text.split("\n");
   texts.pop();

@@ -59,7 +59,7 @@ export const ROWS = {
     advice: "After the switch the service gets this answer. The code is in docs/reference/errors.md.",
   },
   "not-recorded": {
-    title: "not recorded, since Payhooks could not take them at that time",
+    title: "not recorded, because Payhooks could not take them at that time",
     advice: "Look at the inbox and at the load. After the switch the service sends such deliveries again.",
   },
   "not-marked": {

@@ -70,7 +70,7 @@ function causeOfAmbiguous(detail: string): Cause {
   if (/ is declared as "always" |^a declared field /.test(detail)) {
     return {
       what: "The signed string has no reading that contains every field that is declared as always sent.",
-      fix: "Is the name of the field right, and does the service still send it with every callback? If it does not, say in the names that it is sent sometimes.",
+      fix: "Check the name of the field. If the service no longer sends it with every callback, say in the names that it is sent sometimes.",
       certain: true,
     };
   }
@@ -94,7 +94,7 @@ function causeOfMissing(members: readonly JsonMember[]): Cause {
   }
   return {
     what: "The field signature is missing, null or empty.",
-    fix: "Every genuine callback has one: was it removed when the body was logged or stored?",
+    fix: "Every genuine callback has one. Check whether it was removed when the body was logged or stored.",
     certain: false,
   };
 }
@@ -182,7 +182,7 @@ function causesOfInvalid(
     return [
       {
         what: "The signature was made with another key, or it is damaged: under this key it is no signature of anything.",
-        fix: "Compare the key with the dashboard (Settings, Security, Security Keys). Was it rotated? Is it of another merchant, or of the sandbox?",
+        fix: "Compare the key with the dashboard (Settings, Security, Security Keys). It may have been rotated, or be of another merchant, or of the sandbox.",
         certain: fitting.length === keys.length,
       },
     ];

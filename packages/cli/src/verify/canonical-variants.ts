@@ -99,7 +99,7 @@ export function* canonicalVariants(members: readonly JsonMember[]): Generator<Ca
   const extra = texts.filter(([name]) => !documented.has(name));
   yield {
     what: "only documented fields were signed: the others were added afterwards.",
-    fix: "Whoever added them must not, or they must be left out before verification.",
+    fix: "Do not add fields after signing, or leave them out before verification.",
     text: canonicalOf(texts.filter(([name]) => documented.has(name))),
   };
   for (const [added] of extra) {

@@ -52,6 +52,6 @@ export function causeOfNotJson(bytes: Buffer): Cause {
   }
   return cause(
     "The body is not a JSON object.",
-    "The service sends an object: is this the body of a delivery?",
+    "The service sends an object. Check that this is the body of a delivery.",
   );
 }

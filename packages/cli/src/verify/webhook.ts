@@ -127,7 +127,7 @@ function causesOf(
     ...known,
     {
       what: "The secret is another one, or the header belongs to another delivery.",
-      fix: "Compare the secret with webhook_secret in the webhook settings; was it changed? Is it of another environment? Pass further bodies after this one to see whether the header belongs to one of them.",
+      fix: "Compare the secret with webhook_secret in the webhook settings. It may have been changed, or be of another environment. Pass further bodies after this one to see whether the header belongs to one of them.",
       certain: false,
     },
     {

@@ -17,7 +17,7 @@ let events: EventSource | undefined;
 let isLoading = false;
 let isStale = false;
 
-/** Keeps the page up to date. A hidden page closes its connection, since a browser has only a few for one site. */
+/** Keeps the page up to date. A hidden page closes its connection, because a browser has only a few for one site. */
 export function listen(): void {
   document.addEventListener("visibilitychange", connect);
   sayWhenHeldChanges();

@@ -23,7 +23,7 @@ export async function outcomeOf(
     states = Object.entries(answer.states);
     if (states.every(([, state]) => state !== "waiting" && state !== "running")) break;
   }
-  if (states === null) return { text: ": what became of them is not known", isGood: false };
+  if (states === null) return { text: ": their outcome is not known", isGood: false };
   const counts = new Map<string, number>();
   for (const [eventId, state] of states) {
     const word = wordOf(state, reasons.get(eventId));

@@ -1,6 +1,6 @@
 import type { Contents } from "@payhooks/core";
 
-/** A stored event with more values in its redacted fields cannot be redacted, since each value is searched for in every text. */
+/** A stored event with more values in its redacted fields cannot be redacted, because each value is searched for in every text. */
 const MAX_VALUES = 200;
 /** JSON within strings of JSON is searched this deep. A body itself is nested at most 16 deep. */
 const MAX_DEPTH = 64;

@@ -37,7 +37,7 @@ export function activityCard(activity: Activity, query: ConsoleQuery, now: numbe
     ({ key, name, tone }) =>
       html`<li><span class="key ${tone}"></span>${name} <b>${count(totals[key])}</b></li>`,
   )}</ul>
-  <p class="hint">What this process alone has seen, since ${moment(activity.since)}. Other processes count for themselves.</p>
+  <p class="hint">Seen by this process alone, since ${moment(activity.since)}. Other processes count for themselves.</p>
   ${table(bars)}
 </div>`;
 }

@@ -43,7 +43,7 @@ export interface ListView {
   readonly query: ConsoleQuery;
   /** Null if the inbox did not answer, or was not asked. */
   readonly events: readonly StoredEvent[] | null;
-  /** The inbox was not asked, since the query cannot be right. */
+  /** The inbox was not asked, because the query cannot be right. */
   readonly isRefused: boolean;
   /** The events that were not looked through, or cannot be read, in words; null if there are none. */
   readonly unsearched: string | null;

@@ -39,7 +39,7 @@ function textOf(notice: Entry["notice"], query: ConsoleQuery, redactor: Redactor
     case "alert":
       return notice.kind === "held-full"
         ? html`${notice.flow}: too many events are held, and further ones are refused.`
-        : html`${notice.flow}: ${notice.failures} deliveries were refused with ${notice.code}${notice.kind === "all-failing" ? ", and none was accepted: is the key right?" : "."}`;
+        : html`${notice.flow}: ${notice.failures} deliveries were refused with ${notice.code}${notice.kind === "all-failing" ? ", and none was accepted. Check the key." : "."}`;
     case "data-lost":
       return notice.why === "replaced"
         ? html`The store does not have the data that it had: it was emptied, or replaced.`

@@ -68,7 +68,7 @@ function handlersToRun(entries: readonly Planned[]): Html {
   if (counts.size === 0) return html``;
   return html`<fieldset class="planned"><legend>Handlers that run again</legend>
   ${[...counts].map(([name, events]) => html`<label class="check"><input type="checkbox" name="handler" value="${name}" checked>${shown(name)} <span class="count">${count(events)}</span></label>`)}
-  <p class="hint">Effects that are there are skipped, since each handler gets the same effectId as before.</p>
+  <p class="hint">Effects that are there are skipped, because each handler gets the same effectId as before.</p>
   <label class="check"><input type="checkbox" name="repeatEffects">Let the effects of the ticked handlers happen once more</label>
 </fieldset>`;
 }

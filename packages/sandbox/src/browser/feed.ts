@@ -104,7 +104,7 @@ async function loadLists(): Promise<void> {
 
 let events: EventSource | undefined;
 
-/** Shows changes as they happen. After a lost connection the page is loaded again, since it has missed some. */
+/** Shows changes as they happen. After a lost connection the page is loaded again, because it has missed some. */
 export function listen(opened?: () => void): void {
   let wasLost = false;
   events?.close();

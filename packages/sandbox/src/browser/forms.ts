@@ -22,7 +22,7 @@ export function bodyOf(form: HTMLFormElement): Readonly<Record<string, string | 
   return body;
 }
 
-/** Puts a reference into the open form. It gets a random ending, since references must be unique. */
+/** Puts a reference into the open form. It gets a random ending, because references must be unique. */
 export function fillReference(button: HTMLButtonElement, reference: string): void {
   const form = button.closest(".inner")?.querySelector("form:not([hidden])");
   const field = form?.querySelector<HTMLInputElement>("input[name=reference]");

@@ -31,7 +31,7 @@ export interface Connect {
   /** Creates a settlement, and an account for it if none is given. The amount is a whole number. */
   createSettlement(given: { readonly amount: number; readonly accountId?: string | undefined }): Settlement;
   settlements(): Settlement[];
-  /** Decides on a settlement. Here a webhook announces the decision, which the service itself does not send today. */
+  /** Decides on a settlement. Here a webhook announces the decision. The service itself does not send that webhook today. */
   decideSettlement(id: string, decision: Decision): Settlement;
   clear(): void;
 }

@@ -1,7 +1,7 @@
 import { type Html, html } from "@payhooks/pages";
 import { MAGIC_OUTCOMES } from "../payments/magic.ts";
 
-/** The references and phone numbers that decide what becomes of a payment. A click puts a reference into the form. */
+/** The references and phone numbers that decide the outcome of a payment. A click puts a reference into the form. */
 export function magicList(): Html {
   return html`<details class="magic">
       <summary>Magic references (sbx-)</summary>

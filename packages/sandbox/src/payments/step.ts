@@ -7,6 +7,9 @@ export interface Step {
   readonly afterMs?: number | undefined;
   /** The transaction's message. Default: a text for the status. For FAILED, it is one of the medium's texts. */
   readonly message?: string | undefined;
-  /** If false, no callback is sent. CANCELLED sends one only if the names of the deployment have a word for it, since callbacks do not have that status. */
+  /**
+   * If false, no callback is sent. CANCELLED sends one only if the names of the deployment have a word for it, because callbacks do not
+   * have that status.
+   */
   readonly callback?: boolean | undefined;
 }

@@ -24,7 +24,7 @@ export function readState(path: string): SavedState | null {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === "ENOENT") return null;
-    const message = `The state file ${path} cannot be read (${code}). Is it a file, and may you read it?`;
+    const message = `The state file ${path} cannot be read (${code}). Check that it is a file, and that you may read it.`;
     throw new SandboxError("ERR_STATE_FILE", message, { cause });
   }
   const unusable = `${path} is not a state file of the sandbox, or it is damaged. Give another file, or delete it to start with new keys.`;
@@ -63,7 +63,7 @@ export function writeState(path: string, state: SavedState): void {
   } catch (cause) {
     rmSync(temporary, { force: true });
     const { code, message: why } = cause as NodeJS.ErrnoException;
-    const message = `The state file ${path} cannot be written (${code ?? why}). Does its folder exist, and may you write there?`;
+    const message = `The state file ${path} cannot be written (${code ?? why}). Check that its folder exists, and that you may write there.`;
     throw new SandboxError("ERR_STATE_FILE", message, { cause });
   }
 }
