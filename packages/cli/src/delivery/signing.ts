@@ -74,11 +74,11 @@ function checkPrivateKey(pem: string, file: string): void {
   );
 }
 
-/** Printed if the merchantId was made up, since a 2xx may then mean that the event is held. */
+/** Printed if the merchantId was made up, because a 2xx may then mean that the event is held. */
 export const MERCHANT_MADE_UP: string =
   "The merchantId was made up. A receiver that expects another one holds such events: give --merchant-id, --state or PAY_MERCHANT_ID.";
 
-/** Refuses --merchant-id for webhooks, since they carry no such field. */
+/** Refuses --merchant-id for webhooks, because they carry no such field. */
 export function refuseMerchantId(args: ParsedArguments): void {
   if (args.flag("merchant-id")) {
     throw new UsageError("--merchant-id is for payment callbacks; webhooks have no merchantId.");

@@ -78,5 +78,5 @@ async function storeOf(target: StoreAddress, isSource: boolean): Promise<RecordS
   return sqliteStore(address, { existing: isSource });
 }
 
-/** How long a move waits for one statement. It may be long, since no delivery waits for it. */
+/** How long a move waits for one statement. It may be long, because no delivery waits for it. */
 const STATEMENT_LIMIT_MS = 15_000;

@@ -50,7 +50,7 @@ interface Opened {
  * made when its statement returns. If it cannot be committed, the platform resets the object, and the answer is never sent.
  *
  * **The alarm.** Nothing runs here while the object sleeps. So each write also sets the alarm, to the time at which the next record is
- * due. Both are one commit, since nothing is waited for in between.
+ * due. Both are one commit, because nothing is waited for in between.
  */
 export class DurableObjectStore implements RecordStore {
   readonly durability = "replicated";
@@ -80,7 +80,7 @@ export class DurableObjectStore implements RecordStore {
     const database = databaseOf(this.#storage);
     const datasetId = this.#storage.transactionSync(() => prepare(database, this.#environment.token()));
     const tables = new Tables(database);
-    // Only this shows that the class has no alarm(), so that nothing would wake the object.
+    // Only this shows that the class has no alarm(). Then nothing would wake the object.
     await this.#storage.setAlarm(earliestDueAt(tables, this.now()) ?? this.now() + WAKE_AFTER_MS);
     this.#openedTables = { database, tables, datasetId };
     this.#setAlarm();

@@ -27,7 +27,7 @@ function signedAtOf(folded: string): number {
 /** How many records are checked at each write, because their signed time may have come. */
 const LOOKED_AT = 2;
 
-/** The records of one tenant. It stays when no record is left in it, since it knows what was forgotten. */
+/** The records of one tenant. It stays when no record is left in it, because it knows what was forgotten. */
 interface Share extends HeapEntry {
   /** Its records that may make room. */
   readonly folded: LRUCache<string, string>;

@@ -3,7 +3,7 @@ import type { Versioned } from "../inbox/contract/store.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import { compact, fold, unfold } from "./finished-records.ts";
 
-/** How often to search for expired references at most, since a search looks at all of them. */
+/** How often to search for expired references at most, because a search looks at all of them. */
 const LOOK_EVERY_MS = 60_000;
 
 /** How many references a tenant has. */
@@ -12,8 +12,8 @@ interface Share {
 }
 
 /**
- * Records without events, which say which payment has a reference. They are never dropped to make room, since a second
- * SUCCESS could run then. A tenant may have as many as there are places left.
+ * Records without events, which say which payment has a reference. They are never dropped to make room, because a second SUCCESS could run
+ * then. A tenant may have as many as there are places left.
  */
 export class References {
   readonly #max: number;

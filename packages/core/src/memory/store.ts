@@ -209,8 +209,8 @@ function isEmpty({ slots }: IdempotencyRecord): boolean {
 }
 
 /**
- * How much a record counts: its events that wait or run, or one for a canary, which takes the place of an event. A subject counts
- * nothing, since an event that is counted already needs it to run.
+ * How much a record counts: its events that wait or run, or one for a canary, which takes the place of an event. A subject counts nothing,
+ * because an event that is counted already needs it to run.
  */
 function roomOf(key: string, { events, dueAt }: RecordIndex): number {
   return isCanary(key) && dueAt !== null ? 1 : unfinishedOf(events);

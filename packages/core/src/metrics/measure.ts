@@ -14,7 +14,7 @@ const SYSTEM_NAME = "payhooks";
 /** The attribute that every measurement has, as the conventions ask. */
 const SYSTEM = { "messaging.system": SYSTEM_NAME } as const;
 
-/** Attributes of the measurements for each event. They are written out, since a spread would cost microseconds. */
+/** Attributes of the measurements for each event. They are written out, because a spread would cost microseconds. */
 type WrittenOut = Record<string, string | number>;
 
 export function measureDelivery(sink: Sink, flow: FlowName, end: DeliveryEnd, seconds: number): void {

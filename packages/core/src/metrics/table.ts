@@ -47,7 +47,7 @@ export const COUNTERS: Readonly<Record<CounterName, Metric>> = {
   stale: counter(
     "payhooks.stale",
     "{event}",
-    "Events that were not run to their end, since a later one had overtaken them",
+    "Events that were not run to their end, because a later one had overtaken them",
   ),
   doubleRisks: counter(
     "payhooks.double_risks",

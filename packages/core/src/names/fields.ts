@@ -1,7 +1,7 @@
 import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
 import type { FieldName, Sent, ServiceNames } from "./options.ts";
 
-/** Fields without which there is no event, so that every callback has them. */
+/** Fields without which there is no event. So every callback has them. */
 export const NEVER_ABSENT: ReadonlySet<CallbackField> = new Set([
   "amount",
   "event",

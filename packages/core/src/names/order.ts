@@ -9,7 +9,7 @@ export interface OrderFindings {
 
 /**
  * Looks for fields that are sent sometimes and may directly follow a free text in the signed string: such a field could be the end
- * of that text. With `urlKnown`, the callback URL does not count as a free text, since it is known as a whole.
+ * of that text. With `urlKnown`, the callback URL does not count as a free text, because it is known as a whole.
  */
 export function findInOrder(
   fields: readonly WireField[],
@@ -41,7 +41,7 @@ export function findInOrder(
   return { faults, warnings };
 }
 
-/** The free fields that a field may directly follow, since the fields between them may be missing. */
+/** The free fields that a field may directly follow, because the fields between them may be missing. */
 function freeBefore(fields: readonly WireField[], at: number): readonly WireField[] {
   const free: WireField[] = [];
   for (let i = at - 1; i >= 0; i--) {

@@ -16,7 +16,7 @@ import { findInOrder } from "./order.ts";
  */
 export function serviceNames(options: ServiceNamesOptions | ServiceNames = {}): ServiceNames {
   const check = new Check();
-  // Names that are made already have their warnings with them. They are checked again, since anybody can write such an object.
+  // Names that are made already have their warnings with them. They are checked again, because anybody can write such an object.
   const given = check.membersOf(options, "The names", ["callback", "connect", "api", "warnings"]);
   const callback = check.membersOf(given.callback, "callback", ["fields", "extra", "statuses"]);
   const fields = check.fields(callback.fields);

@@ -37,7 +37,7 @@ export class Limiter<Item> {
     this.#options = options;
   }
 
-  /** Also checks the time, since on Workers, timers end with the request that set them. `times`: how many the item stands for. */
+  /** Also checks the time, because on Workers, timers end with the request that set them. `times`: how many the item stands for. */
   add(subject: string, item: Item, limit: number, times: number): void {
     const { clock, periodMs, pass, summaryCounts = false } = this.#options;
     const now = clock.now();

@@ -7,7 +7,7 @@
 
 import { isError, propertyOf, textOf } from "./foreign-value.ts";
 
-/** The error in one line: `ReplyError: OOM, evalsha`. Errors of Payhooks keep their message, since Payhooks wrote it. */
+/** The error in one line: `ReplyError: OOM, evalsha`. Errors of Payhooks keep their message, because Payhooks wrote it. */
 export function describeError(error: unknown): string {
   const descriptions: string[] = [];
   for (let one: unknown = error; one !== undefined && descriptions.length < MAX_CAUSES; one = causeOf(one)) {

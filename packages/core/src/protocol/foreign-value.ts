@@ -1,6 +1,6 @@
 /**
  * Reads foreign values. A value that was thrown may be anything: a revoked proxy, an error of an RPC client whose properties are
- * fetched when they are read, an object without a text. Reading one must not throw, since that would hide what was thrown.
+ * fetched when they are read, an object without a text. Reading one must not throw, because that would hide what was thrown.
  */
 
 /** A property of any value; undefined if there is none, or if reading it throws. */

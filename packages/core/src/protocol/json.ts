@@ -8,7 +8,7 @@ export interface JsonObject {
 /** A request body that is a JSON object. */
 export interface JsonBody {
   readonly object: JsonObject;
-  /** The exact text, since `JSON.parse` loses details such as how a number was written. */
+  /** The exact text, because `JSON.parse` loses details such as how a number was written. */
   readonly text: string;
   /** Why the object must not be used although it is valid JSON; null if it may be used. */
   readonly flaw: "duplicate names" | "nested too deeply" | null;
@@ -17,7 +17,7 @@ export interface JsonBody {
 /** Objects and arrays may nest this deep; the deepest documented body has two levels. */
 const MAX_DEPTH = 16;
 
-/** Shorter bodies may have any number of parts, since parsing them takes a fraction of a millisecond. */
+/** Shorter bodies may have any number of parts, because parsing them takes a fraction of a millisecond. */
 const SHORT_BYTES = 8 * 1024;
 /** A payment callback has about 25 parts. */
 const MAX_UNVERIFIED_PARTS = 1_000;
@@ -66,9 +66,9 @@ export function parseJson(bytes: Uint8Array): ParsedJson | null {
 }
 
 /**
- * True for a body of more than 8 KiB with more than `maxParts` members, elements and nested values, since parsing it would take
- * milliseconds. The default is for a flow whose signature is inside the JSON, so that bodies of strangers have to be parsed too
- * (decision 0010).
+ * True for a body of more than 8 KiB with more than `maxParts` members, elements and nested values, because parsing it would take
+ * milliseconds. The default is for a flow whose signature is inside the JSON, so that bodies of strangers have to be parsed too (decision
+ * 0010).
  */
 export function isUnwieldy(bytes: Uint8Array, maxParts: number = MAX_UNVERIFIED_PARTS): boolean {
   if (bytes.byteLength <= SHORT_BYTES) return false;
@@ -226,7 +226,7 @@ export function withoutPrototype(): Record<string, unknown> {
 
 /**
  * Freezes a parsed value deeply, and removes its prototypes, so that a name such as `constructor` is never found by accident.
- * It works in place, since copying thousands of small objects takes several times as long.
+ * It works in place, because copying thousands of small objects takes several times as long.
  */
 export function frozen<T extends JsonValue>(value: T): T {
   if (typeof value !== "object" || value === null) return value;

@@ -9,10 +9,7 @@ const ISO_8601 =
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/**
- * The calendar repeats after 400 years. The years are shifted by this much, since `Date.UTC` reads the years 0 to 99 as 1900 to
- * 1999.
- */
+/** The calendar repeats after 400 years. The years are shifted by this much, because `Date.UTC` reads the years 0 to 99 as 1900 to 1999. */
 const CYCLE_YEARS = 400;
 const CYCLE_MS = 146_097 * DAY_MS;
 

@@ -21,7 +21,7 @@ const MAX_ADDRESS = 64;
 export class Outcomes {
   readonly #notices: NoticeBoard;
   readonly #alerts: Alerts;
-  /** The sets of left-out fields that were warned about. There are few, since only four fields are optional. */
+  /** The sets of left-out fields that were warned about. There are few, because only four fields are optional. */
   readonly #warnedLeftOut = new Set<string>();
 
   constructor(notices: NoticeBoard, alerts: Alerts) {

@@ -1,9 +1,9 @@
 /**
  * Keys and secrets as people paste them into variables, files and forms.
  *
- * A public key is read if its text is complete, even if quotes, line ends and blanks have changed on the way, since these are not
- * part of a key. A secret is used byte for byte, so nothing is removed from it. A text that is not certain is refused, and the
- * error names the fault. A text is never used in part.
+ * A public key is read if its text is complete, even if quotes, line ends and blanks have changed on the way, because these are not part of
+ * a key. A secret is used byte for byte, so nothing is removed from it. A text that is not certain is refused, and the error names the
+ * fault. A text is never used in part.
  */
 import {
   createPrivateKey,
@@ -88,8 +88,8 @@ function readPem(label: string, base64: string): KeyText {
 }
 
 /**
- * Reads the bytes of a key without PEM around them: SPKI, PKCS#1, or a certificate. Private keys are tried first, since Node.js
- * makes a public key of one.
+ * Reads the bytes of a key without PEM around them: SPKI, PKCS#1, or a certificate. Private keys are tried first, because Node.js makes a
+ * public key of one.
  */
 function readDer(der: Buffer): KeyText {
   const isPrivate = (type: "pkcs8" | "pkcs1") => (): KeyText => {
@@ -149,7 +149,7 @@ function noKey(input: string): KeyText {
   const text = withoutDamage(input).trim();
   if (/^(?:ssh-|ecdsa-)|SSH2 PUBLIC KEY/.test(text)) {
     const fix =
-      "Convert it with: ssh-keygen -e -m PKCS8 -f key.pub. Is it the merchant's key from the dashboard?";
+      "Convert it with: ssh-keygen -e -m PKCS8 -f key.pub. Check that it is the merchant's key from the dashboard.";
     return unreadable("is a key for SSH", fix);
   }
   if (text.includes("-BEGIN ")) {

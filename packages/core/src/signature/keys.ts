@@ -27,7 +27,7 @@ export interface VerifyingSecret {
   /** A fingerprint that does not reveal the secret: 8 hex digits of an HMAC with it. */
   readonly keyId: string;
   readonly key: KeyObject;
-  /** True if it is shorter than 16 bytes, which is worth a warning. */
+  /** True if it is shorter than 16 bytes. That is worth a warning. */
   readonly weak: boolean;
 }
 

@@ -1,6 +1,6 @@
 import * as crypto from "node:crypto";
 
-/** Only in Node 20.12 and later, and not in every other runtime. It costs half as much, since it makes no stream. */
+/** Only in Node 20.12 and later, and not in every other runtime. It costs half as much, because it makes no stream. */
 const { hash } = crypto as {
   hash?: (algorithm: string, data: string | Uint8Array, encoding: "hex" | "base64url") => string;
 };

@@ -32,7 +32,7 @@ export async function settle(): Promise<void> {
 /**
  * A fake clock for tests.
  *
- * @param start milliseconds since the epoch; default: the time of the call, since deliveries are signed with it.
+ * @param start milliseconds since the epoch; default: the time of the call, because deliveries are signed with it.
  */
 export function fakeClock(start: number = Date.now()): FakeClock {
   return steppedClock(start, settle);

@@ -35,7 +35,7 @@ export function currentContext(): AsyncContext {
 }
 
 /**
- * The context in which Payhooks was loaded. It is not the one in which a receiver was made, since some applications make their
- * receiver during their first request.
+ * The context in which Payhooks was loaded. It is not the one in which a receiver was made, because some applications make their receiver
+ * during their first request.
  */
 export const emptyContext: AsyncContext = currentContext();

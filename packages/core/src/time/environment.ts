@@ -33,7 +33,7 @@ function ofThisProcess(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(PROCESS_BYTES))).toString("base64url");
 }
 
-/** Made at the first token, since Workers refuse randomness while a module is loaded. */
+/** Made at the first token, because Workers refuse randomness while a module is loaded. */
 let nextToken: (() => string) | null = null;
 
 const FOREVER_MS = 2_147_483_647;
