@@ -70,7 +70,6 @@ export function isEventId(text: string): boolean {
   return EVENT_ID.test(text);
 }
 
-/** Reads the query of an address. */
 export function readQuery(given: URLSearchParams): ConsoleQuery {
   const text = (name: string): string | null => {
     const value = given.get(name)?.trim().slice(0, 256) ?? "";

@@ -3,7 +3,6 @@ import { csvLine, EVENT_COLUMNS, eventRow } from "@payhooks/core/events";
 import { printText } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
-/** Prints the names of the columns. */
 export function printColumns(): void {
   printText("stdout", `${csvLine(EVENT_COLUMNS)}\n`);
 }

@@ -49,7 +49,6 @@ export async function openInbox(args: ParsedArguments): Promise<Inbox> {
   }
 }
 
-/** The address of an inbox. */
 export interface Address {
   readonly kind: "SQLite" | "Redis" | "PostgreSQL" | "MySQL";
   readonly text: string;

@@ -5,7 +5,6 @@ import { outcomeOf } from "./outcome.ts";
 import { post } from "./post.ts";
 import { picked, selectNothing, wantsAll } from "./selection.ts";
 
-/** The texts of the dialog. */
 interface DialogTexts {
   readonly title: string;
   readonly button: string;

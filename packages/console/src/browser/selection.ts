@@ -12,7 +12,6 @@ export function wantsAll(): boolean {
   return boxes("#select-all:checked").length > 0;
 }
 
-/** Selects nothing. */
 export function selectNothing(): void {
   for (const box of boxes("input.pick, [data-select]")) box.checked = false;
   countSelected();

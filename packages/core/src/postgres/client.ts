@@ -16,7 +16,6 @@ export type Value = string | number | null;
 /** The values that are bound in a statement. */
 export type Values = readonly (Value | readonly Value[])[];
 
-/** A statement with its values. */
 export interface BoundStatement {
   readonly statement: Statement;
   readonly values: Values;

@@ -9,7 +9,6 @@ import { listenTo } from "./statements.ts";
 /** How many connections are on the path of a delivery. One more is for lists, counts, pruning and hints. */
 const ON_THE_PATH = 2;
 
-/** The settings of the store's connections. */
 export interface ConnectionSettings {
   readonly target: PostgresTarget | undefined;
   readonly schema: string;
@@ -20,7 +19,6 @@ export interface ConnectionSettings {
   readonly onNotification: () => void;
 }
 
-/** The connections of a store. */
 export interface Connections {
   /** For calls that a delivery or a run waits for. */
   readonly path: Sessions;

@@ -110,7 +110,6 @@ export async function resealRecords(
   }
 }
 
-/** The counts of one pass. */
 class PassCounts {
   #current = 0;
   #unreadable = 0;

@@ -15,7 +15,6 @@ import {
 /** The claim of a request about itself. It is true if one of the keys fits. */
 export type Claim = Omit<Authentic, "keyId" | "tenant">;
 
-/** The keys of a verifier. */
 export interface VerifierKeys<Given, Key> {
   readonly keys: Keys<Given>;
   /** The option that has them. */

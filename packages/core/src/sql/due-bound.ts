@@ -6,7 +6,6 @@ const COMPLETE_EVERY_MS = 600_000;
 /** How soon a complete poll that has failed is repeated. Until then, what fell due long ago may stay unseen. */
 const COMPLETE_AGAIN_MS = 20_000;
 
-/** The result of a poll. */
 export interface PollResult {
   /** The server's clock when the poll began. */
   readonly now: number;

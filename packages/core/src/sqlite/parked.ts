@@ -65,7 +65,6 @@ export function staysOpen(database: SqliteDatabase): boolean {
   return files.has(database);
 }
 
-/** Closes a handle, or parks it. */
 export function closeOrPark(database: SqliteDatabase & { readonly inTransaction?: unknown }): void {
   const file = files.get(database);
   const found = file === undefined ? null : look(file.name);

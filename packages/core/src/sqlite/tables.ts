@@ -4,7 +4,6 @@ import { LANES, type Lane } from "../inbox/record/lane.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { SqliteDatabase, SqliteStatement } from "./handle.ts";
 
-/** A row of the table of records. */
 export interface RecordRow {
   readonly row_id: number;
   readonly key: string;

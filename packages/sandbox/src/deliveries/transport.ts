@@ -2,7 +2,6 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { Clock } from "../clock.ts";
 
-/** The result of one POST. */
 export interface PostResult {
   readonly answer: { readonly status: number; readonly bodyExcerpt: string } | null;
   readonly error: string | null;

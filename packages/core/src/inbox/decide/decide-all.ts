@@ -38,13 +38,11 @@ export interface FoundEvent {
   readonly versioned: Versioned | null;
 }
 
-/** Decides about one event. */
 export type DecideOne = (found: FoundEvent, decisionToken: string, dryRun: boolean) => Promise<Decided>;
 
 const PAGE = 500;
 const DEFAULT_PER_SECOND = 50;
 
-/** The kinds of decisions. */
 export type DecisionKind = "replay" | "discard" | "retry" | "erase";
 
 /** A decision about several events: the inbox, and what is decided. */

@@ -35,7 +35,6 @@ export type Decided =
 
 /** The names in a decision about one event. */
 export interface DecisionName {
-  /** Identifies the decision. */
   readonly decisionToken: string;
   /** The revision that the person has seen; undefined: any. */
   readonly revision: string | undefined;

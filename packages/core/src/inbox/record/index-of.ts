@@ -48,7 +48,6 @@ export interface RecordIndex {
   readonly events: readonly EventLabels[];
 }
 
-/** The index of a record. */
 export function indexOf(key: string, record: IdempotencyRecord): RecordIndex {
   const dueTime = dueTimeOf(record);
   const events: EventLabels[] = [];

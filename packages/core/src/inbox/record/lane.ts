@@ -16,7 +16,6 @@ export const LANES: readonly [Lane, Lane] = ["usual", "patient"];
 /** Nothing of either lane. */
 export const NONE: Lanes = { usual: 0, patient: 0 };
 
-/** The other lane. */
 export function otherThan(lane: Lane): Lane {
   return lane === "usual" ? "patient" : "usual";
 }

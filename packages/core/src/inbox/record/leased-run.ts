@@ -331,7 +331,6 @@ export function wasDecidedMeanwhile(record: IdempotencyRecord | null, { mode, sl
   return mode === "onHeld" && state !== undefined && state !== "held";
 }
 
-/** The result of ending a run. */
 export type EndRunResult =
   | { readonly kind: "lost" }
   | {

@@ -59,7 +59,6 @@ export function oneOf<T extends string>(values: Readonly<Record<T, unknown>>): S
   );
 }
 
-/** A value, or null. */
 export function orNull<T>({ write, read }: Shape<T>): Shape<T | null> {
   return {
     write: (value) => (value === null ? null : write(value)),

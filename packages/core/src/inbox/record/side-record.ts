@@ -15,10 +15,8 @@
  */
 import type { IdempotencyRecord } from "./record.ts";
 
-/** The content of a side record. */
 export type SideContent = Readonly<Record<string, string>>;
 
-/** The fields that a side record uses. */
 interface SideFields
   extends Pick<
     IdempotencyRecord,
@@ -43,7 +41,6 @@ export function sideRecord({ content, ...fields }: SideFields): IdempotencyRecor
   };
 }
 
-/** The content of a side record. */
 export function contentOf({ fixedFacts }: IdempotencyRecord): SideContent {
   return fixedFacts;
 }

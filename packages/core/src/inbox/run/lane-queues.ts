@@ -1,7 +1,6 @@
 import { FirstInFirstOut } from "../../collections/first-in-first-out.ts";
 import { LANES, type Lane, type Lanes, otherThan } from "../record/lane.ts";
 
-/** A queue for each lane. */
 export class LaneQueues<T extends { readonly lane: Lane }> {
   readonly #queues: Lanes<FirstInFirstOut<T>> = {
     usual: new FirstInFirstOut(),
@@ -41,7 +40,6 @@ export class LaneQueues<T extends { readonly lane: Lane }> {
     }
   }
 
-  /** Takes all entries. */
   all(): Generator<T> {
     return this.takeWhile(() => true);
   }

@@ -22,7 +22,6 @@ const SUBJECT_LONGER_MS = 5_000;
 /** The pause before the last run of an event tries again to take its busy subject. */
 const LAST_WAIT_MS = 50;
 
-/** A subject that a run has taken. */
 interface TakenSubject extends Subject {
   readonly retentionMs: number;
   /** The earlier events of its subject that have ended. */

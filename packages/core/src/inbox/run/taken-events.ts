@@ -52,7 +52,6 @@ export class TakenEvents {
     return this.#remove(({ since }) => since <= before);
   }
 
-  /** Removes all events. */
   removeAll(): readonly TakenEvent[] {
     return this.#remove(() => true);
   }

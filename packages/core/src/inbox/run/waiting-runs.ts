@@ -83,7 +83,6 @@ export class WaitingRuns {
     return this.#remove(({ since }) => since <= before);
   }
 
-  /** Removes all begun runs. */
   removeAll(): readonly Run[] {
     return this.#remove(() => true);
   }

@@ -58,7 +58,6 @@ export type RecordChange<T> = (
   mayHaveBeenMade: boolean,
 ) => RecordChangeResult<T>;
 
-/** A change of one record. */
 export interface ChangeRequest<T> {
   readonly key: string;
   readonly change: RecordChange<T>;
@@ -73,7 +72,6 @@ export interface ChangeRequest<T> {
   readonly onFailure?: ((cause: unknown) => void) | undefined;
 }
 
-/** The result of a change. */
 export interface Changed<T> {
   readonly answer: T;
   /** The version of the record that the answer is about; null if there is no record. */

@@ -13,7 +13,6 @@ const STORE_OPERATIONS: readonly StoreOperation[] = ["accept", "take", "end"];
 /** If events fail although canaries succeed, canaries do not count for this long. */
 const DOUBT_MS = 60_000;
 
-/** The evidence for one operation. */
 class Evidence {
   readonly stall: Stall;
   /** Since the last success, of an event or of a canary. */
