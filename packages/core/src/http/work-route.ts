@@ -23,7 +23,9 @@ export async function answerWork<Platform>(
   platform: Platform,
 ): Promise<Response> {
   if (secret === undefined || secret.trim() === "") {
-    consoleLogger.error("workRoute was given no secret, so every call is refused. Check the environment variable.");
+    consoleLogger.error(
+      "workRoute was given no secret, so every call is refused. Check the environment variable.",
+    );
     return refused("ERR_MISCONFIGURED");
   }
   const given = request.headers.get("authorization") ?? "";

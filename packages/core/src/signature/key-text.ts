@@ -183,7 +183,8 @@ export function placeholderIn(input: string): { readonly what: string; readonly 
   };
 }
 
-const NOT_SET = "Check that the environment variable was set when the process started, or when its configuration was built.";
+const NOT_SET =
+  "Check that the environment variable was set when the process started, or when its configuration was built.";
 
 /** Describes a quote, a control or an invisible character in a secret; null if there is none. */
 export function damageIn(secret: string): "quoted" | "invisible" | null {

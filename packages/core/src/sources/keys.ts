@@ -34,9 +34,13 @@ function decoded(secret: string, option: string, encoding: "base64" | "hex"): Ui
   const bytes = Buffer.from(text, encoding);
   const again = bytes.toString(encoding);
   if (bytes.length > 0 && again.replace(/=+$/, "") === text.replace(/=+$/, "")) return bytes;
-  throw new PayhooksError("ERR_SECRET_KIND", `${option} is not ${encoding}, although secretEncoding says so.`, {
-    fix: "Copy the secret again from the sender's settings, alone and on one line.",
-  });
+  throw new PayhooksError(
+    "ERR_SECRET_KIND",
+    `${option} is not ${encoding}, although secretEncoding says so.`,
+    {
+      fix: "Copy the secret again from the sender's settings, alone and on one line.",
+    },
+  );
 }
 
 /** The algorithms of {@link publicKeySignature}. */

@@ -141,7 +141,9 @@ function checkClock(
   throw new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
     "By the clock of the inbox's store, the event was signed so long ago that its record would have expired. Nothing was written.",
-    { fix: "The clock of the store is ahead, or that of this machine is behind. Set both by a time service." },
+    {
+      fix: "The clock of the store is ahead, or that of this machine is behind. Set both by a time service.",
+    },
   );
 }
 

@@ -95,6 +95,8 @@ export function tooLate(): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
     "The lease of a run was over before a handler was to be called, so the handler was not called. The event is tried again.",
-    { fix: "Check whether the store takes seconds to answer, and whether this process was stopped for a while." },
+    {
+      fix: "Check whether the store takes seconds to answer, and whether this process was stopped for a while.",
+    },
   );
 }
