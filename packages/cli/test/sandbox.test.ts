@@ -172,10 +172,10 @@ describe("payhooks sandbox", () => {
     await call(`${url}/sandbox/deposits`, nobody);
     await has("DEPOSIT SUCCESS order-2 → no answer: .*ECONNREFUSED.* \\d+ ms, again in 0\\.0 s");
     await has("DEPOSIT SUCCESS order-2 \\(attempt 2\\) → no answer: .*ECONNREFUSED.* \\d+ ms, given up");
-    const refused = /^ {2}Nothing listens at http:\/\/127\.0\.0\.1:1\/\. .* --app URL says/gm;
+    const refused = /^ {2}Nothing listens at http:\/\/127\.0\.0\.1:1\/\. .* with --app URL where/gm;
     expect(running.stdout.match(refused)).toHaveLength(1);
     await call(`${url}/sandbox/deposits`, { reference: "order-3", callback_url: `${app}/nowhere` });
-    await running.until(/^ {2}There is nothing at http:\S+\/nowhere\. .* --callback-url URL says/m);
+    await running.until(/^ {2}There is nothing at http:\S+\/nowhere\. .* with --callback-url URL where/m);
     expect(running.stdout).not.toContain("signature");
   });
 

@@ -225,7 +225,7 @@ describe("hmac", () => {
     ["covers the body twice", { over: "{body}{body}" }, /\{body\} once/],
     ["has a url that nobody gave", { over: "{url}{body}" }, /no url/],
     ["has a time that nobody named", { over: "{timestamp}.{body}" }, /where it is/],
-    ["leaves out the time that it checks", { timestamp: { header: "x-time" } }, /leaves out the time/],
+    ["leaves out the time that it checks", { timestamp: { header: "x-time" } }, /does not cover it/],
     ["does not separate its parts", { over: "{x-id}{x-kind}{body}" }, /nothing separates/],
     ["names a header that is none", { over: "{x id}.{body}" }, /over of hmac/],
     ["has an algorithm that is none", { algorithm: "md5" as "sha1" }, /algorithm of hmac/],
