@@ -81,7 +81,7 @@ async function playEveryWay(inbox: Inbox, now: () => number): Promise<void> {
 }
 
 describe("a finished event leaves nothing behind when its time is over", () => {
-  it("in Redis: every key goes by itself, but for a bounded few", { timeout: 120_000 }, () =>
+  it("in Redis: every key expires by itself, except for a bounded few", { timeout: 120_000 }, () =>
     withScope(async (scope) => {
       const redis = await RedisServer.start(scope);
       await RedisServer.startReplica(scope, redis);

@@ -308,7 +308,7 @@ describe("a move from SET NX and BullMQ to Payhooks", () => {
     expect(report.rows.both).toHaveLength(60 + 10);
   });
 
-  it("does so while Payhooks' own database is away for a while", async () => {
+  it("loses no payment and doubles none while Payhooks' own database is away for a while", async () => {
     const moved = await move({ drains: true, marks: true, outage: true });
     const { books } = moved;
     const all = everyPayment(moved);

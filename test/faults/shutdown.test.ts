@@ -45,7 +45,7 @@ async function withHandlersUnderWay(
   return { one, config, sender };
 }
 
-describe.concurrent("a process that is told to end", () => {
+describe.concurrent("a process that gets a signal to end", () => {
   it.each<{ readonly name: string; readonly inboxAt: (scope: Scope) => Promise<InboxConfig> }>([
     {
       name: "Redis",

@@ -26,7 +26,7 @@ describe("kill -9 under load", options, () => killUnderLoad(onSqlite, lengthOf(5
 describe("kill -9 at a point", options, () => killAtPoints(onSqlite, KILL_POINTS, lengthOf(1, 10)));
 
 it(
-  "a process that is stopped directly behind a take holds nothing that others need",
+  "a process that is stopped directly after a take holds nothing that others need",
   { timeout: 120_000 },
   () => withScope((scope) => stopInTake(scope, newSqliteInbox(scope))),
 );

@@ -55,7 +55,7 @@ describe("payhooks", () => {
     expect(ended.stderr).not.toMatch(/^\s+at /m);
   });
 
-  it("tells errors as JSON with --json", async () => {
+  it("prints errors as JSON with --json", async () => {
     const ended = await payhooks(["send", "deposit", "--json"]);
     expect(ended).toMatchObject({ code: 2, stderr: "" });
     expect(ended.json()).toEqual([
@@ -72,7 +72,7 @@ describe("payhooks", () => {
     expect(ended.status).toBe(1);
   });
 
-  it("has no colours where nobody looks", async () => {
+  it("has no colours if the output is no terminal", async () => {
     const ended = await payhooks(["verify", "--key", "nothing.pem", "nothing.json"]);
     expect(ended.stdout + ended.stderr).not.toContain("\u001b[");
   });

@@ -152,7 +152,7 @@ describe("payhooks events, about held events", () => {
     expect((await receiver.events.get(eventId))?.state).toBe("done");
   });
 
-  it("runs an entry that is too old only when it is told so expressly", async () => {
+  it("runs an entry that is too old only on an explicit request", async () => {
     const monthAgo = Date.now() - 30 * 86_400_000;
     const at = (callbackUrl: string) => ({ expect: { callbackUrl } });
     const before = await application({ clock: fakeClock(monthAgo), payments: at("https://m.example/new") });

@@ -35,7 +35,7 @@ describe("payhooks explain", () => {
     }
   });
 
-  it("tells of each event of a reference, the oldest first, as JSON too", async () => {
+  it("explains each event of a reference, the oldest first, also as JSON", async () => {
     const app = await application({ maxAttempts: 2, backoffMs: 3_600_000 });
     await app.fails({ referenceId: "order-1", payTxnId: "pay-1" });
     await app.succeeds({ referenceId: "order-1", payTxnId: "pay-2" });
@@ -50,7 +50,7 @@ describe("payhooks explain", () => {
     ]);
   });
 
-  it("shows the text of a stranger as one line, and what nobody can read as such", async () => {
+  it("shows the text of a stranger as one line, and says so if no event could be read", async () => {
     const app = await application();
     await app.deliver(resplitPair("order-2", keys.privateKey).forged);
     const result = await payhooks(["explain", "order-2", "--sqlite", app.database]);

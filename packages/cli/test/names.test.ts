@@ -156,7 +156,7 @@ describe("payhooks send --names", () => {
 });
 
 describe("payhooks sandbox --names", () => {
-  it("speaks under the names in the file", async () => {
+  it("uses the names in the file", async () => {
     const { url: to, bodies } = await target();
     const running = new RunningCommand(["sandbox", "--port", "0", "--callback-url", to, "--names", names]);
     const [, url = ""] = await running.until(/dashboard {2}(http:\S+)\/\n/);

@@ -179,7 +179,7 @@ describe("payhooks sandbox", () => {
     expect(running.stdout).not.toContain("signature");
   });
 
-  it("tells programs of each attempt, without bodies and signatures", async () => {
+  it("reports each attempt to programs, without bodies and signatures", async () => {
     const shop = await merchant();
     const running = new RunningCommand([
       "sandbox",

@@ -118,7 +118,7 @@ describe("payhooks send", () => {
     expect(plain.toSorted()).toEqual(first.toSorted());
   });
 
-  it("sends in parallel when told to, and one by one when not", async () => {
+  it("sends in parallel on request, and one by one otherwise", async () => {
     const [alone, together] = [await target(), await target(200, 2)];
     const args = ["send", "deposit", "--private-key", privateKey, "--times", "12"];
     await payhooks([...args, "--to", alone.url]);

@@ -22,7 +22,7 @@ describe("a time on the command line", () => {
     expect(new Date(timeAt(text, NOW) ?? Number.NaN).toISOString()).toBe(iso);
   });
 
-  it("is no day and no time that there is not, and has nothing behind it", () => {
+  it("is refused if the day or the time does not exist, or if a text follows it", () => {
     const wrong = [
       ...["2026-11-31", "2026-02-30", "2027-02-29", "2026-00-10", "2026-13-01", "2026-03-00", "2026-03"],
       ...["2026-03-011", "2026-3-1", "2026-03-01 lunch", "2026-03-01Z", "2026-03-01T", "2026-03-01T12"],
@@ -65,7 +65,7 @@ describe("a time on the command line", () => {
     }
   });
 
-  it("is told as it was understood, before a decision", async () => {
+  it("is shown as it was understood, before a decision", async () => {
     const app = await application();
     await app.fails({ referenceId: "order-1" });
     const range = ["--since", "2020-01-01", "--until", "2099-01-01T00:00:00+03:00", "--sqlite", app.database];

@@ -117,7 +117,7 @@ describe("reconcile", () => {
     expect(await t.held()).toMatchObject([{ reason: "unrecognized" }]);
   });
 
-  it("tells of cancelled transactions, which are no events, and holds none", async () => {
+  it("reports cancelled transactions, which are no events, and holds none", async () => {
     const { t, client } = await setUp({ a: { status: "CANCELLED" }, b: {} });
     const { results, counts, remaining } = await reconcile(t.receiver, { client, references: ["a", "b"] });
     expect(counts).toEqual({ cancelled: 1, new: 1 });
@@ -159,7 +159,7 @@ describe("reconcile", () => {
     await expect(one).rejects.toMatchObject({ code: "ERR_OPTION_INVALID", field: "ids" });
   });
 
-  it("keeps to its concurrency and tells of each result as it comes", async () => {
+  it("keeps to its concurrency, and reports each result as it comes", async () => {
     const known = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`r${i}`, {}]));
     const { t, client } = await setUp(known);
     let underWay = 0;

@@ -48,7 +48,7 @@ describe("keys and secrets", () => {
     }
   });
 
-  it("are in no error of a fetch that keeps the request, or speaks of it", async () => {
+  it("are in no error of a fetch that keeps the request, or whose message has it", async () => {
     for (const thrown of [
       Object.assign(new Error("failed"), { request: { headers: { "X-API-Key": `pk:${keys.secretKey}` } } }),
       Object.assign(

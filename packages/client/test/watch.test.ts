@@ -393,7 +393,7 @@ it("watch goes on after a stop with those that the round did not reach", async (
   expect(fixture.lookUps.map((line) => line[0])).toEqual(["a", "b", "c"]);
 });
 
-it("watch tells of each result, a cancelled payment too", async () => {
+it("watch reports each result, also of a cancelled payment", async () => {
   const fixture = await startFixture();
   fixture.open.push({ reference: "left", since: fixture.clock.now() - HOUR });
   fixture.service.left = "CANCELLED";

@@ -48,7 +48,7 @@ describe("what a process has seen", () => {
     ).toBe(true);
   });
 
-  it("tells what arrived from what became of it", () => {
+  it("counts deliveries apart from their outcomes", () => {
     const activity = new Activity(START);
     const held = (reason: "conflict" | "exhausted"): Notice => ({
       type: "held",
@@ -88,7 +88,7 @@ describe("what a process has seen", () => {
 });
 
 describe("an open page", () => {
-  it("is told that something changed, and not what", async () => {
+  it("is told that something changed, but not what has changed", async () => {
     const fixture = await consoleFixture();
     const page = await fixture.open();
     const stream = await fetch(`${page.url}?stream=1`);

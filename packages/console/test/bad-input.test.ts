@@ -80,7 +80,7 @@ describe("a value that cannot be right", () => {
     },
   );
 
-  it("is told from an inbox that fails", async () => {
+  it("is distinguished from an inbox that fails", async () => {
     const fixture = await fixtureWithEvents();
     const page = await fixture.open();
     await fixture.receiver.close({ graceMs: 0 });

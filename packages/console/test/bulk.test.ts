@@ -136,7 +136,7 @@ describe("a preview", () => {
 });
 
 describe("the outcome of a replay", () => {
-  it("is told as it is: finished, held again, or not finished yet", async () => {
+  it("is shown as it is: finished, held again, or not finished yet", async () => {
     const fixture = await contradicted();
     await fixture.deliver(resplitPair("order-3", keys.privateKey).forged);
     const page = await fixture.open();

@@ -158,7 +158,7 @@ describe("a request that comes from another site", () => {
     ]);
   });
 
-  it("is told apart by its origin where the browser says no more, as without encryption", async () => {
+  it("is recognised by its origin where the browser sends nothing else, as without encryption", async () => {
     const { open, eventId, revision } = await held();
     const page = await open();
     const { origin } = new URL(page.url);
@@ -224,7 +224,7 @@ describe("rights", () => {
     expect((await receiver.events.get(eventId))?.state).toBe("held");
   });
 
-  it("without view nothing is shown, whatever is asked for", async () => {
+  it("without view nothing is shown, whatever the request is", async () => {
     const { open, eventId } = await held();
     const page = await open({ can: ["replay", "discard"] });
     for (const query of ["", `?event=${eventId}`, "?part=regions", "?stream=1", "?asset=console.js"]) {

@@ -55,7 +55,7 @@ describe.each(Object.keys(MOUNTS))(
       expect((await receiver.events.get(eventId))?.state).toBe("held");
     });
 
-    it("is told apart from this machine, however the name is written", async () => {
+    it("is distinguished from this machine, however the name is written", async () => {
       const { url } = await held(on);
       for (const host of OWN_HOSTS) expect([host, (await get(url, host)).status]).toEqual([host, 200]);
       for (const host of FOREIGN_HOSTS) {

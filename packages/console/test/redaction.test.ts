@@ -174,7 +174,7 @@ describe("a text about an event", () => {
     expect(of({ userId: "alice-42" }, "userId").text("connect ECONNREFUSED")).toBe("connect ECONNREFUSED");
   });
 
-  it("is not shown while nobody can say what has to be left out of it", () => {
+  it("is not shown while the values that have to be left out are unknown", () => {
     expect(redactionOf(["userId"], null).text("no account of alice-42")).toBeNull();
     expect(of("not JSON", "userId").text("no account of alice-42")).toBeNull();
     expect(redactionOf([], null).text("no account of alice-42")).toBe("no account of alice-42");

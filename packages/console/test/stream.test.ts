@@ -11,7 +11,7 @@ async function rest(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-it("a page that reads slowly is told once more if something has changed while it was told", async () => {
+it("a page that reads slowly gets one more message if something changed during the last one", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const activity = new Activity(0);

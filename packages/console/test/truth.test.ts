@@ -126,7 +126,7 @@ describe("the console", () => {
     );
   });
 
-  it("shows the events of a subject in the order in which they were signed, and which one stands", async () => {
+  it("shows the events of a subject in the order in which they were signed, and which one is the latest", async () => {
     const fixture = await consoleFixture();
     const from = Date.now() - 60_000;
     const say = (decision: "approved" | "declined", at: number) =>

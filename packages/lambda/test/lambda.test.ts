@@ -111,7 +111,7 @@ describe.each(Object.entries(SHAPES))("an event of %s", (name, shape) => {
     expect(ran).toEqual(["t-1"]);
   });
 
-  it("that is forged is refused, and the peer's address is told", async () => {
+  it("that is forged is refused, and the notice has the peer's address", async () => {
     const refused: unknown[] = [];
     const receiver = newReceiver().onDeposit(() => {});
     receiver.observe((notice) => notice.type === "refused" && refused.push([notice.code, notice.address]));
@@ -226,7 +226,7 @@ describe("a queue", () => {
     expect(ran).toEqual(["SUCCESS"]);
   });
 
-  it("that names an event which is there no more is done with it", async () => {
+  it("that names an event which no longer exists counts as done", async () => {
     const work = runQueue(newReceiver().onDeposit(() => {}));
     expect(await work(batchOf(["0".repeat(48)]))).toEqual({ batchItemFailures: [] });
   });

@@ -4,7 +4,7 @@ import { FOREIGN_HOSTS, OWN_HOSTS, rawRequest } from "../../../test/support/raw-
 import { call, receiver, start } from "./support/start.ts";
 
 describe("the control API", () => {
-  it("tells who it is and hands out the keys", async () => {
+  it("says who it is, and hands out the keys", async () => {
     const sandbox = await start({ seed: "s" });
     const { publicKey, keyId, apiKey, connectApiKey, merchantId, masterMerchantId, userId } = sandbox.keys;
     const keys = { publicKey, keyId, apiKey, connectApiKey, merchantId, masterMerchantId, userId };
@@ -175,7 +175,7 @@ describe("the control API", () => {
     ]);
   });
 
-  it("takes and tells settings, and resets", async () => {
+  it("takes and returns settings, and resets", async () => {
     const sandbox = await start();
     const wanted = { webhook_url: "https://m.example", webhook_secret: null, webhook_enabled: true };
     expect((await call(sandbox, "PUT", "/sandbox/settings", wanted)).body.data).toEqual(wanted);
@@ -188,7 +188,7 @@ describe("the control API", () => {
     expect(sandbox.keys.apiKey).not.toBe(apiKey);
   });
 
-  it("tells changes as server-sent events, escaped rows included", async () => {
+  it("sends changes as server-sent events, escaped rows included", async () => {
     const sandbox = await start();
     const events = await fetch(`${sandbox.url}/sandbox/events`);
     expect(events.headers.get("content-type")).toBe("text/event-stream");

@@ -43,7 +43,7 @@ describe("createSandbox", () => {
     await expect(createSandbox(options)).rejects.toThrow(message);
   });
 
-  it("listens to other machines when it is told to", async () => {
+  it("listens to other machines on request", async () => {
     const sandbox = await start({ host: "0.0.0.0", allowRemote: true });
     expect(new URL(sandbox.url).hostname).toBe("0.0.0.0");
     expect((await call(sandbox, "GET", "/sandbox", undefined, { Host: "sandbox" })).status).toBe(200);
@@ -326,7 +326,7 @@ describe("the state file", () => {
     expect(readFileSync(file(), "utf8")).toBe(text);
   });
 
-  it("that cannot be written or read is told at once", async () => {
+  it("that cannot be written or read is reported at once", async () => {
     const state = join(folder, "missing", "sandbox.json");
     await expect(createSandbox({ state })).rejects.toMatchObject({
       code: "ERR_STATE_FILE",

@@ -231,7 +231,7 @@ describe("POST /api/v2/payment/direct", () => {
     expect(sandbox.transactions.list()).toEqual([]);
   });
 
-  it("tells everything that is wrong at once", async () => {
+  it("reports all mistakes at once", async () => {
     const { body } = await pay(await start(), "POST", "/direct", {});
     const fields = body.data.errors.map(({ field }) => field);
     expect(fields).toEqual(["amount", "currency", "phone_number", "reference", "medium"]);

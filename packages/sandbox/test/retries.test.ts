@@ -165,7 +165,7 @@ describe("the retries of a delivery", () => {
     expect({ ...second, timestamp: "", signature: "" }).toEqual({ ...first, timestamp: "", signature: "" });
   });
 
-  it("end after the last attempt, which the log tells", async () => {
+  it("end after the last attempt, and the log says so", async () => {
     const { merchant, clock, sandbox, delivery } = await delivered([500, 500, 500, 500], {
       retry: { ...noJitter, maxAttempts: 3 },
     });
@@ -206,7 +206,7 @@ describe("the retries of a delivery", () => {
     expect(await waitOf("another seed", "c")).not.toBe(waits[2]);
   });
 
-  it("follow an address that nobody listens on, and tell why", async () => {
+  it("follow an address that nobody listens on, and say why", async () => {
     const merchant = await receiver();
     await merchant.close();
     const clock = manualClock();

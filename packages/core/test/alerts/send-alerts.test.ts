@@ -46,7 +46,7 @@ describe("alerts that reach a person", () => {
     }
   });
 
-  it("come from another process, if the one that speaks for all dies in a long outage", async () => {
+  it("come from another process, if the one that sends them for all dies in a long outage", async () => {
     const channel = await startChannel();
     const shop = fleet();
     const to = () => [slackChannel({ url: channel.url })];
@@ -65,7 +65,7 @@ describe("alerts that reach a person", () => {
     expect(texts(channel).map((text) => text.slice(0, 2))).toEqual(["🔴", "🟢"]);
   });
 
-  it("tell of held events, again when there are more, and when there are none", async () => {
+  it("report held events, again when there are more, and when there are none", async () => {
     const channel = await startChannel();
     const shop = fleet();
     const one = await shop.start(() => [slackChannel({ url: channel.url })]);
@@ -104,7 +104,7 @@ describe("alerts that reach a person", () => {
     expect(texts(channel)).toEqual([expect.stringContaining("1 event is held for a person")]);
   });
 
-  it("tell of an event that nobody runs, and repeat it every four hours", async () => {
+  it("report an event that no process runs, and repeat it every four hours", async () => {
     const channel = await startChannel();
     const shop = fleet();
     const one = await shop.start(() => [slackChannel({ url: channel.url })]);
@@ -124,7 +124,7 @@ describe("alerts that reach a person", () => {
     expect(texts(channel).at(-1)).toMatch(/^🟢/);
   });
 
-  it("tell once what two processes notice, whichever looks for all", async () => {
+  it("report once a problem that two processes notice, whichever of them looks for all", async () => {
     const channel = await startChannel();
     const shop = fleet();
     const to = () => [slackChannel({ url: channel.url })];
@@ -145,7 +145,7 @@ describe("alerts that reach a person", () => {
     expect(channel.got).toHaveLength(2);
   });
 
-  it("are not told twice, and end, when the process that looked for all is gone", async () => {
+  it("are not sent twice, and end, when the process that looked for all is gone", async () => {
     const channel = await startChannel();
     const shop = fleet();
     const to = () => [slackChannel({ url: channel.url })];

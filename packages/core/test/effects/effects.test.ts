@@ -619,7 +619,7 @@ describe("a replay", () => {
     expect(database.accounts.get("cash")).toBe(10);
   });
 
-  it("of an event older than keepMs is refused, unless somebody says to run it", async () => {
+  it("of an event older than keepMs is refused, unless a person asks for it explicitly", async () => {
     const { t, database, eventId } = await heldAfterItsEffect();
     await t.clock.advance(401 * DAY_MS);
     database.ids.clear();

@@ -99,7 +99,7 @@ describe("keys that a resolver finds", () => {
     expect(hints).toEqual([hint(512)]);
   });
 
-  it("are told apart by both parts of the hint", async () => {
+  it("are distinguished by both parts of the hint", async () => {
     const { keyring } = resolving(({ tenant, merchantId }) => ({
       tenant: `${tenant}/${merchantId}`,
       keys: "a",

@@ -88,7 +88,7 @@ describe("the readings of a canonical string", () => {
     ["once", "", true],
     ["in two readings", "&payTxnId=tx-2&providerTxId=p", true],
     ["in no reading as well, since it is in no order", "&zone=1&payTxnId=tx-2", false],
-  ])("tell whether they have a name each time it occurs: %s", (_, tail, hasEach) => {
+  ])("say whether they have a name each time it occurs: %s", (_, tail, hasEach) => {
     const signed = canonicalString({ ...GENUINE, message: `m${tail}` });
     expect(readOf(signed).hasEach("payTxnId")).toBe(hasEach);
   });
@@ -225,7 +225,7 @@ describe("a URL that is known completely", () => {
     expect(urls(short)).toEqual([short]);
   });
 
-  it("says nothing about others, of whatever length", () => {
+  it("has no effect on other URLs, of whatever length", () => {
     expect(urls()).toEqual([short, long]);
     expect(urls(long.replace("cb", "bc"), `${long}3`)).toEqual([short, long]);
   });

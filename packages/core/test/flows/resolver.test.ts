@@ -327,7 +327,7 @@ describe("tenants", () => {
     expect(t.notices.map(({ type }) => type)).toContain("duplicate");
   });
 
-  it("are not told apart with fixed keys, whatever the adapter says", async () => {
+  it("are not distinguished with fixed keys, whatever the adapter says", async () => {
     const t = await setUp({ payments: { publicKey: alpha.publicKey } });
     const sent = callback();
     for (const tenant of ["a", "b", undefined])

@@ -74,7 +74,7 @@ describe("the receiver that a process shares", () => {
     });
   });
 
-  it("is not made for an edit that nobody has asked it of", async () => {
+  it("is not made for an edit if no request came after it", async () => {
     const t = new Evaluations("development");
     t.evaluate("first");
     t.evaluate("second");

@@ -57,13 +57,13 @@ describe("the route of a cron job", () => {
     expect(await answerTo(authorization, "cron-secret")).toEqual({ answer: UNAUTHORIZED, asked: 0 });
   });
 
-  it("works for whoever has the secret", async () => {
+  it("works for every caller that has the secret", async () => {
     const { answer, asked } = await answerTo("Bearer cron-secret", "cron-secret");
     expect(answer).toBe('200 {"ran":0,"failed":0,"remaining":0,"nextDueAt":null}');
     expect(asked).toBe(1);
   });
 
-  it("tells a wrong set-up from a store that is down", async () => {
+  it("distinguishes a wrong set-up from a store that is down", async () => {
     const unset = () => createReceiver({ connect: { secret: undefined } }).onSettlementApproved(() => {});
     expect((await answerTo("Bearer cron-secret", "cron-secret", unset)).answer).toBe(MISCONFIGURED);
     const down = () =>

@@ -115,7 +115,7 @@ describe("the places for runs", () => {
     expect(places.spareFor("patient")).toBe(0);
   });
 
-  it("tell whether a number of events would take a quarter of them", () => {
+  it("say whether a number of events would take a quarter of them", () => {
     const places = new Places(fakeClock());
     expect(places.isQuarter(1_000)).toBe(false);
     places.open(16);

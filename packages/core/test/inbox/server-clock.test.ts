@@ -31,7 +31,7 @@ function ask(clock: ServerClock, times: Times, thereMs: number, backMs: number):
 }
 
 describe("the estimate of a Redis server's clock", () => {
-  it("is the process's own until the server has told its time", () => {
+  it("is the process's own until the server has returned its time", () => {
     const times = new Times();
     const clock = new ServerClock(times.clock);
     expect(clock.now()).toBe(times.wall);

@@ -105,13 +105,13 @@ describe("an alert", () => {
     expect(posted).toMatchObject([{ failures: 3 }, { failures: 3 }]);
   });
 
-  it("tells that every delivery from every address fails: a wrong or rotated key", () => {
+  it("reports that every delivery from every address fails: a wrong or rotated key", () => {
     const { fail, posted } = watch();
     for (let i = 0; i < 10; i++) fail(1, `192.0.2.${i}`);
     expect(posted).toMatchObject([{ kind: "all-failing", address: null, failures: 10, addresses: 10 }]);
   });
 
-  it("tells that one address probes while others succeed", () => {
+  it("reports that one address probes while others succeed", () => {
     const { alerts, fail, posted } = watch();
     for (let i = 0; i < 9; i++) {
       fail(1, "192.0.2.66");
@@ -130,7 +130,7 @@ describe("an alert", () => {
     ["many addresses", (n: number) => `192.0.2.${n}`],
     ["an address that is not known", () => null],
   ])(
-    "tells a rotation although everything had just succeeded, from %s: nothing verifies any more",
+    "reports a rotation although everything had just succeeded, from %s: nothing verifies any more",
     (_, addressOf) => {
       const { alerts, fail, posted } = watch();
       for (let i = 0; i < 50; i++) alerts.succeeded("payments");
@@ -142,7 +142,7 @@ describe("an alert", () => {
     },
   );
 
-  it("tells an attack that began in a quiet hour once something genuine has come in between", () => {
+  it("reports an attack that began in a quiet hour once something genuine has come in between", () => {
     const { alerts, fail, posted } = watch();
     fail(12, "192.0.2.66");
     expect(posted).toMatchObject([{ kind: "all-failing" }]);
@@ -159,7 +159,7 @@ describe("an alert", () => {
     expect(posted).toMatchObject([{ kind: "probing", address: null }]);
   });
 
-  it("tells a wrong key once the last success is out of the window", async () => {
+  it("reports a wrong key once the last success is out of the window", async () => {
     const { alerts, clock, fail, posted } = watch();
     alerts.succeeded("payments");
     await clock.advance(6 * MINUTE);

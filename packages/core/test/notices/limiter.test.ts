@@ -26,7 +26,7 @@ function setUp() {
 }
 
 describe("equal errors", () => {
-  it("are told at once, then every ten seconds with their count, and at once again after a pause", async () => {
+  it("are reported at once, then every ten seconds with their count, and at once again after a pause", async () => {
     const { clock, passed, add } = setUp();
     for (let second = 0; second < 25; second++) {
       add("take");
@@ -40,7 +40,7 @@ describe("equal errors", () => {
     expect(passed.slice(4)).toEqual(["take E 1"]);
   });
 
-  it("of another call, or of another kind, are told by themselves", () => {
+  it("of another call, or of another kind, are reported by themselves", () => {
     const { passed, add } = setUp();
     for (let time = 0; time < 3; time++) {
       add("take");
@@ -50,14 +50,14 @@ describe("equal errors", () => {
     expect(passed).toEqual(["take E 1", "renew E 1", "take F 1"]);
   });
 
-  it("are told to the last one at the close", () => {
+  it("are reported at the close, including the last one", () => {
     const { passed, add, limiter } = setUp();
     for (let time = 0; time < 5; time++) add("take");
     limiter.close();
     expect(passed).toEqual(["take E 1", "take E 4"]);
   });
 
-  it("are told without a timer too, as soon as another one comes after their time", () => {
+  it("are reported without a timer too, as soon as another one comes after their time", () => {
     let now = 0;
     const passed: number[] = [];
     const clock = { now: () => now, monotonic: () => now, after: () => () => {} };
@@ -83,7 +83,7 @@ describe("equal errors", () => {
   });
 });
 
-it("a receiver whose store is away tells its observer of few errors, and of how many they were", async () => {
+it("a receiver whose store is away reports few errors to its observer, with their count", async () => {
   const clock = fakeClock();
   let isAway = false;
   const store: RecordStore = {
@@ -116,7 +116,7 @@ it("a receiver whose store is away tells its observer of few errors, and of how 
   await closing;
 });
 
-it("after a look that failed, nobody's word brings the next one before its time", async () => {
+it("after a look that failed, neither a wake-up nor a hint brings the next one before its time", async () => {
   const clock = fakeClock();
   const looks: number[] = [];
   const start = clock.now();

@@ -390,7 +390,7 @@ describe("nothing secret", () => {
 });
 
 describe("an error that a handler throws", () => {
-  it("is told in one bounded line", async () => {
+  it("is reported in one bounded line", async () => {
     const clock = fakeClock();
     const notices: Notice[] = [];
     const receiver = createReceiver({
@@ -428,7 +428,7 @@ describe("an error that a handler throws", () => {
     expect(notices).toContainEqual(expect.objectContaining({ type: "held", reason: "rejected" }));
   });
 
-  it("is told with its stack and those of its causes, in notice and log, and stored without", async () => {
+  it("is reported with its stack and those of its causes, in notice and log, and stored without", async () => {
     const t = await setUp({ payments: { publicKey } });
     function deepInTheShop(): never {
       throw new Error("no such order", { cause: new TypeError("the row is gone") });

@@ -93,7 +93,7 @@ describe("an error of others", () => {
     expect(JSON.stringify({ ...kept, stack: kept.stack })).not.toContain(DATA);
   });
 
-  it("tells where it was thrown, whatever its message pretends", async () => {
+  it("says where it was thrown, whatever its message pretends", async () => {
     const error = await thrown(() => {
       throw new Error(`x\n    at ${DATA} (f.js:1:1)\n    at more`);
     });

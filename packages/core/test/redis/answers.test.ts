@@ -58,7 +58,7 @@ describe("the outcome of a write, as its error shows it", () => {
     expect(failureOf(undefined)).toEqual({ kind: "unknown", cause: undefined });
   });
 
-  it("tells a primary that was demoted, in every wording", () => {
+  it("recognises a primary that was demoted, in every wording", () => {
     expect(NOT_WRITTEN.filter((message) => isReadOnly(new Error(message)))).toHaveLength(2);
   });
 });

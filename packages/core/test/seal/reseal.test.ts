@@ -139,7 +139,7 @@ it("if it is killed between the two writes, the next run of an event brings it b
   }
 });
 
-it("resealing ends behind the page that it is at when it is told to", async () => {
+it("resealing ends after its current page when it is aborted", async () => {
   const { store, deliver } = await sealedInbox();
   for (let at = 0; at < 5; at++) await deliver(`order-${at}`);
   const stop = new AbortController();

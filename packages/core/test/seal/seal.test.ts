@@ -21,7 +21,7 @@ function sealedIn(text: string) {
 }
 
 describe("a sealed text", () => {
-  it("comes back as it was, whatever it has in it", () => {
+  it("comes back as it was, whatever its text is", () => {
     const key = derived(keyOf("k1"));
     for (const text of ["", "3[]", "Grüße €\u0000\n", "x".repeat(100_000)]) {
       expect(openText(sealedIn(sealText(text, PLACE, key)), PLACE, key)).toBe(text);
@@ -145,7 +145,7 @@ describe("a sealed inbox", () => {
     );
   });
 
-  it("reads what lies in the clear, and seals it when it is told to", async () => {
+  it("reads records in the clear, and seals them on request", async () => {
     const path = file();
     const key = keyOf("k1");
     await withText(path, undefined, "Ada");

@@ -310,7 +310,7 @@ describe("schemas", () => {
 });
 
 describe("a name without a handler", () => {
-  it("is acknowledged, counted, told once and not stored", async () => {
+  it("is acknowledged, counted, reported once and not stored", async () => {
     const { post, notices, receiver } = receiving(plain(), {
       register: (one) => one.on("any", "paid", () => {}),
     });

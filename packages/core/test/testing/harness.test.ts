@@ -89,7 +89,7 @@ describe("advance", () => {
     expect(await t.receiver.events.get(delivery.eventId ?? "")).toMatchObject({ state: "done" });
   });
 
-  it("tells what became of a SUCCESS, and not of the waiting PENDING that it overtook", async () => {
+  it("reports the outcome of a SUCCESS, and not of the waiting PENDING that it overtook", async () => {
     const t = await harness((receiver) =>
       receiver.onDeposit({
         PENDING: () => {
@@ -151,7 +151,7 @@ describe("advance", () => {
   });
 });
 
-it("the harness begins at the time that it is told, with which deliveries are signed", async () => {
+it("the harness begins at the given time, and signs deliveries with it", async () => {
   const now = Date.parse("2026-03-01T08:00:00Z");
   const received: string[] = [];
   const t = await harness(
@@ -165,7 +165,7 @@ it("the harness begins at the time that it is told, with which deliveries are si
   expect(received).toEqual(["2026-03-01T08:00:00", "2026-03-01T08:00:00.000Z"]);
 });
 
-it("crashes one delivery's handler, and tells of no other's retries meanwhile", async () => {
+it("crashes one delivery's handler, and reports no retries of others meanwhile", async () => {
   const t = await harness((receiver) =>
     receiver
       .onDeposit(() => {})

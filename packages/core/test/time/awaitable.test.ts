@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { isPending } from "../../src/time/awaitable.ts";
 
 describe("a value that may have to be waited for", () => {
-  it("is told from what is there, whoever made the promise", () => {
+  it("is distinguished from a value that is there, whoever made the promise", () => {
     for (const value of [undefined, null, "ok", 0, { outcome: "new" }]) {
       expect(isPending(value)).toBe(false);
     }

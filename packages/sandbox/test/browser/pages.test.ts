@@ -138,7 +138,7 @@ describe("the dashboard", () => {
     expect(await page.title()).toBe("Payhooks sandbox");
   });
 
-  it("tells what is wrong with an input", async () => {
+  it("says what is wrong with an input", async () => {
     const page = await browser.open((await start()).url);
     await page.locator("#tab-deposit input[name=amount]").fill("1");
     await page.locator("#tab-deposit button").click();
