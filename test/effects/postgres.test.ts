@@ -60,7 +60,7 @@ describe.each(CLIENTS)("effects through $name", { timeout: 60_000 }, ({ open, re
       notice.type === "retry" || notice.type === "given-up" ? [notice.error] : [],
     );
 
-  it("pays once, though a delivery is repeated, and its process dies behind the commit", async () => {
+  it("pays once, although a delivery is repeated, and its process dies right after the commit", async () => {
     const ran: boolean[] = [];
     const t = await harness((receiver) =>
       receiver.onDeposit(async (_, ctx) =>

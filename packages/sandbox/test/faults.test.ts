@@ -332,7 +332,7 @@ describe("a fault of the service's answers at a rate", () => {
 });
 
 describe("the faults", () => {
-  it("happen as often as they say, to what they name", async () => {
+  it("happen as often as they say, to the deliveries that they name", async () => {
     const merchant = await receiver();
     const sandbox = await start({ callbackUrl: merchant.url });
     const fault = sandbox.faults.add({ kind: "extra-field", times: 2, event: "DEPOSIT" });

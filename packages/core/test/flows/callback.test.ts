@@ -26,7 +26,7 @@ describe("the signed string of a body", () => {
     });
   });
 
-  it("has no separator before its first field, though the first value is empty", () => {
+  it("has no separator before its first field, although the first value is empty", () => {
     expect(open('{"a":"","b":"1"}')?.canonical).toBe("a=&b=1");
   });
 

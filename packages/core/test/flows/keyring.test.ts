@@ -252,7 +252,7 @@ describe("a signature that fits none of the keys", () => {
     expect(await tried(async () => old)).toEqual({ ok: false, keys: ["old"] });
   });
 
-  it("is not if there are no others, or they may not be read now", async () => {
+  it("is not verified again if there are no other keys, or they may not be read now", async () => {
     expect(await tried(undefined)).toEqual({ ok: false, keys: ["old"] });
     expect(await tried(() => null)).toEqual({ ok: false, keys: ["old"] });
   });

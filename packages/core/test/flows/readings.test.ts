@@ -250,7 +250,7 @@ describe("the value on which all readings agree", () => {
   const agreed = (fields: Record<string, string>, rules = SPECIFIED_RULES) =>
     readOf(canonicalString({ ...GENUINE, ...fields }), rules).agreement();
 
-  it("is the whole message, though a part of it may be an undocumented field", () => {
+  it("is the whole message, although a part of it may be an undocumented field", () => {
     expect(agreed({ message: "a&n=1&o=2" }).texts.get("message")).toBe("a&n=1&o=2");
   });
 

@@ -99,7 +99,7 @@ describe("the memory store", () => {
     expect([store.datasetId, tokens]).toEqual(["token-1-of-twelve", 1]);
   });
 
-  it("gives out what became due at the same time in the order of its writing", () => {
+  it("gives out records that became due at the same time in the order of their writes", () => {
     const { store, write, now } = setUp();
     const keys = Array.from({ length: 100 }, (_, n) => keyOf(n));
     for (const key of keys) write(key, accepted(key, now()));
@@ -332,7 +332,7 @@ describe("the memory store at its bounds", () => {
     expect(store.counts()).toMatchObject({ waiting: 1, running: 1, held: 1 });
   });
 
-  it("refuses what would make more wait or run than maxUnfinished, and nothing else", async () => {
+  it("refuses a write after which more would wait or run than maxUnfinished, and no other", async () => {
     const { store, write, now } = setUp({ maxUnfinished: 2 });
     const [a, b, c, held] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)];
     const sample = { status: "PENDING" };

@@ -25,7 +25,7 @@ const unsigned = (fields: Record<string, unknown> = {}): SignedDelivery =>
 const HELD = "held: the event does not run until a person decides";
 
 describe("the log", () => {
-  it("has what a person should see, and nothing of what goes as it should", async () => {
+  it("has the lines that a person should see, and none of normal operation", async () => {
     const t = await setUp({ payments: { publicKey } });
     const before = t.lines.length;
     await t.post("payments", sign());
@@ -61,7 +61,7 @@ describe("the log", () => {
     for (const message of log) expect(message).toMatch(/^[a-z-]+: \w.* \w/);
   });
 
-  it("has one line of five bad signatures in development, which says what they most likely come from", async () => {
+  it("has one line about five bad signatures in development, with their most likely cause", async () => {
     const wrong = createTestKeys();
     const t = await setUp({
       payments: { publicKey: wrong.publicKey },
@@ -296,7 +296,7 @@ describe("the level", () => {
     expect(await written({ logger: console })).toEqual(["info: credited", `warn: ${HELD}`]);
   });
 
-  it("info adds what goes as it should", async () => {
+  it("info adds the lines of normal operation", async () => {
     expect(await written({ logLevel: "info" })).toEqual([
       "info: payhooks: accepted: the event is stored and will run",
       "info: payhooks: credited",

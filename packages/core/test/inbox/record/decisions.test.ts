@@ -35,7 +35,7 @@ describe("a person's decision", () => {
     expect(tested.slot(PENDING)).toMatchObject({ state: "stale", work: null });
   });
 
-  it("to replay named handlers runs them again, though they were done", () => {
+  it("to replay named handlers runs them again, although they were done", () => {
     const tested = held();
     replay(tested.record, KEY + SUCCESS, { ...decision, handlers: ["first"] }, 2_000);
     expect(tested.slot(SUCCESS).work?.handlerStates).toEqual({});
