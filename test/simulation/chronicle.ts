@@ -65,6 +65,8 @@ export interface Fault {
 export interface Loss {
   readonly at: number;
   readonly keys: ReadonlySet<string>;
+  /** The writes of these keys since this time were taken back. */
+  readonly since: number;
   readonly isEverything: boolean;
 }
 

@@ -10,17 +10,19 @@ export function lostBetween({ losses }: Chronicle, key: string, from: number, to
 
 /**
  * The last write of a record as it was at a time; null if there was none. A record that was forgotten and written again is another
- * record. With `until`, later writes do not count.
+ * record. A write that a failover has taken back does not count. With `until`, later writes and failovers do not count.
  */
 export function lastWriteOf(
-  { writes }: Chronicle,
+  { writes, losses }: Chronicle,
   key: string,
   at: number,
   until: number = Number.POSITIVE_INFINITY,
 ): Write | null {
+  const failovers = losses.filter((loss) => !loss.isEverything && loss.keys.has(key) && loss.at <= until);
   let last: Write | null = null;
   for (const write of writes) {
     if (write.key !== key || write.at > until) continue;
+    if (failovers.some((loss) => write.at >= loss.since && write.at <= loss.at)) continue;
     if (last !== null && write.at > at && write.before === null) break;
     last = write;
   }

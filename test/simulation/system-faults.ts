@@ -55,12 +55,12 @@ export function applySystemFault(
     case "failover": {
       const lostSince = now - (plan.replicated ? REPLICATION_MS : LOST_MS);
       const mark = world.marks.find(({ at }) => at >= lostSince)?.mark ?? world.store.mark;
-      lose(world, world.store.loseSince(mark), false);
+      lose(world, world.store.loseSince(mark), lostSince);
       world.marks = world.marks.filter((kept) => kept.mark < mark);
       break;
     }
     case "lose-all":
-      lose(world, world.store.loseAll(`simulated-${number}`), true);
+      lose(world, world.store.loseAll(`simulated-${number}`), Number.NEGATIVE_INFINITY);
       world.marks = [];
       break;
     case "close":
@@ -72,9 +72,10 @@ export function applySystemFault(
   chronicle.faults.push({ at: now, until, what, where: site, process: process.name });
 }
 
-function lose(world: World, keys: readonly string[], isEverything: boolean): void {
+function lose(world: World, keys: readonly string[], since: number): void {
   world.storeEpoch++;
-  world.chronicle.losses.push({ at: world.timeline.now, keys: new Set(keys), isEverything });
+  const isEverything = since === Number.NEGATIVE_INFINITY;
+  world.chronicle.losses.push({ at: world.timeline.now, keys: new Set(keys), since, isEverything });
   world.chronicle.log(
     world.timeline.now,
     "store",
