@@ -10,7 +10,7 @@ import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { beginNext, endRun } from "../../packages/core/src/inbox/record/leased-run.ts";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
 import { fold, unfold } from "../../packages/core/src/memory/finished-records.ts";
-import { textOf, versionedOf } from "../../packages/core/src/redis/texts.ts";
+import { versionedTextOf, versionedOf } from "../../packages/core/src/redis/texts.ts";
 import {
   accepted,
   begun,
@@ -224,7 +224,7 @@ describe(`damaged texts of seed ${seed}`, { timeout: TIMEOUT_MS }, () => {
     const page = `${NOW}-${KEY}${"0".repeat(16)}`;
     for (let number = 0; number < cases / 20; number++) {
       const record = random.pick(records);
-      versionedOf(damaged(random, textOf("v1", encodeRecord(record)), ""));
+      versionedOf(damaged(random, versionedTextOf("v1", encodeRecord(record)), ""));
       unfold(damaged(random, fold("v1", record), ""), NOW);
       const note = damaged(random, '[["a","b"],["c"]]', page);
       await compareHandlers({ readMeta: async () => note, writeMeta: async () => {} }, ["a"], () => true);

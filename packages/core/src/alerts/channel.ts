@@ -116,7 +116,7 @@ export function addressOf(option: string, given: string): URL {
 }
 
 /** A text that must not be empty. */
-export function textOf(option: string, given: string): string {
+export function filledText(option: string, given: string): string {
   if (typeof given === "string" && given.trim() !== "") return given;
   throw new PayhooksError("ERR_OPTION_MISSING", `${option} is missing.`, {
     fix: "Give it as a text, such as from an environment variable that is set.",

@@ -18,11 +18,11 @@ export function slackChannel(options: { readonly url: string; readonly name?: st
   const address = addressOf("slackChannel.url", url);
   return {
     name,
-    send: (message, signal) => postJson(address, JSON.stringify({ text: textOf(message) }), {}, signal),
+    send: (message, signal) => postJson(address, JSON.stringify({ text: slackTextOf(message) }), {}, signal),
   };
 }
 
-function textOf({ what, from, summary, advice, since }: AlertMessage): string {
+function slackTextOf({ what, from, summary, advice, since }: AlertMessage): string {
   const began = `Since ${new Date(since).toISOString()}.`;
   const lines = [
     `${SIGNS[what]} *${escaped(from)}*, ${WORDS[what]}: ${escaped(summary)}`,

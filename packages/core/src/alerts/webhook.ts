@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { type AlertChannel, addressOf, postJson, textOf } from "./channel.ts";
+import { type AlertChannel, addressOf, postJson, filledText } from "./channel.ts";
 
 /** Options of {@link webhookChannel}. */
 export interface WebhookChannelOptions {
@@ -23,7 +23,7 @@ export function webhookChannel(options: WebhookChannelOptions): AlertChannel {
   checkNames("webhookChannel", options, { url: true, secret: true, name: true });
   const { url, secret, name = "webhook" } = options;
   const address = addressOf("webhookChannel.url", url);
-  const key = keyOf(textOf("webhookChannel.secret", secret));
+  const key = keyOf(filledText("webhookChannel.secret", secret));
   return {
     name,
     send(message, signal) {

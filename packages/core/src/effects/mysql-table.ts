@@ -2,7 +2,7 @@
 import { isForbidden, isMissing, isNoRoom, isReadOnly, numberOf } from "../mysql/failure.ts";
 import { isPayhooksError, type PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
-import { propertyOf, textOf } from "../protocol/foreign-value.ts";
+import { propertyOf, stringOf } from "../protocol/foreign-value.ts";
 import { swallowedId, unsuitableEffects } from "./errors.ts";
 import { checkTable } from "./table-options.ts";
 import type { Stored } from "./transaction.ts";
@@ -44,7 +44,7 @@ const UNREACHED =
 /** The server could not be reached, had no room, or accepted no writes. */
 export function isUnavailable(error: unknown): boolean {
   if (isReadOnly(error) || isNoRoom(error)) return true;
-  return numberOf(error) === null && UNREACHED.test(textOf(propertyOf(error, "code")));
+  return numberOf(error) === null && UNREACHED.test(stringOf(propertyOf(error, "code")));
 }
 
 /** The table, with the statements on it. */

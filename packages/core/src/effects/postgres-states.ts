@@ -1,6 +1,6 @@
 /** The meaning of the clients' errors for PostgreSQL. Some of them put the server's code elsewhere. */
 import { isAway } from "../postgres/spent.ts";
-import { isError, propertyOf, textOf } from "../protocol/foreign-value.ts";
+import { isError, propertyOf, stringOf } from "../protocol/foreign-value.ts";
 
 /** The codes of an error and its causes: SQLSTATEs, and those of the clients and of Node.js. */
 export function codesOf(error: unknown): readonly string[] {
@@ -74,7 +74,7 @@ const UNREACHED_TEXT =
 export function isUnavailable(error: unknown): boolean {
   const codes = codesOf(error);
   if (codes.some((code) => isAway(code) || UNREACHED.test(code))) return true;
-  return codes.length === 0 && isError(error) && UNREACHED_TEXT.test(textOf(propertyOf(error, "message")));
+  return codes.length === 0 && isError(error) && UNREACHED_TEXT.test(stringOf(propertyOf(error, "message")));
 }
 
 /** A statement was refused because an earlier one of its transaction had failed. */

@@ -6,7 +6,7 @@
 
 import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { propertyOf, textOf } from "../protocol/foreign-value.ts";
+import { propertyOf, stringOf } from "../protocol/foreign-value.ts";
 import { isBusy } from "../sqlite/failure.ts";
 import type { SqliteHandle } from "../sqlite/handle.ts";
 import { sleep, systemClock } from "../time/clock.ts";
@@ -155,7 +155,7 @@ function releases(handle: SqliteHandle): boolean {
 
 /** Drivers name SQLite in the class or the code of an error. */
 function isSqliteError(error: unknown): boolean {
-  return ["name", "code"].some((name) => /sqlite/i.test(textOf(propertyOf(error, name))));
+  return ["name", "code"].some((name) => /sqlite/i.test(stringOf(propertyOf(error, name))));
 }
 
 function isPromise(value: unknown): boolean {

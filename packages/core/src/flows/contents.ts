@@ -2,7 +2,7 @@ import type { StoredDelivery } from "../inbox/record/event.ts";
 import { isDocumented, isFieldName } from "../names/fields.ts";
 import { SPECIFIED_NAMES } from "../names/service-names.ts";
 import type { ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
-import { type JsonObject, parseJsonBody, textOf } from "../protocol/json.ts";
+import { type JsonObject, parseJsonBody, decodeUtf8 } from "../protocol/json.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import type { CallbackRules, Wire } from "./callback.ts";
 import type { Flow } from "./flow.ts";
@@ -16,7 +16,7 @@ import { rulesOf } from "./payments-options.ts";
 export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => Contents {
   const judge = judgeBy(rules);
   return ({ arrivedBy, content }) => {
-    const text = textOf(content);
+    const text = decodeUtf8(content);
     if (arrivedBy === "webhook") {
       return { fields: membersOf(text), signed: [{ name: null, text }], candidates: null };
     }

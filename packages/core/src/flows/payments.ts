@@ -7,7 +7,7 @@ import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { flowOfEvent, type PaymentEvent, type PaymentStatus, STATUS_RANK } from "../protocol/events.ts";
-import { isUnwieldy, textOf, withoutPrototype } from "../protocol/json.ts";
+import { isUnwieldy, decodeUtf8, withoutPrototype } from "../protocol/json.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import { countUnset, type VerifyingKey } from "../signature/keys.ts";
@@ -195,11 +195,11 @@ export function paymentsFlow(
 
   function readStored(stored: StoredDelivery): ReadDelivery {
     if (stored.arrivedBy === "lookup") {
-      return readingOf(new Map(Object.entries(JSON.parse(textOf(stored.content)) as object)), stored);
+      return readingOf(new Map(Object.entries(JSON.parse(decodeUtf8(stored.content)) as object)), stored);
     }
     const known = cachedReading(stored, rules);
     if (known !== undefined) return known;
-    const reading = read(textOf(stored.content), stored);
+    const reading = read(decodeUtf8(stored.content), stored);
     if (reading !== null) return reading;
     const detail = "its keys were chosen by another merchantId than the one that was signed";
     return readingOutsideTable("malformed", detail, stored.content, null, stored, lifetimes);

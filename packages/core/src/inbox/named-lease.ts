@@ -57,11 +57,11 @@ export async function takeLease(
     const known = corrected(given, now);
     if (known.token !== token && isTaken(known, now)) {
       // A time that was corrected is written, so that the lease ends although nobody renews it.
-      return { answer: null, text: known.until === given.until ? null : textOf(known) };
+      return { answer: null, text: known.until === given.until ? null : encodeLease(known) };
     }
     return {
       answer: known.note,
-      text: textOf({ token, until: now + lengthMs, lengthWhenWrittenMs: lengthMs, note: known.note }),
+      text: encodeLease({ token, until: now + lengthMs, lengthWhenWrittenMs: lengthMs, note: known.note }),
     };
   });
   if (note === null) return null;
@@ -74,7 +74,7 @@ export async function takeLease(
       const next = lastsMs === 0 ? `${token}.` : token;
       return {
         answer: true,
-        text: textOf({ token: next, until: now + lastsMs, lengthWhenWrittenMs: lastsMs, note }),
+        text: encodeLease({ token: next, until: now + lastsMs, lengthWhenWrittenMs: lastsMs, note }),
       };
     });
   }
@@ -126,7 +126,7 @@ function checkNote(note: string): void {
 }
 
 /** The note comes last and as it is, so that it takes no more room than it has letters. */
-function textOf({ token, until, lengthWhenWrittenMs, note }: Stored): string {
+function encodeLease({ token, until, lengthWhenWrittenMs, note }: Stored): string {
   return `${JSON.stringify([token, until, lengthWhenWrittenMs])}\n${note}`;
 }
 

@@ -226,12 +226,12 @@ function lineOf(notice: Notice, rule: Rule): Line {
   }
   const title = titleOf(notice);
   const times = notice.type === "inbox-error" ? notice.count : 1;
-  const text = textOf(notice);
+  const text = lineTextOf(notice);
   const message = text === null ? type : `${type}: ${text}`;
   return { rule, subject: title, title, message, facts: factsIn(notice), times };
 }
 
-function textOf(notice: Exclude<Notice, { type: "refused" | "warning" }>): string | null {
+function lineTextOf(notice: Exclude<Notice, { type: "refused" | "warning" }>): string | null {
   switch (notice.type) {
     case "alert":
       return ALERTS[notice.kind];

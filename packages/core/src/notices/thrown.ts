@@ -3,7 +3,7 @@
  * but are limited in length.
  */
 
-import { isError, propertyOf, textOf } from "../protocol/foreign-value.ts";
+import { isError, propertyOf, stringOf } from "../protocol/foreign-value.ts";
 
 const MAX_LINE = 500;
 const MAX_STACK = 4_000;
@@ -11,9 +11,9 @@ const MAX_CAUSES = 3;
 
 /** An error as one line. */
 export function lineOfThrown(error: unknown): string {
-  if (!isError(error)) return bounded(textOf(error), MAX_LINE);
+  if (!isError(error)) return bounded(stringOf(error), MAX_LINE);
   const [name = "Error", message = ""] = [propertyOf(error, "name"), propertyOf(error, "message")];
-  return bounded(`${textOf(name)}: ${textOf(message)}`, MAX_LINE);
+  return bounded(`${stringOf(name)}: ${stringOf(message)}`, MAX_LINE);
 }
 
 /** The stack of an error and those of its causes; null if it has none. Further fields of the error are not shown. */

@@ -5,7 +5,7 @@
  * the error's kind, its codes, the texts of a fixed list, and where it was thrown.
  */
 
-import { isError, propertyOf, textOf } from "./foreign-value.ts";
+import { isError, propertyOf, stringOf } from "./foreign-value.ts";
 
 /** The error in one line: `ReplyError: OOM, evalsha`. Errors of Payhooks keep their message, because Payhooks wrote it. */
 export function describeError(error: unknown): string {
@@ -93,7 +93,7 @@ const KNOWN_TEXTS = [
 ] as const;
 
 function describeOne(error: unknown): string {
-  if (isOurs(error)) return `${error.code}: ${textOf(propertyOf(error, "message"))}`;
+  if (isOurs(error)) return `${error.code}: ${stringOf(propertyOf(error, "message"))}`;
   if (!isObject(error)) return `a thrown ${error === null ? "null" : typeof error}`;
   const [message, syscall, address, port, command] = ["message", "syscall", "address", "port", "command"].map(
     (name) => propertyOf(error, name),

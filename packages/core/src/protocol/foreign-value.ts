@@ -23,7 +23,7 @@ export function isError(value: unknown): value is Error {
 }
 
 /** The text of any value, such as `String` gives it. */
-export function textOf(value: unknown): string {
+export function stringOf(value: unknown): string {
   try {
     return String(value);
   } catch {
@@ -35,5 +35,5 @@ export function textOf(value: unknown): string {
 export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 80));
   if (typeof value === "function") return "a function";
-  return typeof value === "object" && value !== null ? "an object" : textOf(value);
+  return typeof value === "object" && value !== null ? "an object" : stringOf(value);
 }

@@ -211,7 +211,7 @@ export function rawMembers(text: string): Map<string, string> {
 }
 
 /** The text that these bytes are in UTF-8. They are not copied first. */
-export function textOf(bytes: Uint8Array): string {
+export function decodeUtf8(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
 }
 

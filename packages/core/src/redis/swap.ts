@@ -7,7 +7,7 @@ import { byGroup, type Group, type Groups } from "./groups.ts";
 import { listOf, memberOf } from "./lists.ts";
 import { SWAP } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
-import { beginningOf, textOf, versionedOf } from "./texts.ts";
+import { beginningOf, versionedTextOf, versionedOf } from "./texts.ts";
 
 /**
  * How many records one script writes at most. Redis does nothing else while a script runs; such a script takes well below a
@@ -91,7 +91,7 @@ function resultOf(answer: unknown): SwapResult {
 
 function written(shard: Shard, item: Swap): Written {
   const { key, expected, version, record, index, before, at } = item;
-  const text = textOf(version, encodeRecord(record));
+  const text = versionedTextOf(version, encodeRecord(record));
   const keys = [shard.keyOf(key)];
   const moves: (string | number)[] = [];
   const move = (set: string, member: string, score: number | string): void => {

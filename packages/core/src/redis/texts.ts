@@ -10,11 +10,11 @@ export function beginningOf(version: string): string {
 }
 
 /** A record's text in Redis. */
-export function textOf(version: string, encoded: string): string {
+export function versionedTextOf(version: string, encoded: string): string {
   return beginningOf(version) + encoded;
 }
 
-/** The reverse of {@link textOf}; null if there is no text. */
+/** The reverse of {@link versionedTextOf}; null if there is no text. */
 export function versionedOf(text: unknown): Versioned | null {
   if (typeof text !== "string" || text === "") return null;
   const end = text.indexOf(BETWEEN);

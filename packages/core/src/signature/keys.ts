@@ -186,7 +186,7 @@ export function importSecrets(
 function importSecret(secret: SecretInput, option: string): VerifyingSecret {
   const bytes = bytesOf(secret, option);
   // Bytes that are not text are used as they are, even if they begin or end like white space.
-  const text = typeof secret === "string" ? secret : textOf(bytes);
+  const text = typeof secret === "string" ? secret : asciiOf(bytes);
   if (bytes.length === 0 || text?.trim() === "") {
     throw new PayhooksError("ERR_SECRET_BLANK", `${option} is empty or blank.`, {
       fix: "Set it to the secret that the sender signs with. For connected-account webhooks it is the webhook_secret of their settings.",
@@ -257,7 +257,7 @@ function bytesOf(secret: SecretInput, option: string): Buffer {
 }
 
 /** Bytes as text, if they are text, such as a secret that was read from a file without an encoding. */
-function textOf(bytes: Buffer): string | null {
+function asciiOf(bytes: Buffer): string | null {
   return /^[\t\n\r\x20-\x7e]*$/.test(bytes.toString("latin1")) ? bytes.toString("latin1") : null;
 }
 

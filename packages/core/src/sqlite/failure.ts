@@ -1,10 +1,10 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
-import { isError, propertyOf, textOf } from "../protocol/foreign-value.ts";
+import { isError, propertyOf, stringOf } from "../protocol/foreign-value.ts";
 
 /** The words of an error. Some drivers give a code, others only a text. */
 export function wordsOf(error: unknown): string {
-  return `${textOf(propertyOf(error, "code"))} ${textOf(error)}`;
+  return `${stringOf(propertyOf(error, "code"))} ${stringOf(error)}`;
 }
 
 /** True when another process holds the file. */

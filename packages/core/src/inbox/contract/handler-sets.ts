@@ -61,14 +61,14 @@ export async function compareHandlers(
   if (store.readMeta === undefined) return null;
   const known = setsIn(await store.readMeta(HANDLERS));
   const { sets, change } = compared(known, own);
-  if (!isDeepStrictEqual(sets, known) && mayWrite()) await store.writeMeta?.(HANDLERS, textOf(sets));
+  if (!isDeepStrictEqual(sets, known) && mayWrite()) await store.writeMeta?.(HANDLERS, encodeSets(sets));
   return change;
 }
 
 /** Leaves out the oldest sets if the text would be too long. */
-function textOf(sets: readonly HandlerSet[]): string {
+function encodeSets(sets: readonly HandlerSet[]): string {
   const text = JSON.stringify(sets);
-  return text.length <= MAX_LENGTH || sets.length === 0 ? text : textOf(sets.slice(1));
+  return text.length <= MAX_LENGTH || sets.length === 0 ? text : encodeSets(sets.slice(1));
 }
 
 function setsIn(text: string | null): readonly HandlerSet[] {

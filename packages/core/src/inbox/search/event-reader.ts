@@ -1,7 +1,7 @@
 import { checkChoice, checkNames } from "../../protocol/check-names.ts";
 import { invalidOption, isNotSearchable, PayhooksError } from "../../protocol/errors.ts";
 import { FLOWS, isFlowName } from "../../protocol/events.ts";
-import { shown, textOf } from "../../protocol/foreign-value.ts";
+import { shown, stringOf } from "../../protocol/foreign-value.ts";
 import { HELD_REASONS } from "../../protocol/held-reasons.ts";
 import type { EventFilter, EventQuery } from "../contract/event-query.ts";
 import type { EventCounts, EventPage } from "../contract/events.ts";
@@ -235,7 +235,7 @@ function checked(query: EventQuery): EventQuery {
     const time = query[name];
     if (time === undefined || Number.isFinite(time)) continue;
     throw invalidOption(
-      `${name} is ${textOf(time)}.`,
+      `${name} is ${stringOf(time)}.`,
       "Use milliseconds since the epoch, such as Date.now().",
     );
   }
