@@ -56,8 +56,6 @@ const REPEAT_MAX_MS = 1_000;
 /** How long to wait for the answer of `hasEnded` after a failure, because a statement may still be running. */
 const HAS_ENDED_WITHIN_MS = 2_000;
 
-type Work<T> = EffectResult<T>;
-
 /**
  * Makes one effect happen: the id and the changes of `fn` are committed together, or not at all. The id is stored as `begun` first, to keep
  * other runs of the effect out. It becomes `done` directly before the commit. So if code inside commits, it commits an id that has only
@@ -138,7 +136,7 @@ class Attempt<Tx, T> {
     return this.#stored !== null;
   }
 
-  async run(): Promise<Work<T>> {
+  async run(): Promise<EffectResult<T>> {
     this.#signal.throwIfAborted();
     const aborted = this.#whenAborted();
     try {
@@ -156,7 +154,7 @@ class Attempt<Tx, T> {
     }
   }
 
-  async #work(tx: Tx, aborted: Promise<never>): Promise<Work<T>> {
+  async #work(tx: Tx, aborted: Promise<never>): Promise<EffectResult<T>> {
     try {
       this.#signal.throwIfAborted();
       this.#hasBegun = true;

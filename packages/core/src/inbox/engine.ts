@@ -34,7 +34,7 @@ import { withOwnErrors } from "./watch/failures.ts";
 import { HealthCheck } from "./watch/health.ts";
 import { KnownRecords } from "./watch/known-records.ts";
 import { LossWatch } from "./watch/loss-watch.ts";
-import { type BeginDue, Work } from "./work.ts";
+import { type BeginDue, DueWorker } from "./due-worker.ts";
 import { InboxCore } from "./write/inbox-core.ts";
 import { Records } from "./write/records.ts";
 import { sharedTexts } from "./write/shared-texts.ts";
@@ -84,7 +84,7 @@ class Engine implements Inbox {
   readonly #losses: LossWatch;
   readonly #health: HealthCheck;
   readonly #pruning: Pruning;
-  readonly #work: Work;
+  readonly #dueWorker: DueWorker;
   #opening: Promise<void> | null = null;
   #isOpen = false;
   #isClosed = false;
@@ -127,7 +127,7 @@ class Engine implements Inbox {
     this.#acceptor = new Acceptor(core, this.#runs, this.#dispatcher);
     this.#losses = new LossWatch(core, known, () => canary.suspect());
     this.#pruning = new Pruning(core);
-    this.#work = new Work(core, this.#pruning, (...due) => this.#beginDue(...due));
+    this.#dueWorker = new DueWorker(core, this.#pruning, (...due) => this.#beginDue(...due));
     const reader = new EventReader(core, () => this.ready());
     const decided = decisions({
       core,
@@ -221,7 +221,7 @@ class Engine implements Inbox {
   async work(runner: Runner, options: WorkOptions): Promise<WorkReport> {
     await this.ready();
     this.#runner ??= runner;
-    return this.#work.run(runner, options);
+    return this.#dueWorker.run(runner, options);
   }
 
   /** Begins the next event of a record that the store handed out. A canary ends here, because it is not an event. */
@@ -265,7 +265,7 @@ class Engine implements Inbox {
     const { environment } = this.#core;
     this.#core.isClosing = true;
     this.#canary.stop();
-    const letGo = environment.keepAlive();
+    const stopKeepingAlive = environment.keepAlive();
     try {
       this.#dispatcher.stop();
       this.#unsubscribe?.();
@@ -280,7 +280,7 @@ class Engine implements Inbox {
       try {
         await this.#store.close();
       } finally {
-        letGo();
+        stopKeepingAlive();
       }
     }
   }
@@ -293,7 +293,7 @@ class Engine implements Inbox {
     await this.#acceptor.atRest();
     // A poll that is under way may still begin events. They are handed back before the store closes.
     await this.#dispatcher.atRest();
-    await this.#work.atRest();
+    await this.#dueWorker.atRest();
     await this.#runs.atRest();
     await this.#canary.atRest();
     if (this.#store.endsWithProcess === true && this.#runner !== null) await this.#runTheRest(this.#runner);

@@ -20,7 +20,7 @@ import { type EventState, indexOf, type RecordIndex } from "./record/index-of.ts
 import type { IdempotencyRecord } from "./record/record.ts";
 
 /** How many records are moved together. */
-const TOGETHER = 100;
+const RECORDS_PER_STEP = 100;
 /** How often to try when a store does not take a write. */
 const ATTEMPTS = 5;
 const PAUSE_MS = 300;
@@ -96,13 +96,13 @@ export async function moveRecords(
   if (dryRun) return found.report();
   const moved = new MoveCounts();
   const mover = new Mover(from, to, environment, moved);
-  const release = environment.keepAlive();
+  const stopKeepingAlive = environment.keepAlive();
   try {
     for await (const page of pagesOf(from)) await mover.move(page);
     while ((await from.prune?.(LONG_AGO)) === true);
     await keepHandlers(from, to);
   } finally {
-    release();
+    stopKeepingAlive();
   }
   return moved.report();
 }
@@ -128,7 +128,7 @@ function checkStores(from: RecordStore, to: RecordStore): void {
 async function* pagesOf(store: RecordStore): AsyncIterable<readonly DueRecord[]> {
   let cursor: string | null = null;
   do {
-    const page: Scanned | undefined = await store.scan?.(cursor, TOGETHER);
+    const page: Scanned | undefined = await store.scan?.(cursor, RECORDS_PER_STEP);
     if (page === undefined) return;
     yield page.records.filter(({ key }) => !isCanary(key));
     cursor = page.next;

@@ -10,7 +10,7 @@ const LOCKED_PAUSE_MS = 5;
 /** Calls `attempt` at once, and repeats it for up to `limitMs` while another process has the file locked. */
 export async function whenFree<T>(environment: Environment, limitMs: number, attempt: () => T): Promise<T> {
   const waited = new Stopwatch(environment);
-  const letGo = environment.keepAlive();
+  const stopKeepingAlive = environment.keepAlive();
   try {
     for (;;) {
       try {
@@ -21,6 +21,6 @@ export async function whenFree<T>(environment: Environment, limitMs: number, att
       await sleep(environment, LOCKED_PAUSE_MS);
     }
   } finally {
-    letGo();
+    stopKeepingAlive();
   }
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { Inbox, Runner } from "../../src/inbox/contract/inbox.ts";
 import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import { Suspects, widthOf } from "../../src/inbox/run/suspects.ts";
+import { Suspects, groupSizeOf } from "../../src/inbox/run/suspects.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import { sleep } from "../../src/time/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
@@ -14,8 +14,8 @@ describe("events that may have killed their process", () => {
   it("run in groups as large as each of them allows, in the order in which they came", async () => {
     const suspects = new Suspects();
     const went: string[] = [];
-    const wait = async (key: string, width: number): Promise<void> => {
-      went.push((await suspects.wait(key, width)) ? key : `not ${key}`);
+    const wait = async (key: string, groupSize: number): Promise<void> => {
+      went.push((await suspects.wait(key, groupSize)) ? key : `not ${key}`);
     };
     const waiting = [wait("a", 2), wait("b", 4), wait("c", 4), wait("alone", 1), wait("d", 4)];
     // It waits already.
@@ -46,15 +46,15 @@ describe("events that may have killed their process", () => {
   });
 
   it("run in groups that get smaller with each death, and alone with a single attempt left", () => {
-    const width = (attempts: number, maxAttempts?: number): number =>
-      widthOf(
+    const groupSize = (attempts: number, maxAttempts?: number): number =>
+      groupSizeOf(
         [{ flow: "payments", event: "DEPOSIT", handler: "credit", attempts }],
         maxAttempts === undefined ? {} : { maxAttempts: () => maxAttempts },
       );
-    expect([2, 3, 4, 5, 9].map((attempts) => width(attempts, 25))).toEqual([8, 4, 2, 1, 1]);
-    expect([width(2, 3), width(2, 4), width(3, 4)]).toEqual([1, 8, 1]);
+    expect([2, 3, 4, 5, 9].map((attempts) => groupSize(attempts, 25))).toEqual([8, 4, 2, 1, 1]);
+    expect([groupSize(2, 3), groupSize(2, 4), groupSize(3, 4)]).toEqual([1, 8, 1]);
     // A process without the handler does not know how many attempts are left.
-    expect([width(2, 0), width(2)]).toEqual([1, 1]);
+    expect([groupSize(2, 0), groupSize(2)]).toEqual([1, 1]);
   });
 });
 

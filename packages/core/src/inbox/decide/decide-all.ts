@@ -96,7 +96,7 @@ export async function decideAll(
         });
   const time = new Stopwatch(environment);
   let written = 0;
-  const letGo = environment.keepAlive();
+  const stopKeepingAlive = environment.keepAlive();
   try {
     for await (const found of events) {
       const aheadMs = dryRun ? 0 : (written * 1_000) / perSecond - time.elapsedMs;
@@ -127,7 +127,7 @@ export async function decideAll(
     if (counts.found === 0 && filter !== null && eventIds === undefined)
       missed ??= await unsearched(store, filterOf(queryOf(filter)));
   } finally {
-    letGo();
+    stopKeepingAlive();
   }
   return report();
 }

@@ -12,12 +12,12 @@ import {
   type HistoryEntry,
   type IdempotencyRecord,
   isUnfinished,
-  type Kept,
+  type ReplayData,
   MAX_TRACE,
-  type Past,
+  type EndedHistory,
   type RecordLease,
   type Slot,
-  type Work,
+  type OpenWork,
 } from "./record.ts";
 import {
   bytes,
@@ -95,7 +95,7 @@ const HISTORY = listOf(
   }),
 );
 
-const WORK = objectOf<Work>({
+const WORK = objectOf<OpenWork>({
   delivery: DELIVERY,
   retentionMs: time,
   reason: orNull(HELD_REASON),
@@ -140,9 +140,9 @@ const SLOT = objectOf<Slot>({
   runToken: orNull(text),
   onHeldDone: flag,
   work: orNull(WORK),
-  past: optional(objectOf<Past>({ history: HISTORY, copies: count, lastCopyAt: orNull(time) })),
+  past: optional(objectOf<EndedHistory>({ history: HISTORY, copies: count, lastCopyAt: orNull(time) })),
   kept: optional(
-    objectOf<Kept>({
+    objectOf<ReplayData>({
       delivery: DELIVERY,
       retentionMs: time,
       previousStatus: orNull(text),

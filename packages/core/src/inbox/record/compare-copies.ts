@@ -5,7 +5,7 @@
 import { MAX_CONTRADICTIONS } from "./contradictions.ts";
 import { isEventId } from "./event.ts";
 import { type HandlerState, ON_HELD_PREFIX } from "./handler-state.ts";
-import { type IdempotencyRecord, isUnfinished, type Slot, type Work } from "./record.ts";
+import { type IdempotencyRecord, isUnfinished, type Slot, type OpenWork } from "./record.ts";
 
 /**
  * True if `one` includes everything that happened to `other`. Then `other` can be dropped: no event is lost or runs again, and
@@ -50,9 +50,9 @@ function canBeReplayed(slot: Slot): boolean {
 /** An event goes from waiting to held, and back only by a replay. */
 function workKnowsAllOf(
   one: Slot,
-  { handlerStates }: Work,
+  { handlerStates }: OpenWork,
   other: Slot,
-  { handlerStates: others }: Work,
+  { handlerStates: others }: OpenWork,
 ): boolean {
   const isHeld = one.state === "held";
   if (other.state === "held" && (!isHeld || (other.onHeldDone && !one.onHeldDone))) return false;

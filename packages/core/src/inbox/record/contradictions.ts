@@ -4,7 +4,7 @@
  * only counted, in the history of the last. A contradiction that has ended makes room. It never runs by itself, so a late copy of it
  * is at most held once more.
  */
-import { addHistory, type IdempotencyRecord, isUnfinished, type Slot, type Work } from "./record.ts";
+import { addHistory, type IdempotencyRecord, isUnfinished, type Slot, type OpenWork } from "./record.ts";
 
 /**
  * A record keeps this many events that were accepted to be held, including decided ones. Beside these, it has at most two events that were
@@ -32,7 +32,7 @@ export function makeRoom({ slots }: IdempotencyRecord): string | null {
 export function countFurther({ work }: Slot, now: number): boolean {
   const before = work?.history.find(({ what }) => what.startsWith(MORE));
   if (work === null || (before !== undefined && now - before.at < COUNTED_EVERY_MS)) return false;
-  const others: Pick<Work, "history"> = { history: work.history.filter((line) => line !== before) };
+  const others: Pick<OpenWork, "history"> = { history: work.history.filter((line) => line !== before) };
   addHistory(others, { at: now, what: MORE + (before === undefined ? 1 : countOf(before.what) + 1) });
   work.history = others.history;
   return true;

@@ -4,7 +4,7 @@ import { recordKeyOf, slotKeyOf } from "./event.ts";
 import { stateOf } from "./index-of.ts";
 import type { Decision, ReplayDecision, RetryDecision, StoredEvent } from "./life.ts";
 import { amountOf, othersOf, revisionOf } from "./others.ts";
-import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type Work } from "./record.ts";
+import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type OpenWork } from "./record.ts";
 import { rankOf } from "./table.ts";
 
 /**
@@ -123,7 +123,7 @@ export function replay(
 }
 
 /** The work for another run of an ended event, made of the kept part; null if nothing was kept. */
-function reopened(slot: Slot): Work | null {
+function reopened(slot: Slot): OpenWork | null {
   const { kept, past, verdict, acceptedAt, subject } = slot;
   if (kept === undefined) return null;
   delete slot.kept;

@@ -4,7 +4,7 @@ import { overtake } from "./accept-change.ts";
 import type { Ending } from "./ending.ts";
 import type { SlotState } from "./event.ts";
 import { type HandlerChange, type HandlerState, ON_HELD_PREFIX } from "./handler-state.ts";
-import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type Work } from "./record.ts";
+import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type OpenWork } from "./record.ts";
 import { type FinishedClaims, finishedClaims, noteClaim } from "./reference-claim.ts";
 import type { RunInput } from "./run-input.ts";
 import { nextSlot, pullBackTimes } from "./schedule.ts";
@@ -39,7 +39,7 @@ export interface BeginOptions {
 }
 
 /** The result of beginning a run. */
-export type Begun =
+export type BeginResult =
   | { readonly kind: "leased"; readonly input: RunInput }
   /** Done, stale, discarded, or held with its onHeld handlers done: there is nothing to run. */
   | { readonly kind: "finished"; readonly state: SlotState }
@@ -48,12 +48,12 @@ export type Begun =
   /** There is no such event. */
   | { readonly kind: "missing" };
 
-const MISSING: Begun = { kind: "missing" };
+const MISSING: BeginResult = { kind: "missing" };
 const NO_CLAIMS: readonly string[] = [];
 const NO_SUSPICIONS: readonly Suspicion[] = [];
 
 /** Takes a lease on the slot. The record is changed in place, and only if the answer is `leased`. */
-export function begin(record: IdempotencyRecord | null, slotKey: string, options: BeginOptions): Begun {
+export function begin(record: IdempotencyRecord | null, slotKey: string, options: BeginOptions): BeginResult {
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return MISSING;
   const { work } = slot;
@@ -93,7 +93,7 @@ function leaseSlot(
   record: IdempotencyRecord,
   slotKey: string,
   slot: Slot,
-  work: Work,
+  work: OpenWork,
   isEarlyAllowed: boolean,
   { key, token, leaseMs, now, firstHandler, handlersOf }: BeginOptions,
 ): RunInput {
@@ -146,7 +146,7 @@ function leaseSlot(
 }
 
 /** Keeps the names of the handlers that have not been tried: another process may not have all of them. */
-function waitFor(work: Work, handlers: readonly string[]): void {
+function waitFor(work: OpenWork, handlers: readonly string[]): void {
   if (handlers.length === 0) return;
   const untried = new Set(handlers.filter((name) => work.handlerStates[name] === undefined));
   if (untried.size > 0) work.untriedHandlers = [...untried];
@@ -167,7 +167,7 @@ export interface Suspicion {
  * The suspicions about an event that does not run now. The first attempt raises none, so that all events of a dead process may begin
  * elsewhere at once.
  */
-function suspicionsIn({ name: event }: Slot, { handlerStates, delivery }: Work): readonly Suspicion[] {
+function suspicionsIn({ name: event }: Slot, { handlerStates, delivery }: OpenWork): readonly Suspicion[] {
   // This is called for each event that begins, and nearly none is suspected.
   let found: Suspicion[] | null = null;
   for (const name in handlerStates) {
@@ -179,7 +179,7 @@ function suspicionsIn({ name: event }: Slot, { handlerStates, delivery }: Work):
   return found ?? NO_SUSPICIONS;
 }
 
-function mayRun(slot: Slot, work: Work, { mayRunSuspect }: BeginOptions): boolean {
+function mayRun(slot: Slot, work: OpenWork, { mayRunSuspect }: BeginOptions): boolean {
   const suspicions = suspicionsIn(slot, work);
   return suspicions.length === 0 || mayRunSuspect(suspicions);
 }
@@ -189,12 +189,12 @@ export function suspicionsOf({ slots }: IdempotencyRecord): readonly Suspicion[]
   return Object.values(slots).flatMap((slot) => (slot.work === null ? [] : suspicionsIn(slot, slot.work)));
 }
 
-function mayBeginEarly({ begunEarlyAt }: Work, now: number): boolean {
+function mayBeginEarly({ begunEarlyAt }: OpenWork, now: number): boolean {
   return begunEarlyAt === null || now - begunEarlyAt >= EARLY_EVERY_MS;
 }
 
 /** True if something that a run would try is not due yet. */
-function isEarly(work: Work, now: number): boolean {
+function isEarly(work: OpenWork, now: number): boolean {
   if (work.dueAt > now) return true;
   for (const name in work.handlerStates) if ((work.handlerStates[name]?.dueAt ?? 0) > now) return true;
   return false;
@@ -213,7 +213,7 @@ function endLapsedLease(record: IdempotencyRecord, now: number): void {
 /** A run in progress, as its record knows it. */
 interface Leased {
   readonly slot: Slot;
-  readonly work: Work;
+  readonly work: OpenWork;
 }
 
 /** The slot that runs under this token; null if another run has the lease by now. */
@@ -264,7 +264,7 @@ export function writeClaim(
   return true;
 }
 
-function apply(work: Work, changes: readonly HandlerChange[], now: number): void {
+function apply(work: OpenWork, changes: readonly HandlerChange[], now: number): void {
   const handlers = [...(work.untriedHandlers ?? [])];
   for (const change of changes) {
     noteAttempt(work, change, now);
@@ -284,7 +284,7 @@ const MAX_DETAIL = 2_000;
  * Adds a failed attempt to the event's history. It adds the attempt once, even if the same change is applied a second time. An attempt
  * that does not count is left out: while an event waits for a database, such attempts would fill its history.
  */
-function noteAttempt(work: Work, change: HandlerChange, now: number): void {
+function noteAttempt(work: OpenWork, change: HandlerChange, now: number): void {
   if (change.kind !== "failed" && change.kind !== "given-up") return;
   const { name, kind, attempt, error } = change;
   const before = work.handlerStates[name];
@@ -406,7 +406,7 @@ export function endRun(
   return { kind: "ended", overtaken, closing: finishedClaims(record) };
 }
 
-function waitAgain(slot: Slot, work: Work, delayMs: number, now: number): void {
+function waitAgain(slot: Slot, work: OpenWork, delayMs: number, now: number): void {
   if (slot.state === "running") slot.state = "waiting";
   work.dueAt = now + delayMs;
   work.delayWhenWrittenMs = delayMs;

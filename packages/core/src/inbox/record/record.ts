@@ -35,11 +35,11 @@ export interface Slot {
    */
   runToken: string | null;
   /** The work of the next run. It is dropped when the event ends. */
-  work: Work | null;
+  work: OpenWork | null;
   /** The work for another run, once the event has ended. Left out if it is not kept. */
-  kept?: Kept;
+  kept?: ReplayData;
   /** The part of the event's life that is kept after its end. Left out if nothing unusual happened. */
-  past?: Past;
+  past?: EndedHistory;
   /** Identifies the last decision of a person, so that a repeated write of it is recognised. */
   decisionToken?: string;
   /** The subject. `hadTurn`: a run of this event has taken the subject. Left out for an event without a subject. */
@@ -47,7 +47,7 @@ export interface Slot {
 }
 
 /** The kept part of an ended event, with which it can be run again. */
-export type Kept = Pick<Work, "delivery" | "retentionMs" | "previousStatus" | "previousAmount"> & {
+export type ReplayData = Pick<OpenWork, "delivery" | "retentionMs" | "previousStatus" | "previousAmount"> & {
   readonly keepMs: number;
 };
 
@@ -76,7 +76,7 @@ export interface HistoryEntry {
 }
 
 /** The kept part of the life of an event that has ended. */
-export interface Past {
+export interface EndedHistory {
   /** The first line and the last ones, including the end. */
   readonly history: readonly HistoryEntry[];
   readonly copies: number;
@@ -84,7 +84,7 @@ export interface Past {
 }
 
 /** The part of a slot that lives until the slot is finished. */
-export interface Work {
+export interface OpenWork {
   readonly delivery: StoredDelivery;
   /** How long the record is kept after the slot's end, in milliseconds. */
   readonly retentionMs: number;
@@ -205,7 +205,7 @@ export function countCopy({ work, acceptedAt }: Slot, now: number): boolean {
 }
 
 /** Adds a line to an event's history. */
-export function addHistory({ history }: Pick<Work, "history">, entry: HistoryEntry): void {
+export function addHistory({ history }: Pick<OpenWork, "history">, entry: HistoryEntry): void {
   history.push(shortened(entry, MAX_LINE));
   if (history.length > MAX_HISTORY) history.splice(1, history.length - MAX_HISTORY);
 }
@@ -220,9 +220,9 @@ export function end(
   const retentionMs = work?.retentionMs ?? 0;
   record.expiresAt = Math.max(record.expiresAt, Math.max(ending.at, record.signedAt) + retentionMs);
   slot.state = ending.what;
-  const past = work === null ? null : pastOf(work, ending);
+  const past = work === null ? null : endedHistoryOf(work, ending);
   if (past !== null) slot.past = past;
-  const kept = work === null ? null : keptOf(slot, work, ending.what);
+  const kept = work === null ? null : replayDataOf(slot, work, ending.what);
   if (kept !== null) {
     slot.kept = kept;
     record.expiresAt = Math.max(record.expiresAt, ending.at + kept.keepMs);
@@ -234,14 +234,14 @@ export function end(
  * The part to keep, so that the event can be run again. Null for an event outside of the table that was released: the event that was
  * read from it keeps its own part.
  */
-function keptOf({ verdict }: Slot, work: Work, what: SlotState): Kept | null {
+function replayDataOf({ verdict }: Slot, work: OpenWork, what: SlotState): ReplayData | null {
   const { keepMs, delivery, retentionMs, previousStatus, previousAmount } = work;
   if (keepMs === undefined || (what === "done" && isOutsideTable(verdict))) return null;
   return { delivery, retentionMs, previousStatus, previousAmount, keepMs };
 }
 
 /** The part of an event's life to keep. For nearly every event this is nothing: it was accepted and done. */
-function pastOf({ history, handlerStates, copies = 0, lastCopyAt }: Work, ending: HistoryEntry): Past | null {
+function endedHistoryOf({ history, handlerStates, copies = 0, lastCopyAt }: OpenWork, ending: HistoryEntry): EndedHistory | null {
   if (history.length <= 1 && copies === 0 && ending.by === undefined) return null;
   const skipped = skippedIn(handlerStates);
   const last = skipped === 0 ? ending : { ...ending, skipped };
@@ -251,7 +251,7 @@ function pastOf({ history, handlerStates, copies = 0, lastCopyAt }: Work, ending
 }
 
 /** How many effects the handlers of the last run skipped, because they had happened before. */
-function skippedIn(handlerStates: Work["handlerStates"]): number {
+function skippedIn(handlerStates: OpenWork["handlerStates"]): number {
   return Object.values(handlerStates).reduce((sum, { skipped = 0 }) => sum + skipped, 0);
 }
 

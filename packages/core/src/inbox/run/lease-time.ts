@@ -6,7 +6,7 @@ import type { InboxCore } from "../write/inbox-core.ts";
 type Times = Pick<InboxCore, "store" | "stopwatch" | "leaseNowMs" | "answeredAfter">;
 
 /** A write that makes or renews a lease, when it is sent. */
-export interface Sent {
+export interface LeaseWrite {
   /** Measures the time since then. */
   readonly since: Stopwatch;
   /** The length of the lease that the write makes. */
@@ -17,7 +17,7 @@ export interface Sent {
 export class LeaseTime {
   readonly #key: string;
   readonly #times: Times;
-  #sent: Sent;
+  #sent: LeaseWrite;
   /** The end of the lease, on the store's clock. */
   #until = 0;
   /** The lease was dated too early by at most this much. */
@@ -30,7 +30,7 @@ export class LeaseTime {
   }
 
   /** A write that renews the lease is being sent. The renewal counts once the write is {@link answered}. */
-  send(): Sent {
+  send(): LeaseWrite {
     return { since: this.#times.stopwatch(), leaseMs: this.#times.leaseNowMs };
   }
 
@@ -47,7 +47,7 @@ export class LeaseTime {
   }
 
   /** A write that renews the lease was answered. */
-  answered(sent: Sent, dated: number): void {
+  answered(sent: LeaseWrite, dated: number): void {
     this.#sent = sent;
     this.#until = dated + sent.leaseMs;
     this.#behindMs = this.#elapsedOnStoreMs();

@@ -10,7 +10,7 @@ import type { HandlerChange } from "../record/handler-state.ts";
 import type { Lane } from "../record/lane.ts";
 import {
   type BeginOptions,
-  type Begun,
+  type BeginResult,
   begin,
   beginNext,
   type EndRunResult,
@@ -29,12 +29,12 @@ import type { InboxCore } from "../write/inbox-core.ts";
 import { type Changed, isAboutRecord, type RecordChange } from "../write/records.ts";
 import { LeaseTime, tooLate } from "./lease-time.ts";
 import { SubjectTurn } from "./subjects.ts";
-import { widthOf } from "./suspects.ts";
+import { groupSizeOf } from "./suspects.ts";
 
 /** The process of a run, as the run sees it. */
 export interface RunHost {
   /** True if the event with this key, which may have killed its process, may run now. See Suspects. */
-  mayRunSuspect(key: string, width: number): boolean;
+  mayRunSuspect(key: string, groupSize: number): boolean;
   /** True if this process has a place for a due event of this lane. */
   hasRoom(lane: Lane): boolean;
   /**
@@ -177,7 +177,7 @@ export class Run implements RunHandle {
    * Every run begins here. Takes the lease on a slot, or on the next slot that is due, in a copy of the record. The caller writes the copy.
    * If the write may have been made already, the caller asks {@link isBegunIn} first.
    */
-  begin(record: IdempotencyRecord | null, slot: string | "next", now: number): Begun {
+  begin(record: IdempotencyRecord | null, slot: string | "next", now: number): BeginResult {
     const { runner, key } = this;
     const begun = beginIn(record, slot, {
       key,
@@ -185,7 +185,7 @@ export class Run implements RunHandle {
       leaseMs: this.#lease.sendFirst(),
       now,
       earlyBecause: this.#earlyBecause,
-      mayRunSuspect: (suspicions) => this.#host.mayRunSuspect(key, widthOf(suspicions, runner)),
+      mayRunSuspect: (suspicions) => this.#host.mayRunSuspect(key, groupSizeOf(suspicions, runner)),
       firstHandler: (input) => runner.firstHandler(input),
       handlersOf: (input) => runner.handlersOf(input),
     });
@@ -197,8 +197,8 @@ export class Run implements RunHandle {
    * Begins the run by a write of its own. If nothing was due after all, and a poll has hidden the record, it writes the record unchanged to
    * make it visible again.
    */
-  async writeBegin(slot: string | "next", guess?: Versioned): Promise<Begun> {
-    const { answer } = await this.#core.records.change<Begun>({
+  async writeBegin(slot: string | "next", guess?: Versioned): Promise<BeginResult> {
+    const { answer } = await this.#core.records.change<BeginResult>({
       key: this.key,
       guess,
       deadlineMs: this.#core.leaseMs,
@@ -448,7 +448,7 @@ export class Run implements RunHandle {
   }
 }
 
-function beginIn(record: IdempotencyRecord | null, slot: string | "next", options: BeginOptions): Begun {
+function beginIn(record: IdempotencyRecord | null, slot: string | "next", options: BeginOptions): BeginResult {
   if (slot !== "next") return begin(record, slot, options);
   const input = record === null ? null : beginNext(record, options);
   return input === null ? { kind: "wait", running: false } : { kind: "leased", input };

@@ -20,7 +20,7 @@ import type { DueRecord } from "../contract/store.ts";
 import { isUnreadable } from "../record/codec.ts";
 import { type RunReport, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { LANES, type Lane } from "../record/lane.ts";
-import { type Begun, suspicionsOf } from "../record/leased-run.ts";
+import { type BeginResult, suspicionsOf } from "../record/leased-run.ts";
 import type { FinishedClaims } from "../record/reference-claim.ts";
 import { dueTimeOf } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
@@ -28,10 +28,10 @@ import { unreadable } from "../write/records.ts";
 import { BrokenRecords } from "./broken-records.ts";
 import type { Crowds } from "./crowds.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { Hidden } from "./hidden.ts";
+import { HiddenRecords } from "./hidden-records.ts";
 import type { Places } from "./places.ts";
 import { Run, type RunHost, type RunRequest } from "./run.ts";
-import { Suspects, widthOf } from "./suspects.ts";
+import { Suspects, groupSizeOf } from "./suspects.ts";
 import { type TakenEvent, TakenEvents } from "./taken-events.ts";
 import { WaitingRuns } from "./waiting-runs.ts";
 
@@ -60,7 +60,7 @@ export class Runs {
   readonly #dispatcher: Dispatcher;
   /** The runs by the key of their record. */
   readonly #active = new InFlight<string, Run>();
-  readonly #hidden: Hidden;
+  readonly #hidden: HiddenRecords;
   readonly #taken: TakenEvents;
   readonly #waiting: WaitingRuns;
   readonly #suspects = new Suspects();
@@ -77,13 +77,13 @@ export class Runs {
     this.places = places;
     this.crowds = crowds;
     this.#dispatcher = dispatcher;
-    this.#hidden = new Hidden(core);
+    this.#hidden = new HiddenRecords(core);
     this.#taken = new TakenEvents(places, core.environment);
     this.#waiting = new WaitingRuns(places, core.environment, (run) => void this.#run(run));
     this.#host = {
       accept,
       hasRoom: (lane) => dispatcher.canTake(lane),
-      mayRunSuspect: (key, width) => this.#suspects.tryJoin(key, width),
+      mayRunSuspect: (key, groupSize) => this.#suspects.tryJoin(key, groupSize),
       leavePlace: (run) => this.#leavePlace(run),
     };
   }
@@ -174,7 +174,7 @@ export class Runs {
       return null;
     }
     const suspicions = suspicionsOf(record);
-    if (suspicions.length > 0 && !(await this.#mayRun(key, widthOf(suspicions, runner), isWanted)))
+    if (suspicions.length > 0 && !(await this.#mayRun(key, groupSizeOf(suspicions, runner), isWanted)))
       return null;
     if (!inBackground) return this.#beginNow(due, request);
     this.#taken.add(due, request, lane);
@@ -227,8 +227,8 @@ export class Runs {
   }
 
   /** Waits until a suspected record may run. Meanwhile the store may hand it to another process. */
-  async #mayRun(key: string, width: number, isWanted: () => boolean): Promise<boolean> {
-    if (!(await this.#suspects.wait(key, width))) return false;
+  async #mayRun(key: string, groupSize: number, isWanted: () => boolean): Promise<boolean> {
+    if (!(await this.#suspects.wait(key, groupSize))) return false;
     if (isWanted() && !this.#core.isClosing && !this.has(key)) return true;
     if (!this.has(key)) this.#suspects.leave(key);
     return false;
@@ -256,7 +256,7 @@ export class Runs {
     const key = recordKeyOf(eventId);
     if (this.has(key)) return { state: "running", ran: false };
     const run = this.reserve(key, { runner, context, inBackground: false, earlyBecause });
-    let begun: Begun;
+    let begun: BeginResult;
     try {
       begun = await run.writeBegin(slotKeyOf(eventId));
     } catch (error) {

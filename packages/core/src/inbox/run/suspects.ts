@@ -4,11 +4,11 @@ import type { Suspicion } from "../record/leased-run.ts";
 /** How many records may queue here. Others wait in the store. */
 const MAX_WAITING = 100;
 /** How many suspects may run together after the second death. Each further death halves the number. */
-const TOGETHER = 8;
+const FIRST_GROUP_SIZE = 8;
 
 /** A record that waits until it may run. */
 interface Waiting {
-  readonly width: number;
+  readonly groupSize: number;
   readonly go: () => void;
 }
 
@@ -24,49 +24,49 @@ export class Suspects {
   readonly #waiting = new Map<string, Waiting>();
 
   /**
-   * Counts the record as running, if it may run at once. False if it may not. `width`: how many suspects may run together with it, itself
+   * Counts the record as running, if it may run at once. False if it may not. `groupSize`: how many suspects may run together with it, itself
    * included.
    */
-  tryJoin(key: string, width: number): boolean {
+  tryJoin(key: string, groupSize: number): boolean {
     if (this.#running.has(key)) return true;
-    if (this.#waiting.size > 0 || !this.#mayJoin(width)) return false;
-    this.#running.set(key, width);
+    if (this.#waiting.size > 0 || !this.#mayJoin(groupSize)) return false;
+    this.#running.set(key, groupSize);
     return true;
   }
 
   /** Waits until the record may run. False if the record waits already, or if too many records wait. */
-  async wait(key: string, width: number): Promise<boolean> {
-    if (this.tryJoin(key, width)) return true;
+  async wait(key: string, groupSize: number): Promise<boolean> {
+    if (this.tryJoin(key, groupSize)) return true;
     if (this.#waiting.has(key) || this.#waiting.size >= MAX_WAITING) return false;
-    await new Promise<void>((go) => this.#waiting.set(key, { width, go }));
+    await new Promise<void>((go) => this.#waiting.set(key, { groupSize, go }));
     return true;
   }
 
   /** The record no longer runs. Waiting records may now run, in the order in which they came. */
   leave(key: string): void {
     if (!this.#running.delete(key)) return;
-    for (const [next, { width, go }] of this.#waiting) {
-      if (!this.#mayJoin(width)) return;
+    for (const [next, { groupSize, go }] of this.#waiting) {
+      if (!this.#mayJoin(groupSize)) return;
       this.#waiting.delete(next);
-      this.#running.set(next, width);
+      this.#running.set(next, groupSize);
       go();
     }
   }
 
-  #mayJoin(width: number): boolean {
-    return this.#running.size < Math.min(width, ...this.#running.values());
+  #mayJoin(groupSize: number): boolean {
+    return this.#running.size < Math.min(groupSize, ...this.#running.values());
   }
 }
 
 /** How many suspects may run together with an event that has these suspicions, itself included. */
-export function widthOf(
+export function groupSizeOf(
   suspicions: readonly Suspicion[],
   { maxAttempts }: Pick<Runner, "maxAttempts">,
 ): number {
   return Math.min(
     ...suspicions.map(({ flow, event, handler, attempts }) => {
       const isLast = attempts + 1 >= (maxAttempts?.(flow, event, handler) ?? 0);
-      return isLast ? 1 : Math.max(1, TOGETHER >> (attempts - 2));
+      return isLast ? 1 : Math.max(1, FIRST_GROUP_SIZE >> (attempts - 2));
     }),
   );
 }

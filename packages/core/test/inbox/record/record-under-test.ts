@@ -5,7 +5,7 @@ import type { Accepted, VerifiedEvent } from "../../../src/inbox/record/event.ts
 import type { HandlerChange } from "../../../src/inbox/record/handler-state.ts";
 import {
   type BeginOptions,
-  type Begun,
+  type BeginResult,
   begin,
   beginNext,
   type EndRunResult,
@@ -80,7 +80,7 @@ export class RecordUnderTest {
     return accepted;
   }
 
-  begin(slot: string, options: Partial<BeginOptions> = {}): Begun {
+  begin(slot: string, options: Partial<BeginOptions> = {}): BeginResult {
     return begin(this.record, slot, { ...this.#begins, ...options });
   }
 

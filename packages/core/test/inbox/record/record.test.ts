@@ -6,7 +6,7 @@ import { decodeRecord, encodeRecord, isUnreadable } from "../../../src/inbox/rec
 import type { VerifiedEvent } from "../../../src/inbox/record/event.ts";
 import { indexOf } from "../../../src/inbox/record/index-of.ts";
 import { label } from "../../../src/inbox/record/label.ts";
-import type { IdempotencyRecord, Slot, Work } from "../../../src/inbox/record/record.ts";
+import type { IdempotencyRecord, Slot, OpenWork } from "../../../src/inbox/record/record.ts";
 import { memoryInbox } from "../../../src/memory/index.ts";
 import type { HeldReason } from "../../../src/protocol/held-reasons.ts";
 import { verifiedEvent } from "../../verified-event.ts";
@@ -184,7 +184,7 @@ describe("a record as text", () => {
     });
     const nothing = { now: 1, delayMs: 0, lane: "usual" as const, referenceReused: false, admit: () => {} };
     const { record: claimed } = accept(null, claiming, nothing);
-    const newWork = Object.values(claimed?.slots ?? {})[0]?.work as Work;
+    const newWork = Object.values(claimed?.slots ?? {})[0]?.work as OpenWork;
     const working = fc.tuple(slot, delivery, any).map(
       ([one, arrived, detail]): Slot => ({
         ...one,

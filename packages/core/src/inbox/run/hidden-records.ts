@@ -6,7 +6,7 @@ import type { InboxCore } from "../write/inbox-core.ts";
 import type { RecordChange } from "../write/records.ts";
 
 /** Records that a poll was given while this process still ran them. The poll has hidden them from other processes for a while. */
-export class Hidden {
+export class HiddenRecords {
   readonly #core: InboxCore;
   readonly #keys = new Set<string>();
 

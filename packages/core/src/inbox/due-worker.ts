@@ -16,7 +16,7 @@ interface NextLane {
 }
 
 /** Runs due events while a caller waits for their end: in a process that lives for a request, or in a job. */
-export class Work {
+export class DueWorker {
   readonly #core: InboxCore;
   readonly #pruning: Pruning;
   readonly #beginDue: BeginDue;
