@@ -145,7 +145,7 @@ export const watchCases: readonly ContractCase[] = [
       for (let step = 0; step < 12 || sent < 2; step++) {
         await rig.advance(Math.min(1_000, rig.leaseMs));
         expect(await inbox.events.counts()).toMatchObject({ waiting: 0, retrying: 0, running: 0, held: 0 });
-        expect(await inbox.events.list()).toEqual({ events: [], next: null, unread: null });
+        expect(await inbox.events.list()).toEqual({ events: [], next: null, unreadable: null });
         expect(await rig.until(inbox.health())).toMatchObject({ ok: true, oldestDueMs: null });
       }
       expect(runner.ran).toEqual([]);

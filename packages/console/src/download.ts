@@ -1,4 +1,4 @@
-import type { AnyReceiver, StoredEvent, UnreadEvents } from "@payhooks/core";
+import type { AnyReceiver, StoredEvent, UnreadableEvents } from "@payhooks/core";
 import { csvLine, EVENT_COLUMNS, type EventRow, eachEvent, eventRow } from "@payhooks/core/events";
 import { type ConsoleQuery, filterOf } from "./query.ts";
 import { type Redactor, redactorOf } from "./redaction/redaction.ts";
@@ -33,13 +33,13 @@ export async function download(
   redact: readonly string[],
 ): Promise<Response> {
   const { type, head, line } = KINDS[kind];
-  let unread: UnreadEvents | null = null;
+  let unreadable: UnreadableEvents | null = null;
   const events = eachEvent(receiver.events, { ...filterOf(query), limit: PAGE }, (found) => {
-    unread ??= found;
+    unreadable ??= found;
   });
   // The first page is read before the answer begins, so that an inbox that does not answer is an error and not an empty file.
   let next = await events.next();
-  checkRead(unread);
+  checkRead(unreadable);
   const redactor = redactorOf(redact, receiver);
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
@@ -48,7 +48,7 @@ export async function download(
       if (next.done === true) return controller.close();
       controller.enqueue(encoder.encode(line(rowOf(next.value, redactor))));
       next = await events.next();
-      checkRead(unread);
+      checkRead(unreadable);
     },
     cancel: async () => void (await events.return(undefined)),
   });
@@ -63,8 +63,8 @@ export async function download(
 
 const PAGE = 500;
 
-function checkRead(unread: UnreadEvents | null): void {
-  if (unread !== null) throw unread.error;
+function checkRead(unreadable: UnreadableEvents | null): void {
+  if (unreadable !== null) throw unreadable.error;
 }
 
 /** A row of which nothing is redacted. An error may contain values of redacted fields, so it is left out if there are redacted fields. */

@@ -4,7 +4,7 @@ import {
   type EventQuery,
   isPayhooksError,
   type StoredEvent,
-  type UnreadEvents,
+  type UnreadableEvents,
 } from "@payhooks/core";
 import { successesOfReference } from "@payhooks/core/events";
 import type { Activity } from "./activity/activity.ts";
@@ -103,10 +103,10 @@ async function readList({ receiver, query }: PageRequest, problems: Problems): P
   if (search !== null) return findByText(receiver, search, tenant ?? undefined, problems);
   const asked = async (): Promise<EventPage> =>
     receiver.events.list({ ...filterOf(query), limit: PAGE_SIZE, cursor, first: "newest" });
-  const page = await problems.orElse(asked(), { events: null, next: null, unread: null });
-  const unread = wordsFor(page.unread);
-  if (unread !== null) problems.note(unread);
-  return { events: page.events, next: page.next, unsearched: unread };
+  const page = await problems.orElse(asked(), { events: null, next: null, unreadable: null });
+  const unreadable = wordsFor(page.unreadable);
+  if (unreadable !== null) problems.note(unreadable);
+  return { events: page.events, next: page.next, unsearched: unreadable };
 }
 
 /** All events that have a text as one of their ids. The person who searches need not know which kind of id it is. */
@@ -147,8 +147,8 @@ async function searchEvents(
   unsearched: Set<string>,
 ): Promise<readonly StoredEvent[]> {
   try {
-    const { events, unread } = await receiver.events.list({ ...query, limit: MAX_PAGE_SIZE });
-    const words = wordsFor(unread);
+    const { events, unreadable } = await receiver.events.list({ ...query, limit: MAX_PAGE_SIZE });
+    const words = wordsFor(unreadable);
     if (words !== null) unsearched.add(words);
     return events;
   } catch (error) {
@@ -165,7 +165,7 @@ async function searchEvents(
   for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page: EventPage = await receiver.events.list({ ...unfinished, cursor });
     events.push(...page.events);
-    const words = wordsFor(page.unread);
+    const words = wordsFor(page.unreadable);
     if (words !== null) unsearched.add(words);
     cursor = page.next;
     if (cursor === null) return events;
@@ -175,9 +175,9 @@ async function searchEvents(
 }
 
 /** The events that a look had to leave out, in words; null if there are none. */
-function wordsFor(unread: UnreadEvents | null): string | null {
-  if (unread === null) return null;
-  const { count, error } = unread;
+function wordsFor(unreadable: UnreadableEvents | null): string | null {
+  if (unreadable === null) return null;
+  const { count, error } = unreadable;
   if (count === null)
     return `Events may be missing, because not all of them can be searched. ${shownAsText(error.message)}`;
   return `${count} ${count === 1 ? "event is" : "events are"} missing here. ${shownAsText(error.message)}`;

@@ -28,12 +28,12 @@ export type {
   BulkOutcome,
   BulkReport,
   EventSelection,
-  ReasonOrState,
+  BulkReason,
 } from "./inbox/contract/bulk.ts";
 export type { AmountRange, EventQuery } from "./inbox/contract/event-query.ts";
 export type { EventCounts, EventPage, Events } from "./inbox/contract/events.ts";
 export type { Health, Inbox, WorkReport } from "./inbox/contract/inbox.ts";
-export type { UnreadEvents } from "./inbox/contract/unread-events.ts";
+export type { UnreadableEvents } from "./inbox/contract/unreadable-events.ts";
 export type { LeaseView, NamedLease } from "./inbox/named-lease.ts";
 export type { RunReport } from "./inbox/record/event.ts";
 export type { OtherEvent, StoredEvent } from "./inbox/record/life.ts";

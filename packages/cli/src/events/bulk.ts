@@ -9,7 +9,7 @@ import type { Terminal } from "../command-line/terminal.ts";
 import { checkRepeatEffects, confirmationImpossible, handlersIn } from "./decision-options.ts";
 import { timeOf, whatIs } from "./event.ts";
 import { eventIdsOf, FILTERS, printRange, type Selection } from "./selection.ts";
-import { checkRead } from "./unread.ts";
+import { checkRead } from "./unreadable.ts";
 
 /** A decision that is carried out event by event, by a filter of the inbox. */
 export type BulkKind = "replay" | "retry" | "erase";
@@ -138,7 +138,7 @@ function mergeReports(planned: BulkReport, decided: BulkReport): BulkReport {
     alreadyDecided: planned.alreadyDecided + decided.alreadyDecided,
     skipped: sum(planned.skipped, decided.skipped),
     excluded: sum(planned.excluded, decided.excluded),
-    unread: planned.unread ?? decided.unread,
+    unreadable: planned.unreadable ?? decided.unreadable,
   };
 }
 
@@ -166,7 +166,7 @@ function quoted(name: string): string {
 
 /** A report, or its beginning, with its times as options take them. */
 function asJson(
-  { name, until, unread: _, ...others }: Pick<BulkReport, "name" | "until"> & Partial<BulkReport>,
+  { name, until, unreadable: _, ...others }: Pick<BulkReport, "name" | "until"> & Partial<BulkReport>,
   since: number | undefined,
 ): object {
   const text = (ms: number | null): string | null => (ms === null ? null : timeOf(ms));
@@ -180,8 +180,8 @@ const DONE: Readonly<Record<BulkKind, string>> = {
 };
 
 /** The command fails if a named event is unknown, cannot be decided about, or cannot be read. */
-function exitCodeOf({ skipped, unread }: BulkReport, which: EventSelection): number {
-  checkRead(unread);
+function exitCodeOf({ skipped, unreadable }: BulkReport, which: EventSelection): number {
+  checkRead(unreadable);
   return isFilter(which) || Object.keys(skipped).length === 0 ? EXIT.ok : EXIT.failure;
 }
 

@@ -17,7 +17,7 @@ import {
   printPlanned,
 } from "./plan.ts";
 import { eventIdsOf, FILTERS, printRange, type Selection, select } from "./selection.ts";
-import { Unread } from "./unread.ts";
+import { UnreadableCounter } from "./unreadable.ts";
 
 /** A decision, and the events that it is about. */
 export interface DecisionRequest {
@@ -50,16 +50,16 @@ export async function decide(
   args: ParsedArguments,
   terminal: Terminal,
 ): Promise<number> {
-  const unread = new Unread();
+  const unreadable = new UnreadableCounter();
   const { entries, missing } =
     ids.length === 0
-      ? { entries: await selected(inbox, selection, limit ?? Number.POSITIVE_INFINITY, unread), missing: [] }
+      ? { entries: await selected(inbox, selection, limit ?? Number.POSITIVE_INFINITY, unreadable), missing: [] }
       : await named(inbox, ids);
-  if (entries.length === 0) unread.check();
+  if (entries.length === 0) unreadable.check();
   const plan: Plan = { decision, only: options.handlers ?? null, entries };
   if (args.flag("dry-run")) {
     const code = dryRun(plan, missing, selection, terminal);
-    unread.check();
+    unreadable.check();
     return code;
   }
   if (entries.length + missing.length === 0) terminal.line("Nothing that matches is held.");
@@ -68,7 +68,7 @@ export async function decide(
     return EXIT.failure;
   }
   const code = await carryOut(inbox, plan, missing, options, terminal);
-  unread.check();
+  unreadable.check();
   return code;
 }
 
@@ -121,11 +121,11 @@ async function selected(
   inbox: Inbox,
   selection: Selection,
   limit: number,
-  unread: Unread,
+  unreadable: UnreadableCounter,
 ): Promise<readonly Entry[]> {
   const entries: Entry[] = [];
   const query = { ...selection.query, state: "held" } as const;
-  for await (const entry of select(inbox, { ...selection, query }, unread)) {
+  for await (const entry of select(inbox, { ...selection, query }, unreadable)) {
     const read = await entryOf(inbox, entry);
     if (read !== null) entries.push(read);
     if (entries.length >= limit) break;

@@ -5,7 +5,7 @@ import type { Terminal } from "../command-line/terminal.ts";
 import { besideTable, printColumns, printRow } from "./csv.ts";
 import { type DisplayOptions, eventAsJson, printEvent } from "./event.ts";
 import { eventIdsOf, type Selection, select } from "./selection.ts";
-import { Unread } from "./unread.ts";
+import { UnreadableCounter } from "./unreadable.ts";
 
 /** Prints the events that match, at most `limit` of them. Resolves with the exit code. */
 export async function list(
@@ -17,11 +17,11 @@ export async function list(
 ): Promise<number> {
   const { id, referenceId, state } = selection.query;
   const isNamed = (id ?? referenceId) !== undefined;
-  const unread = new Unread();
+  const unreadable = new UnreadableCounter();
   try {
     return await printEvents(
-      select(inbox, selection, unread),
-      unread,
+      select(inbox, selection, unreadable),
+      unreadable,
       limit,
       isNamed,
       { ...display, history: isNamed || display.history },
@@ -50,7 +50,7 @@ export async function show(
   const known = events.filter((event) => event !== null);
   const code = await printEvents(
     known,
-    new Unread(),
+    new UnreadableCounter(),
     known.length,
     true,
     { ...display, history: true },
@@ -61,7 +61,7 @@ export async function show(
 
 async function printEvents(
   events: AsyncIterable<StoredEvent> | Iterable<StoredEvent>,
-  unread: Unread,
+  unreadable: UnreadableCounter,
   limit: number,
   isNamed: boolean,
   display: DisplayOptions,
@@ -83,9 +83,9 @@ async function printEvents(
   }
   const more = isWhole ? "" : ", and there are more: --limit shows them";
   if (count > 0) terminal.line(`\n${count} ${count === 1 ? "event" : "events"}${more}.`);
-  else if (unread.isAny) terminal.line("No event could be read.");
+  else if (unreadable.isAny) terminal.line("No event could be read.");
   else terminal.line(isNamed ? "Nothing was found." : "There are no such events.");
-  unread.check();
+  unreadable.check();
   return count === 0 && isNamed ? EXIT.failure : EXIT.ok;
 }
 

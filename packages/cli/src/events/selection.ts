@@ -1,4 +1,4 @@
-import type { EventQuery, HeldReason, Inbox, ReasonOrState, StoredEvent } from "@payhooks/core";
+import type { EventQuery, HeldReason, Inbox, BulkReason, StoredEvent } from "@payhooks/core";
 import { BULK_REASONS, eachEvent, HELD_REASONS } from "@payhooks/core/events";
 import { UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
@@ -6,10 +6,10 @@ import { chosen, type ParsedArguments } from "../command-line/parsed-arguments.t
 import type { Terminal } from "../command-line/terminal.ts";
 import { timeAt } from "../command-line/time.ts";
 import { timeOf } from "./event.ts";
-import { Unread } from "./unread.ts";
+import { UnreadableCounter } from "./unreadable.ts";
 
 const STATES = ["waiting", "retrying", "running", "held", "finished", "unfinished"] as const;
-const REASONS = Object.keys(BULK_REASONS) as ReasonOrState[];
+const REASONS = Object.keys(BULK_REASONS) as BulkReason[];
 /** The reasons that only a bulk knows: events of the others are held. */
 const NOT_HELD = REASONS.filter((reason) => !isHeld(reason));
 
@@ -70,7 +70,7 @@ export interface Selection {
   /** The end of a list that comes first. */
   readonly first?: EventQuery["first"];
   /** Why the events are held, or how they have ended. Empty: any reason. */
-  readonly reasons: readonly ReasonOrState[];
+  readonly reasons: readonly BulkReason[];
 }
 
 /** Any flow, because only the receiver knows its sources. */
@@ -131,10 +131,10 @@ export function printRange({ query: { since, until } }: Selection, { line }: Ter
 export async function* select(
   { events }: Inbox,
   { query, first, reasons }: Selection,
-  unread: Unread,
+  unreadable: UnreadableCounter,
 ): AsyncGenerator<StoredEvent> {
   for (const reason of reasons.length === 0 ? [undefined] : reasons.filter(isHeld)) {
-    yield* eachEvent(events, { ...query, first, reason }, unread.add);
+    yield* eachEvent(events, { ...query, first, reason }, unreadable.add);
   }
 }
 
@@ -147,7 +147,7 @@ export function checkHeld({ reasons }: Selection): void {
   );
 }
 
-function isHeld(reason: ReasonOrState): reason is HeldReason {
+function isHeld(reason: BulkReason): reason is HeldReason {
   return Object.hasOwn(HELD_REASONS, reason);
 }
 
@@ -171,11 +171,11 @@ export async function eventIdsOf({ events }: Inbox, ids: readonly string[]): Pro
   }
   if (beginnings.every(isWholeId)) return beginnings;
   const held: string[] = [];
-  const unread = new Unread();
-  for await (const { eventId } of eachEvent(events, { state: "held" }, unread.add)) held.push(eventId);
+  const unreadable = new UnreadableCounter();
+  for await (const { eventId } of eachEvent(events, { state: "held" }, unreadable.add)) held.push(eventId);
   const found = beginnings.map((beginning) => {
     const fitting = held.filter((eventId) => eventId.startsWith(beginning));
-    if (fitting.length === 0 && !isWholeId(beginning)) unread.check();
+    if (fitting.length === 0 && !isWholeId(beginning)) unreadable.check();
     if (fitting.length < 2) return fitting[0] ?? beginning;
     const list = fitting.slice(0, 5).join("\n");
     throw new UsageError(`${fitting.length} held events begin with ${beginning}: give more of the id.`, list);

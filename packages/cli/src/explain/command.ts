@@ -13,7 +13,7 @@ import type { Terminal } from "../command-line/terminal.ts";
 import { stateIn, timeOf } from "../events/event.ts";
 import { INBOX_OPTIONS, INBOX_USAGE, openInbox } from "../events/open-inbox.ts";
 import { eventIdsOf, isWholeId, type Selection, selectionOf } from "../events/selection.ts";
-import { Unread } from "../events/unread.ts";
+import { UnreadableCounter } from "../events/unreadable.ts";
 
 /** A reference has few events, unless something goes very wrong. */
 const MAX_EVENTS = 20;
@@ -48,13 +48,13 @@ export const explainCommand: Command = {
       throw new UsageError("The event is missing: give its id, its reference or its payTxnId.");
     const inbox = await openInbox(args);
     try {
-      const unread = new Unread();
-      const events = await eventsOf(inbox, text, selectionOf(args).query, unread, terminal);
+      const unreadable = new UnreadableCounter();
+      const events = await eventsOf(inbox, text, selectionOf(args).query, unreadable, terminal);
       for (const event of events) {
         printExplained(event, await inbox.events.order(event.eventId), terminal);
       }
       if (events.length > 0) return EXIT.ok;
-      unread.check();
+      unreadable.check();
       terminal.line(
         "The inbox has no event with this event id, reference or id. Either no delivery of it was accepted, or it ended so long ago that its record was deleted.",
       );
@@ -71,14 +71,14 @@ async function eventsOf(
   inbox: Inbox,
   text: string,
   { flow, tenant }: Selection["query"],
-  unread: Unread,
+  unreadable: UnreadableCounter,
   terminal: Terminal,
 ): Promise<readonly StoredEvent[]> {
   const { events } = inbox;
   if (!isWholeId(text)) {
     const named = new Map<string, StoredEvent>();
     for (const query of [{ id: text }, { referenceId: text }]) {
-      for await (const event of searched(inbox, { ...query, flow, tenant }, unread, terminal))
+      for await (const event of searched(inbox, { ...query, flow, tenant }, unreadable, terminal))
         named.set(event.eventId, event);
     }
     if (named.size > 0) {
@@ -95,16 +95,16 @@ async function eventsOf(
 async function* searched(
   { events }: Inbox,
   query: Selection["query"],
-  unread: Unread,
+  unreadable: UnreadableCounter,
   terminal: Terminal,
 ): AsyncGenerator<StoredEvent> {
   try {
-    yield* eachEvent(events, query, unread.add);
+    yield* eachEvent(events, query, unreadable.add);
   } catch (error) {
     if ((error as { code?: unknown }).code !== "ERR_NOT_SEARCHABLE") throw error;
     terminal.json({ notSearched: "finished" });
     terminal.line("Redis does not find finished events by their reference: they were not searched.\n");
-    yield* eachEvent(events, { ...query, state: "unfinished" }, unread.add);
+    yield* eachEvent(events, { ...query, state: "unfinished" }, unreadable.add);
   }
 }
 

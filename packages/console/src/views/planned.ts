@@ -1,4 +1,4 @@
-import type { OtherEvent, ReasonOrState, StoredEvent } from "@payhooks/core";
+import type { OtherEvent, BulkReason, StoredEvent } from "@payhooks/core";
 import { HELD_BECAUSE, isAboutTruth } from "@payhooks/core/events";
 import { type Html, html } from "@payhooks/pages";
 import type { DecisionKind } from "../answers.ts";
@@ -8,7 +8,7 @@ import { nameOf } from "./labels.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
 /** The reason by which a decision names an event: why it is held, how it has ended, or that it waits for another attempt. */
-type PlannedReason = ReasonOrState | "retrying";
+type PlannedReason = BulkReason | "retrying";
 
 /** How many events a decision leaves alone, by why. */
 export type LeftAlone = Readonly<Record<string, number>>;

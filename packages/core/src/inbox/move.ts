@@ -88,7 +88,7 @@ export async function moveRecords(
   for await (const page of pagesOf(from)) {
     for (const one of page) {
       const moving = movingOf(one);
-      if (moving === null) found.leave(one.key, whyUnread(one));
+      if (moving === null) found.leave(one.key, whyUnreadable(one));
       else found.count(moving, isLeased(moving, from));
     }
   }
@@ -141,7 +141,7 @@ function movingOf({ key, version, record }: DueRecord): Moving | null {
   return { key, version, record, index: indexOf(key, record) };
 }
 
-function whyUnread({ record }: DueRecord): "unreadable" | "key-missing" {
+function whyUnreadable({ record }: DueRecord): "unreadable" | "key-missing" {
   return isUnreadable(record) && record.code === "ERR_SEAL_KEY_MISSING" ? "key-missing" : "unreadable";
 }
 
@@ -198,7 +198,7 @@ class Mover {
     const wanted = new Map<string, Moving>();
     for (const one of page) {
       const moving = movingOf(one);
-      if (moving === null) this.#tally.leave(one.key, whyUnread(one));
+      if (moving === null) this.#tally.leave(one.key, whyUnreadable(one));
       else if (isLeased(moving, this.#from)) throw inUse("it has begun to run an event during the move");
       else wanted.set(one.key, moving);
     }

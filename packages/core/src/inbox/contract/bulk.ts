@@ -1,14 +1,14 @@
 /** Decisions about many events: the choice of the events, the pace, and the result for each. */
 import { HELD_REASONS } from "../../protocol/held-reasons.ts";
-import type { Decided, ReasonOrState } from "../record/decisions.ts";
+import type { Decided, BulkReason } from "../record/decisions.ts";
 import type { StoredEvent } from "../record/life.ts";
 import type { EventQuery } from "./event-query.ts";
-import type { UnreadEvents } from "./unread-events.ts";
+import type { UnreadableEvents } from "./unreadable-events.ts";
 
-export type { ReasonOrState };
+export type { BulkReason };
 
 /** Every reason that a bulk can name. */
-export const BULK_REASONS: Readonly<Record<ReasonOrState, unknown>> = {
+export const BULK_REASONS: Readonly<Record<BulkReason, unknown>> = {
   ...HELD_REASONS,
   done: true,
   discarded: true,
@@ -24,7 +24,7 @@ export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "curso
    * `discarded`, and the reasons that raise the question of what is true, such as `mismatch`. The other decisions include every reason
    * by default.
    */
-  readonly reason?: ReasonOrState | readonly ReasonOrState[] | undefined;
+  readonly reason?: BulkReason | readonly BulkReason[] | undefined;
   /**
    * Only these events, such as those that a `dryRun` has shown. If one of them no longer matches the other fields, it is left alone, as
    * `changed`.
@@ -56,7 +56,7 @@ export interface BulkOptions {
 export interface BulkOutcome {
   readonly eventId: string;
   /** The event's reason; null if the inbox does not know the event. */
-  readonly reason: ReasonOrState | null;
+  readonly reason: BulkReason | null;
   /** `excluded`: its reason was not named. With `dryRun`, `decided` means that it would be decided about. */
   readonly outcome: Decided | "excluded";
   /** The event as it was before; null if the inbox does not know it. */
@@ -75,7 +75,7 @@ export interface BulkReport {
   /** How many events were decided about now; with `dryRun`, how many would be. */
   readonly decided: number;
   /** The `decided` events, counted by their reasons. */
-  readonly byReason: Readonly<Partial<Record<ReasonOrState, number>>>;
+  readonly byReason: Readonly<Partial<Record<BulkReason, number>>>;
   /**
    * How many events had been decided about before: by an earlier call of the same name, or, if this is an erasure, erased by anybody.
    * A filter does not find events that wait or run again.
@@ -87,9 +87,9 @@ export interface BulkReport {
    */
   readonly skipped: Readonly<Partial<Record<Exclude<Decided, "decided" | "already-decided">, number>>>;
   /** Events left undecided because their records cannot be read; null if there are none. They are not among `found`. */
-  readonly unread: UnreadEvents | null;
+  readonly unreadable: UnreadableEvents | null;
   /** Events left undecided because `reason` does not name their reason, counted by their reason. */
-  readonly excluded: Readonly<Partial<Record<ReasonOrState, number>>>;
+  readonly excluded: Readonly<Partial<Record<BulkReason, number>>>;
   /** False if `signal` has ended the bulk. Then there may be more events. */
   readonly complete: boolean;
 }

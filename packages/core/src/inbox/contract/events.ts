@@ -3,7 +3,7 @@ import type { Decision, EraseDecision, ReplayDecision, RetryDecision, StoredEven
 import type { BulkOptions, BulkReport, EventSelection } from "./bulk.ts";
 import type { EventQuery } from "./event-query.ts";
 import type { SubjectOrder } from "./order.ts";
-import type { UnreadEvents } from "./unread-events.ts";
+import type { UnreadableEvents } from "./unreadable-events.ts";
 
 /** A page of a list. */
 export interface EventPage {
@@ -12,7 +12,7 @@ export interface EventPage {
   /** The cursor of the next page; null if this is the last. */
   readonly next: string | null;
   /** Events that are not on this page, because their records cannot be read; null if there are none. */
-  readonly unread: UnreadEvents | null;
+  readonly unreadable: UnreadableEvents | null;
 }
 
 /** How many events are in each state, over all processes. */
@@ -84,17 +84,17 @@ export interface Events {
 /**
  * Every event that matches, page by page.
  *
- * @param unread gets the events of each page that cannot be read
+ * @param onUnreadable gets the events of each page that cannot be read
  */
 export async function* eachEvent(
   events: Pick<Events, "list">,
   query: Omit<EventQuery, "cursor"> = {},
-  unread: (events: UnreadEvents) => void = () => {},
+  onUnreadable: (events: UnreadableEvents) => void = () => {},
 ): AsyncGenerator<StoredEvent> {
   let cursor: string | null = null;
   do {
     const page: EventPage = await events.list({ limit: 100, ...query, cursor });
-    if (page.unread !== null) unread(page.unread);
+    if (page.unreadable !== null) onUnreadable(page.unreadable);
     yield* page.events;
     cursor = page.next;
   } while (cursor !== null);

@@ -15,11 +15,11 @@ import {
   type BulkOptions,
   type BulkOutcome,
   type BulkReport,
-  type ReasonOrState,
+  type BulkReason,
 } from "../contract/bulk.ts";
 import type { EventFilter, EventQuery } from "../contract/event-query.ts";
 import type { ListCursor, Versioned } from "../contract/store.ts";
-import type { UnreadEvents } from "../contract/unread-events.ts";
+import type { UnreadableEvents } from "../contract/unreadable-events.ts";
 import { isUnreadable, type Unreadable } from "../record/codec.ts";
 import { type Decided, eventIn, isMade, reasonOf } from "../record/decisions.ts";
 import { isEventId, recordKeyOf, slotKeyOf } from "../record/event.ts";
@@ -28,9 +28,9 @@ import { hashOf } from "../record/keys.ts";
 import { predicateOf } from "../search/event-predicate.ts";
 import { filterOf } from "../search/event-reader.ts";
 import { matches } from "../search/listing.ts";
-import { Unread, unsearched } from "../search/unread.ts";
+import { UnreadableCounter, unsearched } from "../search/unreadable.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
-import { unreadable } from "../write/records.ts";
+import { unreadableError } from "../write/records.ts";
 
 /** One event of a bulk, as it was read. */
 export interface FoundEvent {
@@ -72,12 +72,12 @@ export async function decideAll(
   const stillMatches =
     eventIds === undefined ? () => true : matcherOf({ ...filter, until: until ?? undefined });
   const counts = { found: 0, decided: 0, alreadyDecided: 0, complete: true };
-  const byReason: Partial<Record<ReasonOrState, number>> = {};
+  const byReason: Partial<Record<BulkReason, number>> = {};
   const skipped: Partial<Record<Exclude<Decided, "decided" | "already-decided">, number>> = {};
-  const excluded: Partial<Record<ReasonOrState, number>> = {};
-  const unread = new Unread();
+  const excluded: Partial<Record<BulkReason, number>> = {};
+  const unreadable = new UnreadableCounter();
   /** The events that a search cannot find, because they cannot be read. */
-  let missed: UnreadEvents | null = null;
+  let missed: UnreadableEvents | null = null;
   const report = (): BulkReport => ({
     name,
     until,
@@ -85,14 +85,14 @@ export async function decideAll(
     ...counts,
     byReason: { ...byReason },
     skipped: { ...skipped },
-    unread: unread.events ?? missed,
+    unreadable: unreadable.events ?? missed,
     excluded: { ...excluded },
   });
   const events =
     filter === null || eventIds !== undefined
       ? named(bulk, eventIds ?? (which as readonly string[]))
       : matching(bulk, { ...filter, until: until ?? undefined }, (record) => {
-          missed ??= { count: null, error: unreadable(record) };
+          missed ??= { count: null, error: unreadableError(record) };
         });
   const time = new Stopwatch(environment);
   let written = 0;
@@ -105,7 +105,7 @@ export async function decideAll(
         counts.complete = false;
         break;
       }
-      if (unread.countIfUnreadable(found.versioned)) continue;
+      if (unreadable.countIfUnreadable(found.versioned)) continue;
       const { reason, event } = read(found);
       const isOther = event !== null && !(isChosen(event) && stillMatches(found));
       if (isOther && eventIds === undefined) continue;
@@ -148,7 +148,7 @@ function read({ eventId, versioned }: FoundEvent): Pick<BulkOutcome, "reason" | 
 }
 
 /** True for the reasons of the events that a bulk is about. A list of ids names its events itself. */
-function namesOf(filter: BulkFilter | null, kind: DecisionKind): (reason: ReasonOrState) => boolean {
+function namesOf(filter: BulkFilter | null, kind: DecisionKind): (reason: BulkReason) => boolean {
   if (filter === null) return () => true;
   const { reason } = filter;
   if (reason !== undefined) {
@@ -156,7 +156,7 @@ function namesOf(filter: BulkFilter | null, kind: DecisionKind): (reason: Reason
     return (one) => named.has(one);
   }
   if (kind === "erase" || kind === "retry") return () => true;
-  const truths: Readonly<Partial<Record<ReasonOrState, string>>> = HELD_REASONS;
+  const truths: Readonly<Partial<Record<BulkReason, string>>> = HELD_REASONS;
   return (one) => one !== "discarded" && truths[one] !== "truth";
 }
 
@@ -189,7 +189,7 @@ function matcherOf(given: BulkFilter): (found: FoundEvent) => boolean {
 async function* matching(
   bulk: BulkDecision,
   given: BulkFilter,
-  unread: (record: Unreadable) => void,
+  onUnreadable: (record: Unreadable) => void,
 ): AsyncGenerator<FoundEvent> {
   const { store } = bulk.core;
   const filter = filterOf(queryOf(given));
@@ -202,14 +202,14 @@ async function* matching(
     } while (cursor !== null);
   } catch (error) {
     if (!isNotSearchable(error) || store.scan === undefined) throw error;
-    yield* scanned(store.scan.bind(store), filter, unread);
+    yield* scanned(store.scan.bind(store), filter, onUnreadable);
   }
 }
 
 async function* scanned(
   scan: NonNullable<InboxCore["store"]["scan"]>,
   filter: EventFilter,
-  unread: (record: Unreadable) => void,
+  onUnreadable: (record: Unreadable) => void,
 ): AsyncGenerator<FoundEvent> {
   let cursor: string | null = null;
   do {
@@ -217,7 +217,7 @@ async function* scanned(
     for (const { key, version, record } of page.records) {
       if (isUnreadable(record)) {
         // It cannot be read, so whether its events match is not known.
-        unread(record);
+        onUnreadable(record);
         continue;
       }
       for (const labels of indexOf(key, record).events) {

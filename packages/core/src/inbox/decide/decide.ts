@@ -103,7 +103,7 @@ export function decisions({
       }
       return answer;
     });
-    if (typeof which === "string" && report.unread !== null) throw report.unread.error;
+    if (typeof which === "string" && report.unreadable !== null) throw report.unreadable.error;
     return report;
   }
 

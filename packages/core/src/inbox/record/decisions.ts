@@ -187,13 +187,13 @@ export function discard(
 }
 
 /** The names of reasons in a bulk: see `reason` of a `BulkFilter`. */
-export type ReasonOrState = HeldReason | "done" | "discarded" | "stale" | "unfinished";
+export type BulkReason = HeldReason | "done" | "discarded" | "stale" | "unfinished";
 
 /**
  * The reason by which a bulk selects an event. Of a held event: why it is held. Of an ended event: `stale`, `discarded`, `done`, or the
  * contradiction that it was accepted as, such as `mismatch`. Of a waiting or running event: `unfinished`.
  */
-export function reasonOf({ state, verdict, work }: Slot): ReasonOrState {
+export function reasonOf({ state, verdict, work }: Slot): BulkReason {
   if (state === "held") return work?.reason ?? "unfinished";
   if (state === "waiting" || state === "running") return "unfinished";
   if (state !== "done") return state;

@@ -24,7 +24,7 @@ import { type BeginResult, suspicionsOf } from "../record/leased-run.ts";
 import type { FinishedClaims } from "../record/reference-claim.ts";
 import { dueTimeOf } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
-import { unreadable } from "../write/records.ts";
+import { unreadableError } from "../write/records.ts";
 import { BrokenRecords } from "./broken-records.ts";
 import type { Crowds } from "./crowds.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -161,7 +161,7 @@ export class Runs {
       if (isUnreadable(record)) this.#broken.delete(key);
       const why = isUnreadable(record) ? record : BROKEN;
       // The record stays hidden for a while, so the next poll does not find it again.
-      runner.notify(inboxError("take", unreadable(why)));
+      runner.notify(inboxError("take", unreadableError(why)));
       return null;
     }
     // The record stays hidden for a while, so that a process that has its flow finds it first.

@@ -16,11 +16,11 @@ import { label } from "../record/label.ts";
 import type { StoredEvent } from "../record/life.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
-import { unreadable } from "../write/records.ts";
+import { unreadableError } from "../write/records.ts";
 import { type EventPredicate, predicateOf } from "./event-predicate.ts";
 import { Listing } from "./listing.ts";
 import { orderOf } from "./read-order.ts";
-import { Unread, unsearched } from "./unread.ts";
+import { UnreadableCounter, unsearched } from "./unreadable.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
@@ -54,7 +54,7 @@ export class EventReader {
     if (!isEventId(eventId)) return null;
     const [found = null] = await this.#core.store.read([recordKeyOf(eventId)]);
     if (found === null) return null;
-    if (isUnreadable(found.record)) throw unreadable(found.record);
+    if (isUnreadable(found.record)) throw unreadableError(found.record);
     return eventIn(found.record, eventId);
   }
 
@@ -64,8 +64,8 @@ export class EventReader {
     const filter = filterOf(query);
     await this.#ready();
     const page = await this.#page(filter, query, request);
-    if (page.events.length > 0 || page.unread !== null || request.cursor !== null) return page;
-    return { ...page, unread: await unsearched(this.#core.store, filter) };
+    if (page.events.length > 0 || page.unreadable !== null || request.cursor !== null) return page;
+    return { ...page, unreadable: await unsearched(this.#core.store, filter) };
   }
 
   async #page(
@@ -126,20 +126,20 @@ export class EventReader {
   ): Promise<EventPage> {
     let { cursor } = request;
     const events: StoredEvent[] = [];
-    const unread = new Unread();
+    const unreadable = new UnreadableCounter();
     for (let pages = 0; pages < MAX_PAGES && events.length < limit; pages++) {
       const most = predicate === null ? limit - events.length : CHOSEN_FROM;
       const page = await this.#core.store.list(filter, cursor, most, first);
       const rest = page.events.slice();
       for (let one = rest.shift(); one !== undefined; one = rest.shift()) {
-        if (unread.countIfUnreadable(one.versioned)) continue;
+        if (unreadable.countIfUnreadable(one.versioned)) continue;
         events.push(...storedEvent(one).filter(predicate ?? all));
-        if (events.length === limit && rest.length > 0) return pageOf(events, one, unread);
+        if (events.length === limit && rest.length > 0) return pageOf(events, one, unreadable);
       }
       cursor = page.next;
       if (cursor === null) break;
     }
-    return pageOf(events, cursor, unread);
+    return pageOf(events, cursor, unreadable);
   }
 
   /**
@@ -154,14 +154,14 @@ export class EventReader {
     const keys = flowsOf(filter).map((flow) => recordKeyFor(tenant, flow, id));
     const records = await this.#core.store.read(keys);
     const listing = new Listing(filter, cursor, first);
-    const unread = new Unread();
+    const unreadable = new UnreadableCounter();
     for (const [at, key] of keys.entries()) {
       const found = records[at] ?? null;
-      if (found !== null && !unread.countIfUnreadable(found) && !isUnreadable(found.record))
+      if (found !== null && !unreadable.countIfUnreadable(found) && !isUnreadable(found.record))
         listing.add(found, indexOf(key, found.record).events);
     }
     const { events, next } = listing.page(limit);
-    return pageOf(events.flatMap(storedEvent).filter(predicate ?? all), next, unread);
+    return pageOf(events.flatMap(storedEvent).filter(predicate ?? all), next, unreadable);
   }
 }
 
@@ -190,8 +190,8 @@ function all(): boolean {
   return true;
 }
 
-function pageOf(events: readonly StoredEvent[], next: ListCursor | null, unread: Unread): EventPage {
-  return { events, next: next === null ? null : cursorTextOf(next), unread: unread.events };
+function pageOf(events: readonly StoredEvent[], next: ListCursor | null, unreadable: UnreadableCounter): EventPage {
+  return { events, next: next === null ? null : cursorTextOf(next), unreadable: unreadable.events };
 }
 
 /** The event that a store has found. The store's list may still have the reference after the record has lost it. */

@@ -223,7 +223,7 @@ export class Records {
         continue;
       }
       const { known, request } = cached.seen;
-      if (known !== null && isUnreadable(known.record)) throw unreadable(known.record);
+      if (known !== null && isUnreadable(known.record)) throw unreadableError(known.record);
       const computed = compute(change, known, now, mayHaveBeenMade);
       if (computed.record === null) {
         if (request > changeNumber) return { answer: computed.answer(), version: known?.version ?? null };
@@ -387,7 +387,7 @@ const SEAL_FIXES = {
 };
 
 /** The error for a record that cannot be read. Its events wait until somebody has repaired the record or updated Payhooks. */
-export function unreadable({ unreadable: why, code }: Unreadable): PayhooksError {
+export function unreadableError({ unreadable: why, code }: Unreadable): PayhooksError {
   const what = `A record cannot be read: ${why}.`;
   const fix = code === undefined ? DEFAULT_FIX : SEAL_FIXES[code];
   const cause = code === undefined ? undefined : new PayhooksError(code, what, { fix });
@@ -396,14 +396,14 @@ export function unreadable({ unreadable: why, code }: Unreadable): PayhooksError
   return error;
 }
 
-/** True for {@link unreadable}. Trying again is no use, because the record is at fault and not the store. */
+/** True for {@link unreadableError}. Trying again is no use, because the record is at fault and not the store. */
 export function isAboutRecord(error: unknown): boolean {
   return typeof error === "object" && error !== null && aboutRecords.has(error);
 }
 
 /** A change has thrown on a record whose fields are all as they must be. */
 function brokenBy(error: unknown): PayhooksError {
-  return unreadable({
+  return unreadableError({
     unreadable: `its fields contradict each other (${describeError(error)})`,
   });
 }

@@ -2,12 +2,12 @@
 import { isNotSearchable } from "../../protocol/errors.ts";
 import type { EventFilter } from "../contract/event-query.ts";
 import type { ListOrder, RecordStore, Versioned } from "../contract/store.ts";
-import type { UnreadEvents } from "../contract/unread-events.ts";
+import type { UnreadableEvents } from "../contract/unreadable-events.ts";
 import { isUnreadable, type Unreadable } from "../record/codec.ts";
-import { unreadable } from "../write/records.ts";
+import { unreadableError } from "../write/records.ts";
 
 /** Counts the records that a search has to leave out. */
-export class Unread {
+export class UnreadableCounter {
   #count = 0;
   #why: Unreadable | null = null;
 
@@ -19,8 +19,8 @@ export class Unread {
     return true;
   }
 
-  get events(): UnreadEvents | null {
-    return this.#why === null ? null : { count: this.#count, error: unreadable(this.#why) };
+  get events(): UnreadableEvents | null {
+    return this.#why === null ? null : { count: this.#count, error: unreadableError(this.#why) };
   }
 }
 
@@ -36,7 +36,7 @@ const ENDS: readonly (readonly [EventFilter, ListOrder])[] = [
  * sealed with a key that this process does not have. The first and last events of all lists show whether there is such an event. Null if
  * there is none, or if the search was not for a label.
  */
-export async function unsearched(store: RecordStore, filter: EventFilter): Promise<UnreadEvents | null> {
+export async function unsearched(store: RecordStore, filter: EventFilter): Promise<UnreadableEvents | null> {
   const { tenant, event, id, referenceId } = filter;
   if ([tenant, event, id, referenceId].every((text) => text === undefined)) return null;
   for (const [end, first] of ENDS) {
@@ -47,7 +47,7 @@ export async function unsearched(store: RecordStore, filter: EventFilter): Promi
     for (const { versioned } of page?.events ?? []) {
       const { record } = versioned;
       if (isUnreadable(record) && record.code !== undefined)
-        return { count: null, error: unreadable(record) };
+        return { count: null, error: unreadableError(record) };
     }
   }
   return null;

@@ -1,7 +1,7 @@
 import type { PayhooksError } from "../../protocol/errors.ts";
 
 /** Stored events that were left out, because their records cannot be read. */
-export interface UnreadEvents {
+export interface UnreadableEvents {
   /**
    * How many there are. Null if that is not known: a search by a text, such as a reference, finds no event that is sealed with a key
    * which this process does not have.

@@ -1,11 +1,11 @@
-import type { UnreadEvents } from "@payhooks/core";
+import type { UnreadableEvents } from "@payhooks/core";
 import { CliError, withoutFix } from "../command-line/errors.ts";
 
 /** The events that a command has to leave out, because their records cannot be read. */
-export class Unread {
-  #found: UnreadEvents | null = null;
+export class UnreadableCounter {
+  #found: UnreadableEvents | null = null;
 
-  readonly add = ({ count, error }: UnreadEvents): void => {
+  readonly add = ({ count, error }: UnreadableEvents): void => {
     const before = this.#found;
     if (before === null) this.#found = { count, error };
     else
@@ -26,9 +26,9 @@ export class Unread {
 }
 
 /** Throws if events were left out, so that nobody believes that the output is complete. */
-export function checkRead(unread: UnreadEvents | null): void {
-  if (unread === null) return;
-  const { count, error } = unread;
+export function checkRead(unreadable: UnreadableEvents | null): void {
+  if (unreadable === null) return;
+  const { count, error } = unreadable;
   const what =
     count === null
       ? "Events may be missing here, because not everything in this inbox can be searched."
