@@ -2,7 +2,7 @@
 import type { Awaitable, RecordStore, Swap, SwapResult } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
-import type { Happening } from "../../packages/core/src/notices/notice.ts";
+import type { UndatedNotice } from "../../packages/core/src/notices/notice.ts";
 import { isPending } from "../../packages/core/src/time/awaitable.ts";
 import { type ContractCase, onFreshData, type Process, type Rig, withOverrides } from "./rig.ts";
 import { newId, sampleEvent, sampleRunner } from "./sample-events.ts";
@@ -63,7 +63,7 @@ const staysAwake = { only: "stays-awake" } as const;
 /** A process that runs events, and its notices. */
 async function running(rig: Rig, fault?: StoreFault) {
   const process = rig.start(undefined, { ...(fault && { store: fault.store }), withCanaries: true });
-  const notices: Happening[] = [];
+  const notices: UndatedNotice[] = [];
   process.inbox.observe((notice) => notices.push(notice));
   const runner = sampleRunner();
   await process.inbox.ready();

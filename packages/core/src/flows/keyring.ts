@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
-import type { Happening } from "../notices/notice.ts";
+import type { UndatedNotice } from "../notices/notice.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { emptyContext } from "../time/async-context.ts";
@@ -69,7 +69,7 @@ export interface ResolverLimits {
   readonly acceptTimeoutMs: number;
   readonly maxResolving: number;
   /** Posts a notice about the keys. */
-  readonly notify?: ((happening: Happening) => void) | undefined;
+  readonly notify?: ((notice: UndatedNotice) => void) | undefined;
 }
 
 /** Verifies with the keys for this hint, and once more if a signature fits none and the keys can be read again. */

@@ -1,4 +1,4 @@
-import { type Happening, inboxError } from "../notices/notice.ts";
+import { type UndatedNotice, inboxError } from "../notices/notice.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
@@ -149,7 +149,7 @@ class Engine implements Inbox {
     this.#health = new HealthCheck(core, () => this.ready(), this.#losses, canary, reader);
   }
 
-  observe(notify: (notice: Happening) => void): void {
+  observe(notify: (notice: UndatedNotice) => void): void {
     this.#core.notify = notify;
   }
 

@@ -1,5 +1,5 @@
 import type { Health } from "../inbox/contract/inbox.ts";
-import type { Happening } from "../notices/notice.ts";
+import type { UndatedNotice } from "../notices/notice.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { DeliveryEnd, HandlerEnd } from "../receiver/instrumentation.ts";
 import type { Attributes, CounterName, HistogramName } from "./table.ts";
@@ -53,18 +53,18 @@ export function measureHandler(
 type Counted = readonly [CounterName, Attributes];
 
 /** The count that comes from this notice only; null if the notice is not counted. */
-export function countOf(happening: Happening): Counted | null {
-  switch (happening.type) {
+export function countOf(notice: UndatedNotice): Counted | null {
+  switch (notice.type) {
     case "held":
-      return ["held", { ...ofFlow(happening), "payhooks.reason": happening.reason }];
+      return ["held", { ...ofFlow(notice), "payhooks.reason": notice.reason }];
     case "stale":
-      return ["stale", ofFlow(happening)];
+      return ["stale", ofFlow(notice)];
     case "double-risk":
-      return ["doubleRisks", { ...ofFlow(happening), "payhooks.why": happening.why }];
+      return ["doubleRisks", { ...ofFlow(notice), "payhooks.why": notice.why }];
     case "alert":
       return [
         "alerts",
-        { ...ofFlow(happening), "payhooks.kind": happening.kind, "error.type": happening.code },
+        { ...ofFlow(notice), "payhooks.kind": notice.kind, "error.type": notice.code },
       ];
     default:
       return null;

@@ -1,4 +1,4 @@
-import type { Happening } from "../notices/notice.ts";
+import type { UndatedNotice } from "../notices/notice.ts";
 import type {
   DeliveryEnd,
   DeliveryFacts,
@@ -48,8 +48,8 @@ class Prometheus implements PrometheusMetrics {
     this.#receiver = receiver;
   }
 
-  noticed(happening: Happening): void {
-    const counted = countOf(happening);
+  noticed(notice: UndatedNotice): void {
+    const counted = countOf(notice);
     if (counted !== null) this.#sink.count(...counted);
   }
 

@@ -4,7 +4,7 @@ import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf, ON_WORKERS } from "../time/environment.ts";
 import { Limiter } from "./limiter.ts";
 import type { LogLines } from "./log-lines.ts";
-import type { Happening, Notice } from "./notice.ts";
+import type { UndatedNotice, Notice } from "./notice.ts";
 import { lineOfThrown } from "./thrown.ts";
 
 /** How many notices may wait for a slow observer. Further ones are dropped and counted. */
@@ -13,7 +13,7 @@ const MAX_PENDING = 10_000;
 /** Equal errors of a store within this time become one notice, with their count. */
 const EQUAL_ERRORS_MS = 10_000;
 
-type InboxError = Extract<Happening, { readonly type: "inbox-error" }>;
+type InboxError = Extract<UndatedNotice, { readonly type: "inbox-error" }>;
 
 /**
  * Takes notices during a delivery, and hands them to observers afterwards. So an observer can neither slow down nor break a
@@ -26,7 +26,7 @@ export class NoticeBoard {
   readonly #inboxErrors: Limiter<InboxError>;
   /** One entry for each call of `observe`, even with the same function. */
   readonly #observers = new Set<{ readonly observer: (notice: Notice) => void }>();
-  #watcher: ((happening: Happening) => void) | null = null;
+  #watcher: ((notice: UndatedNotice) => void) | null = null;
   #pending: Notice[] = [];
   #dropped = 0;
   #isScheduled = false;
@@ -60,25 +60,25 @@ export class NoticeBoard {
   }
 
   /** Sets the one function that is called at once with each notice, before equal errors are gathered. It must not throw. */
-  watch(watcher: (happening: Happening) => void): void {
+  watch(watcher: (notice: UndatedNotice) => void): void {
     this.#watcher = watcher;
   }
 
-  post(happening: Happening): void {
-    this.#watcher?.(happening);
-    if (this.#observers.size === 0 && !this.#lines.isWritten(happening)) return;
-    if (happening.type === "inbox-error") {
-      const { during, error, count } = happening;
-      this.#inboxErrors.add(`${during}\n${error}`, happening, 1, count);
-    } else this.#add(happening);
+  post(notice: UndatedNotice): void {
+    this.#watcher?.(notice);
+    if (this.#observers.size === 0 && !this.#lines.isWritten(notice)) return;
+    if (notice.type === "inbox-error") {
+      const { during, error, count } = notice;
+      this.#inboxErrors.add(`${during}\n${error}`, notice, 1, count);
+    } else this.#add(notice);
   }
 
-  #add(happening: Happening): void {
+  #add(notice: UndatedNotice): void {
     if (this.#pending.length >= MAX_PENDING) {
       this.#dropped++;
       return;
     }
-    this.#pending.push({ ...happening, at: this.#clock.now() });
+    this.#pending.push({ ...notice, at: this.#clock.now() });
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     this.#nextTurn(() => this.flush());

@@ -2,7 +2,7 @@ import { emptyContext } from "../time/async-context.ts";
 import type { Clock } from "../time/clock.ts";
 import { Limiter } from "./limiter.ts";
 import type { Logger } from "./logger.ts";
-import type { Alert, Happening, Notice } from "./notice.ts";
+import type { Alert, UndatedNotice, Notice } from "./notice.ts";
 
 /** The lowest level that is written. `info` also writes successes. */
 export type LogLevel = "info" | "warn" | "error";
@@ -155,8 +155,8 @@ export class LogLines {
     return this.#level === "info";
   }
 
-  isWritten(happening: Happening): boolean {
-    return this.#ruleFor(happening) !== null;
+  isWritten(notice: UndatedNotice): boolean {
+    return this.#ruleFor(notice) !== null;
   }
 
   write(notice: Notice): void {
@@ -182,8 +182,8 @@ export class LogLines {
   }
 
   /** Null if it is not written. */
-  #ruleFor(happening: Happening): Rule | null {
-    const rule = ruleOf(happening);
+  #ruleFor(notice: UndatedNotice): Rule | null {
+    const rule = ruleOf(notice);
     return rule !== null && this.#isWanted(rule) ? rule : null;
   }
 
@@ -202,13 +202,13 @@ export class LogLines {
   }
 }
 
-function ruleOf(happening: Happening): Rule | null {
-  if (happening.type === "effect-skipped" && happening.unexpected) return SKIPPED_AT_FIRST;
-  if (happening.type === "unhandled" && happening.count > 1) return null;
-  if (happening.type !== "refused") return RULES[happening.type];
-  if (happening.httpStatus >= 500) return REFUSED_BY_FAULT;
-  if (happening.code.startsWith("ERR_TIMESTAMP_")) return OUTSIDE_THE_WINDOW;
-  return happening.fix === null ? null : FIRST_BAD_SIGNATURE;
+function ruleOf(notice: UndatedNotice): Rule | null {
+  if (notice.type === "effect-skipped" && notice.unexpected) return SKIPPED_AT_FIRST;
+  if (notice.type === "unhandled" && notice.count > 1) return null;
+  if (notice.type !== "refused") return RULES[notice.type];
+  if (notice.httpStatus >= 500) return REFUSED_BY_FAULT;
+  if (notice.code.startsWith("ERR_TIMESTAMP_")) return OUTSIDE_THE_WINDOW;
+  return notice.fix === null ? null : FIRST_BAD_SIGNATURE;
 }
 
 function lineOf(notice: Notice, rule: Rule): Line {

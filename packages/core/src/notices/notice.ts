@@ -38,13 +38,13 @@ interface ThrownByHandler {
 }
 
 /** Everything that happens, for logs, metrics and traces. `type` discriminates. */
-export type Notice = Happening & {
+export type Notice = UndatedNotice & {
   /** When it happened, in milliseconds since the epoch on the receiver's clock. */
   readonly at: number;
 };
 
 /** A notice before the receiver has added its time. */
-export type Happening =
+export type UndatedNotice =
   /** The event is new, or follows a PENDING. It is stored and will run. */
   | (AboutEvent<"accepted"> & { readonly keyId: string | null; readonly previousAmount: string | null })
   /** A copy of a stored event. It is acknowledged, and not run again. */
@@ -216,7 +216,7 @@ export type InboxCall =
   | "pruneEffects";
 
 /** The notice about a store that did not answer. The error of a store becomes a text only here. */
-export function inboxError(during: InboxCall, error: unknown): Happening {
+export function inboxError(during: InboxCall, error: unknown): UndatedNotice {
   return { type: "inbox-error", during, count: 1, error: describeError(error), stack: originOf(error) };
 }
 
@@ -237,11 +237,11 @@ export type NotReadyCode =
   | "not-counted"
   | "overdue";
 
-export function stalled(during: StallKind, cause: unknown): Happening {
+export function stalled(during: StallKind, cause: unknown): UndatedNotice {
   return { type: "stalled", during, error: describeError(cause), stack: originOf(cause) };
 }
 
-export function recovered(during: StallKind, afterMs: number): Happening {
+export function recovered(during: StallKind, afterMs: number): UndatedNotice {
   return { type: "recovered", during, afterMs: Math.round(afterMs) };
 }
 

@@ -1,5 +1,5 @@
 import { type Clock, Stopwatch } from "../time/clock.ts";
-import type { Happening, StallKind } from "./notice.ts";
+import type { UndatedNotice, StallKind } from "./notice.ts";
 import { recovered, stalled } from "./notice.ts";
 
 /** A failure is reported after this time. A store that restarts, or fails over, is often back earlier. */
@@ -16,10 +16,10 @@ interface Failing {
 export class Stall {
   readonly #kind: StallKind;
   readonly #clock: Clock;
-  readonly #notify: (notice: Happening) => void;
+  readonly #notify: (notice: UndatedNotice) => void;
   #failing: Failing | null = null;
 
-  constructor(kind: StallKind, clock: Clock, notify: (notice: Happening) => void) {
+  constructor(kind: StallKind, clock: Clock, notify: (notice: UndatedNotice) => void) {
     this.#kind = kind;
     this.#clock = clock;
     this.#notify = notify;

@@ -72,8 +72,8 @@ class Otel implements Instrumentation {
     this.#receiver = receiver;
   }
 
-  noticed(happening: Parameters<Instrumentation["noticed"]>[0]): void {
-    const counted = countOf(happening);
+  noticed(notice: Parameters<Instrumentation["noticed"]>[0]): void {
+    const counted = countOf(notice);
     if (counted !== null) this.#meters()?.count(...counted);
   }
 

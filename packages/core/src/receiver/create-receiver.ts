@@ -124,7 +124,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     this.#inbox.observe((notice) => notices.post(notice));
     const { windowMs, acceptTimeoutMs, maxResolving } = this.#settings;
     const names = options.names === undefined ? SPECIFIED_NAMES : serviceNames(options.names);
-    const notify: FlowContext["notify"] = (happening) => notices.post(happening);
+    const notify: FlowContext["notify"] = (notice) => notices.post(notice);
     const context = { windowMs, acceptTimeoutMs, maxResolving, clock, names, notify };
     const paid = payments === undefined ? null : paymentsFlow(payments, context);
     const connected = connect === undefined ? null : connectFlow(connect, context);
@@ -168,7 +168,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
       treatmentOf: (flow, event) => registry.treatmentOf(flow, event),
     });
     if (instrumentation !== null) {
-      notices.watch((happening) => instrumentation.noticed(happening));
+      notices.watch((notice) => instrumentation.noticed(notice));
       instrumentation.attach({ health: () => this.health() });
     }
     const endpoints = others.map((flow) => [flow.name, this.#intake.endpoint(flow)] as const);

@@ -14,7 +14,7 @@ import type { HandlerState } from "../inbox/record/handler-state.ts";
 import { factsOf } from "../inbox/record/run-input.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import type { Logger } from "../notices/logger.ts";
-import type { Happening, Notice } from "../notices/notice.ts";
+import type { UndatedNotice, Notice } from "../notices/notice.ts";
 import { factsOfThrown } from "../notices/thrown.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
@@ -324,7 +324,7 @@ function observedOf({ input }: RunHandle, handler: string, attempt: number): Han
 }
 
 /** The notice that a handler is not called until one of its calls ends. */
-function allOverdue(name: string): Happening {
+function allOverdue(name: string): UndatedNotice {
   return {
     type: "warning",
     what: `All calls that the concurrency of the handler ${name} allows are past its timeoutMs and have not ended. It is not called before one of them ends.`,

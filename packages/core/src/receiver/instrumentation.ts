@@ -1,7 +1,7 @@
 import type { Health } from "../inbox/contract/inbox.ts";
 import type { AcceptOutcome } from "../inbox/record/event.ts";
 import { MAX_TRACE } from "../inbox/record/record.ts";
-import type { EventFacts, Happening } from "../notices/notice.ts";
+import type { EventFacts, UndatedNotice } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
@@ -16,7 +16,7 @@ export interface Instrumentation {
   /** Called once, by `createReceiver`. */
   attach(receiver: Watched): void;
   /** A notice was posted. Called at once. Without an observer, the receiver makes no notices about successes. */
-  noticed(happening: Happening): void;
+  noticed(notice: UndatedNotice): void;
   /** A delivery has arrived. Called in the context of its request. Null: it is not observed. */
   delivery(delivery: DeliveryFacts): Observation<DeliveryEnd> | null;
   /** A handler is about to be called. Called in the context in which the handler is called. Null: it is not observed. */
@@ -135,7 +135,7 @@ export function guardInstrumentation(
   const notify = (call: () => void): void => void attempt(call, undefined, onError);
   return {
     attach: (receiver) => notify(() => instrumentation.attach(receiver)),
-    noticed: (happening) => notify(() => instrumentation.noticed(happening)),
+    noticed: (notice) => notify(() => instrumentation.noticed(notice)),
     delivery: (facts) => observe(() => instrumentation.delivery(facts)),
     handler: (facts) => observe(() => instrumentation.handler(facts)),
     ended: (facts) => notify(() => instrumentation.ended(facts)),

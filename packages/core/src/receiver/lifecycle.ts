@@ -14,7 +14,7 @@
  */
 
 import type { Running } from "../inbox/contract/inbox.ts";
-import type { Happening } from "../notices/notice.ts";
+import type { UndatedNotice } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
 import type { Environment } from "../time/environment.ts";
@@ -35,7 +35,7 @@ export interface CloseResult {
 export interface LifecycleDependencies {
   /** Keeps the process alive during a step. The timers of Payhooks do not do that by themselves. */
   readonly environment: Environment;
-  notify(notice: Happening): void;
+  notify(notice: UndatedNotice): void;
   /** From new to ready. */
   prepare(): Promise<void>;
   /** From ready to running. */

@@ -9,7 +9,7 @@ import type { SlotState } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { factsOf } from "../inbox/record/run-input.ts";
 import type { NoticeBoard } from "../notices/board.ts";
-import type { Happening } from "../notices/notice.ts";
+import type { UndatedNotice } from "../notices/notice.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { isOutsideTable } from "../protocol/held-reasons.ts";
@@ -106,7 +106,7 @@ async function markEvent(
 
 /** A runner that calls no handler. */
 function runnerFor(flow: Flow, notices: NoticeBoard, isCertain: boolean): Runner {
-  const notify = (notice: Happening): void => notices.post(notice);
+  const notify = (notice: UndatedNotice): void => notices.post(notice);
   async function endingOf(run: RunHandle): Promise<Ending> {
     const { mode, verdict, delivery } = run.input;
     // The receiver that will run events calls the onHeld handlers of a held event.

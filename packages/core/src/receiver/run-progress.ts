@@ -1,6 +1,6 @@
 import type { Ending } from "../inbox/record/ending.ts";
 import type { HandlerChange } from "../inbox/record/handler-state.ts";
-import type { Happening } from "../notices/notice.ts";
+import type { UndatedNotice } from "../notices/notice.ts";
 import type { GivenUp, HeldReason } from "../protocol/held-reasons.ts";
 import type { Stopwatch } from "../time/clock.ts";
 
@@ -9,7 +9,7 @@ export interface RunProgress {
   /** States of handlers that have not been written yet. */
   readonly unwrittenChanges: HandlerChange[];
   /** Notices to send once those states are written. */
-  readonly unsentNotices: Happening[];
+  readonly unsentNotices: UndatedNotice[];
   /** The handler whose start was written together with the lease; null once the run has reached it. */
   startedAhead: string | null;
   /** Measures the time since the run began. */

@@ -1,4 +1,4 @@
-import type { Happening } from "../notices/notice.ts";
+import type { UndatedNotice } from "../notices/notice.ts";
 import { Stall } from "../notices/stall.ts";
 import type { Environment } from "../time/environment.ts";
 import { spreadOf } from "../time/spread.ts";
@@ -15,7 +15,7 @@ export class StartRetry {
   #failures = 0;
   #cancelTimer: (() => void) | null = null;
 
-  constructor(environment: Environment, notify: (notice: Happening) => void, start: () => void) {
+  constructor(environment: Environment, notify: (notice: UndatedNotice) => void, start: () => void) {
     this.#environment = environment;
     this.#start = start;
     this.#stall = new Stall("start", environment, notify);

@@ -1,5 +1,5 @@
 import { createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
-import type { Happening } from "../notices/notice.ts";
+import type { UndatedNotice } from "../notices/notice.ts";
 import { invalidOption, isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { emptyContext } from "../time/async-context.ts";
@@ -75,18 +75,18 @@ export class Keyring {
   }
 
   /** Reads the keys again if they are old. The caller does not wait for it. */
-  refresh(environment: Environment, notify: (notice: Happening) => void): void {
+  refresh(environment: Environment, notify: (notice: UndatedNotice) => void): void {
     if (environment.monotonic() - this.#readAt >= EVERY_MS) void this.#read(environment, notify);
   }
 
   /** Reads the keys again for a key that is not known, unless they were read just now. Waits for a read that is under way. */
-  async seek(environment: Environment, notify: (notice: Happening) => void): Promise<void> {
+  async seek(environment: Environment, notify: (notice: UndatedNotice) => void): Promise<void> {
     const isOld = environment.monotonic() - this.#readAt >= AT_MOST_MS;
     if (isOld || this.#reading !== null) await this.#read(environment, notify);
   }
 
   /** If it fails, the known keys stay, and `notify` is called. Rejects if there are none. */
-  async #read(environment: Environment, notify?: (notice: Happening) => void): Promise<void> {
+  async #read(environment: Environment, notify?: (notice: UndatedNotice) => void): Promise<void> {
     const source = this.#source;
     if (typeof source !== "function") return;
     this.#reading ??= this.#call(source, environment, notify).finally(() => {
@@ -98,7 +98,7 @@ export class Keyring {
   async #call(
     source: () => SealKeys | Promise<SealKeys>,
     environment: Environment,
-    notify?: (notice: Happening) => void,
+    notify?: (notice: UndatedNotice) => void,
   ): Promise<void> {
     this.#readAt = environment.monotonic();
     try {

@@ -26,7 +26,7 @@ import { indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import { matches } from "../inbox/search/listing.ts";
-import type { Happening } from "../notices/notice.ts";
+import type { UndatedNotice } from "../notices/notice.ts";
 import type { Environment } from "../time/environment.ts";
 import { openText, sealText } from "./cipher.ts";
 import type { DerivedKey, Keyring } from "./keys.ts";
@@ -57,7 +57,7 @@ export class SealedStore implements RecordStore {
   readonly #store: RecordStore;
   readonly #keys: Keyring;
   readonly #environment: Environment;
-  readonly #notify: (notice: Happening) => void;
+  readonly #notify: (notice: UndatedNotice) => void;
   /** The key of each version that this process has read or written; null if it is stored in the clear. */
   readonly #keyOf = new Map<string, string | null>();
   /** Those of these versions whose labels are in no list: `reseal` is between its two writes, or was killed there. */
@@ -67,7 +67,7 @@ export class SealedStore implements RecordStore {
     store: RecordStore,
     keys: Keyring,
     environment: Environment,
-    notify: (notice: Happening) => void,
+    notify: (notice: UndatedNotice) => void,
   ) {
     this.#store = store;
     this.#keys = keys;

@@ -5,7 +5,7 @@ import type { RecordStore, Versioned } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
 import { memoryStore } from "../../src/memory/store.ts";
-import type { Happening } from "../../src/notices/notice.ts";
+import type { UndatedNotice } from "../../src/notices/notice.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
@@ -15,7 +15,7 @@ it("a record whose change throws gives its place back, is not run again, and doe
   const memory = memoryStore({ clock: environment });
   const inbox = createInbox(memory, { clock: environment, leaseMs: 1_000 });
   const ran: string[] = [];
-  const notices: Happening[] = [];
+  const notices: UndatedNotice[] = [];
   /** While a handler runs, something else takes a part of the record that its end needs. */
   function damage(key: string): void {
     const [found] = memory.read([key]);

@@ -8,14 +8,14 @@ import type { Ending } from "../../src/inbox/record/ending.ts";
 import { Records } from "../../src/inbox/write/records.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
 import { memoryStore } from "../../src/memory/store.ts";
-import type { Happening } from "../../src/notices/notice.ts";
+import type { UndatedNotice } from "../../src/notices/notice.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
 const LEASE_MS = 9_000;
 
-function runnerOf(endingOf: (run: RunHandle) => Promise<Ending>): Runner & { readonly notices: Happening[] } {
-  const notices: Happening[] = [];
+function runnerOf(endingOf: (run: RunHandle) => Promise<Ending>): Runner & { readonly notices: UndatedNotice[] } {
+  const notices: UndatedNotice[] = [];
   return {
     notices,
     run: async (run) => ({ ending: await endingOf(run), changes: [], written: () => {} }),

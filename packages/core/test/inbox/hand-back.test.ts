@@ -5,7 +5,7 @@ import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
 import type { Ending } from "../../src/inbox/record/ending.ts";
 import { memoryStore } from "../../src/memory/store.ts";
-import type { Happening } from "../../src/notices/notice.ts";
+import type { UndatedNotice } from "../../src/notices/notice.ts";
 import { settle } from "../../src/testing/clock.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
@@ -81,10 +81,10 @@ function start() {
 
 function runnerOf(endingOf: (run: RunHandle) => Promise<Ending>): Runner & {
   readonly ran: string[];
-  readonly notices: Happening[];
+  readonly notices: UndatedNotice[];
 } {
   const ran: string[] = [];
-  const notices: Happening[] = [];
+  const notices: UndatedNotice[] = [];
   return {
     ran,
     notices,

@@ -5,7 +5,7 @@ import type { Runner } from "../../src/inbox/contract/inbox.ts";
 import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
 import { type MemoryStore, memoryStore } from "../../src/memory/store.ts";
-import type { Happening } from "../../src/notices/notice.ts";
+import type { UndatedNotice } from "../../src/notices/notice.ts";
 import { sleep } from "../../src/time/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { verifiedEvent } from "../verified-event.ts";
@@ -33,7 +33,7 @@ function slow(store: MemoryStore, clock: FakeClock, delayMs: () => number): Reco
 }
 
 /** Runs one handler for each event, which takes half a second. */
-function runnerOf(clock: FakeClock, called: string[], notices: Happening[]): Runner {
+function runnerOf(clock: FakeClock, called: string[], notices: UndatedNotice[]): Runner {
   return {
     async run(run) {
       const { eventId, handlerStates } = run.input;
@@ -75,7 +75,7 @@ describe("a store whose answers take a great part of a lease", () => {
         expect(await accepting).toMatchObject({ outcome: "new" });
       }
       delayMs = part * LEASE_MS;
-      const [called, notices]: [string[], Happening[]] = [[], []];
+      const [called, notices]: [string[], UndatedNotice[]] = [[], []];
       await inbox.run(runnerOf(clock, called, notices), { concurrency: 4 });
       await clock.advance(TEN_MINUTES_MS);
       expect(called.toSorted()).toEqual(events.map(({ key, slot }) => key + slot).sort());

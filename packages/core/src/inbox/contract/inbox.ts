@@ -1,4 +1,4 @@
-import type { Happening, StallKind } from "../../notices/notice.ts";
+import type { UndatedNotice, StallKind } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
 import type { AsyncContext } from "../../time/async-context.ts";
 import type { Cancellation } from "../../time/cancellation.ts";
@@ -104,7 +104,7 @@ export interface Runner {
    */
   hasFlow?(flow: string): boolean;
   /** Passes a notice of the inbox to the receiver's observers and logger. */
-  notify(notice: Happening): void;
+  notify(notice: UndatedNotice): void;
 }
 
 /** Options of {@link Inbox.run}. */
@@ -188,7 +188,7 @@ export interface Inbox {
    */
   readonly durability: "process" | "host" | "replicated";
   /** Sets the callback for notices that concern the whole inbox rather than one run. */
-  observe(notify: (notice: Happening) => void): void;
+  observe(notify: (notice: UndatedNotice) => void): void;
   /** Connects to the store and checks it. Idempotent. */
   ready(): Promise<void>;
   /**

@@ -1,4 +1,4 @@
-import type { Happening } from "../../notices/notice.ts";
+import type { UndatedNotice } from "../../notices/notice.ts";
 import type { Environment } from "../../time/environment.ts";
 import type { RecordStore } from "./store.ts";
 
@@ -12,5 +12,5 @@ export interface Seal {
    *
    * @param notify gets a notice if the keys cannot be read again
    */
-  over(store: RecordStore, environment?: Environment, notify?: (notice: Happening) => void): RecordStore;
+  over(store: RecordStore, environment?: Environment, notify?: (notice: UndatedNotice) => void): RecordStore;
 }

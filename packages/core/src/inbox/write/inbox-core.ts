@@ -1,4 +1,4 @@
-import type { Happening } from "../../notices/notice.ts";
+import type { UndatedNotice } from "../../notices/notice.ts";
 import { Stopwatch } from "../../time/clock.ts";
 import type { Environment } from "../../time/environment.ts";
 import type { RecordStore } from "../contract/store.ts";
@@ -22,7 +22,7 @@ export class InboxCore {
   /** The operations that this process can do with the store, as far as it has tried lately. */
   readonly operations: StoreOperations;
   /** Passes notices that concern the whole inbox to its observer. */
-  notify: (notice: Happening) => void = () => {};
+  notify: (notice: UndatedNotice) => void = () => {};
   /** How long the store has lately taken to answer a write that begins a run, in milliseconds. */
   #answerMs = 0;
   /** `close` was called, so nothing more is begun. */

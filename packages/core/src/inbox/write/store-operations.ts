@@ -1,4 +1,4 @@
-import type { Happening } from "../../notices/notice.ts";
+import type { UndatedNotice } from "../../notices/notice.ts";
 import { Stall } from "../../notices/stall.ts";
 import { isPayhooksError } from "../../protocol/errors.ts";
 import { describeError } from "../../protocol/foreign-error.ts";
@@ -44,7 +44,7 @@ export class StoreOperations {
   readonly #of: Readonly<Record<StoreOperation, Evidence>>;
   #isClosed = false;
 
-  constructor(environment: Environment, notify: (notice: Happening) => void) {
+  constructor(environment: Environment, notify: (notice: UndatedNotice) => void) {
     this.#environment = environment;
     const evidence = (operation: StoreOperation): Evidence =>
       new Evidence(new Stall(operation, environment, notify));
