@@ -20,7 +20,7 @@ import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.t
 import type { HandlerChange } from "../../packages/core/src/inbox/record/handler-state.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { hashOf } from "../../packages/core/src/inbox/record/keys.ts";
-import { NONE } from "../../packages/core/src/inbox/record/lane.ts";
+import { NO_EVENTS } from "../../packages/core/src/inbox/record/lane.ts";
 import type { SubjectAnswer } from "../../packages/core/src/inbox/record/subject.ts";
 import { Crowds } from "../../packages/core/src/inbox/run/crowds.ts";
 import { Dispatcher } from "../../packages/core/src/inbox/run/dispatcher.ts";
@@ -871,7 +871,7 @@ const mutants: readonly Mutant[] = [
     caughtBy: "work takes from both",
     mistake: withStore((store) => ({
       async takeDue({ usual, patient }, hideMs) {
-        const { left } = await store.takeDue(NONE, 0);
+        const { left } = await store.takeDue(NO_EVENTS, 0);
         const all = left.usual > 0 ? { usual: usual + patient, patient: 0 } : { usual, patient };
         return store.takeDue(all, hideMs);
       },

@@ -192,8 +192,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a PENDING that waits is not overtaken",
     ACCEPT,
-    "if (rank === 0) return NONE;",
-    "if (record !== null) return NONE;",
+    "if (rank === 0) return NONE_OVERTAKEN;",
+    "if (record !== null) return NONE_OVERTAKEN;",
   ),
   mutant("a handler that throws is done", HANDLER_CALL, "if (outcome.ok) {", "if (outcome !== null) {"),
   mutant(

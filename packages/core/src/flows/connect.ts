@@ -291,7 +291,7 @@ function findDataFault(object: keyof typeof DATA, data: JsonObject): string | nu
 const DOCUMENTED: ReadonlyMap<unknown, ReadonlySet<string>> = new Map(
   Object.entries(DATA).map(([object, members]) => [object, new Set(["object", ...Object.keys(members)])]),
 );
-const NONE: ReadonlySet<string> = new Set();
+const NO_FIELDS: ReadonlySet<string> = new Set();
 const ENVELOPE_FIELDS: ReadonlySet<string> = new Set(["event", "idempotency_key", "occurred_at", "data"]);
 
 /** A frozen event without prototypes. Members that the specification does not list go to `extra`. */
@@ -299,7 +299,7 @@ function toEvent(object: JsonObject, data: JsonObject, authenticated: boolean): 
   const event = withoutPrototype();
   const extra = split(object, ENVELOPE_FIELDS, event);
   const eventData = withoutPrototype();
-  eventData.extra = split(data, DOCUMENTED.get(data.object) ?? NONE, eventData);
+  eventData.extra = split(data, DOCUMENTED.get(data.object) ?? NO_FIELDS, eventData);
   event.data = Object.freeze(eventData);
   event.extra = extra;
   event.authenticated = authenticated;

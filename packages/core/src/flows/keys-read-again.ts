@@ -24,8 +24,8 @@ export interface KeySource<Key> {
 }
 
 /** Readings begin at least this far apart. Anybody can send a delivery whose signature fits none of the keys. */
-const REST_MS = 5_000;
-const EVERY_MS = 60_000;
+const MIN_PAUSE_MS = 5_000;
+const DEFAULT_EVERY_MS = 60_000;
 
 /** True for a {@link KeySource}, and not for a key. */
 export function isKeySource<Key>(given: unknown): given is KeySource<Key> {
@@ -40,7 +40,7 @@ export function keysReadAgain<Key, Imported extends { readonly keyId: string }>(
   { clock, acceptTimeoutMs, notify }: ResolverLimits,
 ): Keyring<Imported> {
   checkNames(option, source, { read: true, everyMs: true });
-  const { everyMs = EVERY_MS } = source;
+  const { everyMs = DEFAULT_EVERY_MS } = source;
   checkTime(`${option}.everyMs`, everyMs);
   if (everyMs < 1_000) {
     throw new PayhooksError("ERR_OPTION_INVALID", `${option}.everyMs is ${everyMs}.`, {
@@ -104,14 +104,14 @@ export function keysReadAgain<Key, Imported extends { readonly keyId: string }>(
       if (known === null) return null;
       if (age(knownSince) < everyMs) {
         // Read ahead, so that a busy receiver never waits.
-        if (age(knownSince) >= everyMs / 2 && age(triedAt) >= REST_MS) void readAgain(known);
+        if (age(knownSince) >= everyMs / 2 && age(triedAt) >= MIN_PAUSE_MS) void readAgain(known);
         return known;
       }
-      return reading ?? (age(triedAt) < Math.min(REST_MS, everyMs) ? known : readAgain(known));
+      return reading ?? (age(triedAt) < Math.min(MIN_PAUSE_MS, everyMs) ? known : readAgain(known));
     },
     refresh() {
       if (known === null) return null;
-      return reading ?? (age(triedAt) < REST_MS ? null : readAgain(known));
+      return reading ?? (age(triedAt) < MIN_PAUSE_MS ? null : readAgain(known));
     },
   };
 }

@@ -17,7 +17,7 @@ import { CallLimit } from "./call-limit.ts";
 import { defaultBackoffMs, type Handler, type HandlerOptions, type HeldEvent } from "./handler.ts";
 
 /** A registered handler, with its options filled in. */
-export interface Registered {
+export interface HandlerSettings {
   readonly name: string;
   readonly timeoutMs: number;
   readonly maxAttempts: number;
@@ -32,7 +32,7 @@ export interface Registered {
 export type HandledEvent = AnyEvent | SourceEvent;
 
 /** A handler of events. */
-export interface RegisteredHandler extends Registered {
+export interface RegisteredHandler extends HandlerSettings {
   /** The statuses that the handler is for: one empty text in the connect flow, and null for a source: all statuses. */
   readonly statuses: readonly string[] | null;
   /** The function for this event, or null if its status is not wanted. */
@@ -40,7 +40,7 @@ export interface RegisteredHandler extends Registered {
 }
 
 /** A handler of held entries. */
-export interface RegisteredHeldHandler extends Registered {
+export interface RegisteredHeldHandler extends HandlerSettings {
   readonly handle: Handler<HeldEvent>;
 }
 
@@ -198,12 +198,12 @@ export class Registry {
   }
 
   #check(
-    others: readonly Registered[],
+    others: readonly HandlerSettings[],
     of: string,
     defaultName: string,
     options: HandlerOptions,
-    beside: readonly Registered[] = [],
-  ): Registered {
+    beside: readonly HandlerSettings[] = [],
+  ): HandlerSettings {
     this.#checkOpen();
     checkNames(`A handler of ${of}`, options, {
       name: true,

@@ -2,7 +2,7 @@ import { inboxError } from "../notices/notice.ts";
 import type { Runner, WorkOptions, WorkReport } from "./contract/inbox.ts";
 import type { DueRecord } from "./contract/store.ts";
 import type { Pruning } from "./pruning.ts";
-import { type Lane, NONE, otherThan } from "./record/lane.ts";
+import { type Lane, NO_EVENTS, otherThan } from "./record/lane.ts";
 import type { Run } from "./run/run.ts";
 import type { DueRequest } from "./run/runs.ts";
 import type { InboxCore } from "./write/inbox-core.ts";
@@ -79,7 +79,7 @@ export class DueWorker {
       for (const result of results) if (result.status === "rejected") throw result.reason;
     }
     await this.#pruneSome(runner);
-    const { left, nextDueAt } = await this.#core.store.takeDue(NONE, 0);
+    const { left, nextDueAt } = await this.#core.store.takeDue(NO_EVENTS, 0);
     return { ran, failed, remaining: left.usual + left.patient, nextDueAt };
   }
 
@@ -97,7 +97,7 @@ export class DueWorker {
     const { store, hideMs } = this.#core;
     const first = next.lane;
     for (const lane of [first, otherThan(first)]) {
-      const { records, left } = await store.takeDue({ ...NONE, [lane]: 1 }, hideMs);
+      const { records, left } = await store.takeDue({ ...NO_EVENTS, [lane]: 1 }, hideMs);
       const isMoreInOther = left[otherThan(lane)] > 0;
       if (isMoreInOther) next.lane = otherThan(lane);
       if (records.length > 0 || !isMoreInOther) return records[0];

@@ -30,7 +30,7 @@ import type { Run } from "./run/run.ts";
 import { Runs } from "./run/runs.ts";
 import { EventReader } from "./search/event-reader.ts";
 import { CanarySender } from "./watch/canary-sender.ts";
-import { withOwnErrors } from "./watch/failures.ts";
+import { withPayhooksErrors } from "./watch/failures.ts";
 import { HealthCheck } from "./watch/health.ts";
 import { KnownRecords } from "./watch/known-records.ts";
 import { LossWatch } from "./watch/loss-watch.ts";
@@ -68,7 +68,7 @@ const PAGE = 100;
  * @throws PayhooksError `ERR_OPTION_INVALID` for a `leaseMs` or `pollMs` that is not a finite number above zero.
  */
 export function createInbox(store: RecordStore, options: InboxOptions = {}): Inbox {
-  return withOwnErrors(new Engine(store, options));
+  return withPayhooksErrors(new Engine(store, options));
 }
 
 class Engine implements Inbox {

@@ -41,7 +41,7 @@ interface Stored {
 const NAME = /^[a-z][a-z0-9-]{0,49}$/;
 const MAX_NOTE = 15_000;
 
-const NONE: Stored = { token: "", until: 0, lengthWhenWrittenMs: 0, note: "" };
+const NO_LEASE: Stored = { token: "", until: 0, lengthWhenWrittenMs: 0, note: "" };
 
 /** Takes the lease with this name for this long. Null while another holder has it. */
 export async function takeLease(
@@ -137,8 +137,8 @@ function leaseIn(text: string | null): Stored {
     const [token, until, lengthWhenWrittenMs]: readonly unknown[] = JSON.parse(head);
     const isRight =
       typeof token === "string" && typeof until === "number" && typeof lengthWhenWrittenMs === "number";
-    return isRight ? { token, until, lengthWhenWrittenMs, note: lines.join("\n") } : NONE;
+    return isRight ? { token, until, lengthWhenWrittenMs, note: lines.join("\n") } : NO_LEASE;
   } catch {
-    return NONE;
+    return NO_LEASE;
   }
 }

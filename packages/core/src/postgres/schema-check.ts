@@ -7,11 +7,11 @@ import type { Connections } from "./connections.ts";
 import { isForbidden, isMissing, isReadOnly } from "./failure.ts";
 import {
   isWhole,
-  look,
+  inspectSchema,
   migration,
-  missing,
+  countMissing,
   noTables,
-  refill,
+  insertMetaRow,
   SCHEMA_VERSION,
   wrongVersion,
 } from "./schema.ts";
@@ -60,7 +60,7 @@ export class SchemaCheck {
    */
   async check({ path }: Connections): Promise<void> {
     const schema = this.#schema;
-    const statement = { ...look(schema), limitMs: OPEN_MS };
+    const statement = { ...inspectSchema(schema), limitMs: OPEN_MS };
     let found: Row | undefined;
     try {
       [found] = await path.run(statement);
@@ -69,7 +69,7 @@ export class SchemaCheck {
       }
       // The transaction that makes the tables makes this row too, so it was deleted since.
       this.#wasEmptied ||= found === undefined;
-      if (found === undefined && !this.#migrates) await path.run(refill(schema));
+      if (found === undefined && !this.#migrates) await path.run(insertMetaRow(schema));
       if (!isUsable(found)) [found] = await this.#make(path, statement);
     } catch (error) {
       if (!isMissing(error)) throw error;
@@ -117,7 +117,7 @@ export class SchemaCheck {
   async findLoss(connections: Connections, known: readonly KnownRecord[]): Promise<Loss | null> {
     const before = this.#data;
     try {
-      const [found] = await connections.upkeep.run(look(this.#schema));
+      const [found] = await connections.upkeep.run(inspectSchema(this.#schema));
       if (isUsable(found)) this.#data = dataOf(found);
       else await this.#repair(connections);
     } catch (error) {
@@ -140,7 +140,7 @@ export class SchemaCheck {
   async #isMissing({ upkeep }: Connections, known: readonly KnownRecord[]): Promise<boolean> {
     if (known.length === 0) return false;
     const numberOf = (is: boolean): number => (is ? 1 : 0);
-    const [row] = await upkeep.run(missing(this.#schema), [
+    const [row] = await upkeep.run(countMissing(this.#schema), [
       known.map(({ key }) => key),
       known.map(({ version }) => version),
       known.map(({ index }) => numberOf(index.events.length > 0)),

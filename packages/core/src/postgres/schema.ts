@@ -20,7 +20,7 @@ export function checkSchemaName(schema: string): void {
   });
 }
 
-/** The tables of a schema, in the order in which {@link look} asks for them. */
+/** The tables of a schema, in the order in which {@link inspectSchema} asks for them. */
 const TABLES = ["records", "labels", "unfinished", "readings", "notes", "meta"] as const;
 
 /** The row of `meta`, which is made again if it was deleted. */
@@ -111,7 +111,7 @@ $payhooks$`;
 }
 
 /** Makes the row of `meta`, for a role that may not make tables. */
-export function refill(schema: string): Statement {
+export function insertMetaRow(schema: string): Statement {
   return { name: "", text: fillMeta(schema) };
 }
 
@@ -119,7 +119,7 @@ export function refill(schema: string): Statement {
  * Reads the version and the id of the data set, which tables there are, and how safely this session commits. A table that was
  * dropped and made again has another number. There is no row if `meta` was emptied.
  */
-export function look(schema: string): Statement {
+export function inspectSchema(schema: string): Statement {
   const numbers = TABLES.map((table) => `to_regclass('${quoted(schema)}.${table}')::oid`).join(", ");
   return {
     name: `payhooks_${schema}_look`,
@@ -140,7 +140,7 @@ export function isWhole(tables: string): boolean {
  * keys, their versions, and 1 if they have labels and unfinished events. Each step is a single row of an index, whatever the
  * server believes about the size of its tables.
  */
-export function missing(schema: string): Statement {
+export function countMissing(schema: string): Statement {
   const has = (table: string): string =>
     `(SELECT 1 FROM ${quoted(schema)}.${table} one WHERE one.record = stored.row_id LIMIT 1) IS NOT NULL`;
   return {

@@ -13,7 +13,7 @@ import type { Health, Inbox, Runner, Running, WorkReport } from "../inbox/contra
 import { type LeaseView, type NamedLease, takeLease, viewLease } from "../inbox/named-lease.ts";
 import { isEventId, type RunReport, type StoredDelivery } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
-import { withOwnErrors } from "../inbox/watch/failures.ts";
+import { withPayhooksErrors } from "../inbox/watch/failures.ts";
 import { memoryInbox } from "../memory/index.ts";
 import { SPECIFIED_NAMES, serviceNames } from "../names/service-names.ts";
 import { Alerts } from "../notices/alerts.ts";
@@ -120,7 +120,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     const logger = loggerOf(options.logger ?? fromLevel(consoleLogger, logLevel));
     const notices = new NoticeBoard(new LogLines(logger, logLevel, clock), clock);
     this.#notices = notices;
-    this.#inbox = withOwnErrors(options.inbox ?? memoryInbox({ clock }));
+    this.#inbox = withPayhooksErrors(options.inbox ?? memoryInbox({ clock }));
     this.#inbox.observe((notice) => notices.post(notice));
     const { windowMs, acceptTimeoutMs, maxResolving } = this.#settings;
     const names = options.names === undefined ? SPECIFIED_NAMES : serviceNames(options.names);

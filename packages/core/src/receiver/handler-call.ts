@@ -8,7 +8,7 @@ import {
   retryAfterOf,
   uncountedBackoffMs,
 } from "../handlers/handler.ts";
-import type { Registered } from "../handlers/registry.ts";
+import type { HandlerSettings } from "../handlers/registry.ts";
 import type { RunHandle } from "../inbox/contract/inbox.ts";
 import type { HandlerState } from "../inbox/record/handler-state.ts";
 import { factsOf } from "../inbox/record/run-input.ts";
@@ -52,7 +52,7 @@ type CallOutcome = { readonly ok: true } | { readonly ok: false; readonly error:
  */
 export type RunHandler = (
   run: RunHandle,
-  handler: Registered,
+  handler: HandlerSettings,
   progress: RunProgress,
   call: Call,
 ) => Promise<"done" | "open">;
@@ -166,7 +166,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   };
 
   /** A failed attempt, if an earlier call of the handler is past its timeout and has not ended. Null: the handler may be called. */
-  function overdueOf({ input }: RunHandle, { name, onTimeout }: Registered): CallOutcome | null {
+  function overdueOf({ input }: RunHandle, { name, onTimeout }: HandlerSettings): CallOutcome | null {
     const attempt = onTimeout === "wait" ? overdue.get(`${input.eventId} ${name}`) : undefined;
     if (attempt === undefined) return null;
     const error = new Error(
@@ -179,7 +179,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
    * Takes a place for a call of a handler that has a limit of its own. False if the call gets no place: then the event is deferred or
    * handed back, and `progress` says which. Neither counts as an attempt.
    */
-  async function takePlace(run: RunHandle, { calls }: Registered, progress: RunProgress): Promise<boolean> {
+  async function takePlace(run: RunHandle, { calls }: HandlerSettings, progress: RunProgress): Promise<boolean> {
     if (calls === null || calls.tryTake()) return true;
     const queued = calls.enqueue(!run.input.isEarlyAllowed);
     if (queued === null) {
@@ -225,7 +225,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
 
   function giveUp(
     run: RunHandle,
-    { name: handler }: Registered,
+    { name: handler }: HandlerSettings,
     progress: RunProgress,
     why: Pick<Extract<Notice, { type: "given-up" }>, "reason" | "error" | "attempt" | "stack">,
   ): "open" {
@@ -242,7 +242,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
    */
   function callInTime(
     run: RunHandle,
-    handler: Registered,
+    handler: HandlerSettings,
     facts: CallFacts,
     call: Call,
     observation: Observation<HandlerEnd> | null,
@@ -296,7 +296,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
 
   function contextOf(
     run: RunHandle,
-    { name }: Registered,
+    { name }: HandlerSettings,
     { attempt, isFirst, skipped: count }: CallFacts,
     cancellation: Cancellation,
   ): RunContext {
@@ -332,7 +332,7 @@ function allOverdue(name: string): UndatedNotice {
   };
 }
 
-function backoffOf({ context }: RunHandle, handler: Registered, attempt: number): number {
+function backoffOf({ context }: RunHandle, handler: HandlerSettings, attempt: number): number {
   let delayMs: unknown;
   try {
     delayMs = context.run(() => handler.backoffMs(attempt));

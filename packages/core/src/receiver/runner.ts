@@ -2,7 +2,7 @@ import { contentsIn } from "../flows/contents.ts";
 import { type Flow, type Verified, withFreshness } from "../flows/flow.ts";
 import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
 import { missingHandlers, missingOnHeld } from "../handlers/missing-handlers.ts";
-import type { HandledEvent, Registered, Registry } from "../handlers/registry.ts";
+import type { HandledEvent, HandlerSettings, Registry } from "../handlers/registry.ts";
 import type { RunEnd, RunHandle, Runner } from "../inbox/contract/inbox.ts";
 import type { Ending } from "../inbox/record/ending.ts";
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
@@ -24,7 +24,7 @@ export interface RunnerDependencies extends HandlerCallDependencies {
 }
 
 /** The rules by which an onHeld handler that this process lacks is retried. */
-const MISSING_HANDLER: Omit<Registered, "name"> = {
+const MISSING_HANDLER: Omit<HandlerSettings, "name"> = {
   timeoutMs: 60_000,
   maxAttempts: 25,
   backoffMs: defaultBackoffMs,
@@ -104,7 +104,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     }
     const checked = await checkSchema(flow, event);
     if (checked.kind === "unfit") return holdUncalled(run, "schema", checked.detail);
-    const calls: { readonly handler: Registered; readonly call: Call }[] = [];
+    const calls: { readonly handler: HandlerSettings; readonly call: Call }[] = [];
     for (const handler of handlers) {
       if (onlyHandlers !== null && !onlyHandlers.includes(handler.name)) continue;
       const handle = handler.pick(event);
@@ -274,7 +274,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** The handler that a run calls first, in {@link runEvent} or {@link callOnHeld}. */
-  function findFirstHandler(input: RunInput): Registered | undefined {
+  function findFirstHandler(input: RunInput): HandlerSettings | undefined {
     const { delivery, verdict, onlyHandlers } = input;
     if (input.mode === "onHeld") {
       const first = registry.heldHandlers.find(

@@ -1,5 +1,5 @@
 import type { DueRecord, DueRecords, Versioned } from "../inbox/contract/store.ts";
-import { type Lane, type Lanes, NONE } from "../inbox/record/lane.ts";
+import { type Lane, type Lanes, NO_EVENTS } from "../inbox/record/lane.ts";
 import { dueKeys, type Group, type Groups } from "./groups.ts";
 import { TAKE_DUE } from "./scripts.ts";
 
@@ -41,7 +41,7 @@ function least(times: readonly (number | null)[]): number | null {
 
 /** Since when the record of all groups that waits longest has been due; null when none is due. */
 export async function oldestDue(groups: Groups): Promise<number | null> {
-  const { oldest } = sumOf(await Promise.all(groups.all.map((group) => poll(group, NONE, 0))));
+  const { oldest } = sumOf(await Promise.all(groups.all.map((group) => poll(group, NO_EVENTS, 0))));
   return least([oldest.usual, oldest.patient]);
 }
 
@@ -81,7 +81,7 @@ function sumOf(polled: readonly Polled[]): Polled {
 async function take(groups: Groups, limit: Lanes, hideMs: number): Promise<Polled> {
   const [only, ...others] = groups.all;
   if (only !== undefined && others.length === 0) return poll(only, limit, hideMs);
-  const before = await pollGroups(new Map(groups.all.map((group) => [group, NONE])), 0);
+  const before = await pollGroups(new Map(groups.all.map((group) => [group, NO_EVENTS])), 0);
   const shares = ofEach((lane) => sharesOf(before, lane, limit[lane]));
   const requests = new Map(
     [...shares.usual.keys(), ...shares.patient.keys()].map((group) => [

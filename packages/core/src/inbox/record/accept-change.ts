@@ -52,7 +52,7 @@ function withVerdict(event: VerifiedEvent, referenceReused: boolean): VerifiedEv
   };
 }
 
-const NONE: readonly EventFacts[] = [];
+const NONE_OVERTAKEN: readonly EventFacts[] = [];
 
 /** Accepts an event as the table says. The record is changed in place if necessary. If it is null, a new one is made. */
 export function accept(
@@ -111,7 +111,7 @@ const NOTHING_MORE = {
   detail: null,
   previousAmount: null,
   begun: false,
-  overtaken: NONE,
+  overtaken: NONE_OVERTAKEN,
 } as const;
 
 function newRecord(event: VerifiedEvent): IdempotencyRecord {
@@ -161,7 +161,7 @@ function acceptCopy(
     detail: work?.detail ?? null,
     previousAmount,
     begun: false,
-    overtaken: NONE,
+    overtaken: NONE_OVERTAKEN,
   };
   return { accepted, isChanged: isNewAmount || isCounted };
 }
@@ -240,7 +240,7 @@ function amountBefore(record: IdempotencyRecord, event: VerifiedEvent): string |
  */
 export function overtake(record: IdempotencyRecord, key: string, now: number): readonly EventFacts[] {
   const rank = rankOf(record);
-  if (rank === 0) return NONE;
+  if (rank === 0) return NONE_OVERTAKEN;
   let overtaken: EventFacts[] | null = null;
   for (const slotKey in record.slots) {
     const slot = record.slots[slotKey];
@@ -253,5 +253,5 @@ export function overtake(record: IdempotencyRecord, key: string, now: number): r
     overtaken.push({ flow, tenant, eventId: key + slotKey, id, event, status, referenceId });
     end(record, slot, { at: now, what: "stale" });
   }
-  return overtaken ?? NONE;
+  return overtaken ?? NONE_OVERTAKEN;
 }

@@ -14,7 +14,7 @@ export interface Lanes<T = number> {
 export const LANES: readonly [Lane, Lane] = ["usual", "patient"];
 
 /** Nothing of either lane. */
-export const NONE: Lanes = { usual: 0, patient: 0 };
+export const NO_EVENTS: Lanes = { usual: 0, patient: 0 };
 
 export function otherThan(lane: Lane): Lane {
   return lane === "usual" ? "patient" : "usual";

@@ -3,7 +3,7 @@ import type { Stopwatch } from "../../time/clock.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 
 /** The parts of the engine that measure the time of a lease. */
-type Times = Pick<InboxCore, "store" | "stopwatch" | "leaseNowMs" | "answeredAfter">;
+type Times = Pick<InboxCore, "store" | "stopwatch" | "nextLeaseMs" | "answeredAfter">;
 
 /** A write that makes or renews a lease, when it is sent. */
 export interface LeaseWrite {
@@ -31,7 +31,7 @@ export class LeaseTime {
 
   /** A write that renews the lease is being sent. The renewal counts once the write is {@link answered}. */
   send(): LeaseWrite {
-    return { since: this.#times.stopwatch(), leaseMs: this.#times.leaseNowMs };
+    return { since: this.#times.stopwatch(), leaseMs: this.#times.nextLeaseMs };
   }
 
   /** The write that makes the lease is being sent. The time counts from now on. Returns how long the lease lasts. */

@@ -164,7 +164,7 @@ export class Run implements RunHandle {
   }
 
   /** True if this is a run of the event. Before the run has begun, its event is not known, and the answer is false. */
-  isOf(eventId: string): boolean {
+  isRunOf(eventId: string): boolean {
     return this.#input?.eventId === eventId;
   }
 

@@ -237,7 +237,7 @@ export class Runs {
   /** Resolves once no other event of the same record is begun or runs here. */
   async othersEnded(eventId: string): Promise<void> {
     const key = recordKeyOf(eventId);
-    for (let other = this.#active.get(key); other?.isOf(eventId) === false; other = this.#active.get(key)) {
+    for (let other = this.#active.get(key); other?.isRunOf(eventId) === false; other = this.#active.get(key)) {
       await new Promise<void>((resolve) => {
         const waiting = this.#whenFree.get(key);
         if (waiting === undefined) this.#whenFree.set(key, [resolve]);

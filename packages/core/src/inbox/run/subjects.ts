@@ -100,8 +100,8 @@ export class SubjectTurn {
   }
 
   get #leaseMs(): number {
-    const { leaseMs, leaseNowMs } = this.#core;
-    return leaseNowMs + Math.min(leaseMs, SUBJECT_LONGER_MS);
+    const { leaseMs, nextLeaseMs } = this.#core;
+    return nextLeaseMs + Math.min(leaseMs, SUBJECT_LONGER_MS);
   }
 
   /** Ends an earlier event of the subject. False if it has not ended yet. */

@@ -48,7 +48,7 @@ export class CanarySender {
   #accepted: Promise<unknown> = Promise.resolve();
   /** Resolves once the last canary is out of the store, or is given up. */
   #sent: Promise<unknown> = Promise.resolve();
-  #isAway = false;
+  #isSending = false;
   #isSuspected = false;
   #sentAt = Number.NEGATIVE_INFINITY;
 
@@ -129,8 +129,8 @@ export class CanarySender {
   #send(): void {
     const { environment, store } = this.#core;
     const now = environment.monotonic();
-    if (this.#isAway || (store.immediate !== true && now < this.#sentAt + CANARY_AGAIN_MS / 2)) return;
-    this.#isAway = true;
+    if (this.#isSending || (store.immediate !== true && now < this.#sentAt + CANARY_AGAIN_MS / 2)) return;
+    this.#isSending = true;
     this.#isSuspected = false;
     this.#sentAt = now;
     const accepting = this.#accept();
@@ -138,7 +138,7 @@ export class CanarySender {
     this.#sent = accepting
       .then((keys) => Promise.all(keys.map((key) => this.#follow(key))))
       .finally(() => {
-        this.#isAway = false;
+        this.#isSending = false;
       });
   }
 

@@ -3,59 +3,59 @@ import { describeError } from "../../protocol/foreign-error.ts";
 import { emptyContext } from "../../time/async-context.ts";
 import type { Inbox } from "../contract/inbox.ts";
 
-const guarded = new WeakSet<Inbox>();
+const wrapped = new WeakSet<Inbox>();
 
 /**
  * The same inbox, except that it throws only errors of Payhooks. The error of a store may contain the delivery, so only its kind,
  * its code and the place where it was thrown are passed on. Every call runs in the empty asynchronous context. Otherwise the work
  * that a call begins would keep the context of the request that made the call.
  */
-export function withOwnErrors(inbox: Inbox): Inbox {
-  if (guarded.has(inbox)) return inbox;
+export function withPayhooksErrors(inbox: Inbox): Inbox {
+  if (wrapped.has(inbox)) return inbox;
   const { events, texts } = inbox;
   let closing: ReturnType<Inbox["close"]> | null = null;
   const safe: Inbox = {
     durability: inbox.durability,
     observe: (notify) => inbox.observe(notify),
-    ready: () => owned(() => inbox.ready()),
-    compareHandlers: (handlers) => owned(() => inbox.compareHandlers(handlers)),
-    accept: (event, options) => owned(() => inbox.accept(event, options)),
+    ready: () => guarded(() => inbox.ready()),
+    compareHandlers: (handlers) => guarded(() => inbox.compareHandlers(handlers)),
+    accept: (event, options) => guarded(() => inbox.accept(event, options)),
     run: async (runner, options) => {
-      const running = await owned(() => inbox.run(runner, options));
+      const running = await guarded(() => inbox.run(runner, options));
       return {
         pause: () => emptyContext.run(() => running.pause()),
         resume: () => emptyContext.run(() => running.resume()),
-        stop: () => owned(() => running.stop()),
+        stop: () => guarded(() => running.stop()),
       };
     },
-    work: (runner, options) => owned(() => inbox.work(runner, options)),
-    runEvent: (runner, eventId, options) => owned(() => inbox.runEvent(runner, eventId, options)),
+    work: (runner, options) => guarded(() => inbox.work(runner, options)),
+    runEvent: (runner, eventId, options) => guarded(() => inbox.runEvent(runner, eventId, options)),
     events: {
-      get: (eventId) => owned(() => events.get(eventId)),
-      list: (query) => owned(() => events.list(query)),
-      claimant: (eventId) => owned(() => events.claimant(eventId)),
-      order: (eventId) => owned(() => events.order(eventId)),
-      counts: () => owned(() => events.counts()),
-      replay: (which, decision) => owned(() => events.replay(which, decision)),
-      retryNow: (which, decision) => owned(() => events.retryNow(which, decision)),
-      discard: (which, decision) => owned(() => events.discard(which, decision)),
-      erase: (which, decision) => owned(() => events.erase(which, decision)),
+      get: (eventId) => guarded(() => events.get(eventId)),
+      list: (query) => guarded(() => events.list(query)),
+      claimant: (eventId) => guarded(() => events.claimant(eventId)),
+      order: (eventId) => guarded(() => events.order(eventId)),
+      counts: () => guarded(() => events.counts()),
+      replay: (which, decision) => guarded(() => events.replay(which, decision)),
+      retryNow: (which, decision) => guarded(() => events.retryNow(which, decision)),
+      discard: (which, decision) => guarded(() => events.discard(which, decision)),
+      erase: (which, decision) => guarded(() => events.erase(which, decision)),
     },
     texts: {
-      read: (name) => owned(() => texts.read(name)),
-      change: (name, compute) => owned(() => texts.change(name, compute)),
+      read: (name) => guarded(() => texts.read(name)),
+      change: (name, compute) => guarded(() => texts.change(name, compute)),
     },
-    health: () => owned(() => inbox.health()),
+    health: () => guarded(() => inbox.health()),
     close(options) {
-      closing ??= owned(() => inbox.close(options));
+      closing ??= guarded(() => inbox.close(options));
       return closing;
     },
   };
-  guarded.add(safe);
+  wrapped.add(safe);
   return safe;
 }
 
-async function owned<T>(action: () => Promise<T>): Promise<T> {
+async function guarded<T>(action: () => Promise<T>): Promise<T> {
   try {
     return await emptyContext.run(action);
   } catch (error) {

@@ -51,7 +51,7 @@ export class InboxCore {
    * The length of a lease that is written now. Until a slow store's answer arrives, up to twice the answer's time counts as passed. So
    * the lease is longer by that much. Otherwise it could be over before a handler is called.
    */
-  get leaseNowMs(): number {
+  get nextLeaseMs(): number {
     const isQuick = this.#answerMs < this.leaseMs * QUICK;
     return this.leaseMs + (isQuick ? 0 : 2 * this.#answerMs);
   }

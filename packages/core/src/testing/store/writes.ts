@@ -10,7 +10,7 @@ import type {
 } from "../../inbox/contract/store.ts";
 import { encodeRecord, isUnreadable } from "../../inbox/record/codec.ts";
 import { indexOf } from "../../inbox/record/index-of.ts";
-import { NONE } from "../../inbox/record/lane.ts";
+import { NO_EVENTS } from "../../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import { token } from "./records.ts";
 
@@ -94,7 +94,7 @@ export async function takeDue(
   hideMs: number,
 ): Promise<Omit<DueRecords, "left"> & { readonly left: number }> {
   const { left, records } = await store.takeDue({ usual: limit, patient: limit }, hideMs);
-  const { nextDueAt } = await store.takeDue(NONE, 0);
+  const { nextDueAt } = await store.takeDue(NO_EVENTS, 0);
   return { records, nextDueAt, left: left.usual + left.patient };
 }
 
