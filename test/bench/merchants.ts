@@ -73,13 +73,15 @@ async function waitsOf(
     },
     { concurrency: CONCURRENCY },
   );
-  const of = (tenant: string): ReturnType<typeof benchEvent> => {
+  const eventOf = (tenant: string): ReturnType<typeof benchEvent> => {
     const event = benchEvent();
     return { ...event, delivery: { ...event.delivery, tenant } };
   };
-  await Promise.all(Array.from({ length: flood }, () => inbox.accept(of("loud"), { deadlineMs: 60_000 })));
+  await Promise.all(
+    Array.from({ length: flood }, () => inbox.accept(eventOf("loud"), { deadlineMs: 60_000 })),
+  );
   for (let sent = 0; sent < QUIET_EVENTS; sent++) {
-    const event = of("quiet");
+    const event = eventOf("quiet");
     sentAt.set(event.key, performance.now());
     await inbox.accept(event);
     await wait(QUIET_EVERY_MS);

@@ -22,18 +22,18 @@ const AT_ONE_TIME = 16;
 
 interface Comparison {
   readonly name: string;
-  readonly of: Instrumented;
+  readonly measured: Instrumented;
   readonly with: Instrumented;
   /** How much dearer an event may be, as a share of what it is compared with; null where nobody has to reach anything. */
   readonly atMost: number | null;
 }
 
 const COMPARISONS: readonly Comparison[] = [
-  { name: "otel() with the API alone", of: "api", with: "none", atMost: 0.03 },
-  { name: "otel() with an SDK, every span sampled", of: "sdk", with: "none", atMost: 0.15 },
-  { name: "of it, the SDK alone", of: "alone", with: "none", atMost: null },
-  { name: "of it, otel() beside an SDK that is there", of: "sdk", with: "alone", atMost: null },
-  { name: "an SDK and two empty spans, without otel()", of: "spans", with: "none", atMost: null },
+  { name: "otel() with the API alone", measured: "api", with: "none", atMost: 0.03 },
+  { name: "otel() with an SDK, every span sampled", measured: "sdk", with: "none", atMost: 0.15 },
+  { name: "of it, the SDK alone", measured: "alone", with: "none", atMost: null },
+  { name: "of it, otel() beside an SDK that is there", measured: "sdk", with: "alone", atMost: null },
+  { name: "an SDK and two empty spans, without otel()", measured: "spans", with: "none", atMost: null },
 ];
 
 /** One process that is measured. */
@@ -124,12 +124,14 @@ console.log(
 );
 console.table(
   Object.fromEntries(
-    COMPARISONS.map(({ name, of, with: base, atMost }) => {
-      const more = estimate(costs[of].map((cost, round) => cost / (costs[base][round] ?? Number.NaN) - 1));
+    COMPARISONS.map(({ name, measured, with: base, atMost }) => {
+      const more = estimate(
+        costs[measured].map((cost, round) => cost / (costs[base][round] ?? Number.NaN) - 1),
+      );
       return [
         name,
         {
-          µs: Math.round(estimate(costs[of]).median),
+          µs: Math.round(estimate(costs[measured]).median),
           more: percent(more.median),
           "95 %": `${percent(more.low)} to ${percent(more.high)}`,
           goal: atMost === null ? "" : `≤ ${percent(atMost)}`,

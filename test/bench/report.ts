@@ -149,14 +149,14 @@ const PARTS: Readonly<Record<PartFigures["part"], string>> = {
 };
 
 function partTable(parts: readonly PartFigures[]): string {
-  const of = (part: PartFigures["part"], scheme: Scheme): string => {
+  const cellOf = (part: PartFigures["part"], scheme: Scheme): string => {
     const found = parts.find((one) => one.part === part && one.scheme === scheme);
     return found === undefined ? "" : figureOf(found.cpuUs);
   };
   const names = Object.keys(PARTS) as PartFigures["part"][];
   return table(
     ["one delivery in a loop, no HTTP", "RSA, µs", "HMAC, µs"],
-    names.map((part) => [PARTS[part], of(part, "rsa"), of(part, "hmac")]),
+    names.map((part) => [PARTS[part], cellOf(part, "rsa"), cellOf(part, "hmac")]),
   );
 }
 

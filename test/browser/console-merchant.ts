@@ -44,7 +44,7 @@ export interface ConsoleMerchant {
 
 /** Starts one over an inbox. Its handlers have two attempts, 50 ms apart. */
 export async function startConsoleMerchant({
-  can = ["view", "replay", "discard"],
+  can: rights = ["view", "replay", "discard"],
   redact,
   keep,
   ...options
@@ -82,7 +82,7 @@ export async function startConsoleMerchant({
   app.use(
     "/payhooks",
     payhooksConsole(receiver, {
-      authorize: () => (isLockedOut ? null : { by: "Marta (on duty)", can }),
+      authorize: () => (isLockedOut ? null : { by: "Marta (on duty)", can: rights }),
       redact,
     }),
   );

@@ -283,8 +283,9 @@ const mutants: readonly Mutant[] = [
       recordChanged(item, (record) => {
         const isNews = Object.keys(record.slots).length > Object.keys(before?.slots ?? {}).length;
         for (const [key, slot] of Object.entries(record.slots)) {
-          const was = before?.slots[key];
-          if (isNews && slot.state === "stale" && was !== undefined) record.slots[key] = structuredClone(was);
+          const slotBefore = before?.slots[key];
+          if (isNews && slot.state === "stale" && slotBefore !== undefined)
+            record.slots[key] = structuredClone(slotBefore);
         }
       }),
     ),

@@ -86,7 +86,7 @@ describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
 });
 
 describe("a Redis that is full", { timeout: 60_000 }, () => {
-  const is = (kind: SwapResult["kind"], count = 1) => Array.from({ length: count }, () => kind);
+  const repeated = (kind: SwapResult["kind"], count = 1) => Array.from({ length: count }, () => kind);
   const kinds = (results: readonly SwapResult[]) => results.map(({ kind }) => kind);
 
   it("takes nothing new, alone or beside ends of events, and says why", () =>
@@ -103,19 +103,19 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
       await fill(server);
       const swaps = newOnes(store, 120);
       const refused = await swapAll(store, swaps);
-      expect(kinds(refused)).toEqual(is("not-written", 120));
+      expect(kinds(refused)).toEqual(repeated("not-written", 120));
       expect(describeError((refused[0] as { cause?: unknown }).cause)).toBe("ReplyError: OOM");
       // A further event of a record that is there makes the record grow as a new one would.
       const now = store.now(keyOf(2));
       const further = swapOf(store, keyOf(2), pending, accepted(keyOf(2), now, {}, pending.record));
       const end = swapOf(store, keyOf(1), running, ended(keyOf(1), now, running.record));
       const mixed = await swapAll(store, [...newOnes(store, 2), further, end]);
-      expect(kinds(mixed)).toEqual([...is("not-written", 3), "written"]);
+      expect(kinds(mixed)).toEqual([...repeated("not-written", 3), "written"]);
       await expectSubjectTaken(store);
       await expect(sendCanary(store)).rejects.toThrow();
       await server.tell("CONFIG", "SET", "maxmemory", "0");
       const again = [...swaps, further].map((swap) => ({ ...swap, at: store.now(swap.key) }));
-      expect(kinds(await swapAll(store, again))).toEqual(is("written", 121));
+      expect(kinds(await swapAll(store, again))).toEqual(repeated("written", 121));
     }));
 
   it("goes on with the events that it has until all have ended", () =>

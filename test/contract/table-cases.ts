@@ -23,15 +23,15 @@ const STATUSES = ["PENDING", "SUCCESS", "FAILED"];
 type Sequence = readonly ModelDelivery[];
 
 /** Every combination of the given values. */
-function alphabet(of: {
+function alphabet(values: {
   readonly statuses?: readonly string[];
   readonly unlisted?: readonly string[];
   readonly facts?: readonly Readonly<Record<string, string>>[];
   readonly amounts?: readonly string[];
   readonly arrivals?: readonly string[];
 }): readonly ModelDelivery[] {
-  const { statuses = STATUSES, unlisted = [], facts = FACTS, amounts = ["10"] } = of;
-  const { arrivals = ["callback"] } = of;
+  const { statuses = STATUSES, unlisted = [], facts = FACTS, amounts = ["10"] } = values;
+  const { arrivals = ["callback"] } = values;
   const deliveries: ModelDelivery[] = [];
   for (const status of [...statuses, ...unlisted])
     for (const fixedFacts of facts)

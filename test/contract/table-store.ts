@@ -174,14 +174,19 @@ export function tableStore(
         SELECT event ->> 'state' AS state, event ->> 'reason' AS reason, count(*)::int AS count
         FROM ${records}, jsonb_array_elements(events) AS event GROUP BY 1, 2`;
       const groups = await query<{ state: EventState; reason: HeldReason | null; count: number }>(sql);
-      const of = (state: EventState): number =>
+      const countOf = (state: EventState): number =>
         groups.filter((group) => group.state === state).reduce((sum, { count }) => sum + count, 0);
       const heldBy = Object.fromEntries(
         groups.flatMap(({ reason, count }) => (reason === null ? [] : [[reason, count]])),
       );
       const oldest = `SELECT min(look_at) AS at FROM ${records} WHERE look_at <= $1`;
       const [row] = await query<{ readonly at: number | null }>(oldest, [now()]);
-      const [waiting, retrying, running, held] = [of("waiting"), of("retrying"), of("running"), of("held")];
+      const [waiting, retrying, running, held] = [
+        countOf("waiting"),
+        countOf("retrying"),
+        countOf("running"),
+        countOf("held"),
+      ];
       return { waiting, retrying, running, held, heldBy, oldestDueAt: row?.at ?? null };
     },
     async prune(before) {

@@ -4,11 +4,11 @@ import type { IdempotencyRecord, Swap } from "@payhooks/core/inbox";
  * Names a write by comparing the record that it makes with the one that it replaces. Steps that are made by one write are
  * joined by `+`: `accept+begin+started` accepts an event, begins it and marks its first handler as started.
  */
-export function nameOf({ record }: Pick<Swap, "record">, was: IdempotencyRecord | null): string {
-  if (Object.keys(record.slots).length === 0) return nameWithoutSlots(record, was);
+export function nameOf({ record }: Pick<Swap, "record">, previous: IdempotencyRecord | null): string {
+  if (Object.keys(record.slots).length === 0) return nameWithoutSlots(record, previous);
   const names: string[] = [];
   for (const [key, slot] of Object.entries(record.slots)) {
-    const before = was?.slots[key];
+    const before = previous?.slots[key];
     if (before === undefined) {
       names.push("accept");
       continue;
@@ -17,20 +17,20 @@ export function nameOf({ record }: Pick<Swap, "record">, was: IdempotencyRecord 
     if (slot.state === "discarded" && before.state === "held") names.push("discard");
     if (slot.state === "stale" && before.state !== "stale") names.push("stale");
   }
-  names.push(...handlerChangesOf(record, was), ...endOf(record, was));
-  const [lease, led] = [record.lease, was?.lease ?? null];
+  names.push(...handlerChangesOf(record, previous), ...endOf(record, previous));
+  const [lease, led] = [record.lease, previous?.lease ?? null];
   if (lease !== null && lease.token !== led?.token) names.push("begin");
   else if (lease !== null && lease.until !== led?.until) names.push("renew");
   return names.length === 0 ? "copy" : names.sort(byOrder).join("+");
 }
 
 /** A claim of a reference has a token, and a shared text has a text. The other records without slots are those of subjects. */
-function nameWithoutSlots(record: IdempotencyRecord, was: IdempotencyRecord | null): string {
+function nameWithoutSlots(record: IdempotencyRecord, previous: IdempotencyRecord | null): string {
   const { fixedFacts: content, lease } = record;
   if (content.token !== undefined) return "reference";
   if (content.text !== undefined) return "text";
   if (lease === null) return "leave subject";
-  return lease.token === was?.lease?.token ? "renew subject" : "take subject";
+  return lease.token === previous?.lease?.token ? "renew subject" : "take subject";
 }
 
 const ORDER = ["accept", "replay", "discard", "finish", "begin"];
@@ -44,10 +44,10 @@ function byOrder(a: string, b: string): number {
   return place(a) - place(b);
 }
 
-function endOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readonly string[] {
-  const led = was?.lease ?? null;
+function endOf(record: IdempotencyRecord, previous: IdempotencyRecord | null): readonly string[] {
+  const led = previous?.lease ?? null;
   const slot = led === null ? undefined : record.slots[led.slot];
-  const before = led === null ? undefined : was?.slots[led.slot];
+  const before = led === null ? undefined : previous?.slots[led.slot];
   if (led === null || slot === undefined || slot.runToken === led.token || record.lease?.token === led.token)
     return [];
   // To take over a lapsed lease does not end a run.
@@ -58,10 +58,10 @@ function endOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readon
   return slot.state === "done" ? ["finish done"] : [];
 }
 
-function handlerChangesOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readonly string[] {
+function handlerChangesOf(record: IdempotencyRecord, previous: IdempotencyRecord | null): readonly string[] {
   const changed: string[] = [];
   for (const [key, { work }] of Object.entries(record.slots)) {
-    const before = was?.slots[key]?.work?.handlerStates ?? {};
+    const before = previous?.slots[key]?.work?.handlerStates ?? {};
     for (const [name, handler] of Object.entries(work?.handlerStates ?? {})) {
       const known = before[name];
       if (known?.state === handler.state && known.attempts === handler.attempts) continue;

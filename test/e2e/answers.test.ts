@@ -284,11 +284,11 @@ describe.each(FLOWS)("%s: refused by the body", (flow) => {
   ])(`${signatureStatus} %s for the signature %j`, async (code, signature) => {
     const t = await startMerchant();
     const delivery = genuine(t, flow);
-    const of = (other: SignedDelivery): string =>
+    const signatureOf = (other: SignedDelivery): string =>
       flow === "payments"
         ? (JSON.parse(Buffer.from(other.rawBody).toString()) as { signature: string }).signature
         : (other.headers["x-connect-signature"] ?? "");
-    const value = signature === "wrong" ? of(genuine(t, flow)) : signature;
+    const value = signature === "wrong" ? signatureOf(genuine(t, flow)) : signature;
     const { signature: _, ...fields } = JSON.parse(Buffer.from(delivery.rawBody).toString()) as Record<
       string,
       unknown

@@ -79,7 +79,7 @@ function control(name: string, variant: Variant, plan: Control): void {
 const proxies = new WeakMap<RedisServer, NetworkProxy>();
 const replicas = new WeakMap<RedisServer, RedisServer>();
 
-function of<T>(things: WeakMap<RedisServer, T>, redis: RedisServer): T {
+function thingOf<T>(things: WeakMap<RedisServer, T>, redis: RedisServer): T {
   const thing = things.get(redis);
   if (thing === undefined) throw new Error("this scenario has none");
   return thing;
@@ -127,7 +127,7 @@ describe.concurrent("the suite catches", () => {
   control("an answer that rests on what this process wrote before", "old-guess", {
     inboxAt: behindProxy,
     async scenario({ scope, redis, config, sender }) {
-      const proxy = of(proxies, redis);
+      const proxy = thingOf(proxies, redis);
       const one = await ProcessUnderTest.start(scope, { ...config, run: "elsewhere" });
       await sender.sendAll([testEvent(keys.privateKey)]);
       // It is written, but nobody hears of that in time; and then Redis is replaced by an empty one.
@@ -194,7 +194,7 @@ describe.concurrent("the suite catches", () => {
       return { ...(await behindProxy(scope, redis)), replicas: 1 } as InboxConfig;
     },
     async scenario({ scope, redis, config, sender }) {
-      const [replica, proxy] = [of(replicas, redis), of(proxies, redis)];
+      const [replica, proxy] = [thingOf(replicas, redis), thingOf(proxies, redis)];
       // Nothing runs before the failover: what is completed by then cannot be lost.
       const one = await ProcessUnderTest.start(scope, { ...config, run: "elsewhere" });
       await sender.sendAll([testEvent(keys.privateKey)]);

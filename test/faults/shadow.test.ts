@@ -191,7 +191,7 @@ async function move({ drains, marks, repeats = true, outage = false }: Move): Pr
       const answer = isDraining ? Promise.resolve("refused" as const) : receiver.receive(body);
       void beside?.delivered("payments", { headers, rawBody: body }, answer);
       const status = await answer.then(
-        (did) => (isDraining ? 503 : did === "refused" ? 401 : 200),
+        (outcome) => (isDraining ? 503 : outcome === "refused" ? 401 : 200),
         () => 500,
       );
       response.status(status).json({ received: status === 200 });

@@ -10,7 +10,7 @@ import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { beginNext, endRun } from "../../packages/core/src/inbox/record/leased-run.ts";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
 import { fold, unfold } from "../../packages/core/src/memory/finished-records.ts";
-import { versionedTextOf, versionedOf } from "../../packages/core/src/redis/texts.ts";
+import { versionedOf, versionedTextOf } from "../../packages/core/src/redis/texts.ts";
 import {
   accepted,
   begun,

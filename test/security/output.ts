@@ -161,7 +161,7 @@ export async function collectOutput({
   // A run whose end cannot be written, and jobs that cannot be taken.
   for (const release of released) release();
   if (failsInside) await expect.poll(() => failed.size).toBeGreaterThan(0);
-  const calls = Object.values(callsOf(receiver, entry)).flatMap((of) => Object.values(of));
+  const calls = Object.values(callsOf(receiver, entry)).flatMap((group) => Object.values(group));
   // Together, since a write whose fate is unknown is sent again until its caller's time is over.
   const outcomes = await Promise.allSettled(calls.map(async (call) => call()));
   for (const outcome of outcomes)

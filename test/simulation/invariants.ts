@@ -82,10 +82,10 @@ function handledMeansOver({ answers, losses, decisions, plan }: Chronicle): stri
 
 function doneMeansRun({ writes, calls, handlerSets }: Chronicle): string | null {
   for (const { at, process, before, after, key } of writes) {
-    for (const [slot, is] of Object.entries(after.slots)) {
-      if (is.state !== "done" || before?.slots[slot]?.state === "done") continue;
+    for (const [slot, slotAfter] of Object.entries(after.slots)) {
+      if (slotAfter.state !== "done" || before?.slots[slot]?.state === "done") continue;
       const eventId = key + slot;
-      for (const { name } of handlersFor(handlerSets.get(process) ?? 0, is.name, is.status)) {
+      for (const { name } of handlersFor(handlerSets.get(process) ?? 0, slotAfter.name, slotAfter.status)) {
         const hasRun = calls.some(
           (call) =>
             call.eventId === eventId && call.handler === name && call.end === "done" && (call.to ?? at) <= at,
@@ -185,11 +185,13 @@ function ownersWriteAlone(chronicle: Chronicle): string | null {
     // Any process may end a canary. A subject has no slot, and an invariant of its own.
     if (before === null || lease === null || isCanary(key) || lease.slot === "") continue;
     if (chronicle.begins.get(lease.token)?.process === process || isOver(lease, now)) continue;
-    const was = before.slots[lease.slot];
-    const is = after.slots[lease.slot];
+    const slotBefore = before.slots[lease.slot];
+    const slotAfter = after.slots[lease.slot];
     const isDecided = chronicle.decisions.some(({ eventId }) => eventId === key + lease.slot);
     const isSame =
-      was?.state === is?.state && handlersOf(was) === handlersOf(is) && after.lease?.token === lease.token;
+      slotBefore?.state === slotAfter?.state &&
+      handlersOf(slotBefore) === handlersOf(slotAfter) &&
+      after.lease?.token === lease.token;
     if (isSame || isDecided || lostBetween(chronicle, key, 0, at)) continue;
     return `${process} changes at ${at.toFixed(1)} what ${chronicle.begins.get(lease.token)?.process ?? "another"} runs of ${key.slice(0, 6)}`;
   }
@@ -236,15 +238,15 @@ function slotOf(
 function heldStaysHeld(chronicle: Chronicle): string | null {
   const { writes, decisions, rest } = chronicle;
   for (const { key, at, before, after } of writes) {
-    for (const [slot, was] of Object.entries(before?.slots ?? {})) {
-      if (was.state !== "held" || after.slots[slot]?.state === "held") continue;
+    for (const [slot, slotBefore] of Object.entries(before?.slots ?? {})) {
+      if (slotBefore.state !== "held" || after.slots[slot]?.state === "held") continue;
       if (after.slots[slot]?.state === "stale" && isOvertaken(chronicle, key + slot, at)) continue;
       if (!decisions.some((decision) => decision.eventId === key + slot && decision.at <= at)) {
         return `${titleOf(key + slot)} was held, and is ${after.slots[slot]?.state ?? "gone"} at ${at.toFixed(1)}, though nobody decided so`;
       }
     }
-    for (const [slot, is] of Object.entries(after.slots)) {
-      if (is.state !== "held" || lostBetween(chronicle, key, at, Number.POSITIVE_INFINITY)) continue;
+    for (const [slot, slotAfter] of Object.entries(after.slots)) {
+      if (slotAfter.state !== "held" || lostBetween(chronicle, key, at, Number.POSITIVE_INFINITY)) continue;
       if (rest === null || rest.records.get(key)?.slots[slot] !== undefined) continue;
       const last = lastWriteOf(chronicle, key, at);
       if (last === null || !hasExpired(last, rest.now))
@@ -257,11 +259,12 @@ function heldStaysHeld(chronicle: Chronicle): string | null {
 function heldForAReason(chronicle: Chronicle): string | null {
   const { writes, calls, handlerSets } = chronicle;
   for (const { key, before, after, at, process } of writes) {
-    for (const [slot, is] of Object.entries(after.slots)) {
-      const reason = is.state === "held" && before?.slots[slot]?.state !== "held" ? is.work?.reason : null;
+    for (const [slot, slotAfter] of Object.entries(after.slots)) {
+      const reason =
+        slotAfter.state === "held" && before?.slots[slot]?.state !== "held" ? slotAfter.work?.reason : null;
       const eventId = key + slot;
       const own = calls.filter((call) => call.eventId === eventId && !call.isOnHeld && call.from <= at);
-      const handlers = handlersFor(handlerSets.get(process) ?? 0, is.name, is.status);
+      const handlers = handlersFor(handlerSets.get(process) ?? 0, slotAfter.name, slotAfter.status);
       const held = handlers.find(({ onCrash }) => onCrash === "hold");
       if (
         reason === "crashed" &&
@@ -275,7 +278,7 @@ function heldForAReason(chronicle: Chronicle): string | null {
         return `${titleOf(eventId)} is held as rejected, and no handler of it rejected it`;
       }
       // A deploy has removed the handler. The process that had it gave it up, by the `maxAttempts` of that time.
-      const isTried = Object.entries(is.work?.handlerStates ?? {}).some(
+      const isTried = Object.entries(slotAfter.work?.handlerStates ?? {}).some(
         ([name, { reason: why, attempts }]) => {
           const handler = handlers.find((one) => one.name === name);
           return (

@@ -221,11 +221,11 @@ async function book(
 const FAILURE = new Error("the simulated merchant's handler failed");
 
 function beginIn({ before, after }: { readonly before: unknown; readonly after: unknown }): string | null {
-  const [was, is] = [before, after] as readonly ({
+  const [recordBefore, recordAfter] = [before, after] as readonly ({
     readonly lease: { readonly token: string } | null;
   } | null)[];
-  const token = is?.lease?.token ?? null;
-  return token !== null && token !== was?.lease?.token ? token : null;
+  const token = recordAfter?.lease?.token ?? null;
+  return token !== null && token !== recordBefore?.lease?.token ? token : null;
 }
 
 function durationOf({ dice, plan }: World, purpose: string, number: number): number {

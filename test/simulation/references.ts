@@ -55,9 +55,11 @@ function isReleased({ writes }: Chronicle, eventId: string, until: number): bool
   const [key, slot] = [eventId.slice(0, 32), eventId.slice(32)];
   return writes.some(({ key: written, at, before, after }) => {
     if (written !== key || at > until) return false;
-    const was = before?.slots[slot];
+    const slotBefore = before?.slots[slot];
     return (
-      was?.work?.reason === "reference-reused" && was.state === "held" && after.slots[slot]?.state !== "held"
+      slotBefore?.work?.reason === "reference-reused" &&
+      slotBefore.state === "held" &&
+      after.slots[slot]?.state !== "held"
     );
   });
 }

@@ -21,15 +21,15 @@ export function tableDisagrees({ plan, writes, losses }: Chronicle): string | nu
       // A new record replaces an expired one.
       const model = (before === null ? undefined : models.get(key)) ?? new ReferenceModel();
       models.set(key, model);
-      const is = after.slots[slot];
+      const slotAfter = after.slots[slot];
       // Another invariant checks whether another transaction has the reference.
-      const isReused = is?.verdict === "reference-reused";
+      const isReused = slotAfter?.verdict === "reference-reused";
       const said = model.deliver({ ...modelled(delivery), isReused });
-      const verdict = is?.verdict ?? "missing";
+      const verdict = slotAfter?.verdict ?? "missing";
       const expected =
         said.reason ?? (said.outcome === "new" || said.outcome === "progress" ? "run" : said.outcome);
       if (verdict !== expected) {
-        return `${key.slice(0, 6)} ${is?.status ?? ""}: recorded as ${verdict}, the table says ${expected}`;
+        return `${key.slice(0, 6)} ${slotAfter?.status ?? ""}: recorded as ${verdict}, the table says ${expected}`;
       }
     }
   }

@@ -44,10 +44,13 @@ export async function showCrash(): Promise<number> {
     print(second, `stopped, with ${await second.stop()} events unfinished`);
 
     const runs = merchants.flatMap(({ said }) => said);
-    const of = (what: "begins" | "ends") => runs.flatMap((run) => (run.what === what ? [run.effectId] : []));
-    const ids = new Set([...of("begins"), ...of("ends")]);
-    const ok = of("begins").length === 2 && of("ends").length === 1 && ids.size === 1;
-    console.log(`\nThe handler began ${of("begins").length} times and ended ${of("ends").length} time(s),`);
+    const idsOf = (what: "begins" | "ends") =>
+      runs.flatMap((run) => (run.what === what ? [run.effectId] : []));
+    const ids = new Set([...idsOf("begins"), ...idsOf("ends")]);
+    const ok = idsOf("begins").length === 2 && idsOf("ends").length === 1 && ids.size === 1;
+    console.log(
+      `\nThe handler began ${idsOf("begins").length} times and ended ${idsOf("ends").length} time(s),`,
+    );
     console.log(`each time with the effectId ${[...ids].join(" and ")}.`);
     console.log(ok ? "Accepted once, handled once." : "That is not what should have happened.");
     return ok ? 0 : 1;

@@ -261,8 +261,8 @@ describe("payhooks events erase", () => {
     const { database, receiver, held } = await ended();
     const [{ eventId = "" } = {}] = await held();
     await receiver.events.discard(eventId, { by: "amina", note: "forged" });
-    const of = ["events", "erase", "--all", "--state", "finished", "--by", "amina", "--sqlite", database];
-    const erased = await payhooks([...of, "--reason", "discarded,stale", "--yes"]);
+    const args = ["events", "erase", "--all", "--state", "finished", "--by", "amina", "--sqlite", database];
+    const erased = await payhooks([...args, "--reason", "discarded,stale", "--yes"]);
     expect(erased).toMatchObject({ code: 0, stderr: "" });
     expect(erased.stdout).toContain(
       "To erase: 1 (1 discarded).\nExcluded, because --reason does not name them: 2 done.\n",

@@ -6,7 +6,7 @@ import { activityOf } from "./activity/activity.ts";
 import { changeStream } from "./activity/stream.ts";
 import { answerScriptRequest } from "./decide.ts";
 import { download, isDownload } from "./download.ts";
-import { crossSiteProblem, hostProblem, may } from "./guard.ts";
+import { crossSiteProblem, hostProblem, isPermitted } from "./guard.ts";
 import { type ConsoleOptions, type ConsoleUser, checkOptions, userOf } from "./options.ts";
 import { problemOf } from "./problem.ts";
 import { flowsOf, readQuery } from "./query.ts";
@@ -64,7 +64,7 @@ export function createConsole<Given, Platform = void>(
       if (problem !== null) return messagePage(421, "Another host", problem);
       const asset = publicAsset(request);
       if (asset !== null) return asset;
-      if (user === null || !may(user, "view")) {
+      if (user === null || !isPermitted(user, "view")) {
         return messagePage(
           403,
           "No access",

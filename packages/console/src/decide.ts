@@ -1,6 +1,6 @@
 import type { AnyReceiver } from "@payhooks/core";
 import type { Answer, DecisionKind } from "./answers.ts";
-import { may, rightFor } from "./guard.ts";
+import { isPermitted, rightFor } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
 import { MAX_EVENTS, outcomesOf, previewOf } from "./preview.ts";
 import { problemOf } from "./problem.ts";
@@ -34,7 +34,7 @@ type ScriptRequest =
       readonly action: "preview";
       readonly decision: DecisionKind;
       /** The events, or the query of a list that is to be decided about as a whole. */
-      readonly of: readonly string[] | string;
+      readonly which: readonly string[] | string;
     }
   | { readonly action: "outcomes"; readonly eventIds: readonly string[] };
 
@@ -52,10 +52,11 @@ export async function answerScriptRequest(
       return { status: 200, body: { ok: true, ...(await outcomesOf(receiver, request.eventIds)) } };
     }
     const decision = request.action === "preview" ? request.decision : request.action;
-    if (!may(user, rightFor(decision))) return refused(403, `You may not ${decision} events.`);
+    if (!isPermitted(user, rightFor(decision))) return refused(403, `You may not ${decision} events.`);
     if (request.action === "preview") {
-      const of = typeof request.of === "string" ? readQuery(new URLSearchParams(request.of)) : request.of;
-      return { status: 200, body: { ok: true, ...(await previewOf(receiver, decision, of, redact)) } };
+      const which =
+        typeof request.which === "string" ? readQuery(new URLSearchParams(request.which)) : request.which;
+      return { status: 200, body: { ok: true, ...(await previewOf(receiver, decision, which, redact)) } };
     }
     if (request.action === "retry") {
       await receiver.events.retryNow(request.eventId, { by: user.by, note: request.note });
@@ -139,8 +140,8 @@ function readRequest(text: string): ScriptRequest | string {
   if (action === "outcomes") return areEventIds(eventIds) ? { action, eventIds } : NO_IDS;
   if (action === "preview") {
     if (!isDecision(decision)) return "The decision must be replay, discard or retry.";
-    if (typeof query === "string") return { action, decision, of: query };
-    return areEventIds(eventIds) ? { action, decision, of: eventIds } : NO_IDS;
+    if (typeof query === "string") return { action, decision, which: query };
+    return areEventIds(eventIds) ? { action, decision, which: eventIds } : NO_IDS;
   }
   if (!isDecision(action)) return "The action must be replay, discard or retry.";
   if (typeof eventId !== "string" || !isEventId(eventId)) return "The eventId must be 48 hex digits.";

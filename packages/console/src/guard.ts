@@ -71,6 +71,6 @@ export function rightFor(decision: DecisionKind): ConsoleRight {
 }
 
 /** Tells if a user has a right. */
-export function may({ can }: ConsoleUser, right: ConsoleRight): boolean {
-  return can.includes("view") && can.includes(right);
+export function isPermitted({ can: rights }: ConsoleUser, right: ConsoleRight): boolean {
+  return rights.includes("view") && rights.includes(right);
 }

@@ -81,11 +81,11 @@ function isHostName(text: unknown): boolean {
 /** The user that `authorize` answered with, or null. Undefined if the answer is neither: then access is denied. */
 export function userOf(answer: unknown): ConsoleUser | null | undefined {
   if (answer === null) return null;
-  const { by, can } = (answer ?? {}) as Partial<ConsoleUser>;
+  const { by, can: rights } = (answer ?? {}) as Partial<ConsoleUser>;
   const isUser =
     typeof by === "string" &&
     by.trim() !== "" &&
-    Array.isArray(can) &&
-    can.every((right) => RIGHTS.has(right));
-  return isUser ? { by, can } : undefined;
+    Array.isArray(rights) &&
+    rights.every((right) => RIGHTS.has(right));
+  return isUser ? { by, can: rights } : undefined;
 }

@@ -19,12 +19,12 @@ const AT_ONCE = 25;
 export async function previewOf(
   receiver: AnyReceiver,
   decision: DecisionKind,
-  of: readonly string[] | ConsoleQuery,
+  which: readonly string[] | ConsoleQuery,
   redact: readonly string[],
 ): Promise<Preview> {
-  const { entries, more, leftAlone } = isIds(of)
-    ? await named(receiver, decision, of)
-    : await listed(receiver, decision, of);
+  const { entries, more, leftAlone } = isIds(which)
+    ? await named(receiver, decision, which)
+    : await listed(receiver, decision, which);
   const left = Object.values(leftAlone).reduce((sum, count) => sum + count, 0);
   return {
     html: String(planned(entries, leftAlone, decision, redactorOf(redact, receiver))),
@@ -34,7 +34,7 @@ export async function previewOf(
       revision,
       handlers: runs,
     })),
-    gone: isIds(of) ? new Set(of).size - entries.length - left : 0,
+    gone: isIds(which) ? new Set(which).size - entries.length - left : 0,
     more,
   };
 }
@@ -47,8 +47,8 @@ interface Affected {
   readonly leftAlone: LeftAlone;
 }
 
-function isIds(of: readonly string[] | ConsoleQuery): of is readonly string[] {
-  return Array.isArray(of);
+function isIds(which: readonly string[] | ConsoleQuery): which is readonly string[] {
+  return Array.isArray(which);
 }
 
 async function named(

@@ -79,11 +79,11 @@ export function readQuery(given: URLSearchParams): ConsoleQuery {
   /** A value, if it is one that there can be. */
   const valid = <Value extends string>(
     name: string,
-    is: (one: string) => one is Value,
+    isValid: (one: string) => one is Value,
     fix: string,
   ): Value | null => {
     const value = text(name);
-    if (value === null || is(value)) return value;
+    if (value === null || isValid(value)) return value;
     wrong ??= { name, value, fix };
     return null;
   };

@@ -8,7 +8,7 @@ import {
 } from "@payhooks/core";
 import { successesOfReference } from "@payhooks/core/events";
 import type { Activity } from "./activity/activity.ts";
-import { may } from "./guard.ts";
+import { isPermitted } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
 import { problemOf } from "./problem.ts";
 import { type ConsoleQuery, filterOf, flowsOf, isEventId } from "./query.ts";
@@ -45,7 +45,7 @@ export async function regionsOf(request: PageRequest): Promise<{
   const { receiver, activity, user, query, redact } = request;
   const redactor = redactorOf(redact, receiver);
   const problems = new Problems();
-  const rights = (["replay", "discard"] as const).filter((right) => may(user, right));
+  const rights = (["replay", "discard"] as const).filter((right) => isPermitted(user, right));
   const [counts, health] = await Promise.all([
     problems.orElse(receiver.events.counts(), null),
     problems.orElse(receiver.health(), null),

@@ -212,9 +212,9 @@ describe("rights", () => {
       ["replay", "discard"],
       ["replay", "discard"],
     ],
-  ] as const)("with %j somebody may not %j, and the page does not offer it", async (can, refused) => {
+  ] as const)("with %j somebody may not %j, and the page does not offer it", async (rights, refused) => {
     const { receiver, open, eventId, revision } = await held();
-    const page = await open({ can });
+    const page = await open({ can: rights });
     for (const action of refused) {
       expect((await page.decide({ action, eventId, revision, note: "trying" })).status).toBe(403);
       for (const query of ["", `?event=${eventId}`]) {

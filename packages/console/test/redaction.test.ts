@@ -26,7 +26,7 @@ const contentsIn = (flow: "payments" | "connect", text: string): Contents =>
     receivedAt: 0,
   });
 /** A webhook. */
-const of = (body: unknown, ...names: readonly string[]) =>
+const webhook = (body: unknown, ...names: readonly string[]) =>
   redactionOf(names, contentsIn("connect", typeof body === "string" ? body : JSON.stringify(body)));
 /** The signed text of a callback. */
 const callback = (text: string, ...names: readonly string[]) =>
@@ -38,7 +38,7 @@ const textIn = ({ contents }: Redaction): string => JSON.stringify(contents);
 describe("the contents", () => {
   it("are what handlers get, above what was signed, if nothing is redacted", () => {
     const text = '{"amount":10.500000,"big":12345678901234567890,"in":{"a":[1,2]}}';
-    expect(of(text).contents).toEqual({
+    expect(webhook(text).contents).toEqual({
       fields: [
         { name: "amount", value: "10.5" },
         { name: "big", value: "12345678901234567000" },
@@ -49,7 +49,7 @@ describe("the contents", () => {
   });
 
   it("have no value of a redacted field, at any depth and of any kind", () => {
-    const redacted = of(
+    const redacted = webhook(
       {
         userId: "alice-42",
         data: { userId: { first: "Alice", card: [4111, 5500] } },
@@ -72,8 +72,8 @@ describe("the contents", () => {
     ["in an address", '{"userId":"alice 42/x","callbackUrl":"https://a.example/?u=alice%2042%2Fx"}'],
     ["written with escapes", '{"\\u0075serId":"alice-42","x":"for alice-42"}'],
   ])("of a webhook have none that is %s", (_where, text) => {
-    expect(textIn(of(text))).toMatch(/alice/i);
-    expect(textIn(of(text, "userId"))).not.toMatch(/alice/i);
+    expect(textIn(webhook(text))).toMatch(/alice/i);
+    expect(textIn(webhook(text, "userId"))).not.toMatch(/alice/i);
   });
 
   it.each([
@@ -91,8 +91,8 @@ describe("the contents", () => {
     ["in an object of a list after two hundred members", { ...members(250), list: [{ userId: "alice-42" }] }],
     ["beside a text that only begins as a list does", { text: "[alice-42", list: "{", userId: "alice-42" }],
   ])("of a webhook, what was signed and the errors have none that is %s", (_where, body) => {
-    const redacted = of(body, "userId");
-    expect(textIn(of(body))).toContain("alice");
+    const redacted = webhook(body, "userId");
+    expect(textIn(webhook(body))).toContain("alice");
     expect(textIn(redacted)).not.toContain("alice");
     expect(redacted.contents?.signed).toEqual([{ name: null, text: REDACTED }]);
     expect(redacted.text("cannot mail alice-42")).toBe(`cannot mail ${REDACTED}`);
@@ -100,32 +100,32 @@ describe("the contents", () => {
 
   it("have no number that was signed with other digits than handlers get", () => {
     const text = '{"card":41111111111111111111,"fee":10.500,"note":"41111111111111111111 costs 10.500"}';
-    const redacted = of(text, "card", "fee");
+    const redacted = webhook(text, "card", "fee");
     expect(textIn(redacted)).not.toMatch(/4111|10[.]5/);
     expect(redacted.text("no 41111111111111111111 for 10.500")).toBe(`no ${REDACTED} for ${REDACTED}`);
   });
 
   it("have none of a member that is named by its path, or whose name has a dot", () => {
     for (const body of [{ data: { customer: { mail: "alice-42" } } }, { "customer.mail": "alice-42" }]) {
-      const redacted = of({ ...body, list: [{ customer: { mail: "alice-43" } }] }, "customer.mail");
+      const redacted = webhook({ ...body, list: [{ customer: { mail: "alice-43" } }] }, "customer.mail");
       expect(textIn(redacted)).not.toContain("alice");
       expect(redacted.text("no alice-42, no alice-43")).toBe(`no ${REDACTED}, no ${REDACTED}`);
     }
   });
 
   it("are shown beside a text that begins as a list does", () => {
-    expect(of({ text: "[draft] hello", kept: "{yes" }, "userId").contents?.fields).toEqual([
+    expect(webhook({ text: "[draft] hello", kept: "{yes" }, "userId").contents?.fields).toEqual([
       { name: "text", value: "[draft] hello" },
       { name: "kept", value: "{yes" },
     ]);
   });
 
   it("show a person the first two hundred fields", () => {
-    expect(of(members(250)).contents?.fields).toHaveLength(200);
+    expect(webhook(members(250)).contents?.fields).toHaveLength(200);
   });
 
   it("are not shown when JSON within a string is too deep to be looked through", () => {
-    const redacted = of({ text: `${"[".repeat(50_000)}${"]".repeat(50_000)}` }, "userId");
+    const redacted = webhook({ text: `${"[".repeat(50_000)}${"]".repeat(50_000)}` }, "userId");
     expect(redacted.contents).toBeNull();
     expect(redacted.text("user-7")).toBeNull();
   });
@@ -147,8 +147,8 @@ describe("the contents", () => {
 
   it("are not shown when the redacted fields have more values than can be looked for", () => {
     const userId = Array.from({ length: 201 }, (_, n) => `user-${n}`);
-    expect(of({ userId }, "userId").contents).toBeNull();
-    expect(of({ userId }, "userId").text("user-7")).toBeNull();
+    expect(webhook({ userId }, "userId").contents).toBeNull();
+    expect(webhook({ userId }, "userId").text("user-7")).toBeNull();
   });
 });
 
@@ -161,22 +161,24 @@ describe("a text about an event", () => {
     ["cut off", `${"x".repeat(40)} alice…`],
     ["cut off without a sign of it", `${"x".repeat(194)} alice`],
   ])("has no value that is redacted: %s", (_how, text) => {
-    const left = of({ userId: "alice-42" }, "userId").text(text);
+    const left = webhook({ userId: "alice-42" }, "userId").text(text);
     expect(left).toContain(REDACTED);
     expect(left).not.toMatch(/alice|other-7/i);
   });
 
   it("has not even a short one", () => {
-    expect(of({ userId: 7 }, "userId").text("user 7 is blocked")).toBe(`user ${REDACTED} is blocked`);
+    expect(webhook({ userId: 7 }, "userId").text("user 7 is blocked")).toBe(`user ${REDACTED} is blocked`);
   });
 
   it("keeps other words", () => {
-    expect(of({ userId: "alice-42" }, "userId").text("connect ECONNREFUSED")).toBe("connect ECONNREFUSED");
+    expect(webhook({ userId: "alice-42" }, "userId").text("connect ECONNREFUSED")).toBe(
+      "connect ECONNREFUSED",
+    );
   });
 
   it("is not shown while the values that have to be left out are unknown", () => {
     expect(redactionOf(["userId"], null).text("no account of alice-42")).toBeNull();
-    expect(of("not JSON", "userId").text("no account of alice-42")).toBeNull();
+    expect(webhook("not JSON", "userId").text("no account of alice-42")).toBeNull();
     expect(redactionOf([], null).text("no account of alice-42")).toBe("no account of alice-42");
   });
 });

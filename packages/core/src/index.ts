@@ -26,9 +26,9 @@ export type {
   BulkFilter,
   BulkOptions,
   BulkOutcome,
+  BulkReason,
   BulkReport,
   EventSelection,
-  BulkReason,
 } from "./inbox/contract/bulk.ts";
 export type { AmountRange, EventQuery } from "./inbox/contract/event-query.ts";
 export type { EventCounts, EventPage, Events } from "./inbox/contract/events.ts";

@@ -36,7 +36,7 @@ export interface Decorated {
   readonly key: string | symbol;
   readonly registers: EventMethod | "onHeld" | "on";
   /** Of `on`: the source, and the name of its event. */
-  readonly of: readonly string[];
+  readonly names: readonly string[];
   /** Of payments; empty otherwise. */
   readonly statuses: readonly PaymentStatus[];
   readonly options: MethodOptions;
@@ -67,11 +67,11 @@ function decorate<Event>(row: Omit<Decorated, "key">): HandlerDecorator<Event> {
 
 function payment<Method extends EventMethod>(registers: Method): PaymentDecorator<Method> {
   return ({ status = "SUCCESS" as never, ...options } = {}) =>
-    decorate({ registers, of: [], statuses: [status].flat() as PaymentStatus[], options });
+    decorate({ registers, names: [], statuses: [status].flat() as PaymentStatus[], options });
 }
 
 function connect<Method extends EventMethod>(registers: Method): ConnectDecorator<Method> {
-  return (options = {}) => decorate({ registers, of: [], statuses: [], options });
+  return (options = {}) => decorate({ registers, names: [], statuses: [], options });
 }
 
 /** Calls the method for deposits that have succeeded, or that have one of the given statuses. */
@@ -102,10 +102,10 @@ export function OnEvent(
   name: string,
   options: MethodOptions = {},
 ): HandlerDecorator<SourceEvent<never, never, never>> {
-  return decorate({ registers: "on", of: [source, name], statuses: [], options });
+  return decorate({ registers: "on", names: [source, name], statuses: [], options });
 }
 
 /** Calls the method about every event that is put on hold. */
 export function OnHeld(options: MethodOptions = {}): HandlerDecorator<HeldEvent> {
-  return decorate({ registers: "onHeld", of: [], statuses: [], options });
+  return decorate({ registers: "onHeld", names: [], statuses: [], options });
 }

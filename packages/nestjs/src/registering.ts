@@ -79,11 +79,11 @@ function areOne(a: FoundMethod, b: FoundMethod): boolean {
 function register(receiver: Receiver, methods: readonly FoundMethod[]): void {
   const [first] = methods;
   if (first === undefined) return;
-  const { registers, of, statuses, call } = first;
+  const { registers, names, statuses, call } = first;
   const byStatus = methods.flatMap((one) => one.statuses.map((status) => [status, one.call] as const));
   const handler = statuses.length > 0 ? Object.fromEntries(byStatus) : call;
   const add = receiver[registers] as (...given: readonly unknown[]) => unknown;
-  add.call(receiver, ...of, handler, optionsOf(methods));
+  add.call(receiver, ...names, handler, optionsOf(methods));
 }
 
 /** The options of methods that are one handler. */

@@ -122,12 +122,12 @@ function figuresOf(handlerMs: number, samples: Samples): HandlerFigures {
   return {
     handlerMs,
     ways: WAYS.map((way) => {
-      const of = (measure: keyof Sample) => estimate(samples[way].map((sample) => sample[measure]));
+      const figureOf = (measure: keyof Sample) => estimate(samples[way].map((sample) => sample[measure]));
       return {
         way,
-        cpuUs: of("cpuUs"),
-        serverCpuUs: SERVER_OF[way] === undefined ? null : of("serverCpuUs"),
-        perSecond: of("perSecond"),
+        cpuUs: figureOf("cpuUs"),
+        serverCpuUs: SERVER_OF[way] === undefined ? null : figureOf("serverCpuUs"),
+        perSecond: figureOf("perSecond"),
       };
     }),
     goals: goalFigures(handlerMs, samples),

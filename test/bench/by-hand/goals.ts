@@ -9,30 +9,30 @@ interface Goal {
   readonly ours: Way;
   readonly against: Way;
   readonly handlerMs: number;
-  readonly of: keyof Sample;
-  readonly is: "at most" | "at least";
+  readonly measure: keyof Sample;
+  readonly side: "at most" | "at least";
   readonly bound: number;
 }
 
-const atMost = (handlerMs: number, ours: Way, against: Way, of: keyof Sample, bound: number): Goal => ({
+const atMost = (handlerMs: number, ours: Way, against: Way, measure: keyof Sample, bound: number): Goal => ({
   ours,
   against,
   handlerMs,
-  of,
-  is: "at most",
+  measure,
+  side: "at most",
   bound,
 });
 
 const GOALS: readonly Goal[] = [
   atMost(0, "redis", "queue", "cpuUs", 0.85),
   atMost(0, "redis", "queue", "serverCpuUs", 0.35),
-  { ...atMost(0, "redis", "queue", "perSecond", 1.3), is: "at least" },
+  { ...atMost(0, "redis", "queue", "perSecond", 1.3), side: "at least" },
   atMost(50, "redis", "queue", "cpuUs", 0.9),
   atMost(50, "redis", "queue", "serverCpuUs", 0.5),
   ...(["graphile", "boss"] as const).flatMap((by) => [
     atMost(0, "postgres", by, "cpuUs", 0.6),
     atMost(0, "postgres", by, "serverCpuUs", 0.25),
-    { ...atMost(0, "postgres", by, "perSecond", 3), is: "at least" } as const,
+    { ...atMost(0, "postgres", by, "perSecond", 3), side: "at least" } as const,
   ]),
   atMost(0, "memory", "check", "cpuUs", 1.1),
   atMost(0, "sqlite", "check", "cpuUs", 1.35),
@@ -50,14 +50,18 @@ export type Samples = Readonly<Record<Way, readonly Sample[]>>;
 
 /** Ratios are taken within a round, since a busy machine slows both sides. */
 export function goalFigures(handlerMs: number, samples: Samples): readonly RatioFigures[] {
-  return GOALS.filter((goal) => goal.handlerMs === handlerMs).map(({ ours, against, of, is, bound }) => {
-    const others = samples[against];
-    const figure = estimate(samples[ours].map((one, round) => one[of] / (others[round]?.[of] ?? Number.NaN)));
-    return {
-      what: `${NAMES[ours]} ÷ ${NAMES[against]}: ${MEASURES[of]}`,
-      goal: `${is === "at most" ? "≤" : "≥"} ${bound}`,
-      figure,
-      verdict: is === "at most" ? verdictAtMost(figure, bound) : verdictOf(figure, bound),
-    };
-  });
+  return GOALS.filter((goal) => goal.handlerMs === handlerMs).map(
+    ({ ours, against, measure, side, bound }) => {
+      const others = samples[against];
+      const figure = estimate(
+        samples[ours].map((one, round) => one[measure] / (others[round]?.[measure] ?? Number.NaN)),
+      );
+      return {
+        what: `${NAMES[ours]} ÷ ${NAMES[against]}: ${MEASURES[measure]}`,
+        goal: `${side === "at most" ? "≤" : "≥"} ${bound}`,
+        figure,
+        verdict: side === "at most" ? verdictAtMost(figure, bound) : verdictOf(figure, bound),
+      };
+    },
+  );
 }

@@ -47,7 +47,7 @@ function run(command: string, ...args: readonly string[]): boolean {
 
 /** True if tests may have disks of their own. */
 export async function mayMakeDisks(): Promise<boolean> {
-  const may = await withScope(async (scope) => Disk.make(scope, "64k") !== null);
-  if (!may) console.log("the tests on disks of their own are left out: only root may mount one");
-  return may;
+  const mayMake = await withScope(async (scope) => Disk.make(scope, "64k") !== null);
+  if (!mayMake) console.log("the tests on disks of their own are left out: only root may mount one");
+  return mayMake;
 }

@@ -98,7 +98,7 @@ function writesLater(store: RecordStore): RecordStore {
       const later = items.filter((_, at) => isAccept[at]);
       setTimeout(() => void Promise.resolve(store.swap(later)).catch(() => {}), TOO_LATE_MS);
       const results = [...(await store.swap(items.filter((_, at) => !isAccept[at])))];
-      return isAccept.map((is) => (is ? { kind: "written" } : (results.shift() ?? { kind: "written" })));
+      return isAccept.map((flag) => (flag ? { kind: "written" } : (results.shift() ?? { kind: "written" })));
     },
   });
 }
@@ -111,7 +111,7 @@ function renewsNothing(store: RecordStore): RecordStore {
     async swap(items) {
       const isRenewal = items.map((item) => nameOf(item)?.write === "renew");
       const results = [...(await store.swap(items.filter((_, at) => !isRenewal[at])))];
-      return isRenewal.map((is) => (is ? { kind: "written" } : (results.shift() ?? { kind: "written" })));
+      return isRenewal.map((flag) => (flag ? { kind: "written" } : (results.shift() ?? { kind: "written" })));
     },
   });
 }

@@ -187,7 +187,7 @@ export class Fuzzer {
   }
 
   /** The lie in a body that was answered 200, or null. */
-  #lieIn({ of, to, body, headers }: Attempt): string | null {
+  #lieIn({ origin, to, body, headers }: Attempt): string | null {
     if (body === null) return "a delivery was accepted whose bytes do not say where it ends";
     if (to === "connect") {
       const names = headers.filter(([name]) => name.toLowerCase() === "x-connect-signature");
@@ -198,7 +198,7 @@ export class Fuzzer {
     }
     const delivery = { method: "POST", url: "/", headers: { get: () => null }, rawBody: body };
     const verification = CALLBACKS.verify(delivery, NOW) as Verification;
-    if (!verification.ok) return `a callback of ${of.flow} was accepted: ${verification.why}`;
+    if (!verification.ok) return `a callback of ${origin.flow} was accepted: ${verification.why}`;
     const { event, verified } = verification.reading;
     // Authentic, and held: nothing of it is believed.
     return event === null || verified.verdict !== "run" ? null : this.#differenceOf(event as unknown as Body);

@@ -10,7 +10,7 @@ export const PATHS = { payments: "/callbacks/pay", connect: "/webhooks/connect" 
 
 /** One request that is made of a signed delivery. */
 export interface Attempt {
-  readonly of: Signed;
+  readonly origin: Signed;
   readonly method: string;
   /** The flow whose path it is sent to. */
   readonly to: keyof typeof PATHS;
@@ -33,7 +33,7 @@ interface Member {
 }
 
 interface Draft {
-  readonly of: Signed;
+  readonly origin: Signed;
   readonly members: Member[];
   /** Of the other signed deliveries, for parts of them. */
   readonly others: readonly Signed[];
@@ -276,10 +276,10 @@ const METHODS = ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"];
 
 /** The attempt of a seed: always the same one. */
 export function attempt(signed: readonly Signed[], random: Random): Attempt {
-  const of = random.pick(signed);
+  const origin = random.pick(signed);
   const done: string[] = [];
-  let genuine = of.flow === "connect" || of.ordinary;
-  const draft: Draft = { of, members: membersOf(of), others: signed };
+  let genuine = origin.flow === "connect" || origin.ordinary;
+  const draft: Draft = { origin, members: membersOf(origin), others: signed };
   const original = textBody(draft.members, random);
   while (random.oneIn(2)) apply(RESPELLING, draft);
   if (random.oneIn(2)) {
@@ -287,12 +287,12 @@ export function attempt(signed: readonly Signed[], random: Random): Attempt {
     do apply(STRUCTURE, draft);
     while (random.oneIn(2));
   }
-  if (of.flow === "payments" && random.oneIn(8)) {
+  if (origin.flow === "payments" && random.oneIn(8)) {
     genuine = false;
     const signature = draft.members.findIndex(({ name }) => textOf(name) === "signature");
     const spoilt = random.oneIn(4)
       ? random.pick(signed.flatMap((one) => (one.flow === "payments" ? [one.signature] : [])))
-      : random.pick(SIGNATURES)(of.signature);
+      : random.pick(SIGNATURES)(origin.signature);
     set(draft, signature, JSON.stringify(spoilt));
     done.push("another signature");
   }
@@ -307,7 +307,7 @@ export function attempt(signed: readonly Signed[], random: Random): Attempt {
   }
   let method = "POST";
   const headers: [string, string][] = [["Content-Type", "application/json"]];
-  if (of.flow === "connect") {
+  if (origin.flow === "connect") {
     // Signed as it now is, which the service would not do with what was changed, or as it was.
     const resigned = genuine || random.oneIn(2);
     done.push(resigned ? "signed anew" : "signed before");
@@ -335,17 +335,17 @@ export function attempt(signed: readonly Signed[], random: Random): Attempt {
     method = random.pick(METHODS);
     done.push(method);
   }
-  const to = random.oneIn(40) ? (of.flow === "payments" ? "connect" : "payments") : of.flow;
-  if (to !== of.flow) {
+  const to = random.oneIn(40) ? (origin.flow === "payments" ? "connect" : "payments") : origin.flow;
+  if (to !== origin.flow) {
     genuine = false;
     done.push("to the other flow");
   }
   if (method === "POST" && random.oneIn(12)) {
     const [name, broken] = breakFraming(PATHS[to], headers, body, random);
     done.push(name);
-    return { of, method, to, headers, ...broken, framingBroken: true, genuine: false, done };
+    return { origin, method, to, headers, ...broken, framingBroken: true, genuine: false, done };
   }
-  return { of, method, to, headers, body, bytes: bytesOf(), framingBroken: false, genuine, done };
+  return { origin, method, to, headers, body, bytes: bytesOf(), framingBroken: false, genuine, done };
 
   function apply(changes: readonly Change<Draft>[], to: Draft): void {
     const [name, change] = random.pick(changes);

@@ -53,7 +53,10 @@ export async function decide(
   const unreadable = new UnreadableCounter();
   const { entries, missing } =
     ids.length === 0
-      ? { entries: await selected(inbox, selection, limit ?? Number.POSITIVE_INFINITY, unreadable), missing: [] }
+      ? {
+          entries: await selected(inbox, selection, limit ?? Number.POSITIVE_INFINITY, unreadable),
+          missing: [],
+        }
       : await named(inbox, ids);
   if (entries.length === 0) unreadable.check();
   const plan: Plan = { decision, only: options.handlers ?? null, entries };

@@ -37,9 +37,9 @@ export function printEvent(
   const where = paint(COLOURS[state], stateIn(event));
   line(`${eventId}  ${where}  ${shown(whatIs(event))}  ${timeOf(acceptedAt)}`);
   if (detail !== null) line(`  ${shown(detail)}`);
-  for (const [name, { attempts, state: of, error }] of Object.entries(handlers)) {
+  for (const [name, { attempts, state: handlerState, error }] of Object.entries(handlers)) {
     line(
-      `  ${shown(name)}: ${of}, ${times(attempts, "attempt")}${error === null ? "" : `, ${shown(error)}`}`,
+      `  ${shown(name)}: ${handlerState}, ${times(attempts, "attempt")}${error === null ? "" : `, ${shown(error)}`}`,
     );
   }
   if (replays > 0) line(`  replayed ${times(replays, "time")}`);
@@ -47,10 +47,10 @@ export function printEvent(
     line(`  delivered ${times(copies, "time")} more, last at ${timeOf(event.lastDeliveryAt)}`);
   }
   for (const { at, what, handler, attempt, error, by, note } of history ? event.history : []) {
-    const of = handler === undefined ? "" : ` (${shown(handler)}, attempt ${attempt ?? "?"})`;
+    const attemptText = handler === undefined ? "" : ` (${shown(handler)}, attempt ${attempt ?? "?"})`;
     const why = error === undefined ? "" : `: ${shown(error)}`;
     const who = by === undefined ? "" : ` by ${shown(by)}: ${shown(note ?? "")}`;
-    line(`  ${timeOf(at)} ${shown(what)}${of}${why}${who}`);
+    line(`  ${timeOf(at)} ${shown(what)}${attemptText}${why}${who}`);
   }
   if (body) printContents(event, line);
 }
@@ -68,8 +68,8 @@ const COLOURS = {
 /** The facts that identify an event, in one line. */
 export function whatIs({ event, status, amount, id, referenceId, tenant }: StoredEvent): string {
   const reference = referenceId === null ? "" : `reference ${referenceId}`;
-  const of = tenant === "" ? "" : `tenant ${tenant}`;
-  return [event || "?", status, amountIn({ amount }), id, reference, of].filter(Boolean).join(" ");
+  const ofTenant = tenant === "" ? "" : `tenant ${tenant}`;
+  return [event || "?", status, amountIn({ amount }), id, reference, ofTenant].filter(Boolean).join(" ");
 }
 
 export function amountIn({ amount }: Pick<StoredEvent, "amount">): string {

@@ -1,4 +1,4 @@
-import type { EventQuery, HeldReason, Inbox, BulkReason, StoredEvent } from "@payhooks/core";
+import type { BulkReason, EventQuery, HeldReason, Inbox, StoredEvent } from "@payhooks/core";
 import { BULK_REASONS, eachEvent, HELD_REASONS } from "@payhooks/core/events";
 import { UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";

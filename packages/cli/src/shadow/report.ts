@@ -190,7 +190,7 @@ function isHeld({ outcome, reason }: DeliveryLine): boolean {
 
 function rowOf({ names, deliveries, handled, unmarked }: Seen): Row {
   const recorded = deliveries.filter(({ code }) => code === null);
-  const did = (answer: DeliveryLine["old"]): boolean => deliveries.some(({ old }) => old === answer);
+  const oldAnswered = (answer: DeliveryLine["old"]): boolean => deliveries.some(({ old }) => old === answer);
   if (unmarked.size > 0) return "not-marked";
   if (handled > 1) return "twice";
   if (handled === 1) return recorded.length === 0 ? "only-old" : "both";
@@ -198,8 +198,9 @@ function rowOf({ names, deliveries, handled, unmarked }: Seen): Row {
   const [first] = recorded;
   const isNew = first?.outcome === "new" || first?.outcome === "progress";
   if (isNew && first.old === "duplicate") return "copy";
-  if (did("accepted") || did("duplicate")) return names.status === "PENDING" ? "pending" : "open";
-  return did(null) ? "unanswered" : "refused-by-old";
+  if (oldAnswered("accepted") || oldAnswered("duplicate"))
+    return names.status === "PENDING" ? "pending" : "open";
+  return oldAnswered(null) ? "unanswered" : "refused-by-old";
 }
 
 /** Payhooks could not take it, and would have asked the service to send it again. */

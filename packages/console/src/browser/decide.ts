@@ -115,7 +115,7 @@ function stop(): void {
 /** Opens the dialog, and shows in it the server's preview of the decision. */
 async function open(
   kind: DecisionKind,
-  of: { readonly query: string } | { readonly eventIds: readonly string[] },
+  which: { readonly query: string } | { readonly eventIds: readonly string[] },
 ): Promise<void> {
   const opened: OpenDecision = { kind, events: [], remark: "", isRunning: false, isStopped: false };
   openDecision = opened;
@@ -136,7 +136,7 @@ async function open(
   setDisabled(false);
   dialog.showModal();
   note.focus();
-  const { answer, failure } = await post({ action: "preview", decision: kind, ...of });
+  const { answer, failure } = await post({ action: "preview", decision: kind, ...which });
   if (openDecision !== opened) return;
   const { events, html, gone, more } = answer;
   if (failure !== null || !Array.isArray(events) || typeof html !== "string") {

@@ -1,4 +1,4 @@
-import type { OtherEvent, BulkReason, StoredEvent } from "@payhooks/core";
+import type { BulkReason, OtherEvent, StoredEvent } from "@payhooks/core";
 import { HELD_BECAUSE, isAboutTruth } from "@payhooks/core/events";
 import { type Html, html } from "@payhooks/pages";
 import type { DecisionKind } from "../answers.ts";

@@ -39,7 +39,7 @@ export interface Page {
   decide(body: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   /** Asks which events a decision about these, or about a whole list, would be about. */
   preview(
-    of: { readonly eventIds: readonly string[] } | { readonly query: string },
+    which: { readonly eventIds: readonly string[] } | { readonly query: string },
     decision?: string,
   ): Promise<Previewed>;
 }
@@ -95,10 +95,13 @@ export async function consoleFixture(
     async callback(fields) {
       expect(await one.deliver(signPaymentCallback(callbackFields(fields), keys.privateKey))).toBe(200);
     },
-    async open({ on = "fetch", can = EVERYTHING, ...options } = {}) {
+    async open({ on = "fetch", can: rights = EVERYTHING, ...options } = {}) {
       const mount = MOUNTS[on];
       if (mount === undefined) throw new Error(`no mount is named ${on}`);
-      const { url, close } = await mount(receiver, { authorize: () => ({ by: "marta", can }), ...options });
+      const { url, close } = await mount(receiver, {
+        authorize: () => ({ by: "marta", can: rights }),
+        ...options,
+      });
       onTestFinished(close);
       return pageAt(url);
     },
@@ -126,8 +129,8 @@ function pageAt(url: string): Page {
   const page: Page = {
     url,
     get: async (query = "") => answered(await fetch(url + query)),
-    async preview(of, decision = "replay") {
-      const { status, text } = await page.decide({ action: "preview", decision, ...of });
+    async preview(which, decision = "replay") {
+      const { status, text } = await page.decide({ action: "preview", decision, ...which });
       expect(status).toBe(200);
       return JSON.parse(text) as Previewed;
     },

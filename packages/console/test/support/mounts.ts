@@ -115,10 +115,10 @@ function bridged(handler: (request: Request) => Promise<Response>): Server {
 }
 
 /** Serves the console of a receiver to one user, on the adapter of `fetch`. */
-export function servedTo(receiver: Receiver, can: ConsoleUser["can"]): Promise<Listening> {
+export function servedTo(receiver: Receiver, rights: ConsoleUser["can"]): Promise<Listening> {
   const mount = MOUNTS.fetch;
   if (mount === undefined) throw new Error("there is no mount on fetch");
-  return mount(receiver, { authorize: () => ({ by: "marta", can }) });
+  return mount(receiver, { authorize: () => ({ by: "marta", can: rights }) });
 }
 
 async function listening(server: Server): Promise<Listening> {

@@ -97,6 +97,6 @@ export function observedInCounts(counts: EventCounts, overdueMs: number): readon
   return found;
 }
 
-function observed(kind: IncidentKind, of: string, summary: string): Observed {
-  return { incident: of === "" ? kind : `${kind}:${of}`, kind, summary, level: 0, isOnce: false };
+function observed(kind: IncidentKind, subject: string, summary: string): Observed {
+  return { incident: subject === "" ? kind : `${kind}:${subject}`, kind, summary, level: 0, isOnce: false };
 }

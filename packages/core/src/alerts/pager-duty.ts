@@ -1,5 +1,5 @@
 import { checkNames } from "../protocol/check-names.ts";
-import { type AlertChannel, addressOf, postJson, filledText } from "./channel.ts";
+import { type AlertChannel, addressOf, filledText, postJson } from "./channel.ts";
 
 /** Options of {@link pagerDutyChannel}. */
 export interface PagerDutyChannelOptions {

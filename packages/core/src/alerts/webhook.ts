@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { type AlertChannel, addressOf, postJson, filledText } from "./channel.ts";
+import { type AlertChannel, addressOf, filledText, postJson } from "./channel.ts";
 
 /** Options of {@link webhookChannel}. */
 export interface WebhookChannelOptions {

@@ -42,7 +42,7 @@ export function pgEffects<Client extends PgClient>(
 ): Effects<EffectContext<Client>> {
   return effectsThrough<Client, PgClient>(
     {
-      of: "pgEffects",
+      owner: "pgEffects",
       transaction: (work) =>
         withConnection(pool, async (client) => {
           await client.query("BEGIN");

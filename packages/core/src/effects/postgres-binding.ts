@@ -10,7 +10,7 @@ import { type PostgresEffectsOptions, PostgresTable, type Query } from "./postgr
 /** A client for PostgreSQL. `Queries` runs statements: a pool, for example, or a transaction. */
 export interface PostgresBinding<Tx extends Queries, Queries> {
   /** The function that got the options, and the options that only this function has. */
-  readonly of: string;
+  readonly owner: string;
   readonly further?: Readonly<Record<string, true>>;
   /** Like `transaction` of an own client. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
@@ -23,10 +23,10 @@ export interface PostgresBinding<Tx extends Queries, Queries> {
 
 /** The effects of a client. Throws `ERR_OPTION_INVALID`. */
 export function effectsThrough<Tx extends Queries, Queries>(
-  { of, further, transaction, outside, query, refused }: PostgresBinding<Tx, Queries>,
+  { owner, further, transaction, outside, query, refused }: PostgresBinding<Tx, Queries>,
   options: PostgresEffectsOptions,
 ): Effects<EffectContext<Tx>> {
-  const table = new PostgresTable(of, options, further);
+  const table = new PostgresTable(owner, options, further);
   const on =
     (queries: Queries): Query =>
     (sql, parameters) =>

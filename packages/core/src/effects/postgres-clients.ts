@@ -31,7 +31,7 @@ export function postgresJsEffects<Tx extends PostgresJsQueries>(
 ): Effects<EffectContext<Tx>> {
   return effectsThrough<Tx, PostgresJsQueries>(
     {
-      of: "postgresJsEffects",
+      owner: "postgresJsEffects",
       transaction: async <T>(work: (tx: Tx) => Promise<T>) => (await sql.begin(work)) as T,
       outside: (use) => use(sql),
       query: async (on, text, parameters) => [...(await on.unsafe(text, [...parameters]))],
@@ -65,7 +65,7 @@ export function drizzleEffects<Tx extends DrizzleQueries>(
 ): Effects<EffectContext<Tx>> {
   return effectsThrough<Tx, DrizzleQueries>(
     {
-      of: "drizzleEffects",
+      owner: "drizzleEffects",
       transaction: (work) => db.transaction(work),
       outside: (use) => use(db),
       query: async (on, sql, parameters) => rowsOf(await on.execute(withLiterals(sql, parameters))),
@@ -124,7 +124,7 @@ export function kyselyEffects<Tx extends KyselyQueries>(
 ): Effects<EffectContext<Tx>> {
   return effectsThrough<Tx, KyselyQueries>(
     {
-      of: "kyselyEffects",
+      owner: "kyselyEffects",
       transaction: (work) => db.transaction().execute(work),
       outside: (use) => use(db),
       // A query like those of Kysely's `CompiledQuery.raw`, which Payhooks does not have.
@@ -177,7 +177,7 @@ export function prismaEffects<Tx extends PrismaQueries>(
   const { timeoutMs: timeout = 60_000, maxWaitMs: maxWait = 10_000 } = options;
   return effectsThrough<Tx, PrismaQueries>(
     {
-      of: "prismaEffects",
+      owner: "prismaEffects",
       further: { timeoutMs: true, maxWaitMs: true },
       transaction: (work) => prisma.$transaction(work, { timeout, maxWait }),
       outside: (use) => use(prisma),

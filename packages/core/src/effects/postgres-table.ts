@@ -52,16 +52,16 @@ export class PostgresTable {
   readonly #lockTimeout: string;
   readonly #idleTimeout: string;
 
-  /** Refuses options that do not exist. `of` is the function that was given them, `further` are those of its own. */
-  constructor(of: string, options: PostgresEffectsOptions, further: Readonly<Record<string, true>> = {}) {
-    checkNames(of, options, { ...OPTION_NAMES, ...further });
+  /** Refuses options that do not exist. `owner` is the function that was given them, `further` are those of its own. */
+  constructor(owner: string, options: PostgresEffectsOptions, further: Readonly<Record<string, true>> = {}) {
+    checkNames(owner, options, { ...OPTION_NAMES, ...further });
     const {
       table = "payhooks_effects",
       createTable = true,
       lockTimeoutMs = 5_000,
       idleTimeoutMs = 15_000,
     } = options;
-    checkFlag(`createTable of ${of}`, createTable);
+    checkFlag(`createTable of ${owner}`, createTable);
     this.name = checkTable(table);
     this.isMade = createTable;
     this.#lockTimeout = milliseconds("lockTimeoutMs", lockTimeoutMs);

@@ -178,7 +178,7 @@ export interface Cut {
 /** Cuts a signed string at the known names that follow each other in their order. */
 export function cutAtNames(signed: string, wire: Wire): Cut {
   const texts = new Map<string, string>();
-  let plain = true;
+  let isPlain = true;
   let required = 0;
   let last: KnownField | undefined;
   for (const part of signed.split("&")) {
@@ -187,14 +187,14 @@ export function cutAtNames(signed: string, wire: Wire): Cut {
     if (field !== undefined && (last === undefined || field.name > last.name)) {
       texts.set(field.key, part.slice(equals + 1));
       if (field.required) required++;
-      else if (last?.free === true) plain = false;
+      else if (last?.free === true) isPlain = false;
       last = field;
     } else {
-      plain = false;
+      isPlain = false;
       if (last !== undefined) texts.set(last.key, `${texts.get(last.key)}&${part}`);
     }
   }
-  return { texts, plain: plain && required === wire.requiredCount };
+  return { texts, plain: isPlain && required === wire.requiredCount };
 }
 
 /** Describes the fault of a field of the specification without which there is no event; null if there is none. */

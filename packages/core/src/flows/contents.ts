@@ -2,7 +2,7 @@ import type { StoredDelivery } from "../inbox/record/event.ts";
 import { isDocumented, isFieldName } from "../names/fields.ts";
 import { SPECIFIED_NAMES } from "../names/service-names.ts";
 import type { ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
-import { type JsonObject, parseJsonBody, decodeUtf8 } from "../protocol/json.ts";
+import { decodeUtf8, type JsonObject, parseJsonBody } from "../protocol/json.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import type { CallbackRules, Wire } from "./callback.ts";
 import type { Flow } from "./flow.ts";

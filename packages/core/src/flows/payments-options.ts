@@ -72,8 +72,8 @@ async function readFileOf(source: PublicKeySource, option: string): Promise<Publ
 export function checkExpectations({ expect = {} }: PaymentsOptions): void {
   for (const [name, value] of Object.entries(expect)) {
     if (value === undefined || (Array.isArray(value) && value.length === 0)) {
-      const is = value === undefined ? "undefined" : "an empty list";
-      throw new PayhooksError("ERR_OPTION_MISSING", `payments.expect.${name} is ${is}.`, {
+      const shownValue = value === undefined ? "undefined" : "an empty list";
+      throw new PayhooksError("ERR_OPTION_MISSING", `payments.expect.${name} is ${shownValue}.`, {
         fix: "Check that the environment variable is set. Leave the option out to expect nothing.",
       });
     }

@@ -7,7 +7,7 @@ import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { flowOfEvent, type PaymentEvent, type PaymentStatus, STATUS_RANK } from "../protocol/events.ts";
-import { isUnwieldy, decodeUtf8, withoutPrototype } from "../protocol/json.ts";
+import { decodeUtf8, isUnwieldy, withoutPrototype } from "../protocol/json.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import { countUnset, type VerifyingKey } from "../signature/keys.ts";

@@ -87,15 +87,15 @@ export class Registry {
 
   /** A handler of one name of a source, or of every name. */
   addOfSource(source: FlowName, event: string, handle: unknown, options: HandlerOptions): void {
-    const of = keyOf(source, event);
-    checkHandler(of, handle);
-    if (this.#ignored.has(of)) throw contradiction(of);
-    const list = this.#handlers.get(of) ?? [];
+    const eventKey = keyOf(source, event);
+    checkHandler(eventKey, handle);
+    if (this.#ignored.has(eventKey)) throw contradiction(eventKey);
+    const list = this.#handlers.get(eventKey) ?? [];
     // One event may have handlers of both kinds, so their names must differ.
     const beside = event === EVERY ? this.#ofSource(source) : this.#handlersAt(keyOf(source, EVERY));
-    const registered = this.#check(list, of, defaultHandlerName(event), options, beside);
+    const registered = this.#check(list, eventKey, defaultHandlerName(event), options, beside);
     list.push({ ...registered, statuses: null, pick: () => handle as Handler<never> });
-    this.#handlers.set(of, list);
+    this.#handlers.set(eventKey, list);
   }
 
   #ofSource(source: FlowName): readonly RegisteredHandler[] {
@@ -199,13 +199,13 @@ export class Registry {
 
   #check(
     others: readonly HandlerSettings[],
-    of: string,
+    owner: string,
     defaultName: string,
     options: HandlerOptions,
     beside: readonly HandlerSettings[] = [],
   ): HandlerSettings {
     this.#checkOpen();
-    checkNames(`A handler of ${of}`, options, {
+    checkNames(`A handler of ${owner}`, options, {
       name: true,
       timeoutMs: true,
       maxAttempts: true,
@@ -219,15 +219,15 @@ export class Registry {
       throw new PayhooksError(
         "ERR_HANDLER_NAME",
         name === undefined
-          ? `A further handler of ${of} has no name.`
-          : `A handler of ${of} has the name ${shown(name)}.`,
+          ? `A further handler of ${owner} has no name.`
+          : `A handler of ${owner} has the name ${shown(name)}.`,
         {
           fix: 'Give { name } as letters, digits, "_", "." or "-", and keep it: it is part of effectId. Names that every object has, such as "constructor", are not allowed.',
         },
       );
     }
     if ([...others, ...beside].some((other) => other.name === name)) {
-      throw new PayhooksError("ERR_HANDLER_DUPLICATE", `${of} has a handler named "${name}" already.`, {
+      throw new PayhooksError("ERR_HANDLER_DUPLICATE", `${owner} has a handler named "${name}" already.`, {
         fix: "Give each handler of an event its own { name }, and check that this module is not loaded twice.",
       });
     }
@@ -237,20 +237,20 @@ export class Registry {
     checkLimit("maxAttempts", maxAttempts);
     if (concurrency !== undefined) checkLimit("concurrency", concurrency);
     if (typeof backoffMs !== "function") {
-      throw new PayhooksError("ERR_OPTION_INVALID", `backoffMs of ${of} is not a function.`, {
+      throw new PayhooksError("ERR_OPTION_INVALID", `backoffMs of ${owner} is not a function.`, {
         fix: "Give (attempt) => milliseconds, or leave it out for the default.",
       });
     }
-    checkChoice(`onCrash of ${of}`, onCrash, { rerun: true, hold: true });
-    checkChoice(`onTimeout of ${of}`, onTimeout, { wait: true, rerun: true });
+    checkChoice(`onCrash of ${owner}`, onCrash, { rerun: true, hold: true });
+    checkChoice(`onTimeout of ${owner}`, onTimeout, { wait: true, rerun: true });
     const calls = concurrency === undefined ? null : new CallLimit(concurrency);
     return { name, timeoutMs, maxAttempts, backoffMs, onCrash, onTimeout, calls };
   }
 }
 
-function checkHandler(of: string, handle: unknown): void {
+function checkHandler(owner: string, handle: unknown): void {
   if (typeof handle === "function") return;
-  throw new PayhooksError("ERR_OPTION_INVALID", `The handler for ${of} is not a function.`, {
+  throw new PayhooksError("ERR_OPTION_INVALID", `The handler for ${owner} is not a function.`, {
     fix: "Give (event, context) => …",
   });
 }

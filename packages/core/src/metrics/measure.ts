@@ -62,10 +62,7 @@ export function countOf(notice: UndatedNotice): Counted | null {
     case "double-risk":
       return ["doubleRisks", { ...ofFlow(notice), "payhooks.why": notice.why }];
     case "alert":
-      return [
-        "alerts",
-        { ...ofFlow(notice), "payhooks.kind": notice.kind, "error.type": notice.code },
-      ];
+      return ["alerts", { ...ofFlow(notice), "payhooks.kind": notice.kind, "error.type": notice.code }];
     default:
       return null;
   }

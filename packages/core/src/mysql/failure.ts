@@ -20,7 +20,7 @@ export function numberOf(error: unknown): number | null {
   return typeof propertyOf(error, "sqlState") === "string" && typeof number === "number" ? number : null;
 }
 
-const is =
+const isOneOf =
   (...numbers: readonly number[]) =>
   (error: unknown): boolean =>
     numbers.includes(numberOf(error) ?? 0);
@@ -29,23 +29,23 @@ const is =
  * The transaction has collided with another one: by a deadlock, by a write elsewhere in a cluster, or because both have made the
  * same record. It was rolled back, and may succeed at once.
  */
-export const isRepeatable: (error: unknown) => boolean = is(1213, 3101, 1062);
+export const isRepeatable: (error: unknown) => boolean = isOneOf(1213, 3101, 1062);
 /** The server accepts no writes: it is a replica, or was made read-only in a failover. */
-export const isReadOnly: (error: unknown) => boolean = is(1290, 1792, 1836, 3100);
+export const isReadOnly: (error: unknown) => boolean = isOneOf(1290, 1792, 1836, 3100);
 /** A table or a column does not exist. */
-export const isMissing: (error: unknown) => boolean = is(1146, 1054);
+export const isMissing: (error: unknown) => boolean = isOneOf(1146, 1054);
 /** The user lacks a privilege. */
-export const isForbidden: (error: unknown) => boolean = is(1044, 1142, 1143, 1227);
+export const isForbidden: (error: unknown) => boolean = isOneOf(1044, 1142, 1143, 1227);
 
 /** There is no room on the disk or in the table, the node of a cluster is not ready, or too many sessions are open. */
-export const isNoRoom: (error: unknown) => boolean = is(1021, 1114, 1040, 1047, 1203, 1226);
+export const isNoRoom: (error: unknown) => boolean = isOneOf(1021, 1114, 1040, 1047, 1203, 1226);
 /**
  * The server has not made the write: the lock of a row was not free in time, or there is no room. After any of these, the transaction is
  * never committed, because its connection is thrown away.
  */
 const isNotMade = (error: unknown): boolean => numberOf(error) === 1205 || isNoRoom(error);
 /** The data is at fault: it is too long, out of range, cannot be encoded, or is larger than a packet may be. */
-const isAtFault = is(1406, 1264, 1366, 1048, 1153, 3140);
+const isAtFault = isOneOf(1406, 1264, 1366, 1048, 1153, 3140);
 
 /**
  * The meaning of a transaction's failure for its writes. An error that is in no list counts as unknown, as the loss of the

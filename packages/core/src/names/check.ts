@@ -139,11 +139,11 @@ export class Check {
     return Object.freeze({ medium, transactionIdFields: Object.freeze([...names] as string[]) });
   }
 
-  #text(given: Members, of: string, name: string, byDefault: string, form: RegExp): string {
+  #text(given: Members, section: string, name: string, byDefault: string, form: RegExp): string {
     const { [name]: value = byDefault } = given;
     if (typeof value === "string" && form.test(value)) return value;
     this.add(
-      `${of}.${name} is ${quoted(value)}`,
+      `${section}.${name} is ${quoted(value)}`,
       'It is one word of letters, digits, "-" and, but for a header, "_"',
     );
     return byDefault;

@@ -4,7 +4,7 @@ import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf, ON_WORKERS } from "../time/environment.ts";
 import { Limiter } from "./limiter.ts";
 import type { LogLines } from "./log-lines.ts";
-import type { UndatedNotice, Notice } from "./notice.ts";
+import type { Notice, UndatedNotice } from "./notice.ts";
 import { lineOfThrown } from "./thrown.ts";
 
 /** How many notices may wait for a slow observer. Further ones are dropped and counted. */

@@ -2,7 +2,7 @@ import { emptyContext } from "../time/async-context.ts";
 import type { Clock } from "../time/clock.ts";
 import { Limiter } from "./limiter.ts";
 import type { Logger } from "./logger.ts";
-import type { Alert, UndatedNotice, Notice } from "./notice.ts";
+import type { Alert, Notice, UndatedNotice } from "./notice.ts";
 
 /** The lowest level that is written. `info` also writes successes. */
 export type LogLevel = "info" | "warn" | "error";

@@ -1,5 +1,5 @@
 import { type Clock, Stopwatch } from "../time/clock.ts";
-import type { UndatedNotice, StallKind } from "./notice.ts";
+import type { StallKind, UndatedNotice } from "./notice.ts";
 import { recovered, stalled } from "./notice.ts";
 
 /** A failure is reported after this time. A store that restarts, or fails over, is often back earlier. */

@@ -15,67 +15,67 @@ interface Refusal {
 /** The first entry that fits is reported. */
 const REFUSALS: readonly Refusal[] = [
   {
-    is: /^28000\b.*(?:no encryption|SSL off)/s,
+    pattern: /^28000\b.*(?:no encryption|SSL off)/s,
     what: "PostgreSQL refuses this role, database and address without TLS",
     fix: "Ask for TLS: ?sslmode=require in the address, or ssl in the settings of the pool. If TLS is not wanted, pg_hba.conf has to allow the connection.",
   },
   {
-    is: /does not support SSL/,
+    pattern: /does not support SSL/,
     what: "TLS is asked for, and the server has none",
     fix: "Leave sslmode or ssl out, or switch TLS on in the server.",
   },
   {
-    is: /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|ERR_TLS_|CERT_)/,
+    pattern: /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|ERR_TLS_|CERT_)/,
     what: "the server's certificate is not accepted",
     fix: "Give the certificate of its authority as ssl.ca in the settings of a pool. Check that the address has the name that the certificate is for.",
   },
   {
-    is: /^28P01|client password must be a string|^SASL/,
+    pattern: /^28P01|client password must be a string|^SASL/,
     what: "PostgreSQL refuses the password, or was given none",
     fix: "Check user and password of the address. Percent-encode characters such as @ : / # in them (encodeURIComponent).",
   },
   {
-    is: /^28000/,
+    pattern: /^28000/,
     what: "PostgreSQL does not let this role in: there is none of this name, it may not log in, or pg_hba.conf has no line for it",
     fix: "Check the user in the address. CREATE ROLE name LOGIN makes one; pg_hba.conf decides who may connect from where.",
   },
   {
-    is: /^3D000/,
+    pattern: /^3D000/,
     what: "the database does not exist",
     fix: "Check the name at the end of the address, or make it: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0.",
   },
   {
-    is: /^42501/,
+    pattern: /^42501/,
     what: "the role may not connect to this database",
     fix: "GRANT CONNECT ON DATABASE name TO your_role.",
   },
   {
-    is: /^53300|remaining connection slots/,
+    pattern: /^53300|remaining connection slots/,
     what: "PostgreSQL has no connection left",
     fix: "Raise max_connections, or let other programs use fewer. The inbox needs three for each process.",
   },
   {
-    is: /^57P03/,
+    pattern: /^57P03/,
     what: "PostgreSQL is starting, stopping or recovering",
     fix: "Wait: this is tried again.",
   },
   {
-    is: /^(?:ENOTFOUND|EAI_AGAIN)/,
+    pattern: /^(?:ENOTFOUND|EAI_AGAIN)/,
     what: "the host of the address is not known",
     fix: "Check the host. Inside a container, localhost is the container itself.",
   },
   {
-    is: /^ECONNREFUSED/,
+    pattern: /^ECONNREFUSED/,
     what: "nothing answers at the address",
     fix: "Check that PostgreSQL runs, that it listens there (listen_addresses), and that the port is right.",
   },
   {
-    is: /^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)|\btimeout\b/,
+    pattern: /^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)|\btimeout\b/,
     what: "the address does not answer in time",
     fix: "Check host and port, and whether a firewall is in between.",
   },
   {
-    is: /^ENOENT/,
+    pattern: /^ENOENT/,
     what: "there is no such socket",
     fix: "Check the folder of the socket in the address, or name a host.",
   },
@@ -92,7 +92,7 @@ export function explained(error: unknown): unknown {
     readonly message?: unknown;
   };
   const text = `${String(code)} ${String(message)}`.trim();
-  const refusal = REFUSALS.find(({ is }) => is.test(text));
+  const refusal = REFUSALS.find(({ pattern }) => pattern.test(text));
   return refusal === undefined ? error : unreachable(refusal.what, refusal.fix, error);
 }
 

@@ -6,12 +6,12 @@ import type { Row, Statement } from "./client.ts";
 import type { Connections } from "./connections.ts";
 import { isForbidden, isMissing, isReadOnly } from "./failure.ts";
 import {
-  isWhole,
-  inspectSchema,
-  migration,
   countMissing,
-  noTables,
   insertMetaRow,
+  inspectSchema,
+  isWhole,
+  migration,
+  noTables,
   SCHEMA_VERSION,
   wrongVersion,
 } from "./schema.ts";
@@ -139,7 +139,7 @@ export class SchemaCheck {
 
   async #isMissing({ upkeep }: Connections, known: readonly KnownRecord[]): Promise<boolean> {
     if (known.length === 0) return false;
-    const numberOf = (is: boolean): number => (is ? 1 : 0);
+    const numberOf = (flag: boolean): number => (flag ? 1 : 0);
     const [row] = await upkeep.run(countMissing(this.#schema), [
       known.map(({ key }) => key),
       known.map(({ version }) => version),

@@ -41,12 +41,12 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
   };
   const events = writes.map(({ item }) => [item.key, eventChanges(item)] as const);
   const rowsOf = <T>(
-    of: (changes: EventChanges) => readonly T[],
+    pick: (changes: EventChanges) => readonly T[],
   ): readonly (T & { readonly key: string })[] =>
-    events.flatMap(([key, changes]) => of(changes).map((row) => ({ ...row, key })));
-  const added = rowsOf((of) => of.added.map((labels) => ({ labels })));
-  const gone = rowsOf((of) => of.gone.map((labels) => ({ labels })));
-  const changes = rowsOf((of) => of.changes);
+    events.flatMap(([key, changes]) => pick(changes).map((row) => ({ ...row, key })));
+  const added = rowsOf((one) => one.added.map((labels) => ({ labels })));
+  const gone = rowsOf((one) => one.gone.map((labels) => ({ labels })));
+  const changes = rowsOf((one) => one.changes);
   const readings = added.flatMap(({ key, labels }) => labels.foundBy.map((text) => ({ key, text })));
   const makes = {
     inserts: writes.some(({ item }) => item.expected === null),
@@ -165,7 +165,7 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
     )`);
   }
   const kind = Object.values(makes)
-    .map((is) => (is ? "1" : "0"))
+    .map((flag) => (flag ? "1" : "0"))
     .join("");
   const statement: Statement = {
     name: `payhooks_${schema}_swap_${kind}`,

@@ -6,20 +6,20 @@ export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
 
 /**
  * Throws `ERR_OPTION_INVALID` for an option that does not exist: a typing error in its name would otherwise leave the default in
- * force unnoticed. `of` says whose options they are. An option that is `undefined` counts as not given.
+ * force unnoticed. `owner` says whose options they are. An option that is `undefined` counts as not given.
  */
 export function checkNames<Options extends object>(
-  of: string,
+  owner: string,
   given: Options,
   names: OptionNames<Options>,
 ): void {
   const fix = `The options are ${Object.keys(names).join(", ")}.`;
   if (typeof given !== "object" || given === null) {
-    throw new PayhooksError("ERR_OPTION_INVALID", `The options of ${of} are not an object.`, { fix });
+    throw new PayhooksError("ERR_OPTION_INVALID", `The options of ${owner} are not an object.`, { fix });
   }
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || Object.hasOwn(names, name)) continue;
-    throw new PayhooksError("ERR_OPTION_INVALID", `${of} has no option ${JSON.stringify(name)}.`, { fix });
+    throw new PayhooksError("ERR_OPTION_INVALID", `${owner} has no option ${JSON.stringify(name)}.`, { fix });
   }
 }
 

@@ -14,7 +14,7 @@ import type { HandlerState } from "../inbox/record/handler-state.ts";
 import { factsOf } from "../inbox/record/run-input.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import type { Logger } from "../notices/logger.ts";
-import type { UndatedNotice, Notice } from "../notices/notice.ts";
+import type { Notice, UndatedNotice } from "../notices/notice.ts";
 import { factsOfThrown } from "../notices/thrown.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
@@ -95,12 +95,12 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     let skipped = 0;
     if (outcome === null) {
       const isStarted = run.input.started === name || (await writeStart(run, name, attempt, progress));
-      const may = isStarted ? run.mayCall() : "lost";
-      if (may !== "yes") {
+      const permission = isStarted ? run.mayCall() : "lost";
+      if (permission !== "yes") {
         handler.calls?.release();
         // The handler was not called. So the next process that runs the event starts it as if it had not been started here.
         if (isStarted) progress.unwrittenChanges.push({ name, kind: "undone", before: before ?? null });
-        if (may === "lost") return loseLease(progress);
+        if (permission === "lost") return loseLease(progress);
         progress.isHandedBack = true;
         return "open";
       }
@@ -179,7 +179,11 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
    * Takes a place for a call of a handler that has a limit of its own. False if the call gets no place: then the event is deferred or
    * handed back, and `progress` says which. Neither counts as an attempt.
    */
-  async function takePlace(run: RunHandle, { calls }: HandlerSettings, progress: RunProgress): Promise<boolean> {
+  async function takePlace(
+    run: RunHandle,
+    { calls }: HandlerSettings,
+    progress: RunProgress,
+  ): Promise<boolean> {
     if (calls === null || calls.tryTake()) return true;
     const queued = calls.enqueue(!run.input.isEarlyAllowed);
     if (queued === null) {

@@ -25,11 +25,11 @@ export async function countEvents(groups: Groups): Promise<Counts> {
     heldBy[name.slice(HELD.length) as HeldReason] = size;
     held += size;
   }
-  const of = (name: ListName): number => totals.get(name) ?? 0;
+  const sizeOf = (name: ListName): number => totals.get(name) ?? 0;
   return {
-    waiting: of("waiting"),
-    retrying: of("retrying"),
-    running: of("running"),
+    waiting: sizeOf("waiting"),
+    retrying: sizeOf("retrying"),
+    running: sizeOf("running"),
     held,
     heldBy,
     oldestDueAt,

@@ -7,7 +7,7 @@ import { byGroup, type Group, type Groups } from "./groups.ts";
 import { listOf, memberOf } from "./lists.ts";
 import { SWAP } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
-import { beginningOf, versionedTextOf, versionedOf } from "./texts.ts";
+import { beginningOf, versionedOf, versionedTextOf } from "./texts.ts";
 
 /**
  * How many records one script writes at most. Redis does nothing else while a script runs; such a script takes well below a

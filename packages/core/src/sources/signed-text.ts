@@ -91,20 +91,20 @@ function partsOf(over: string): readonly Part[] {
     .map((part) => (part.startsWith("{") ? { field: part.slice(1, -1).toLowerCase() } : { text: part }));
 }
 
-/** Checks the options, and returns how a request is read. `of` names the verifier in messages. */
+/** Checks the options, and returns how a request is read. `owner` names the verifier in messages. */
 export function signedTextBy(
-  of: string,
+  owner: string,
   { header, encoding = "hex", format = { kind: "plain" }, over = "{body}", url, timestamp }: SignedOptions,
 ): (request: SourceRequest, now: number) => SignedText | NotAuthentic {
-  const signatureHeader = checkedHeader(of, "header", header);
-  checkChoice(`encoding of ${of}`, encoding, { hex: true, base64: true, base64url: true });
-  checkFormat(`format of ${of}`, format);
-  checkNames(`timestamp of ${of}`, timestamp ?? {}, { header: true, unit: true, toleranceMs: true });
-  checkChoice(`timestamp.unit of ${of}`, timestamp?.unit, { s: true, ms: true, iso: true });
+  const signatureHeader = checkedHeader(owner, "header", header);
+  checkChoice(`encoding of ${owner}`, encoding, { hex: true, base64: true, base64url: true });
+  checkFormat(`format of ${owner}`, format);
+  checkNames(`timestamp of ${owner}`, timestamp ?? {}, { header: true, unit: true, toleranceMs: true });
+  checkChoice(`timestamp.unit of ${owner}`, timestamp?.unit, { s: true, ms: true, iso: true });
   const parts = partsOf(over);
   const inPairs = format.kind === "pairs" ? format.timestamp : undefined;
   const timeHeader =
-    timestamp?.header === undefined ? undefined : checkedHeader(of, "timestamp.header", timestamp.header);
+    timestamp?.header === undefined ? undefined : checkedHeader(owner, "timestamp.header", timestamp.header);
   const { unit = "s", toleranceMs = TOLERANCE_MS } = timestamp ?? {};
   const hasTime = inPairs !== undefined || timeHeader !== undefined;
   checkTemplate();
@@ -113,19 +113,19 @@ export function signedTextBy(
     const fields = parts.flatMap((part) => ("field" in part ? [part.field] : []));
     if (fields.filter((field) => field === "body").length !== 1) {
       throw invalidOption(
-        `The template of ${of} does not have {body} once.`,
+        `The template of ${owner} does not have {body} once.`,
         "A signature without the body covers nothing.",
       );
     }
     if (fields.includes("url") && (url === undefined || url === "")) {
       throw invalidOption(
-        `${of} signs {url} and has no url.`,
+        `${owner} signs {url} and has no url.`,
         "Give url: the address to which the sender sends.",
       );
     }
     if (fields.includes("timestamp") && !hasTime) {
       throw invalidOption(
-        `${of} signs {timestamp} and does not say where it is.`,
+        `${owner} signs {timestamp} and does not say where it is.`,
         "Give timestamp: { header }, or format.timestamp.",
       );
     }
@@ -133,24 +133,24 @@ export function signedTextBy(
       fields.includes("timestamp") || (timeHeader !== undefined && fields.includes(timeHeader));
     if ((hasTime || timestamp !== undefined) && !coversTime) {
       throw invalidOption(
-        `${of} has a timestamp, but its template does not cover it.`,
+        `${owner} has a timestamp, but its template does not cover it.`,
         "An unsigned time proves nothing. Put {timestamp} into `over`, or remove `timestamp`.",
       );
     }
     if (!Number.isFinite(toleranceMs) || toleranceMs <= 0) {
       throw invalidOption(
-        `timestamp.toleranceMs of ${of} is ${shown(toleranceMs)}.`,
+        `timestamp.toleranceMs of ${owner} is ${shown(toleranceMs)}.`,
         "Give milliseconds above 0.",
       );
     }
     parts.forEach((part, at) => {
       if (!("field" in part)) return;
-      if (!["body", "url", "timestamp"].includes(part.field)) checkedHeader(of, "over", part.field);
+      if (!["body", "url", "timestamp"].includes(part.field)) checkedHeader(owner, "over", part.field);
       const next = parts[at + 1];
       const isFixed = part.field === "url" || part.field === "timestamp";
       if (next !== undefined && "field" in next && !isFixed) {
         throw invalidOption(
-          `In the template of ${of}, nothing separates {${part.field}} from {${next.field}}.`,
+          `In the template of ${owner}, nothing separates {${part.field}} from {${next.field}}.`,
           "Then two requests could have the same signature. Use a function of your own, which checks their lengths.",
         );
       }
@@ -251,11 +251,11 @@ function checkFormat(option: string, format: SignatureFormat): void {
 }
 
 /** A name of a header field, in lower case. Throws `ERR_OPTION_INVALID` for any other value. */
-export function checkedHeader(of: string, option: string, name: unknown): string {
+export function checkedHeader(owner: string, option: string, name: unknown): string {
   const lower = typeof name === "string" ? name.toLowerCase() : "";
   if (HEADER_NAME.test(lower)) return lower;
   throw invalidOption(
-    `${option} of ${of} is ${shown(name)}.`,
+    `${option} of ${owner} is ${shown(name)}.`,
     "Give the name of a header field, such as x-signature.",
   );
 }

@@ -93,9 +93,9 @@ export class FileCheck {
 
   /** True if the log was removed since the last call, whether or not it could be made anew. */
   takeLogRemoved(): boolean {
-    const was = this.#wasLogRemoved;
+    const wasRemoved = this.#wasLogRemoved;
     this.#wasLogRemoved = false;
-    return was;
+    return wasRemoved;
   }
 
   /**

@@ -315,8 +315,8 @@ describe("alerts that reach a person", () => {
         );
       }
     };
-    const send = (of: string): void => {
-      const channels = Array.from({ length: 5 }, (_, n) => `${of.repeat(31)}${n}`);
+    const send = (letter: string): void => {
+      const channels = Array.from({ length: 5 }, (_, n) => `${letter.repeat(31)}${n}`);
       for (const one of incidents.due(channels, "shop", now, 60_000)) one.failed(true, 60_000);
     };
     see();

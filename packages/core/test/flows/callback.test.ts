@@ -232,7 +232,7 @@ describe("a callback URL", () => {
     ["https://m.example#", false],
     ["https://m.example/x://y", false],
     ["/x://y", false],
-  ])("may go on in its host or not, however long it is: %j", (url, may) => {
-    expect(mayEndInHost(url)).toBe(may);
+  ])("may go on in its host or not, however long it is: %j", (url, isAllowed) => {
+    expect(mayEndInHost(url)).toBe(isAllowed);
   });
 });

@@ -40,14 +40,16 @@ const facts: CertainReading = {
   reference: null,
   referenceId: "order-1",
 };
-const of = (changes: Partial<CertainReading> = {}, lifetimes: Parameters<typeof eventOf>[2] = LIFETIMES) =>
-  eventOf({ ...facts, ...changes }, delivery, lifetimes);
+const eventWith = (
+  changes: Partial<CertainReading> = {},
+  lifetimes: Parameters<typeof eventOf>[2] = LIFETIMES,
+) => eventOf({ ...facts, ...changes }, delivery, lifetimes);
 /** A stand-in for an event. The tests ask only whether this one is handed on. */
 const anEvent = { id: "tx-1" } as unknown as AnyEvent;
 
 describe("an event whose reading is certain", () => {
   it("has these fields", () => {
-    const { variantSlot, ...event } = of();
+    const { variantSlot, ...event } = eventWith();
     expect(event).toEqual({
       key: recordKeyFor("shop", "payments", "tx-1"),
       slot: hashOf(["DEPOSIT", "SUCCESS", ""], 16),
@@ -71,7 +73,7 @@ describe("an event whose reading is certain", () => {
 
   it("has a claim of its reference, a time to be kept, a last rank and a subject, if these are given", () => {
     const changes = { reference: "order-1", lastRank: 3, subject: { name: "account-1", at: NOW } };
-    expect(of(changes, { windowMs: DAY_MS, keepMs: 5 })).toMatchObject({
+    expect(eventWith(changes, { windowMs: DAY_MS, keepMs: 5 })).toMatchObject({
       retentionMs: 2 * DAY_MS,
       keepMs: 5,
       lastRank: 3,
@@ -81,14 +83,14 @@ describe("an event whose reading is certain", () => {
   });
 
   it("has no reference if the event has none", () => {
-    expect(of({ referenceId: null })).toMatchObject({ referenceId: null });
+    expect(eventWith({ referenceId: null })).toMatchObject({ referenceId: null });
   });
 
   it("has no rank and no subject if it is held", () => {
     const hold = { reason: "unexpected", detail: "merchantId is another" } as const;
-    const held = of({ hold, subject: { name: "account-1", at: NOW } });
+    const held = eventWith({ hold, subject: { name: "account-1", at: NOW } });
     expect(held).toMatchObject({ rank: null, verdict: "unexpected", detail: "merchantId is another" });
-    expect(held.slot).toBe(of().slot);
+    expect(held.slot).toBe(eventWith().slot);
     expect(held.subject).toBeUndefined();
   });
 
@@ -99,23 +101,28 @@ describe("an event whose reading is certain", () => {
       ["order ", "paid now"],
       ["", "order paid now"],
     ] as const;
-    const slots = names.map(([name, status]) => of({ name, status }).slot);
+    const slots = names.map(([name, status]) => eventWith({ name, status }).slot);
     expect(slots).toEqual(names.map(([name, status]) => hashOf([name, status, ""], 16)));
   });
 
   it("has the same slot again after more names than the memory holds", () => {
-    const before = of().slot;
+    const before = eventWith().slot;
     for (let i = 0; i < 2_500; i++) {
-      expect(of({ status: `s${i}` }).slot).toBe(hashOf(["DEPOSIT", `s${i}`, ""], 16));
+      expect(eventWith({ status: `s${i}` }).slot).toBe(hashOf(["DEPOSIT", `s${i}`, ""], 16));
     }
-    expect(of().slot).toBe(before);
+    expect(eventWith().slot).toBe(before);
   });
 
   it("has a further slot for each contradiction: another amount, or other fixed facts", () => {
-    const variants = [of(), of({ amount: "11" }), of({ amount: null }), of({ fixedFacts: { event: "X" } })];
+    const variants = [
+      eventWith(),
+      eventWith({ amount: "11" }),
+      eventWith({ amount: null }),
+      eventWith({ fixedFacts: { event: "X" } }),
+    ];
     expect(new Set(variants.map(({ variantSlot }) => variantSlot())).size).toBe(4);
-    expect(of().variantSlot()).toBe(of().variantSlot());
-    expect(of().variantSlot()).not.toBe(of().slot);
+    expect(eventWith().variantSlot()).toBe(eventWith().variantSlot());
+    expect(eventWith().variantSlot()).not.toBe(eventWith().slot);
   });
 });
 
@@ -129,8 +136,8 @@ describe("an event that another receiver names", () => {
       LIFETIMES,
     );
     expect(named).toMatchObject({
-      key: of().key,
-      slot: of().slot,
+      key: eventWith().key,
+      slot: eventWith().slot,
       rank: 1,
       lastRank: 2,
       fixedFacts: {},
@@ -200,7 +207,7 @@ describe("an entry, whose reading is not certain", () => {
 
 describe("the window of the signed time", () => {
   const at = (signedAt: number | null) =>
-    withFreshness(new ReadDelivery(of({ signedAt }), () => anEvent, ["userId"]), NOW, DAY_MS);
+    withFreshness(new ReadDelivery(eventWith({ signedAt }), () => anEvent, ["userId"]), NOW, DAY_MS);
 
   it.each([
     ["none", null, null],
@@ -228,7 +235,7 @@ describe("the window of the signed time", () => {
 describe("a reading", () => {
   it("makes its event once, when it is asked for", () => {
     let made = 0;
-    const reading = new ReadDelivery(of(), () => {
+    const reading = new ReadDelivery(eventWith(), () => {
       made++;
       return anEvent;
     });

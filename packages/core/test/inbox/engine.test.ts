@@ -14,7 +14,9 @@ import { verifiedEvent } from "../verified-event.ts";
 
 const LEASE_MS = 9_000;
 
-function runnerOf(endingOf: (run: RunHandle) => Promise<Ending>): Runner & { readonly notices: UndatedNotice[] } {
+function runnerOf(
+  endingOf: (run: RunHandle) => Promise<Ending>,
+): Runner & { readonly notices: UndatedNotice[] } {
   const notices: UndatedNotice[] = [];
   return {
     notices,

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { Inbox, Runner } from "../../src/inbox/contract/inbox.ts";
 import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import { Suspects, groupSizeOf } from "../../src/inbox/run/suspects.ts";
+import { groupSizeOf, Suspects } from "../../src/inbox/run/suspects.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import { sleep } from "../../src/time/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";

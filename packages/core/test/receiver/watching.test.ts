@@ -381,16 +381,16 @@ describe("an instrumentation", () => {
       const hear = (error: unknown): void => void unhandled.push(error);
       process.on("unhandledRejection", hear);
       onTestFinished(() => void process.off("unhandledRejection", hear));
-      const of = (own: string, result: unknown) => (): never =>
+      const hook = (own: string, result: unknown) => (): never =>
         (own === name ? Promise.reject(broken) : result) as never;
-      const observation = { trace: null, run: (call: () => unknown) => call(), end: of("end", undefined) };
+      const observation = { trace: null, run: (call: () => unknown) => call(), end: hook("end", undefined) };
       const result = await observed(
         {
-          attach: of("attach", undefined),
-          noticed: of("noticed", undefined),
-          delivery: of("delivery", observation),
-          handler: of("handler", observation),
-          ended: of("ended", undefined),
+          attach: hook("attach", undefined),
+          noticed: hook("noticed", undefined),
+          delivery: hook("delivery", observation),
+          handler: hook("handler", observation),
+          ended: hook("ended", undefined),
         },
         () => {
           throw new Reject("no");

@@ -22,14 +22,15 @@ const read = ({ body }: { readonly body: { readonly id: string; readonly type: s
   name: body.type,
   data: body,
 });
-const of = (verify: Verifier | VerifyFunction, options = {}) => receiving(source({ verify, read }), options);
+const receivingWith = (verify: Verifier | VerifyFunction, options = {}) =>
+  receiving(source({ verify, read }), options);
 
 async function answerTo(
   verify: Verifier | VerifyFunction,
   headers: Readonly<Record<string, string>>,
   body = BODY,
 ) {
-  const { post, ran } = of(verify);
+  const { post, ran } = receivingWith(verify);
   const { status, body: text } = await post({ body, headers });
   return [status, /ERR_[A-Z_]+/.exec(text)?.[0] ?? "", ran.length];
 }
@@ -62,7 +63,7 @@ describe("hmac", () => {
   });
 
   it("takes the signatures of both secrets during a rotation, and says which one fitted", async () => {
-    const { post, ran, notices } = of(
+    const { post, ran, notices } = receivingWith(
       hmac({ header: "x-signature", secret: ["the old secret of it", undefined, SECRET] }),
     );
     expect((await post({ body: BODY, headers: { "x-signature": hex(BODY) } })).status).toBe(200);
@@ -78,7 +79,7 @@ describe("hmac", () => {
   it("keeps the tenants of a resolver apart", async () => {
     const secret = ({ tenant }: { readonly tenant?: string }) =>
       tenant === undefined || tenant === "nobody" ? null : { tenant, keys: `the secret of shop ${tenant}` };
-    const { post, ran, receiver } = of(hmac({ header: "x-signature", secret }));
+    const { post, ran, receiver } = receivingWith(hmac({ header: "x-signature", secret }));
     const sent = (tenant: string, key = tenant) => ({
       body: BODY,
       tenant,
@@ -183,7 +184,7 @@ describe("hmac", () => {
     };
 
     it("refuses a delivery that is older or newer than its tolerance, unless it is recorded", async () => {
-      const { post, clock, ran } = of(timed());
+      const { post, clock, ran } = receivingWith(timed());
       const first = clock.now();
       expect((await post({ body: BODY, headers: at(first - 301_000) })).status).toBe(400);
       expect((await post({ body: BODY, headers: at(first + 302_000) })).body).toContain(
@@ -200,7 +201,7 @@ describe("hmac", () => {
       ["no time", (now: number) => at(now)["x-signature"].replace(/^t=\d+,/, "")],
       ["a time in words", (now: number) => at(now)["x-signature"].replace(/^t=\d+/, "t=now")],
     ])("refuses %s", async (_what, header) => {
-      const { post, clock } = of(timed());
+      const { post, clock } = receivingWith(timed());
       const { status, body } = await post({ body: BODY, headers: { "x-signature": header(clock.now()) } });
       expect([status, body]).toEqual([401, expect.stringContaining("ERR_SIGNATURE_MALFORMED")]);
     });
@@ -212,7 +213,7 @@ describe("hmac", () => {
         timestamp: { header: "x-time" },
         secret: SECRET,
       });
-      const { post, clock } = of(verify);
+      const { post, clock } = receivingWith(verify);
       const seconds = String(Math.floor(clock.now() / 1000));
       const text = `${seconds}1`;
       const { body } = await post({ body: "1", headers: { "x-time": seconds, "x-signature": hex(text) } });
@@ -267,7 +268,7 @@ describe("hmac", () => {
   });
 
   it("is refused at the start without a secret", async () => {
-    const { receiver } = of(hmac({ header: "x-signature", secret: undefined }));
+    const { receiver } = receivingWith(hmac({ header: "x-signature", secret: undefined }));
     await expect(receiver.start()).rejects.toMatchObject({
       code: "ERR_OPTION_MISSING",
       message: expect.stringContaining("sources.any.secret"),
@@ -312,7 +313,7 @@ describe("publicKeySignature", () => {
   });
 
   it("refuses a key of another kind at the start", async () => {
-    const { receiver } = of(
+    const { receiver } = receivingWith(
       publicKeySignature({ header: "x-signature", algorithm: "ed25519", key: pem(ec.publicKey) }),
     );
     await expect(receiver.start()).rejects.toMatchObject({ code: "ERR_KEY_UNREADABLE" });
@@ -370,7 +371,7 @@ describe("anyOf", () => {
     );
 
   it("takes a delivery that fits one of its verifiers, and says which", async () => {
-    const { post, notices, ran } = of(both());
+    const { post, notices, ran } = receivingWith(both());
     expect((await post({ body: BODY, headers: { "x-old": "the old token of it" } })).status).toBe(200);
     expect(notices.find(({ type }) => type === "accepted")).toMatchObject({
       keyId: expect.stringMatching(/^1:/),
@@ -383,14 +384,14 @@ describe("anyOf", () => {
 
   it("does not take unsafeUnsigned", () => {
     expect(() =>
-      of(anyOf(hmac({ header: "x-new", secret: SECRET }), unsafeUnsigned({ because: "a test" }))),
+      receivingWith(anyOf(hmac({ header: "x-new", secret: SECRET }), unsafeUnsigned({ because: "a test" }))),
     ).toThrow(/unsafeUnsigned/);
   });
 });
 
 describe("unsafeUnsigned", () => {
   it("lets everything pass, and its events say so", async () => {
-    const { post, ran, notices } = of(unsafeUnsigned({ because: "the sender signs nothing" }));
+    const { post, ran, notices } = receivingWith(unsafeUnsigned({ because: "the sender signs nothing" }));
     expect((await post({ body: BODY })).status).toBe(200);
     expect(ran).toEqual([expect.objectContaining({ authenticated: false })]);
     expect(notices).toContainEqual(
@@ -406,7 +407,7 @@ describe("unsafeUnsigned", () => {
 describe("a function of one's own", () => {
   it("may hand on other bytes, and those are read and kept", async () => {
     const content = Buffer.from('{"id":"fetched","type":"paid"}');
-    const { post, ran, receiver } = of(async () => ({
+    const { post, ran, receiver } = receivingWith(async () => ({
       ok: true,
       keyId: "k",
       content,
@@ -437,14 +438,14 @@ describe("a function of one's own", () => {
     ["gives a time that is none", () => ({ ok: true, keyId: null, signedAt: new Date(Number.NaN) }) as never],
     ["gives content that is text", () => ({ ok: true, keyId: null, content: "x" }) as never],
   ] as const)("that %s lets nothing pass: 503", async (_what, verify) => {
-    const { post, ran } = of(verify as VerifyFunction);
+    const { post, ran } = receivingWith(verify as VerifyFunction);
     const { status, body } = await post({ body: BODY });
     expect([status, body, ran]).toEqual([503, expect.stringContaining("ERR_RESOLVER_FAILED"), []]);
   });
 
   it("that takes too long is aborted", async () => {
     let aborted = false;
-    const { post, clock } = of(
+    const { post, clock } = receivingWith(
       (_request, { signal }) => new Promise(() => signal.addEventListener("abort", () => (aborted = true))),
     );
     const answer = post({ body: BODY });
@@ -456,7 +457,7 @@ describe("a function of one's own", () => {
   });
 
   it("is called for so many deliveries at one time as may wait for a resolver", async () => {
-    const { post } = of(() => new Promise(() => {}), { limits: { maxResolving: 1 } });
+    const { post } = receivingWith(() => new Promise(() => {}), { limits: { maxResolving: 1 } });
     void post({ body: BODY });
     await new Promise((resolve) => setImmediate(resolve));
     expect((await post({ body: BODY })).body).toContain("ERR_OVERLOADED");

@@ -182,8 +182,8 @@ function problemsOf(rule: FaultRule): Problem[] {
     if (!Object.hasOwn(MEMBERS, field)) {
       return [{ field, message: `is not a member of a fault: those are ${Object.keys(MEMBERS).join(", ")}` }];
     }
-    const [is, message] = MEMBERS[field as keyof FaultRule];
-    return is(value) ? [] : [{ field, message }];
+    const [isValid, message] = MEMBERS[field as keyof FaultRule];
+    return isValid(value) ? [] : [{ field, message }];
   });
 }
 

@@ -1,6 +1,6 @@
 /** Decisions about many events: the choice of the events, the pace, and the result for each. */
 import { HELD_REASONS } from "../../protocol/held-reasons.ts";
-import type { Decided, BulkReason } from "../record/decisions.ts";
+import type { BulkReason, Decided } from "../record/decisions.ts";
 import type { StoredEvent } from "../record/life.ts";
 import type { EventQuery } from "./event-query.ts";
 import type { UnreadableEvents } from "./unreadable-events.ts";

@@ -1,4 +1,4 @@
-import type { UndatedNotice, StallKind } from "../../notices/notice.ts";
+import type { StallKind, UndatedNotice } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
 import type { AsyncContext } from "../../time/async-context.ts";
 import type { Cancellation } from "../../time/cancellation.ts";

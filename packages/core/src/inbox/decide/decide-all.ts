@@ -14,8 +14,8 @@ import {
   type BulkFilter,
   type BulkOptions,
   type BulkOutcome,
-  type BulkReport,
   type BulkReason,
+  type BulkReport,
 } from "../contract/bulk.ts";
 import type { EventFilter, EventQuery } from "../contract/event-query.ts";
 import type { ListCursor, Versioned } from "../contract/store.ts";

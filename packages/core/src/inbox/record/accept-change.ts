@@ -63,9 +63,9 @@ export function accept(
   const event = withVerdict(given, referenceReused);
   const ruling = ruleOn(record, event);
   const slot = record?.slots[ruling.slot];
-  const plain = { eventId: event.key + ruling.slot, ...NOTHING_MORE };
+  const base = { eventId: event.key + ruling.slot, ...NO_DETAILS };
   if (slot === undefined && ruling.outcome !== "stale" && !event.isWithinWindow) {
-    return { accepted: { outcome: "expired", ...plain }, slot: ruling.slot, record: null };
+    return { accepted: { outcome: "expired", ...base }, slot: ruling.slot, record: null };
   }
   const full = slot === undefined && ruling.outcome === "held" && record !== null ? makeRoom(record) : null;
   if (full !== null && record !== null) return countContradiction(record, full, event, ruling, now);
@@ -74,7 +74,7 @@ export function accept(
   const isLater = extend(changed, event, now);
   if (ruling.outcome === "stale") {
     return {
-      accepted: { outcome: "stale", ...plain },
+      accepted: { outcome: "stale", ...base },
       slot: ruling.slot,
       record: isLater ? changed : null,
     };
@@ -102,11 +102,11 @@ function countContradiction(
   const eventId = event.key + last;
   const reason = verdict === "run" ? null : verdict;
   const why = { reason, detail: detail ?? event.detail };
-  const accepted: Accepted = { outcome: "held", ...NOTHING_MORE, eventId, ...why };
+  const accepted: Accepted = { outcome: "held", ...NO_DETAILS, eventId, ...why };
   return { accepted, slot: last, record: isCounted ? record : null };
 }
 
-const NOTHING_MORE = {
+const NO_DETAILS = {
   reason: null,
   detail: null,
   previousAmount: null,

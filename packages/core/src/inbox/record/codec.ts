@@ -9,15 +9,15 @@ import { type GivenUp, HELD_REASONS, type HeldReason } from "../../protocol/held
 import type { SlotState, StoredDelivery } from "./event.ts";
 import type { HandlerState } from "./handler-state.ts";
 import {
+  type EndedHistory,
   type HistoryEntry,
   type IdempotencyRecord,
   isUnfinished,
-  type ReplayData,
   MAX_TRACE,
-  type EndedHistory,
-  type RecordLease,
-  type Slot,
   type OpenWork,
+  type RecordLease,
+  type ReplayData,
+  type Slot,
 } from "./record.ts";
 import {
   bytes,

@@ -5,7 +5,7 @@
 import { MAX_CONTRADICTIONS } from "./contradictions.ts";
 import { isEventId } from "./event.ts";
 import { type HandlerState, ON_HELD_PREFIX } from "./handler-state.ts";
-import { type IdempotencyRecord, isUnfinished, type Slot, type OpenWork } from "./record.ts";
+import { type IdempotencyRecord, isUnfinished, type OpenWork, type Slot } from "./record.ts";
 
 /**
  * True if `one` includes everything that happened to `other`. Then `other` can be dropped: no event is lost or runs again, and

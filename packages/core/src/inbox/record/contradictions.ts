@@ -4,7 +4,7 @@
  * only counted, in the history of the last. A contradiction that has ended makes room. It never runs by itself, so a late copy of it
  * is at most held once more.
  */
-import { addHistory, type IdempotencyRecord, isUnfinished, type Slot, type OpenWork } from "./record.ts";
+import { addHistory, type IdempotencyRecord, isUnfinished, type OpenWork, type Slot } from "./record.ts";
 
 /**
  * A record keeps this many events that were accepted to be held, including decided ones. Beside these, it has at most two events that were

@@ -4,7 +4,7 @@ import { recordKeyOf, slotKeyOf } from "./event.ts";
 import { stateOf } from "./index-of.ts";
 import type { Decision, ReplayDecision, RetryDecision, StoredEvent } from "./life.ts";
 import { amountOf, othersOf, revisionOf } from "./others.ts";
-import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type OpenWork } from "./record.ts";
+import { addHistory, end, type IdempotencyRecord, type OpenWork, referenceOf, type Slot } from "./record.ts";
 import { rankOf } from "./table.ts";
 
 /**
@@ -93,8 +93,8 @@ export function replay(
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return "missing";
-  const can = resultOfReplay(record, slot);
-  if (!isMade(can)) return can;
+  const result = resultOfReplay(record, slot);
+  if (!isMade(result)) return result;
   const onlyHandlers = decision.handlers ?? null;
   const work = slot.work ?? reopened(slot);
   if (work === null) return "not-kept";
@@ -119,7 +119,7 @@ export function replay(
   );
   addHistory(work, { at: now, what: `replay ${slot.replays}`, by: decision.by, note: decision.note });
   overtake(record, recordKeyOf(eventId), now);
-  return can;
+  return result;
 }
 
 /** The work for another run of an ended event, made of the kept part; null if nothing was kept. */

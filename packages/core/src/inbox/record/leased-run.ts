@@ -4,7 +4,7 @@ import { overtake } from "./accept-change.ts";
 import type { Ending } from "./ending.ts";
 import type { SlotState } from "./event.ts";
 import { type HandlerChange, type HandlerState, ON_HELD_PREFIX } from "./handler-state.ts";
-import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type OpenWork } from "./record.ts";
+import { addHistory, end, type IdempotencyRecord, type OpenWork, referenceOf, type Slot } from "./record.ts";
 import { type FinishedClaims, finishedClaims, noteClaim } from "./reference-claim.ts";
 import type { RunInput } from "./run-input.ts";
 import { nextSlot, pullBackTimes } from "./schedule.ts";

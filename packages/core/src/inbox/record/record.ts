@@ -241,7 +241,10 @@ function replayDataOf({ verdict }: Slot, work: OpenWork, what: SlotState): Repla
 }
 
 /** The part of an event's life to keep. For nearly every event this is nothing: it was accepted and done. */
-function endedHistoryOf({ history, handlerStates, copies = 0, lastCopyAt }: OpenWork, ending: HistoryEntry): EndedHistory | null {
+function endedHistoryOf(
+  { history, handlerStates, copies = 0, lastCopyAt }: OpenWork,
+  ending: HistoryEntry,
+): EndedHistory | null {
   if (history.length <= 1 && copies === 0 && ending.by === undefined) return null;
   const skipped = skippedIn(handlerStates);
   const last = skipped === 0 ? ending : { ...ending, skipped };

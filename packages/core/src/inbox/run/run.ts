@@ -448,7 +448,11 @@ export class Run implements RunHandle {
   }
 }
 
-function beginIn(record: IdempotencyRecord | null, slot: string | "next", options: BeginOptions): BeginResult {
+function beginIn(
+  record: IdempotencyRecord | null,
+  slot: string | "next",
+  options: BeginOptions,
+): BeginResult {
   if (slot !== "next") return begin(record, slot, options);
   const input = record === null ? null : beginNext(record, options);
   return input === null ? { kind: "wait", running: false } : { kind: "leased", input };

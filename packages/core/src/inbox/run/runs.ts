@@ -31,7 +31,7 @@ import type { Dispatcher } from "./dispatcher.ts";
 import { HiddenRecords } from "./hidden-records.ts";
 import type { Places } from "./places.ts";
 import { Run, type RunHost, type RunRequest } from "./run.ts";
-import { Suspects, groupSizeOf } from "./suspects.ts";
+import { groupSizeOf, Suspects } from "./suspects.ts";
 import { type TakenEvent, TakenEvents } from "./taken-events.ts";
 import { WaitingRuns } from "./waiting-runs.ts";
 
@@ -237,7 +237,11 @@ export class Runs {
   /** Resolves once no other event of the same record is begun or runs here. */
   async othersEnded(eventId: string): Promise<void> {
     const key = recordKeyOf(eventId);
-    for (let other = this.#active.get(key); other?.isRunOf(eventId) === false; other = this.#active.get(key)) {
+    for (
+      let other = this.#active.get(key);
+      other?.isRunOf(eventId) === false;
+      other = this.#active.get(key)
+    ) {
       await new Promise<void>((resolve) => {
         const waiting = this.#whenFree.get(key);
         if (waiting === undefined) this.#whenFree.set(key, [resolve]);

@@ -190,7 +190,11 @@ function all(): boolean {
   return true;
 }
 
-function pageOf(events: readonly StoredEvent[], next: ListCursor | null, unreadable: UnreadableCounter): EventPage {
+function pageOf(
+  events: readonly StoredEvent[],
+  next: ListCursor | null,
+  unreadable: UnreadableCounter,
+): EventPage {
   return { events, next: next === null ? null : cursorTextOf(next), unreadable: unreadable.events };
 }
 

@@ -27,8 +27,8 @@ export async function orderOf(
   const { key } = slot.subject;
   const [subject = null] = await read([key]);
   const found = new Map<string, SubjectEvent>();
-  const add = (of: IdempotencyRecord, one: string): void => {
-    const event = subjectEventOf(of, one, key, subject?.id === one);
+  const add = (holder: IdempotencyRecord, one: string): void => {
+    const event = subjectEventOf(holder, one, key, subject?.id === one);
     if (event !== null) found.set(one, event);
   };
   const { events, isAll } = await related(store, record, referenceOf(record, slot));

@@ -6,7 +6,7 @@ import { decodeRecord, encodeRecord, isUnreadable } from "../../../src/inbox/rec
 import type { VerifiedEvent } from "../../../src/inbox/record/event.ts";
 import { indexOf } from "../../../src/inbox/record/index-of.ts";
 import { label } from "../../../src/inbox/record/label.ts";
-import type { IdempotencyRecord, Slot, OpenWork } from "../../../src/inbox/record/record.ts";
+import type { IdempotencyRecord, OpenWork, Slot } from "../../../src/inbox/record/record.ts";
 import { memoryInbox } from "../../../src/memory/index.ts";
 import type { HeldReason } from "../../../src/protocol/held-reasons.ts";
 import { verifiedEvent } from "../../verified-event.ts";
