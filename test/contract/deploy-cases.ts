@@ -235,7 +235,7 @@ export const deployCases: readonly ContractCase[] = [
     async (rig) => {
       const merchant = merchantOn(
         rig.start(undefined, {
-          store: (given) => withOverrides(given, { writeMeta: () => Promise.reject(new Error("no room")) }),
+          store: (given) => withOverrides(given, { writeNote: () => Promise.reject(new Error("no room")) }),
         }),
         (receiver) => receiver.onDeposit(doNothing),
         { run: "after-response" },

@@ -43,8 +43,8 @@ export function sharedMemoryInboxFixture(): InboxFixture {
     read: async (keys) => later(() => store.read(keys)),
     swap: async (items) => later(() => store.swap(items)),
     takeDue: async (limit, hideMs) => later(() => store.takeDue(limit, hideMs)),
-    readMeta: async (name) => notes.get(name) ?? null,
-    writeMeta: async (name, text) => void notes.set(name, text),
+    readNote: async (name) => notes.get(name) ?? null,
+    writeNote: async (name, text) => void notes.set(name, text),
   });
   return {
     ...fixture,

@@ -78,7 +78,7 @@ describe("data that vanishes under a running process is reported once, and the p
       expect(await other.findLoss?.([])).toBe(isRenamed ? "replaced" : null);
       expect(other.datasetId).toBe(store.datasetId);
       expect(kindsOf(await swapAll(store, newOnes(5).slice(3)))).toEqual(["written"]);
-      await store.writeMeta?.("a", "note");
+      await store.writeNote?.("a", "note");
       await sendCanary(store);
     }),
   );

@@ -105,7 +105,7 @@ async function addExpired(
   await store.open();
   // Earlier looks have found them expired, the last one a minute ago.
   const lookedAt = Date.now() - 60_000;
-  await store.writeMeta?.("looks", `${lookedAt} ${lookedAt - 3_600_000}`);
+  await store.writeNote?.("looks", `${lookedAt} ${lookedAt - 3_600_000}`);
   await store.close();
   withHandle(inbox, (handle) =>
     handle.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})

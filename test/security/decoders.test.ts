@@ -227,7 +227,7 @@ describe(`damaged texts of seed ${seed}`, { timeout: TIMEOUT_MS }, () => {
       versionedOf(damaged(random, versionedTextOf("v1", encodeRecord(record)), ""));
       unfold(damaged(random, fold("v1", record), ""), NOW);
       const note = damaged(random, '[["a","b"],["c"]]', page);
-      await compareHandlers({ readMeta: async () => note, writeMeta: async () => {} }, ["a"], () => true);
+      await compareHandlers({ readNote: async () => note, writeNote: async () => {} }, ["a"], () => true);
       const cursor = damaged(random, page, note);
       await inbox.events.list({ cursor }).catch((error: unknown) => {
         expect(error).toMatchObject({ code: "ERR_OPTION_INVALID" });

@@ -178,9 +178,9 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
       }),
     counts: () => send({ site: "read", effect: () => store.counts() }),
     prune: (before) => send({ site: "read", effect: () => store.prune(before) }).then((more) => more),
-    readMeta: (name) => send({ site: "read", effect: () => store.readMeta(name) }).then((text) => text),
-    writeMeta: (name, text) =>
-      send({ site: "read", effect: () => store.writeMeta(name, text) }).then(() => {}),
+    readNote: (name) => send({ site: "read", effect: () => store.readNote(name) }).then((text) => text),
+    writeNote: (name, text) =>
+      send({ site: "read", effect: () => store.writeNote(name, text) }).then(() => {}),
     close: () =>
       send({ site: "close", effect: () => {} }).finally(() => {
         isClosed = true;

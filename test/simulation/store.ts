@@ -205,11 +205,11 @@ export class SimulatedStore implements RecordStore {
     return false;
   }
 
-  async readMeta(name: string): Promise<string | null> {
+  async readNote(name: string): Promise<string | null> {
     return this.#notes.get(name) ?? null;
   }
 
-  async writeMeta(name: string, text: string): Promise<void> {
+  async writeNote(name: string, text: string): Promise<void> {
     this.#notes.set(name, text);
   }
 

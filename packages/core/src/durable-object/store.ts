@@ -28,7 +28,7 @@ import {
   scanFrom,
   swapOne,
 } from "../sqlite/operations.ts";
-import { createTables, datasetIdOf, readMeta, VERSION, writeMeta } from "../sqlite/schema.ts";
+import { createTables, datasetIdOf, readNote, VERSION, writeNote } from "../sqlite/schema.ts";
 import { Tables } from "../sqlite/tables.ts";
 import type { Environment } from "../time/environment.ts";
 import { databaseOf, type ObjectStorage } from "./storage.ts";
@@ -165,12 +165,12 @@ export class DurableObjectStore implements RecordStore {
     return isAnyExpired(tables, before) && this.#storage.transactionSync(() => pruneSome(tables, before));
   }
 
-  async readMeta(name: string): Promise<string | null> {
-    return readMeta(this.#opened.database, name);
+  async readNote(name: string): Promise<string | null> {
+    return readNote(this.#opened.database, name);
   }
 
-  async writeMeta(name: string, text: string): Promise<void> {
-    writeMeta(this.#opened.database, name, text);
+  async writeNote(name: string, text: string): Promise<void> {
+    writeNote(this.#opened.database, name, text);
   }
 
   /** SQLite answers synchronously. Without a pause between them, a sequence of pages or steps would block everything else. */

@@ -109,8 +109,8 @@ export async function moveRecords(
 
 /** Moves the names of the handlers, so that a receiver that starts on the new inbox with other handlers gets a notice. */
 async function keepHandlers(from: RecordStore, to: RecordStore): Promise<void> {
-  const [old = null, known = null] = [await from.readMeta?.(HANDLERS), await to.readMeta?.(HANDLERS)];
-  if (old !== null && known === null) await to.writeMeta?.(HANDLERS, old);
+  const [old = null, known = null] = [await from.readNote?.(HANDLERS), await to.readNote?.(HANDLERS)];
+  if (old !== null && known === null) await to.writeNote?.(HANDLERS, old);
 }
 
 function checkStores(from: RecordStore, to: RecordStore): void {

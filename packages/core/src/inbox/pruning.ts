@@ -56,10 +56,10 @@ export class Pruning {
   async #safeTime(): Promise<number> {
     const { store } = this.#core;
     if (store.prune === undefined) return 0;
-    const known = store.readMeta === undefined ? this.#samples : samplesIn(await store.readMeta(SAMPLES));
+    const known = store.readNote === undefined ? this.#samples : samplesIn(await store.readNote(SAMPLES));
     const samples = withSample(known, store.now(""));
     if (samples !== known && !this.#core.isClosing)
-      await store.writeMeta?.(SAMPLES, `${samples.last} ${samples.before}`);
+      await store.writeNote?.(SAMPLES, `${samples.last} ${samples.before}`);
     this.#samples = samples;
     return samples.before;
   }

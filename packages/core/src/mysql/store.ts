@@ -296,12 +296,12 @@ class MysqlStore implements RecordStore {
     return Number(row?.is_more) === 1;
   }
 
-  async readMeta(name: string): Promise<string | null> {
+  async readNote(name: string): Promise<string | null> {
     const [[row] = []] = await this.#keepUp([`SELECT text FROM ${this.#prefix}_notes WHERE name = ?`, name]);
     return row === undefined ? null : String(row.text);
   }
 
-  async writeMeta(name: string, text: string): Promise<void> {
+  async writeNote(name: string, text: string): Promise<void> {
     const sql = `INSERT INTO ${this.#prefix}_notes (name, text) VALUES (?, ?) ON DUPLICATE KEY UPDATE text = ?`;
     await this.#keepUp([sql, name, text, text]);
   }

@@ -33,8 +33,8 @@ export interface Statements {
   readonly lookAtAllTaken: Statement;
   readonly forget: Statement;
   readonly prune: Statement;
-  readonly readMeta: Statement;
-  readonly writeMeta: Statement;
+  readonly readNote: Statement;
+  readonly writeNote: Statement;
   readonly counts: Statement;
   readonly announce: Statement;
   readonly listen: Statement;
@@ -158,8 +158,8 @@ export function statementsFor(schema: string): Statements {
         SELECT row_id FROM ${tables}.records WHERE expires_at <= $1::bigint
         ORDER BY expires_at LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED))`),
     ),
-    readMeta: statement("read_note", `SELECT text FROM ${tables}.notes WHERE name = $1`),
-    writeMeta: statement(
+    readNote: statement("read_note", `SELECT text FROM ${tables}.notes WHERE name = $1`),
+    writeNote: statement(
       "write_note",
       `INSERT INTO ${tables}.notes (name, text) VALUES ($1, $2)
       ON CONFLICT (name) DO UPDATE SET text = excluded.text`,

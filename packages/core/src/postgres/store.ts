@@ -341,13 +341,13 @@ class PostgresStore implements RecordStore {
     return Number(row?.n) === PRUNED_AT_ONCE;
   }
 
-  async readMeta(name: string): Promise<string | null> {
-    const [row] = await this.#keepUp(this.#statements.readMeta, [name]);
+  async readNote(name: string): Promise<string | null> {
+    const [row] = await this.#keepUp(this.#statements.readNote, [name]);
     return row === undefined ? null : String(row.text);
   }
 
-  async writeMeta(name: string, text: string): Promise<void> {
-    await this.#keepUp(this.#statements.writeMeta, [name, text]);
+  async writeNote(name: string, text: string): Promise<void> {
+    await this.#keepUp(this.#statements.writeNote, [name, text]);
   }
 
   async #keepUp(statement: Statement, values: Values = []): Promise<readonly Row[]> {

@@ -276,14 +276,14 @@ class RedisStore implements RecordStore {
     return countEvents(groups);
   }
 
-  async readMeta(name: string): Promise<string | null> {
+  async readNote(name: string): Promise<string | null> {
     const { groups } = await this.#open();
     const [first] = this.#shards.all;
     const [text] = await groups.of(first).run(READ, [first.keyOf(`note:${name}`)]);
     return typeof text === "string" ? text : null;
   }
 
-  async writeMeta(name: string, text: string): Promise<void> {
+  async writeNote(name: string, text: string): Promise<void> {
     const { groups } = await this.#open();
     const [first] = this.#shards.all;
     await groups.of(first).run(WRITE, [first.keyOf(`note:${name}`)], [text]);

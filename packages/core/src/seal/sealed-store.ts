@@ -51,8 +51,8 @@ export class SealedStore implements RecordStore {
   readonly onDue?: NonNullable<RecordStore["onDue"]>;
   readonly scan?: NonNullable<RecordStore["scan"]>;
   readonly prune?: NonNullable<RecordStore["prune"]>;
-  readonly readMeta?: NonNullable<RecordStore["readMeta"]>;
-  readonly writeMeta?: NonNullable<RecordStore["writeMeta"]>;
+  readonly readNote?: NonNullable<RecordStore["readNote"]>;
+  readonly writeNote?: NonNullable<RecordStore["writeNote"]>;
   readonly canaryKeys?: NonNullable<RecordStore["canaryKeys"]>;
   readonly #store: RecordStore;
   readonly #keys: Keyring;
@@ -75,13 +75,13 @@ export class SealedStore implements RecordStore {
     this.#notify = notify;
     this.durability = store.durability;
     this.sleeps = store.sleeps === true;
-    const { replicated, findLoss, onDue, scan, prune, readMeta, writeMeta, canaryKeys } = store;
+    const { replicated, findLoss, onDue, scan, prune, readNote, writeNote, canaryKeys } = store;
     if (replicated) this.replicated = replicated.bind(store);
     if (findLoss) this.findLoss = (known) => findLoss.call(store, this.#hashed(known));
     if (onDue) this.onDue = onDue.bind(store);
     if (prune) this.prune = prune.bind(store);
-    if (readMeta) this.readMeta = readMeta.bind(store);
-    if (writeMeta) this.writeMeta = writeMeta.bind(store);
+    if (readNote) this.readNote = readNote.bind(store);
+    if (writeNote) this.writeNote = writeNote.bind(store);
     if (canaryKeys) this.canaryKeys = canaryKeys.bind(store);
     if (scan) {
       this.scan = async (cursor, limit) => {

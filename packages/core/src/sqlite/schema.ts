@@ -188,12 +188,12 @@ export function checkTables(database: SqliteDatabase): void {
 }
 
 /** A text that is kept beside the data. */
-export function readMeta(database: SqliteDatabase, name: string): string | null {
+export function readNote(database: SqliteDatabase, name: string): string | null {
   const found = value(database.prepare("SELECT value FROM meta WHERE name = ?").get(`note ${name}`));
   return found === undefined ? null : String(found);
 }
 
-export function writeMeta(database: SqliteDatabase, name: string, text: string): void {
+export function writeNote(database: SqliteDatabase, name: string, text: string): void {
   database.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)").run(`note ${name}`, text);
 }
 

@@ -42,9 +42,9 @@ import {
   datasetIdOf,
   noteVersion,
   prepareSchema,
-  readMeta,
+  readNote,
   unused,
-  writeMeta,
+  writeNote,
 } from "./schema.ts";
 import { type RecordRow, Tables } from "./tables.ts";
 import { UnclearCommit } from "./transaction.ts";
@@ -292,13 +292,13 @@ class SqliteStore implements RecordStore {
     return this.#write((tables) => pruneSome(tables, before)).catch(rethrow);
   }
 
-  async readMeta(name: string): Promise<string | null> {
-    return readMeta(this.#opened.database, name);
+  async readNote(name: string): Promise<string | null> {
+    return readNote(this.#opened.database, name);
   }
 
-  async writeMeta(name: string, text: string): Promise<void> {
+  async writeNote(name: string, text: string): Promise<void> {
     const { database } = this.#opened;
-    await this.#write(() => writeMeta(database, name, text)).catch(rethrow);
+    await this.#write(() => writeNote(database, name, text)).catch(rethrow);
   }
 
   /** SQLite answers synchronously. Without a pause between them, a sequence of pages or steps would block everything else. */

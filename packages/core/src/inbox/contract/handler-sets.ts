@@ -44,9 +44,9 @@ function compared(
 }
 
 /** The store for small texts beside the data, if there is one. */
-interface Meta {
-  readMeta?(name: string): Promise<string | null>;
-  writeMeta?(name: string, text: string): Promise<void>;
+interface Notes {
+  readNote?(name: string): Promise<string | null>;
+  writeNote?(name: string, text: string): Promise<void>;
 }
 
 /**
@@ -54,14 +54,14 @@ interface Meta {
  * this set was kept already.
  */
 export async function compareHandlers(
-  store: Meta,
+  store: Notes,
   own: HandlerSet,
   mayWrite: () => boolean,
 ): Promise<HandlersDiff | null> {
-  if (store.readMeta === undefined) return null;
-  const known = setsIn(await store.readMeta(HANDLERS));
+  if (store.readNote === undefined) return null;
+  const known = setsIn(await store.readNote(HANDLERS));
   const { sets, change } = compared(known, own);
-  if (!isDeepStrictEqual(sets, known) && mayWrite()) await store.writeMeta?.(HANDLERS, encodeSets(sets));
+  if (!isDeepStrictEqual(sets, known) && mayWrite()) await store.writeNote?.(HANDLERS, encodeSets(sets));
   return change;
 }
 

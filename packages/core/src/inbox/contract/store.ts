@@ -208,11 +208,11 @@ export interface RecordStore {
   prune?(before: number): Promise<boolean>;
   /**
    * Reads a small text that is kept beside the data, and that all processes share; null if there is none. A name has at most 20
-   * lowercase letters. Leave it out, with `writeMeta`, if records end with the process.
+   * lowercase letters. Leave it out, with `writeNote`, if records end with the process.
    */
-  readMeta?(name: string): Promise<string | null>;
+  readNote?(name: string): Promise<string | null>;
   /** Replaces such a text, of at most 16 KB. If two processes do so at the same time, either text may remain. */
-  writeMeta?(name: string, text: string): Promise<void>;
+  writeNote?(name: string, text: string): Promise<void>;
   /**
    * Keys of canaries, made of this text with {@link canaryKey}: one on each server that has records of its own. Leave it out if
    * all records are on one server.

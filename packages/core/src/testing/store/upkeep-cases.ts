@@ -85,20 +85,20 @@ export const upkeepCases: readonly StoreCase[] = [
     name: "a note is there for every process, is replaced as a whole, and belongs to the data",
     async run(rig) {
       const [store, other] = [await rig.open(), await rig.open()];
-      if (store.readMeta === undefined) return;
-      assert.equal(await store.readMeta("first"), null);
-      await store.writeMeta?.("first", "a long text \u{1F511} with several\nlines");
-      await store.writeMeta?.("second", "2");
-      await store.writeMeta?.("first", "1");
+      if (store.readNote === undefined) return;
+      assert.equal(await store.readNote("first"), null);
+      await store.writeNote?.("first", "a long text \u{1F511} with several\nlines");
+      await store.writeNote?.("second", "2");
+      await store.writeNote?.("first", "1");
       for (const each of [store, other]) {
-        assert.deepEqual([await each.readMeta?.("first"), await each.readMeta?.("second")], ["1", "2"]);
+        assert.deepEqual([await each.readNote?.("first"), await each.readNote?.("second")], ["1", "2"]);
       }
-      await other.writeMeta?.("first", "x".repeat(16_384));
+      await other.writeNote?.("first", "x".repeat(16_384));
       await rig.end(other);
       await rig.end(store);
       const again = await rig.open();
-      assert.equal((await again.readMeta?.("first"))?.length, 16_384);
-      assert.equal(await (await (await rig.elsewhere()).open()).readMeta?.("first"), null);
+      assert.equal((await again.readNote?.("first"))?.length, 16_384);
+      assert.equal(await (await (await rig.elsewhere()).open()).readNote?.("first"), null);
       assert.deepEqual(await takeDue(again, 10, 1_000), { records: [], left: 0, nextDueAt: null });
     },
   },
