@@ -12,7 +12,7 @@ import { aesGcm } from "@payhooks/core/seal";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { createTestKeys, type SignedDelivery } from "@payhooks/core/testing";
 import { sealText } from "../../packages/core/src/seal/cipher.ts";
-import { Keyring } from "../../packages/core/src/seal/keys.ts";
+import { SealKeyring } from "../../packages/core/src/seal/keys.ts";
 import { silent } from "../support/silent.ts";
 import { signedDeliveries } from "./deliveries.ts";
 import { estimate, verdictAtMost } from "./statistics.ts";
@@ -98,7 +98,7 @@ rmSync(folder, { recursive: true });
 
 /** Microseconds of one seal of a record of an event. */
 function costOfText(length: number): number {
-  const derived = new Keyring([key]).current;
+  const derived = new SealKeyring([key]).current;
   const text = "x".repeat(length);
   const from = process.cpuUsage();
   for (let at = 0; at < 50_000; at++) sealText(text, "0123456789abcdef0123456789abcdef", derived);

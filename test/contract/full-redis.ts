@@ -9,7 +9,7 @@ import {
   keyOf,
   referenceRecord,
 } from "../../packages/core/src/testing/store/records.ts";
-import { putAll, swapAll, swapOf, takeDue } from "../../packages/core/src/testing/store/writes.ts";
+import { putAll, swapAll, swapOf, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import type { RedisServer } from "../faults/harness/redis-server.ts";
 import { pause, until } from "../faults/harness/scope.ts";
 
@@ -32,7 +32,7 @@ async function expectWritten(store: RecordStore, swaps: readonly Swap[]): Promis
 
 /** All of them are taken and begun, and their leases end. */
 export async function expectBegun(store: RecordStore): Promise<void> {
-  const { records } = await takeDue(store, 100, 1);
+  const { records } = await takeOfBothLanes(store, 100, 1);
   expect(records).toHaveLength(COUNT);
   await expectWritten(
     store,

@@ -2,9 +2,9 @@
 import { type MysqlTarget, mysqlInbox, mysqlStore } from "@payhooks/core/mysql";
 import { type Connection, createConnection, createPool } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Connections, loadDriver, settingsOf } from "../../packages/core/src/mysql/client.ts";
+import { Connections, loadDriver, connectionSettingsOf } from "../../packages/core/src/mysql/client.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { swapAll, swapOf, takeDue } from "../../packages/core/src/testing/store/writes.ts";
+import { swapAll, swapOf, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { environmentOf } from "../../packages/core/src/time/environment.ts";
 import { type MariadbServer, startMariadb } from "../effects/mariadb-server.ts";
 import { testEvent } from "../faults/harness/events.ts";
@@ -60,7 +60,7 @@ async function expectFinds(own: Scope, target: MysqlTarget): Promise<void> {
     expect(events.map((one) => [one.eventId.startsWith(keyOf(n)), one.summary?.id])).toEqual([[true, id]]);
   }
   expect((await store.list({}, null, 100)).events).toHaveLength(REFERENCES.length);
-  expect((await takeDue(store, 100, 60_000)).records).toHaveLength(REFERENCES.length);
+  expect((await takeOfBothLanes(store, 100, 60_000)).records).toHaveLength(REFERENCES.length);
   expect(await store.findLoss?.(swaps)).toBeNull();
 }
 
@@ -68,7 +68,7 @@ describe("a server with other settings than the inbox needs", () => {
   it("uses the settings that the inbox needs in the inbox's sessions", () =>
     withScope(async (own) => {
       const connections = own.add(
-        new Connections(await loadDriver(), settingsOf(server.url), 1, environmentOf(), 5_000),
+        new Connections(await loadDriver(), connectionSettingsOf(server.url), 1, environmentOf(), 5_000),
         (one) => one.close(),
       );
       for (let round = 0; round < 2; round++) {
@@ -127,15 +127,15 @@ describe("an address with settings of a pool", () => {
   it("keeps the others", () => {
     const url =
       "mysql://us%40er:p%2Fw@[::1]:3307/shop?ssl=%7B%22rejectUnauthorized%22%3Atrue%7D&enableKeepAlive=false";
-    expect(settingsOf(url)).toEqual({ uri: url });
-    expect(settingsOf(`${url}&resetOnRelease=true`)).toEqual({ uri: url });
+    expect(connectionSettingsOf(url)).toEqual({ uri: url });
+    expect(connectionSettingsOf(`${url}&resetOnRelease=true`)).toEqual({ uri: url });
   });
 });
 
 describe("a pool", () => {
   it("hands over what the driver needs to reach the server, and nothing of its own that it lacks", async () => {
     const pool = createPool({ uri: server.url, disableEval: true, enableCleartextPlugin: true });
-    expect(settingsOf(pool)).toMatchObject({
+    expect(connectionSettingsOf(pool)).toMatchObject({
       disableEval: true,
       enableCleartextPlugin: true,
       database: "shop",
@@ -143,7 +143,7 @@ describe("a pool", () => {
     await pool.end();
     // An earlier version of the driver does not know these options, and complains of each one that it is given.
     const earlier = { getConnection: () => {}, config: { connectionConfig: { host: "db", user: "shop" } } };
-    expect(settingsOf(earlier)).toEqual({ host: "db", user: "shop" });
+    expect(connectionSettingsOf(earlier)).toEqual({ host: "db", user: "shop" });
   });
 });
 

@@ -5,7 +5,7 @@ import type { RecordStore, Swap } from "../../packages/core/src/inbox/contract/s
 import { recordKeyOf } from "../../packages/core/src/inbox/record/event.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { put, swapAll, swapOf, takeDue } from "../../packages/core/src/testing/store/writes.ts";
+import { put, swapAll, swapOf, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { readDocument } from "../docs/markdown.ts";
 import { testEvent } from "../faults/harness/events.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
@@ -164,7 +164,7 @@ describe("data that vanishes under a running process is reported once, and the p
       const [first] = known;
       if (first === undefined) expect.fail("no record");
       await put(store, first.key, first, ended(first.key, store.now(first.key), first.record));
-      await takeDue(store, 10, 60_000);
+      await takeOfBothLanes(store, 10, 60_000);
       expect(await store.findLoss?.(known)).toBeNull();
     }));
 });

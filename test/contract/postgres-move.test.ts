@@ -18,12 +18,12 @@ import {
   referenceRecord,
 } from "../../packages/core/src/testing/store/records.ts";
 import {
-  countsOf,
+  countsByReason,
   expectSame,
   put,
   putAll,
   readOne,
-  takeDue,
+  takeOfBothLanes,
   type Written,
 } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
@@ -117,7 +117,7 @@ describe("moveRecords", () => {
     withScope(async (scope) => {
       const [from, to] = [await storeOn(source, scope), await storeOn(target, scope)];
       const written = await fill(from);
-      const before = await countsOf(from);
+      const before = await countsByReason(from);
       expect(before).toMatchObject({ waiting: 50, running: 50, held: 50 });
       const events = { waiting: 50, retrying: 0, running: 50, held: 50, finished: 50 };
       const planned = await moveRecords(from, to, { dryRun: true });
@@ -126,11 +126,11 @@ describe("moveRecords", () => {
 
       expect(await moveRecords(from, to)).toEqual({ records: 250, events, thereBefore: 0, left: [] });
       expect(await expectAll(written, from, to)).toBe(250);
-      expect(await countsOf(to)).toMatchObject({ waiting: 50, running: 50, held: 50 });
-      expect(await countsOf(from)).toMatchObject({ waiting: 0, running: 0, held: 0, oldestDueAt: null });
+      expect(await countsByReason(to)).toMatchObject({ waiting: 50, running: 50, held: 50 });
+      expect(await countsByReason(from)).toMatchObject({ waiting: 0, running: 0, held: 0, oldestDueAt: null });
       expect(await from.list({}, null, 10)).toEqual({ events: [], next: null });
       // A look finds the events that wait, those that a dead process had begun, and held ones whose onHeld handlers were not called.
-      expect((await takeDue(to, 1_000, 1_000)).records).toHaveLength(150);
+      expect((await takeOfBothLanes(to, 1_000, 1_000)).records).toHaveLength(150);
 
       const nothing = { waiting: 0, retrying: 0, running: 0, held: 0, finished: 0 };
       expect(await moveRecords(from, to)).toEqual({ records: 0, events: nothing, thereBefore: 0, left: [] });
@@ -192,9 +192,9 @@ describe("moveRecords", () => {
         }
         expect(await moveRecords(from, to)).toMatchObject({ records: 10, left: [] });
         expect(await expectAll(written, from, to)).toBe(10);
-        expect(await countsOf(to)).toMatchObject({ waiting: 0, running: 0, held: 2 });
+        expect(await countsByReason(to)).toMatchObject({ waiting: 0, running: 0, held: 2 });
         // Only the onHeld handlers of the two held events are left to call.
-        expect((await takeDue(to, 1_000, 1_000)).records).toHaveLength(2);
+        expect((await takeOfBothLanes(to, 1_000, 1_000)).records).toHaveLength(2);
       }),
   );
 

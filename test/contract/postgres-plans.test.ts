@@ -16,7 +16,7 @@ import {
   HOUR_MS,
   keyOf,
 } from "../../packages/core/src/testing/store/records.ts";
-import { put, swapAll, swapOf, takeDue, type Written } from "../../packages/core/src/testing/store/writes.ts";
+import { put, swapAll, swapOf, takeOfBothLanes, type Written } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
@@ -151,10 +151,10 @@ async function live(n: number): Promise<void> {
     swapOf(store, keyOf(n + at), null, accepted(keyOf(n + at), store.now(one))),
   );
   await swapAll(store, [...others, swapOf(store, one, first, ended(one, store.now(one), fresh))]);
-  const { records } = await takeDue(store, 10, HOUR_MS);
+  const { records } = await takeOfBothLanes(store, 10, HOUR_MS);
   expect(records.length).toBeGreaterThan(0);
-  await takeDue(store, 10, HOUR_MS);
-  await takeDue(store, 0, 0);
+  await takeOfBothLanes(store, 10, HOUR_MS);
+  await takeOfBothLanes(store, 0, 0);
   await store.findLoss?.(others);
   await store.list({ referenceId: "o-1-none", state: "any" }, null, 10);
   await sendCanary(store);
@@ -188,7 +188,7 @@ it("the work of a poll is bounded, however much has ended since the snapshot", {
   timeout: 120_000,
 }, async () => {
   // The first look is complete.
-  await takeDue(store, 1, 1);
+  await takeOfBothLanes(store, 1, 1);
   expect(explained.some(({ name }) => name.includes("records"))).toBe(true);
   explained.length = 0;
   // A named statement is planned for its values five times, and then perhaps once for all.

@@ -8,7 +8,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { put, takeDue } from "../../packages/core/src/testing/store/writes.ts";
+import { put, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope, withScope } from "../faults/harness/scope.ts";
 import { keys } from "../faults/harness/system.ts";
@@ -171,7 +171,7 @@ describe("works with", () => {
       const key = keyOf(1);
       const record = accepted(key, store.now(key));
       const first = await put(store, key, null, record);
-      expect((await takeDue(store, 5, 1)).records).toHaveLength(1);
+      expect((await takeOfBothLanes(store, 5, 1)).records).toHaveLength(1);
       expect((await store.list({ id: record.id }, null, 5)).events).toHaveLength(1);
       expect((await store.list({ referenceId: "o-1", state: "any" }, null, 5)).events).toHaveLength(1);
       expect((await store.scan?.(null, 5))?.records).toHaveLength(1);

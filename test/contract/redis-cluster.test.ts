@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, begun, ended, HOUR_MS, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { put, putAll, swapAll, swapOf, takeDue } from "../../packages/core/src/testing/store/writes.ts";
+import { put, putAll, swapAll, swapOf, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer, startCluster } from "../faults/harness/redis-server.ts";
 import { Scope, until, withScope } from "../faults/harness/scope.ts";
 import { redisStoreFixture, redisTraits } from "./redis-store-fixture.ts";
@@ -59,7 +59,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
       const keys = Array.from({ length: 60 }, (_, n) => keyOf(n));
       const written = await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key))])));
       await alone[0]?.tell("CONFIG", "SET", "maxmemory", "1");
-      const { records } = await takeDue(store, 100, HOUR_MS);
+      const { records } = await takeOfBothLanes(store, 100, HOUR_MS);
       expect(records.length).toBeGreaterThan(0);
       const ends = keys.map((key) => {
         const now = store.now(key);
@@ -89,7 +89,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
           store,
           Array.from({ length: 100 }, (_, n) => keyOf(10_000 + round * 100 + n)),
         );
-        await takeDue(store, 0, 0);
+        await takeOfBothLanes(store, 0, 0);
       }
       const after = await load();
       for (const what of ["keys", "scripts"] as const) {
@@ -162,7 +162,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
 
       const taken = new Set<string>();
       await until("the rest is taken", async () => {
-        const { records } = await takeDue(store, 100, HOUR_MS);
+        const { records } = await takeOfBothLanes(store, 100, HOUR_MS);
         for (const { key } of records) taken.add(key);
         // A shard has more keys than records: its sets.
         return taken.size >= keys.length - away;
@@ -194,7 +194,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
       await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key))])));
       const taken: string[] = [];
       while (taken.length < keys.length) {
-        const { records, left } = await takeDue(store, 50, HOUR_MS);
+        const { records, left } = await takeOfBothLanes(store, 50, HOUR_MS);
         expect(records.length).toBeGreaterThan(0);
         taken.push(...records.map(({ key }) => key));
         expect(left > 0).toBe(taken.length < keys.length);

@@ -12,7 +12,7 @@ import {
   readOne,
   swapAll,
   swapOf,
-  takeDue,
+  takeOfBothLanes,
 } from "../../packages/core/src/testing/store/writes.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
@@ -174,7 +174,7 @@ describe("data that vanishes from Redis", { timeout: 60_000 }, () => {
         swapOf(store, keyOf(n), null, accepted(keyOf(n), store.now(keyOf(n)))),
       );
       await swapAll(store, swaps);
-      await takeDue(store, 2, 60_000);
+      await takeOfBothLanes(store, 2, 60_000);
       expect(await store.findLoss?.(swaps)).toBeNull();
       const [name = "", ...args] = command(fixture.prefix);
       await server.tell(name, ...args);

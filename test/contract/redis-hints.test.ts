@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { put, takeDue } from "../../packages/core/src/testing/store/writes.ts";
+import { put, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { pause, type Scope, until, withScope } from "../faults/harness/scope.ts";
 import { redisStoreFixture } from "./redis-store-fixture.ts";
@@ -40,7 +40,7 @@ it("an idle process gets an event of another process by a hint alone, without lo
     let polls = 0;
     await listening(listener, async () => {
       polls++;
-      for (const { key } of (await takeDue(listener, 10, 60_000)).records) taken.push(key);
+      for (const { key } of (await takeOfBothLanes(listener, 10, 60_000)).records) taken.push(key);
     });
     const keys = Array.from({ length: 200 }, (_, n) => keyOf(n));
     for (const [n, key] of keys.entries()) {

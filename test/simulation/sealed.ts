@@ -1,13 +1,13 @@
 import { type IdempotencyRecord, isUnreadable } from "@payhooks/core/inbox";
 import type { SealKey, SealKeys } from "@payhooks/core/seal";
-import { Keyring } from "../../packages/core/src/seal/keys.ts";
+import { SealKeyring } from "../../packages/core/src/seal/keys.ts";
 import { openRecord } from "../../packages/core/src/seal/sealed-store.ts";
 import type { SimulatedStore } from "./store.ts";
 
 const keyOf = (id: string, byte: number): SealKey => ({ id, key: Buffer.alloc(32, byte) });
 const first = keyOf("k1", 1);
 const second = keyOf("k2", 2);
-const known = new Keyring([first, second]);
+const known = new SealKeyring([first, second]);
 
 /** The keys of a process in the middle of a change: every other one seals with the other key. */
 export function sealKeysOf(process: number): SealKeys {

@@ -11,7 +11,7 @@ import type {
 import { label } from "../../../packages/core/src/inbox/record/label.ts";
 import { sendCanary } from "../../../packages/core/src/testing/store/canaries.ts";
 import { keyOf } from "../../../packages/core/src/testing/store/records.ts";
-import { takeDue } from "../../../packages/core/src/testing/store/writes.ts";
+import { takeOfBothLanes } from "../../../packages/core/src/testing/store/writes.ts";
 import { pause } from "../../faults/harness/scope.ts";
 import {
   type Answer,
@@ -211,10 +211,10 @@ class Player {
     const since = (key: string): number => this.#ledger.dueSince(key, now);
     let taken: readonly DueRecord[] = [];
     const compared = await this.#compare(by, async (store) => {
-      const takes = [await takeDue(store, limit, hideMs)];
+      const takes = [await takeOfBothLanes(store, limit, hideMs)];
       // The order of a part is open: so all of them are taken.
       while (takesAll && limit > 0 && takes.at(-1)?.left !== 0 && takes.length < MOST_PAGES) {
-        takes.push(await takeDue(store, limit, hideMs));
+        takes.push(await takeOfBothLanes(store, limit, hideMs));
       }
       const { left = 0, nextDueAt = null } = takes.at(-1) ?? {};
       taken = takes.flatMap(({ records }) => records);

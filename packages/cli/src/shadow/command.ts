@@ -5,7 +5,7 @@ import { readText } from "../command-line/input.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { timeOf } from "../events/event.ts";
-import { differencesIn, type Entry, type Report, ROWS, type Row, reportOf } from "./report.ts";
+import { differencesIn, type ReportEntry, type Report, ROWS, type Row, reportOf } from "./report.ts";
 
 const DEFAULT_LIMIT = 20;
 
@@ -90,7 +90,7 @@ function timeIn(at: number | null): string | null {
   return at === null ? null : timeOf(at);
 }
 
-function describe({ flow, tenant, id, event, status, eventId, body, why, at }: Entry): string {
+function describe({ flow, tenant, id, event, status, eventId, body, why, at }: ReportEntry): string {
   const name = [id, event, status, tenant].filter((text) => text !== null && text !== "").join(" ");
   const subject = id === null ? `${flow} body ${body === "" ? "not given as bytes" : body}` : name;
   const parts = [timeOf(at), subject, why, eventId === null ? null : `event ${eventId}`];

@@ -72,7 +72,7 @@ export const ROWS = {
 export type Row = keyof typeof ROWS;
 
 /** An event, or a delivery without one, in a row. */
-export interface Entry {
+export interface ReportEntry {
   readonly flow: string;
   readonly tenant: string | null;
   /** Null if the delivery has no event that is certain. */
@@ -92,7 +92,7 @@ export interface Report {
   readonly from: number | null;
   readonly until: number | null;
   readonly deliveries: number;
-  readonly rows: Readonly<Record<Row, readonly Entry[]>>;
+  readonly rows: Readonly<Record<Row, readonly ReportEntry[]>>;
 }
 
 type DeliveryLine = Extract<ShadowLine, { type: "delivery" }>;
@@ -113,9 +113,9 @@ interface Seen {
 
 export function reportOf(lines: readonly ShadowLine[]): Report {
   const inOrder = [...lines].sort((a, b) => a.at - b.at);
-  const rows = Object.fromEntries(Object.keys(ROWS).map((row) => [row, [] as Entry[]])) as Record<
+  const rows = Object.fromEntries(Object.keys(ROWS).map((row) => [row, [] as ReportEntry[]])) as Record<
     Row,
-    Entry[]
+    ReportEntry[]
   >;
   const events = new Map<string, Seen>();
   const bodies = new Map<string, DeliveryLine[]>();
@@ -218,13 +218,13 @@ function rowOfBody(same: readonly DeliveryLine[]): Row {
   return code?.startsWith("ERR_SIGNATURE_") ? "forged" : "refused-by-payhooks";
 }
 
-function entryOf({ names, at, eventId, deliveries, handled, isDropped }: Seen): Entry {
+function entryOf({ names, at, eventId, deliveries, handled, isDropped }: Seen): ReportEntry {
   const code = deliveries.every((line) => line.code !== null) ? (deliveries.at(-1)?.code ?? null) : null;
   const why = isDropped ? "not tried again" : handled > 1 ? `${handled} times` : handled === 0 ? code : null;
   return { ...names, eventId, body: null, why, at };
 }
 
-function entryOfBody(same: readonly DeliveryLine[], first: DeliveryLine): Entry {
+function entryOfBody(same: readonly DeliveryLine[], first: DeliveryLine): ReportEntry {
   const { flow, event, eventId, body, at } = first;
   const last = same.at(-1) ?? first;
   const { tenant = null, id = null, event: name = null, status = null } = event ?? {};

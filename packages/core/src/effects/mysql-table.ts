@@ -8,13 +8,13 @@ import { checkTable } from "./table-options.ts";
 import type { Stored } from "./transaction.ts";
 
 /** Runs one statement, and returns its rows, or how many it has changed. */
-export type Query = (
+export type MysqlQuery = (
   sql: string,
   ...values: (string | number)[]
 ) => Promise<readonly unknown[] | { readonly affectedRows: number }>;
 
 /** Runs statements in a transaction. It is rolled back if `work` rejects. */
-export type Transact = <T>(work: (query: Query) => Promise<T>) => Promise<T>;
+export type Transact = <T>(work: (query: MysqlQuery) => Promise<T>) => Promise<T>;
 
 /** The SQL that makes the table, for migrations of your own. */
 export function mysqlEffectsSql(table: string = "payhooks_effects"): readonly string[] {
@@ -34,7 +34,7 @@ const COLLISIONS: ReadonlySet<number | null> = new Set([1213, 3101, 1020]);
 const LOCK_TIMEOUT = 1205;
 
 /** The transaction has collided with another one, or waited too long for a lock. It may succeed at once. */
-export function isRepeatable(error: unknown): boolean {
+export function isMysqlRepeatable(error: unknown): boolean {
   return COLLISIONS.has(numberOf(error)) || numberOf(error) === LOCK_TIMEOUT;
 }
 
@@ -42,7 +42,7 @@ const UNREACHED =
   /^(?:E(?:CONN\w+|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH|HOSTDOWN|NOENT)|PROTOCOL_\w+)$/;
 
 /** The server could not be reached, had no room, or accepted no writes. */
-export function isUnavailable(error: unknown): boolean {
+export function isMysqlUnavailable(error: unknown): boolean {
   if (isReadOnly(error) || isNoRoom(error)) return true;
   return numberOf(error) === null && UNREACHED.test(stringOf(propertyOf(error, "code")));
 }
@@ -56,7 +56,7 @@ export class MysqlTable {
   }
 
   /** Stores the id. If another transaction is storing the same id, waits until that transaction has ended. */
-  async insert(query: Query, id: string, as: "begun" | "done"): Promise<Stored> {
+  async insert(query: MysqlQuery, id: string, as: "begun" | "done"): Promise<Stored> {
     try {
       await query(
         `INSERT INTO ${this.name} (id, at, done) VALUES (?, UTC_TIMESTAMP(), ?)`,
@@ -76,7 +76,7 @@ export class MysqlTable {
    * The lock makes the statement read the data that is committed now, and not the data of the transaction's
    * beginning.
    */
-  async #stored(query: Query, id: string): Promise<"begun" | "done"> {
+  async #stored(query: MysqlQuery, id: string): Promise<"begun" | "done"> {
     const stored = async (where: string): Promise<boolean> =>
       this.#has(await query(`SELECT id FROM ${this.name} WHERE id = ? ${where} LOCK IN SHARE MODE`, id));
     if (await stored("AND done")) return "done";
@@ -84,18 +84,18 @@ export class MysqlTable {
     throw swallowedId(this.name);
   }
 
-  #has(answer: Awaited<ReturnType<Query>>): boolean {
+  #has(answer: Awaited<ReturnType<MysqlQuery>>): boolean {
     return Array.isArray(answer) && answer.length > 0;
   }
 
   /** Rejects if this is no longer the transaction that stored the id: its savepoint is gone then. */
-  async finish(query: Query, id: string): Promise<boolean> {
+  async finish(query: MysqlQuery, id: string): Promise<boolean> {
     await query(`RELEASE SAVEPOINT ${SAVEPOINT}`);
     return changed(await query(`UPDATE ${this.name} SET done = TRUE WHERE id = ? AND NOT done`, id)) === 1;
   }
 
   /** True if the transaction that stored the id has ended, after a failure. A collision has ended it by itself. */
-  async hasEnded(query: Query, error: unknown): Promise<boolean> {
+  async hasEnded(query: MysqlQuery, error: unknown): Promise<boolean> {
     if (COLLISIONS.has(numberOf(error))) return false;
     try {
       await query(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`);
@@ -106,7 +106,7 @@ export class MysqlTable {
     }
   }
 
-  async prune(query: Query, keepMs: number, limit: number): Promise<number> {
+  async prune(query: MysqlQuery, keepMs: number, limit: number): Promise<number> {
     const old = "at < UTC_TIMESTAMP() - INTERVAL ? SECOND ORDER BY at LIMIT ?";
     return changed(await query(`DELETE FROM ${this.name} WHERE ${old}`, Math.ceil(keepMs / 1_000), limit));
   }
@@ -145,12 +145,12 @@ export class MysqlTable {
         );
       }
     } catch (error) {
-      if (isPayhooksError(error) || isUnavailable(error)) throw error;
+      if (isPayhooksError(error) || isMysqlUnavailable(error)) throw error;
       throw this.#explained(error);
     }
   }
 
-  async #make(query: Query, isMade: boolean): Promise<void> {
+  async #make(query: MysqlQuery, isMade: boolean): Promise<void> {
     try {
       await query(`SELECT id FROM ${this.name} WHERE FALSE`);
     } catch (missing) {
@@ -202,11 +202,11 @@ export class MysqlTable {
 }
 
 /** True if the server is set to roll the whole transaction back when a lock is not free in time. */
-async function endsAtTimeout(query: Query): Promise<boolean> {
+async function endsAtTimeout(query: MysqlQuery): Promise<boolean> {
   const answer = await query("SELECT 1 AS yes FROM DUAL WHERE @@innodb_rollback_on_timeout");
   return Array.isArray(answer) && answer.length > 0;
 }
 
-function changed(answer: Awaited<ReturnType<Query>>): number {
+function changed(answer: Awaited<ReturnType<MysqlQuery>>): number {
   return "affectedRows" in answer ? answer.affectedRows : 0;
 }

@@ -11,7 +11,7 @@ import { inTime } from "../time/in-time.ts";
 import type { EffectContext } from "./context.ts";
 import type { Effects, EffectsOptions } from "./effects.ts";
 import { usedAfterEnd } from "./errors.ts";
-import { isRepeatable, isUnavailable, MysqlTable, type Query } from "./mysql-table.ts";
+import { isMysqlRepeatable, isMysqlUnavailable, MysqlTable, type MysqlQuery } from "./mysql-table.ts";
 import { effects } from "./own-client.ts";
 import { milliseconds } from "./table-options.ts";
 
@@ -107,7 +107,7 @@ export function mysqlEffects<Connection extends MysqlConnection>(
       );
       return value;
     } catch (error) {
-      isRolledBack = !isUnavailable(error) && (await rollBack(query));
+      isRolledBack = !isMysqlUnavailable(error) && (await rollBack(query));
       throw error;
     } finally {
       if (isRolledBack) connection.release();
@@ -121,8 +121,8 @@ export function mysqlEffects<Connection extends MysqlConnection>(
       insert: (tx, id, as) => table.insert(on(tx), id, as),
       finish: (tx, id) => table.finish(on(tx), id),
       hasEnded: (tx, _id, _stored, error) => table.hasEnded(on(tx), error),
-      isRepeatable,
-      isUnavailable,
+      isRepeatable: isMysqlRepeatable,
+      isUnavailable: isMysqlUnavailable,
       refused: { release: usedAfterEnd, destroy: usedAfterEnd, end: usedAfterEnd },
       open: () => table.open((work) => transaction((tx) => work(on(tx))), options.createTable ?? true),
       prune: (keepMs, limit) => transaction((tx) => table.prune(on(tx), keepMs, limit)),
@@ -132,10 +132,10 @@ export function mysqlEffects<Connection extends MysqlConnection>(
 }
 
 /** Runs statements on a connection. */
-function on(connection: MysqlConnection): Query {
+function on(connection: MysqlConnection): MysqlQuery {
   return async (sql, ...values) => {
     const [answer] = await connection.query({ ...READING, sql, values });
-    return answer as Awaited<ReturnType<Query>>;
+    return answer as Awaited<ReturnType<MysqlQuery>>;
   };
 }
 
@@ -151,7 +151,7 @@ function beginning({ lockTimeoutMs = 5_000, idleTimeoutMs = 15_000 }: MysqlEffec
 /** Restores the settings of the session. The transaction must have ended before that, because this would commit it. */
 const END = `SET ${CHANGED.map((name) => `SESSION ${name} = @payhooks_${name}`).join(", ")}`;
 
-function rollBack(query: Query): Promise<boolean> {
+function rollBack(query: MysqlQuery): Promise<boolean> {
   const undo = async (): Promise<boolean> => {
     await query("ROLLBACK");
     await query(END);

@@ -4,8 +4,8 @@ import type { EffectContext } from "./context.ts";
 import type { Effects } from "./effects.ts";
 import { effects, type OwnClient } from "./own-client.ts";
 import { postgresReady } from "./postgres-ready.ts";
-import { isRepeatable, isUnavailable } from "./postgres-states.ts";
-import { type PostgresEffectsOptions, PostgresTable, type Query } from "./postgres-table.ts";
+import { isPostgresRepeatable, isPostgresUnavailable } from "./postgres-states.ts";
+import { type PostgresEffectsOptions, PostgresTable, type PostgresQuery } from "./postgres-table.ts";
 
 /** A client for PostgreSQL. `Queries` runs statements: a pool, for example, or a transaction. */
 export interface PostgresBinding<Tx extends Queries, Queries> {
@@ -28,7 +28,7 @@ export function effectsThrough<Tx extends Queries, Queries>(
 ): Effects<EffectContext<Tx>> {
   const table = new PostgresTable(owner, options, further);
   const on =
-    (queries: Queries): Query =>
+    (queries: Queries): PostgresQuery =>
     (sql, parameters) =>
       query(queries, sql, parameters);
   const client: OwnClient<Tx> = {
@@ -36,8 +36,8 @@ export function effectsThrough<Tx extends Queries, Queries>(
     insert: (tx, id, as) => table.insert(on(tx), id, as),
     finish: (tx, id, stored) => table.finish(on(tx), id, stored),
     hasEnded: (tx, id, stored) => table.hasEnded(on(tx), id, stored),
-    isRepeatable,
-    isUnavailable,
+    isRepeatable: isPostgresRepeatable,
+    isUnavailable: isPostgresUnavailable,
     ...(refused === undefined ? {} : { refused }),
     open: () =>
       postgresReady(table, {

@@ -5,13 +5,13 @@
 import { isPayhooksError, type PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { swallowedId, unsuitableEffects } from "./errors.ts";
-import { codesOf, isUnavailable, textIn } from "./postgres-states.ts";
-import { type PostgresTable, postgresEffectsSql, type Query } from "./postgres-table.ts";
+import { codesOf, isPostgresUnavailable, textIn } from "./postgres-states.ts";
+import { type PostgresTable, postgresEffectsSql, type PostgresQuery } from "./postgres-table.ts";
 
 /** Runs statements, in a transaction or outside of one. */
 export interface QueryRunner {
-  outside<T>(use: (query: Query) => Promise<T>): Promise<T>;
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
+  outside<T>(use: (query: PostgresQuery) => Promise<T>): Promise<T>;
+  transaction<T>(work: (query: PostgresQuery) => Promise<T>): Promise<T>;
 }
 
 /** As long as an id can be. */
@@ -30,12 +30,12 @@ export async function postgresReady(table: PostgresTable, runner: QueryRunner): 
   } catch (error) {
     if (isPayhooksError(error)) throw error;
     if (isReadOnly(error) && (await runner.outside(isReadOnlyByChoice))) throw readOnlyRole(error);
-    if (isUnavailable(error)) throw error;
+    if (isPostgresUnavailable(error)) throw error;
     throw explained(name, error) ?? error;
   }
 }
 
-async function make(table: PostgresTable, query: Query): Promise<void> {
+async function make(table: PostgresTable, query: PostgresQuery): Promise<void> {
   const exists = async (): Promise<boolean> => {
     const [row] = await query("SELECT coalesce(to_regclass($1::text)::text, '') AS found", [table.name]);
     return textIn(row, "found") !== "";
@@ -136,7 +136,7 @@ function isReadOnly(error: unknown): boolean {
 }
 
 /** True if the role or the client is set to read only. If the server or the database is, that may pass. */
-async function isReadOnlyByChoice(query: Query): Promise<boolean> {
+async function isReadOnlyByChoice(query: PostgresQuery): Promise<boolean> {
   const [row] = await query(
     `SELECT (NOT pg_is_in_recovery() AND setting = 'on'
        AND source IN ('user', 'database user', 'client', 'session'))::text AS chosen

@@ -1,5 +1,5 @@
 /** The meaning of the clients' errors for PostgreSQL. Some of them put the server's code elsewhere. */
-import { isAway } from "../postgres/spent.ts";
+import { saysAway } from "../postgres/spent.ts";
 import { isError, propertyOf, stringOf } from "../protocol/foreign-value.ts";
 
 /** The codes of an error and its causes: SQLSTATEs, and those of the clients and of Node.js. */
@@ -58,7 +58,7 @@ const REPEATABLE: ReadonlySet<string> = new Set([
   "CONNECTION_CLOSED",
 ]);
 
-export function isRepeatable(error: unknown): boolean {
+export function isPostgresRepeatable(error: unknown): boolean {
   return codesOf(error).some((code) => REPEATABLE.has(code));
 }
 
@@ -71,9 +71,9 @@ const UNREACHED_TEXT =
   /timeout exceeded when trying to connect|connection terminated|client has encountered a connection error|not queryable/i;
 
 /** The server could not be reached, had no room, or accepted no writes. */
-export function isUnavailable(error: unknown): boolean {
+export function isPostgresUnavailable(error: unknown): boolean {
   const codes = codesOf(error);
-  if (codes.some((code) => isAway(code) || UNREACHED.test(code))) return true;
+  if (codes.some((code) => saysAway(code) || UNREACHED.test(code))) return true;
   return codes.length === 0 && isError(error) && UNREACHED_TEXT.test(stringOf(propertyOf(error, "message")));
 }
 

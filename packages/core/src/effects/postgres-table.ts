@@ -31,7 +31,7 @@ const OPTION_NAMES: OptionNames<PostgresEffectsOptions> = {
 };
 
 /** Runs one statement, and returns its rows. */
-export type Query = (sql: string, parameters: readonly string[]) => Promise<readonly unknown[]>;
+export type PostgresQuery = (sql: string, parameters: readonly string[]) => Promise<readonly unknown[]>;
 
 /** The SQL that makes the table, for migrations of your own. */
 export function postgresEffectsSql(table: string = "payhooks_effects"): readonly string[] {
@@ -72,7 +72,7 @@ export class PostgresTable {
    * Stores the id, and sets the timeouts of the transaction. If another transaction is storing the same id, waits until that
    * transaction has ended.
    */
-  async insert(query: Query, id: string, as: "begun" | "done"): Promise<Stored> {
+  async insert(query: PostgresQuery, id: string, as: "begun" | "done"): Promise<Stored> {
     const [row] = await query(
       `INSERT INTO ${this.name} (id, done) SELECT $1::text, $2::text::boolean
        WHERE set_config('lock_timeout', $3::text, true) <> ''
@@ -90,7 +90,7 @@ export class PostgresTable {
   }
 
   /** False, and changes nothing, if this is no longer the transaction that stored the id. */
-  async finish(query: Query, id: string, { transaction = "" }: StoredNow): Promise<boolean> {
+  async finish(query: PostgresQuery, id: string, { transaction = "" }: StoredNow): Promise<boolean> {
     const [row] = await query(
       `UPDATE ${this.name} SET done = true
        WHERE id = $1::text AND NOT done AND pg_current_xact_id_if_assigned()::text = $2::text RETURNING 1 AS one`,
@@ -100,7 +100,7 @@ export class PostgresTable {
   }
 
   /** True if the transaction that stored the id has ended, after a failure. It may roll back. */
-  async hasEnded(query: Query, id: string, { transaction }: StoredNow): Promise<boolean> {
+  async hasEnded(query: PostgresQuery, id: string, { transaction }: StoredNow): Promise<boolean> {
     try {
       const [row] = await query("SELECT coalesce(pg_current_xact_id_if_assigned()::text, '') AS xid", []);
       return textIn(row, "xid") !== transaction;
@@ -113,13 +113,13 @@ export class PostgresTable {
     }
   }
 
-  async #stored(query: Query, id: string): Promise<"begun" | "done" | null> {
+  async #stored(query: PostgresQuery, id: string): Promise<"begun" | "done" | null> {
     const [row] = await query(`SELECT done::text AS done FROM ${this.name} WHERE id = $1::text`, [id]);
     if (row === undefined) return null;
     return textIn(row, "done") === "true" ? "done" : "begun";
   }
 
-  async prune(query: Query, keepMs: number, limit: number): Promise<number> {
+  async prune(query: PostgresQuery, keepMs: number, limit: number): Promise<number> {
     const rows = await query(
       `DELETE FROM ${this.name} WHERE id IN (
          SELECT id FROM ${this.name} WHERE at < now() - $1::text::interval ORDER BY at LIMIT $2::text::int

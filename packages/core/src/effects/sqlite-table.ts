@@ -81,7 +81,7 @@ export class SqliteTable {
   #tryOut(): void {
     // Lower case only, so that the same id in upper case is another one.
     const id = `payhooks.probe.${crypto.randomUUID()}`.padEnd(255, "x");
-    begin(this.#handle);
+    beginImmediate(this.#handle);
     try {
       this.insert(id, "begun");
       this.finish(id);
@@ -108,7 +108,7 @@ export class SqliteTable {
 }
 
 /** Keeps every other process from writing. */
-export function begin(handle: SqliteHandle): void {
+export function beginImmediate(handle: SqliteHandle): void {
   try {
     handle.exec("BEGIN IMMEDIATE");
   } catch (error) {
@@ -134,7 +134,7 @@ function isRoomless(error: unknown): boolean {
 }
 
 /** The file accepts no writes now. */
-export function isAway(error: unknown): boolean {
+export function acceptsNoWrites(error: unknown): boolean {
   return isRoomless(error) || /SQLITE_READONLY|readonly database/i.test(wordsOf(error));
 }
 

@@ -16,7 +16,7 @@ import { databaseAway, endedTransaction } from "./errors.ts";
 import { guard } from "./guard.ts";
 import { commonOptions, isClaimed, onceOpened } from "./own-client.ts";
 import { type EffectStorage, effectsOfRun } from "./run.ts";
-import { begin, isAway, rollBack, SqliteTable } from "./sqlite-table.ts";
+import { beginImmediate, acceptsNoWrites, rollBack, SqliteTable } from "./sqlite-table.ts";
 
 export { sqliteEffectsSql } from "./sqlite-table.ts";
 
@@ -65,15 +65,15 @@ export function sqliteEffects<Handle extends SqliteHandle>(
   /** Opens the transaction, and stores the id as begun. False if the effect is done already. */
   function begins(id: string): boolean {
     try {
-      begin(handle);
+      beginImmediate(handle);
     } catch (error) {
-      throw isAway(error) ? databaseAway(error) : error;
+      throw acceptsNoWrites(error) ? databaseAway(error) : error;
     }
     try {
       if (isClaimed(table.insert(id, "begun"))) return true;
     } catch (error) {
       rollBack(handle);
-      throw isAway(error) ? databaseAway(error) : error;
+      throw acceptsNoWrites(error) ? databaseAway(error) : error;
     }
     rollBack(handle);
     return false;

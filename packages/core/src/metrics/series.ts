@@ -1,6 +1,6 @@
 import type { Sink } from "./measure.ts";
 import { type Attributes, BUCKETS, COUNTERS, HISTOGRAMS, type Metric } from "./table.ts";
-import { type Sample, writeMetric, writeNumber } from "./text.ts";
+import { type MetricLine, writeMetric, writeNumber } from "./text.ts";
 
 /** How many series a metric may have. Measurements with further attributes are added up in one more series. */
 const MAX_SERIES = 1_000;
@@ -54,9 +54,9 @@ export class SeriesSink implements Sink {
   }
 }
 
-function samplesOf({ labels, count, sum, buckets }: HistogramSeries): readonly Sample[] {
+function samplesOf({ labels, count, sum, buckets }: HistogramSeries): readonly MetricLine[] {
   let below = 0;
-  const bounded = BUCKETS.map((bound, at): Sample => {
+  const bounded = BUCKETS.map((bound, at): MetricLine => {
     below += buckets[at] ?? 0;
     return { suffix: "_bucket", labels: { ...labels, le: writeNumber(bound) }, value: below };
   });

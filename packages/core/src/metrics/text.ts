@@ -4,7 +4,7 @@ import type { Attributes, Metric } from "./table.ts";
 export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** One line of a metric. `suffix` is what follows the name, such as `_bucket`. */
-export interface Sample {
+export interface MetricLine {
   readonly suffix?: string;
   readonly labels: Attributes;
   readonly value: number;
@@ -17,7 +17,7 @@ export function prometheusName({ name, kind }: Metric): string {
 }
 
 /** One metric with its samples. */
-export function writeMetric(metric: Metric, samples: readonly Sample[]): string {
+export function writeMetric(metric: Metric, samples: readonly MetricLine[]): string {
   const name = prometheusName(metric);
   const lines = samples.map(
     ({ suffix = "", labels, value }) => `${name}${suffix}${writeLabels(labels)} ${writeNumber(value)}\n`,

@@ -23,7 +23,7 @@ export type Statement = readonly [sql: string, ...values: (Value | readonly Valu
 export type Row = Readonly<Record<string, unknown>>;
 
 /** The rows that a statement has read, or how many it has changed. */
-export type Answer = readonly Row[] | { readonly affectedRows: number };
+export type StatementResult = readonly Row[] | { readonly affectedRows: number };
 
 /** A connection of `mysql2/promise`, as far as it is used. */
 export interface Connection {
@@ -87,7 +87,7 @@ function beginning(timeoutMs: number): string {
 }
 
 /** The settings of a connection to the target. Throws `ERR_OPTION_MISSING`, `ERR_OPTION_INVALID`. */
-export function settingsOf(target: MysqlTarget | undefined): object {
+export function connectionSettingsOf(target: MysqlTarget | undefined): object {
   if (target === undefined || target === null || target === "") {
     throw new PayhooksError("ERR_OPTION_MISSING", "mysqlInbox was given no URL and no pool.", {
       fix: "Set it (check the environment variable), such as mysql://user:password@localhost:3306/shop. There is no default address.",
@@ -180,7 +180,7 @@ export class Connections {
    * Sends a text of statements, and returns the answer of each one. If one fails, those behind it are not run, and a transaction
    * that it was in is rolled back. Rejects with {@link NotSent} if nothing has left this process.
    */
-  async send(text: string, limitMs: number = this.#timeoutMs): Promise<readonly Answer[]> {
+  async send(text: string, limitMs: number = this.#timeoutMs): Promise<readonly StatementResult[]> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#use(await this.#connected(), text, limitMs);
@@ -209,7 +209,7 @@ export class Connections {
     }
   }
 
-  async #use(connection: Connection, text: string, limitMs: number): Promise<readonly Answer[]> {
+  async #use(connection: Connection, text: string, limitMs: number): Promise<readonly StatementResult[]> {
     try {
       const answers = await this.#ask(connection, text, limitMs);
       connection.release();
@@ -229,14 +229,14 @@ export class Connections {
     );
   }
 
-  async #ask(connection: Connection, sql: string, limitMs: number): Promise<readonly Answer[]> {
+  async #ask(connection: Connection, sql: string, limitMs: number): Promise<readonly StatementResult[]> {
     const late = (): Error => new NoAnswer(`no answer within ${limitMs} ms`);
     this.#inUse.add(connection);
     try {
       // Two statements at least have a list of answers. One alone would have its own.
       const query = (): Promise<[unknown, unknown]> => connection.query({ ...READING, sql: `DO 0;\n${sql}` });
       const [answers] = await inTime(this.#environment, limitMs, query, late);
-      return (answers as Answer[]).slice(1);
+      return (answers as StatementResult[]).slice(1);
     } finally {
       this.#inUse.delete(connection);
     }

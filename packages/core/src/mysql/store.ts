@@ -30,7 +30,7 @@ import {
   type MysqlTarget,
   type Row,
   type Statement,
-  settingsOf,
+  connectionSettingsOf,
 } from "./client.ts";
 import { explained } from "./failure.ts";
 import { listEvents } from "./listing.ts";
@@ -153,7 +153,7 @@ class MysqlStore implements RecordStore {
   /** Connects when something is asked. After a failure, it can be called again. */
   #open(): Promise<Opened> {
     this.#opening ??= (async () => {
-      const settings = settingsOf(this.#target);
+      const settings = connectionSettingsOf(this.#target);
       checkTime("statementTimeoutMs", this.#timeoutMs);
       const driver = await this.#load();
       const some = (count: number): Connections =>

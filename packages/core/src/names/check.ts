@@ -5,7 +5,7 @@ import { isDocumented, isFieldName, NEVER_ABSENT, sentByDefault } from "./fields
 import type { FieldName, Sent, ServiceNames } from "./options.ts";
 
 /** A fault, and its fix. */
-export interface Fault {
+export interface NameFault {
   readonly what: string;
   readonly fix: string;
 }
@@ -23,7 +23,7 @@ const OTHER_HEADERS: ReadonlySet<string> = new Set(["content-type", "content-len
 
 /** Reads options of any type, and collects their faults. */
 export class Check {
-  readonly faults: Fault[] = [];
+  readonly faults: NameFault[] = [];
 
   add(what: string, fix: string): void {
     this.faults.push({ what, fix });

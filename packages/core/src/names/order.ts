@@ -1,10 +1,10 @@
-import type { Fault } from "./check.ts";
+import type { NameFault } from "./check.ts";
 import type { WireField } from "./fields.ts";
 
 /** The fields that the order of the names makes impossible or uncertain. */
 export interface OrderFindings {
-  readonly faults: readonly Fault[];
-  readonly warnings: readonly Fault[];
+  readonly faults: readonly NameFault[];
+  readonly warnings: readonly NameFault[];
 }
 
 /**
@@ -15,8 +15,8 @@ export function findInOrder(
   fields: readonly WireField[],
   { urlKnown }: { readonly urlKnown: boolean },
 ): OrderFindings {
-  const faults: Fault[] = [];
-  const warnings: Fault[] = [];
+  const faults: NameFault[] = [];
+  const warnings: NameFault[] = [];
   fields.forEach((field, at) => {
     if (field.sent === "always") return;
     const always = `If every callback has ${field.name}, say "always" for it`;
@@ -53,7 +53,7 @@ function freeBefore(fields: readonly WireField[], at: number): readonly WireFiel
   return free;
 }
 
-function warningOf(before: WireField, field: WireField, always: string): Fault {
+function warningOf(before: WireField, field: WireField, always: string): NameFault {
   const isCut = before.role === "callbackUrl" || before.role === "message";
   const lost = isCut ? `no ${field.name}` : `neither ${field.name} nor ${before.name}`;
   const pin = before.role === "callbackUrl" ? ", or pin the whole URL in payments.expect.callbackUrl" : "";

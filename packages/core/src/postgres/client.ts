@@ -39,7 +39,7 @@ export interface PostgresPool extends QueryClient {
 export type PostgresTarget = string | PostgresPool | QueryClient;
 
 /** A client of `pg`, as far as it is used. */
-export interface PgClient {
+export interface SessionClient {
   connect(): Promise<unknown>;
   query(query: {
     readonly text: string;
@@ -59,7 +59,7 @@ const TEXTS = {
 /** The number of PostgreSQL's type. */
 const BOOLEAN = 16;
 
-type ClientClass = new (settings: object) => PgClient;
+type ClientClass = new (settings: object) => SessionClient;
 
 /** The part of a statement's time that connecting may take. Both have to fit into the time for a delivery. */
 const TO_CONNECT = 2 / 3;
@@ -74,7 +74,7 @@ export async function clientMaker(
   target: string | PostgresPool,
   timeoutMs: number,
   isPooled: boolean,
-): Promise<() => PgClient> {
+): Promise<() => SessionClient> {
   const own = {
     connectionTimeoutMillis: Math.ceil(timeoutMs * TO_CONNECT),
     keepAlive: true,

@@ -1,11 +1,11 @@
 import type { Environment } from "../time/environment.ts";
 import { inTime } from "../time/in-time.ts";
-import type { PgClient, QueryClient, Row, Statement, Values } from "./client.ts";
+import type { SessionClient, QueryClient, Row, Statement, Values } from "./client.ts";
 import { isStale, NoAnswer, NotSent } from "./failure.ts";
 import { explained } from "./refusal.ts";
 import { isSpent as isSpentConnection } from "./spent.ts";
 
-interface Answer {
+interface QueryAnswer {
   readonly rows: readonly unknown[];
 }
 
@@ -17,7 +17,7 @@ export interface Session {
 
 /** Settings of a session of `pg`. */
 export interface SessionSettings {
-  readonly make: () => PgClient;
+  readonly make: () => SessionClient;
   readonly environment: Environment;
   /** The time after which a statement and its connection are given up. */
   readonly timeoutMs: number;
@@ -38,7 +38,7 @@ function isSpent(error: unknown): boolean {
  */
 export class PgSession implements Session {
   readonly #settings: SessionSettings;
-  #client: PgClient | null = null;
+  #client: SessionClient | null = null;
   #isClosed = false;
 
   constructor(settings: SessionSettings) {
@@ -50,7 +50,7 @@ export class PgSession implements Session {
     const client = await this.#connected();
     const { begin, timeoutMs } = this.#settings;
     const { name, text, ownLimitMs = timeoutMs } = statement;
-    const query = (): Promise<Answer> =>
+    const query = (): Promise<QueryAnswer> =>
       client.query({ text, values: [...values], ...(begin === null ? {} : { name }) });
     if (ownLimitMs === timeoutMs) return this.#inTime(client, query());
     // Behind a pooler, the session and its settings are not this process's own.
@@ -65,7 +65,7 @@ export class PgSession implements Session {
     }
   }
 
-  async #connected(): Promise<PgClient> {
+  async #connected(): Promise<SessionClient> {
     if (this.#client !== null) return this.#client;
     if (this.#isClosed) throw new NotSent("the connection is closed");
     const { make, begin, onNotification } = this.#settings;
@@ -93,8 +93,8 @@ export class PgSession implements Session {
   }
 
   async #inTime(
-    client: PgClient,
-    answer: Promise<Answer>,
+    client: SessionClient,
+    answer: Promise<QueryAnswer>,
     limitMs: number = this.#settings.timeoutMs,
   ): Promise<readonly Row[]> {
     try {
@@ -138,7 +138,7 @@ export class GivenSession implements Session {
 
 /** Rejects with {@link NoAnswer} if there is no answer in time. */
 async function rowsInTime(
-  call: () => PromiseLike<Answer>,
+  call: () => PromiseLike<QueryAnswer>,
   environment: Environment,
   timeoutMs: number,
 ): Promise<readonly Row[]> {
@@ -151,7 +151,7 @@ async function rowsInTime(
  * If a statement is under way, `pg` destroys the socket. Otherwise it notifies the server, and waits for the end of the
  * connection. A server that has gone silent must not keep the process alive until then.
  */
-function discard(client: PgClient): void {
+function discard(client: SessionClient): void {
   void client.end().catch(() => {});
   client.unref?.();
 }

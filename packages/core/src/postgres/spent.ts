@@ -37,6 +37,6 @@ export function isSpent(error: unknown): boolean {
 }
 
 /** The code says that the server is unreachable for now: a refused statement may be sent again later. */
-export function isAway(code: string): boolean {
+export function saysAway(code: string): boolean {
   return AWAY.test(code);
 }

@@ -19,7 +19,7 @@ interface Pending extends Write {
 }
 
 /** The keys of the records that a statement has written. For other records, their state when the statement began. */
-interface Answer {
+interface SwapAnswer {
   readonly written: ReadonlySet<string>;
   readonly others: ReadonlyMap<string, Versioned>;
 }
@@ -92,7 +92,7 @@ export class Writes {
 
   async #write(session: Session, portion: readonly Pending[]): Promise<void> {
     if (portion.length === 0) return;
-    let answer: Answer;
+    let answer: SwapAnswer;
     try {
       answer = await this.#attempt(session, portion);
     } catch (error) {
@@ -114,7 +114,7 @@ export class Writes {
     if (conflicts.length > 0) await this.#answerConflicts(session, conflicts);
   }
 
-  async #attempt(session: Session, portion: readonly Pending[]): Promise<Answer> {
+  async #attempt(session: Session, portion: readonly Pending[]): Promise<SwapAnswer> {
     const { schema, learn, monotonic, versioned } = this.#dependencies;
     const [first, ...others] = portion;
     const one = first !== undefined && others.length === 0 ? swapOne(schema, first) : null;

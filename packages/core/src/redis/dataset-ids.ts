@@ -5,7 +5,7 @@ import { IDENTIFY } from "./scripts.ts";
 import type { Shard } from "./shards.ts";
 
 /** A server's answer when it is asked for the id of its data set. */
-interface Answer {
+interface IdAnswer {
   readonly shard: Shard;
   readonly datasetId: string;
   readonly isEvicting: boolean;
@@ -56,7 +56,7 @@ export class DatasetIds {
   }
 }
 
-async function ask(group: Group, token: string): Promise<Answer> {
+async function ask(group: Group, token: string): Promise<IdAnswer> {
   const [shard] = group.shards;
   if (shard === undefined) throw new Error("a group without shards");
   const [datasetId, policy] = await group.run(IDENTIFY, [shard.keyOf("dataset-id")], [token]);

@@ -22,7 +22,7 @@ export const LISTS: readonly ListName[] = [
 ];
 
 /** The list that an event is on; null for an event that has ended. */
-export function listOf({ state, reason }: Pick<EventLabels, "state" | "reason">): ListName | null {
+export function listNameOf({ state, reason }: Pick<EventLabels, "state" | "reason">): ListName | null {
   if (state === "finished") return null;
   if (state !== "held") return state;
   return reason === null ? null : `held:${reason}`;

@@ -1,6 +1,6 @@
 import type { KnownRecord } from "../inbox/contract/store.ts";
 import { byGroup, type Groups } from "./groups.ts";
-import { listOf, memberOf } from "./lists.ts";
+import { listNameOf, memberOf } from "./lists.ts";
 import { MISSING } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
 import { beginningOf } from "./texts.ts";
@@ -32,7 +32,7 @@ function entriesOf(
   { key, version, index }: KnownRecord,
 ): { readonly keys: readonly string[]; readonly args: readonly (string | number)[] } {
   const entries = index.events.flatMap((event) => {
-    const list = listOf(event);
+    const list = listNameOf(event);
     return list === null ? [] : [{ set: shard.keyOf(list), member: memberOf(event) }];
   });
   if (index.dueAt !== null) entries.push({ set: shard.due[index.lane], member: key });

@@ -4,7 +4,7 @@ import { encodeRecord } from "../inbox/record/codec.ts";
 import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
 import { failureOf, isReply, noRoom } from "./answers.ts";
 import { byGroup, type Group, type Groups } from "./groups.ts";
-import { listOf, memberOf } from "./lists.ts";
+import { listNameOf, memberOf } from "./lists.ts";
 import { SWAP } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
 import { beginningOf, versionedOf, versionedTextOf } from "./texts.ts";
@@ -140,10 +140,10 @@ function movesBetween(before: RecordIndex | null, after: RecordIndex): readonly 
   for (const event of after.events) {
     const old = listed.get(event.eventId);
     listed.delete(event.eventId);
-    const from = old === undefined ? null : listOf(old);
-    const to = listOf(event);
+    const from = old === undefined ? null : listNameOf(old);
+    const to = listNameOf(event);
     if (from !== to) moves.push({ member: memberOf(event), from, to });
   }
-  for (const gone of listed.values()) moves.push({ member: memberOf(gone), from: listOf(gone), to: null });
+  for (const gone of listed.values()) moves.push({ member: memberOf(gone), from: listNameOf(gone), to: null });
   return moves;
 }

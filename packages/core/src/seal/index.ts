@@ -8,7 +8,7 @@ import type { Seal } from "../inbox/contract/seal.ts";
 import type { RecordStore } from "../inbox/contract/store.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { environmentOf } from "../time/environment.ts";
-import { Keyring, type SealKeysSource } from "./keys.ts";
+import { SealKeyring, type SealKeysSource } from "./keys.ts";
 import { type ResealOptions, type ResealReport, resealRecords } from "./reseal.ts";
 import { SealedStore } from "./sealed-store.ts";
 
@@ -38,7 +38,7 @@ export interface AesGcmSeal extends Seal {
  * @example sqliteInbox("payhooks.db", { seal: aesGcm([{ id: "2026-11", key }]) })
  */
 export function aesGcm(keys: SealKeysSource): AesGcmSeal {
-  const keyring = new Keyring(keys);
+  const keyring = new SealKeyring(keys);
   return {
     over: (store, environment, notify = () => {}) => {
       if (store.endsWithProcess === true) {

@@ -41,7 +41,7 @@ const AT_MOST_MS = 5_000;
 const CALL_MS = 10_000;
 
 /** The keys of one process. A key that was known once stays known until the process ends. */
-export class Keyring {
+export class SealKeyring {
   readonly #source: SealKeysSource;
   readonly #known = new Map<string, DerivedKey>();
   #current: DerivedKey | null = null;

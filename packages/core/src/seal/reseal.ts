@@ -14,7 +14,7 @@ import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type Clock, sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
-import type { DerivedKey, Keyring } from "./keys.ts";
+import type { DerivedKey, SealKeyring } from "./keys.ts";
 import { openRecord, sealRecord, withoutLabels } from "./sealed-store.ts";
 
 const PAGE_SIZE = 50;
@@ -73,7 +73,7 @@ type Verdict =
 
 export async function resealRecords(
   store: RecordStore,
-  keys: Keyring,
+  keys: SealKeyring,
   options: ResealOptions = {},
 ): Promise<ResealReport> {
   const { perSecond = DEFAULT_PER_SECOND, dryRun = false, onProgress, signal } = options;
@@ -115,9 +115,9 @@ class PassCounts {
   #unreadable = 0;
   readonly #missing = new Map<string, number>();
   readonly #key: DerivedKey;
-  readonly #keys: Keyring;
+  readonly #keys: SealKeyring;
 
-  constructor(key: DerivedKey, keys: Keyring) {
+  constructor(key: DerivedKey, keys: SealKeyring) {
     this.#key = key;
     this.#keys = keys;
   }
@@ -145,7 +145,7 @@ class PassCounts {
   }
 }
 
-function verdictOn({ key, version, record }: DueRecord, current: DerivedKey, keys: Keyring): Verdict {
+function verdictOn({ key, version, record }: DueRecord, current: DerivedKey, keys: SealKeyring): Verdict {
   if (!isUnreadable(record)) return { kind: "old", old: { key, version, record, sealed: null } };
   const { sealed } = record;
   if (sealed === undefined) return { kind: "unreadable" };
@@ -162,7 +162,7 @@ async function resealAll(
   store: RecordStore,
   given: readonly RecordToReseal[],
   current: DerivedKey,
-  keys: Keyring,
+  keys: SealKeyring,
   environment: Environment,
 ): Promise<{ readonly sealed: number; readonly complete: boolean }> {
   let old = given;
@@ -197,7 +197,7 @@ async function resealAll(
 function swapsOf(
   { key, version, record, sealed }: RecordToReseal,
   current: DerivedKey,
-  keys: Keyring,
+  keys: SealKeyring,
   between: string,
   last: string,
 ): { readonly unlabelled: UndatedSwap; readonly anew: UndatedSwap } {

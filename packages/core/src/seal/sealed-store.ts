@@ -29,7 +29,7 @@ import { matches } from "../inbox/search/listing.ts";
 import type { UndatedNotice } from "../notices/notice.ts";
 import type { Environment } from "../time/environment.ts";
 import { openText, sealText } from "./cipher.ts";
-import type { DerivedKey, Keyring } from "./keys.ts";
+import type { DerivedKey, SealKeyring } from "./keys.ts";
 import { mergePages } from "./pages.ts";
 
 /** How many versions of records are remembered with their keys. For other versions, the store is asked. */
@@ -55,7 +55,7 @@ export class SealedStore implements RecordStore {
   readonly writeNote?: NonNullable<RecordStore["writeNote"]>;
   readonly canaryKeys?: NonNullable<RecordStore["canaryKeys"]>;
   readonly #store: RecordStore;
-  readonly #keys: Keyring;
+  readonly #keys: SealKeyring;
   readonly #environment: Environment;
   readonly #notify: (notice: UndatedNotice) => void;
   /** The key of each version that this process has read or written; null if it is stored in the clear. */
@@ -65,7 +65,7 @@ export class SealedStore implements RecordStore {
 
   constructor(
     store: RecordStore,
-    keys: Keyring,
+    keys: SealKeyring,
     environment: Environment,
     notify: (notice: UndatedNotice) => void,
   ) {
@@ -250,7 +250,7 @@ export function sealRecord(record: IdempotencyRecord, key: string, derived: Deri
 }
 
 /** The record behind a sealed text, or why it cannot be read. */
-export function openRecord(sealed: SealedText, key: string, keys: Keyring): Versioned["record"] {
+export function openRecord(sealed: SealedText, key: string, keys: SealKeyring): Versioned["record"] {
   const derived = keys.find(sealed.keyId);
   if (derived === null) return lockedBy(sealed, "which this process does not have");
   const text = openText(sealed, key, derived);

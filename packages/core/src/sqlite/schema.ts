@@ -2,7 +2,7 @@ import { PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { isBusy } from "./failure.ts";
 import type { SqliteDatabase } from "./handle.ts";
-import { transact } from "./transaction.ts";
+import { inTransaction } from "./transaction.ts";
 
 /** "PYHK": distinguishes a file of Payhooks from that of another program. */
 export const APPLICATION_ID = 0x5059484b;
@@ -121,7 +121,7 @@ function checkPages(database: SqliteDatabase): void {
 
 function makeTables(database: SqliteDatabase, newId: string | null): string {
   // This takes the lock, because another process, perhaps of another version, may do the same now.
-  return transact(database, () => {
+  return inTransaction(database, () => {
     const version = pragma(database, "user_version");
     if (version !== 0) checkVersion(version);
     // Makes deleted parts again, too. Only a write shows that the file is read-only. It has to be found out now, because the handle would

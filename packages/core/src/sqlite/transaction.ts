@@ -13,7 +13,7 @@ export class UnclearCommit extends Error {
  *
  * @throws UnclearCommit
  */
-export function transact<T>(database: SqliteDatabase, work: () => T): T {
+export function inTransaction<T>(database: SqliteDatabase, work: () => T): T {
   database.exec("BEGIN IMMEDIATE");
   try {
     const value = work();

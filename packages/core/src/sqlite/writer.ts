@@ -2,7 +2,7 @@ import type { Environment } from "../time/environment.ts";
 import { isBusy } from "./failure.ts";
 import { type FileCheck, FileGone, FileOverwritten, LogGone } from "./file-check.ts";
 import type { SqliteDatabase } from "./handle.ts";
-import { transact, UnclearCommit } from "./transaction.ts";
+import { inTransaction, UnclearCommit } from "./transaction.ts";
 import { whenFree } from "./when-free.ts";
 
 /** How long a write may wait for another process; shorter than a delivery may take. */
@@ -33,7 +33,7 @@ export class Writer {
 
   /**
    * Runs `work` in a transaction. It may be called several times, but only one call is committed. Rejects with the error of
-   * {@link transact}, or with that of {@link FileCheck.run} if other processes would not find the written data.
+   * {@link inTransaction}, or with that of {@link FileCheck.run} if other processes would not find the written data.
    */
   write<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -78,7 +78,7 @@ export class Writer {
 
   #commit<T>(work: () => T): T {
     if (this.#fileCheck.isOverwritten) throw new FileOverwritten("The file was overwritten.");
-    const value = transact(this.#database, work);
+    const value = inTransaction(this.#database, work);
     this.#fileCheck.run();
     return value;
   }

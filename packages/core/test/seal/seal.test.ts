@@ -6,13 +6,13 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { createInbox, decodeRecord, isUnreadable, type RecordStore } from "../../src/inbox/index.ts";
 import { openText, sealText } from "../../src/seal/cipher.ts";
 import { aesGcm, type SealKey, type SealKeys } from "../../src/seal/index.ts";
-import { Keyring } from "../../src/seal/keys.ts";
+import { SealKeyring } from "../../src/seal/keys.ts";
 import { sqliteStore } from "../../src/sqlite/index.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 
 const PLACE = "0123456789abcdef0123456789abcdef";
 const keyOf = (id: string): SealKey => ({ id, key: randomBytes(32) });
-const derived = (key: SealKey) => new Keyring([key]).current;
+const derived = (key: SealKey) => new SealKeyring([key]).current;
 
 function sealedIn(text: string) {
   const decoded = decodeRecord(text);
@@ -286,7 +286,7 @@ describe("a function that reads the keys", () => {
       () => [old],
       () => new Promise<SealKeys>((resolve) => (answer = resolve)),
     ];
-    const keyring = new Keyring(() => answers.shift()?.() ?? [old]);
+    const keyring = new SealKeyring(() => answers.shift()?.() ?? [old]);
     await keyring.ready(clock);
     await clock.advance("10s");
     const found = [1, 2].map(async () => {

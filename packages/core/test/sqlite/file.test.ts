@@ -6,7 +6,7 @@ import { sqliteStore } from "../../src/sqlite/store.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { sendCanary } from "../../src/testing/store/canaries.ts";
 import { accepted, keyOf } from "../../src/testing/store/records.ts";
-import { expectSame, put, readOne, swapOf, takeDue } from "../../src/testing/store/writes.ts";
+import { expectSame, put, readOne, swapOf, takeOfBothLanes } from "../../src/testing/store/writes.ts";
 import { ask, byKey, fates, newFile, openFile, openStore, waiting } from "./database-files.ts";
 
 const unsuitable = (text: string | RegExp) =>
@@ -84,7 +84,7 @@ describe("the store of SQLite", () => {
     await first.close();
     const second = await openStore(file);
     expectSame(await readOne(second, keyOf(1)), written);
-    expect((await takeDue(second, 10, 1_000)).records.map(({ key }) => key)).toEqual([keyOf(1)]);
+    expect((await takeOfBothLanes(second, 10, 1_000)).records.map(({ key }) => key)).toEqual([keyOf(1)]);
     expect(second.datasetId).toBe(datasetId);
     expect((await openStore(newFile())).datasetId).not.toBe(datasetId);
   });
@@ -142,7 +142,7 @@ describe("the store of SQLite", () => {
     expect(await fates(store, [first])).toEqual(["written"]);
     const second = accepted(keyOf(1), store.now(keyOf(1)), { status: "FAILED" }, first.record);
     expect(await fates(store, [swapOf(store, keyOf(1), first, second)])).toEqual(["written"]);
-    const { records } = await takeDue(store, 10, 1_000);
+    const { records } = await takeOfBothLanes(store, 10, 1_000);
     expect(records.map(({ key }) => key)).toEqual([keyOf(1)]);
     expect((await store.list({ id: "tx-1" }, null, 10)).events).toHaveLength(2);
     expect(await store.read([keyOf(2)])).toEqual([null]);

@@ -10,7 +10,7 @@ import { sqliteStore } from "../../src/sqlite/store.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { sendCanary } from "../../src/testing/store/canaries.ts";
 import { accepted, DAY_MS, ended, keyOf } from "../../src/testing/store/records.ts";
-import { expectSame, put, readOne, swapOf, takeDue } from "../../src/testing/store/writes.ts";
+import { expectSame, put, readOne, swapOf, takeOfBothLanes } from "../../src/testing/store/writes.ts";
 import {
   ask,
   byKey,
@@ -93,7 +93,7 @@ describe("the writes of one call", () => {
     const unreadable = { version: swap.version, record: { unreadable: expect.stringMatching(/format/) } };
     expect(results).toContainEqual({ kind: "conflict", current: unreadable });
     expect(results).toContainEqual({ kind: "written" });
-    const { records } = await takeDue(store, 10, 1_000);
+    const { records } = await takeOfBothLanes(store, 10, 1_000);
     expect(records).toContainEqual({ key: keyOf(1), ...unreadable });
   });
 });
@@ -150,7 +150,7 @@ describe("a full disk", () => {
     await sendCanary(store);
     expect(new Set(await fates(store, rejected.toSorted(byKey)))).toEqual(new Set(["written"]));
     for (const swap of [...written, ...rejected]) expectSame(await readOne(store, swap.key), swap);
-    const { records } = await takeDue(store, 100, 60_000);
+    const { records } = await takeOfBothLanes(store, 100, 60_000);
     expect(records.map(({ key }) => key).toSorted()).toEqual(
       [...written, ...rejected].map(({ key }) => key).toSorted(),
     );
@@ -168,9 +168,9 @@ describe("a file that may no longer be written", () => {
     expect(await fates(store, [waiting(store, 2)])).toEqual(["not-written"]);
     const readonly = { code: "ERR_INBOX_UNAVAILABLE", message: expect.stringMatching(/readonly/) };
     await expect(sendCanary(store)).rejects.toThrow(/readonly/);
-    await expect(takeDue(store, 1, 1_000)).rejects.toMatchObject(readonly);
+    await expect(takeOfBothLanes(store, 1, 1_000)).rejects.toMatchObject(readonly);
     expectSame(await readOne(store, keyOf(1)), written);
-    expect(await takeDue(store, 0, 0)).toMatchObject({ left: 1 });
+    expect(await takeOfBothLanes(store, 0, 0)).toMatchObject({ left: 1 });
   });
 });
 
@@ -353,7 +353,7 @@ describe("the statements", () => {
     ] as const) {
       await store.list(filter, { acceptedAt: 1, eventId: "" }, 10);
     }
-    await takeDue(store, 10, 1_000);
+    await takeOfBothLanes(store, 10, 1_000);
     store.counts();
     await store.prune?.(store.now(""));
     const plans = [...prepared]

@@ -79,7 +79,7 @@ function query(): string {
 export function applyFilter(): void {
   clearTimeout(filterTimer);
   history.replaceState(null, "", location.pathname + query());
-  listen(loadLists);
+  followChanges(loadLists);
 }
 
 async function loadLists(): Promise<void> {
@@ -105,7 +105,7 @@ async function loadLists(): Promise<void> {
 let events: EventSource | undefined;
 
 /** Shows changes as they happen. After a lost connection the page is loaded again, because it has missed some. */
-export function listen(opened?: () => void): void {
+export function followChanges(opened?: () => void): void {
   let wasLost = false;
   events?.close();
   events = new EventSource(`/sandbox/events${query()}`);

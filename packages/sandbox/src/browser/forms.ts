@@ -32,7 +32,7 @@ export function fillReference(button: HTMLButtonElement, reference: string): voi
 }
 
 /** Explains the chosen option below a choice. `explanations` is JSON: what each does, by its value. */
-export function explain(choice: HTMLSelectElement, explanations: string): void {
+export function showExplanation(choice: HTMLSelectElement, explanations: string): void {
   const texts = JSON.parse(explanations) as Readonly<Record<string, { readonly does: string }>>;
   const place = choice.form?.querySelector("[data-explanation]");
   if (place) place.textContent = texts[choice.value]?.does ?? "";

@@ -2,12 +2,12 @@
 
 import type { RecordStore } from "../../inbox/contract/store.ts";
 import { canaryKey, endedCanary, newCanary } from "../../inbox/record/canary.ts";
-import { token } from "./records.ts";
+import { newToken } from "./records.ts";
 import { swapOf, type Written } from "./writes.ts";
 
 /** Writes a canary on each server of the store, and removes it again. Rejects with the reason if the store does not take it. */
 export async function sendCanary(store: RecordStore): Promise<void> {
-  const name = token();
+  const name = newToken();
   const keys = (await store.canaryKeys?.(name)) ?? [canaryKey(name)];
   await Promise.all(
     keys.map(async (key) => {

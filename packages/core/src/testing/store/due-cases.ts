@@ -6,12 +6,12 @@ import type { Lane, Lanes } from "../../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { StoreCase } from "./fixture.ts";
 import { accepted, begun, decided, ended, HOUR_MS, keyOf, SHORT_MS } from "./records.ts";
-import { countsOf, expectCounts, expectSame, put, putAll, swapOf, takeDue } from "./writes.ts";
+import { countsByReason, expectCounts, expectSame, put, putAll, swapOf, takeOfBothLanes } from "./writes.ts";
 
 const [one, two, three] = [keyOf(1), keyOf(2), keyOf(3)] as const;
 
 async function takenKeys(store: RecordStore, limit: number, hideMs: number): Promise<readonly string[]> {
-  return (await takeDue(store, limit, hideMs)).records.map(({ key }) => key);
+  return (await takeOfBothLanes(store, limit, hideMs)).records.map(({ key }) => key);
 }
 
 /** A look that takes so many of each lane: their keys, and what is left. */
@@ -43,7 +43,7 @@ export const dueCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const keys = await putDue(store, 20);
-      const { records, left } = await takeDue(store, 100, 60_000);
+      const { records, left } = await takeOfBothLanes(store, 100, 60_000);
       assert.deepEqual(
         records.map(({ key }) => key),
         keys,
@@ -76,7 +76,7 @@ export const dueCases: readonly StoreCase[] = [
       const keys = await putDue(store, 50);
       const taken: string[] = [];
       for (let polls = 1; taken.length < keys.length; polls++) {
-        const { records, left } = await takeDue(store, 7, 60_000);
+        const { records, left } = await takeOfBothLanes(store, 7, 60_000);
         assert.ok(records.length <= 7);
         taken.push(...records.map(({ key }) => key));
         assert.equal(left > 0, taken.length < keys.length, `${left} left of ${keys.length - taken.length}`);
@@ -91,17 +91,17 @@ export const dueCases: readonly StoreCase[] = [
     async run(rig) {
       const [store, other] = [await rig.open(), await rig.open()];
       const written = await put(store, one, null, accepted(one, store.now(one)));
-      const before = await takeDue(store, 10, SHORT_MS);
+      const before = await takeOfBothLanes(store, 10, SHORT_MS);
       assert.equal(before.records.length, 1);
       expectSame(before.records[0], written);
       for (const each of [store, other]) {
-        const { records, left, nextDueAt } = await takeDue(each, 10, SHORT_MS);
+        const { records, left, nextDueAt } = await takeOfBothLanes(each, 10, SHORT_MS);
         assert.deepEqual([records, left], [[], 0]);
         assert.notEqual(nextDueAt, null);
         assert.ok((nextDueAt ?? 0) - each.now(one) <= SHORT_MS);
       }
       await rig.advance(SHORT_MS + 100);
-      const { records } = await takeDue(other, 10, SHORT_MS);
+      const { records } = await takeOfBothLanes(other, 10, SHORT_MS);
       expectSame(records[0], written);
     },
   },
@@ -109,17 +109,17 @@ export const dueCases: readonly StoreCase[] = [
     name: "a poll that may take nothing says whether something is due",
     async run(rig) {
       const store = await rig.open();
-      assert.deepEqual(await takeDue(store, 0, 60_000), { records: [], left: 0, nextDueAt: null });
+      assert.deepEqual(await takeOfBothLanes(store, 0, 60_000), { records: [], left: 0, nextDueAt: null });
       const now = store.now(two);
       await put(store, two, null, accepted(two, now, { delayMs: 2 * HOUR_MS }));
-      assert.deepEqual(await takeDue(store, 0, 60_000), {
+      assert.deepEqual(await takeOfBothLanes(store, 0, 60_000), {
         records: [],
         left: 0,
         nextDueAt: now + 2 * HOUR_MS,
       });
       await put(store, one, null, accepted(one, store.now(one)));
       for (let look = 0; look < 2; look++) {
-        const { records, left } = await takeDue(store, 0, 60_000);
+        const { records, left } = await takeOfBothLanes(store, 0, 60_000);
         assert.deepEqual(records, []);
         assert.ok(left > 0);
       }
@@ -138,16 +138,16 @@ export const dueCases: readonly StoreCase[] = [
       ] as const) {
         await put(store, key, null, accepted(key, now, { delayMs }));
       }
-      assert.deepEqual(await takeDue(store, 10, HOUR_MS), {
+      assert.deepEqual(await takeOfBothLanes(store, 10, HOUR_MS), {
         records: [],
         left: 0,
         nextDueAt: now + SHORT_MS,
       });
       await rig.advance(SHORT_MS + 100);
-      const { records, left, nextDueAt } = await takeDue(store, 10, 2 * HOUR_MS);
+      const { records, left, nextDueAt } = await takeOfBothLanes(store, 10, 2 * HOUR_MS);
       assert.deepEqual([records.map(({ key }) => key), left, nextDueAt], [[three], 0, now + 2 * SHORT_MS]);
       await rig.advance(SHORT_MS + 100);
-      const later = await takeDue(store, 10, 2 * HOUR_MS);
+      const later = await takeOfBothLanes(store, 10, 2 * HOUR_MS);
       assert.deepEqual(
         [later.records.map(({ key }) => key), later.left, later.nextDueAt],
         [[two], 0, now + HOUR_MS],
@@ -161,7 +161,7 @@ export const dueCases: readonly StoreCase[] = [
       const dueAt = Math.floor(store.now(one)) + HOUR_MS + 0.5;
       const record = accepted(one, store.now(one), { delayMs: HOUR_MS });
       await put(store, one, null, record, { index: { ...indexOf(one, record), dueAt } });
-      const { nextDueAt } = await takeDue(store, 10, 60_000);
+      const { nextDueAt } = await takeOfBothLanes(store, 10, 60_000);
       assert.ok(Math.abs((nextDueAt ?? 0) - dueAt) < 1, `${nextDueAt} instead of ${dueAt}`);
     },
   },
@@ -172,19 +172,19 @@ export const dueCases: readonly StoreCase[] = [
       let now = store.now(one);
       const later = await put(store, one, null, accepted(one, now, { delayMs: HOUR_MS, held: "malformed" }));
       const due = await put(store, one, later, decided(one, now, later.record, "replay"));
-      assert.ok((await takeDue(store, 0, 0)).left > 0);
+      assert.ok((await takeOfBothLanes(store, 0, 0)).left > 0);
       const running = await put(store, one, due, begun(one, now, due.record, HOUR_MS));
-      assert.deepEqual(await takeDue(store, 10, 60_000), { records: [], left: 0, nextDueAt: now + HOUR_MS });
+      assert.deepEqual(await takeOfBothLanes(store, 10, 60_000), { records: [], left: 0, nextDueAt: now + HOUR_MS });
       now = store.now(one);
       const retried = { kind: "retry", delayMs: 2 * HOUR_MS } as const;
       const waits = await put(store, one, running, ended(one, now, due.record, retried));
-      assert.deepEqual(await takeDue(store, 10, 60_000), {
+      assert.deepEqual(await takeOfBothLanes(store, 10, 60_000), {
         records: [],
         left: 0,
         nextDueAt: now + 2 * HOUR_MS,
       });
       await put(store, one, waits, ended(one, now, due.record));
-      assert.deepEqual(await takeDue(store, 10, 60_000), { records: [], left: 0, nextDueAt: null });
+      assert.deepEqual(await takeOfBothLanes(store, 10, 60_000), { records: [], left: 0, nextDueAt: null });
     },
   },
   {
@@ -194,7 +194,7 @@ export const dueCases: readonly StoreCase[] = [
       const first = await put(store, one, null, accepted(one, store.now(one)));
       assert.deepEqual(await takenKeys(store, 10, HOUR_MS), [one]);
       const leased = await put(store, one, first, begun(one, store.now(one), first.record, 2 * HOUR_MS));
-      const { records, nextDueAt } = await takeDue(store, 10, HOUR_MS);
+      const { records, nextDueAt } = await takeOfBothLanes(store, 10, HOUR_MS);
       assert.deepEqual(records, []);
       assert.equal(nextDueAt, indexOf(one, leased.record).dueAt);
       const again = ended(one, store.now(one), first.record, { kind: "handed-back" });
@@ -223,7 +223,7 @@ export const dueCases: readonly StoreCase[] = [
       assert.deepEqual(await takenKeys(store, 10, SHORT_MS), [one]);
       await put(store, two, null, accepted(two, store.now(two)));
       await rig.advance(SHORT_MS + 100);
-      assert.ok(((await countsOf(store)).oldestDueAt ?? 0) >= now);
+      assert.ok(((await countsByReason(store)).oldestDueAt ?? 0) >= now);
       assert.deepEqual(await takenKeys(store, 1, HOUR_MS), [two]);
       assert.deepEqual(await takenKeys(store, 1, HOUR_MS), [one]);
     },
@@ -239,7 +239,7 @@ export const dueCases: readonly StoreCase[] = [
       await expectCounts(store, { running: 1, oldestDueAt: null });
       await rig.advance(SHORT_MS + 100);
       await expectCounts(store, { running: 1, oldestDueAt: now + SHORT_MS });
-      const { records } = await takeDue(store, 10, 60_000);
+      const { records } = await takeOfBothLanes(store, 10, 60_000);
       expectSame(records[0], leased);
     },
   },
@@ -298,8 +298,8 @@ export const dueCases: readonly StoreCase[] = [
       const record = accepted(one, store.now(one), { delayMs: 1_000 });
       const index = { ...indexOf(one, record), dueAt: store.now(one) + HOUR_MS, delayWhenWrittenMs: 1_000 };
       await put(store, one, null, record, { index });
-      assert.equal((await countsOf(store)).oldestDueAt, store.now(one));
-      assert.equal((await takeDue(store, 0, 60_000)).nextDueAt, null);
+      assert.equal((await countsByReason(store)).oldestDueAt, store.now(one));
+      assert.equal((await takeOfBothLanes(store, 0, 60_000)).nextDueAt, null);
     },
   },
   {
@@ -312,7 +312,7 @@ export const dueCases: readonly StoreCase[] = [
       await put(store, one, null, record, {
         index: { ...indexOf(one, record), dueAt, delayWhenWrittenMs: 1_000 },
       });
-      assert.deepEqual(await takeDue(store, 10, 60_000), { records: [], left: 0, nextDueAt: dueAt });
+      assert.deepEqual(await takeOfBothLanes(store, 10, 60_000), { records: [], left: 0, nextDueAt: dueAt });
     },
   },
   {
@@ -345,7 +345,7 @@ export const dueCases: readonly StoreCase[] = [
       await putDue(store, 4, "patient");
       const none = await store.takeDue({ usual: 0, patient: 0 }, 60_000);
       assert.deepEqual([none.left.usual, none.left.patient > 0], [0, true]);
-      assert.ok((await countsOf(store)).oldestDueAt !== null);
+      assert.ok((await countsByReason(store)).oldestDueAt !== null);
       const other = await taken(store, { usual: 4, patient: 0 }, 60_000);
       assert.deepEqual([other.keys, other.left.usual, other.left.patient > 0], [[], 0, true]);
       await put(store, one, null, accepted(one, store.now(one)));
@@ -360,11 +360,11 @@ export const dueCases: readonly StoreCase[] = [
       const now = store.now(one);
       await put(store, one, null, accepted(one, now, { lane: "patient", delayMs: SHORT_MS }));
       await put(store, two, null, accepted(two, now, { delayMs: HOUR_MS }));
-      assert.equal((await takeDue(store, 10, HOUR_MS)).nextDueAt, now + SHORT_MS);
+      assert.equal((await takeOfBothLanes(store, 10, HOUR_MS)).nextDueAt, now + SHORT_MS);
       await rig.advance(SHORT_MS + 100);
       assert.deepEqual((await taken(store, { usual: 10, patient: 0 }, HOUR_MS)).keys, []);
       assert.deepEqual((await taken(store, { usual: 0, patient: 10 }, HOUR_MS)).keys, [one]);
-      assert.equal((await takeDue(store, 10, HOUR_MS)).nextDueAt, now + HOUR_MS);
+      assert.equal((await takeOfBothLanes(store, 10, HOUR_MS)).nextDueAt, now + HOUR_MS);
     },
   },
   {

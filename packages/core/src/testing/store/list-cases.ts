@@ -15,7 +15,7 @@ import {
   type Sample,
   SHORT_MS,
 } from "./records.ts";
-import { countsOf, expectSame, put, putAll, type Written } from "./writes.ts";
+import { countsByReason, expectSame, put, putAll, type Written } from "./writes.ts";
 
 /** Lists all pages, one after the other. `between` is called with each. */
 async function pagesOf(
@@ -305,11 +305,11 @@ export const listCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const nothing = { waiting: 0, retrying: 0, running: 0, held: 0, heldBy: [], oldestDueAt: null };
-      assert.deepEqual(await countsOf(store), nothing);
+      assert.deepEqual(await countsByReason(store), nothing);
       const [a, b, c, d] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)] as const;
       const now = store.now(a);
       const first = await put(store, a, null, accepted(a, now - 50));
-      assert.deepEqual(await countsOf(store), { ...nothing, waiting: 1, oldestDueAt: now - 50 });
+      assert.deepEqual(await countsByReason(store), { ...nothing, waiting: 1, oldestDueAt: now - 50 });
       await put(store, b, null, accepted(b, now - 90));
       const held = await put(store, c, null, accepted(c, now - 20, { held: "unexpected" }));
       await put(store, d, null, accepted(d, now - 10, { held: "malformed" }));
@@ -318,20 +318,20 @@ export const listCases: readonly StoreCase[] = [
         ["unexpected", 1],
       ];
       const all = { ...nothing, waiting: 2, held: 2, heldBy, oldestDueAt: now - 90 };
-      assert.deepEqual(await countsOf(store), all);
+      assert.deepEqual(await countsByReason(store), all);
       const running = await put(store, a, first, begun(a, now, first.record, HOUR_MS));
-      assert.deepEqual(await countsOf(store), { ...all, waiting: 1, running: 1 });
+      assert.deepEqual(await countsByReason(store), { ...all, waiting: 1, running: 1 });
       const later = { kind: "retry", delayMs: HOUR_MS } as const;
       const retrying = await put(store, a, running, ended(a, now, first.record, later));
-      assert.deepEqual(await countsOf(store), { ...all, waiting: 1, retrying: 1 });
+      assert.deepEqual(await countsByReason(store), { ...all, waiting: 1, retrying: 1 });
       await put(store, a, retrying, ended(a, now, first.record));
-      assert.deepEqual(await countsOf(store), { ...all, waiting: 1 });
+      assert.deepEqual(await countsByReason(store), { ...all, waiting: 1 });
       const replayed = await put(store, c, held, decided(c, now, held.record, "replay"));
-      assert.deepEqual(await countsOf(store), { ...all, waiting: 2, held: 1, heldBy: [["malformed", 1]] });
+      assert.deepEqual(await countsByReason(store), { ...all, waiting: 2, held: 1, heldBy: [["malformed", 1]] });
       const gaveUp = { kind: "held", reason: "rejected", detail: null, onHeld: [] } as const;
       await put(store, c, replayed, ended(c, now, replayed.record, gaveUp));
       heldBy[1] = ["rejected", 1];
-      assert.deepEqual(await countsOf(store), { ...all, waiting: 1, heldBy });
+      assert.deepEqual(await countsByReason(store), { ...all, waiting: 1, heldBy });
     },
   },
 ];

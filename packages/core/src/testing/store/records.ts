@@ -18,7 +18,7 @@ export const SHORT_MS = 1_200;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS: number = 24 * HOUR_MS;
 
-export const token: () => string = tokens("storetests");
+export const newToken: () => string = tokens("storetests");
 
 /** A record's key: 32 hex digits, distributed like a hash. */
 export function keyOf(n: number): string {
@@ -134,7 +134,7 @@ function ran(
   const record = copyRecord(before);
   const input = beginNext(record, {
     key,
-    token: token(),
+    token: newToken(),
     leaseMs,
     now,
     earlyBecause: null,

@@ -15,7 +15,7 @@ import {
   readOne,
   swapAll,
   swapOf,
-  takeDue,
+  takeOfBothLanes,
   type Written,
 } from "./writes.ts";
 
@@ -49,7 +49,7 @@ export const swapCases: readonly StoreCase[] = [
           const conflict = await store.swap([swapOf(store, one, null, record)]);
           assert.equal(conflict[0]?.kind, "conflict");
           if (conflict[0].kind === "conflict") expectSame(conflict[0].current, last);
-          const { nextDueAt } = await takeDue(store, 0, 0);
+          const { nextDueAt } = await takeOfBothLanes(store, 0, 0);
           assert.equal(nextDueAt !== null, record.lease !== null);
         }
       }
@@ -247,7 +247,7 @@ export const swapCases: readonly StoreCase[] = [
       const [again] = await store.swap([swapOf(store, one, null, referenceRecord(four, now, DAY_MS))]);
       expectSame(again?.kind === "conflict" ? again.current : null, taken);
       const prolonged = await put(store, one, taken, referenceRecord(three, now, DAY_MS));
-      assert.deepEqual(await takeDue(store, 10, 1_000), { records: [], left: 0, nextDueAt: null });
+      assert.deepEqual(await takeOfBothLanes(store, 10, 1_000), { records: [], left: 0, nextDueAt: null });
       assert.deepEqual(await store.list({}, null, 10), { events: [], next: null });
       await expectCounts(store, { waiting: 0, held: 0, oldestDueAt: null });
       await rig.advance(SHORT_MS + 100);

@@ -5,7 +5,7 @@ import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import { sendCanary } from "./canaries.ts";
 import type { StoreCase } from "./fixture.ts";
 import { accepted, ended, keyOf, SHORT_MS } from "./records.ts";
-import { expectCounts, expectSame, put, putAll, readOne, takeDue } from "./writes.ts";
+import { expectCounts, expectSame, put, putAll, readOne, takeOfBothLanes } from "./writes.ts";
 
 export const upkeepCases: readonly StoreCase[] = [
   {
@@ -43,7 +43,7 @@ export const upkeepCases: readonly StoreCase[] = [
       assert.notEqual(other.datasetId, store.datasetId);
       await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
       assert.equal(await readOne(other, keyOf(1)), null);
-      assert.deepEqual(await takeDue(other, 10, 1_000), { records: [], left: 0, nextDueAt: null });
+      assert.deepEqual(await takeOfBothLanes(other, 10, 1_000), { records: [], left: 0, nextDueAt: null });
     },
   },
   {
@@ -58,7 +58,7 @@ export const upkeepCases: readonly StoreCase[] = [
       for (const state of ["waiting", "running", "held"] as const) {
         assert.deepEqual(await store.list({ state }, null, 10), { events: [], next: null });
       }
-      const { records, left } = await takeDue(store, 10, 60_000);
+      const { records, left } = await takeOfBothLanes(store, 10, 60_000);
       assert.deepEqual([records.map((one) => one.key), left], [[key], 0]);
       expectSame(records[0], canary);
       for (const one of [canary, unwanted]) {
@@ -67,7 +67,7 @@ export const upkeepCases: readonly StoreCase[] = [
       }
       await sendCanary(store);
       await expectCounts(store, { waiting: 0, held: 0, oldestDueAt: null });
-      assert.deepEqual(await takeDue(store, 10, 1_000), { records: [], left: 0, nextDueAt: null });
+      assert.deepEqual(await takeOfBothLanes(store, 10, 1_000), { records: [], left: 0, nextDueAt: null });
     },
   },
   {
@@ -99,7 +99,7 @@ export const upkeepCases: readonly StoreCase[] = [
       const again = await rig.open();
       assert.equal((await again.readNote?.("first"))?.length, 16_384);
       assert.equal(await (await (await rig.elsewhere()).open()).readNote?.("first"), null);
-      assert.deepEqual(await takeDue(again, 10, 1_000), { records: [], left: 0, nextDueAt: null });
+      assert.deepEqual(await takeOfBothLanes(again, 10, 1_000), { records: [], left: 0, nextDueAt: null });
     },
   },
   {

@@ -8,7 +8,7 @@ import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { StoreCase } from "./fixture.ts";
 import { newSeed, seededRandom } from "./random.ts";
 import { accepted, begun, decided, ended, HOUR_MS, keyOf } from "./records.ts";
-import { countsOf, swapAll, swapOf, takeDue, type Written } from "./writes.ts";
+import { countsByReason, swapAll, swapOf, takeOfBothLanes, type Written } from "./writes.ts";
 
 const KEYS = 8;
 /** How many are written together at most. */
@@ -139,7 +139,7 @@ async function expectInStep(
   const now = store.now(keyOf(0)) + CLOCK_ERROR_MS;
   const times = indexes.flatMap(({ dueAt }) => (dueAt === null ? [] : [dueAt])).toSorted((a, b) => a - b);
   assert.deepEqual(
-    await countsOf(store),
+    await countsByReason(store),
     {
       waiting: count("waiting"),
       retrying: count("retrying"),
@@ -150,7 +150,7 @@ async function expectInStep(
     },
     where,
   );
-  const { left, nextDueAt } = await takeDue(store, 0, HOUR_MS);
+  const { left, nextDueAt } = await takeOfBothLanes(store, 0, HOUR_MS);
   assert.deepEqual(
     [left > 0, nextDueAt],
     [times.some((at) => at <= now), times.find((at) => at > now) ?? null],

@@ -12,7 +12,7 @@ import { encodeRecord, isUnreadable } from "../../inbox/record/codec.ts";
 import { indexOf } from "../../inbox/record/index-of.ts";
 import { NO_EVENTS } from "../../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
-import { token } from "./records.ts";
+import { newToken } from "./records.ts";
 
 /** A record that was written, as its writer knows it. */
 export interface Written {
@@ -32,7 +32,7 @@ export function swapOf(
   return {
     key,
     expected: before?.version ?? null,
-    version: token(),
+    version: newToken(),
     record,
     index: indexOf(key, record),
     before: before === null ? null : indexOf(key, before.record),
@@ -88,7 +88,7 @@ export async function readOne(store: RecordStore, key: string): Promise<Versione
  * A poll that may take so many of each lane. The records left in both are counted together. The time when the next record falls due is that
  * of a second look, which takes nothing and so is exact.
  */
-export async function takeDue(
+export async function takeOfBothLanes(
   store: Pick<RecordStore, "takeDue">,
   limit: number,
   hideMs: number,
@@ -114,7 +114,7 @@ interface CountsByReason extends Omit<Counts, "heldBy"> {
   readonly heldBy: readonly (readonly [string, number])[];
 }
 
-export async function countsOf(store: RecordStore): Promise<CountsByReason> {
+export async function countsByReason(store: RecordStore): Promise<CountsByReason> {
   const { heldBy, ...counts } = await store.counts();
   const reasons = Object.entries(heldBy).filter(([, count]) => count !== 0);
   return { ...counts, heldBy: reasons.toSorted(([a], [b]) => (a < b ? -1 : 1)) };
@@ -122,6 +122,6 @@ export async function countsOf(store: RecordStore): Promise<CountsByReason> {
 
 /** Fails unless the store's counts are as expected. Counts that are not named may have any value. */
 export async function expectCounts(store: RecordStore, expected: Partial<CountsByReason>): Promise<void> {
-  const counts = await countsOf(store);
+  const counts = await countsByReason(store);
   assert.deepEqual(counts, { ...counts, ...expected });
 }
