@@ -2,7 +2,7 @@
 import { type MysqlTarget, mysqlInbox, mysqlStore } from "@payhooks/core/mysql";
 import { type Connection, createConnection, createPool } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Connections, loadDriver, connectionSettingsOf } from "../../packages/core/src/mysql/client.ts";
+import { Connections, connectionSettingsOf, loadDriver } from "../../packages/core/src/mysql/client.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { swapAll, swapOf, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { environmentOf } from "../../packages/core/src/time/environment.ts";

@@ -127,7 +127,12 @@ describe("moveRecords", () => {
       expect(await moveRecords(from, to)).toEqual({ records: 250, events, thereBefore: 0, left: [] });
       expect(await expectAll(written, from, to)).toBe(250);
       expect(await countsByReason(to)).toMatchObject({ waiting: 50, running: 50, held: 50 });
-      expect(await countsByReason(from)).toMatchObject({ waiting: 0, running: 0, held: 0, oldestDueAt: null });
+      expect(await countsByReason(from)).toMatchObject({
+        waiting: 0,
+        running: 0,
+        held: 0,
+        oldestDueAt: null,
+      });
       expect(await from.list({}, null, 10)).toEqual({ events: [], next: null });
       // A look finds the events that wait, those that a dead process had begun, and held ones whose onHeld handlers were not called.
       expect((await takeOfBothLanes(to, 1_000, 1_000)).records).toHaveLength(150);

@@ -16,7 +16,13 @@ import {
   HOUR_MS,
   keyOf,
 } from "../../packages/core/src/testing/store/records.ts";
-import { put, swapAll, swapOf, takeOfBothLanes, type Written } from "../../packages/core/src/testing/store/writes.ts";
+import {
+  put,
+  swapAll,
+  swapOf,
+  takeOfBothLanes,
+  type Written,
+} from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";

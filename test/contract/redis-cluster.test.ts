@@ -4,7 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, begun, ended, HOUR_MS, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { put, putAll, swapAll, swapOf, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
+import {
+  put,
+  putAll,
+  swapAll,
+  swapOf,
+  takeOfBothLanes,
+} from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer, startCluster } from "../faults/harness/redis-server.ts";
 import { Scope, until, withScope } from "../faults/harness/scope.ts";
 import { redisStoreFixture, redisTraits } from "./redis-store-fixture.ts";

@@ -5,7 +5,7 @@ import { readText } from "../command-line/input.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { timeOf } from "../events/event.ts";
-import { differencesIn, type ReportEntry, type Report, ROWS, type Row, reportOf } from "./report.ts";
+import { differencesIn, type Report, type ReportEntry, ROWS, type Row, reportOf } from "./report.ts";
 
 const DEFAULT_LIMIT = 20;
 

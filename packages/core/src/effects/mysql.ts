@@ -11,7 +11,7 @@ import { inTime } from "../time/in-time.ts";
 import type { EffectContext } from "./context.ts";
 import type { Effects, EffectsOptions } from "./effects.ts";
 import { usedAfterEnd } from "./errors.ts";
-import { isMysqlRepeatable, isMysqlUnavailable, MysqlTable, type MysqlQuery } from "./mysql-table.ts";
+import { isMysqlRepeatable, isMysqlUnavailable, type MysqlQuery, MysqlTable } from "./mysql-table.ts";
 import { effects } from "./own-client.ts";
 import { milliseconds } from "./table-options.ts";
 

@@ -5,7 +5,7 @@ import type { Effects } from "./effects.ts";
 import { effects, type OwnClient } from "./own-client.ts";
 import { postgresReady } from "./postgres-ready.ts";
 import { isPostgresRepeatable, isPostgresUnavailable } from "./postgres-states.ts";
-import { type PostgresEffectsOptions, PostgresTable, type PostgresQuery } from "./postgres-table.ts";
+import { type PostgresEffectsOptions, type PostgresQuery, PostgresTable } from "./postgres-table.ts";
 
 /** A client for PostgreSQL. `Queries` runs statements: a pool, for example, or a transaction. */
 export interface PostgresBinding<Tx extends Queries, Queries> {

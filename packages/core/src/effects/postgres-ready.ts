@@ -6,7 +6,7 @@ import { isPayhooksError, type PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { swallowedId, unsuitableEffects } from "./errors.ts";
 import { codesOf, isPostgresUnavailable, textIn } from "./postgres-states.ts";
-import { type PostgresTable, postgresEffectsSql, type PostgresQuery } from "./postgres-table.ts";
+import { type PostgresQuery, type PostgresTable, postgresEffectsSql } from "./postgres-table.ts";
 
 /** Runs statements, in a transaction or outside of one. */
 export interface QueryRunner {

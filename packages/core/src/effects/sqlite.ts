@@ -16,7 +16,7 @@ import { databaseAway, endedTransaction } from "./errors.ts";
 import { guard } from "./guard.ts";
 import { commonOptions, isClaimed, onceOpened } from "./own-client.ts";
 import { type EffectStorage, effectsOfRun } from "./run.ts";
-import { beginImmediate, acceptsNoWrites, rollBack, SqliteTable } from "./sqlite-table.ts";
+import { acceptsNoWrites, beginImmediate, rollBack, SqliteTable } from "./sqlite-table.ts";
 
 export { sqliteEffectsSql } from "./sqlite-table.ts";
 

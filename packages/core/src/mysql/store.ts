@@ -25,12 +25,12 @@ import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import {
   Connections,
+  connectionSettingsOf,
   type Driver,
   loadDriver,
   type MysqlTarget,
   type Row,
   type Statement,
-  connectionSettingsOf,
 } from "./client.ts";
 import { explained } from "./failure.ts";
 import { listEvents } from "./listing.ts";

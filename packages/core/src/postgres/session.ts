@@ -1,6 +1,6 @@
 import type { Environment } from "../time/environment.ts";
 import { inTime } from "../time/in-time.ts";
-import type { SessionClient, QueryClient, Row, Statement, Values } from "./client.ts";
+import type { QueryClient, Row, SessionClient, Statement, Values } from "./client.ts";
 import { isStale, NoAnswer, NotSent } from "./failure.ts";
 import { explained } from "./refusal.ts";
 import { isSpent as isSpentConnection } from "./spent.ts";

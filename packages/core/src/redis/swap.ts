@@ -144,6 +144,7 @@ function movesBetween(before: RecordIndex | null, after: RecordIndex): readonly 
     const to = listNameOf(event);
     if (from !== to) moves.push({ member: memberOf(event), from, to });
   }
-  for (const gone of listed.values()) moves.push({ member: memberOf(gone), from: listNameOf(gone), to: null });
+  for (const gone of listed.values())
+    moves.push({ member: memberOf(gone), from: listNameOf(gone), to: null });
   return moves;
 }

@@ -3,7 +3,7 @@ import { act } from "./act.ts";
 import { copyText } from "./copy.ts";
 import { loadDetail } from "./detail.ts";
 import { applyFilter, filter, followChanges } from "./feed.ts";
-import { bodyOf, showExplanation, fillReference } from "./forms.ts";
+import { bodyOf, fillReference, showExplanation } from "./forms.ts";
 import { chooseTab, isTab, moveBetweenTabs } from "./tabs.ts";
 
 // The dashboard's buttons and forms have their action in `data-` attributes.
@@ -33,7 +33,8 @@ document.addEventListener("click", ({ target }) => {
 document.addEventListener("keydown", moveBetweenTabs);
 
 document.addEventListener("change", ({ target }) => {
-  if (target instanceof HTMLSelectElement && target.dataset.explain) showExplanation(target, target.dataset.explain);
+  if (target instanceof HTMLSelectElement && target.dataset.explain)
+    showExplanation(target, target.dataset.explain);
 });
 
 document.addEventListener(

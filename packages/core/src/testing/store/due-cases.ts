@@ -174,7 +174,11 @@ export const dueCases: readonly StoreCase[] = [
       const due = await put(store, one, later, decided(one, now, later.record, "replay"));
       assert.ok((await takeOfBothLanes(store, 0, 0)).left > 0);
       const running = await put(store, one, due, begun(one, now, due.record, HOUR_MS));
-      assert.deepEqual(await takeOfBothLanes(store, 10, 60_000), { records: [], left: 0, nextDueAt: now + HOUR_MS });
+      assert.deepEqual(await takeOfBothLanes(store, 10, 60_000), {
+        records: [],
+        left: 0,
+        nextDueAt: now + HOUR_MS,
+      });
       now = store.now(one);
       const retried = { kind: "retry", delayMs: 2 * HOUR_MS } as const;
       const waits = await put(store, one, running, ended(one, now, due.record, retried));

@@ -327,7 +327,12 @@ export const listCases: readonly StoreCase[] = [
       await put(store, a, retrying, ended(a, now, first.record));
       assert.deepEqual(await countsByReason(store), { ...all, waiting: 1 });
       const replayed = await put(store, c, held, decided(c, now, held.record, "replay"));
-      assert.deepEqual(await countsByReason(store), { ...all, waiting: 2, held: 1, heldBy: [["malformed", 1]] });
+      assert.deepEqual(await countsByReason(store), {
+        ...all,
+        waiting: 2,
+        held: 1,
+        heldBy: [["malformed", 1]],
+      });
       const gaveUp = { kind: "held", reason: "rejected", detail: null, onHeld: [] } as const;
       await put(store, c, replayed, ended(c, now, replayed.record, gaveUp));
       heldBy[1] = ["rejected", 1];
