@@ -7,7 +7,7 @@ import { NoAnswer, NotSent } from "./failure.ts";
  */
 interface Refusal {
   /** A code of PostgreSQL, of Node.js or of OpenSSL, or a text of `pg` that has none. */
-  readonly is: RegExp;
+  readonly pattern: RegExp;
   readonly what: string;
   readonly fix: string;
 }
