@@ -9,10 +9,10 @@ export const LOOKED_AT = 500;
  * A row of a list: the facts of an event, as columns such as `event_id`, and `version` and `text` of its record. These two are null if the
  * event does not match the filter, or its record is gone or has expired.
  */
-export type EventRow = Readonly<Record<string, unknown>>;
+export type ListedRow = Readonly<Record<string, unknown>>;
 
 /** A page of at most `limit` events. `isMore`: the query may have left out rows behind the last one. */
-export function pageOf(rows: readonly EventRow[], limit: number, isMore: boolean): Listed {
+export function pageOf(rows: readonly ListedRow[], limit: number, isMore: boolean): Listed {
   const events: ListedEvent[] = [];
   let last: ListCursor | null = null;
   for (const row of rows) {
@@ -23,7 +23,7 @@ export function pageOf(rows: readonly EventRow[], limit: number, isMore: boolean
   return { events, next: isMore ? last : null };
 }
 
-function eventOf(row: EventRow, { eventId, acceptedAt }: ListCursor): ListedEvent {
+function eventOf(row: ListedRow, { eventId, acceptedAt }: ListCursor): ListedEvent {
   const { state, reason, flow, tenant, id, event, status, reference_id: referenceId } = row;
   const summary = { eventId, state, reason, flow, tenant, id, event, status, referenceId, acceptedAt };
   const versioned = { version: String(row.version), record: decodeRecord(String(row.text)) };

@@ -1,6 +1,6 @@
 import type { EventFilter } from "../inbox/contract/event-query.ts";
 import type { ListCursor, Listed, ListOrder } from "../inbox/contract/store.ts";
-import { type EventRow, LOOKED_AT, pageOf } from "../sql/event-page.ts";
+import { type ListedRow, LOOKED_AT, pageOf } from "../sql/event-page.ts";
 import { Terms } from "../sql/terms.ts";
 import type { SqliteDatabase } from "./handle.ts";
 
@@ -53,6 +53,6 @@ export function listEvents(
        ) LEFT JOIN records ON passes AND row_id = record AND (expires_at IS NULL OR expires_at > ?)
        ORDER BY accepted_at ${order}, event_id ${order}`,
     )
-    .all(...passes.values, ...looked.values, atMost, now) as EventRow[];
+    .all(...passes.values, ...looked.values, atMost, now) as ListedRow[];
   return pageOf(rows, limit, rows.length === atMost);
 }
