@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { accepted, HOUR_MS, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { put, takeDue } from "../../packages/core/src/testing/store/writes.ts";
+import { put, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { type Scope, withScope } from "../faults/harness/scope.ts";
 
 /** A server on which a store keeps its records. */
@@ -28,7 +28,7 @@ async function late(store: RecordStore, key: string): Promise<void> {
 }
 
 const taken = async (store: RecordStore, limit = 10, hideMs = 60_000): Promise<readonly string[]> =>
-  (await takeDue(store, limit, hideMs)).records.map(({ key }) => key);
+  (await takeOfBothLanes(store, limit, hideMs)).records.map(({ key }) => key);
 
 interface DueCase {
   readonly name: string;
@@ -57,7 +57,7 @@ export function dueBoundCases({ open, tell, lock }: DueServer): readonly DueCase
         await tell(`UPDATE ${table} SET due_at = row_id`);
         const next = connect();
         await next.open();
-        expect((await takeDue(next, 0, 0)).left).toBe(3);
+        expect((await takeOfBothLanes(next, 0, 0)).left).toBe(3);
         expect(await taken(next, 1)).toEqual([keyOf(1)]);
         expect(await taken(next, 1)).toEqual([keyOf(2)]);
         expect((await next.counts()).oldestDueAt).toBe(3);
@@ -70,7 +70,7 @@ export function dueBoundCases({ open, tell, lock }: DueServer): readonly DueCase
       for (const n of [1, 2]) await late(store, keyOf(n));
       await tell(`UPDATE ${table} SET due_at = row_id`);
       const release = await lock(own, `SELECT row_id FROM ${table} WHERE row_id = 1 FOR UPDATE`);
-      const { records, left } = await takeDue(store, 10, 60_000);
+      const { records, left } = await takeOfBothLanes(store, 10, 60_000);
       expect(records.map(({ key }) => key)).toEqual([keyOf(2)]);
       expect(left).toBeGreaterThan(0);
       expect(await taken(store)).toEqual([]);
