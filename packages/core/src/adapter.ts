@@ -1,5 +1,5 @@
 /**
- * For authors of adapters: what all of them share, so that each one only translates.
+ * For authors of adapters: the parts that all adapters share. An adapter itself only translates.
  *
  * @module
  */

@@ -27,7 +27,7 @@ export interface CallbackRules {
   readonly wire: Wire;
   /** `payments.expect.callbackUrl`: URLs that are known completely. */
   readonly pinnedUrls: ReadonlySet<string>;
-  /** True if a resolver chooses the keys by `merchantId`, so that an event must have one. */
+  /** True if a resolver chooses the keys by `merchantId`. Then an event must have one. */
   readonly merchantIdRequired: boolean;
   /** `payments.expect.merchantId`; empty: any. */
   readonly pinnedMerchantIds: ReadonlySet<string>;
@@ -72,7 +72,7 @@ const FIELD_FORMS: Readonly<Record<CallbackField, FieldForm>> = {
 export interface KnownField extends WireField {
   /** The key in events: its neutral name, or the name of an extra field. */
   readonly key: string;
-  /** True if every body has the field, so that every reading has it, too. */
+  /** True if every body has the field. Then every reading has it, too. */
   readonly required: boolean;
   /** True if the event needs a certain value of the field. */
   readonly essential: boolean;
@@ -135,7 +135,7 @@ function wireWith(fields: readonly KnownField[], statusOf: Wire["statusOf"]): Wi
 /** In a pattern with the flag `u`, the two surrogates of a pair are one character, so this is an unpaired one. */
 const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
 
-/** Opens a callback's body; null when it is not a JSON object, so that there is nothing to verify. */
+/** Opens a callback's body; null when it is not a JSON object. Then there is nothing to verify. */
 export function openCallback(rawBody: Uint8Array, wire: Wire): CallbackBody | null {
   const json = parseJsonBody(rawBody);
   if (json === null) return null;
@@ -236,7 +236,7 @@ function isAbsoluteUrl(text: string): boolean {
 /** Longer than any host with a user and a password in front of it. */
 const MAX_HOST_LENGTH = 1_000;
 
-/** True for the beginning of a URL whose host may continue, so that the characters after it may make the URL invalid. */
+/** True for the beginning of a URL whose host may continue. Then the characters after it may make the URL invalid. */
 export function mayEndInHost(url: string): boolean {
   return url.length <= MAX_HOST_LENGTH && /^[^/?#]*(?::\/\/[^/?#]*)?$/.test(url);
 }

@@ -125,7 +125,7 @@ export interface NamedEvent {
 /** A kind of deliveries: how they are verified and read. */
 export interface Flow {
   readonly name: FlowName;
-  /** True if a resolver chooses the keys, so that every event belongs to a tenant that it named. */
+  /** True if a resolver chooses the keys. Then every event belongs to a tenant that it named. */
   readonly hasTenants: boolean;
   /** The HTTP status for a delivery that is not authentic. */
   readonly badSignatureStatus: number;

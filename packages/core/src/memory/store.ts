@@ -232,7 +232,7 @@ function fullOfFuture(maxRecords: number): PayhooksError {
     "ERR_INBOX_FULL",
     `The memory inbox has no room for a further event of this tenant that was signed in the future: it keeps ${maxRecords} finished ones in all.`,
     {
-      fix: "Is the clock of this machine behind? Otherwise raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
+      fix: "If the clock of this machine is behind, set it. Otherwise raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
     },
   );
 }

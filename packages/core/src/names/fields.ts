@@ -11,7 +11,7 @@ export const NEVER_ABSENT: ReadonlySet<CallbackField> = new Set([
   "timestamp",
 ]);
 
-/** Fields whose values a customer or a merchant may choose, so that an `&` may be in them. */
+/** Fields whose values a customer or a merchant may choose. So an `&` may be in them. */
 const FREE_FIELDS: ReadonlySet<CallbackField> = new Set([
   "callbackUrl",
   "message",

@@ -386,8 +386,8 @@ export class Intake {
   }
 
   /**
-   * Calls `notifyWorker` for an event that was stored but not begun, so that another process must run it. A platform waits for the
-   * call before it sends the answer, so the call has a time limit.
+   * Calls `notifyWorker` for an event that was stored but not begun. Another process must run it. A platform waits for the call before it
+   * sends the answer, so the call has a time limit.
    */
   notifyWorker({ begun, outcome, eventId }: Accepted, waitUntil: (work: Promise<unknown>) => void): void {
     const { settings, notices, environment } = this.#dependencies;

@@ -63,9 +63,9 @@ export interface Shadow<Mounted extends AnyReceiver = AnyReceiver> {
     old: OldAnswer | PromiseLike<OldAnswer>,
   ): Promise<void>;
   /**
-   * Says that the old receiver has handled an event: call it after its effect. Resolves to true once Payhooks knows, so that no copy runs
-   * after the switch. Otherwise it resolves to false after at most some seconds, and Payhooks tries again until the
-   * receiver closes, for 10,000 events at most. The journal names those that it does not try again.
+   * Says that the old receiver has handled an event: call it after its effect. Resolves to true once Payhooks knows. Then no copy runs
+   * after the switch. Otherwise it resolves to false after at most some seconds, and Payhooks tries again until the receiver closes, for
+   * 10,000 events at most. The journal names those that it does not try again.
    */
   handled(event: ShadowEvent): Promise<boolean>;
 }

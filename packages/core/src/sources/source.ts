@@ -31,9 +31,7 @@ export interface Delivered {
 export interface ReadEvent<Status extends string = string> {
   /** The event's name. Handlers are registered for it. */
   readonly name: string;
-  /**
-   * The id that copies share. The signature must cover it. Default: `digest`, so that a copy under another loose name is held.
-   */
+  /** The id that copies share. The signature must cover it. Default: `digest`. Then a copy under another loose name is held. */
   readonly id?: string | undefined;
   readonly data: unknown;
   /** When it happened: a date, text in ISO 8601, or milliseconds since the epoch. */

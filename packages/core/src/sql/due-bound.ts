@@ -3,7 +3,7 @@ import type { Environment } from "../time/environment.ts";
 
 /** How often a poll is complete. */
 const COMPLETE_EVERY_MS = 600_000;
-/** How soon a complete poll that has failed is repeated. Until then, what fell due long ago may stay unseen. */
+/** How soon a complete poll that has failed is repeated. Until then, a record that fell due long ago may stay unseen. */
 const COMPLETE_AGAIN_MS = 20_000;
 
 export interface PollResult {

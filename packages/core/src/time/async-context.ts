@@ -6,8 +6,8 @@ import { AsyncResource } from "node:async_hooks";
  *
  * - Everything of Payhooks runs in the empty context: each call of an inbox, each timer, each later turn of the event loop. So a
  *   connection, a timer or a batch that is made during a request does not keep the context of that request.
- * - Merchant's code is called in the empty context too. Only what belongs to one request runs in the context of that request: its
- *   resolver's caller, its `notifyWorker`, and the handlers of an event whose run began when the request accepted it.
+ * - Merchant's code is called in the empty context too. Only a few calls of a request run in the context of that request: its resolver's
+ *   caller, its `notifyWorker`, and the handlers of an event whose run began when the request accepted it.
  */
 export interface AsyncContext {
   /** Calls the function in this context. If the function changes its context by `enterWith`, no other call finds the change. */

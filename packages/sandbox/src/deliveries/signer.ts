@@ -11,7 +11,7 @@ import type { Message, SignedMessage } from "./delivery.ts";
 const DEFAULT_AGE_MS = 30 * 24 * 3_600_000;
 const DEFAULT_FIELD = { name: "channel", value: "sandbox" };
 
-/** The faults that change the bytes or the signature, so that an attempt needs a signature of its own. */
+/** The faults that change the bytes or the signature. An attempt with one of them needs a signature of its own. */
 const CHANGES_MESSAGE: ReadonlySet<FaultKind> = new Set([
   "bad-signature",
   "wrong-key",
