@@ -115,7 +115,7 @@ function peerOf({ env }: Context): string | undefined {
     ?.remoteAddress;
 }
 
-/** The platform's `waitUntil`, which keeps the runtime alive after the response, if there is one. */
+/** The platform's `waitUntil`, if there is one. It keeps the runtime alive after the response. */
 function waitUntilOf(context: Context): ((work: Promise<unknown>) => void) | undefined {
   try {
     return context.executionCtx.waitUntil.bind(context.executionCtx);

@@ -28,7 +28,7 @@ function hintFor({ flow, url }: Delivery, { answer, error }: Attempt): string | 
   return `There is nothing at ${address}. Mount the receiver there, or say with ${option} URL where it is.`;
 }
 
-/** The attempt without its body and its signature, which the dashboard and the control API show. */
+/** The attempt without its body and its signature. The dashboard and the control API show these. */
 function attemptAsJson(delivery: Delivery, attempt: Attempt): Readonly<Record<string, unknown>> {
   const { id, flow, event, status, reference, deduplicationKey, url, state, nextAttemptAt, replayOf } =
     delivery;

@@ -31,8 +31,9 @@ export interface ResolveOptions {
 }
 
 /**
- * Finds the keys of one of many merchants. Returns null if there is no such merchant. Deliveries with the same hint share a
- * call, which is made in the empty asynchronous context. A call that has not settled after `acceptTimeoutMs` is abandoned, and the next delivery makes another one.
+ * Finds the keys of one of many merchants. Returns null if there is no such merchant. Deliveries with the same hint share a call. It is
+ * made in the empty asynchronous context. A call that has not settled after `acceptTimeoutMs` is abandoned, and the next delivery makes
+ * another one.
  */
 export type KeyResolver<Key> = (
   hint: KeyHint,

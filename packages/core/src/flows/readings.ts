@@ -94,7 +94,7 @@ function afterUrlOf(fields: readonly KnownField[]): string | null {
 
 /** The readings of one signed string. */
 export class PossibleReadings {
-  /** True for a string of more than {@link MAX_SIGNED_PARTS} parts, which is not read. */
+  /** True for a string of more than {@link MAX_SIGNED_PARTS} parts. Such a string is not read. */
   readonly tooLong: boolean;
   /** The position of each part in the string. The last entry is the end of the string, as if it were followed by an `&`. */
   readonly #starts: readonly number[];

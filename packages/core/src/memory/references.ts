@@ -12,7 +12,7 @@ interface Share {
 }
 
 /**
- * Records without events, which say which payment has a reference. They are never dropped to make room, because a second SUCCESS could run
+ * Records without events. They say which payment has a reference. They are never dropped to make room, because a second SUCCESS could run
  * then. A tenant may have as many as there are places left.
  */
 export class References {

@@ -59,7 +59,7 @@ export interface MysqlStoreOptions {
   readonly migrate?: boolean | undefined;
   /** The time after which statements are given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
-  /** The logger for warnings at the start. Default: they are notices of the receiver, which its logger gets. */
+  /** The logger for warnings at the start. Default: the receiver posts them as notices, so its logger gets them. */
   readonly logger?: LoggerOption | undefined;
   /** For tests: a clock, or everything that the store takes from outside, except MySQL itself. */
   readonly clock?: Clock | Environment | undefined;

@@ -61,7 +61,7 @@ class Otel implements Instrumentation {
   readonly #isPersonal: boolean;
   readonly #tracer: Tracer = trace.getTracer("@payhooks/core");
   #receiver: Watched | null = null;
-  /** Null until the application has registered its SDK, which may be after deliveries have come. */
+  /** Null until the application has registered its SDK. That may be after deliveries have come. */
   #sink: Sink | null = null;
 
   constructor(isPersonal: boolean) {

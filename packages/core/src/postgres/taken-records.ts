@@ -1,6 +1,6 @@
 import type { DueBound, PollResult } from "../sql/due-bound.ts";
 
-/** A look at the ends of leases, which a poll makes beside its own work. */
+/** A look at the ends of leases. A poll makes it beside its own work. */
 export interface EndsLook {
   /** It finds the ends from this time on (server's clock). */
   readonly from: number;

@@ -6,7 +6,7 @@ export interface ContentField {
   readonly value: string | null;
 }
 
-/** A piece of the signed text, which begins with the name of a field. */
+/** A piece of the signed text. It begins with the name of a field. */
 export interface SignedPiece {
   /**
    * The field whose name the piece begins with, by its name in events. Null for a webhook, which is one piece, and for a piece that begins

@@ -220,8 +220,8 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   }
 
   /**
-   * The time until a handler's next attempt. It was computed by the store's clock when the run began. Since then, this process measures
-   * the time, and not by the wall clock alone, which may be set back meanwhile.
+   * The time until a handler's next attempt. It was computed by the store's clock when the run began. Since then, this process measures the
+   * time. It does not rely on the wall clock alone, because that may be set back meanwhile.
    */
   function msUntilDue({ dueAt }: HandlerState, { input }: RunHandle, { since }: RunProgress): number {
     return Math.max(0, dueAt - input.now - since.elapsedMs);

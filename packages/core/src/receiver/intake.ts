@@ -282,7 +282,7 @@ export class Intake {
     }
   }
 
-  /** The event to accept; null for a source's event without a handler, which is only counted. */
+  /** The event to accept; null for a source's event without a handler. Such an event is only counted. */
   #eventToAccept(
     { name: flow, source }: Flow,
     { verified }: ReadDelivery,

@@ -20,7 +20,7 @@ export class Group {
     this.#time = time;
   }
 
-  /** Runs a script, and returns its answer without the time, which it passes to the clock. */
+  /** Runs a script. The time in its answer goes to the clock, and the rest is returned. */
   async run(
     script: string,
     keys: readonly string[],

@@ -57,7 +57,7 @@ export interface RedisStoreOptions {
    * For tools that look into an inbox. Default false.
    */
   readonly existing?: boolean | undefined;
-  /** The logger for warnings at the start. Default: they are notices of the receiver, which its logger gets. */
+  /** The logger for warnings at the start. Default: the receiver posts them as notices, so its logger gets them. */
   readonly logger?: LoggerOption | undefined;
   /** For tests: a clock, or everything that the store takes from outside, except Redis itself. */
   readonly clock?: Clock | Environment | undefined;

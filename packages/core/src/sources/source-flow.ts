@@ -88,7 +88,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
         outsideWindow: verdict.outsideWindow,
       };
     }
-    // The tolerance of the verifier is narrower than the receiver's window, which is for functions of one's own.
+    // The tolerance of the verifier is narrower than the receiver's window. That window is for functions of one's own.
     return withFreshness(reading, now, windowMs);
   }
 
@@ -106,7 +106,7 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
     return replyOf(answer);
   }
 
-  /** Reads a delivery as an event. An unreadable delivery is an event outside of the table, whose key is a hash of its bytes. */
+  /** Reads a delivery as an event. An unreadable delivery is an event outside of the table. Its key is a hash of its bytes. */
   function readingOf(given: StoredDelivery, looseHeader: (name: string) => string | null): ReadDelivery {
     let read: CheckedEvent;
     try {

@@ -84,7 +84,7 @@ export interface TypesOnly<Events> {
 const ONLY_TYPES = Object.freeze({}) as TypesOnly<never>;
 
 /**
- * Names and types of events, which nothing checks.
+ * Names and types of events. Nothing checks them.
  *
  * @example github({ secret, events: typesOnly<{ push: PushEvent; issues: IssuesEvent }>() })
  */

@@ -40,7 +40,7 @@ export function isAnyDue(tables: Tables, limit: Lanes, now: number): boolean {
   return LANES.some((lane) => limit[lane] > 0 && tables.due(lane, now, 1).length > 0);
 }
 
-/** The records that are due, which are hidden from now on. */
+/** Hides the records that are due, and returns them. */
 export function hideDue(tables: Tables, limit: Lanes, hideMs: number, now: number): readonly RecordRow[] {
   const rows = LANES.flatMap((lane) => (limit[lane] > 0 ? tables.due(lane, now, limit[lane]) : []));
   for (const { row_id } of rows) tables.hide(row_id, now + hideMs, hideMs);
