@@ -17,7 +17,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/events": 20_000,
   "@payhooks/core/inbox": 60_200,
   "@payhooks/core/postgres": 53_000,
-  "@payhooks/core/mysql": 48_400,
+  "@payhooks/core/mysql": 48_800,
   "@payhooks/core/redis": 50_700,
   "@payhooks/core/sqlite": 46_700,
   "@payhooks/core/durable-object": 42_800,
