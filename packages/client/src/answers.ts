@@ -20,7 +20,8 @@ export interface Answer {
 export interface PaymentAnswer extends Answer {
   /**
    * The transaction's id, if the answer has one under `transaction_id`, `transactionId`, `payTxnId` or `id`, or under
-   * the names of the deployment (`names.api.transactionIdFields`), in `data` or outside it. The specification says that the answer has an id, but not where. A look-up by reference is certain.
+   * the names of the deployment (`names.api.transactionIdFields`), in `data` or outside it. The specification says that
+   * the answer has an id, but not where. A look-up by reference is certain.
    */
   readonly transactionId: string | undefined;
 }

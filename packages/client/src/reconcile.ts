@@ -84,9 +84,9 @@ export interface ReconcileReport {
 }
 
 /**
- * Looks up transactions that had no final callback, or that an ambiguous event may be about, and passes them to `receiver.payments.ingest`.
- * The receiver deduplicates them, so a result that also arrives as a callback runs only once. An error with one transaction does not stop
- * the others. A run can be repeated at any time.
+ * Looks up transactions that had no final callback, or that an ambiguous event may be about, and passes them to
+ * `receiver.payments.ingest`. The receiver deduplicates them, so a result that also arrives as a callback runs only
+ * once. An error with one transaction does not stop the others. A run can be repeated at any time.
  *
  * @throws ClientError `ERR_OPTION_INVALID`. Apart from that, only the errors of the list or of `onResult`.
  * @example

@@ -118,8 +118,9 @@ export function readTransaction(answer: HttpAnswer, what: string): Transaction |
 }
 
 /**
- * The text that a number was written with. A quote inside of a string has a backslash before it, so only names of members are found.
- * If there are several of this name, the value decides, and those that it allows are the same number.
+ * The text that a number was written with. A quote inside of a string has a backslash before it, so only names of
+ * members are found. If there are several of this name, the value decides, and those that it allows are the same
+ * number.
  */
 function amountTextOf(value: JsonValue | undefined, answer: string): string | undefined {
   if (typeof value === "string" && value !== "") return value;

@@ -19,7 +19,8 @@ export interface WatchNote {
   /** How many look-ups had each outcome. */
   counts: Partial<Record<ReconcileResult["outcome"], number>>;
   /**
-   * The kind of the last error: it ended the round, or left a payment for the next round, as a failed look-up does. Null if there was none.
+   * The kind of the last error: it ended the round, or left a payment for the next round, as a failed look-up does.
+   * Null if there was none.
    */
   trouble: string | null;
   /** The payment that was looked up last, in a round that was broken off. */

@@ -1,6 +1,7 @@
 /**
- * Looks up open payments again and again, so that a callback that never comes is noticed. One process at a time does so: the process that
- * has a lease of the receiver's inbox. The state that must survive it (whose turn it is, who was given up) is in the lease's note.
+ * Looks up open payments again and again, so that a callback that never comes is noticed. One process at a time does
+ * so: the process that has a lease of the receiver's inbox. The state that must survive it (whose turn it is, who was
+ * given up) is in the lease's note.
  */
 import type { LeaseView, NamedLease } from "@payhooks/core";
 import type { PaymentsClient } from "./client.ts";
@@ -47,15 +48,15 @@ export interface WatchOptions {
   /** The pause between the end of a round and the next round. Default: 5 minutes. */
   readonly everyMs?: number | undefined;
   /**
-   * How old a payment must be before it is looked up. Default: 15 minutes. A payment dated more than this in the future is looked up
-   * too, since its clock was wrong.
+   * How old a payment must be before it is looked up. Default: 15 minutes. A payment dated more than this in the future
+   * is looked up too, since its clock was wrong.
    */
   readonly afterMs?: number | undefined;
   /** How old a payment must be before it is given up. It is looked up once more before that. Default: 3 days. */
   readonly giveUpAfterMs?: number | undefined;
   /**
-   * Called when a payment is given up, with the last look-up, which has succeeded. It is not looked up any more. If this throws, or
-   * the process dies in it, the payment is looked up and this is called again in the next round.
+   * Called when a payment is given up, with the last look-up, which has succeeded. It is not looked up any more. If
+   * this throws, or the process dies in it, the payment is looked up and this is called again in the next round.
    */
   readonly onGivenUp: (payment: OpenPayment, last: ReconcileResult) => void | Promise<void>;
   /** How many look-ups there are in a minute at most. Default: 60. */
@@ -67,10 +68,10 @@ export interface WatchOptions {
   /** Called with the result of each look-up. If it throws, the payment is looked up again in the next round. */
   readonly onResult?: ((result: ReconcileResult, payment: OpenPayment) => void | Promise<void>) | undefined;
   /**
-   * Called if a round fails, such as when `open` throws, and for each payment that is left for the next round: because `headers`,
-   * `onResult` or `onGivenUp` throws for it, its `since` is no time or its reference no text. The round continues with the other payments.
-   * At the end of a round whose look-ups failed, it is called once, with `ERR_LOOKUP_FAILED`. Default: a line on stderr that names the
-   * error and its cause, without their messages.
+   * Called if a round fails, such as when `open` throws, and for each payment that is left for the next round: because
+   * `headers`, `onResult` or `onGivenUp` throws for it, its `since` is no time or its reference no text. The round
+   * continues with the other payments. At the end of a round whose look-ups failed, it is called once, with
+   * `ERR_LOOKUP_FAILED`. Default: a line on stderr that names the error and its cause, without their messages.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** The source of time. Default: the platform's clock. Its timers do not keep the process alive. */
@@ -79,7 +80,9 @@ export interface WatchOptions {
 
 /** A running {@link watch}. */
 export interface Watch {
-  /** Begins no further look-up, aborts the current look-up, and lets another process continue. Call it before `receiver.close()`. */
+  /**
+   * Begins no further look-up, aborts the current look-up, and lets another process continue. Call it before `receiver.close()`.
+   */
   stop(): Promise<void>;
 }
 
@@ -101,9 +104,10 @@ const NAMES: { readonly [Name in keyof Required<WatchOptions>]: true } = {
 const MINUTE_MS = 60_000;
 
 /**
- * Begins to watch for callbacks that never come. Every `everyMs`, one of all processes on the receiver's inbox asks for your open payments,
- * looks up those that are old enough, and passes the results to `receiver.payments.ingest`, as {@link reconcile} does. So a handler runs
- * once, even if the callback comes after all. Call it in every process, once for each inbox.
+ * Begins to watch for callbacks that never come. Every `everyMs`, one of all processes on the receiver's inbox asks for
+ * your open payments, looks up those that are old enough, and passes the results to `receiver.payments.ingest`, as
+ * {@link reconcile} does. So a handler runs once, even if the callback comes after all. Call it in every process, once
+ * for each inbox.
  *
  * @throws ClientError `ERR_OPTION_INVALID`.
  * @example
@@ -254,8 +258,8 @@ class WatchRound {
   }
 
   /**
-   * Looks up one payment, and calls `onResult` or `onGivenUp`. If one of them throws, the payment is looked up again in the next round, and
-   * the other payments are still looked up in this round. Resolves to true if it was given up.
+   * Looks up one payment, and calls `onResult` or `onGivenUp`. If one of them throws, the payment is looked up again in
+   * the next round, and the other payments are still looked up in this round. Resolves to true if it was given up.
    */
   async #handlePayment({ payment, mark }: Candidate): Promise<boolean> {
     const { giveUpAfterMs, onGivenUp, onError } = this.#settings;
@@ -332,7 +336,9 @@ class WatchRound {
   }
 }
 
-/** The error of a payment that cannot be looked up, or whose age is unknown: it would be given up at once. Null if it is right. */
+/**
+ * The error of a payment that cannot be looked up, or whose age is unknown: it would be given up at once. Null if it is right.
+ */
 function problemOf(payment: unknown): ClientError | null {
   if (typeof payment !== "object" || payment === null) {
     return wrongPayment("open", `An open payment is ${kindOf(payment)}.`);

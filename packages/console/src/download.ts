@@ -22,9 +22,9 @@ export function isDownload(kind: string | undefined): kind is DownloadKind {
 }
 
 /**
- * All events of a list as a file, the oldest first, in the columns of `payhooks events --csv`. They are read page by page, as fast as
- * the browser takes them. If the inbox fails on the way, or has an event that cannot be read, the download fails: it does not end as if it
- * were whole.
+ * All events of a list as a file, the oldest first, in the columns of `payhooks events --csv`. They are read page by
+ * page, as fast as the browser takes them. If the inbox fails on the way, or has an event that cannot be read, the
+ * download fails: it does not end as if it were whole.
  */
 export async function download(
   receiver: AnyReceiver,
@@ -67,7 +67,10 @@ function checkRead(unreadable: UnreadableEvents | null): void {
   if (unreadable !== null) throw unreadable.error;
 }
 
-/** A row of which nothing is redacted. An error may contain values of redacted fields, so it is left out if there are redacted fields. */
+/**
+ * A row of which nothing is redacted. An error may contain values of redacted fields, so it is left out if there are
+ * redacted fields.
+ */
 function rowOf(event: StoredEvent, redactor: Redactor): EventRow {
   const row = eventRow(event);
   const redaction = redactor.of(event);

@@ -43,9 +43,9 @@ function hostOf({ headers, url }: Request): string {
 }
 
 /**
- * Why a request is refused that was sent to a host under which the console does not answer, or null. A browser that shows a page of
- * another site sends that site's name, even if the name has been made to point to this server. `X-Forwarded-Host` is not read:
- * anybody can send it.
+ * Why a request is refused that was sent to a host under which the console does not answer, or null. A browser that
+ * shows a page of another site sends that site's name, even if the name has been made to point to this server.
+ * `X-Forwarded-Host` is not read: anybody can send it.
  *
  * @param isUrlSent whether the address of the request is the sent address, such as an absolute address in the request line. Some
  * frameworks make one of their own configuration instead.

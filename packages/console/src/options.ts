@@ -20,9 +20,10 @@ export interface ConsoleOptions<Given = Request> {
    */
   readonly authorize: (request: Given) => ConsoleUser | null | Promise<ConsoleUser | null>;
   /**
-   * The host names under which the console answers, such as `admin.shop.example`, besides those of this machine (`localhost`,
-   * `127.0.0.1`, `[::1]`). Ports do not matter. Behind a proxy, it is the name in the Host header that arrives. Without this, a page of
-   * another site could have its own name point to this server, and then read and decide everything (DNS rebinding).
+   * The host names under which the console answers, such as `admin.shop.example`, besides those of this machine
+   * (`localhost`, `127.0.0.1`, `[::1]`). Ports do not matter. Behind a proxy, it is the name in the Host header that
+   * arrives. Without this, a page of another site could have its own name point to this server, and then read and
+   * decide everything (DNS rebinding).
    */
   readonly allowedHosts?: readonly string[] | undefined;
   /**

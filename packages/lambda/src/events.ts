@@ -4,8 +4,8 @@ type Texts = Readonly<Record<string, string | undefined>>;
 type Lists = Readonly<Record<string, readonly string[] | undefined>>;
 
 /**
- * A request as Lambda gets it: from API Gateway in payload format 1.0 or 2.0, from a function URL (which is format 2.0), or from a load
- * balancer, with or without multi-value headers.
+ * A request as Lambda gets it: from API Gateway in payload format 1.0 or 2.0, from a function URL (which is format
+ * 2.0), or from a load balancer, with or without multi-value headers.
  */
 export interface HttpEvent {
   readonly headers?: Texts | null | undefined;
@@ -73,8 +73,8 @@ export function peerOf(event: HttpEvent): string | undefined {
 type Fault = { readonly code: "ERR_BODY_TOO_LARGE" | "ERR_BODY_CONSUMED"; readonly why: string };
 
 /**
- * The bytes of the body. A body that came as text has lost what was no UTF-8. Its length shows this if the event has it; if not, the
- * signature does.
+ * The bytes of the body. A body that came as text has lost what was no UTF-8. Its length shows this if the event has
+ * it; if not, the signature does.
  */
 export function bodyOf(event: HttpEvent, maxBodyBytes: number): Uint8Array | Fault {
   const bytes = Buffer.from(event.body ?? "", event.isBase64Encoded === true ? "base64" : "utf8");

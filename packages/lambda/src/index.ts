@@ -33,7 +33,9 @@ export { type QueueBatch, type QueueResult, runQueue } from "./queue.ts";
 export interface MountOptions {
   /** Says which merchant a request is for. The key resolver gets it as a hint. */
   readonly tenant?: ((event: HttpEvent) => string | undefined) | undefined;
-  /** Finds the sender's address, for alerts. Default: the peer's, as API Gateway, the function URL or the load balancer knows it. */
+  /**
+   * Finds the sender's address, for alerts. Default: the peer's, as API Gateway, the function URL or the load balancer knows it.
+   */
   readonly remoteAddress?: ((event: HttpEvent) => string | undefined) | undefined;
 }
 
@@ -43,8 +45,8 @@ export type HttpFunction = (event: HttpEvent) => Promise<HttpResult>;
 /**
  * Receives payment callbacks.
  *
- * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `payments`; `ERR_OPTION_INVALID` unless it has `ack: "handled"` or
- * `run: "elsewhere"`.
+ * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `payments`; `ERR_OPTION_INVALID` unless it has `ack:
+ * "handled"` or `run: "elsewhere"`.
  * @example export const handler = paymentCallbacks(receiver);
  */
 export function paymentCallbacks(receiver: ReceiverOrFactory, options: MountOptions = {}): HttpFunction {

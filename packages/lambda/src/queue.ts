@@ -12,9 +12,9 @@ export interface QueueResult {
 }
 
 /**
- * Runs the events that a queue names, all of a batch at once, but one event of a transaction after the other. If an event failed, or
- * another process is running it, the queue hands over its message again after its visibility timeout. An event is done only once, however
- * often its message comes.
+ * Runs the events that a queue names, all of a batch at once, but one event of a transaction after the other. If an
+ * event failed, or another process is running it, the queue hands over its message again after its visibility timeout.
+ * An event is done only once, however often its message comes.
  *
  * @example export const handler = runQueue(receiver);
  */

@@ -92,8 +92,8 @@ export const OnSettlementApproved: ConnectDecorator<"onSettlementApproved"> = co
 export const OnSettlementDeclined: ConnectDecorator<"onSettlementDeclined"> = connect("onSettlementDeclined");
 
 /**
- * Calls the method for an event of a source; `"*"` stands for every name. The data is what the source's `read` gives, so the method
- * says its type.
+ * Calls the method for an event of a source; `"*"` stands for every name. The data is what the source's `read` gives,
+ * so the method says its type.
  *
  * @example @OnEvent("billing", "invoice.paid") async paid(event: SourceEvent<"billing", "invoice.paid", Invoice>) { … }
  */

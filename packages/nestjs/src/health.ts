@@ -7,8 +7,8 @@ export type HealthResult<Key extends string = string> = Readonly<
 >;
 
 /**
- * A health indicator for Terminus 11 and later, and for other programs that take its results. Provided for the receiver named `"default"`;
- * make one for another receiver.
+ * A health indicator for Terminus 11 and later, and for other programs that take its results. Provided for the receiver
+ * named `"default"`; make one for another receiver.
  *
  * @example health.check([() => payhooks.isHealthy("payhooks", { maxDueAgeMs: 60_000 })])
  */

@@ -51,8 +51,8 @@ export function InjectReceiver(name?: string): ParameterDecorator & PropertyDeco
 class PayhooksReceiverModule {}
 
 /**
- * Mounts a receiver, registers the decorated methods of all providers at it, starts it when the application has started, and closes it
- * when the application closes.
+ * Mounts a receiver, registers the decorated methods of all providers at it, starts it when the application has
+ * started, and closes it when the application closes.
  *
  * @example imports: [PayhooksModule.forRoot({ receiver: () => createReceiver({ … }), paths: { payments: "/callbacks/pay" } })]
  */

@@ -11,7 +11,9 @@ import {
 } from "@payhooks/core/adapter";
 import getRawBody from "raw-body";
 
-/** Node's own request. Express, and Fastify's middleware, add the address as it was sent, and the peer's behind trusted proxies. */
+/**
+ * Node's own request. Express, and Fastify's middleware, add the address as it was sent, and the peer's behind trusted proxies.
+ */
 export type NodeRequest = IncomingMessage & { readonly originalUrl?: string; readonly ip?: string };
 
 /** The paths at which a receiver is mounted. The application's global prefix and versions do not apply. */
@@ -33,7 +35,9 @@ export interface ProbePaths extends ReadyOptions {
 /** The form in which both platforms of NestJS call a function that is mounted at a path. */
 type NodeHandler = (request: NodeRequest, response: ServerResponse, next: (error?: unknown) => void) => void;
 
-/** The part of NestJS's HTTP adapters that mounts functions at a path, on Express before its parsers if they are not there yet. */
+/**
+ * The part of NestJS's HTTP adapters that mounts functions at a path, on Express before its parsers if they are not there yet.
+ */
 export interface HttpAdapter {
   use(path: string, handler: NodeHandler): unknown;
 }

@@ -38,8 +38,8 @@ function methodsOf(wrapper: Wrapper, moduleRef: ModuleRef): readonly FoundMethod
 }
 
 /**
- * Calls a method at its provider's own instance. A provider in the scope of requests has no request here: each call gets an instance
- * of its own, to which `REQUEST` is the event and the handler's context.
+ * Calls a method at its provider's own instance. A provider in the scope of requests has no request here: each call
+ * gets an instance of its own, to which `REQUEST` is the event and the handler's context.
  */
 function callOf(wrapper: Wrapper, key: string | symbol, moduleRef: ModuleRef): Method {
   const at = (instance: object) => (instance as Readonly<Record<string | symbol, Method>>)[key];

@@ -1,6 +1,6 @@
 /**
- * The name in a Host field, as a browser writes it in an address: in lower case, without the port and without a dot at its end. Null
- * for what names no host.
+ * The name in a Host field, as a browser writes it in an address: in lower case, without the port and without a dot at
+ * its end. Null for what names no host.
  */
 export function hostName(host: string): string | null {
   if (!/^[^\s/?#@\\%]+$/.test(host) || !URL.canParse(`http://${host}`)) return null;

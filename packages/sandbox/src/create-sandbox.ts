@@ -25,7 +25,8 @@ import { waitFor } from "./wait.ts";
  * Starts the payment service on this machine: every endpoint of the specification, the hosted checkout, signed
  * callbacks and webhooks, a dashboard at `/` and a control API under `/sandbox`.
  *
- * @throws SandboxError `ERR_OPTION_INVALID`, `ERR_HOST_NOT_LOOPBACK`, `ERR_PORT_IN_USE`, `ERR_CANNOT_LISTEN`, `ERR_STATE_FILE`, and
+ * @throws SandboxError `ERR_OPTION_INVALID`, `ERR_HOST_NOT_LOOPBACK`, `ERR_PORT_IN_USE`, `ERR_CANNOT_LISTEN`,
+ * `ERR_STATE_FILE`, and
  *   `ERR_PARAMETERS` for `settings`, `outcome` and `faults`
  * @example
  * const sandbox = await createSandbox({ callbackUrl: "http://127.0.0.1:3000/callbacks/pay" });

@@ -14,8 +14,8 @@ export interface SandboxOptions {
   /** The address to listen on. Default: 127.0.0.1. An address that other machines can reach needs `allowRemote`. */
   readonly host?: string | undefined;
   /**
-   * Lets other machines reach the sandbox, under an address of this machine or a name without a dot, such as that of a container. For
-   * other names, see `allowedHosts`. Its pages need no key, so anybody who reaches it can use it.
+   * Lets other machines reach the sandbox, under an address of this machine or a name without a dot, such as that of a
+   * container. For other names, see `allowedHosts`. Its pages need no key, so anybody who reaches it can use it.
    */
   readonly allowRemote?: boolean | undefined;
   /**
@@ -80,7 +80,10 @@ export interface SandboxOptions {
   readonly names?: ServiceNames | undefined;
   /** The mediums that are accepted, to try one of the two published lists. Default: both lists together. */
   readonly mediums?: readonly Medium[] | undefined;
-  /** Decides the jitter, and which deliveries and calls get faults with a rate. The same seed gives the same run. Default: at random. */
+  /**
+   * Decides the jitter, and which deliveries and calls get faults with a rate. The same seed gives the same run.
+   * Default: at random.
+   */
   readonly seed?: string | undefined;
   /** A JSON file that keeps keys, ids and webhook settings across restarts. It holds the private key. Default: none. */
   readonly state?: string | undefined;

@@ -1,7 +1,10 @@
 /** The signals that ask a command to end, by Ctrl-C, by a supervisor, or because its terminal was closed. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** A wish that the command ends. After the first signal, the step that is under way is finished. A second signal ends the command at once. */
+/**
+ * A wish that the command ends. After the first signal, the step that is under way is finished. A second signal ends
+ * the command at once.
+ */
 export class Interruption {
   readonly #wanted = new AbortController();
   readonly #on = (): void => {

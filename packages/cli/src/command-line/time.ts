@@ -11,11 +11,11 @@ const DATE = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-
 const ZONE = /^Z$|^[+-](?:[01]\d|2[0-3]):[0-5]\d$/;
 
 /**
- * A point in time in milliseconds since the epoch: a day, which begins at midnight in UTC; a day and a time, in the zone of this machine
- * if it names none; or how long ago it was, such as `90s`, `30m`, `1h`, `2d` or `1w`.
+ * A point in time in milliseconds since the epoch: a day, which begins at midnight in UTC; a day and a time, in the
+ * zone of this machine if it names none; or how long ago it was, such as `90s`, `30m`, `1h`, `2d` or `1w`.
  *
- * @returns null if the text is none of these, or if there is no such day or time: `Date.parse` would take the 31st of November for the
- * 1st of December.
+ * @returns null if the text is none of these, or if there is no such day or time: `Date.parse` would take the 31st of
+ * November for the 1st of December.
  */
 export function timeAt(text: string, now: number): number | null {
   const [, count, unit] = HOW_LONG_AGO.exec(text) ?? [];

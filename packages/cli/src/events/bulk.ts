@@ -14,7 +14,9 @@ import { checkRead } from "./unreadable.ts";
 /** A decision that is carried out event by event, by a filter of the inbox. */
 export type BulkKind = "replay" | "retry" | "erase";
 
-/** The decision of a command; null for another command. A replay of held events shows each of them first, and is not one of these. */
+/**
+ * The decision of a command; null for another command. A replay of held events shows each of them first, and is not one of these.
+ */
 export function bulkKindIn(args: ParsedArguments): BulkKind | null {
   const [word] = args.positionals;
   if (word === "erase" || word === "retry") return word;

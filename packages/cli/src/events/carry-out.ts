@@ -29,8 +29,9 @@ const WORDS: Readonly<Record<Outcome, string>> = {
 const GOOD: ReadonlySet<Outcome> = new Set<Outcome>(["queued", "discarded"]);
 
 /**
- * Makes the decision for each event of the plan, as it was read. A missing or changed event is skipped. Ctrl-C,
- * another signal to end, or an error of the inbox stops the rest. Then it says for each event what became of it. Resolves with the exit code.
+ * Makes the decision for each event of the plan, as it was read. A missing or changed event is skipped. Ctrl-C, another
+ * signal to end, or an error of the inbox stops the rest. Then it says for each event what became of it. Resolves with
+ * the exit code.
  */
 export async function carryOut(
   inbox: Inbox,

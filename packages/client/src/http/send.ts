@@ -35,7 +35,8 @@ export interface Transport {
 /**
  * Makes a call, with as many attempts as it may have.
  *
- * @throws ClientError `ERR_OPTION_INVALID`, `ERR_HEADER_INVALID`, or a code about a call or an answer. `ERR_OUTCOME_UNKNOWN` is only for calls that move money.
+ * @throws ClientError `ERR_OPTION_INVALID`, `ERR_HEADER_INVALID`, or a code about a call or an answer.
+ * `ERR_OUTCOME_UNKNOWN` is only for calls that move money.
  */
 export async function send(
   endpointCall: Call,

@@ -24,7 +24,10 @@ export function currencyText(currency: unknown): string {
 /** The country code comes first. One space may follow it, as in the specification. E.164 allows at most 15 digits. */
 const PHONE_NUMBER = /^[1-9][0-9]{0,2} ?[0-9]+$/;
 
-/** A phone number as JSON text, without the space, which services refuse in requests. Errors do not repeat it, since it is personal data. */
+/**
+ * A phone number as JSON text, without the space, which services refuse in requests. Errors do not repeat it, since it
+ * is personal data.
+ */
 export function phoneNumberText(phone: unknown): string {
   const refuse = (what: string, fix: string): ClientError =>
     new ClientError("ERR_PHONE_NUMBER_INVALID", what, { fix, field: "phone_number" });

@@ -3,7 +3,8 @@ import { listenToButtons } from "./decide.ts";
 import { listen } from "./live.ts";
 import { listenToBoxes } from "./selection.ts";
 
-// Lists, search and single events work without this script, because they are links and a form. It updates the page, and sends decisions.
+// Lists, search and single events work without this script, because they are links and a form. It updates the page, and
+// sends decisions.
 
 showLocalTimes();
 listenToBoxes();

@@ -101,7 +101,8 @@ export function listenToButtons(): void {
     // The browser reports a close a little later. The dialog may be open again by then, about another decision.
     if (dialog.open) return;
     openDecision = undefined;
-    // The button that opened the dialog may be gone. The browser then leaves the focus in the closed dialog until it draws the page.
+    // The button that opened the dialog may be gone. The browser then leaves the focus in the closed dialog until it
+    // draws the page.
     const focused = document.activeElement;
     if (focused === document.body || dialog.contains(focused)) inPage("main", HTMLElement).focus();
   });

@@ -1,8 +1,8 @@
 import type { Answer } from "../answers.ts";
 
 /**
- * Sends something to the server. `failure` says what went wrong, or is null. Everything in the answer may be missing: something else
- * than the console may have answered.
+ * Sends something to the server. `failure` says what went wrong, or is null. Everything in the answer may be missing:
+ * something else than the console may have answered.
  */
 export async function post(
   body: unknown,

@@ -1,6 +1,8 @@
 import type { Contents } from "@payhooks/core";
 
-/** A stored event with more values in its redacted fields cannot be redacted, because each value is searched for in every text. */
+/**
+ * A stored event with more values in its redacted fields cannot be redacted, because each value is searched for in every text.
+ */
 const MAX_VALUES = 200;
 /** JSON within strings of JSON is searched this deep. A body itself is nested at most 16 deep. */
 const MAX_DEPTH = 64;
@@ -82,7 +84,10 @@ function jsonIn(text: string): object | null {
   }
 }
 
-/** Numbers of a signed text that are written in another way than the found ones: as 10.50, or with more digits than a number keeps. */
+/**
+ * Numbers of a signed text that are written in another way than the found ones: as 10.50, or with more digits than a
+ * number keeps.
+ */
 function otherSpellings(text: string, found: ReadonlySet<string>): readonly string[] {
   return (text.match(/-?\d[\d.eE+-]*/g) ?? []).filter((number) => found.has(String(Number(number))));
 }

@@ -178,7 +178,9 @@ function row(summary: StoredEvent, { query, redactor, rights }: ListView): Html 
 
 const MAX_FAILURE = 160;
 
-/** How often an event that has not ended was tried, and its last error. Null if nothing has failed, or the error may not be shown. */
+/**
+ * How often an event that has not ended was tried, and its last error. Null if nothing has failed, or the error may not be shown.
+ */
 function failureOf(event: StoredEvent, { withoutFields }: Redactor): string | null {
   if (event.state !== "held" && event.state !== "retrying") return null;
   const { attempts, lastError } = eventRow(event);

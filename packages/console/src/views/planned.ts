@@ -25,8 +25,9 @@ export type Planned = Omit<StoredEvent, "reason" | "revision"> & {
 };
 
 /**
- * The events that a decision is about, by reason. Each reason has a box that includes its events. If there are several events, the
- * boxes of reasons that raise the question of what is true, and of discarded events, are empty: the user has to tick them.
+ * The events that a decision is about, by reason. Each reason has a box that includes its events. If there are several
+ * events, the boxes of reasons that raise the question of what is true, and of discarded events, are empty: the user
+ * has to tick them.
  */
 export function planned(
   entries: readonly Planned[],

@@ -9,8 +9,9 @@ export interface AlertChannel {
   /** Identifies the channel, in the inbox as well: up to 32 lowercase letters, digits and `-`. */
   readonly name: string;
   /**
-   * Sends a message within five seconds, after which `signal` aborts. If it is not known whether a message arrived, it is sent again with
-   * the same `id`. @throws AlertNotSent if nobody got it. Any other error counts as one that may pass.
+   * Sends a message within five seconds, after which `signal` aborts. If it is not known whether a message arrived, it
+   * is sent again with the same `id`. @throws AlertNotSent if nobody got it. Any other error counts as one that may
+   * pass.
    */
   send(message: AlertMessage, signal: AbortSignal): Promise<void>;
 }
@@ -46,8 +47,8 @@ export class AlertNotSent extends Error {
 export class NotInTime extends AlertNotSent {}
 
 /**
- * Sends a message. A channel may never answer, and may ignore its signal. So this stops waiting when the time is up, or when `stopping`
- * aborts.
+ * Sends a message. A channel may never answer, and may ignore its signal. So this stops waiting when the time is up, or
+ * when `stopping` aborts.
  *
  * @throws NotInTime then, or whatever the channel throws.
  */

@@ -61,8 +61,8 @@ const MAX_NOTE = 15_000;
 const MAX_SUMMARY = 200;
 
 /**
- * The incidents of an inbox, and the messages that each channel got about them. They are stored in the note of a lease, so that all
- * processes know them.
+ * The incidents of an inbox, and the messages that each channel got about them. They are stored in the note of a lease,
+ * so that all processes know them.
  */
 export class Incidents {
   /** The process that checked last, and the time. */
@@ -90,8 +90,8 @@ export class Incidents {
   }
 
   /**
-   * If each process has other channels, there may be no room for the last incidents. They are left out, because otherwise the note could
-   * not be written.
+   * If each process has other channels, there may be no room for the last incidents. They are left out, because
+   * otherwise the note could not be written.
    */
   get note(): string {
     const all = [...this.#incidents];

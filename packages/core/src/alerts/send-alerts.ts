@@ -1,11 +1,11 @@
 /**
- * Sends messages about incidents to people. Each process notes what it sees. One process, the one that checked last, checks the inbox for
- * all of them. The others write to the inbox only when they see something new. The open incidents, and the channels that were notified of
- * them, are in the note of a lease. So a message is sent once, whichever process noticed the incident, and another process continues if the
- * sending process dies.
+ * Sends messages about incidents to people. Each process notes what it sees. One process, the one that checked last,
+ * checks the inbox for all of them. The others write to the inbox only when they see something new. The open incidents,
+ * and the channels that were notified of them, are in the note of a lease. So a message is sent once, whichever process
+ * noticed the incident, and another process continues if the sending process dies.
  *
- * If the inbox cannot be reached, no process can write. Then the process that checked last sends the messages, from its memory. The others
- * stay silent, unless the outage lasts so long that this process may be dead.
+ * If the inbox cannot be reached, no process can write. Then the process that checked last sends the messages, from its
+ * memory. The others stay silent, unless the outage lasts so long that this process may be dead.
  */
 
 import { randomUUID } from "node:crypto";
@@ -68,7 +68,8 @@ export interface AlertSender {
 }
 
 /**
- * Begins to send messages about incidents to people. Call it in every process, once for each inbox. A delivery never waits for it.
+ * Begins to send messages about incidents to people. Call it in every process, once for each inbox. A delivery never
+ * waits for it.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` or `ERR_OPTION_MISSING`.
  * @example
@@ -206,8 +207,8 @@ class Sender implements AlertSender {
     const stored = Incidents.fromNote(view?.note ?? "", now);
     if (!this.#hasUnstoredSends) this.#incidents = stored;
     const isNew = now - this.#reachabilityChangedAt < TAKE_OVER_MS;
-    // A stall of this process may be part of an outage that another process reports already. So this process waits before it reports the
-    // stall.
+    // A stall of this process may be part of an outage that another process reports already. So this process waits
+    // before it reports the stall.
     const hasNews = !isNew && [...this.#ownObservations()].some((observed) => !stored.covers(observed, now));
     if (!this.#isLeader(stored, now) && !hasNews && !this.#hasUnstoredSends) return true;
     const lease = await this.#receiver.lease(LEASE, LEASE_MS);
@@ -243,8 +244,8 @@ class Sender implements AlertSender {
   #isLeader({ by, at }: Incidents, now: number): boolean {
     if (by === this.#ownId) return true;
     if (this.#otherCheck?.by !== by || this.#otherCheck.at !== at) {
-      // The time is from the other process's clock. If that clock is ahead, the check counts as made now. A process that has just started
-      // ignores it.
+      // The time is from the other process's clock. If that clock is ahead, the check counts as made now. A process
+      // that has just started ignores it.
       const isFarAhead = this.#otherCheck === null && at > now + TAKE_OVER_MS;
       this.#otherCheck = { by, at, since: isFarAhead ? 0 : Math.min(at, now) };
     }

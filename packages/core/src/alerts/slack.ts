@@ -6,8 +6,9 @@ const SIGNS = { opened: "🔴", "going-on": "🟠", ended: "🟢", test: "🔵" 
 const WORDS = { opened: "began", "going-on": "still going on", ended: "over", test: "a test" } as const;
 
 /**
- * A channel of Slack, by the address of an incoming webhook. The address is a secret. Mattermost, Rocket.Chat and Discord (at its address
- * that ends with `/slack`) accept the same messages. Several channels of this kind need a `name` each.
+ * A channel of Slack, by the address of an incoming webhook. The address is a secret. Mattermost, Rocket.Chat and
+ * Discord (at its address that ends with `/slack`) accept the same messages. Several channels of this kind need a
+ * `name` each.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is no address.
  * @example slackChannel({ url: process.env.SLACK_URL })

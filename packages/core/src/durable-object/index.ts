@@ -27,9 +27,9 @@ export interface DurableObjectInboxOptions {
 }
 
 /**
- * An inbox in the SQLite storage of a Durable Object. The object receives the deliveries, and an acknowledged event survives whatever its
- * storage survives. The inbox uses the object's alarm: it is set to the time at which the next event is due. Let the `alarm()` of the
- * object's class call {@link workAtAlarm}.
+ * An inbox in the SQLite storage of a Durable Object. The object receives the deliveries, and an acknowledged event
+ * survives whatever its storage survives. The inbox uses the object's alarm: it is set to the time at which the next
+ * event is due. Let the `alarm()` of the object's class call {@link workAtAlarm}.
  *
  * @param storage `ctx.storage` of the object, whose class has SQLite storage.
  * @throws PayhooksError at `ready()`: `ERR_SQLITE_UNSUITABLE`.
@@ -46,9 +46,9 @@ export function durableObjectInbox(storage: ObjectStorage, options: DurableObjec
 const FAILED_ALARM_AGAIN_MS = 60_000;
 
 /**
- * Runs the events that are due, for the `alarm()` of the object's class. Resolves when that has ended, and never rejects: the platform
- * gives up an alarm that fails several times. So an error, such as that of a wrong set-up, is logged, and the next alarm comes in a
- * minute.
+ * Runs the events that are due, for the `alarm()` of the object's class. Resolves when that has ended, and never
+ * rejects: the platform gives up an alarm that fails several times. So an error, such as that of a wrong set-up, is
+ * logged, and the next alarm comes in a minute.
  *
  * @example alarm(): Promise<void> { return workAtAlarm(this.#receiver, this.#storage); }
  */

@@ -46,11 +46,12 @@ interface Opened {
 /**
  * Keeps records in the storage of a Durable Object, of which there is one in the world.
  *
- * **Writes.** The platform holds back every answer and every request of the object until what it had written before is safe. So a write is
- * made when its statement returns. If it cannot be committed, the platform resets the object, and the answer is never sent.
+ * **Writes.** The platform holds back every answer and every request of the object until what it had written before is
+ * safe. So a write is made when its statement returns. If it cannot be committed, the platform resets the object, and
+ * the answer is never sent.
  *
- * **The alarm.** Nothing runs here while the object sleeps. So each write also sets the alarm, to the time at which the next record is
- * due. Both are one commit, because nothing is waited for in between.
+ * **The alarm.** Nothing runs here while the object sleeps. So each write also sets the alarm, to the time at which the
+ * next record is due. Both are one commit, because nothing is waited for in between.
  */
 export class DurableObjectStore implements RecordStore {
   readonly durability = "replicated";
@@ -123,8 +124,8 @@ export class DurableObjectStore implements RecordStore {
     const now = this.now();
     const take = () => hideDue(tables, limit, hideMs, now);
     const taken = isAnyDue(tables, limit, now) ? this.#storage.transactionSync(take) : [];
-    // `work` ends with this question. If an alarm has called that, the alarm is over, perhaps before its time by this clock. And a failed
-    // alarm has set the time of the next alarm. If nothing waits, none is set.
+    // `work` ends with this question. If an alarm has called that, the alarm is over, perhaps before its time by this
+    // clock. And a failed alarm has set the time of the next alarm. If nothing waits, none is set.
     const isQuestion = limit.usual + limit.patient === 0;
     if (isQuestion && this.#alarmAt !== null) this.#alarmAt = undefined;
     this.#setAlarm();

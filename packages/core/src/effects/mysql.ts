@@ -87,9 +87,9 @@ export function mysqlEffects<Connection extends MysqlConnection>(
   const begin = beginning(options);
 
   /**
-   * If the program has left a transaction open on the connection, it is rolled back: it was never committed, and may see old data.
-   * Then autocommit is switched off. A function may catch a deadlock, which ends the transaction, and continue. Its later statements
-   * are then in another transaction, which is never committed.
+   * If the program has left a transaction open on the connection, it is rolled back: it was never committed, and may
+   * see old data. Then autocommit is switched off. A function may catch a deadlock, which ends the transaction, and
+   * continue. Its later statements are then in another transaction, which is never committed.
    */
   async function transaction<T>(work: (tx: Connection) => Promise<T>): Promise<T> {
     const connection = await pool.getConnection();

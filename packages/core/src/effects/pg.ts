@@ -82,8 +82,9 @@ async function withConnection<Client extends PgClient, T>(
 }
 
 /**
- * Takes a connection, and listens to its errors: one without a listener would end the process. `pg` stops listening directly before
- * it calls back. A program that waits for its promise listens a moment later, and misses an error that came in the same packet.
+ * Takes a connection, and listens to its errors: one without a listener would end the process. `pg` stops listening
+ * directly before it calls back. A program that waits for its promise listens a moment later, and misses an error that
+ * came in the same packet.
  */
 function connect<Client extends PgClient>(
   pool: PgPool<Client>,

@@ -14,8 +14,8 @@ export interface PostgresEffectsOptions extends EffectsOptions {
   /** How long a transaction waits for a lock before it is repeated. Default 5 s. */
   readonly lockTimeoutMs?: number | undefined;
   /**
-   * How long the function of `ctx.transaction` may leave its transaction idle before PostgreSQL ends it. If a process freezes, the
-   * process that takes over its event has to wait for this long. Default 15 s.
+   * How long the function of `ctx.transaction` may leave its transaction idle before PostgreSQL ends it. If a process
+   * freezes, the process that takes over its event has to wait for this long. Default 15 s.
    */
   readonly idleTimeoutMs?: number | undefined;
 }
@@ -105,8 +105,8 @@ export class PostgresTable {
       const [row] = await query("SELECT coalesce(pg_current_xact_id_if_assigned()::text, '') AS xid", []);
       return textIn(row, "xid") !== transaction;
     } catch (error) {
-      // An aborted transaction does not show whether it is the one that stored the id. If it is another one, the id was committed as
-      // begun.
+      // An aborted transaction does not show whether it is the one that stored the id. If it is another one, the id was
+      // committed as begun.
       if (!isAborted(error)) throw error;
       await query("ROLLBACK", []);
       return (await this.#stored(query, id)) === "begun";

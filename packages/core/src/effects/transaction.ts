@@ -23,18 +23,20 @@ export interface EffectsClient<Tx> {
    */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
-   * The first statement of an effect: stores the id as `begun`, or as `done` for `ctx.claimEffect`, unless it is stored already. In
-   * that case it must not throw. If another transaction is storing the same id, it must wait for that transaction.
+   * The first statement of an effect: stores the id as `begun`, or as `done` for `ctx.claimEffect`, unless it is stored
+   * already. In that case it must not throw. If another transaction is storing the same id, it must wait for that
+   * transaction.
    */
   insert(tx: Tx, id: string, as: "begun" | "done"): Promise<Stored>;
   /**
-   * The last statement before the commit: makes the id `done`. False if this is no longer the transaction that stored the id, or if
-   * the id is not stored as `begun`. False, or a rejection, rolls back.
+   * The last statement before the commit: makes the id `done`. False if this is no longer the transaction that stored
+   * the id, or if the id is not stored as `begun`. False, or a rejection, rolls back.
    */
   finish(tx: Tx, id: string, stored: StoredNow): Promise<boolean>;
   /**
-   * Called after a failure, before the rollback. True if code inside has ended the transaction that stored the id. Then something may
-   * be committed, and the event is held. Without this function, only a commit is noticed, and only by the next run.
+   * Called after a failure, before the rollback. True if code inside has ended the transaction that stored the id. Then
+   * something may be committed, and the event is held. Without this function, only a commit is noticed, and only by the
+   * next run.
    */
   hasEnded?(tx: Tx, id: string, stored: StoredNow, error: unknown): Promise<boolean>;
   /**
@@ -57,9 +59,10 @@ const REPEAT_MAX_MS = 1_000;
 const HAS_ENDED_WITHIN_MS = 2_000;
 
 /**
- * Makes one effect happen: the id and the changes of `fn` are committed together, or not at all. The id is stored as `begun` first, to keep
- * other runs of the effect out. It becomes `done` directly before the commit. So if code inside commits, it commits an id that has only
- * begun. This run or a later one finds this id, and the effect is neither skipped nor repeated unnoticed.
+ * Makes one effect happen: the id and the changes of `fn` are committed together, or not at all. The id is stored as
+ * `begun` first, to keep other runs of the effect out. It becomes `done` directly before the commit. So if code inside
+ * commits, it commits an id that has only begun. This run or a later one finds this id, and the effect is neither
+ * skipped nor repeated unnoticed.
  *
  * After an error such as a deadlock, the transaction is repeated until `signal` aborts. That does not count as a failure of the
  * handler.
@@ -88,7 +91,9 @@ export async function transact<Tx, T>(
   }
 }
 
-/** Asks the client about an error. If the client cannot read it, the answer is false: a function may throw anything, even null. */
+/**
+ * Asks the client about an error. If the client cannot read it, the answer is false: a function may throw anything, even null.
+ */
 export function isClassifiedAs<Tx>(
   client: EffectsClient<Tx>,
   classification: "isRepeatable" | "isUnavailable",

@@ -10,7 +10,8 @@ import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
 export type CallbackTexts = ReadonlyMap<string, string>;
 
 /**
- * The envelope of a payment callback: the parts of its body that verification needs. Everything else is read from the signed text.
+ * The envelope of a payment callback: the parts of its body that verification needs. Everything else is read from the
+ * signed text.
  */
 export interface CallbackBody {
   /** The signed text, as it reads in UTF-8: an unpaired surrogate has become U+FFFD. */
@@ -102,8 +103,8 @@ export function wireOf({ fields, extra, statuses }: ServiceNames["callback"]): W
 }
 
 /**
- * The fields without the merchant's declarations: there are no extra fields, and a field that only the merchant declares as always
- * sent is optional. So a declaration that is no longer true does no harm here.
+ * The fields without the merchant's declarations: there are no extra fields, and a field that only the merchant
+ * declares as always sent is optional. So a declaration that is no longer true does no harm here.
  */
 export function withoutDeclarations({ fields, statusOf }: Wire): Wire {
   const kept = fields.flatMap((field) =>
@@ -169,8 +170,8 @@ export interface Cut {
    * True if the string is plain: its parts are known fields in order, every field that is always sent is among them, and no field
    * that is sent sometimes directly follows a free text. Nearly all callbacks are plain.
    *
-   * A plain string belongs to one body only. In another body, a free text would have swallowed the field after it, so this body would
-   * lack a field that is always sent.
+   * A plain string belongs to one body only. In another body, a free text would have swallowed the field after it, so
+   * this body would lack a field that is always sent.
    */
   readonly plain: boolean;
 }

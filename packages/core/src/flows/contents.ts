@@ -10,8 +10,8 @@ import { judgeBy } from "./judgement.ts";
 import { rulesOf } from "./payments-options.ts";
 
 /**
- * Shows a person a stored delivery. `rules` are those of the receiver; without them, the names are those of the specification. Its time
- * grows linearly with the length of the delivery.
+ * Shows a person a stored delivery. `rules` are those of the receiver; without them, the names are those of the
+ * specification. Its time grows linearly with the length of the delivery.
  */
 export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => Contents {
   const judge = judgeBy(rules);
@@ -68,9 +68,9 @@ export function contentsIn(flows: Flows, delivery: StoredDelivery): Contents {
 type Flows = ReadonlyMap<string, Pick<Flow, "contents">>;
 
 /**
- * The contents with `mark` in place of the values of some fields, in every place where they appear. In the signed text, everything from a
- * hidden name to the next documented name is hidden, because the value may reach that far. The whole text of a webhook is hidden if it has
- * a hidden member, or cannot be read.
+ * The contents with `mark` in place of the values of some fields, in every place where they appear. In the signed text,
+ * everything from a hidden name to the next documented name is hidden, because the value may reach that far. The whole
+ * text of a webhook is hidden if it has a hidden member, or cannot be read.
  */
 export function hideFields(
   { fields, signed }: Omit<Contents, "candidates">,

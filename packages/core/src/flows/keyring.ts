@@ -9,7 +9,8 @@ import { type Clock, Stopwatch } from "../time/clock.ts";
 import { callWithTimeout, TIME_IS_UP } from "../time/deadline.ts";
 
 /**
- * The facts by which a resolver may choose keys. They come from unverified bytes, so they may only select keys, never authorise anything.
+ * The facts by which a resolver may choose keys. They come from unverified bytes, so they may only select keys, never
+ * authorise anything.
  */
 export interface KeyHint {
   /** The adapter's `tenant` option for the request. */
@@ -31,9 +32,9 @@ export interface ResolveOptions {
 }
 
 /**
- * Finds the keys of one of many merchants. Returns null if there is no such merchant. Deliveries with the same hint share a call. It is
- * made in the empty asynchronous context. A call that has not settled after `acceptTimeoutMs` is abandoned, and the next delivery makes
- * another one.
+ * Finds the keys of one of many merchants. Returns null if there is no such merchant. Deliveries with the same hint
+ * share a call. It is made in the empty asynchronous context. A call that has not settled after `acceptTimeoutMs` is
+ * abandoned, and the next delivery makes another one.
  */
 export type KeyResolver<Key> = (
   hint: KeyHint,
@@ -58,8 +59,8 @@ export interface Keyring<Imported> {
    */
   find(hint: KeyHint): Awaitable<Resolved<Imported> | null>;
   /**
-   * Reads the keys again after a signature that fits none of them. Null if it is too soon: anybody can send such a delivery, so this is
-   * limited.
+   * Reads the keys again after a signature that fits none of them. Null if it is too soon: anybody can send such a
+   * delivery, so this is limited.
    */
   refresh?(): Promise<Resolved<Imported>> | null;
 }
@@ -95,8 +96,8 @@ const FOUND_TTL_MS = 60_000;
 const UNKNOWN_TTL_MS = 10_000;
 
 /**
- * The error of a resolver that fails. It says nothing about the signature, so the sender must try again. The resolver's message is not
- * logged: it may repeat the merchant id, which a stranger may have written.
+ * The error of a resolver that fails. It says nothing about the signature, so the sender must try again. The resolver's
+ * message is not logged: it may repeat the merchant id, which a stranger may have written.
  */
 export function resolverFailed(cause: unknown): PayhooksError {
   if (isPayhooksError(cause) && cause.code === "ERR_OVERLOADED") return cause;

@@ -9,13 +9,15 @@ import { callWithTimeout, TIME_IS_UP } from "../time/deadline.ts";
 import type { Keyring, Resolved, ResolveOptions, ResolverLimits } from "./keyring.ts";
 
 /**
- * Keys that are read again while the receiver runs, so that a rotation needs no restart. They belong to no tenant, as fixed keys do.
- * While they cannot be read, the last keys stay in use, and there is a `keys-unreadable` notice.
+ * Keys that are read again while the receiver runs, so that a rotation needs no restart. They belong to no tenant, as
+ * fixed keys do. While they cannot be read, the last keys stay in use, and there is a `keys-unreadable` notice.
  *
  * @example const publicKey = { read: () => readFile("/run/secrets/pay.pem", "utf8") };
  */
 export interface KeySource<Key> {
-  /** Reads the keys from a file, a secrets manager or anything else. Called at the start, and in the empty asynchronous context. */
+  /**
+   * Reads the keys from a file, a secrets manager or anything else. Called at the start, and in the empty asynchronous context.
+   */
   readonly read: (
     options: ResolveOptions,
   ) => OneOrMore<Key> | undefined | Promise<OneOrMore<Key> | undefined>;

@@ -4,9 +4,9 @@ import { type Keyring, resolverFailed } from "./keyring.ts";
 import type { LookupTransaction } from "./lookup.ts";
 
 /**
- * Checks whose transaction a look-up has returned. The result is not signed, so only its `merchant_id` shows that. The resolver is asked
- * with the `merchant_id` alone, because it could believe a given tenant. If it knows merchants only together with their tenant, it is asked
- * with both.
+ * Checks whose transaction a look-up has returned. The result is not signed, so only its `merchant_id` shows that. The
+ * resolver is asked with the `merchant_id` alone, because it could believe a given tenant. If it knows merchants only
+ * together with their tenant, it is asked with both.
  *
  * @throws PayhooksError `ERR_TRANSACTION_FOREIGN`, `ERR_RESOLVER_FAILED`, or `ERR_OVERLOADED` if too many wait for the resolver.
  */

@@ -21,8 +21,9 @@ export interface PaymentExpectations {
 /** Options of the payments flow. */
 export interface PaymentsOptions {
   /**
-   * The merchant's public key: PEM (line ends may be written as `\n`, quotes and base64 of it are accepted too), a `KeyObject` or `{ file
-   * }`. A list of up to four during a rotation. `{ read }`, which is called again. A resolver for many merchants.
+   * The merchant's public key: PEM (line ends may be written as `\n`, quotes and base64 of it are accepted too), a
+   * `KeyObject` or `{ file }`. A list of up to four during a rotation. `{ read }`, which is called again. A resolver
+   * for many merchants.
    */
   readonly publicKey: Keys<PublicKeySource>;
   /** Signed fields whose value is known. An authentic callback with another value is held as `unexpected`. */

@@ -247,7 +247,9 @@ export function paymentsFlow(
   };
 }
 
-/** The time by which an event outside of the table is judged: the latest time that is not in the future. Null if no time is known. */
+/**
+ * The time by which an event outside of the table is judged: the latest time that is not in the future. Null if no time is known.
+ */
 function latestTime(times: readonly number[], now: number): number | null {
   if (times.length === 0) return null;
   const past = times.filter((time) => time <= now + MAX_FUTURE_MS);

@@ -1,21 +1,22 @@
 /**
  * The possible readings of a signed string.
  *
- * A callback's signature covers its canonical string, `name=value` joined with `&`, in which nothing is escaped. So more than one body
- * may have this string, and the body that arrived is only one way to spell it. Payhooks therefore reads the string, not the body. It
- * works out for which bodies the service could have signed this string, and accepts only the values on which all of these bodies
- * agree.
+ * A callback's signature covers its canonical string, `name=value` joined with `&`, in which nothing is escaped. So
+ * more than one body may have this string, and the body that arrived is only one way to spell it. Payhooks therefore
+ * reads the string, not the body. It works out for which bodies the service could have signed this string, and accepts
+ * only the values on which all of these bodies agree.
  *
- * The string is cut at every `&`. A part that begins with `name=` may begin a field. Any other part belongs to the value before it. A
- * reading is a path through such parts:
+ * The string is cut at every `&`. A part that begins with `name=` may begin a field. Any other part belongs to the
+ * value before it. A reading is a path through such parts:
  *
  *     amount=1 ─▶ callbackUrl=u ─▶ event=DEPOSIT ─▶ … ─▶ referenceId=r ─▶ status=SUCCESS ─▶ timestamp=t ─▶ end
  *                                                     ╲
  *                                                      referenceId=r&status=SUCCESS ─▶ status=FAILED ─▶ …
  *
- * Names ascend along a path, no required field is left out, and a value that the service chooses is one part and well formed. These
- * rules compare only two neighbouring parts. So two passes over the parts, one from each end, find the steps that lie on a complete
- * path, and these steps give the possible values of each field. The paths themselves may be exponentially many, and are never walked.
+ * Names ascend along a path, no required field is left out, and a value that the service chooses is one part and well
+ * formed. These rules compare only two neighbouring parts. So two passes over the parts, one from each end, find the
+ * steps that lie on a complete path, and these steps give the possible values of each field. The paths themselves may
+ * be exponentially many, and are never walked.
  */
 
 import { isFieldName } from "../names/fields.ts";
@@ -52,8 +53,8 @@ export interface KnownFields {
   /** The names on the wire, by role. A role without a field is left out. */
   readonly roles: ReadonlyMap<CallbackField, string>;
   /**
-   * The field that ends the query of a callback URL: the specification's first field after the URL that is always sent and that only
-   * the service chooses. Null if the URL is not always sent, or if a free text may be between the two.
+   * The field that ends the query of a callback URL: the specification's first field after the URL that is always sent
+   * and that only the service chooses. Null if the URL is not always sent, or if a free text may be between the two.
    */
   readonly afterUrl: string | null;
 }
@@ -64,10 +65,10 @@ const MAY_LOSE_TAIL: ReadonlySet<CallbackField | null> = new Set(["callbackUrl",
 /**
  * The fields to look for.
  *
- * An optional field adds readings, so fewer values are certain. A required field takes readings away. If it is not really always sent,
- * the only reading left may be a forgery. So only the specification, or a declaration of the merchant, makes a field required.
- * `merchantId` is not required even if a resolver or `payments.expect` needs it, because this does not show that the service has sent
- * it.
+ * An optional field adds readings, so fewer values are certain. A required field takes readings away. If it is not
+ * really always sent, the only reading left may be a forgery. So only the specification, or a declaration of the
+ * merchant, makes a field required. `merchantId` is not required even if a resolver or `payments.expect` needs it,
+ * because this does not show that the service has sent it.
  */
 export function knownFields(
   { fields, byRole }: Wire,
@@ -101,9 +102,9 @@ export class PossibleReadings {
   readonly #signed: string;
   readonly #names: readonly (string | null)[];
   /**
-   * The place of each part's name in the order of names. The i-th known name has 2i + 1. An unknown name that sorts directly before it
-   * has 2i. So names ascend if ordinals do. Two unknown names may have the same ordinal. Then the part of the second name counts as part of
-   * the first value. That makes no difference to any known field.
+   * The place of each part's name in the order of names. The i-th known name has 2i + 1. An unknown name that sorts
+   * directly before it has 2i. So names ascend if ordinals do. Two unknown names may have the same ordinal. Then the
+   * part of the second name counts as part of the first value. That makes no difference to any known field.
    */
   readonly #ordinals: readonly number[];
   readonly #known: KnownFields;
@@ -202,9 +203,9 @@ export class PossibleReadings {
   }
 
   /**
-   * Known fields whose names begin more than one part, not counting the query of the callback URL. If another value has swallowed a
-   * field, the field's name is still in the string. So this also reveals a forgery if the service wrote a field in an undocumented
-   * way, and the genuine body is not among the readings.
+   * Known fields whose names begin more than one part, not counting the query of the callback URL. If another value has
+   * swallowed a field, the field's name is still in the string. So this also reveals a forgery if the service wrote a
+   * field in an undocumented way, and the genuine body is not among the readings.
    */
   repeated(): readonly string[] {
     const { fields, indexOf, pinnedUrls, roles, afterUrl } = this.#known;
@@ -267,8 +268,8 @@ export class PossibleReadings {
   }
 
   /**
-   * Both passes. The first finds the parts that can be reached from the start. The second finds those of them from which the end can
-   * be reached.
+   * Both passes. The first finds the parts that can be reached from the start. The second finds those of them from
+   * which the end can be reached.
    */
   #wholePaths(followers: readonly (readonly number[])[]): readonly (readonly number[])[] {
     const count = followers.length;
@@ -351,8 +352,8 @@ class FieldValues {
   }
 
   /**
-   * The value. If the values differ in their ends, it is the longest: the part after an `&` belongs to the message, or to the query of
-   * the URL. For a URL without a query it is the shortest: the rest is an undocumented field.
+   * The value. If the values differ in their ends, it is the longest: the part after an `&` belongs to the message, or
+   * to the query of the URL. For a URL without a query it is the shortest: the rest is an undocumented field.
    */
   choose(isUrl: boolean): string {
     const byLength = this.#values.toSorted((a, b) => a.length - b.length);

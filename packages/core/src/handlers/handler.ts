@@ -8,8 +8,9 @@ import type { HeldReason } from "../protocol/held-reasons.ts";
 /** The handler's second argument, beside the event. */
 export interface HandlerContext {
   /**
-   * The same for every run of this handler on this event. No other handler or event has it. A replay with `repeatEffects` gets a new id. If
-   * you store it under a unique index in your own transaction, the effect happens exactly once. `ctx.transaction` does this for you.
+   * The same for every run of this handler on this event. No other handler or event has it. A replay with
+   * `repeatEffects` gets a new id. If you store it under a unique index in your own transaction, the effect happens
+   * exactly once. `ctx.transaction` does this for you.
    */
   readonly effectId: string;
   readonly eventId: string;
@@ -72,7 +73,10 @@ export interface HandlerOptions {
    * held as `exhausted`, or `crashed`, once no other handler has attempts left. Default 25.
    */
   readonly maxAttempts?: number | undefined;
-  /** Milliseconds to wait after the given attempt (1 = the first). Default 1 s after the first, and twice as long after each, up to 1 h; ± 50 %. */
+  /**
+   * Milliseconds to wait after the given attempt (1 = the first). Default 1 s after the first, and twice as long after
+   * each, up to 1 h; ± 50 %.
+   */
   readonly backoffMs?: ((attempt: number) => number) | undefined;
   /** If the process died while the handler ran, run the handler again (default), or hold the event. */
   readonly onCrash?: "rerun" | "hold" | undefined;
@@ -101,7 +105,10 @@ const RETRY_AFTER = Symbol.for("payhooks.RetryAfter");
 const REJECT = Symbol.for("payhooks.Reject");
 const UNCOUNTED = Symbol.for("payhooks.Uncounted");
 
-/** Thrown by a handler to be tried again after `ms` milliseconds; if that is no finite number, after its backoff. It counts as an attempt. */
+/**
+ * Thrown by a handler to be tried again after `ms` milliseconds; if that is no finite number, after its backoff. It
+ * counts as an attempt.
+ */
 export class RetryAfter extends Error {
   readonly ms: number;
   constructor(ms: number, message: string = `to be tried again in ${ms} ms`) {
@@ -127,7 +134,8 @@ export function unrepeatable<E extends Error>(error: E): E {
 }
 
 /**
- * Marks an error of Payhooks that is no fault of the handler, and after which nothing was changed. The call does not count as an attempt.
+ * Marks an error of Payhooks that is no fault of the handler, and after which nothing was changed. The call does not
+ * count as an attempt.
  */
 export function uncounted<E extends Error>(error: E): E {
   return Object.defineProperty(error, UNCOUNTED, { value: true });
@@ -164,7 +172,10 @@ const MAX_DELAY_MS = 10 * 366 * 24 * 60 * 60 * 1000;
 const FIRST_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 3_600_000;
 
-/** 1 s after the first attempt, twice as long after each further one, up to 1 h; ± 50 %, so that many events that failed together are not tried again together. */
+/**
+ * 1 s after the first attempt, twice as long after each further one, up to 1 h; ± 50 %, so that many events that failed
+ * together are not tried again together.
+ */
 export function defaultBackoffMs(attempt: number): number {
   const full = Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS);
   return Math.round(full * (0.5 + Math.random()));

@@ -13,8 +13,8 @@ import { environmentOf } from "../time/environment.ts";
 import { isShared } from "./shared.ts";
 
 /**
- * A receiver, or a factory of one, for platforms whose environment is available later or comes with the request (Workers). A factory
- * is called once in the life of the process, even if several mounts share it.
+ * A receiver, or a factory of one, for platforms whose environment is available later or comes with the request
+ * (Workers). A factory is called once in the life of the process, even if several mounts share it.
  */
 export type ReceiverOrFactory<Platform = void, Mounted extends AnyReceiver = AnyReceiver> =
   | Mounted
@@ -29,8 +29,8 @@ export interface BodyFault {
 /** One request, whose body was not read yet. */
 export interface Incoming extends Omit<Delivery, "rawBody"> {
   /**
-   * The exact bytes of the body, at most `maxBodyBytes` of them, or why they are not available. Never rejects. After a cancellation,
-   * the result is ignored.
+   * The exact bytes of the body, at most `maxBodyBytes` of them, or why they are not available. Never rejects. After a
+   * cancellation, the result is ignored.
    */
   readBody(maxBodyBytes: number, cancellation: Cancellation): Promise<Uint8Array | BodyFault>;
 }
@@ -40,9 +40,10 @@ export interface MountedFlow<Platform = void> {
   /** Answers one request. Rejects only if the factory does. */
   answer(incoming: Incoming, platform: Platform): Promise<Reply>;
   /**
-   * For servers that keep running: starts the receiver in the next turn of the event loop, when its handlers are registered. The error
-   * of a wrong set-up is thrown uncaught, so that the process ends at boot and shows the fix. After any other error, such as an inbox
-   * that cannot be reached, the start is repeated until it succeeds or the receiver is closed.
+   * For servers that keep running: starts the receiver in the next turn of the event loop, when its handlers are
+   * registered. The error of a wrong set-up is thrown uncaught, so that the process ends at boot and shows the fix.
+   * After any other error, such as an inbox that cannot be reached, the start is repeated until it succeeds or the
+   * receiver is closed.
    */
   startSoon(platform: Platform): void;
 }
@@ -55,8 +56,8 @@ const made = new WeakMap<object, Promise<AnyReceiver>>();
 /**
  * Mounts a flow. `check` throws if the platform cannot do what the receiver's options ask for.
  *
- * @throws PayhooksError if a receiver, and not a factory, is given: `ERR_FLOW_OFF` if this flow of it is off, `ERR_SOURCE_UNKNOWN` if
- * it has no such source, and what `check` throws.
+ * @throws PayhooksError if a receiver, and not a factory, is given: `ERR_FLOW_OFF` if this flow of it is off,
+ * `ERR_SOURCE_UNKNOWN` if it has no such source, and what `check` throws.
  */
 export function mountFlow<Platform = void>(
   receiverOrFactory: ReceiverOrFactory<Platform>,
@@ -86,7 +87,9 @@ export function mountFlow<Platform = void>(
   };
 }
 
-/** Makes the receiver and starts it. A factory that fails is called again after a pause. The receiver itself repeats its start. */
+/**
+ * Makes the receiver and starts it. A factory that fails is called again after a pause. The receiver itself repeats its start.
+ */
 async function startOf<Platform>(
   receiverOrFactory: ReceiverOrFactory<Platform>,
   flow: FlowName,

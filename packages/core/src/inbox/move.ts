@@ -1,11 +1,12 @@
 /**
- * Moves the records of one inbox into another. A record is written to the new store, read back from there, and only then deleted from
- * the old store. So at least one store has the record at every moment, and an interrupted move continues when it is called again. Each step
- * is a compare-and-swap. It shows when a receiver still runs on the old store.
+ * Moves the records of one inbox into another. A record is written to the new store, read back from there, and only
+ * then deleted from the old store. So at least one store has the record at every moment, and an interrupted move
+ * continues when it is called again. Each step is a compare-and-swap. It shows when a receiver still runs on the old
+ * store.
  *
- * A move that was interrupted between these steps leaves a record in both stores. The next move compares the two. If only the old
- * record has changed since, it replaces the copy. If only the copy has changed, the old record is deleted. If both have changed, both
- * stay as they are.
+ * A move that was interrupted between these steps leaves a record in both stores. The next move compares the two. If
+ * only the old record has changed since, it replaces the copy. If only the copy has changed, the old record is deleted.
+ * If both have changed, both stay as they are.
  */
 import { checkFlag } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -47,10 +48,11 @@ export interface MoveReport {
   readonly left: readonly {
     readonly key: string;
     /**
-     * `unreadable`: a newer Payhooks wrote it, or it is damaged. `key-missing`: it is sealed with a key that the store was not given.
-     * `unreadable-there`: the new store has a record of the same transaction that cannot be read. `running`: a receiver of the new
-     * store is running the same transaction, and the old store has changes that the new store lacks. `conflict`: each store has
-     * changes of the same transaction, reference or subject that the other store lacks.
+     * `unreadable`: a newer Payhooks wrote it, or it is damaged. `key-missing`: it is sealed with a key that the store
+     * was not given. `unreadable-there`: the new store has a record of the same transaction that cannot be read.
+     * `running`: a receiver of the new store is running the same transaction, and the old store has changes that the
+     * new store lacks. `conflict`: each store has changes of the same transaction, reference or subject that the other
+     * store lacks.
      */
     readonly why: "unreadable" | "key-missing" | "unreadable-there" | "running" | "conflict";
   }[];
@@ -208,8 +210,8 @@ class Mover {
   }
 
   /**
-   * Writes the records that the new store lacks, or of which it has an outdated copy, until a read finds them there. Resolves to the
-   * versions in the new store.
+   * Writes the records that the new store lacks, or of which it has an outdated copy, until a read finds them there.
+   * Resolves to the versions in the new store.
    */
   async #bring(wanted: readonly Moving[]): Promise<readonly { key: string; version: string }[]> {
     const there: { key: string; version: string }[] = [];

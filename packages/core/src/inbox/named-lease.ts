@@ -5,8 +5,8 @@ import type { SharedTexts } from "./contract/texts.ts";
 import { pulledBack } from "./record/schedule.ts";
 
 /**
- * The lease of a task that only one process may do at a time. It ends by itself, on the store's clock, unless the holder renews it. It
- * has a note for the next holder.
+ * The lease of a task that only one process may do at a time. It ends by itself, on the store's clock, unless the
+ * holder renews it. It has a note for the next holder.
  */
 export interface NamedLease {
   /** The last holder's note, from this process or another one; empty if there was no holder. */

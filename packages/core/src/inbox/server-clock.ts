@@ -6,9 +6,9 @@ const SLOWEST = 1 - 1 / 2000;
 const ROUNDING_MS = 1;
 
 /**
- * An estimate of a server's clock, made from the times in its answers. It is never ahead of the server's clock, because a server refuses
- * writes from the future. An answer has the server's time at some moment before the answer arrived. Since that moment, at least as much
- * time has passed as this process has measured since the arrival.
+ * An estimate of a server's clock, made from the times in its answers. It is never ahead of the server's clock, because
+ * a server refuses writes from the future. An answer has the server's time at some moment before the answer arrived.
+ * Since that moment, at least as much time has passed as this process has measured since the arrival.
  */
 export class ServerClock {
   readonly #clock: Clock;

@@ -12,8 +12,8 @@ interface Share {
 }
 
 /**
- * Records without events. They say which payment has a reference. They are never dropped to make room, because a second SUCCESS could run
- * then. A tenant may have as many as there are places left.
+ * Records without events. They say which payment has a reference. They are never dropped to make room, because a second
+ * SUCCESS could run then. A tenant may have as many as there are places left.
  */
 export class References {
   readonly #max: number;

@@ -182,7 +182,8 @@ export function memoryStore({
       const listing = new Listing(filter, cursor, first);
       for (const [, entry] of open.entries()) listing.add(entry, entry.index.events);
       if (filter.state === "finished" || filter.state === "any") {
-        // Most records need not be decoded to see that they do not match. Their texts contain no digests, so a digest is left out here.
+        // Most records need not be decoded to see that they do not match. Their texts contain no digests, so a digest
+        // is left out here.
         const texts = [filter.id ?? "", filter.referenceId ?? ""]
           .filter((text) => !text.startsWith("sha256:"))
           .map((text) => JSON.stringify(text).slice(1, -1));
@@ -209,8 +210,8 @@ function isEmpty({ slots }: IdempotencyRecord): boolean {
 }
 
 /**
- * How much a record counts: its events that wait or run, or one for a canary, which takes the place of an event. A subject counts nothing,
- * because an event that is counted already needs it to run.
+ * How much a record counts: its events that wait or run, or one for a canary, which takes the place of an event. A
+ * subject counts nothing, because an event that is counted already needs it to run.
  */
 function roomOf(key: string, { events, dueAt }: RecordIndex): number {
   return isCanary(key) && dueAt !== null ? 1 : unfinishedOf(events);
@@ -238,8 +239,8 @@ function fullOfFuture(maxRecords: number): PayhooksError {
 }
 
 /**
- * The error if there is no room for a reference, or a subject. Dropping one early would let a second SUCCESS run, or an older event, so the
- * service has to wait.
+ * The error if there is no room for a reference, or a subject. Dropping one early would let a second SUCCESS run, or an
+ * older event, so the service has to wait.
  */
 function fullOfReferences(maxRecords: number): PayhooksError {
   return new PayhooksError(

@@ -46,8 +46,8 @@ const ATTEMPTS = 4;
 const CLOSE_MS = 1_000;
 
 /**
- * The settings of a pool that its driver needs to connect to the same server as the same user. All others are about the program's own
- * answers.
+ * The settings of a pool that its driver needs to connect to the same server as the same user. All others are about the
+ * program's own answers.
  */
 const SHARED = [
   ...["host", "port", "socketPath", "localAddress", "stream", "ssl", "compress", "database", "user"],
@@ -65,8 +65,8 @@ const SHARED = [
 ] as const;
 
 /**
- * Settings of an address that are left out. The first one would undo the beginning of a session. Then values would be escaped for another
- * `sql_mode`. With the others, a statement fails instead of waiting until a connection is free.
+ * Settings of an address that are left out. The first one would undo the beginning of a session. Then values would be
+ * escaped for another `sql_mode`. With the others, a statement fails instead of waiting until a connection is free.
  */
 const NOT_TAKEN = ["resetOnRelease", "waitForConnections", "queueLimit"] as const;
 
@@ -116,7 +116,9 @@ export function connectionSettingsOf(target: MysqlTarget | undefined): object {
   return Object.fromEntries(settings.filter(([, value]) => value !== undefined));
 }
 
-/** The driver lets an address replace settings that are false. So settings that are not taken are removed from the address itself. */
+/**
+ * The driver lets an address replace settings that are false. So settings that are not taken are removed from the address itself.
+ */
 function taken(address: string): string {
   const url = new URL(address);
   for (const name of NOT_TAKEN) url.searchParams.delete(name);
@@ -139,7 +141,10 @@ export async function loadDriver(): Promise<Driver> {
   }
 }
 
-/** A few connections, which are made when they are needed. One that has failed is thrown away: the next may lead to another server. */
+/**
+ * A few connections, which are made when they are needed. One that has failed is thrown away: the next may lead to
+ * another server.
+ */
 export class Connections {
   /** How many bytes one packet may have, by the server's setting. */
   maxPacketBytes: number = Number.POSITIVE_INFINITY;

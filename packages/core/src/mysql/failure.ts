@@ -40,8 +40,8 @@ export const isForbidden: (error: unknown) => boolean = isOneOf(1044, 1142, 1143
 /** There is no room on the disk or in the table, the node of a cluster is not ready, or too many sessions are open. */
 export const isNoRoom: (error: unknown) => boolean = isOneOf(1021, 1114, 1040, 1047, 1203, 1226);
 /**
- * The server has not made the write: the lock of a row was not free in time, or there is no room. After any of these, the transaction is
- * never committed, because its connection is thrown away.
+ * The server has not made the write: the lock of a row was not free in time, or there is no room. After any of these,
+ * the transaction is never committed, because its connection is thrown away.
  */
 const isNotMade = (error: unknown): boolean => numberOf(error) === 1205 || isNoRoom(error);
 /** The data is at fault: it is too long, out of range, cannot be encoded, or is larger than a packet may be. */

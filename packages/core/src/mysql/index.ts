@@ -55,7 +55,8 @@ export function mysqlInbox(target: MysqlTarget | undefined, options: MysqlInboxO
 }
 
 /**
- * The SQL that makes the tables, for `migrate: false`. Each statement is complete by itself, and does nothing if its table exists.
+ * The SQL that makes the tables, for `migrate: false`. Each statement is complete by itself, and does nothing if its
+ * table exists.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`.
  */

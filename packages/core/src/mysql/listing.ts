@@ -39,7 +39,8 @@ export async function listEvents(
   }
   for (const one of ["flow", "tenant", "event", "reason"] as const) passes.add(`e.${one} = ?`, filter[one]);
   const atMost = Math.max(limit, LOOKED_AT);
-  // An event's id begins with the key of its record. After somebody has emptied one table alone, a row's id may be of another record.
+  // An event's id begins with the key of its record. After somebody has emptied one table alone, a row's id may be of
+  // another record.
   const rows = await ask([
     `SELECT p.*, r.version, r.text FROM (
       SELECT e.*, (${passes}) AS passes FROM ${from} WHERE ${looked}

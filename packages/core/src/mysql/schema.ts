@@ -24,9 +24,9 @@ export function checkPrefix(prefix: string): void {
 }
 
 /**
- * The tables. Texts differ if their bytes differ: in case, in accents, and in spaces at the end. MySQL and MariaDB have different
- * names for such a collation, and each reads only its own comment. `row_id` is the order in which records were made: by their keys,
- * which are random, records that are made together would be on different pages.
+ * The tables. Texts differ if their bytes differ: in case, in accents, and in spaces at the end. MySQL and MariaDB have
+ * different names for such a collation, and each reads only its own comment. `row_id` is the order in which records
+ * were made: by their keys, which are random, records that are made together would be on different pages.
  */
 export function migration(prefix: string): readonly string[] {
   const texts = "CHARACTER SET utf8mb4 COLLATE /*!80017 utf8mb4_0900_bin */ /*M! utf8mb4_nopad_bin */";

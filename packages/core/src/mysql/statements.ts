@@ -1,7 +1,9 @@
 import { LANES, type Lane, type Lanes } from "../inbox/record/lane.ts";
 import type { Statement } from "./client.ts";
 
-/** The server's clock in whole milliseconds, at the beginning of the statement. Sessions are in UTC, where no hour comes twice. */
+/**
+ * The server's clock in whole milliseconds, at the beginning of the statement. Sessions are in UTC, where no hour comes twice.
+ */
 export const NOW: string = "CAST(FLOOR(UNIX_TIMESTAMP(NOW(6)) * 1000) AS SIGNED)";
 
 /** The condition for a record that has not expired. */
@@ -16,8 +18,8 @@ const COUNTED_DUE = 1_000;
 const PRUNED_AT_ONCE = 200;
 
 /**
- * The records with these keys, except those with one of these versions. Each row has the server's time. Without any record, there is one
- * row without a key.
+ * The records with these keys, except those with one of these versions. Each row has the server's time. Without any
+ * record, there is one row without a key.
  */
 export function readRecords(
   prefix: string,
@@ -32,7 +34,10 @@ export function readRecords(
   ];
 }
 
-/** Deletes records together with their events and readings. `chosen` is the beginning of a FROM, in which the records are named `r`. */
+/**
+ * Deletes records together with their events and readings. `chosen` is the beginning of a FROM, in which the records
+ * are named `r`.
+ */
 export function deleteRecords(prefix: string, chosen: string): string {
   return `DELETE r, e, s FROM ${chosen} LEFT JOIN ${prefix}_events e ON e.record = r.row_id
     LEFT JOIN ${prefix}_readings s ON s.record = r.row_id`;
@@ -105,9 +110,9 @@ export function lookAtAll(prefix: string): Statement {
 }
 
 /**
- * Takes due records of each lane, in one transaction. So if it is rolled back, no record stays hidden that no process has taken. Its
- * locks end before texts are sent. It looks at the records that have been due since `from` or later. The answers are the records of each lane
- * that something is taken of, and then what is left.
+ * Takes due records of each lane, in one transaction. So if it is rolled back, no record stays hidden that no process
+ * has taken. Its locks end before texts are sent. It looks at the records that have been due since `from` or later. The
+ * answers are the records of each lane that something is taken of, and then what is left.
  */
 export function takeRecords(
   prefix: string,
@@ -129,7 +134,9 @@ export function takeRecords(
   ];
 }
 
-/** How many events there are in each state that is no end, and since when the first record has been due: since `from` or later. */
+/**
+ * How many events there are in each state that is no end, and since when the first record has been due: since `from` or later.
+ */
 export function countEvents(prefix: string, from: number): readonly Statement[] {
   return [
     [

@@ -100,7 +100,8 @@ export class Writes {
 }
 
 /**
- * The stored records of a conflict could not be read. Their writes were not made, so this counts as a failure before the writes were sent.
+ * The stored records of a conflict could not be read. Their writes were not made, so this counts as a failure before
+ * the writes were sent.
  */
 function asNotSent(cause: unknown): never {
   throw new NotSent("the records were not read", { cause });

@@ -8,8 +8,9 @@ export interface OrderFindings {
 }
 
 /**
- * Looks for fields that are sent sometimes and may directly follow a free text in the signed string: such a field could be the end
- * of that text. With `urlKnown`, the callback URL does not count as a free text, because it is known as a whole.
+ * Looks for fields that are sent sometimes and may directly follow a free text in the signed string: such a field could
+ * be the end of that text. With `urlKnown`, the callback URL does not count as a free text, because it is known as a
+ * whole.
  */
 export function findInOrder(
   fields: readonly WireField[],

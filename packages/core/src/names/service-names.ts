@@ -5,14 +5,16 @@ import type { ServiceNames, ServiceNamesOptions } from "./options.ts";
 import { findInOrder } from "./order.ts";
 
 /**
- * The names that a deployment of the service uses where the specification has a neutral word (specification, Naming note): of a
- * callback's fields, of the signature's header, in paths and in answers. Handlers, records and the console keep the neutral names.
+ * The names that a deployment of the service uses where the specification has a neutral word (specification, Naming
+ * note): of a callback's fields, of the signature's header, in paths and in answers. Handlers, records and the console
+ * keep the neutral names.
  *
- * If you call a field `"always"` and a callback lacks it, this callback can be forged. So use it only if you know that the service
- * always sends the field. `"sometimes"` is safe: at worst, Payhooks leaves a value out, or holds a callback.
+ * If you call a field `"always"` and a callback lacks it, this callback can be forged. So use it only if you know that
+ * the service always sends the field. `"sometimes"` is safe: at worst, Payhooks leaves a value out, or holds a
+ * callback.
  *
- * @throws PayhooksError `ERR_NAMES_INVALID` with all faults. @example const names = serviceNames({ callback: { fields: { payTxnId:
- * "acmeTxnId" }, statuses: { FAILED: ["CANCELLED"] } } });
+ * @throws PayhooksError `ERR_NAMES_INVALID` with all faults. @example const names = serviceNames({ callback: { fields:
+ * { payTxnId: "acmeTxnId" }, statuses: { FAILED: ["CANCELLED"] } } });
  */
 export function serviceNames(options: ServiceNamesOptions | ServiceNames = {}): ServiceNames {
   const check = new Check();

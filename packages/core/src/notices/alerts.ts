@@ -118,7 +118,10 @@ export class Alerts {
     return failures === 1;
   }
 
-  /** Raises an alert that names the address. If there are too many addresses, the alert only says how many, because they may be made up. */
+  /**
+   * Raises an alert that names the address. If there are too many addresses, the alert only says how many, because they
+   * may be made up.
+   */
   #raiseProbing(counts: FlowCounts, given: Pick<Alert, "flow" | "code" | "address" | "failures">): void {
     const now = this.#clock.monotonic();
     if (counts.named.total(now, this.#cooldownMs) >= MAX_NAMED) {
@@ -136,9 +139,9 @@ export class Alerts {
   }
 
   /**
-   * An authentic delivery was not stored. A 4xx raises an alert at once: the service gets it for each retry, so the event may
-   * be lost. A 5xx is only counted, because the next attempt may succeed. If the sender does not retry (`isLast`), it raises an alert at
-   * once, too. True if an alert was raised.
+   * An authentic delivery was not stored. A 4xx raises an alert at once: the service gets it for each retry, so the
+   * event may be lost. A 5xx is only counted, because the next attempt may succeed. If the sender does not retry
+   * (`isLast`), it raises an alert at once, too. True if an alert was raised.
    */
   refused(flow: FlowName, code: DeliveryErrorCode, isLast: boolean = false): boolean {
     const { refused } = this.#countsOf(flow);

@@ -26,8 +26,8 @@ export interface LimiterOptions<Item> {
 const MAX_SUBJECTS = 100;
 
 /**
- * Lets the first few items of each subject pass within a period, and reports at its end how many more there were. While a store is
- * unreachable, every call to it fails, and a report of each failure would not help.
+ * Lets the first few items of each subject pass within a period, and reports at its end how many more there were. While
+ * a store is unreachable, every call to it fails, and a report of each failure would not help.
  */
 export class Limiter<Item> {
   readonly #options: LimiterOptions<Item>;
@@ -37,7 +37,9 @@ export class Limiter<Item> {
     this.#options = options;
   }
 
-  /** Also checks the time, because on Workers, timers end with the request that set them. `times`: how many the item stands for. */
+  /**
+   * Also checks the time, because on Workers, timers end with the request that set them. `times`: how many the item stands for.
+   */
   add(subject: string, item: Item, limit: number, times: number): void {
     const { clock, periodMs, pass, summaryCounts = false } = this.#options;
     const now = clock.now();

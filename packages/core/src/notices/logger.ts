@@ -13,7 +13,9 @@ export interface Logger {
 
 type Method = (...given: never[]) => unknown;
 
-/** Methods that are called with the facts and then the message. As functions they would hide the types of a logger written inline. */
+/**
+ * Methods that are called with the facts and then the message. As functions they would hide the types of a logger written inline.
+ */
 interface FactsFirst {
   readonly info: object;
   readonly warn: object;
@@ -21,8 +23,8 @@ interface FactsFirst {
 }
 
 /**
- * A logger that may be given: one that takes the message first, or one that takes the facts first. The second kind is recognised by
- * a method that every logger of its library has: `bindings` of pino, `addSerializers` of bunyan.
+ * A logger that may be given: one that takes the message first, or one that takes the facts first. The second kind is
+ * recognised by a method that every logger of its library has: `bindings` of pino, `addSerializers` of bunyan.
  */
 export type LoggerOption =
   | (Logger & { readonly bindings?: undefined; readonly addSerializers?: undefined })
@@ -36,8 +38,8 @@ const LEVELS = ["info", "warn", "error"] as const;
 type Write = (...given: readonly unknown[]) => unknown;
 
 /**
- * A given logger, to be called with the message first. An error or a rejection of the logger is ignored, because logging must not break the
- * work that it reports.
+ * A given logger, to be called with the message first. An error or a rejection of the logger is ignored, because
+ * logging must not break the work that it reports.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` if a method is missing.
  */

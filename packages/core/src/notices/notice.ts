@@ -14,8 +14,8 @@ export interface EventFacts {
   /** The payment's status; empty in the connect flow. */
   readonly status: string;
   /**
-   * The merchant's reference of a payment, the account or the settlement of a connect event, or what the `read` of a source names. Null
-   * if there is none, and if the reading is not certain.
+   * The merchant's reference of a payment, the account or the settlement of a connect event, or what the `read` of a
+   * source names. Null if there is none, and if the reading is not certain.
    */
   readonly referenceId: string | null;
 }
@@ -61,8 +61,8 @@ export type UndatedNotice =
       readonly note: string;
     }
   /**
-   * A person erased events, at most 50 of them; a larger erasure has several of these notices. `eventIds` are digests, by which the
-   * events are still found. `name` is that of the erasure's report.
+   * A person erased events, at most 50 of them; a larger erasure has several of these notices. `eventIds` are digests,
+   * by which the events are still found. `name` is that of the erasure's report.
    */
   | {
       readonly type: "erased";
@@ -88,7 +88,10 @@ export type UndatedNotice =
       /** The stack of the error behind the refusal, without its message; null if there was none. */
       readonly stack: string | null;
     }
-  /** An event of a source has no handler. It was acknowledged, and not stored. `count`: how many of this name so far, in this process. */
+  /**
+   * An event of a source has no handler. It was acknowledged, and not stored. `count`: how many of this name so far, in
+   * this process.
+   */
   | {
       readonly type: "unhandled";
       readonly flow: FlowName;
@@ -115,8 +118,9 @@ export type UndatedNotice =
         | "replayed-after-expiry";
     })
   /**
-   * A handler reached an effect that an earlier run has committed, and skipped it. `effect` is its id. `unexpected`: the inbox knows of no
-   * earlier run. Either it has lost its records, or another receiver uses the same table and `scope`, or a person has written the id.
+   * A handler reached an effect that an earlier run has committed, and skipped it. `effect` is its id. `unexpected`:
+   * the inbox knows of no earlier run. Either it has lost its records, or another receiver uses the same table and
+   * `scope`, or a person has written the id.
    */
   | (AboutHandler<"effect-skipped"> & { readonly effect: string; readonly unexpected: boolean })
   /** A program asked to run an event of which the inbox has no record. */
@@ -143,7 +147,9 @@ export type UndatedNotice =
     }
   /** A stalled operation works again. */
   | { readonly type: "recovered"; readonly during: StallKind; readonly afterMs: number }
-  /** The answer of `receiver.ready()` has changed. `code` may be shown to strangers. `detail` says more, and is for the log only. */
+  /**
+   * The answer of `receiver.ready()` has changed. `code` may be shown to strangers. `detail` says more, and is for the log only.
+   */
   | {
       readonly type: "readiness";
       readonly ok: boolean;
@@ -151,9 +157,10 @@ export type UndatedNotice =
       readonly detail: string | null;
     }
   /**
-   * Events that were stored and acknowledged are lost, or may be. `replaced`: the store has other data, because the data was emptied,
-   * deleted or exchanged. `missing`: the data is the same, but lacks records that were stored. `log-removed`: the write-ahead log of a
-   * SQLite file was removed or damaged. `evicting`: the store is configured to drop records when it is full.
+   * Events that were stored and acknowledged are lost, or may be. `replaced`: the store has other data, because the
+   * data was emptied, deleted or exchanged. `missing`: the data is the same, but lacks records that were stored.
+   * `log-removed`: the write-ahead log of a SQLite file was removed or damaged. `evicting`: the store is configured to
+   * drop records when it is full.
    */
   | { readonly type: "data-lost"; readonly why: Loss }
   /** The memory inbox was too small for the window: records of events signed before this time are gone. */
@@ -185,7 +192,9 @@ export interface Alert {
   readonly flow: FlowName;
   /** The code of the failures. */
   readonly code: ErrorCode;
-  /** The address that the failures come from. Null if it is not known or does not matter, or if there are too many to name each. */
+  /**
+   * The address that the failures come from. Null if it is not known or does not matter, or if there are too many to name each.
+   */
   readonly address: string | null;
   readonly failures: number;
   /** How many addresses had failures in the window. */
@@ -194,8 +203,8 @@ export interface Alert {
 }
 
 /**
- * The call of a receiver that the store of its inbox did not answer, or refused. `docs/reference/notices.md` explains each. `notifyWorker`
- * is the option of this name, which calls no store.
+ * The call of a receiver that the store of its inbox did not answer, or refused. `docs/reference/notices.md` explains
+ * each. `notifyWorker` is the option of this name, which calls no store.
  */
 export type InboxCall =
   | "start"
@@ -221,8 +230,8 @@ export function inboxError(during: InboxCall, error: unknown): UndatedNotice {
 }
 
 /**
- * The operations that can stall. `start`: the receiver should run, and could not start. `accept`: deliveries cannot be stored. `take`:
- * events that are due cannot be begun. `end`: the end of a run cannot be written.
+ * The operations that can stall. `start`: the receiver should run, and could not start. `accept`: deliveries cannot be
+ * stored. `take`: events that are due cannot be begun. `end`: the end of a run cannot be written.
  */
 export type StallKind = "start" | "accept" | "take" | "end";
 
@@ -246,8 +255,9 @@ export function recovered(during: StallKind, afterMs: number): UndatedNotice {
 }
 
 /**
- * How stored events are lost, or may be. `replaced`: the store has other data, because the data was emptied, deleted or exchanged.
- * `missing`: records that were stored are gone, or are no longer in the lists by which they are found. `log-removed`: the write-ahead log
- * of a SQLite file was removed or damaged while the file was open. `evicting`: the store is configured to drop records when it is full.
+ * How stored events are lost, or may be. `replaced`: the store has other data, because the data was emptied, deleted or
+ * exchanged. `missing`: records that were stored are gone, or are no longer in the lists by which they are found.
+ * `log-removed`: the write-ahead log of a SQLite file was removed or damaged while the file was open. `evicting`: the
+ * store is configured to drop records when it is full.
  */
 export type Loss = "replaced" | "missing" | "log-removed" | "evicting";

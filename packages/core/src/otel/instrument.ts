@@ -37,16 +37,16 @@ export interface OtelOptions {
 const TRACE_HEADERS = ["traceparent", "b3", "x-b3-traceid", "x-amzn-trace-id", "uber-trace-id"];
 
 /**
- * Traces and measures a receiver with OpenTelemetry: `createReceiver({ instrumentation: otel() })`. It uses the SDK that the
- * application has registered. The SDK may be registered at any time: `otel` makes its instruments at the first delivery, call of a
- * handler or counted notice after that. Without an SDK it does nothing.
+ * Traces and measures a receiver with OpenTelemetry: `createReceiver({ instrumentation: otel() })`. It uses the SDK
+ * that the application has registered. The SDK may be registered at any time: `otel` makes its instruments at the first
+ * delivery, call of a handler or counted notice after that. Without an SDK it does nothing.
  *
  * - The span `accept FLOW` is from a delivery's bytes to its answer, under the span that is active then. If the sender has chosen
  *   the trace of the active span, `accept` begins a trace of its own, with a link.
  * - The span `process FLOW` is one call of a handler, wherever and whenever it happens. It is a child of the `accept` span, whose
  *   context the record keeps, and it is active while the handler runs.
- * - The spans `hold FLOW` and `overtake FLOW` have no duration. They show that a run has put the event on hold, or has found that a
- *   later event of its subject had overtaken it.
+ * - The spans `hold FLOW` and `overtake FLOW` have no duration. They show that a run has put the event on hold, or has
+ *   found that a later event of its subject had overtaken it.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` for an option that does not exist.
  * @example createReceiver({ payments: { publicKey }, instrumentation: otel() });

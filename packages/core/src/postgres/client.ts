@@ -78,8 +78,8 @@ export async function clientMaker(
   const own = {
     connectionTimeoutMillis: Math.ceil(timeoutMs * TO_CONNECT),
     keepAlive: true,
-    // PgBouncer refuses it as a parameter at the start of a session. So a pooler that was not announced is noticed at once, before
-    // the settings of a session reach the program's own statements through it.
+    // PgBouncer refuses it as a parameter at the start of a session. So a pooler that was not announced is noticed at
+    // once, before the settings of a session reach the program's own statements through it.
     statement_timeout: isPooled ? undefined : timeoutMs,
     query_timeout: undefined,
     lock_timeout: undefined,

@@ -13,8 +13,9 @@ export interface HintDependencies {
 }
 
 /**
- * Tells other processes that something is due. A hint is a statement of its own, because a notification makes its commit wait for the
- * others of the whole server. Every process hears it, and those that have a place poll. No call waits for a hint, and nothing relies on it.
+ * Tells other processes that something is due. A hint is a statement of its own, because a notification makes its
+ * commit wait for the others of the whole server. Every process hears it, and those that have a place poll. No call
+ * waits for a hint, and nothing relies on it.
  */
 export class Hints {
   readonly #dependencies: HintDependencies;

@@ -82,8 +82,8 @@ const REFUSALS: readonly Refusal[] = [
 ];
 
 /**
- * The same error in words, if it says why there is no connection. The database may be reachable later, or let this process in. So the code
- * is that of an inbox that is away.
+ * The same error in words, if it says why there is no connection. The database may be reachable later, or let this
+ * process in. So the code is that of an inbox that is away.
  */
 export function explained(error: unknown): unknown {
   if (isPayhooksError(error)) return error;

@@ -32,8 +32,8 @@ const fillMeta = (schema: string): string =>
  * gives each statement to another session. Processes that start at the same time wait for one another. Tables of another
  * version are left as they are.
  *
- * A record is `taken` while a run has a lease on it, or while a poll has hidden it for a process; `due_at` is then the time when that
- * ends. Such records have an index of their own: see `taken-records.ts`.
+ * A record is `taken` while a run has a lease on it, or while a poll has hidden it for a process; `due_at` is then the
+ * time when that ends. Such records have an index of their own: see `taken-records.ts`.
  *
  * Large rows are written once and deleted once: `labels` is never updated. Rows that change are small, or are in `records`,
  * where most events write their row twice. `readings` has the texts that a held event with several readings is found by.

@@ -33,8 +33,8 @@ function isSpent(error: unknown): boolean {
 }
 
 /**
- * One connection. It is made when it is needed, and made again after it has failed. This side has a time limit for statements too, because
- * a server that is paused, or behind a broken cable, never answers.
+ * One connection. It is made when it is needed, and made again after it has failed. This side has a time limit for
+ * statements too, because a server that is paused, or behind a broken cable, never answers.
  */
 export class PgSession implements Session {
   readonly #settings: SessionSettings;

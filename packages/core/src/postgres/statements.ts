@@ -24,8 +24,9 @@ export interface Statements {
   readonly readOne: Statement;
   readonly scan: Statement;
   /**
-   * Takes due records of one lane. `$1`: how many; `$2`: for how many milliseconds; `$3`: from which due time on; `$4`: the lane. If the
-   * poll includes a look at ended leases, `$5` is the end from which on it looks, and `$6` how far it looks ahead; otherwise both are null.
+   * Takes due records of one lane. `$1`: how many; `$2`: for how many milliseconds; `$3`: from which due time on; `$4`:
+   * the lane. If the poll includes a look at ended leases, `$5` is the end from which on it looks, and `$6` how far it
+   * looks ahead; otherwise both are null.
    */
   readonly takeDue: Statement;
   readonly lookAtDue: Statement;

@@ -246,8 +246,8 @@ class PostgresStore implements RecordStore {
   }
 
   /**
-   * Takes records, and then reads their texts. A statement that hands out texts would hold the locks of its records until the last
-   * byte has left the server. If this process is stopped meanwhile, that may take hours.
+   * Takes records, and then reads their texts. A statement that hands out texts would hold the locks of its records
+   * until the last byte has left the server. If this process is stopped meanwhile, that may take hours.
    */
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const lanes = LANES.filter((lane) => limit[lane] > 0);

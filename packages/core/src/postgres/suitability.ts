@@ -27,7 +27,9 @@ export function suitability(schema: string): Statement {
   };
 }
 
-/** @throws PayhooksError `ERR_POSTGRES_UNSUITABLE` for an encoding that cannot write every event, or a privilege that is missing. */
+/**
+ * @throws PayhooksError `ERR_POSTGRES_UNSUITABLE` for an encoding that cannot write every event, or a privilege that is missing.
+ */
 export function checkSuitability(schema: string, found: Row | undefined): void {
   const { encoding, lacking } = found ?? {};
   // PGlite and other servers of one encoding may not have the setting. They have UTF8.

@@ -4,8 +4,9 @@ import { quoted } from "./schema.ts";
 import { MAX_AGE_MS, NOW, UNEXPIRED, whole } from "./statements.ts";
 
 /**
- * Writes one record together with its labels, with the answer of {@link swapMany}. Every step changes one row, by an index with one
- * value each, so the plan is always the same, whatever the server's statistics say. It is made once for each session.
+ * Writes one record together with its labels, with the answer of {@link swapMany}. Every step changes one row, by an
+ * index with one value each, so the plan is always the same, whatever the server's statistics say. It is made once for
+ * each session.
  *
  * Few writes take several rows of a table. For such a write, the answer is null.
  */

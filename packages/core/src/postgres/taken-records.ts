@@ -15,14 +15,15 @@ export interface EndsFound extends PollResult {
 }
 
 /**
- * The records that somebody has taken: a run by its lease, or a process by a poll that has hidden them from others. They have their own
- * index, ordered by the time at which the lease or the hiding ends. Most runs end long before that. While a session holds a snapshot of the
- * database, the index keeps an entry for each of them, so a look at it can be expensive, and few polls make one.
+ * The records that somebody has taken: a run by its lease, or a process by a poll that has hidden them from others.
+ * They have their own index, ordered by the time at which the lease or the hiding ends. Most runs end long before that.
+ * While a session holds a snapshot of the database, the index keeps an entry for each of them, so a look at it can be
+ * expensive, and few polls make one.
  *
- * The rule: a look finds the earliest end of the next `hideMs / 2`. A record that another process takes after the look stays taken for at
- * least `hideMs`. This process knows which records it takes itself. So the next look is due at that end, or else after `hideMs / 2`. A
- * process whose `leaseMs` is shorter than this one's `hideMs` may take records for a shorter time. If it dies, its events are found up to
- * `hideMs / 2` late.
+ * The rule: a look finds the earliest end of the next `hideMs / 2`. A record that another process takes after the look
+ * stays taken for at least `hideMs`. This process knows which records it takes itself. So the next look is due at that
+ * end, or else after `hideMs / 2`. A process whose `leaseMs` is shorter than this one's `hideMs` may take records for a
+ * shorter time. If it dies, its events are found up to `hideMs / 2` late.
  */
 export class TakenRecords {
   readonly #bound: DueBound;

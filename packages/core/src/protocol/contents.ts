@@ -9,8 +9,8 @@ export interface ContentField {
 /** A piece of the signed text. It begins with the name of a field. */
 export interface SignedPiece {
   /**
-   * The field whose name the piece begins with, by its name in events. Null for a webhook, which is one piece, and for a piece that begins
-   * with no name.
+   * The field whose name the piece begins with, by its name in events. Null for a webhook, which is one piece, and for
+   * a piece that begins with no name.
    */
   readonly name: string | null;
   readonly text: string;

@@ -6,8 +6,8 @@ import type { JsonObject } from "./json.ts";
  */
 
 /**
- * The members of a webhook's `data` besides `object`, each with an example. A text is never empty, and a number is a safe integer.
- * A test builder puts a new id in the place of each `_1`, and the decision in the place of `approved`.
+ * The members of a webhook's `data` besides `object`, each with an example. A text is never empty, and a number is a
+ * safe integer. A test builder puts a new id in the place of each `_1`, and the decision in the place of `approved`.
  */
 export const DATA = {
   /** A connected account (specification, Connected account). */
@@ -154,7 +154,9 @@ interface PaymentFields<Event extends string, Status extends string> {
   readonly timestamp: string;
   readonly merchantId?: string;
   readonly userId?: string;
-  /** The fields that `names.callback.extra` declares and that are certain, as text. A number or a boolean is as it was written. */
+  /**
+   * The fields that `names.callback.extra` declares and that are certain, as text. A number or a boolean is as it was written.
+   */
   readonly extra: Readonly<Record<string, string>>;
   readonly arrivedBy: PaymentArrival;
 }

@@ -1,7 +1,7 @@
 /**
- * Why an event is kept for a person instead of being run. For the first four reasons, the event never entered the table of deduplication,
- * because it is not certain which event it is, or whether it is one to run. The next three come from the table. The others come from
- * running.
+ * Why an event is kept for a person instead of being run. For the first four reasons, the event never entered the table
+ * of deduplication, because it is not certain which event it is, or whether it is one to run. The next three come from
+ * the table. The others come from running.
  */
 export type HeldReason =
   | "ambiguous"

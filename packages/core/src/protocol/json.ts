@@ -66,9 +66,9 @@ export function parseJson(bytes: Uint8Array): ParsedJson | null {
 }
 
 /**
- * True for a body of more than 8 KiB with more than `maxParts` members, elements and nested values, because parsing it would take
- * milliseconds. The default is for a flow whose signature is inside the JSON: there, bodies of strangers have to be parsed too (decision
- * 0010).
+ * True for a body of more than 8 KiB with more than `maxParts` members, elements and nested values, because parsing it
+ * would take milliseconds. The default is for a flow whose signature is inside the JSON: there, bodies of strangers
+ * have to be parsed too (decision 0010).
  */
 export function isUnwieldy(bytes: Uint8Array, maxParts: number = MAX_UNVERIFIED_PARTS): boolean {
   if (bytes.byteLength <= SHORT_BYTES) return false;

@@ -1,24 +1,29 @@
 import type { JsonValue } from "./json.ts";
 
 /**
- * A date and a time with their zone, as ISO 8601 and RFC 3339 have them: `2025-11-21T09:15:27.123Z`, `2025-11-21 12:15:27,5+03:00`,
- * `20251121T091527Z`. Groups: year, hyphen, month, day, hour, colon, minute, second, fraction, sign, and hour and minute of the zone.
+ * A date and a time with their zone, as ISO 8601 and RFC 3339 have them: `2025-11-21T09:15:27.123Z`, `2025-11-21
+ * 12:15:27,5+03:00`, `20251121T091527Z`. Groups: year, hyphen, month, day, hour, colon, minute, second, fraction, sign,
+ * and hour and minute of the zone.
  */
 const ISO_8601 =
   /^(\d{4})(-?)(\d\d)\2(\d\d)[Tt ](\d\d)(:?)(\d\d)(?:\6(\d\d)(?:[.,](\d+))?)?(?:[Zz]|([+\-\u2212])(\d\d)(?::?(\d\d))?)$/;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** The calendar repeats after 400 years. The years are shifted by this much, because `Date.UTC` reads the years 0 to 99 as 1900 to 1999. */
+/**
+ * The calendar repeats after 400 years. The years are shifted by this much, because `Date.UTC` reads the years 0 to 99
+ * as 1900 to 1999.
+ */
 const CYCLE_YEARS = 400;
 const CYCLE_MS = 146_097 * DAY_MS;
 
 /**
- * The instant that a timestamp certainly names, in milliseconds since the epoch. Finer digits are dropped. Null for every other
- * text or value: one without a zone, a number of unknown unit, a day or time that does not exist. **Null means unknown, not old.**
+ * The instant that a timestamp certainly names, in milliseconds since the epoch. Finer digits are dropped. Null for
+ * every other text or value: one without a zone, a number of unknown unit, a day or time that does not exist. **Null
+ * means unknown, not old.**
  *
- * `-00:00` is UTC (RFC 3339, 4.3). `24:00` is the beginning of the next day. A leap second, `23:59:60` in UTC, is the second after
- * it, as on every clock that counts from the epoch.
+ * `-00:00` is UTC (RFC 3339, 4.3). `24:00` is the beginning of the next day. A leap second, `23:59:60` in UTC, is the
+ * second after it, as on every clock that counts from the epoch.
  */
 export function parseTimestamp(text: JsonValue | undefined): number | null {
   const found = typeof text === "string" ? ISO_8601.exec(text) : null;

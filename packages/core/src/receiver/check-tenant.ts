@@ -2,8 +2,8 @@ import type { Flow } from "../flows/flow.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 
 /**
- * Checks the tenant of an event that comes without a signature: from a look-up, or from another receiver. If the event were recorded
- * under another tenant than its delivery, it would run a second time.
+ * Checks the tenant of an event that comes without a signature: from a look-up, or from another receiver. If the event
+ * were recorded under another tenant than its delivery, it would run a second time.
  *
  * @param method the method of the receiver that got the event.
  * @throws PayhooksError `ERR_OPTION_MISSING` or `ERR_OPTION_INVALID`.

@@ -112,7 +112,8 @@ export class RunContext implements HandlerContext, LooseMethods {
   }
 
   /**
-   * The error of an effect whose outcome only a person can find out, even if the handler has caught the error; null if there is none.
+   * The error of an effect whose outcome only a person can find out, even if the handler has caught the error; null if
+   * there is none.
    */
   lostEffect(): Error | null {
     return this.#effects?.lost() ?? null;
@@ -137,8 +138,8 @@ export class RunContext implements HandlerContext, LooseMethods {
 }
 
 /**
- * The `effectId`. A replay with `repeatEffects` gets a new one. So do the onHeld handlers of an event that is held again, because this is a
- * new hold. It has no colon, because queues such as BullMQ do not accept one in an id.
+ * The `effectId`. A replay with `repeatEffects` gets a new one. So do the onHeld handlers of an event that is held
+ * again, because this is a new hold. It has no colon, because queues such as BullMQ do not accept one in an id.
  */
 function effectIdOf({ eventId, mode, replays, repeatEffects }: RunInput, handler: string): string {
   const isNew = repeatEffects || (mode === "onHeld" && replays > 0);

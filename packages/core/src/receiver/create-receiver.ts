@@ -248,8 +248,8 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
   }
 
   /**
-   * Posts one notice about a failure, however many deliveries wait for the action. A wrong set-up is reported only when it changes, because
-   * each attempt finds it again.
+   * Posts one notice about a failure, however many deliveries wait for the action. A wrong set-up is reported only when
+   * it changes, because each attempt finds it again.
    */
   async #noticing<T>(action: () => Promise<T>): Promise<T> {
     try {

@@ -18,18 +18,19 @@ export interface Endpoint {
   /** The answer if the request can be refused before its body is read; null to read it. */
   check(head: DeliveryHead, remoteAddress?: string): Reply | null;
   /**
-   * Verifies a delivery, accepts it and answers. Never rejects. `mounted` is for adapters, which have called `check` before. It starts a
-   * background receiver that does not run yet, within the deadline. Without `mounted`, such a receiver answers 503 `ERR_NOT_STARTED`.
+   * Verifies a delivery, accepts it and answers. Never rejects. `mounted` is for adapters, which have called `check`
+   * before. It starts a background receiver that does not run yet, within the deadline. Without `mounted`, such a
+   * receiver answers 503 `ERR_NOT_STARTED`.
    */
   receive(delivery: Delivery, options?: ReceiveOptions): Promise<Reply>;
   /** The answer if the adapter could not get the bytes. `why` goes to the log only. */
   refuse(code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply;
   /**
-   * Ends an event that another receiver has handled, without calling handlers here. From then on, its copies are duplicates. The event
-   * need not have been delivered to this receiver. For a move from one receiver to another.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for an event that the flow does not have; `ERR_OPTION_MISSING` without a tenant if a
-   * resolver chooses the keys; `ERR_CLOSING` after `close()`; or what the inbox throws. After an error of the inbox, the event may be
-   * marked or not: call again.
+   * Ends an event that another receiver has handled, without calling handlers here. From then on, its copies are
+   * duplicates. The event need not have been delivered to this receiver. For a move from one receiver to another.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for an event that the flow does not have; `ERR_OPTION_MISSING` without a
+   * tenant if a resolver chooses the keys; `ERR_CLOSING` after `close()`; or what the inbox throws. After an error of
+   * the inbox, the event may be marked or not: call again.
    */
   markHandled(event: OtherReceiverEvent, options?: MarkOptions): Promise<Marked>;
 }

@@ -5,11 +5,12 @@ import type { Environment } from "../time/environment.ts";
 const TURN_MS = 10;
 
 /**
- * Bounds the work of one turn of the event loop. After a burst, the bodies of thousands of requests may end in one turn. Without a
- * bound, the process would verify and accept all of them in that turn, and answer the first delivery only after the last.
+ * Bounds the work of one turn of the event loop. After a burst, the bodies of thousands of requests may end in one
+ * turn. Without a bound, the process would verify and accept all of them in that turn, and answer the first delivery
+ * only after the last.
  *
- * A single delivery is not delayed. When deliveries have taken {@link TURN_MS} of a turn, further deliveries wait for the next turn,
- * in their order.
+ * A single delivery is not delayed. When deliveries have taken {@link TURN_MS} of a turn, further deliveries wait for
+ * the next turn, in their order.
  */
 export class EventLoopBudget {
   readonly #environment: Environment;

@@ -45,8 +45,8 @@ export type Call = (context: HandlerContext) => unknown;
 type CallOutcome = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
 
 /**
- * Runs one handler, if it may run now. One write stores its end, together with the start of the next handler or the end of the run. So
- * there is no gap in between.
+ * Runs one handler, if it may run now. One write stores its end, together with the start of the next handler or the end
+ * of the run. So there is no gap in between.
  *
  * @returns `done`: the handler need not run again. `open`: it has not finished, and `progress` has the consequence.
  */
@@ -141,7 +141,8 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     const stack = retryAfter === null ? thrown.stack : null;
     const isCounted = !isUncounted(outcome.error);
     const isRejected = isReject(outcome.error);
-    // Anybody may have sent the copy that asked for this early attempt. So the attempt is not counted, and does not move the next one.
+    // Anybody may have sent the copy that asked for this early attempt. So the attempt is not counted, and does not
+    // move the next one.
     const isExhausted = !isEarly && isCounted && attempt >= handler.maxAttempts;
     const isGivenUp = isRejected || isExhausted;
     observation?.end({ outcome: isGivenUp ? "given-up" : "retry", error: outcome.error });
@@ -165,7 +166,9 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     return "open";
   };
 
-  /** A failed attempt, if an earlier call of the handler is past its timeout and has not ended. Null: the handler may be called. */
+  /**
+   * A failed attempt, if an earlier call of the handler is past its timeout and has not ended. Null: the handler may be called.
+   */
   function overdueOf({ input }: RunHandle, { name, onTimeout }: HandlerSettings): CallOutcome | null {
     const attempt = onTimeout === "wait" ? overdue.get(`${input.eventId} ${name}`) : undefined;
     if (attempt === undefined) return null;
@@ -176,8 +179,8 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   }
 
   /**
-   * Takes a place for a call of a handler that has a limit of its own. False if the call gets no place: then the event is deferred or
-   * handed back, and `progress` says which. Neither counts as an attempt.
+   * Takes a place for a call of a handler that has a limit of its own. False if the call gets no place: then the event
+   * is deferred or handed back, and `progress` says which. Neither counts as an attempt.
    */
   async function takePlace(
     run: RunHandle,
@@ -220,8 +223,8 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   }
 
   /**
-   * The time until a handler's next attempt. It was computed by the store's clock when the run began. Since then, this process measures the
-   * time. It does not rely on the wall clock alone, because that may be set back meanwhile.
+   * The time until a handler's next attempt. It was computed by the store's clock when the run began. Since then, this
+   * process measures the time. It does not rely on the wall clock alone, because that may be set back meanwhile.
    */
   function msUntilDue({ dueAt }: HandlerState, { input }: RunHandle, { since }: RunProgress): number {
     return Math.max(0, dueAt - input.now - since.elapsedMs);
@@ -278,7 +281,8 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
         if (overdue.get(key) === facts.attempt) overdue.delete(key);
         resolve(outcome);
       };
-      // After a lost effect, a person must find out whether the effect has happened. So its error replaces any error of the handler.
+      // After a lost effect, a person must find out whether the effect has happened. So its error replaces any error of
+      // the handler.
       const fail = (error: unknown): void => settle({ ok: false, error: context.lostEffect() ?? error });
       try {
         const returned = run.context.run(() =>

@@ -8,9 +8,9 @@ import type { HeldReason } from "../protocol/held-reasons.ts";
 import { isPending } from "../time/awaitable.ts";
 
 /**
- * Measures or traces a receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of `@payhooks/core/metrics`. Its
- * functions are called for every delivery and for every call of a handler, so they must be fast. If a function throws, or rejects,
- * the receiver continues as if there were no instrumentation.
+ * Measures or traces a receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of
+ * `@payhooks/core/metrics`. Its functions are called for every delivery and for every call of a handler, so they must
+ * be fast. If a function throws, or rejects, the receiver continues as if there were no instrumentation.
  */
 export interface Instrumentation {
   /** Called once, by `createReceiver`. */

@@ -337,8 +337,9 @@ export class Intake {
   }
 
   /**
-   * Decides where the handlers for this delivery run. A platform that provides a `waitUntil` may freeze the process after the answer,
-   * so events run after the response there by default. If the program has called `start()`, the process keeps running.
+   * Decides where the handlers for this delivery run. A platform that provides a `waitUntil` may freeze the process
+   * after the answer, so events run after the response there by default. If the program has called `start()`, the
+   * process keeps running.
    */
   #runOf(delivery: Delivery): NonNullable<Settings["run"]> {
     const { settings, lifecycle } = this.#dependencies;
@@ -386,8 +387,8 @@ export class Intake {
   }
 
   /**
-   * Calls `notifyWorker` for an event that was stored but not begun. Another process must run it. A platform waits for the call before it
-   * sends the answer, so the call has a time limit.
+   * Calls `notifyWorker` for an event that was stored but not begun. Another process must run it. A platform waits for
+   * the call before it sends the answer, so the call has a time limit.
    */
   notifyWorker({ begun, outcome, eventId }: Accepted, waitUntil: (work: Promise<unknown>) => void): void {
     const { settings, notices, environment } = this.#dependencies;

@@ -7,10 +7,10 @@
  *
  *     any of these --close--> closing --> closed
  *
- * `preparing` checks the set-up, opens the inbox and closes registration. A receiver whose events run elsewhere, or after the response,
- * stays `ready`, and also receives. If a step fails, the receiver stays in its state. The next call tries again. After the first call of
- * `start`, the receiver also tries again by itself. Nothing leads back from `closing`: from then on, every call is refused with
- * `ERR_CLOSING`.
+ * `preparing` checks the set-up, opens the inbox and closes registration. A receiver whose events run elsewhere, or
+ * after the response, stays `ready`, and also receives. If a step fails, the receiver stays in its state. The next call
+ * tries again. After the first call of `start`, the receiver also tries again by itself. Nothing leads back from
+ * `closing`: from then on, every call is refused with `ERR_CLOSING`.
  */
 
 import type { Running } from "../inbox/contract/inbox.ts";
@@ -83,7 +83,10 @@ export class Lifecycle {
     return this.#goal === "running";
   }
 
-  /** Why the start has not reached its goal; null if it has, or if `start` was not called. `cause` is null during the first attempt. */
+  /**
+   * Why the start has not reached its goal; null if it has, or if `start` was not called. `cause` is null during the
+   * first attempt.
+   */
   get missing(): { readonly cause: unknown } | null {
     if (this.#goal === null || this.isClosing) return null;
     if (this.#goal === "running" ? this.isRunning : this.isReady) return null;
@@ -113,8 +116,8 @@ export class Lifecycle {
   }
 
   /**
-   * Goes to the state that the goal names. Several callers share one attempt. Rejects if the attempt fails, and then tries again by itself
-   * until it succeeds or the receiver is closed.
+   * Goes to the state that the goal names. Several callers share one attempt. Rejects if the attempt fails, and then
+   * tries again by itself until it succeeds or the receiver is closed.
    */
   async start(goal: StartGoal = "running"): Promise<void> {
     this.refuseWhenClosing();

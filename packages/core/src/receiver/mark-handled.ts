@@ -1,6 +1,7 @@
 /**
- * Events that another receiver has handled. While a merchant moves from one receiver to another, both see the same deliveries. Here an
- * event ends without a call of its handlers. So its copies are still recognised when the other receiver is gone.
+ * Events that another receiver has handled. While a merchant moves from one receiver to another, both see the same
+ * deliveries. Here an event ends without a call of its handlers. So its copies are still recognised when the other
+ * receiver is gone.
  */
 import type { Flow, NamedEvent } from "../flows/flow.ts";
 import type { Inbox, RunEnd, RunHandle, Runner } from "../inbox/contract/inbox.ts";
@@ -28,8 +29,9 @@ export interface OtherReceiverEvent extends NamedEvent {
 /** Options of `markHandled`. */
 export interface MarkOptions {
   /**
-   * False: the other receiver has taken a delivery of the event for a copy, so it is not known whether it has handled the event. A
-   * waiting event is then held for a person, as `rejected`. A later call without this option discards it. Default true.
+   * False: the other receiver has taken a delivery of the event for a copy, so it is not known whether it has handled
+   * the event. A waiting event is then held for a person, as `rejected`. A later call without this option discards it.
+   * Default true.
    */
   readonly certain?: boolean | undefined;
 }
@@ -38,8 +40,8 @@ export interface MarkOptions {
 export interface Marked {
   readonly eventId: string;
   /**
-   * `done`, unless the event had ended otherwise, or is held. `running` or `waiting`: another process still has it, and may call its
-   * handlers. Nothing was marked; call again.
+   * `done`, unless the event had ended otherwise, or is held. `running` or `waiting`: another process still has it, and
+   * may call its handlers. Nothing was marked; call again.
    */
   readonly state: SlotState | null;
 }

@@ -36,8 +36,9 @@ export interface ReceiverOptions<S extends Sources = Sources> {
   /** With `ack: "handled"`: how long the handlers may take before the answer is 503. Default 8 s. */
   readonly handledBudgetMs?: number | undefined;
   /**
-   * The place where handlers run: in this process, after each response, or in another process. Default: after each response if the
-   * platform has a `waitUntil` (Workers, Next.js) and `start()` was not called, otherwise in this process.
+   * The place where handlers run: in this process, after each response, or in another process. Default: after each
+   * response if the platform has a `waitUntil` (Workers, Next.js) and `start()` was not called, otherwise in this
+   * process.
    */
   readonly run?: "background" | "after-response" | "elsewhere" | undefined;
   /**

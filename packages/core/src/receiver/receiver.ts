@@ -123,15 +123,15 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
     readonly limit?: number | undefined;
   }): Promise<WorkReport>;
   /**
-   * Runs one event now, such as one that `notifyWorker` named. Skips its backoff, at most once a second. An attempt before its time
-   * does not count against `maxAttempts` if it fails.
+   * Runs one event now, such as one that `notifyWorker` named. Skips its backoff, at most once a second. An attempt
+   * before its time does not count against `maxAttempts` if it fails.
    * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is no eventId.
    */
   run(eventId: string): Promise<RunReport>;
   /**
-   * Begins no further run in the background of this process until `resume()`. Deliveries are still accepted, runs that have begun
-   * continue, and other processes still run events. `work()`, `run()` and `ack: "handled"` still run events. Use it while you deploy a
-   * service that the handlers need.
+   * Begins no further run in the background of this process until `resume()`. Deliveries are still accepted, runs that
+   * have begun continue, and other processes still run events. `work()`, `run()` and `ack: "handled"` still run events.
+   * Use it while you deploy a service that the handlers need.
    */
   pause(): void;
   /** Begins to run events again after `pause()`. */
@@ -143,8 +143,9 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
   /** The events of the inbox: shows them, runs them again, brings them forward, discards and erases them. */
   readonly events: Events;
   /**
-   * Takes the lease of a task that only one process may do at a time, for this many milliseconds. Null while another holder has it.
-   * Names have up to 50 lowercase letters, digits and `-`, and begin with a letter. Do not begin them with `payhooks`.
+   * Takes the lease of a task that only one process may do at a time, for this many milliseconds. Null while another
+   * holder has it. Names have up to 50 lowercase letters, digits and `-`, and begin with a letter. Do not begin them
+   * with `payhooks`.
    * @throws PayhooksError `ERR_OPTION_INVALID`, or what the inbox throws.
    */
   lease(name: string, lengthMs: number): Promise<NamedLease | null>;
@@ -163,9 +164,9 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
    */
   live(): Probe;
   /**
-   * True if deliveries should be sent to this process. False once `close()` was called, while a start has not succeeded, and while
-   * events cannot be accepted, taken or ended. With `maxDueAgeMs`, also false while an event has been due for longer than that. When
-   * the answer changes, there is a notice.
+   * True if deliveries should be sent to this process. False once `close()` was called, while a start has not
+   * succeeded, and while events cannot be accepted, taken or ended. With `maxDueAgeMs`, also false while an event has
+   * been due for longer than that. When the answer changes, there is a notice.
    * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is not a positive number.
    */
   ready(options?: ReadyOptions): Promise<Probe>;

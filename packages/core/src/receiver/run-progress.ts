@@ -38,8 +38,8 @@ export function newRunProgress(since: Stopwatch, startedAhead: string | null): R
 }
 
 /**
- * Decides from the results how the run ends. The event is held only if no handler has attempts left: a handler that has failed for
- * good does not stop the others.
+ * Decides from the results how the run ends. The event is held only if no handler has attempts left: a handler that has
+ * failed for good does not stop the others.
  */
 export function endingOf({ retryInMs, givenUp, isLeaseLost, isHandedBack }: RunProgress): Ending {
   if (isHandedBack) return { kind: "handed-back" };

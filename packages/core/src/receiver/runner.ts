@@ -186,7 +186,9 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     return heldEnding("unhandled", detail);
   }
 
-  /** The end of a run that has called no handler. A replay of an entry that raises the question of what is true leaves it open. */
+  /**
+   * The end of a run that has called no handler. A replay of an entry that raises the question of what is true leaves it open.
+   */
   function holdUncalled(run: RunHandle, reason: "unhandled" | "schema", detail: string): Ending {
     if (reason === "unhandled") warnOfMissing(run, new Set());
     const before = run.input.reason;

@@ -130,7 +130,9 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
     }
   }
 
-  /** ioredis would prefix the names of keys, but not the pattern of a scan, nor the name that decides on the node of a cluster. */
+  /**
+   * ioredis would prefix the names of keys, but not the pattern of a scan, nor the name that decides on the node of a cluster.
+   */
   function refuseKeyPrefix(made: Redis | Cluster): void {
     const { keyPrefix } = isCluster(made) ? { ...made.options.redisOptions, ...made.options } : made.options;
     if (!keyPrefix) return;
@@ -223,8 +225,8 @@ export function nodeOf(connection: Redis | Cluster, slot: number): Redis | null 
 }
 
 /**
- * Refuses an address that cannot be read, or that would be read as a different one. A `/`, `?` or `#` in a password ends the host there,
- * and the rest would be taken for a path.
+ * Refuses an address that cannot be read, or that would be read as a different one. A `/`, `?` or `#` in a password
+ * ends the host there, and the rest would be taken for a path.
  */
 function checkUrl(target: string): void {
   // The address is a port, or the path of a socket.

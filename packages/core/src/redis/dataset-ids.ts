@@ -12,8 +12,8 @@ interface IdAnswer {
 }
 
 /**
- * Notices the loss of data by the id of the data set. Each node stores this id. If a node has another id, or none, its data is gone. A node
- * is asked about its first shard only. A node that gets a slot is known from then on.
+ * Notices the loss of data by the id of the data set. Each node stores this id. If a node has another id, or none, its
+ * data is gone. A node is asked about its first shard only. A node that gets a slot is known from then on.
  */
 export class DatasetIds {
   readonly #known = new Map<Shard, string>();

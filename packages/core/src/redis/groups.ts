@@ -35,8 +35,8 @@ export class Group {
 }
 
 /**
- * How shards are grouped. On one server all shards form one group, because sending a command costs more than its work. On a cluster, or
- * behind a proxy to one, each shard is a group of its own.
+ * How shards are grouped. On one server all shards form one group, because sending a command costs more than its work.
+ * On a cluster, or behind a proxy to one, each shard is a group of its own.
  */
 export class Groups {
   readonly all: readonly Group[];

@@ -145,9 +145,10 @@ class NodeReplicas {
   }
 
   /**
-   * A record with another version has usually been changed since, and still contains what is to be confirmed. But if the node's
-   * history has changed since the write, this may be an older version, and the requested version may be lost. Somebody else may have
-   * been the first to ask in the new history, so a history counts only once it is older than any such write.
+   * A record with another version has usually been changed since, and still contains what is to be confirmed. But if
+   * the node's history has changed since the write, this may be an older version, and the requested version may be
+   * lost. Somebody else may have been the first to ask in the new history, so a history counts only once it is older
+   * than any such write.
    */
   #answer({ records, history, resolve, reject }: Waiter, found: Confirmation): void {
     const isSame = history !== null && history === found.history;
@@ -214,7 +215,8 @@ interface Confirmation {
   /** The states by key and version. Records that do not exist are left out. */
   readonly states: ReadonlyMap<string, State>;
   /**
-   * The id of the node's replication history. Redis gives a primary a new history when it starts, and when it stops being a replica.
+   * The id of the node's replication history. Redis gives a primary a new history when it starts, and when it stops
+   * being a replica.
    */
   readonly history: string | null;
 }

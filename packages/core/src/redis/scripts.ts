@@ -81,11 +81,12 @@ return answers
 /**
  * Takes the records of each lane that have been due for the longest time, and hides them.
  *
- * KEYS: the sorted sets of due records, those of the usual lane in the first half, and those of the patient one in the second.
- * ARGV: how many records of each lane to take at most, and for how long to hide them (ms). Returns how many due records are left
- * in each lane. If some were to be taken, this is only the number of sets in which some are left, because counting costs more than taking.
- * Then: since when the first of these in each lane has been due ("" if there is none), when the next record falls due that is not due yet
- * ("" if there is none), and for each record that was taken, its member and since when it was due.
+ * KEYS: the sorted sets of due records, those of the usual lane in the first half, and those of the patient one in the
+ * second. ARGV: how many records of each lane to take at most, and for how long to hide them (ms). Returns how many due
+ * records are left in each lane. If some were to be taken, this is only the number of sets in which some are left,
+ * because counting costs more than taking. Then: since when the first of these in each lane has been due ("" if there
+ * is none), when the next record falls due that is not due yet ("" if there is none), and for each record that was
+ * taken, its member and since when it was due.
  */
 export const TAKE_DUE: string = `${NOW}
 local hiddenUntil = now + math.max(ARGV[3], 1)
@@ -231,8 +232,8 @@ return answers
 `;
 
 /**
- * Puts hints on a short list. They may stay unread. KEYS[1]: the list. ARGV: how many hints, how many the list has at most, and how
- * long it lasts (ms).
+ * Puts hints on a short list. They may stay unread. KEYS[1]: the list. ARGV: how many hints, how many the list has at
+ * most, and how long it lasts (ms).
  */
 export const HINT: string = `${NOW}
 redis.call('PERSIST', KEYS[1])
@@ -243,8 +244,9 @@ return {now}
 `;
 
 /**
- * Checks records, and then makes a write for which WAIT can wait. KEYS: the key to write, then the records. ARGV: the expected beginning of
- * each record's text. Returns 2 for a record that begins so, 1 for one that does not, and 0 if there is none.
+ * Checks records, and then makes a write for which WAIT can wait. KEYS: the key to write, then the records. ARGV: the
+ * expected beginning of each record's text. Returns 2 for a record that begins so, 1 for one that does not, and 0 if
+ * there is none.
  */
 export const CONFIRM: string = `${NOW}
 local answers = {now}

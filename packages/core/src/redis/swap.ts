@@ -116,8 +116,8 @@ function written(shard: Shard, item: Swap): Written {
 }
 
 /**
- * A full Redis takes no such write. Each of the others makes a record longer by a bounded text at most, or makes the small record of a
- * subject. An event that is stored already needs that record to run.
+ * A full Redis takes no such write. Each of the others makes a record longer by a bounded text at most, or makes the
+ * small record of a subject. An event that is stored already needs that record to run.
  */
 function addsEvent({ key, index, before, expected, record }: Swap): boolean {
   // A new record that is leased and has no events is a subject's, or a canary.

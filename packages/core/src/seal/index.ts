@@ -19,8 +19,8 @@ export type { ResealOptions, ResealReport } from "./reseal.ts";
 /** The result of {@link aesGcm}: the option `seal` of an inbox. */
 export interface AesGcmSeal extends Seal {
   /**
-   * Seals anew each record that has another key than the current one, or that is stored in the clear. Receivers may run meanwhile. If
-   * it was stopped, call it again: it skips the records that it has sealed.
+   * Seals anew each record that has another key than the current one, or that is stored in the clear. Receivers may run
+   * meanwhile. If it was stopped, call it again: it skips the records that it has sealed.
    *
    * @param store the store itself, open
    * @throws PayhooksError `ERR_INBOX_UNAVAILABLE` if the store does not take the writes, or what reading the keys throws.
@@ -33,8 +33,9 @@ export interface AesGcmSeal extends Seal {
  * become keyed hashes. The first key seals new records, and every key opens those that were sealed with it.
  *
  * @param keys the current key first, then older ones; or a function that reads them, which is called again about once a minute
- * @throws PayhooksError `ERR_OPTION_INVALID` for a key that is not 32 bytes, or an id that is not possible or comes twice. Keys of a
- * function are checked at the start, which fails with `ERR_KEY_UNREADABLE` if it does not answer within 10 s.
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a key that is not 32 bytes, or an id that is not possible or comes
+ * twice. Keys of a function are checked at the start, which fails with `ERR_KEY_UNREADABLE` if it does not answer
+ * within 10 s.
  * @example sqliteInbox("payhooks.db", { seal: aesGcm([{ id: "2026-11", key }]) })
  */
 export function aesGcm(keys: SealKeysSource): AesGcmSeal {

@@ -19,8 +19,8 @@ export interface SealKey {
 export type SealKeys = readonly [SealKey, ...SealKey[]];
 
 /**
- * The keys, or a function that reads them, for which it has 10 s. It is called again about once a minute, and for a record whose key is
- * not known.
+ * The keys, or a function that reads them, for which it has 10 s. It is called again about once a minute, and for a
+ * record whose key is not known.
  */
 export type SealKeysSource = SealKeys | (() => SealKeys | Promise<SealKeys>);
 
@@ -115,7 +115,8 @@ export class SealKeyring {
     check(keys);
     const taken = keys.map(derived);
     for (const { id, encryption } of taken) {
-      // This process would continue with the old bytes, and after its restart no process could read the records that it has sealed.
+      // This process would continue with the old bytes, and after its restart no process could read the records that it
+      // has sealed.
       if (this.#known.get(id)?.encryption.equals(encryption) === false) {
         throw invalidOption(
           `The key "${id}" of aesGcm has other bytes than before.`,

@@ -1,7 +1,8 @@
 /**
- * Seals records anew: those of an older key, and those that are stored in the clear. A store never changes a label of an event that
- * it knows. So each record is written twice: first without its labels, then with the new labels. In between, its text says that no
- * list has it. If a receiver writes the record then, it adds the labels. If this call is killed there, the next call adds them.
+ * Seals records anew: those of an older key, and those that are stored in the clear. A store never changes a label of
+ * an event that it knows. So each record is written twice: first without its labels, then with the new labels. In
+ * between, its text says that no list has it. If a receiver writes the record then, it adds the labels. If this call is
+ * killed there, the next call adds them.
  */
 
 import type { DueRecord, RecordStore, Swap, SwapResult } from "../inbox/contract/store.ts";

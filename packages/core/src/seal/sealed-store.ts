@@ -38,10 +38,12 @@ const REMEMBERED = 20_000;
 const PLAIN = null;
 
 /**
- * A store whose records are sealed. The store below gets texts that it cannot read and labels that are keyed hashes, and needs no key.
+ * A store whose records are sealed. The store below gets texts that it cannot read and labels that are keyed hashes,
+ * and needs no key.
  *
- * A record keeps the key with which it was first stored, until it is sealed anew (`reseal.ts`). A record that was stored in the clear
- * stays so until then. So the labels of a record and its text always have the same key, and a write changes no label.
+ * A record keeps the key with which it was first stored, until it is sealed anew (`reseal.ts`). A record that was
+ * stored in the clear stays so until then. So the labels of a record and its text always have the same key, and a write
+ * changes no label.
  */
 export class SealedStore implements RecordStore {
   readonly durability: RecordStore["durability"];
@@ -135,7 +137,9 @@ export class SealedStore implements RecordStore {
     return { ...due, records: await this.#openAll(due.records, ({ key }) => key) };
   }
 
-  /** The texts of the filter may have been hashed with any of the keys, or be stored in the clear. So all forms are searched for. */
+  /**
+   * The texts of the filter may have been hashed with any of the keys, or be stored in the clear. So all forms are searched for.
+   */
   async list(
     filter: EventFilter,
     cursor: ListCursor | null,

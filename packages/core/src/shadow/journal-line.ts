@@ -1,8 +1,8 @@
 import type { FlowName } from "../protocol/events.ts";
 
 /**
- * How the old receiver has treated a delivery. `accepted`: it took the event for new, and handles it. `duplicate`: it took the delivery
- * for a copy, and does nothing. `refused`: it does not want the delivery.
+ * How the old receiver has treated a delivery. `accepted`: it took the event for new, and handles it. `duplicate`: it
+ * took the delivery for a copy, and does nothing. `refused`: it does not want the delivery.
  */
 export type OldAnswer = "accepted" | "duplicate" | "refused";
 
@@ -42,9 +42,9 @@ export type ShadowLine =
   /** The old receiver has handled an event. */
   | { readonly type: "handled"; readonly at: number; readonly event: EventNames }
   /**
-   * The old receiver has reported an event to Payhooks. `as`: it has handled the event, or taken it for a copy. `state`: the state of
-   * the event since then, or null if it could not be recorded. Then Payhooks tries again, and writes another line once
-   * that has succeeded.
+   * The old receiver has reported an event to Payhooks. `as`: it has handled the event, or taken it for a copy.
+   * `state`: the state of the event since then, or null if it could not be recorded. Then Payhooks tries again, and
+   * writes another line once that has succeeded.
    */
   | {
       readonly type: "marked";

@@ -1,8 +1,8 @@
 /**
- * Payhooks beside an old receiver, which still answers and acts. Each delivery goes to both. Payhooks verifies and records the delivery,
- * and its answer is not sent. The old receiver reports what it did. If it has handled an event, the event ends here too, so that no copy of
- * it runs after the switch. If it has not, the event waits here, and its handlers run after the switch. Nothing here may break the old
- * receiver: failures are written to the journal.
+ * Payhooks beside an old receiver, which still answers and acts. Each delivery goes to both. Payhooks verifies and
+ * records the delivery, and its answer is not sent. The old receiver reports what it did. If it has handled an event,
+ * the event ends here too, so that no copy of it runs after the switch. If it has not, the event waits here, and its
+ * handlers run after the switch. Nothing here may break the old receiver: failures are written to the journal.
  */
 import type { VerifiedEvent } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
@@ -23,8 +23,8 @@ import type { EventNames, OldAnswer, ShadowLine } from "./journal-line.ts";
 /** Options of {@link shadow}. */
 export interface ShadowOptions {
   /**
-   * Gets each line of the journal, with its line end: append it to a file. It contains the ids of events, and none of their other fields.
-   * `payhooks shadow` makes a report of it.
+   * Gets each line of the journal, with its line end: append it to a file. It contains the ids of events, and none of
+   * their other fields. `payhooks shadow` makes a report of it.
    */
   readonly journal: (line: string) => void;
 }
@@ -52,8 +52,8 @@ export interface ShadowEvent extends OtherReceiverEvent {
 /** The two calls that the old receiver makes. Neither throws or rejects. */
 export interface Shadow<Mounted extends AnyReceiver = AnyReceiver> {
   /**
-   * Gives Payhooks a delivery, beside the old receiver or before it. Its answer is not needed. Resolves once Payhooks has recorded the
-   * event and the old receiver has answered.
+   * Gives Payhooks a delivery, beside the old receiver or before it. Its answer is not needed. Resolves once Payhooks
+   * has recorded the event and the old receiver has answered.
    *
    * @param old what the old receiver did with it. A promise that rejects means that it gave no answer.
    */
@@ -63,9 +63,9 @@ export interface Shadow<Mounted extends AnyReceiver = AnyReceiver> {
     old: OldAnswer | PromiseLike<OldAnswer>,
   ): Promise<void>;
   /**
-   * Says that the old receiver has handled an event: call it after its effect. Resolves to true once Payhooks knows. Then no copy runs
-   * after the switch. Otherwise it resolves to false after at most some seconds, and Payhooks tries again until the receiver closes, for
-   * 10,000 events at most. The journal names those that it does not try again.
+   * Says that the old receiver has handled an event: call it after its effect. Resolves to true once Payhooks knows.
+   * Then no copy runs after the switch. Otherwise it resolves to false after at most some seconds, and Payhooks tries
+   * again until the receiver closes, for 10,000 events at most. The journal names those that it does not try again.
    */
   handled(event: ShadowEvent): Promise<boolean>;
 }
@@ -101,8 +101,8 @@ async function attempt(
 }
 
 /**
- * Runs a receiver in the shadow of an old one. The receiver needs `run: "elsewhere"`, and a durable inbox. For the switch, take the shadow
- * and `run` out: the same inbox then knows what the old receiver has handled.
+ * Runs a receiver in the shadow of an old one. The receiver needs `run: "elsewhere"`, and a durable inbox. For the
+ * switch, take the shadow and `run` out: the same inbox then knows what the old receiver has handled.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` if the receiver could run its handlers, or for a `journal` that is no function.
  * @example const beside = shadow(receiver, { journal: (line) => appendFileSync("shadow.jsonl", line) });

@@ -1,9 +1,9 @@
 /**
  * Keys and secrets as people paste them into variables, files and forms.
  *
- * A public key is read if its text is complete, even if quotes, line ends and blanks have changed on the way, because these are not part of
- * a key. A secret is used byte for byte, so nothing is removed from it. A text that is not certain is refused, and the error names the
- * fault. A text is never used in part.
+ * A public key is read if its text is complete, even if quotes, line ends and blanks have changed on the way, because
+ * these are not part of a key. A secret is used byte for byte, so nothing is removed from it. A text that is not
+ * certain is refused, and the error names the fault. A text is never used in part.
  */
 import {
   createPrivateKey,
@@ -88,8 +88,8 @@ function readPem(label: string, base64: string): KeyText {
 }
 
 /**
- * Reads the bytes of a key without PEM around them: SPKI, PKCS#1, or a certificate. Private keys are tried first, because Node.js makes a
- * public key of one.
+ * Reads the bytes of a key without PEM around them: SPKI, PKCS#1, or a certificate. Private keys are tried first,
+ * because Node.js makes a public key of one.
  */
 function readDer(der: Buffer): KeyText {
   const isPrivate = (type: "pkcs8" | "pkcs1") => (): KeyText => {

@@ -24,7 +24,10 @@ import {
 export interface TokenOptions {
   /** The header field. Default `authorization`. */
   readonly header?: string | undefined;
-  /** `Bearer`: the token follows this word. `Basic`: it is `user:password`, and arrives as base64. Default: the field is the token. */
+  /**
+   * `Bearer`: the token follows this word. `Basic`: it is `user:password`, and arrives as base64. Default: the field is
+   * the token.
+   */
   readonly scheme?: "Bearer" | "Basic" | undefined;
   readonly token: Keys<SecretInput>;
 }
@@ -88,7 +91,8 @@ function digestOf(bytes: Uint8Array): Buffer {
 }
 
 /**
- * During a change of scheme: the first verifier that fits. At most four. The key's id begins with the position of the one that fitted.
+ * During a change of scheme: the first verifier that fits. At most four. The key's id begins with the position of the
+ * one that fitted.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` for anything but two to four verifiers.
  * @example anyOf(hmac({ header: "x-signature", secret }), token({ token: process.env.OLD_TOKEN }))

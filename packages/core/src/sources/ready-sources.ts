@@ -1,6 +1,6 @@
 /**
- * Sources of well-known senders. Each is a plain call of `source()`: copy it if it does not fit. No source takes an id or a tenant
- * from a header that the signature does not cover.
+ * Sources of well-known senders. Each is a plain call of `source()`: copy it if it does not fit. No source takes an id
+ * or a tenant from a header that the signature does not cover.
  */
 
 import type { KeepOptions } from "../flows/keep.ts";
@@ -31,7 +31,9 @@ export interface ReadySourceOptions<Given> {
 
 /** Options of {@link standardWebhooks}. */
 export interface StandardWebhooksOptions<Given> extends ReadySourceOptions<Given> {
-  /** `webhook` (default): the headers `webhook-id`, `-timestamp` and `-signature`. `svix`: the older headers, `svix-id` and so on. */
+  /**
+   * `webhook` (default): the headers `webhook-id`, `-timestamp` and `-signature`. `svix`: the older headers, `svix-id` and so on.
+   */
   readonly headers?: "webhook" | "svix" | undefined;
   /** The public key for signatures with Ed25519 (`v1a`), beside those with the secret. */
   readonly publicKey?: Keys<string> | undefined;
@@ -40,8 +42,8 @@ export interface StandardWebhooksOptions<Given> extends ReadySourceOptions<Given
 }
 
 /**
- * Any sender that follows Standard Webhooks (standardwebhooks.com), such as those that use Svix. The name is the body's `type`, and
- * the id is the signed header.
+ * Any sender that follows Standard Webhooks (standardwebhooks.com), such as those that use Svix. The name is the body's
+ * `type`, and the id is the signed header.
  *
  * @example standardWebhooks({ secret: process.env.BILLING_SECRET, events: { "invoice.paid": InvoicePaid } })
  */
@@ -85,7 +87,8 @@ export interface StripeOptions<Given> extends ReadySourceOptions<Given> {
 }
 
 /**
- * Stripe. The name is the event's `type`, and the data is its `data.object`. Events may arrive in another order than they happened.
+ * Stripe. The name is the event's `type`, and the data is its `data.object`. Events may arrive in another order than
+ * they happened.
  *
  * @example stripe({ secret: process.env.STRIPE_WEBHOOK_SECRET })
  */
@@ -116,8 +119,9 @@ export function stripe<const Given extends Events = undefined>({
 }
 
 /**
- * GitHub. The name comes from the header `x-github-event`, and the `unsignedId` from the delivery's id. Neither is signed. Copies are
- * recognised by their bytes, and a copy under another name is held. GitHub does not repeat a delivery by itself.
+ * GitHub. The name comes from the header `x-github-event`, and the `unsignedId` from the delivery's id. Neither is
+ * signed. Copies are recognised by their bytes, and a copy under another name is held. GitHub does not repeat a
+ * delivery by itself.
  *
  * @example github({ secret: process.env.GITHUB_WEBHOOK_SECRET })
  */
@@ -140,9 +144,9 @@ export function github<const Given extends Events = undefined>({
 }
 
 /**
- * Shopify. The name is the header `x-shopify-topic`, which nothing signs. The bytes of two topics may be equal, so anybody with one
- * delivery can send it once under each topic that has a handler: check the data in the handler. The shop's header is not
- * signed either, so never take a tenant from it.
+ * Shopify. The name is the header `x-shopify-topic`, which nothing signs. The bytes of two topics may be equal, so
+ * anybody with one delivery can send it once under each topic that has a handler: check the data in the handler. The
+ * shop's header is not signed either, so never take a tenant from it.
  *
  * @example shopify({ secret: process.env.SHOPIFY_CLIENT_SECRET })
  */
@@ -191,8 +195,8 @@ export function paystack<const Given extends Events = undefined>({
 }
 
 /**
- * Slack's Events API. The name is the type of the inner event. The address is confirmed by itself. Slash commands and dialogs want an
- * answer that depends on the event: use a plain route for them.
+ * Slack's Events API. The name is the type of the inner event. The address is confirmed by itself. Slash commands and
+ * dialogs want an answer that depends on the event: use a plain route for them.
  *
  * @example slack({ secret: process.env.SLACK_SIGNING_SECRET })
  */

@@ -12,7 +12,8 @@ import type { Claim } from "./keyed-verifier.ts";
 import { type NotAuthentic, refused, type SourceRequest } from "./verifier.ts";
 
 /**
- * The signed text: `{body}`, `{timestamp}`, `{url}` and `{any-header-name}`. The signature covers these; it does not cover other headers.
+ * The signed text: `{body}`, `{timestamp}`, `{url}` and `{any-header-name}`. The signature covers these; it does not
+ * cover other headers.
  */
 export type Over = "{body}" | (string & {});
 
@@ -31,7 +32,10 @@ export interface SignedOptions {
   readonly over?: Over | undefined;
   /** For `{url}`: the address as the sender knows it. It is never taken from the request. */
   readonly url?: string | undefined;
-  /** The signed time: where it is, unless `format` says it, its unit (default `s`), and how far from now it may be (default 5 minutes). */
+  /**
+   * The signed time: where it is, unless `format` says it, its unit (default `s`), and how far from now it may be
+   * (default 5 minutes).
+   */
   readonly timestamp?:
     | {
         readonly header?: string | undefined;
@@ -224,8 +228,8 @@ export function signedTextBy(
 }
 
 /**
- * True if the text before or after a value could be found elsewhere: in the value, or partly in it and partly in itself, as the `::` at the
- * end of `a:::`.
+ * True if the text before or after a value could be found elsewhere: in the value, or partly in it and partly in
+ * itself, as the `::` at the end of `a:::`.
  */
 function isAmbiguous(value: string, before: Part | undefined, after: Part | undefined): boolean {
   const isBefore = before !== undefined && "text" in before;

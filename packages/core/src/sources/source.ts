@@ -12,8 +12,8 @@ import { type Bind, bindOf, type Verifier, type VerifyFunction } from "./verifie
 /** An authentic delivery, as `read` gets it. */
 export interface Delivered {
   /**
-   * The authentic bytes, by `body` of the source: a JSON value, an object of form fields, or text. Frozen, without prototypes. Its
-   * type is for you to say: nothing has checked it.
+   * The authentic bytes, by `body` of the source: a JSON value, an object of form fields, or text. Frozen, without
+   * prototypes. Its type is for you to say: nothing has checked it.
    */
   // biome-ignore lint/suspicious/noExplicitAny: as what JSON.parse gives, and read runs under a guard.
   readonly body: any;
@@ -43,16 +43,16 @@ export interface ReadEvent<Status extends string = string> {
   /** The tenant of the event. It must come from the part that the signature covers. */
   readonly tenant?: string | undefined;
   /**
-   * The subject whose new state the event reports, such as `account:17` for the status of an account. Of the events of one subject,
-   * the latest by `occurredAt` counts: an earlier event that has not ended becomes stale. So `occurredAt` is required, and must be
-   * signed. Leave `subject` out for an event that must run even after later events.
+   * The subject whose new state the event reports, such as `account:17` for the status of an account. Of the events of
+   * one subject, the latest by `occurredAt` counts: an earlier event that has not ended becomes stale. So `occurredAt`
+   * is required, and must be signed. Leave `subject` out for an event that must run even after later events.
    */
   readonly subject?: string | undefined;
   /** The values that must be equal in copies. Default: the name. */
   readonly fixedFacts?: Readonly<Record<string, string>> | undefined;
   /**
-   * An id that no signature covers, shown to people. A search by reference uses `reference`, or this if there is no `reference`, or
-   * `subject` if there is neither.
+   * An id that no signature covers, shown to people. A search by reference uses `reference`, or this if there is no
+   * `reference`, or `subject` if there is neither.
    */
   readonly unsignedId?: string | undefined;
 }
@@ -129,8 +129,8 @@ export interface SourceOptions<Given, Status extends string> {
   /** The answer to a GET; null for none. Its text is sent as plain text. */
   readonly challenge?: ((request: { readonly query: URLSearchParams }) => string | null) | undefined;
   /**
-   * For an event whose name has no handler: `acknowledge` (default) answers 200, counts the event and stores nothing. `hold` keeps it
-   * for a person.
+   * For an event whose name has no handler: `acknowledge` (default) answers 200, counts the event and stores nothing.
+   * `hold` keeps it for a person.
    */
   readonly unhandled?: "acknowledge" | "hold" | undefined;
   /** How long an ended event is recognised. At least as long as the sender retries. Default: the receiver's window and a day. */

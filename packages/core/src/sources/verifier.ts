@@ -49,8 +49,8 @@ export interface VerifyOptions {
 }
 
 /**
- * A verifier of one's own. Compare secrets in constant time. If it throws or takes longer than `limits.acceptTimeoutMs`, nothing is
- * known about the signature, and the answer is 503.
+ * A verifier of one's own. Compare secrets in constant time. If it throws or takes longer than
+ * `limits.acceptTimeoutMs`, nothing is known about the signature, and the answer is 503.
  */
 export type VerifyFunction = (
   request: SourceRequest,

@@ -26,10 +26,11 @@ export interface BoundDependencies {
  * The start of polls for due records. As long as anybody holds a snapshot of the database, such as a backup does, the index of
  * due times keeps an entry for each event that has ended. A poll from the beginning would walk over all of them.
  *
- * The rule: a poll begins at the oldest due time that the poll before has left behind, and at the latest `lateMs` before the
- * server's time. No record that appears later is due before that: the statement of a write sets a due time of at most five seconds ago. The
- * write is visible once this statement has ended, and statements have a time limit. A record that another session had locked was left
- * behind. If the server's clock goes back, so does the bound, with the next poll.
+ * The rule: a poll begins at the oldest due time that the poll before has left behind, and at the latest `lateMs`
+ * before the server's time. No record that appears later is due before that: the statement of a write sets a due time
+ * of at most five seconds ago. The write is visible once this statement has ended, and statements have a time limit. A
+ * record that another session had locked was left behind. If the server's clock goes back, so does the bound, with the
+ * next poll.
  *
  * The first poll is complete, and so is one every ten minutes. So a record that breaks this rule is found within ten minutes, for
  * example after a due time was set by hand, or after a statement without a time limit.

@@ -6,8 +6,8 @@ import type { EventSummary } from "../inbox/record/index-of.ts";
 export const LOOKED_AT = 500;
 
 /**
- * A row of a list: the facts of an event, as columns such as `event_id`, and `version` and `text` of its record. These two are null if the
- * event does not match the filter, or its record is gone or has expired.
+ * A row of a list: the facts of an event, as columns such as `event_id`, and `version` and `text` of its record. These
+ * two are null if the event does not match the filter, or its record is gone or has expired.
  */
 export type ListedRow = Readonly<Record<string, unknown>>;
 

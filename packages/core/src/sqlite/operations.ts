@@ -1,6 +1,6 @@
 /**
- * The operations of a store, made of the tables' statements. They are synchronous, and a store that keeps its records in these tables
- * decides what is one transaction.
+ * The operations of a store, made of the tables' statements. They are synchronous, and a store that keeps its records
+ * in these tables decides what is one transaction.
  */
 
 import type { Counts, DueRecords, Scanned, Swap, SwapResult, Versioned } from "../inbox/contract/store.ts";

@@ -124,8 +124,8 @@ function makeTables(database: SqliteDatabase, newId: string | null): string {
   return inTransaction(database, () => {
     const version = pragma(database, "user_version");
     if (version !== 0) checkVersion(version);
-    // Makes deleted parts again, too. Only a write shows that the file is read-only. It has to be found out now, because the handle would
-    // stay read-only for good.
+    // Makes deleted parts again, too. Only a write shows that the file is read-only. It has to be found out now,
+    // because the handle would stay read-only for good.
     if (newId !== null) {
       createTables(database, newId);
       noteVersion(database);

@@ -98,7 +98,10 @@ class SqliteStore implements RecordStore {
   readonly #environment: Environment;
   #opening: Promise<void> | null = null;
   #openedFile: Opened | null = null;
-  /** Since when the file or its log is missing; null while both exist. If the loss is for good, this process cannot open the file again. */
+  /**
+   * Since when the file or its log is missing; null while both exist. If the loss is for good, this process cannot open
+   * the file again.
+   */
   #gone: {
     readonly error: FileGone | LogGone;
     readonly since: Stopwatch;
@@ -215,8 +218,8 @@ class SqliteStore implements RecordStore {
   }
 
   /**
-   * Closes a file if other processes would not find the data that is written there. If this process can close it, it is opened again
-   * after a while. A damaged log stays open: closing it would write it into the file.
+   * Closes a file if other processes would not find the data that is written there. If this process can close it, it is
+   * opened again after a while. A damaged log stays open: closing it would write it into the file.
    */
   #letGo(opened: Opened, error: unknown, isDamaged = false): void {
     if (!isGone(error)) throw error;

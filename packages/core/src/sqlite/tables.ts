@@ -22,10 +22,10 @@ export interface CountRow {
 const COLUMNS = "row_id, key, version, text, expires_at";
 
 /**
- * Selects the records of a lane that are due, the longest waiting first. If a time is further away now than when it was written, a clock
- * that was ahead has written it, and was corrected since. Such a record is due too, so that its time gets corrected. The
- * parameters are: the lane and the time for the first part, for the second part the lane and the latest moment at which a time can
- * have been written, and a limit for both.
+ * Selects the records of a lane that are due, the longest waiting first. If a time is further away now than when it was
+ * written, a clock that was ahead has written it, and was corrected since. Such a record is due too, so that its time
+ * gets corrected. The parameters are: the lane and the time for the first part, for the second part the lane and the
+ * latest moment at which a time can have been written, and a limit for both.
  */
 const due = (columns: string): string => `
   SELECT ${columns} FROM records WHERE lane = ? AND due_at <= ?

@@ -153,9 +153,9 @@ export interface ResplitPair {
 }
 
 /**
- * The forgery of the canonical string (docs/concepts/security.md): a customer chose the reference of a FAILED deposit in such a way that
- * its signature also fits a SUCCESS for `victim`. The reference contains a second set of the fields that follow it, and the last field of
- * that set takes in the genuine ones.
+ * The forgery of the canonical string (docs/concepts/security.md): a customer chose the reference of a FAILED deposit
+ * in such a way that its signature also fits a SUCCESS for `victim`. The reference contains a second set of the fields
+ * that follow it, and the last field of that set takes in the genuine ones.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` if the names of the service leave no room for it: the status is signed before the
  * reference, or the last field cannot have any text.

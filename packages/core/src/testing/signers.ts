@@ -40,8 +40,8 @@ export interface UnderNames {
 }
 
 /**
- * Signs a payment callback the way the service does (specification, Authentication, 4). The fields have their neutral names, and the
- * body has the names of the service. A field that it does not send is left out.
+ * Signs a payment callback the way the service does (specification, Authentication, 4). The fields have their neutral
+ * names, and the body has the names of the service. A field that it does not send is left out.
  */
 export function signPaymentCallback(
   fields: CallbackFields,

@@ -56,8 +56,8 @@ const systemEnvironment: Environment = { ...systemClock, ...systemParts };
 const inEmptyContext = new WeakSet<object>([systemEnvironment]);
 
 /**
- * The given clock or environment, with what it lacks taken from the platform. Its callbacks run in the empty asynchronous context,
- * wherever they come from.
+ * The given clock or environment, with what it lacks taken from the platform. Its callbacks run in the empty
+ * asynchronous context, wherever they come from.
  */
 export function environmentOf(given: Clock | Environment = systemClock): Environment {
   if (given === systemClock) return systemEnvironment;

@@ -1,8 +1,8 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * Resolves with what the call answers, or rejects with the error `timeoutError()` if there is no answer within `limitMs`. The call itself
- * goes on. Its later answer, or its later error, is ignored.
+ * Resolves with what the call answers, or rejects with the error `timeoutError()` if there is no answer within
+ * `limitMs`. The call itself goes on. Its later answer, or its later error, is ignored.
  */
 export async function inTime<T>(
   clock: Pick<Clock, "after">,

@@ -1,6 +1,6 @@
 /**
- * A number from 0.5 up to, but not including, 1.5. A delay is multiplied by it, so that processes which were started together do not act
- * together. `token` is one of the environment's, so a simulation repeats it.
+ * A number from 0.5 up to, but not including, 1.5. A delay is multiplied by it, so that processes which were started
+ * together do not act together. `token` is one of the environment's, so a simulation repeats it.
  */
 export function spreadOf(token: string): number {
   let hash = 0;

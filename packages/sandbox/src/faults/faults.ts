@@ -52,8 +52,8 @@ export interface CallFacts {
 
 export interface FaultRegistry extends Faults {
   /**
-   * Adds a fault that happens once to the callbacks of a transaction. Such faults do not count for the limit, because there are at most as
-   * many as transactions.
+   * Adds a fault that happens once to the callbacks of a transaction. Such faults do not count for the limit, because
+   * there are at most as many as transactions.
    */
   addForTransaction(kind: FaultKind, reference: string): void;
   /** Removes what {@link addForTransaction} has added, if it has not happened: no callback will come. */

@@ -7,10 +7,10 @@ export interface Forgery {
 }
 
 /**
- * The attack on the canonical string (docs/guides/sandbox.md, Faults). Nothing in that string is escaped, so a person who chooses a
- * reference can write further fields into it. The service signs a FAILED callback for the reference
- * `victim&status=SUCCESS&timestamp=…&userId=u`. Cut into other fields, the same text is a SUCCESS for `victim`, whose `userId` contains the
- * rest of the text. A receiver that only checks the signature accepts it.
+ * The attack on the canonical string (docs/guides/sandbox.md, Faults). Nothing in that string is escaped, so a person
+ * who chooses a reference can write further fields into it. The service signs a FAILED callback for the reference
+ * `victim&status=SUCCESS&timestamp=…&userId=u`. Cut into other fields, the same text is a SUCCESS for `victim`, whose
+ * `userId` contains the rest of the text. A receiver that only checks the signature accepts it.
  *
  * Under the names of a deployment, the fields after the reference may be others. If the status is not among them, or no
  * text follows it, no reference can do this: then the genuine callback is sent.

@@ -8,8 +8,8 @@ export interface Step {
   /** The transaction's message. Default: a text for the status. For FAILED, it is one of the medium's texts. */
   readonly message?: string | undefined;
   /**
-   * If false, no callback is sent. CANCELLED sends one only if the names of the deployment have a word for it, because callbacks do not
-   * have that status.
+   * If false, no callback is sent. CANCELLED sends one only if the names of the deployment have a word for it, because
+   * callbacks do not have that status.
    */
   readonly callback?: boolean | undefined;
 }

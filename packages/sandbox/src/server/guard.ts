@@ -7,8 +7,8 @@ export interface GuardOptions {
   /** Host names that are allowed besides those of this machine. */
   readonly allowedHosts: readonly string[];
   /**
-   * True if other machines may reach the sandbox. Then its addresses are allowed, and names without a dot, which no other web site
-   * can have.
+   * True if other machines may reach the sandbox. Then its addresses are allowed, and names without a dot, which no
+   * other web site can have.
    */
   readonly allowRemote: boolean;
   /** The base of the checkout's address. Under its host name, the checkout is allowed, and nothing else. */

@@ -23,8 +23,9 @@ interface Owners {
 }
 
 /**
- * The quota of held events (`limits.maxHeld`). No store counts them by tenant, because each store would need an index for that. This class
- * reads and counts them, but only once half of the quota is taken: below that, no tenant can have more than its share.
+ * The quota of held events (`limits.maxHeld`). No store counts them by tenant, because each store would need an index
+ * for that. This class reads and counts them, but only once half of the quota is taken: below that, no tenant can have
+ * more than its share.
  */
 export class HeldQuota {
   readonly #core: InboxCore;

@@ -19,15 +19,15 @@ export const BULK_REASONS: Readonly<Record<BulkReason, unknown>> = {
 /** The events of a bulk: those that match all of the fields. */
 export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "cursor" | "first"> {
   /**
-   * A held event has the reason for which it is held. A finished event has `done`, `discarded`, `stale`, or the contradiction as which
-   * it was accepted, such as `mismatch`. A waiting or running event has `unfinished`. By default, a replay and a discard leave out
-   * `discarded`, and the reasons that raise the question of what is true, such as `mismatch`. The other decisions include every reason
-   * by default.
+   * A held event has the reason for which it is held. A finished event has `done`, `discarded`, `stale`, or the
+   * contradiction as which it was accepted, such as `mismatch`. A waiting or running event has `unfinished`. By
+   * default, a replay and a discard leave out `discarded`, and the reasons that raise the question of what is true,
+   * such as `mismatch`. The other decisions include every reason by default.
    */
   readonly reason?: BulkReason | readonly BulkReason[] | undefined;
   /**
-   * Only these events, such as those that a `dryRun` has shown. If one of them no longer matches the other fields, it is left alone, as
-   * `changed`.
+   * Only these events, such as those that a `dryRun` has shown. If one of them no longer matches the other fields, it
+   * is left alone, as `changed`.
    */
   readonly eventIds?: readonly string[] | undefined;
 }
@@ -42,8 +42,8 @@ export interface BulkOptions {
   /** How many events are decided about in a second. Default 50. */
   readonly perSecond?: number | undefined;
   /**
-   * Identifies the bulk. To continue an interrupted bulk, give the same name again: events that it has decided about are skipped. A
-   * filter then needs `until`, so that both calls are about the same events. Default: a new name.
+   * Identifies the bulk. To continue an interrupted bulk, give the same name again: events that it has decided about
+   * are skipped. A filter then needs `until`, so that both calls are about the same events. Default: a new name.
    */
   readonly name?: string | undefined;
   /** When it aborts, the current decision is finished, and no further one begins. */
@@ -77,8 +77,8 @@ export interface BulkReport {
   /** The `decided` events, counted by their reasons. */
   readonly byReason: Readonly<Partial<Record<BulkReason, number>>>;
   /**
-   * How many events had been decided about before: by an earlier call of the same name, or, if this is an erasure, erased by anybody.
-   * A filter does not find events that wait or run again.
+   * How many events had been decided about before: by an earlier call of the same name, or, if this is an erasure,
+   * erased by anybody. A filter does not find events that wait or run again.
    */
   readonly alreadyDecided: number;
   /**

@@ -35,48 +35,51 @@ export interface Events {
   get(eventId: string): Promise<StoredEvent | null>;
   /**
    * One page of the events that match. Decisions of other people between two pages skip no event.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for a query that is not valid; `ERR_OPTION_MISSING` for an id or a reference without a
-   * tenant if a resolver chooses the keys; `ERR_NOT_SEARCHABLE` if the inbox does not list such events.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for a query that is not valid; `ERR_OPTION_MISSING` for an id or a
+   * reference without a tenant if a resolver chooses the keys; `ERR_NOT_SEARCHABLE` if the inbox does not list such
+   * events.
    */
   list(query?: EventQuery): Promise<EventPage>;
   /**
-   * The SUCCESS that has the reference of an event that is held as `reference-reused`. Null for any other event, or if no event has the
-   * reference any more.
+   * The SUCCESS that has the reference of an event that is held as `reference-reused`. Null for any other event, or if
+   * no event has the reference any more.
    */
   claimant(eventId: string): Promise<StoredEvent | null>;
   /**
-   * The events of the same subject, such as those about one connected account, in the order of their signed times. Null if there is
-   * no such event, or if it has no subject.
+   * The events of the same subject, such as those about one connected account, in the order of their signed times. Null
+   * if there is no such event, or if it has no subject.
    */
   order(eventId: string): Promise<SubjectOrder | null>;
   /** How many events are not finished, and how long the oldest has waited. */
   counts(): Promise<EventCounts>;
   /**
-   * Makes held or finished events wait again: one, several, or all that match a filter. A finished event can run again only if its signed
-   * text was kept (`keep` of its flow). Of several events, those that cannot run again are skipped, and the report says why.
-   * @throws PayhooksError for one event: `ERR_EVENT_NOT_FOUND` when no held or finished event has this eventId, `ERR_EVENT_CHANGED` when the
-   * event has another `revision` than the decision names, `ERR_NOT_DECIDABLE` when it cannot run again. `ERR_OPTION_INVALID`,
-   * `ERR_OPTION_MISSING`.
+   * Makes held or finished events wait again: one, several, or all that match a filter. A finished event can run again
+   * only if its signed text was kept (`keep` of its flow). Of several events, those that cannot run again are skipped,
+   * and the report says why.
+   * @throws PayhooksError for one event: `ERR_EVENT_NOT_FOUND` when no held or finished event has this eventId,
+   * `ERR_EVENT_CHANGED` when the event has another `revision` than the decision names, `ERR_NOT_DECIDABLE` when it
+   * cannot run again. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
   replay(which: EventSelection, decision: ReplayDecision & BulkOptions): Promise<BulkReport>;
   /**
-   * Makes the next attempts of events due now, instead of after their backoff: after an outage, the next attempt may be an hour away.
-   * These attempts count like any other. By default, a filter is about `retrying` events; with the state `waiting`, about waiting events.
-   * @throws PayhooksError for one event: `ERR_EVENT_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, is due, is held or
-   * has ended. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
+   * Makes the next attempts of events due now, instead of after their backoff: after an outage, the next attempt may be
+   * an hour away. These attempts count like any other. By default, a filter is about `retrying` events; with the state
+   * `waiting`, about waiting events.
+   * @throws PayhooksError for one event: `ERR_EVENT_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, is
+   * due, is held or has ended. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
   retryNow(which: EventSelection, decision: RetryDecision & BulkOptions): Promise<BulkReport>;
   /**
    * Discards held events for good. Their copies stay duplicates.
-   * @throws PayhooksError for one event: `ERR_EVENT_NOT_FOUND` when no held event has this eventId, `ERR_EVENT_CHANGED` when it has
-   * another `revision` than the decision names. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
+   * @throws PayhooksError for one event: `ERR_EVENT_NOT_FOUND` when no held event has this eventId, `ERR_EVENT_CHANGED`
+   * when it has another `revision` than the decision names. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
   discard(which: EventSelection, decision: Decision & BulkOptions): Promise<BulkReport>;
   /**
-   * Erases the contents of events: signed texts, references, ids, amounts, errors, histories. Their copies are still recognised. A filter
-   * includes events of every reason, unless it names reasons.
-   * @throws PayhooksError for one event: `ERR_EVENT_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, or has not ended.
-   * `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
+   * Erases the contents of events: signed texts, references, ids, amounts, errors, histories. Their copies are still
+   * recognised. A filter includes events of every reason, unless it names reasons.
+   * @throws PayhooksError for one event: `ERR_EVENT_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, or
+   * has not ended. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
   erase(which: EventSelection, decision: EraseDecision & BulkOptions): Promise<BulkReport>;
 }

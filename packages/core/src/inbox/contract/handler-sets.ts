@@ -1,7 +1,7 @@
 /**
- * The names of the handlers of all receivers on the same data. An event may run in any of these processes, so a process that lacks a
- * handler gets a notice at its start. There is one notice for each set of handlers. Otherwise a rolling deploy, or two applications that
- * share an inbox, would cause a notice at every start.
+ * The names of the handlers of all receivers on the same data. An event may run in any of these processes, so a process
+ * that lacks a handler gets a notice at its start. There is one notice for each set of handlers. Otherwise a rolling
+ * deploy, or two applications that share an inbox, would cause a notice at every start.
  */
 import { isDeepStrictEqual } from "node:util";
 
@@ -23,8 +23,8 @@ export interface HandlersDiff {
 }
 
 /**
- * The sets to keep once a receiver has started, the latest last. Also returns how its set differs from the latest, unless the same set was
- * kept already.
+ * The sets to keep once a receiver has started, the latest last. Also returns how its set differs from the latest,
+ * unless the same set was kept already.
  */
 function compared(
   known: readonly HandlerSet[],
@@ -50,8 +50,8 @@ interface Notes {
 }
 
 /**
- * Keeps the handlers of a receiver beside the data. Returns how they differ from those of the last receiver; null if they do not, or if
- * this set was kept already.
+ * Keeps the handlers of a receiver beside the data. Returns how they differ from those of the last receiver; null if
+ * they do not, or if this set was kept already.
  */
 export async function compareHandlers(
   store: Notes,

@@ -14,8 +14,8 @@ import type { SharedTexts } from "./texts.ts";
 /** The state of an inbox for an operator. A count is null if the inbox did not answer. */
 export interface Health {
   /**
-   * True if the inbox could accept an event now, and a process that runs events would run it. Within the last seconds, a real event or a
-   * synthetic record has shown that this works.
+   * True if the inbox could accept an event now, and a process that runs events would run it. Within the last seconds,
+   * a real event or a synthetic record has shown that this works.
    */
   readonly ok: boolean;
   /** Why not, in words; null if `ok`. The text is for the people who run the program, and may name servers. */
@@ -49,13 +49,13 @@ export interface RunHandle {
    */
   readonly context: AsyncContext;
   /**
-   * Says whether a handler may be called now. `hand-back`: no, because the inbox is closing or the lease is over; hand the event back.
-   * `lost`: no, because another process has the event, or may have it.
+   * Says whether a handler may be called now. `hand-back`: no, because the inbox is closing or the lease is over; hand
+   * the event back. `lost`: no, because another process has the event, or may have it.
    */
   mayCall(): "yes" | "hand-back" | "lost";
   /**
-   * Leaves this run's place to others until `turn` resolves, and then waits for a place again. False if the run must not wait any longer,
-   * because events are handed back or the lease is lost.
+   * Leaves this run's place to others until `turn` resolves, and then waits for a place again. False if the run must
+   * not wait any longer, because events are handed back or the lease is lost.
    */
   waitWithoutPlace(turn: Promise<void>): Promise<boolean>;
   /** A handler was called. If the lease is lost from now on, an effect may happen twice. */
@@ -66,13 +66,13 @@ export interface RunHandle {
    */
   write(changes: readonly HandlerChange[]): Promise<boolean>;
   /**
-   * Claims the reference of the running event (`oneSuccessPerReference`), if the event has not claimed it yet. False if the SUCCESS of
-   * another transaction has the reference.
+   * Claims the reference of the running event (`oneSuccessPerReference`), if the event has not claimed it yet. False if
+   * the SUCCESS of another transaction has the reference.
    */
   claimReference(event: VerifiedEvent): Promise<boolean>;
   /**
-   * Takes the subject of the running event, before any of its handlers is called. `mine`: this is the latest event, all earlier events that
-   * had not ended are stale, and no other event of the subject runs until this run is over.
+   * Takes the subject of the running event, before any of its handlers is called. `mine`: this is the latest event, all
+   * earlier events that had not ended are stale, and no other event of the subject runs until this run is over.
    */
   takeSubject(event: VerifiedEvent): Promise<SubjectAnswer>;
   /** This event is outside of the table, and another event was read anew from it. Accepts that event into the same inbox. */
@@ -90,17 +90,22 @@ export interface RunEnd {
 
 /** The receiver's side of a run: calls the handlers, and reports the result. */
 export interface Runner {
-  /** Runs the handlers of the event that have not finished, and resolves to the end of the run. If it rejects, the event runs again. */
+  /**
+   * Runs the handlers of the event that have not finished, and resolves to the end of the run. If it rejects, the event
+   * runs again.
+   */
   run(run: RunHandle): Promise<RunEnd>;
-  /** The handler that a run calls first, if its start may be written by the same write that begins the run; null otherwise. Pure. */
+  /**
+   * The handler that a run calls first, if its start may be written by the same write that begins the run; null otherwise. Pure.
+   */
   firstHandler(input: RunInput): string | null;
   /** The names of all handlers that this process has for the event, or of its onHeld handlers if it is held. Pure. */
   handlersOf(input: RunInput): readonly string[];
   /** How often a handler of an event of a flow may be called; 0 if this process does not have it. Left out: not known. Pure. */
   maxAttempts?(flow: FlowName, event: string, handler: string): number;
   /**
-   * True if this process has the flow. It leaves events of other flows alone, for a process that has these. Left out: it has every flow.
-   * Pure.
+   * True if this process has the flow. It leaves events of other flows alone, for a process that has these. Left out:
+   * it has every flow. Pure.
    */
   hasFlow?(flow: string): boolean;
   /** Passes a notice of the inbox to the receiver's observers and logger. */
@@ -150,23 +155,25 @@ export interface AcceptOptions {
   /** For how long the event is reserved for the caller, who runs it with {@link Inbox.runEvent}. Default 0. */
   readonly delayMs?: number | undefined;
   /**
-   * How many entries may be held. When there are this many, an event that would be held at its acceptance is refused. A tenant may have as
-   * many held entries as there are places left; beyond that, its events are refused, too. If other processes use the store, the count is up
-   * to a second old, so a few more entries may be held.
+   * How many entries may be held. When there are this many, an event that would be held at its acceptance is refused. A
+   * tenant may have as many held entries as there are places left; beyond that, its events are refused, too. If other
+   * processes use the store, the count is up to a second old, so a few more entries may be held.
    */
   readonly maxHeld?: number | undefined;
   /** How long the caller waits for the answer. After this time, a failed write is not repeated. Default 2 s. */
   readonly deadlineMs?: number | undefined;
   /**
-   * Called with the reason each time the store did not take the event and the write is repeated. When the time is up, the last reason is
-   * the cause of the error.
+   * Called with the reason each time the store did not take the event and the write is repeated. When the time is up,
+   * the last reason is the cause of the error.
    */
   readonly onFailure?: ((cause: unknown) => void) | undefined;
   /** Runs the event at once, even if every place is taken (`ack: "handled"`): see {@link Accepted.handled}. */
   readonly runAtOnce?: Runner | undefined;
   /** A short text of an instrumentation, which is kept with the event if it is new. Runs find it in `RunInput.trace`. */
   readonly trace?: string | null | undefined;
-  /** The context of the request. If this call begins a run of the event, its handlers are called there. Default: the empty one. */
+  /**
+   * The context of the request. If this call begins a run of the event, its handlers are called there. Default: the empty one.
+   */
   readonly context?: AsyncContext | undefined;
 }
 
@@ -175,8 +182,9 @@ export interface RunEventOptions {
   /** The context of the request that accepted the event, if that request also runs it. Default: the empty one. */
   readonly context?: AsyncContext | undefined;
   /**
-   * If another event of the same record is begun or runs in this process, the call waits for its end, and then runs this event. A handler
-   * must not use this, because it could wait for its own end. Default false: the call reports `running` at once.
+   * If another event of the same record is begun or runs in this process, the call waits for its end, and then runs
+   * this event. A handler must not use this, because it could wait for its own end. Default false: the call reports
+   * `running` at once.
    */
   readonly afterOthers?: boolean | undefined;
 }

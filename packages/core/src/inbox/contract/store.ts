@@ -23,8 +23,8 @@ export interface Swap {
   /** The version that the stored record must have. Null: there must be no such record, or only one that has expired. */
   readonly expected: string | null;
   /**
-   * The version of the record after this write. No other write has the same version, so a process that finds it knows that this write
-   * was made.
+   * The version of the record after this write. No other write has the same version, so a process that finds it knows
+   * that this write was made.
    */
   readonly version: string;
   /** Neither the store nor its caller may change this object. */
@@ -66,9 +66,10 @@ export interface DueRecords {
   /** How many more are due in each lane. If counting is expensive, any number above 0 stands for "some". */
   readonly left: Lanes;
   /**
-   * When the next record that is not due now falls due or comes out of hiding (the store's clock). Null when none waits. While more is
-   * `left`, it may be any time, or null. If the poll might have taken records, the time may also be earlier, and it may leave out records
-   * that other processes have taken lately. A poll that takes nothing tells it exactly.
+   * When the next record that is not due now falls due or comes out of hiding (the store's clock). Null when none
+   * waits. While more is `left`, it may be any time, or null. If the poll might have taken records, the time may also
+   * be earlier, and it may leave out records that other processes have taken lately. A poll that takes nothing tells it
+   * exactly.
    */
   readonly nextDueAt: number | null;
 }
@@ -125,12 +126,12 @@ export interface Counts {
 }
 
 /**
- * Stores records. A store offers a compare-and-swap of several records and an index of due times. The engine above it does everything
- * difficult.
+ * Stores records. A store offers a compare-and-swap of several records and an index of due times. The engine above it
+ * does everything difficult.
  *
- * Every method may throw or reject. That says nothing about the outcome, and the engine may call the method again. Notices and logs
- * repeat only the kind and the code of a foreign error, because its message may contain parts of a delivery. Throw a `PayhooksError` if you
- * want its message to be shown.
+ * Every method may throw or reject. That says nothing about the outcome, and the engine may call the method again.
+ * Notices and logs repeat only the kind and the code of a foreign error, because its message may contain parts of a
+ * delivery. Throw a `PayhooksError` if you want its message to be shown.
  */
 export interface RecordStore {
   readonly durability: Inbox["durability"];
@@ -139,9 +140,9 @@ export interface RecordStore {
   /** Only one process uses this store, and its records end with that process. */
   readonly endsWithProcess?: boolean;
   /**
-   * Only one process uses this store. The process sleeps when nothing happens in it, and the store wakes it by a call of `work` when a
-   * record is due. So the inbox does nothing by itself that would keep the process awake: it sends no canaries, and prunes only at its
-   * start and in `work`.
+   * Only one process uses this store. The process sleeps when nothing happens in it, and the store wakes it by a call
+   * of `work` when a record is due. So the inbox does nothing by itself that would keep the process awake: it sends no
+   * canaries, and prunes only at its start and in `work`.
    */
   readonly sleeps?: boolean;
   /** Faults in the set-up of the store that do not stop it. Known once the store is open. */
@@ -170,10 +171,10 @@ export interface RecordStore {
    */
   swap(items: readonly Swap[]): Awaitable<readonly SwapResult[]>;
   /**
-   * Takes at most as many due records of each lane as `limit` says, the longest waiting first. The same step hides them from every
-   * process for `hideMs`, or until their next write. It does not change their versions or their lanes. A record that comes out of
-   * hiding counts as due since that moment. With both limits 0, the store only reports how many are due, and when the next record falls
-   * due.
+   * Takes at most as many due records of each lane as `limit` says, the longest waiting first. The same step hides them
+   * from every process for `hideMs`, or until their next write. It does not change their versions or their lanes. A
+   * record that comes out of hiding counts as due since that moment. With both limits 0, the store only reports how
+   * many are due, and when the next record falls due.
    */
   takeDue(limit: Lanes, hideMs: number): Awaitable<DueRecords>;
   /** The store's clock for this record, as exactly as this process knows it, in milliseconds since the epoch. */
@@ -184,14 +185,16 @@ export interface RecordStore {
    */
   replicated?(items: readonly { readonly key: string; readonly version: string }[]): Promise<void>;
   /**
-   * Calls `wake` when another process announces that a record is due. `wake` returns false if this process has no place for it, so that
-   * the store may announce it to another process. This is a hint: nothing relies on it. Resolves to a function that ends the calls.
+   * Calls `wake` when another process announces that a record is due. `wake` returns false if this process has no place
+   * for it, so that the store may announce it to another process. This is a hint: nothing relies on it. Resolves to a
+   * function that ends the calls.
    */
   onDue?(wake: () => boolean): Promise<() => void>;
   /**
-   * Events that match the filter, ordered by their time of acceptance: `limit` at most, after `cursor`, in the order of `first`
-   * (default `oldest`). Finished events are listed only if the filter has the state `finished` or `any`. A filter with `any` always has
-   * an id or a reference, too. A store that does not list finished events rejects with `ERR_NOT_SEARCHABLE`.
+   * Events that match the filter, ordered by their time of acceptance: `limit` at most, after `cursor`, in the order of
+   * `first` (default `oldest`). Finished events are listed only if the filter has the state `finished` or `any`. A
+   * filter with `any` always has an id or a reference, too. A store that does not list finished events rejects with
+   * `ERR_NOT_SEARCHABLE`.
    */
   list(filter: EventFilter, cursor: ListCursor | null, limit: number, first?: ListOrder): Promise<Listed>;
   /**
@@ -202,8 +205,9 @@ export interface RecordStore {
   /** How many events are not finished, over all processes. */
   counts(): Awaitable<Counts>;
   /**
-   * Deletes some of the records whose `expiresAt` is at or before this time, in one short step. True if there are more. Do not use the
-   * store's own clock here: the engine gives a time that it has checked. Leave it out if records expire by themselves.
+   * Deletes some of the records whose `expiresAt` is at or before this time, in one short step. True if there are more.
+   * Do not use the store's own clock here: the engine gives a time that it has checked. Leave it out if records expire
+   * by themselves.
    */
   prune?(before: number): Promise<boolean>;
   /**

@@ -14,8 +14,8 @@ export type TextChange<T> = (
 };
 
 /**
- * Small texts beside the events, which all processes on the same data share. A text is kept for 30 days after it was last written.
- * Names have up to 63 lowercase letters, digits, `-` and `:`, and begin with a letter.
+ * Small texts beside the events, which all processes on the same data share. A text is kept for 30 days after it was
+ * last written. Names have up to 63 lowercase letters, digits, `-` and `:`, and begin with a letter.
  */
 export interface SharedTexts {
   /** The text with this name; null if there is none. */

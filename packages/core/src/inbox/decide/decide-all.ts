@@ -1,8 +1,9 @@
 /**
  * Carries out a decision about many events, one after the other.
  *
- * A bulk has no record of its own. Instead, each event that it has decided about keeps the bulk's name, as a token, and a later call
- * with this name skips the event. So a bulk that was killed continues when it is called again, and decides about no event twice.
+ * A bulk has no record of its own. Instead, each event that it has decided about keeps the bulk's name, as a token, and
+ * a later call with this name skips the event. So a bulk that was killed continues when it is called again, and decides
+ * about no event twice.
  */
 import { checkFlag } from "../../protocol/check-names.ts";
 import { isNotSearchable, PayhooksError } from "../../protocol/errors.ts";

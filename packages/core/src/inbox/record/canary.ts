@@ -1,6 +1,6 @@
 /**
- * A canary: a [side record](side-record.ts) by which a process finds out whether its store does what an event needs. It is written,
- * due, taken and ended like an event. No list and no count includes it, because it has no slots.
+ * A canary: a [side record](side-record.ts) by which a process finds out whether its store does what an event needs. It
+ * is written, due, taken and ended like an event. No list and no count includes it, because it has no slots.
  */
 import type { IdempotencyRecord } from "./record.ts";
 import { sideRecord } from "./side-record.ts";

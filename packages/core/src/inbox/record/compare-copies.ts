@@ -1,6 +1,6 @@
 /**
- * Compares two states of one record after a move has copied it. Since then, both copies may have changed, and it is not known which
- * is older. But a record only goes forward, so its own fields show which copy is later.
+ * Compares two states of one record after a move has copied it. Since then, both copies may have changed, and it is not
+ * known which is older. But a record only goes forward, so its own fields show which copy is later.
  */
 import { MAX_CONTRADICTIONS } from "./contradictions.ts";
 import { isEventId } from "./event.ts";

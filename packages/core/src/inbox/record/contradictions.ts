@@ -1,14 +1,14 @@
 /**
- * A record keeps only a few of the events that contradict it. Anybody with a key can sign any number of contradictions under one id,
- * and each change of a record reads and writes the whole record. While those that it keeps are undecided, further contradictions are
- * only counted, in the history of the last. A contradiction that has ended makes room. It never runs by itself, so a late copy of it
- * is at most held once more.
+ * A record keeps only a few of the events that contradict it. Anybody with a key can sign any number of contradictions
+ * under one id, and each change of a record reads and writes the whole record. While those that it keeps are undecided,
+ * further contradictions are only counted, in the history of the last. A contradiction that has ended makes room. It
+ * never runs by itself, so a late copy of it is at most held once more.
  */
 import { addHistory, type IdempotencyRecord, isUnfinished, type OpenWork, type Slot } from "./record.ts";
 
 /**
- * A record keeps this many events that were accepted to be held, including decided ones. Beside these, it has at most two events that were
- * accepted to run.
+ * A record keeps this many events that were accepted to be held, including decided ones. Beside these, it has at most
+ * two events that were accepted to run.
  */
 export const MAX_CONTRADICTIONS = 8;
 /** The beginning of the line that counts the others. */

@@ -81,8 +81,8 @@ function resultOfReplay(record: IdempotencyRecord, slot: Slot): Decided {
 }
 
 /**
- * Makes a held or finished event wait again, as its next replay. A held event runs the handlers that have not finished. A finished event
- * runs all handlers. A held PENDING that was overtaken ends instead.
+ * Makes a held or finished event wait again, as its next replay. A held event runs the handlers that have not finished.
+ * A finished event runs all handlers. A held PENDING that was overtaken ends instead.
  */
 export function replay(
   record: IdempotencyRecord | null,
@@ -190,8 +190,9 @@ export function discard(
 export type BulkReason = HeldReason | "done" | "discarded" | "stale" | "unfinished";
 
 /**
- * The reason by which a bulk selects an event. Of a held event: why it is held. Of an ended event: `stale`, `discarded`, `done`, or the
- * contradiction that it was accepted as, such as `mismatch`. Of a waiting or running event: `unfinished`.
+ * The reason by which a bulk selects an event. Of a held event: why it is held. Of an ended event: `stale`,
+ * `discarded`, `done`, or the contradiction that it was accepted as, such as `mismatch`. Of a waiting or running event:
+ * `unfinished`.
  */
 export function reasonOf({ state, verdict, work }: Slot): BulkReason {
   if (state === "held") return work?.reason ?? "unfinished";

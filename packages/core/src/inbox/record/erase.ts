@@ -3,9 +3,9 @@ import { slotKeyOf } from "./event.ts";
 import { end, type IdempotencyRecord, isUnfinished } from "./record.ts";
 
 /**
- * Erases an event: its signed text, its reference, its amounts, its errors and its history. Its state, its times, and the keys of record
- * and slot (hashes) stay, so that copies are recognised. If `unfinished` is true, an event that waits or is held is discarded first. For an
- * event that was erased before, the result is `already-decided`.
+ * Erases an event: its signed text, its reference, its amounts, its errors and its history. Its state, its times, and
+ * the keys of record and slot (hashes) stay, so that copies are recognised. If `unfinished` is true, an event that
+ * waits or is held is discarded first. For an event that was erased before, the result is `already-decided`.
  */
 export function erase(
   record: IdempotencyRecord | null,

@@ -2,7 +2,10 @@ import type { GivenUp } from "../../protocol/held-reasons.ts";
 
 /** The state of one handler for one event. */
 export interface HandlerState {
-  /** How many attempts count. An attempt does not count if it was begun early and failed, or if it was taken back before it started. */
+  /**
+   * How many attempts count. An attempt does not count if it was begun early and failed, or if it was taken back before
+   * it started.
+   */
   readonly attempts: number;
   /** If the state is `started` when the next run begins, the process died during the attempt, or lost its lease. */
   readonly state: "started" | "done" | "failed" | "given-up";
@@ -31,7 +34,9 @@ export type HandlerChange =
   | {
       readonly name: string;
       readonly kind: "failed";
-      /** The number of attempts that count so far. If this attempt does not count, it is one less than the number at the start. */
+      /**
+       * The number of attempts that count so far. If this attempt does not count, it is one less than the number at the start.
+       */
       readonly attempt: number;
       readonly delayMs: number;
       readonly error: string;

@@ -20,8 +20,8 @@ export function subjectKeyFor(tenant: string, flow: FlowName, subject: string): 
 }
 
 /**
- * The key of the record that says which transaction has a reference (`oneSuccessPerReference`). The reference is given as its label, since
- * an event keeps only that.
+ * The key of the record that says which transaction has a reference (`oneSuccessPerReference`). The reference is given
+ * as its label, since an event keeps only that.
  */
 export function claimKeyFor(tenant: string, flow: FlowName, event: string, referenceLabel: string): string {
   return hashOf([tenant, flow, "reference", event, referenceLabel], 32);

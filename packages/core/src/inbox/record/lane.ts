@@ -1,6 +1,6 @@
 /**
- * The queue in which an event waits for a place. Polls take from both lanes in turn. A crowd of events waits in the patient lane, so it
- * does not keep the others waiting.
+ * The queue in which an event waits for a place. Polls take from both lanes in turn. A crowd of events waits in the
+ * patient lane, so it does not keep the others waiting.
  */
 export type Lane = "usual" | "patient";
 

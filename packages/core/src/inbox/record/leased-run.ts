@@ -23,8 +23,8 @@ export interface BeginOptions {
   /** The store's clock. */
   readonly now: number;
   /**
-   * Skips the backoff. `requested`: a redelivery, or a person, wants a run now. This is granted at most once a second, because anybody can
-   * send copies. `last`: there will be no later attempt, because the store ends with its process.
+   * Skips the backoff. `requested`: a redelivery, or a person, wants a run now. This is granted at most once a second,
+   * because anybody can send copies. `last`: there will be no later attempt, because the store ends with its process.
    */
   readonly earlyBecause: "requested" | "last" | null;
   /**
@@ -75,8 +75,8 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
 }
 
 /**
- * Takes a lease on the next slot that is due, if no process has a lease on the record. Even if nothing is due, the record may change:
- * times that a wrong clock has written are corrected.
+ * Takes a lease on the next slot that is due, if no process has a lease on the record. Even if nothing is due, the
+ * record may change: times that a wrong clock has written are corrected.
  */
 export function beginNext(record: IdempotencyRecord, options: BeginOptions): RunInput | null {
   pullBackTimes(record, options.now);
@@ -99,8 +99,8 @@ function leaseSlot(
 ): RunInput {
   record.lease = { slot: slotKey, token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs };
   slot.runToken = token;
-  // An event of a lower rank may have been running when the next status came. If its lease has lapsed since, it must not run after that
-  // status.
+  // An event of a lower rank may have been running when the next status came. If its lease has lapsed since, it must
+  // not run after that status.
   const isOvertaken = slot.rank !== null && slot.rank < rankOf(record);
   const overtaken = isOvertaken ? [] : overtake(record, key, now);
   const mode = slot.state === "held" ? "onHeld" : "run";
@@ -164,8 +164,8 @@ export interface Suspicion {
 }
 
 /**
- * The suspicions about an event that does not run now. The first attempt raises none, so that all events of a dead process may begin
- * elsewhere at once.
+ * The suspicions about an event that does not run now. The first attempt raises none, so that all events of a dead
+ * process may begin elsewhere at once.
  */
 function suspicionsIn({ name: event }: Slot, { handlerStates, delivery }: OpenWork): readonly Suspicion[] {
   // This is called for each event that begins, and nearly none is suspected.
@@ -225,8 +225,8 @@ function leased(record: IdempotencyRecord | null, slotKey: string, token: string
 }
 
 /**
- * Extends the lease, counted from now. A lapsed lease still belongs to its owner until another run takes it. False if another run has
- * taken it.
+ * Extends the lease, counted from now. A lapsed lease still belongs to its owner until another run takes it. False if
+ * another run has taken it.
  */
 export function renew(
   record: IdempotencyRecord | null,
@@ -281,8 +281,9 @@ const MAX_ERROR = 200;
 const MAX_DETAIL = 2_000;
 
 /**
- * Adds a failed attempt to the event's history. It adds the attempt once, even if the same change is applied a second time. An attempt
- * that does not count is left out: while an event waits for a database, such attempts would fill its history.
+ * Adds a failed attempt to the event's history. It adds the attempt once, even if the same change is applied a second
+ * time. An attempt that does not count is left out: while an event waits for a database, such attempts would fill its
+ * history.
  */
 function noteAttempt(work: OpenWork, change: HandlerChange, now: number): void {
   if (change.kind !== "failed" && change.kind !== "given-up") return;
@@ -304,8 +305,8 @@ const NEVER_TRIED: HandlerState = {
 };
 
 /**
- * The state after a change. Applying the same change twice gives the same state, because a write may have been made although its answer was
- * lost.
+ * The state after a change. Applying the same change twice gives the same state, because a write may have been made
+ * although its answer was lost.
  */
 function stateAfter(before: HandlerState | undefined, change: HandlerChange, now: number): HandlerState {
   if (change.kind === "undone") return change.before ?? NEVER_TRIED;
@@ -323,8 +324,8 @@ function stateAfter(before: HandlerState | undefined, change: HandlerChange, now
 }
 
 /**
- * True if a person has replayed or discarded a held event while its onHeld handlers were called. No further onHeld handler is called
- * then.
+ * True if a person has replayed or discarded a held event while its onHeld handlers were called. No further onHeld
+ * handler is called then.
  */
 export function wasDecidedMeanwhile(record: IdempotencyRecord | null, { mode, slot }: RunInput): boolean {
   const state = record?.slots[slot]?.state;
@@ -341,8 +342,8 @@ export type EndRunResult =
     };
 
 /**
- * The token of a slot after the run with this token has ended. If the answer to the last write was lost, this token shows whether the
- * write was made.
+ * The token of a slot after the run with this token has ended. If the answer to the last write was lost, this token
+ * shows whether the write was made.
  */
 const endedToken = (token: string): string => `${token}.`;
 

@@ -26,8 +26,9 @@ export interface StoredEvent extends EventFacts {
   /** The other events of the transaction, at most 10: first those that have run or will run, then the earliest. */
   readonly others: readonly OtherEvent[];
   /**
-   * Changes with every fact that a decision about the event depends on: why it is held, how often it was replayed, its amount, and
-   * which other events of its transaction run too. Null if the event is neither held nor kept. A decision may name it.
+   * Changes with every fact that a decision about the event depends on: why it is held, how often it was replayed, its
+   * amount, and which other events of its transaction run too. Null if the event is neither held nor kept. A decision
+   * may name it.
    */
   readonly revision: string | null;
   /** When its first delivery was accepted (milliseconds since the epoch, on the store's clock). It never changes. */
@@ -72,15 +73,15 @@ export interface ReplayDecision extends Decision {
    */
   readonly handlers?: readonly string[] | undefined;
   /**
-   * For an entry that never entered the table of deduplication (`ambiguous`, `malformed`, `unexpected`, `unrecognized`) and was
-   * signed longer ago than `windowMs`: runs it, although the event may have run before and its record may have expired. The same
-   * applies to an entry that arrived longer ago than its `effects` are kept. There is a `double-risk` notice. Default false: such an
-   * entry stays held.
+   * For an entry that never entered the table of deduplication (`ambiguous`, `malformed`, `unexpected`, `unrecognized`)
+   * and was signed longer ago than `windowMs`: runs it, although the event may have run before and its record may have
+   * expired. The same applies to an entry that arrived longer ago than its `effects` are kept. There is a `double-risk`
+   * notice. Default false: such an entry stays held.
    */
   readonly evenIfExpired?: boolean | undefined;
   /**
-   * With `handlers`: the effects of these handlers happen again, under a new `effectId`. Default false: a replayed handler skips the
-   * effects that it has committed before.
+   * With `handlers`: the effects of these handlers happen again, under a new `effectId`. Default false: a replayed
+   * handler skips the effects that it has committed before.
    */
   readonly repeatEffects?: boolean | undefined;
 }

@@ -30,7 +30,9 @@ export function othersOf(record: IdempotencyRecord, key: string, slotKey: string
     .slice(0, MAX_OTHERS);
 }
 
-/** True if two events of a transaction both count as its outcome. An event of rank 0, such as a PENDING, comes before the outcome. */
+/**
+ * True if two events of a transaction both count as its outcome. An event of rank 0, such as a PENDING, comes before the outcome.
+ */
 function runsBeside(self: Slot, { state, status, rank }: Slot): boolean {
   if (state !== "done" && state !== "waiting" && state !== "running") return false;
   return status === self.status || (rank !== 0 && self.rank !== 0);

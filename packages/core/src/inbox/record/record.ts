@@ -18,7 +18,10 @@ export interface Slot {
   readonly erasedAt?: number;
   /** A higher rank may follow a lower one. Null: the event has no place in the table. */
   readonly rank: number | null;
-  /** The merchant's reference, as a label. Null: the reference in the record's fixed facts, if there is one. See {@link referenceOf}. */
+  /**
+   * The merchant's reference, as a label. Null: the reference in the record's fixed facts, if there is one. See {@link
+   * referenceOf}.
+   */
   readonly referenceId: string | null;
   /** The amounts of the event, by their way of arrival. */
   amounts: Readonly<Record<string, string>>;
@@ -56,9 +59,9 @@ export interface HistoryEntry {
   /** The store's clock, in milliseconds since the epoch. */
   readonly at: number;
   /**
-   * `accepted`, `held: REASON`, `failed` or `given up: REASON` (of an attempt), `lapsed` (the process died during a run, or was
-   * silent for too long), `replay N`, `attempt brought forward`, `and more: N` (contradictions that were counted and not kept), or an end: `done`,
-   * `stale` or `discarded`.
+   * `accepted`, `held: REASON`, `failed` or `given up: REASON` (of an attempt), `lapsed` (the process died during a
+   * run, or was silent for too long), `replay N`, `attempt brought forward`, `and more: N` (contradictions that were
+   * counted and not kept), or an end: `done`, `stale` or `discarded`.
    */
   readonly what: string;
   /** The handler that was tried. */
@@ -102,8 +105,8 @@ export interface OpenWork {
   /** The state of each handler, by its name. */
   handlerStates: Record<string, HandlerState>;
   /**
-   * Handlers that have not been tried yet. Each was registered in a process that began the event. The event is done only when these
-   * have finished, too. Left out if there is none.
+   * Handlers that have not been tried yet. Each was registered in a process that began the event. The event is done
+   * only when these have finished, too. Left out if there is none.
    */
   untriedHandlers?: readonly string[];
   /** The handlers that the last replay named: only these run. Null: every handler that has not finished runs. */
@@ -135,7 +138,9 @@ export interface RecordLease {
   lengthWhenWrittenMs: number;
 }
 
-/** One transaction, or one webhook, of one tenant; or a [side record](side-record.ts), in which some fields mean something else. */
+/**
+ * One transaction, or one webhook, of one tenant; or a [side record](side-record.ts), in which some fields mean something else.
+ */
 export interface IdempotencyRecord {
   readonly flow: FlowName;
   readonly tenant: string;
@@ -143,7 +148,10 @@ export interface IdempotencyRecord {
   id: string;
   /** The slot with the highest status of the table so far; null while no event was accepted to run. */
   statusSlot: string | null;
-  /** True if no further status can follow that of this slot. False in a side record that must not be forgotten yet: a claim that is open. */
+  /**
+   * True if no further status can follow that of this slot. False in a side record that must not be forgotten yet: a
+   * claim that is open.
+   */
   isClosed: boolean;
   /** Facts that are equal in all events of the record. */
   fixedFacts: Readonly<Record<string, string>>;
@@ -176,8 +184,8 @@ export function isUnfinished({ state }: Slot): boolean {
 }
 
 /**
- * True if everything in the record is finished. Then it may be forgotten at its expiry. A side record is finished if it is not leased, and
- * is not an open claim.
+ * True if everything in the record is finished. Then it may be forgotten at its expiry. A side record is finished if it
+ * is not leased, and is not an open claim.
  */
 export function isFinished({ slots, isClosed, lease }: IdempotencyRecord): boolean {
   const all = Object.values(slots);
@@ -210,7 +218,9 @@ export function addHistory({ history }: Pick<OpenWork, "history">, entry: Histor
   if (history.length > MAX_HISTORY) history.splice(1, history.length - MAX_HISTORY);
 }
 
-/** Ends a slot. From then on it only serves to recognise copies. It is kept for as long as if the event had just been delivered. */
+/**
+ * Ends a slot. From then on it only serves to recognise copies. It is kept for as long as if the event had just been delivered.
+ */
 export function end(
   record: IdempotencyRecord,
   slot: Slot,
@@ -231,8 +241,8 @@ export function end(
 }
 
 /**
- * The part to keep, so that the event can be run again. Null for an event outside of the table that was released: the event that was
- * read from it keeps its own part.
+ * The part to keep, so that the event can be run again. Null for an event outside of the table that was released: the
+ * event that was read from it keeps its own part.
  */
 function replayDataOf({ verdict }: Slot, work: OpenWork, what: SlotState): ReplayData | null {
   const { keepMs, delivery, retentionMs, previousStatus, previousAmount } = work;

@@ -8,17 +8,17 @@ const CLAIM_LONGER_MS = 60_000;
 const NO_CLAIMS: readonly ReferenceClaim[] = [];
 
 /**
- * The transaction that has a reference (`oneSuccessPerReference`). A claim is a [side record](side-record.ts). Its `id` is the key of
- * its owner: the transaction's own record. The claim is written before the owner. If the process dies in between, the next copy of the
- * event finds that the claim is its own, and is accepted.
+ * The transaction that has a reference (`oneSuccessPerReference`). A claim is a [side record](side-record.ts). Its `id`
+ * is the key of its owner: the transaction's own record. The claim is written before the owner. If the process dies in
+ * between, the next copy of the event finds that the claim is its own, and is accepted.
  *
- * **No claim ends before its owner.** As long as anything in the owner is unfinished, its claims are open (`isClosed` is false), and an
- * open claim never expires. When everything in the owner is finished, one more write for each claim lets the claim expire with the
- * owner. If a finished record is to live longer, its claims are extended first.
+ * **No claim ends before its owner.** As long as anything in the owner is unfinished, its claims are open (`isClosed`
+ * is false), and an open claim never expires. When everything in the owner is finished, one more write for each claim
+ * lets the claim expire with the owner. If a finished record is to live longer, its claims are extended first.
  *
- * Each opening of a claim has a token, which is stored in the claim and in its owner. The write that lets a claim expire names the token
- * that the finished owner had. So it does not change a claim that was opened again meanwhile, for an event that the owner is about to
- * record.
+ * Each opening of a claim has a token, which is stored in the claim and in its owner. The write that lets a claim
+ * expire names the token that the finished owner had. So it does not change a claim that was opened again meanwhile,
+ * for an event that the owner is about to record.
  */
 export interface ReferenceClaim {
   /** The key of the claim's record. */
@@ -79,7 +79,8 @@ export function claimAtRun(event: VerifiedEvent): ReferenceClaim | null {
 }
 
 /**
- * The claims of a finished record, if a write is about to make the record live longer than its claims. `after` is the record to write.
+ * The claims of a finished record, if a write is about to make the record live longer than its claims. `after` is the
+ * record to write.
  */
 export function claimsToProlong(
   before: FinishedClaims | null,
@@ -189,8 +190,8 @@ function dropClaim(record: IdempotencyRecord, key: string): boolean {
 }
 
 /**
- * Updates the claims in a record, whose key is `key`: adds those that the record holds, and removes those that other records hold.
- * `holders` has the keys of the claims as its keys. False if nothing has changed.
+ * Updates the claims in a record, whose key is `key`: adds those that the record holds, and removes those that other
+ * records hold. `holders` has the keys of the claims as its keys. False if nothing has changed.
  */
 export function noteHolders(
   record: IdempotencyRecord,

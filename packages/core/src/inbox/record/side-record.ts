@@ -1,7 +1,7 @@
 /**
- * A side record has no slots, so it is about no event. Every store keeps it like any other record, but no list and no count includes it.
- * It has a content of its own, which is stored where a record of events has its fixed facts. Some other fields, too, have another meaning
- * in each of the four kinds:
+ * A side record has no slots, so it is about no event. Every store keeps it like any other record, but no list and no
+ * count includes it. It has a content of its own, which is stored where a record of events has its fixed facts. Some
+ * other fields, too, have another meaning in each of the four kinds:
  *
  * | kind                   | `id`                         | content                                       | `lease`         | `isClosed`                    |
  * | ---------------------- | ---------------------------- | --------------------------------------------- | --------------- | ----------------------------- |
@@ -10,8 +10,8 @@
  * | a canary               | filling, so that it is large | empty                                         | while it is due | true                          |
  * | a shared text          | empty                        | `text`: the text                              | none            | true                          |
  *
- * `signedAt` is the signed time of the event behind the record, if there is one. A side record is forgotten at `expiresAt`, unless it is
- * leased, or `isClosed` is false.
+ * `signedAt` is the signed time of the event behind the record, if there is one. A side record is forgotten at
+ * `expiresAt`, unless it is leased, or `isClosed` is false.
  */
 import type { IdempotencyRecord } from "./record.ts";
 

@@ -1,14 +1,15 @@
 /**
- * The order of the events of one subject, such as the KYC state of one connected account. A subject has a small record of its own,
- * without slots. It says which event is the latest that has begun to run.
+ * The order of the events of one subject, such as the KYC state of one connected account. A subject has a small record
+ * of its own, without slots. It says which event is the latest that has begun to run.
  *
  * - `id` is the eventId of that event, and `signedAt` its signed time. An event that was signed earlier is stale from then on.
- * - `lease` belongs to the run of that event. Another event of the subject waits until the lease is over, so two of them never run at
- *   the same time.
+ * - `lease` belongs to the run of that event. Another event of the subject waits until the lease is over, so two of
+ *   them never run at the same time.
  * - its content names the events that have begun and not ended: the next event ends them before it calls a handler.
  *
- * An event takes its subject when its run begins, not when it is accepted. So a waiting event may still run before a newer event, and
- * never after it. `docs/decisions/0038-the-latest-event-of-a-subject.md` says why the subject has a record of its own.
+ * An event takes its subject when its run begins, not when it is accepted. So a waiting event may still run before a
+ * newer event, and never after it. `docs/decisions/0038-the-latest-event-of-a-subject.md` says why the subject has a
+ * record of its own.
  */
 import type { EventFacts } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
@@ -18,9 +19,9 @@ import { pullBackTimes } from "./schedule.ts";
 import { contentOf, setContent, sideRecord } from "./side-record.ts";
 
 /**
- * The subject's answer to an event that is about to run. `mine`: it is the latest event. `busy`: another event of the subject runs.
- * `overtaken`: a later event has begun. `equal`: another event was signed at the same time. `forgotten`: a later event may have run so
- * long ago that its record has expired.
+ * The subject's answer to an event that is about to run. `mine`: it is the latest event. `busy`: another event of the
+ * subject runs. `overtaken`: a later event has begun. `equal`: another event was signed at the same time. `forgotten`:
+ * a later event may have run so long ago that its record has expired.
  */
 export type SubjectAnswer = "mine" | "busy" | "overtaken" | "equal" | "forgotten";
 

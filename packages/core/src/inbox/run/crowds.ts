@@ -13,9 +13,10 @@ export interface EventKind {
 const FORGOTTEN_MS = 60_000;
 
 /**
- * Decides in which lane an event waits, so that a crowd of events does not keep all others waiting. The class counts the running and
- * waiting events of each tenant and name. They are a crowd if they are at least a quarter of the places of this process, and more than
- * half of the average count. Further events of this tenant and name then go to the patient lane.
+ * Decides in which lane an event waits, so that a crowd of events does not keep all others waiting. The class counts
+ * the running and waiting events of each tenant and name. They are a crowd if they are at least a quarter of the places
+ * of this process, and more than half of the average count. Further events of this tenant and name then go to the
+ * patient lane.
  */
 export class Crowds {
   readonly #places: Places;

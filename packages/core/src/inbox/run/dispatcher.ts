@@ -1,12 +1,13 @@
 /**
- * Asks the store which events are due, and hands them to the runs of this process: {@link Dispatcher} polls, `Runs.beginDue` begins.
+ * Asks the store which events are due, and hands them to the runs of this process: {@link Dispatcher} polls,
+ * `Runs.beginDue` begins.
  *
- * These calls ask for a poll: `wake` (at a start or after a decision), `onHint` (another process has stored an event), `onPlaceFreed` (a
- * run has left its place), `onPostponed` (this process has put an event off) and `onStored` (it has stored an event without beginning it).
- * Each call only sets the time of the next poll.
+ * These calls ask for a poll: `wake` (at a start or after a decision), `onHint` (another process has stored an event),
+ * `onPlaceFreed` (a run has left its place), `onPostponed` (this process has put an event off) and `onStored` (it has
+ * stored an event without beginning it). Each call only sets the time of the next poll.
  *
- * A poll asks for as many events as there are places to spare (`spareFor`), hands each to `begin`, and sets the time of the next poll. One
- * poll is under way at a time. A call that comes during a poll makes another poll follow.
+ * A poll asks for as many events as there are places to spare (`spareFor`), hands each to `begin`, and sets the time of
+ * the next poll. One poll is under way at a time. A call that comes during a poll makes another poll follow.
  */
 
 import { EarliestFirst, type HeapEntry } from "../../collections/earliest-first.ts";
@@ -40,22 +41,26 @@ interface Starter {
 /** How long to wait after a failed poll, or `pollMs` if that is shorter. The next poll never comes earlier. */
 const POLL_AGAIN_MS = 500;
 /**
- * How long to wait after a poll that found nothing, or `pollMs` if that is shorter. One due event often wakes many processes, and only one
- * of them gets it. The wait is short because due records that another session of the database has locked are soon free.
+ * How long to wait after a poll that found nothing, or `pollMs` if that is shorter. One due event often wakes many
+ * processes, and only one of them gets it. The wait is short because due records that another session of the database
+ * has locked are soon free.
  */
 const EMPTY_MS = 50;
 /**
- * Another process may have put a record off. When the record falls due, that process polls at once, if it is alive. This process leaves it
- * the first poll: it waits between this time and twice this time. If `pollMs` is shorter, the usual poll comes earlier.
+ * Another process may have put a record off. When the record falls due, that process polls at once, if it is alive.
+ * This process leaves it the first poll: it waits between this time and twice this time. If `pollMs` is shorter, the
+ * usual poll comes earlier.
  */
 const OTHERS_MS = 500;
 /**
- * Suppose that the store has handed this process a record that it cannot read, or whose flow it lacks. When that record becomes visible
- * again, this process does not poll for this long. So during a deploy, a process of the newer version polls first.
+ * Suppose that the store has handed this process a record that it cannot read, or whose flow it lacks. When that record
+ * becomes visible again, this process does not poll for this long. So during a deploy, a process of the newer version
+ * polls first.
  */
 const YIELD_MS = 1_000;
 /**
- * A process remembers the due times of this many events that it has put off itself. It finds further events like those of other processes.
+ * A process remembers the due times of this many events that it has put off itself. It finds further events like those
+ * of other processes.
  */
 const MAX_OWN = 10_000;
 /** A time that is nearer than this counts as now. A timer that fires up to a millisecond too early is set again. */
@@ -72,11 +77,11 @@ interface PostponedEvent extends HeapEntry {
 }
 
 /**
- * Polls every `pollMs`, when another process announces something, and when a place becomes free after a poll that found more events
- * than places.
+ * Polls every `pollMs`, when another process announces something, and when a place becomes free after a poll that found
+ * more events than places.
  *
- * When an event falls due that this process has put off, this process polls at that moment. The other processes may know the due time from
- * a poll. They wait a little longer, because otherwise each retry would wake every process.
+ * When an event falls due that this process has put off, this process polls at that moment. The other processes may
+ * know the due time from a poll. They wait a little longer, because otherwise each retry would wake every process.
  */
 export class Dispatcher {
   readonly #core: DispatcherDependencies["core"];
@@ -130,8 +135,8 @@ export class Dispatcher {
   }
 
   /**
-   * The runner that may run a new event of this lane at once. Null while other events of its lane, or usual events, wait, because they go
-   * first.
+   * The runner that may run a new event of this lane at once. Null while other events of its lane, or usual events,
+   * wait, because they go first.
    */
   runnerOfNew(lane: Lane): Runner | null {
     const mustWait = this.isBacklog("usual") || this.isBacklog(lane);
@@ -233,8 +238,8 @@ export class Dispatcher {
   }
 
   /**
-   * How many events to take of each lane. If one lane needs all places, and no event is known to wait in the other lane, the poll takes
-   * nothing from that other lane. The store's answer says whether more is due there.
+   * How many events to take of each lane. If one lane needs all places, and no event is known to wait in the other
+   * lane, the poll takes nothing from that other lane. The store's answer says whether more is due there.
    */
   #limit(): Lanes {
     const free = this.#places.spareFor("usual");
@@ -267,7 +272,8 @@ export class Dispatcher {
       this.#isBacklog = { usual: left.usual > 0, patient: left.patient > 0 };
       if (records.length + left.usual + left.patient === 0) this.#crowds.nothingWaits(askedAt);
       const waiting = LANES.filter((lane) => left[lane] > 0 && places.spareFor(lane) > 0);
-      // More is due in a lane from which this poll took nothing. If the previous poll got nothing either, the due records are locked.
+      // More is due in a lane from which this poll took nothing. If the previous poll got nothing either, the due
+      // records are locked.
       const wasLeftOut = !this.#gotNothing && waiting.some((lane) => limit[lane] === 0);
       this.#gotNothing = records.length === 0 && left.usual + left.patient > 0;
       if (records.length === 0 && !wasLeftOut && !this.#isAlone) this.#pauseFor(Math.min(pollMs, EMPTY_MS));

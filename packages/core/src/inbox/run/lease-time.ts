@@ -68,11 +68,11 @@ export class LeaseTime {
   }
 
   /**
-   * How much sooner the lease ends than the clock of this process shows. The process has dated the lease by its estimate of the
-   * store's time, and the estimate may have been too early. The answer to the write has the store's time, but does not show how long
-   * the write was on its way. So the whole difference to the store's time counts, in addition to the time since the write was sent.
-   * This counts the time of the write twice. That is safe, because the lease ends too early rather than too late. A later answer may show a
-   * larger difference.
+   * How much sooner the lease ends than the clock of this process shows. The process has dated the lease by its
+   * estimate of the store's time, and the estimate may have been too early. The answer to the write has the store's
+   * time, but does not show how long the write was on its way. So the whole difference to the store's time counts, in
+   * addition to the time since the write was sent. This counts the time of the write twice. That is safe, because the
+   * lease ends too early rather than too late. A later answer may show a larger difference.
    */
   #behind(): number {
     this.#behindMs = Math.max(this.#behindMs, this.#elapsedOnStoreMs() - this.elapsedMs);

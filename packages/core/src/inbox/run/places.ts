@@ -1,11 +1,14 @@
 /**
- * How many events this process may run, begin and take. {@link Places} only counts: the dispatcher and the runs ask it and report to it.
+ * How many events this process may run, begin and take. {@link Places} only counts: the dispatcher and the runs ask it
+ * and report to it.
  *
- * Each lane has three counts, and an event passes through them. It counts as taken from `addTaken`, when a poll gets it, until `removeTaken`.
- * It counts as begun from `reserve`, before the write that begins it, until `giveBack`. It counts as running from `enter`, when its handlers
- * may be called, until the function that `enter` returns is called. An event that is begun as it is accepted skips the first count.
+ * Each lane has three counts, and an event passes through them. It counts as taken from `addTaken`, when a poll gets
+ * it, until `removeTaken`. It counts as begun from `reserve`, before the write that begins it, until `giveBack`. It
+ * counts as running from `enter`, when its handlers may be called, until the function that `enter` returns is called.
+ * An event that is begun as it is accepted skips the first count.
  *
- * `spareFor` says how many more may be taken, `isSoon` whether a taken one may be begun, and `isFree` whether a begun one may run.
+ * `spareFor` says how many more may be taken, `isSoon` whether a taken one may be begun, and `isFree` whether a begun
+ * one may run.
  */
 import type { Clock } from "../../time/clock.ts";
 import type { Lane } from "../record/lane.ts";
@@ -19,15 +22,16 @@ const PLACE_SOON_MS = 5;
 /** The least weight of the newest run in the average. */
 const NEWEST = 1 / 16;
 /**
- * A crowd is many events of one tenant and name (crowds.ts). After an event of another kind, some places are kept free of the crowd for
- * this long.
+ * A crowd is many events of one tenant and name (crowds.ts). After an event of another kind, some places are kept free
+ * of the crowd for this long.
  */
 const KEPT_FREE_MS = 60_000;
 
 /**
- * Counts how many events may run at one time, how many more may be begun because a place is soon free, and how many more may be taken from
- * the store. If handlers take a millisecond, many are begun and taken ahead. If they take a second, few are begun and none is taken ahead.
- * Usual events may have all places. Patient events may have half of the places while some are kept free for others, and otherwise all.
+ * Counts how many events may run at one time, how many more may be begun because a place is soon free, and how many
+ * more may be taken from the store. If handlers take a millisecond, many are begun and taken ahead. If they take a
+ * second, few are begun and none is taken ahead. Usual events may have all places. Patient events may have half of the
+ * places while some are kept free for others, and otherwise all.
  */
 export class Places {
   readonly #clock: Clock;
@@ -98,9 +102,9 @@ export class Places {
   }
 
   /**
-   * True if an event that is begun now gets its place within a few milliseconds, or if the queue before it is at most a quarter of the
-   * number of places. The write that begins an event also starts its first handler. So if the process dies before the event has its place,
-   * the handler counts as called.
+   * True if an event that is begun now gets its place within a few milliseconds, or if the queue before it is at most a
+   * quarter of the number of places. The write that begins an event also starts its first handler. So if the process
+   * dies before the event has its place, the handler counts as called.
    */
   isSoon(lane: Lane): boolean {
     const places = this.#concurrency ?? Number.POSITIVE_INFINITY;

@@ -38,8 +38,8 @@ export interface RunHost {
   /** True if this process has a place for a due event of this lane. */
   hasRoom(lane: Lane): boolean;
   /**
-   * Leaves the place of a run to others. The returned function resolves once the run has a place again: at once if `comesBackInTurn` is
-   * false.
+   * Leaves the place of a run to others. The returned function resolves once the run has a place again: at once if
+   * `comesBackInTurn` is false.
    */
   leavePlace(run: Run): (comesBackInTurn: boolean) => Promise<void>;
   /** Accepts an event that a run has read from a held delivery. */
@@ -79,7 +79,10 @@ export type EndResult =
   /** The record cannot be read any more, so another run would fail in the same way. */
   | { readonly kind: "unreadable" };
 
-/** The lease as a write of the run has found it. `decided`: a person has decided about the held event, and the decision ended the lease. */
+/**
+ * The lease as a write of the run has found it. `decided`: a person has decided about the held event, and the decision
+ * ended the lease.
+ */
 type LeaseFound = "kept" | "lost" | "decided";
 
 /** The outcome of a write that was repeated until the store answered. */
@@ -174,8 +177,8 @@ export class Run implements RunHandle {
   }
 
   /**
-   * Every run begins here. Takes the lease on a slot, or on the next slot that is due, in a copy of the record. The caller writes the copy.
-   * If the write may have been made already, the caller asks {@link isBegunIn} first.
+   * Every run begins here. Takes the lease on a slot, or on the next slot that is due, in a copy of the record. The
+   * caller writes the copy. If the write may have been made already, the caller asks {@link isBegunIn} first.
    */
   begin(record: IdempotencyRecord | null, slot: string | "next", now: number): BeginResult {
     const { runner, key } = this;
@@ -194,8 +197,8 @@ export class Run implements RunHandle {
   }
 
   /**
-   * Begins the run by a write of its own. If nothing was due after all, and a poll has hidden the record, it writes the record unchanged to
-   * make it visible again.
+   * Begins the run by a write of its own. If nothing was due after all, and a poll has hidden the record, it writes the
+   * record unchanged to make it visible again.
    */
   async writeBegin(slot: string | "next", guess?: Versioned): Promise<BeginResult> {
     const { answer } = await this.#core.records.change<BeginResult>({
@@ -346,8 +349,9 @@ export class Run implements RunHandle {
       await this.#turn.leave(this.input, ending.kind === "done" || ending.kind === "stale");
       return { ...written.answer, dueInMs, version: written.version };
     }
-    // The answer to the write was lost. If the write was made, another process may already have the event. If it was not made, nobody
-    // can take the event before this lease ends, and a process that takes it then warns before it calls a handler.
+    // The answer to the write was lost. If the write was made, another process may already have the event. If it was
+    // not made, nobody can take the event before this lease ends, and a process that takes it then warns before it
+    // calls a handler.
     if (mayHaveEnded && !this.#lease.isOver) this.#phase = "lost";
     else this.#lose(whyLost);
     return { kind: written.kind === "unreadable" ? "unreadable" : "lost" };
@@ -376,8 +380,8 @@ export class Run implements RunHandle {
   }
 
   /**
-   * Writes until the store answers. The handler is not called again meanwhile: the process keeps its result. Only two things end the
-   * repetition: the record has become unreadable, or the inbox was closed and waits no longer.
+   * Writes until the store answers. The handler is not called again meanwhile: the process keeps its result. Only two
+   * things end the repetition: the record has become unreadable, or the inbox was closed and waits no longer.
    */
   async #persist<T>(during: InboxCall, change: RecordChange<T>): Promise<Persisted<T>> {
     const { operations, records, environment, leaseMs: deadlineMs } = this.#core;

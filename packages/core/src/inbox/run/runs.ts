@@ -1,11 +1,11 @@
 /**
  * The way of an event through this process, from the store or from a delivery to the end of its run.
  *
- * 1. The dispatcher hands due records to `beginDue`, where they wait among the {@link TakenEvents} until a place is nearly free. Then a
- *    run is reserved and begun by a write. The acceptor instead calls `reserve`, begins the run in the write that accepts the event, and
- *    calls `start`.
- * 2. `start` adds the begun run to the {@link WaitingRuns}, which give it a place once one is free. `work`, `runEvent` and a close do not
- *    wait for places.
+ * 1. The dispatcher hands due records to `beginDue`, where they wait among the {@link TakenEvents} until a place is
+ *   nearly free. Then a run is reserved and begun by a write. The acceptor instead calls `reserve`, begins the run in
+ *   the write that accepts the event, and calls `start`.
+ * 2. `start` adds the begun run to the {@link WaitingRuns}, which give it a place once one is free. `work`, `runEvent`
+ *   and a close do not wait for places.
  * 3. `#run` makes the receiver's runner call the handlers, while one timer renews all leases. `#end` writes the end of the run.
  * 4. `#giveBack` gives record and place back, begins more of the taken events, and notifies the dispatcher, which may poll.
  *
@@ -92,7 +92,9 @@ export class Runs {
     return this.#active.has(key);
   }
 
-  /** True if an event of this lane may be begun as it is accepted: it gets its place soon, and overtakes no event that was taken. */
+  /**
+   * True if an event of this lane may be begun as it is accepted: it gets its place soon, and overtakes no event that was taken.
+   */
   mayBegin(lane: Lane): boolean {
     return this.#taken.isEmpty(lane) && this.places.isSoon(lane) && this.places.spareFor(lane) > 0;
   }
@@ -145,9 +147,9 @@ export class Runs {
   }
 
   /**
-   * Begins the next event of a record that the store handed out: a background event once a place is nearly free, any other at once. An
-   * event that may have killed its process may have to wait first. After that wait, `isWanted` says whether to begin it still. Null if no
-   * run was begun, or not yet.
+   * Begins the next event of a record that the store handed out: a background event once a place is nearly free, any
+   * other at once. An event that may have killed its process may have to wait first. After that wait, `isWanted` says
+   * whether to begin it still. Null if no run was begun, or not yet.
    */
   async beginDue(
     due: DueRecord,
@@ -312,8 +314,8 @@ export class Runs {
   }
 
   /**
-   * Hands back taken records, and runs that have not started or that wait. Another process takes them, or this process after its next
-   * start.
+   * Hands back taken records, and runs that have not started or that wait. Another process takes them, or this process
+   * after its next start.
    */
   handBackWaiting(): void {
     this.#returnAll(this.#taken.removeAll());
@@ -346,8 +348,8 @@ export class Runs {
   }
 
   /**
-   * A run waits for something other than a place. Until it comes back, it counts neither as running nor as begun, so others may run and be
-   * begun instead.
+   * A run waits for something other than a place. Until it comes back, it counts neither as running nor as begun, so
+   * others may run and be begun instead.
    */
   #leavePlace(run: Run): (comesBackInTurn: boolean) => Promise<void> {
     const { lane, inBackground } = run;

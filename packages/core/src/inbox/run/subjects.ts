@@ -14,9 +14,9 @@ import {
 import type { InboxCore } from "../write/inbox-core.ts";
 
 /**
- * A subject's lease ends this much later than the run's own lease. If that lease is shorter than this, it ends later by the length of the
- * lease. A store refuses a write that is dated more than 5 s before its own time. So the run's lease ends first, however its process has
- * dated the two leases.
+ * A subject's lease ends this much later than the run's own lease. If that lease is shorter than this, it ends later by
+ * the length of the lease. A store refuses a write that is dated more than 5 s before its own time. So the run's lease
+ * ends first, however its process has dated the two leases.
  */
 const SUBJECT_LONGER_MS = 5_000;
 /** The pause before the last run of an event tries again to take its busy subject. */
@@ -40,8 +40,8 @@ export class SubjectTurn {
   }
 
   /**
-   * Takes the subject for the event that is run, and ends the earlier events. Rejects if the store does not answer: then no handler
-   * may be called. `isLast`: there will be no later run, so this run waits while the subject is busy.
+   * Takes the subject for the event that is run, and ends the earlier events. Rejects if the store does not answer:
+   * then no handler may be called. `isLast`: there will be no later run, so this run waits while the subject is busy.
    */
   async take(input: RunInput, event: VerifiedEvent, isLast: boolean): Promise<SubjectAnswer> {
     const { subject } = event;
@@ -121,7 +121,9 @@ export class SubjectTurn {
     return hasEnded;
   }
 
-  /** Renews the lease on the subject, after that of the run. False if another run has it. Rejects if the store does not answer. */
+  /**
+   * Renews the lease on the subject, after that of the run. False if another run has it. Rejects if the store does not answer.
+   */
   async renew({ token }: RunInput): Promise<boolean> {
     if (this.#taken === null) return true;
     const { answer } = await this.#core.records.change({
@@ -136,8 +138,8 @@ export class SubjectTurn {
   }
 
   /**
-   * Gives the subject back after the end of the run was written. `isOver`: the event itself has ended, too. If this fails, the next
-   * event of the subject waits until the lease is over.
+   * Gives the subject back after the end of the run was written. `isOver`: the event itself has ended, too. If this
+   * fails, the next event of the subject waits until the lease is over.
    */
   async leave({ token, eventId }: RunInput, isOver: boolean): Promise<void> {
     const taken = this.#taken;

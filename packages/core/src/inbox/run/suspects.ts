@@ -13,10 +13,11 @@ interface Waiting {
 }
 
 /**
- * An event is a suspect if its process died during its last attempt, and this was not its first attempt. A suspect may kill the process
- * again, and so interrupt all other events that run there. So this class limits how many suspects run together. The groups get smaller with
- * every death: eight, four, two, one. If no event is to blame, as after a deploy that killed the process twice, the suspects end nearly as
- * soon as usual. An event with one attempt left runs alone, so no event is held because of another one.
+ * An event is a suspect if its process died during its last attempt, and this was not its first attempt. A suspect may
+ * kill the process again, and so interrupt all other events that run there. So this class limits how many suspects run
+ * together. The groups get smaller with every death: eight, four, two, one. If no event is to blame, as after a deploy
+ * that killed the process twice, the suspects end nearly as soon as usual. An event with one attempt left runs alone,
+ * so no event is held because of another one.
  */
 export class Suspects {
   /** For each suspect that runs: how many may run together, itself included. */
@@ -24,8 +25,8 @@ export class Suspects {
   readonly #waiting = new Map<string, Waiting>();
 
   /**
-   * Counts the record as running, if it may run at once. False if it may not. `groupSize`: how many suspects may run together with it, itself
-   * included.
+   * Counts the record as running, if it may run at once. False if it may not. `groupSize`: how many suspects may run
+   * together with it, itself included.
    */
   tryJoin(key: string, groupSize: number): boolean {
     if (this.#running.has(key)) return true;

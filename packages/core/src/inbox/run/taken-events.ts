@@ -15,8 +15,8 @@ export interface TakenEvent {
 }
 
 /**
- * Events that polls have found, and that are begun once a place is nearly free. The store hides them from other processes meanwhile.
- * Each counts among the taken ones of {@link Places} until it is removed.
+ * Events that polls have found, and that are begun once a place is nearly free. The store hides them from other
+ * processes meanwhile. Each counts among the taken ones of {@link Places} until it is removed.
  */
 export class TakenEvents {
   readonly #queues = new LaneQueues<TakenEvent>();

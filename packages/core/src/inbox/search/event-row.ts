@@ -57,7 +57,9 @@ export function eventRow(event: StoredEvent): EventRow {
 /** A spreadsheet runs a text that begins with one of these as a formula. */
 const FORMULA = /^[\s\p{Cc}]*[=+\-@]/u;
 
-/** One line of CSV (RFC 4180), without its line end. A text that a spreadsheet would run as a formula begins with an apostrophe. */
+/**
+ * One line of CSV (RFC 4180), without its line end. A text that a spreadsheet would run as a formula begins with an apostrophe.
+ */
 export function csvLine(cells: readonly (string | number | null)[]): string {
   return cells.map(csvCell).join(",");
 }

@@ -8,9 +8,9 @@ import type { StoredEvent } from "../record/life.ts";
 const MAX_READ = 10;
 
 /**
- * The SUCCESS events of other transactions with the same reference, at most 10, for a person who decides about an event that is held as
- * `reference-reused`. Empty for every other event. If the inbox cannot search for the reference, the list has only the SUCCESS that has
- * claimed the reference. Null if that is no longer known.
+ * The SUCCESS events of other transactions with the same reference, at most 10, for a person who decides about an event
+ * that is held as `reference-reused`. Empty for every other event. If the inbox cannot search for the reference, the
+ * list has only the SUCCESS that has claimed the reference. Null if that is no longer known.
  */
 export async function successesOfReference(
   events: Pick<Events, "list" | "claimant">,

@@ -32,9 +32,9 @@ const ENDS: readonly (readonly [EventFilter, ListOrder])[] = [
 ];
 
 /**
- * The events that an empty search may have missed. Labels of sealed events are hashes. So a search for a label misses events that are
- * sealed with a key that this process does not have. The first and last events of all lists show whether there is such an event. Null if
- * there is none, or if the search was not for a label.
+ * The events that an empty search may have missed. Labels of sealed events are hashes. So a search for a label misses
+ * events that are sealed with a key that this process does not have. The first and last events of all lists show
+ * whether there is such an event. Null if there is none, or if the search was not for a label.
  */
 export async function unsearched(store: RecordStore, filter: EventFilter): Promise<UnreadableEvents | null> {
   const { tenant, event, id, referenceId } = filter;

@@ -32,8 +32,8 @@ interface CanaryInFlight {
 }
 
 /**
- * Sends a canary when no event has come for a while, or when an operation has failed. So a store that fails is noticed even while no
- * event comes.
+ * Sends a canary when no event has come for a while, or when an operation has failed. So a store that fails is noticed
+ * even while no event comes.
  */
 export class CanarySender {
   readonly #core: InboxCore;
@@ -58,9 +58,9 @@ export class CanarySender {
   }
 
   /**
-   * Watches until the inbox closes. A store that answers at once needs no watching, because it is in this process. A store whose process
-   * sleeps is not watched either, because that would keep the process awake. For both, a canary is sent only when a caller asks for the
-   * health.
+   * Watches until the inbox closes. A store that answers at once needs no watching, because it is in this process. A
+   * store whose process sleeps is not watched either, because that would keep the process awake. For both, a canary is
+   * sent only when a caller asks for the health.
    */
   start(): void {
     const { environment, store } = this.#core;

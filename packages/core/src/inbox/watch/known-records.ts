@@ -15,8 +15,8 @@ export const REMEMBERED: number = 16;
 const MARGIN_MS = 60_000;
 
 /**
- * A few records that must still be stored. If a store was emptied, or restored to an earlier state, it lacks the newest records of
- * this process and of others. After a clean-up by hand, it lacks the events that have waited longest.
+ * A few records that must still be stored. If a store was emptied, or restored to an earlier state, it lacks the newest
+ * records of this process and of others. After a clean-up by hand, it lacks the events that have waited longest.
  */
 export class KnownRecords {
   readonly #written = new Map<string, Remembered>();

@@ -33,8 +33,8 @@ export class Claims {
   }
 
   /**
-   * Claims a reference, unless another transaction has it. Resolves when the replicas have the claim, if the store has any. Otherwise
-   * a failover could lose the claim, and another event with the same reference would run.
+   * Claims a reference, unless another transaction has it. Resolves when the replicas have the claim, if the store has
+   * any. Otherwise a failover could lose the claim, and another event with the same reference would run.
    */
   async acquire(claim: ReferenceClaim, onFailure?: OnFailure): Promise<Holder> {
     const first = await this.#ask(claim, null, onFailure);
@@ -70,9 +70,9 @@ export class Claims {
   }
 
   /**
-   * Lets the claims of a finished record expire with the record. First it waits until the replicas have the record's end, if the store
-   * has any: a failover that loses this end would make the record unfinished again. If this fails for a claim, the claim stays. The
-   * next event that wants the reference then checks whether the owner still exists.
+   * Lets the claims of a finished record expire with the record. First it waits until the replicas have the record's
+   * end, if the store has any: a failover that loses this end would make the record unfinished again. If this fails for
+   * a claim, the claim stays. The next event that wants the reference then checks whether the owner still exists.
    *
    * @param version the owner, as it was written
    */

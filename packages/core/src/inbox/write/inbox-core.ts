@@ -40,16 +40,16 @@ export class InboxCore {
   }
 
   /**
-   * How long a taken record is hidden from other processes. Within this time, the process that took the record writes the beginning of
-   * a run. If the store's answer got lost, the record can be taken again after this time.
+   * How long a taken record is hidden from other processes. Within this time, the process that took the record writes
+   * the beginning of a run. If the store's answer got lost, the record can be taken again after this time.
    */
   get hideMs(): number {
     return Math.min(this.leaseMs, HIDE_MS);
   }
 
   /**
-   * The length of a lease that is written now. Until a slow store's answer arrives, up to twice the answer's time counts as passed. So
-   * the lease is longer by that much. Otherwise it could be over before a handler is called.
+   * The length of a lease that is written now. Until a slow store's answer arrives, up to twice the answer's time
+   * counts as passed. So the lease is longer by that much. Otherwise it could be over before a handler is called.
    */
   get nextLeaseMs(): number {
     const isQuick = this.#answerMs < this.leaseMs * QUICK;

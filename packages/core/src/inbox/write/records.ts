@@ -1,10 +1,10 @@
 /**
- * Every change of a record goes this way: read, compute, swap, and again if another process was faster. Changes of one record that are
- * asked for in this process are made one after the other.
+ * Every change of a record goes this way: read, compute, swap, and again if another process was faster. Changes of one
+ * record that are asked for in this process are made one after the other.
  *
- * 1. The change is computed from the record as it is known: a guess (for a new event: there is none), the version that this process has
- *    read or written last, or the version in the store. If nothing has to be written, that is the answer, provided that the version was
- *    read after the change was asked for.
+ * 1. The change is computed from the record as it is known: a guess (for a new event: there is none), the version that
+ *   this process has read or written last, or the version in the store. If nothing has to be written, that is the
+ *   answer, provided that the version was read after the change was asked for.
  * 2. Otherwise the store swaps the known record for the next one, and says what became of the write:
  *
  *    | the store says | what follows                                                                                     |
@@ -17,8 +17,8 @@
  *
  * 3. A write whose outcome was unknown may have been made, and overwritten since. Then the change is computed once more with
  *    `mayHaveBeenMade`, and finds its own traces in the record.
- * 4. Attempts end at the caller's deadline, or at a close. A write that begins a run is sent until its lease would be over, because a run
- *    that was begun has to run.
+ * 4. Attempts end at the caller's deadline, or at a close. A write that begins a run is sent until its lease would be
+ *   over, because a run that was begun has to run.
  */
 
 import { FirstInFirstOut } from "../../collections/first-in-first-out.ts";
@@ -39,8 +39,8 @@ export interface RecordChangeResult<T> {
   /** The record to write; null if the stored one stays as it is. */
   readonly record: IdempotencyRecord | null;
   /**
-   * The write begins a run. If its outcome is unknown, the same write is sent again until the lease ends, because a run that was begun has
-   * to run.
+   * The write begins a run. If its outcome is unknown, the same write is sent again until the lease ends, because a run
+   * that was begun has to run.
    */
   readonly begins?: boolean;
   /** An event is due that this process has not begun, so the store announces it to other processes. */
@@ -48,9 +48,9 @@ export interface RecordChangeResult<T> {
 }
 
 /**
- * Computes a change of one record. The function must be synchronous and pure, because it may be computed several times. It gets a copy,
- * which it may change. If it throws, nothing is written. Unless it throws a `PayhooksError`, the record counts as unreadable.
- * `mayHaveBeenMade` is true if a write of this change was sent before and its outcome is unknown.
+ * Computes a change of one record. The function must be synchronous and pure, because it may be computed several times.
+ * It gets a copy, which it may change. If it throws, nothing is written. Unless it throws a `PayhooksError`, the record
+ * counts as unreadable. `mayHaveBeenMade` is true if a write of this change was sent before and its outcome is unknown.
  */
 export type RecordChange<T> = (
   record: IdempotencyRecord | null,
@@ -140,7 +140,10 @@ export class Records {
     this.#forgetIfIdle(key, cached);
   }
 
-  /** Leaves the store alone from now on. Changes that are under way fail with `ERR_CLOSING`, or with the error that had delayed them. */
+  /**
+   * Leaves the store alone from now on. Changes that are under way fail with `ERR_CLOSING`, or with the error that had
+   * delayed them.
+   */
   close(): void {
     this.#store.close();
   }

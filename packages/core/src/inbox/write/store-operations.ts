@@ -34,10 +34,10 @@ class Evidence {
 /**
  * The operations that this process can do with its store, as events and canaries have shown lately.
  *
- * An event counts for more than a canary, because its write includes search labels. The first canary that succeeds after a failure ends
- * that failure. If an event then fails again, canaries no longer count: the failure ends with an event that succeeds, or after a minute in
- * which no event has failed. The same applies if failing events were reported before the first canary. Otherwise the failure would be
- * reported as over, then reported again.
+ * An event counts for more than a canary, because its write includes search labels. The first canary that succeeds
+ * after a failure ends that failure. If an event then fails again, canaries no longer count: the failure ends with an
+ * event that succeeds, or after a minute in which no event has failed. The same applies if failing events were reported
+ * before the first canary. Otherwise the failure would be reported as over, then reported again.
  */
 export class StoreOperations {
   readonly #environment: Environment;

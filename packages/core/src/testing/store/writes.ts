@@ -85,8 +85,8 @@ export async function readOne(store: RecordStore, key: string): Promise<Versione
 }
 
 /**
- * A poll that may take so many of each lane. The records left in both are counted together. The time when the next record falls due is that
- * of a second look, which takes nothing and so is exact.
+ * A poll that may take so many of each lane. The records left in both are counted together. The time when the next
+ * record falls due is that of a second look, which takes nothing and so is exact.
  */
 export async function takeOfBothLanes(
   store: Pick<RecordStore, "takeDue">,
