@@ -10,8 +10,9 @@ export interface AlertChannel {
   readonly name: string;
   /**
    * Sends a message within five seconds, after which `signal` aborts. If it is not known whether a message arrived, it
-   * is sent again with the same `id`. @throws AlertNotSent if nobody got it. Any other error counts as one that may
-   * pass.
+   * is sent again with the same `id`.
+   *
+   * @throws AlertNotSent if nobody got it. Any other error counts as one that may pass.
    */
   send(message: AlertMessage, signal: AbortSignal): Promise<void>;
 }

@@ -13,8 +13,9 @@ import { findInOrder } from "./order.ts";
  * the service always sends the field. `"sometimes"` is safe: at worst, Payhooks leaves a value out, or holds a
  * callback.
  *
- * @throws PayhooksError `ERR_NAMES_INVALID` with all faults. @example const names = serviceNames({ callback: { fields:
- * { payTxnId: "acmeTxnId" }, statuses: { FAILED: ["CANCELLED"] } } });
+ * @throws PayhooksError `ERR_NAMES_INVALID` with all faults.
+ * @example
+ * const names = serviceNames({ callback: { fields: { payTxnId: "acmeTxnId" }, statuses: { FAILED: ["CANCELLED"] } } });
  */
 export function serviceNames(options: ServiceNamesOptions | ServiceNames = {}): ServiceNames {
   const check = new Check();
