@@ -1,8 +1,11 @@
 import { postgresStore } from "@payhooks/core/postgres";
 import pg from "pg";
-import { afterAll, beforeAll, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
+import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { put, swapAll, swapOf, takeDue } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
-import { Scope } from "../faults/harness/scope.ts";
+import { Scope, withScope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
 import { dueBoundCases } from "./due-bound-cases.ts";
 import { postgresStoreFixture } from "./postgres-store-fixture.ts";
@@ -33,3 +36,29 @@ const cases = dueBoundCases({
   },
 });
 for (const { name, run } of cases) it(name, run);
+
+it("a record that is written with a lease that has lapsed is found by the next poll", () =>
+  withScope(async (own) => {
+    const store = own.add(postgresStoreFixture(() => server.url).connect(), (one) => one.close());
+    await store.open();
+    // The next look at leases is due in 30 s.
+    await takeDue(store, 10, 60_000);
+    for (const keys of [[keyOf(1)], [keyOf(2), keyOf(3)]]) {
+      const swaps = keys.map((key) => {
+        const record = accepted(key, store.now(key));
+        const index = { ...indexOf(key, record), dueAt: store.now(key) - 1_000, isLeased: true };
+        return swapOf(store, key, null, record, { index });
+      });
+      await swapAll(store, swaps);
+      const { records } = await takeDue(store, 10, 60_000);
+      expect(records.map(({ key }) => key).toSorted()).toEqual(keys.toSorted());
+    }
+  }));
+
+it("a poll hides for a time that is no whole number of milliseconds", () =>
+  withScope(async (own) => {
+    const store = own.add(postgresStoreFixture(() => server.url).connect(), (one) => one.close());
+    await store.open();
+    await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+    expect((await takeDue(store, 10, 10_000 / 3)).records).toHaveLength(1);
+  }));

@@ -20,7 +20,7 @@ const RUNS = "inbox/run/runs.ts";
 const RUN = "inbox/run/run.ts";
 const LEASE_TIME = "inbox/run/lease-time.ts";
 const RECORD_RUN = "inbox/record/leased-run.ts";
-const ACCEPT = "inbox/record/accept-change.ts";
+const ACCEPT = "inbox/record/accept-into-record.ts";
 const TABLE = "inbox/record/table.ts";
 const SCHEDULE = "inbox/record/schedule.ts";
 const RUNNER = "receiver/runner.ts";
@@ -223,8 +223,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a handler that must not run twice is started with its begin",
     RUNNER,
-    'if (first.onCrash === "hold" || first.maxAttempts === 1 || first.calls !== null) return null;',
-    "if (first.calls !== null) return null;",
+    'if (first.onCrash === "hold" || first.maxAttempts === 1 || first.callLimit !== null) return null;',
+    "if (first.callLimit !== null) return null;",
   ),
   mutant(
     "a handler that must not run twice runs again after a death",

@@ -1,4 +1,4 @@
-import { saysSpent } from "../postgres/spent.ts";
+import { isConnectionUnusable } from "../postgres/spent.ts";
 import { isPending } from "../time/awaitable.ts";
 import { systemClock } from "../time/clock.ts";
 import type { EffectContext } from "./context.ts";
@@ -76,7 +76,7 @@ async function withConnection<Client extends PgClient, T>(
   } catch (error) {
     const isRolledBack = lost === null && (await rollBack(client));
     if (isRolledBack) client.removeListener("error", onError);
-    client.release(!isRolledBack || saysSpent(error));
+    client.release(!isRolledBack || isConnectionUnusable(error));
     throw lost ?? error;
   }
 }

@@ -1,5 +1,5 @@
 /** The meaning of the clients' errors for PostgreSQL. Some of them put the server's code elsewhere. */
-import { saysAway } from "../postgres/spent.ts";
+import { isServerUnavailable } from "../postgres/spent.ts";
 import { isError, propertyOf, stringOf } from "../protocol/foreign-value.ts";
 
 /** The codes of an error and its causes: SQLSTATEs, and those of the clients and of Node.js. */
@@ -73,7 +73,7 @@ const UNREACHED_TEXT =
 /** The server could not be reached, had no room, or accepted no writes. */
 export function isPostgresUnavailable(error: unknown): boolean {
   const codes = codesOf(error);
-  if (codes.some((code) => saysAway(code) || UNREACHED.test(code))) return true;
+  if (codes.some((code) => isServerUnavailable(code) || UNREACHED.test(code))) return true;
   return codes.length === 0 && isError(error) && UNREACHED_TEXT.test(stringOf(propertyOf(error, "message")));
 }
 

@@ -59,8 +59,8 @@ export interface Keyring<Imported> {
    */
   find(hint: KeyHint): Awaitable<Resolved<Imported> | null>;
   /**
-   * Reads the keys again after a signature that fits none of them. Null if it is too soon: anybody can send such a
-   * delivery, so this is limited.
+   * Reads the keys again after a signature that fits none of them. Null if they were read a moment ago. Without this
+   * limit, forged deliveries could cause any number of reads.
    */
   refresh?(): Promise<Resolved<Imported>> | null;
 }

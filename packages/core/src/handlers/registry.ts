@@ -25,7 +25,7 @@ export interface HandlerSettings {
   readonly onCrash: "rerun" | "hold";
   readonly onTimeout: "wait" | "rerun";
   /** The handler's own limit of calls; null if it has none. */
-  readonly calls: CallLimit | null;
+  readonly callLimit: CallLimit | null;
 }
 
 /** An event that a handler can be called with. */
@@ -243,8 +243,8 @@ export class Registry {
     }
     checkChoice(`onCrash of ${owner}`, onCrash, { rerun: true, hold: true });
     checkChoice(`onTimeout of ${owner}`, onTimeout, { wait: true, rerun: true });
-    const calls = concurrency === undefined ? null : new CallLimit(concurrency);
-    return { name, timeoutMs, maxAttempts, backoffMs, onCrash, onTimeout, calls };
+    const callLimit = concurrency === undefined ? null : new CallLimit(concurrency);
+    return { name, timeoutMs, maxAttempts, backoffMs, onCrash, onTimeout, callLimit };
   }
 }
 

@@ -143,6 +143,6 @@ export function countEvents(prefix: string, from: number): readonly Statement[] 
       `SELECT state, reason, COUNT(*) AS n FROM ${prefix}_events
       WHERE state IN ('waiting', 'retrying', 'running', 'held') GROUP BY state, reason`,
     ],
-    [`SELECT ${earliest(prefix, dueFrom(from))} AS oldest`],
+    [`SELECT ${NOW} AS now, ${earliest(prefix, dueFrom(from))} AS oldest`],
   ];
 }

@@ -156,9 +156,9 @@ class MysqlStore implements RecordStore {
       const settings = connectionSettingsOf(this.#target);
       checkTime("statementTimeoutMs", this.#timeoutMs);
       const driver = await this.#load();
-      const some = (count: number): Connections =>
+      const makeConnections = (count: number): Connections =>
         new Connections(driver, settings, count, this.#environment, this.#timeoutMs);
-      const path = some(ON_THE_PATH);
+      const path = makeConnections(ON_THE_PATH);
       const dependencies: SwapDependencies = {
         prefix: this.#prefix,
         connections: path,
@@ -167,7 +167,7 @@ class MysqlStore implements RecordStore {
         read: (keys) => this.read(keys),
         versioned: versionedOf,
       };
-      return { path, upkeep: some(1), writes: new Writes(dependencies, ON_THE_PATH) };
+      return { path, upkeep: makeConnections(1), writes: new Writes(dependencies, ON_THE_PATH) };
     })().catch((error: unknown) => {
       this.#opening = null;
       throw error;
@@ -187,7 +187,7 @@ class MysqlStore implements RecordStore {
     if (row?.now !== undefined) this.#clock.learn(Number(row.now), askedAt);
   }
 
-  async #keepUp(...statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+  async #runUpkeep(...statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
     return this.#ask((await this.#open()).upkeep, statements);
   }
 
@@ -205,7 +205,7 @@ class MysqlStore implements RecordStore {
 
   async #hasAll(known: readonly KnownRecord[]): Promise<boolean> {
     if (known.length === 0) return true;
-    const [rows = []] = await this.#keepUp([
+    const [rows = []] = await this.#runUpkeep([
       `SELECT r.\`key\`, r.version, COUNT(e.event_id) AS n, SUM(e.state <> 'finished') AS open
       FROM ${this.#prefix}_records r LEFT JOIN ${this.#prefix}_events e ON e.record = r.row_id
       WHERE r.\`key\` IN (?) GROUP BY r.row_id, r.\`key\`, r.version`,
@@ -260,13 +260,13 @@ class MysqlStore implements RecordStore {
     first: ListOrder = "oldest",
   ): Promise<Listed> {
     return listEvents(this.#prefix, filter, cursor, limit, first, async (statement) => {
-      const [rows = []] = await this.#keepUp(statement);
+      const [rows = []] = await this.#runUpkeep(statement);
       return rows;
     });
   }
 
   async scan(cursor: string | null, limit: number): Promise<Scanned> {
-    const [rows = []] = await this.#keepUp([
+    const [rows = []] = await this.#runUpkeep([
       `SELECT r.row_id, r.\`key\`, r.version, r.text, ${UNEXPIRED} AS is_there
       FROM ${this.#prefix}_records r WHERE r.row_id > ? ORDER BY r.row_id LIMIT ?`,
       Number(cursor ?? 0),
@@ -279,9 +279,10 @@ class MysqlStore implements RecordStore {
   }
 
   async counts(): Promise<Counts> {
-    const [rows = [], [due] = []] = await this.#keepUp(
-      ...countEvents(this.#prefix, await this.#dueBound.from()),
-    );
+    const from = await this.#dueBound.from();
+    const [rows = [], [due] = []] = await this.#runUpkeep(...countEvents(this.#prefix, from));
+    // A process that only counts polls nothing, so its counts move the bound as well.
+    this.#dueBound.learn(from, foundBy(due));
     const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
     const heldBy: Partial<Record<HeldReason, number>> = {};
     for (const row of rows) {
@@ -292,18 +293,21 @@ class MysqlStore implements RecordStore {
   }
 
   async prune(before: number): Promise<boolean> {
-    const [[row] = []] = await this.#keepUp(...pruneRecords(this.#prefix, Math.floor(before)));
+    const [[row] = []] = await this.#runUpkeep(...pruneRecords(this.#prefix, Math.floor(before)));
     return Number(row?.is_more) === 1;
   }
 
   async readNote(name: string): Promise<string | null> {
-    const [[row] = []] = await this.#keepUp([`SELECT text FROM ${this.#prefix}_notes WHERE name = ?`, name]);
+    const [[row] = []] = await this.#runUpkeep([
+      `SELECT text FROM ${this.#prefix}_notes WHERE name = ?`,
+      name,
+    ]);
     return row === undefined ? null : String(row.text);
   }
 
   async writeNote(name: string, text: string): Promise<void> {
     const sql = `INSERT INTO ${this.#prefix}_notes (name, text) VALUES (?, ?) ON DUPLICATE KEY UPDATE text = ?`;
-    await this.#keepUp([sql, name, text, text]);
+    await this.#runUpkeep([sql, name, text, text]);
   }
 
   async close(): Promise<void> {

@@ -5,9 +5,9 @@ export interface Statement {
   readonly name: string;
   readonly text: string;
   /** How long a given client may take for it, in milliseconds. Default: the limit of the session. */
-  readonly limitMs?: number;
+  readonly givenClientLimitMs?: number;
   /** How long this statement may take, instead of the limit of the session, in milliseconds. */
-  readonly ownLimitMs?: number;
+  readonly timeLimitMs?: number;
 }
 
 /** A value that is bound in a statement. */

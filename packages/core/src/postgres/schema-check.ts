@@ -60,7 +60,7 @@ export class SchemaCheck {
    */
   async check({ path }: Connections): Promise<void> {
     const schema = this.#schema;
-    const statement = { ...inspectSchema(schema), limitMs: OPEN_MS };
+    const statement = { ...inspectSchema(schema), givenClientLimitMs: OPEN_MS };
     let found: Row | undefined;
     try {
       [found] = await path.run(statement);
@@ -76,7 +76,7 @@ export class SchemaCheck {
       [found] = await this.#make(path, statement, error);
     }
     if (!isUsable(found)) throw noTables(schema, "or they are incomplete");
-    const [suited] = await path.run({ ...suitability(schema), limitMs: OPEN_MS });
+    const [suited] = await path.run({ ...suitability(schema), givenClientLimitMs: OPEN_MS });
     checkSuitability(schema, suited);
     this.#data = dataOf(found);
     this.#warn(found);
@@ -89,7 +89,7 @@ export class SchemaCheck {
       return path.run(statement);
     }
     try {
-      await path.run({ name: "", text: migration(this.#schema), limitMs: OPEN_MS });
+      await path.run({ name: "", text: migration(this.#schema), givenClientLimitMs: OPEN_MS });
     } catch (error) {
       if (isForbidden(error)) {
         const why = "and this role may not create them: it lacks CREATE on the database or on the schema";

@@ -49,15 +49,15 @@ export class PgSession implements Session {
   async run(statement: Statement, values: Values = []): Promise<readonly Row[]> {
     const client = await this.#connected();
     const { begin, timeoutMs } = this.#settings;
-    const { name, text, ownLimitMs = timeoutMs } = statement;
+    const { name, text, timeLimitMs = timeoutMs } = statement;
     const query = (): Promise<QueryAnswer> =>
       client.query({ text, values: [...values], ...(begin === null ? {} : { name }) });
-    if (ownLimitMs === timeoutMs) return this.#inTime(client, query());
+    if (timeLimitMs === timeoutMs) return this.#inTime(client, query());
     // Behind a pooler, the session and its settings are not this process's own.
-    if (begin === null) return this.#inTime(client, query(), ownLimitMs);
-    await this.#inTime(client, client.query({ text: `SET statement_timeout = ${ownLimitMs}` }));
+    if (begin === null) return this.#inTime(client, query(), timeLimitMs);
+    await this.#inTime(client, client.query({ text: `SET statement_timeout = ${timeLimitMs}` }));
     try {
-      return await this.#inTime(client, query(), ownLimitMs);
+      return await this.#inTime(client, query(), timeLimitMs);
     } finally {
       if (this.#client === client) {
         await this.#inTime(client, client.query({ text: `SET statement_timeout = ${timeoutMs}` }));
@@ -128,8 +128,8 @@ export class GivenSession implements Session {
     this.#timeoutMs = timeoutMs;
   }
 
-  run({ text, limitMs, ownLimitMs }: Statement, values: Values = []): Promise<readonly Row[]> {
-    const limit = ownLimitMs ?? limitMs ?? this.#timeoutMs;
+  run({ text, givenClientLimitMs, timeLimitMs }: Statement, values: Values = []): Promise<readonly Row[]> {
+    const limit = timeLimitMs ?? givenClientLimitMs ?? this.#timeoutMs;
     return rowsInTime(() => this.#client.query(text, [...values]), this.#environment, limit);
   }
 

@@ -26,17 +26,17 @@ const SPENT = /^(?:25006|25P0[234]|08|57P|58|XX)/;
 const AWAY = /^(?:25006|08|53|57P|58030)/;
 
 /** The server has answered that the connection is of no more use. It always is after an error that ends the session. */
-export function saysSpent(error: unknown): boolean {
+export function isConnectionUnusable(error: unknown): boolean {
   const severity = propertyOf(error, "severity");
   return severity === "FATAL" || severity === "PANIC" || SPENT.test(codeOf(error) ?? "");
 }
 
 /** The same for the failure of a statement. One that the server has not answered has a broken or a silent connection. */
 export function isSpent(error: unknown): boolean {
-  return codeOf(error) === null || saysSpent(error);
+  return codeOf(error) === null || isConnectionUnusable(error);
 }
 
 /** The code says that the server is unreachable for now: a refused statement may be sent again later. */
-export function saysAway(code: string): boolean {
+export function isServerUnavailable(code: string): boolean {
   return AWAY.test(code);
 }

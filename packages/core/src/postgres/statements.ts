@@ -147,8 +147,8 @@ export function statementsFor(schema: string): Statements {
           return `(${counted.map(countOf).join(" + ")})::float8 AS ${lane}`;
         }).join(", ")}`,
     ),
-    lookAtAll: { ...statement("look_at_all", lookAtAll(waiting)), ownLimitMs: 15_000 },
-    lookAtAllTaken: { ...statement("look_at_all_taken", lookAtAll(taken)), ownLimitMs: 15_000 },
+    lookAtAll: { ...statement("look_at_all", lookAtAll(waiting)), timeLimitMs: 15_000 },
+    lookAtAllTaken: { ...statement("look_at_all_taken", lookAtAll(taken)), timeLimitMs: 15_000 },
     forget: statement(
       "forget",
       withoutLabels(`DELETE FROM ${tables}.records WHERE key = ANY ($1::text[]) AND expires_at <= ${NOW}`),

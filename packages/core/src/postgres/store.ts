@@ -36,7 +36,7 @@ import type { Session } from "./session.ts";
 import { runAgain } from "./sessions.ts";
 import { MAX_AGE_MS, PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
 import { Writes } from "./swap.ts";
-import { type EndsLook, TakenRecords } from "./taken-records.ts";
+import { type LapseSearch, TakenRecords } from "./taken-records.ts";
 
 /** Above this number, due records are not counted exactly. */
 const COUNTED_DUE = 1_000;
@@ -122,7 +122,7 @@ class PostgresStore implements RecordStore {
         // A statement and its answer have a limit each, and clocks and commits some more.
         lateMs: 2 * MAX_AGE_MS + 2 * statementTimeoutMs,
         serverNow,
-        lookAtAll: async () => foundBy((await this.#keepUp(lookAtAll))[0]),
+        lookAtAll: async () => foundBy((await this.#runUpkeep(lookAtAll))[0]),
       });
     this.#dueBound = boundBy(this.#statements.lookAtAll);
     this.#endBound = boundBy(this.#statements.lookAtAllTaken);
@@ -153,7 +153,7 @@ class PostgresStore implements RecordStore {
     try {
       await this.#check.check(opened);
       const askedAt = this.#environment.monotonic();
-      this.#learn(await opened.path.run({ ...this.#statements.time, limitMs: OPEN_MS }), askedAt);
+      this.#learn(await opened.path.run({ ...this.#statements.time, givenClientLimitMs: OPEN_MS }), askedAt);
     } catch (error) {
       if (!isPooled(error)) throw explainedStart(error);
       throw new PayhooksError(
@@ -239,7 +239,7 @@ class PostgresStore implements RecordStore {
     } finally {
       // A write whose outcome is unknown also counts as taken.
       for (const { index } of items)
-        if (index.isLeased && index.dueAt !== null) this.#taken.take(index.dueAt);
+        if (index.isLeased && index.dueAt !== null) this.#taken.noteTakenUntil(index.dueAt);
     }
     if (items.some(({ announce }, at) => announce && results[at]?.kind === "written")) this.#hints?.send();
     return results;
@@ -252,7 +252,7 @@ class PostgresStore implements RecordStore {
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const lanes = LANES.filter((lane) => limit[lane] > 0);
     const polled: Polled[] = [];
-    const look = lanes.length === 0 ? null : await this.#taken.lookOf(this.now(), hideMs);
+    const look = lanes.length === 0 ? null : await this.#taken.searchOf(this.now(), hideMs);
     if (lanes.length === 0) polled.push(await this.#lookAtDue());
     for (const lane of lanes) polled.push(await this.#take(lane, limit[lane], hideMs, look));
     const [first, second = first] = polled;
@@ -264,10 +264,10 @@ class PostgresStore implements RecordStore {
     return { records, left: second.left, nextDueAt: second.nextDueAt };
   }
 
-  async #take(lane: Lane, limit: number, hideMs: number, look: EndsLook | null): Promise<Polled> {
+  async #take(lane: Lane, limit: number, hideMs: number, look: LapseSearch | null): Promise<Polled> {
     const from = await this.#dueBound.from();
     const ends = [look?.from ?? null, look?.aheadMs ?? null];
-    const rows = await this.#poll(this.#statements.takeDue, [limit, hideMs, from, lane, ...ends]);
+    const rows = await this.#poll(this.#statements.takeDue, [limit, Math.ceil(hideMs), from, lane, ...ends]);
     const [first] = rows;
     const found = foundBy(first);
     this.#dueBound.learn(from, found);
@@ -279,7 +279,7 @@ class PostgresStore implements RecordStore {
         nextEndAt: timeOf(first?.next_end),
       });
     }
-    if (keys.length > 0) this.#taken.take(found.now + hideMs);
+    if (keys.length > 0) this.#taken.noteTakenUntil(found.now + hideMs);
     return {
       keys,
       left: leftBy(first),
@@ -291,8 +291,15 @@ class PostgresStore implements RecordStore {
   async #lookAtDue(): Promise<Polled> {
     const [from, endsFrom] = [await this.#dueBound.from(), await this.#endBound.from()];
     const [row] = await this.#poll(this.#statements.lookAtDue, [COUNTED_DUE, from, endsFrom]);
-    this.#dueBound.learn(from, foundBy(row));
+    this.#learnBounds(from, endsFrom, row);
     return { keys: [], left: leftBy(row), nextDueAt: timeOf(row?.next) };
+  }
+
+  /** A process that only counts polls nothing, so its looks move the bounds as well. */
+  #learnBounds(from: number, endsFrom: number, row: Row | undefined): void {
+    const found = foundBy(row);
+    this.#dueBound.learn(from, found);
+    this.#endBound.learn(endsFrom, { now: found.now, oldest: timeOf(row?.lapsed_at) });
   }
 
   async #poll(statement: Statement, values: Values): Promise<readonly Row[]> {
@@ -310,12 +317,12 @@ class PostgresStore implements RecordStore {
     first: ListOrder = "oldest",
   ): Promise<Listed> {
     return listEvents(quoted(this.#schema), filter, cursor, limit, first, (statement, values) =>
-      this.#keepUp(statement, values),
+      this.#runUpkeep(statement, values),
     );
   }
 
   async scan(cursor: string | null, limit: number): Promise<Scanned> {
-    const rows = await this.#keepUp(this.#statements.scan, [cursor ?? "0", limit]);
+    const rows = await this.#runUpkeep(this.#statements.scan, [cursor ?? "0", limit]);
     const records = rows
       .filter((row) => row.is_there === true)
       .map((row) => ({ key: String(row.key), ...versionedOf(row) }));
@@ -323,9 +330,10 @@ class PostgresStore implements RecordStore {
   }
 
   async counts(): Promise<Counts> {
-    const rows = await this.#keepUp(this.#statements.counts);
-    const bounds = [await this.#dueBound.from(), await this.#endBound.from()];
-    const [due] = await this.#keepUp(this.#statements.lookAtDue, [1, ...bounds]);
+    const rows = await this.#runUpkeep(this.#statements.counts);
+    const [from, endsFrom] = [await this.#dueBound.from(), await this.#endBound.from()];
+    const [due] = await this.#runUpkeep(this.#statements.lookAtDue, [1, from, endsFrom]);
+    this.#learnBounds(from, endsFrom, due);
     const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
     const heldBy: Partial<Record<HeldReason, number>> = {};
     for (const row of rows) {
@@ -337,20 +345,20 @@ class PostgresStore implements RecordStore {
   }
 
   async prune(before: number): Promise<boolean> {
-    const [row] = await this.#keepUp(this.#statements.prune, [Math.floor(before)]);
+    const [row] = await this.#runUpkeep(this.#statements.prune, [Math.floor(before)]);
     return Number(row?.n) === PRUNED_AT_ONCE;
   }
 
   async readNote(name: string): Promise<string | null> {
-    const [row] = await this.#keepUp(this.#statements.readNote, [name]);
+    const [row] = await this.#runUpkeep(this.#statements.readNote, [name]);
     return row === undefined ? null : String(row.text);
   }
 
   async writeNote(name: string, text: string): Promise<void> {
-    await this.#keepUp(this.#statements.writeNote, [name, text]);
+    await this.#runUpkeep(this.#statements.writeNote, [name, text]);
   }
 
-  async #keepUp(statement: Statement, values: Values = []): Promise<readonly Row[]> {
+  async #runUpkeep(statement: Statement, values: Values = []): Promise<readonly Row[]> {
     const { upkeep } = await this.#open();
     return upkeep.run(statement, values);
   }

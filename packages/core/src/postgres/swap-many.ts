@@ -61,7 +61,7 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
 
   const steps = [
     `input AS MATERIALIZED (
-      SELECT key, expected, version, text, lane, is_leased = 1 AS taken, expires_at,
+      SELECT key, expected, version, text, lane, is_leased = 1 AND coalesce(due_at > ${NOW}, FALSE) AS taken, expires_at,
         CASE WHEN due_at IS NOT NULL THEN greatest(due_at, ${NOW} - ${MAX_AGE_MS}) END AS due_at
       FROM ${bind(writes, [
         ["key", "text", ({ item }) => item.key],
@@ -155,7 +155,7 @@ export function swapMany(schema: string, writes: readonly Write[]): BoundStateme
     }
   }
   if (makes.gone) {
-    steps.push(`unread AS (
+    steps.push(`unlisted_readings AS (
       DELETE FROM ${tables}.readings s USING ${bind(gone, [KEY])} JOIN written USING (key)
       WHERE ${ofWritten("s")} AND s.record = row_id
     )`);

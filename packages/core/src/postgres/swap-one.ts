@@ -31,7 +31,8 @@ export function swapOne(schema: string, { item, text }: Write): BoundStatement |
     bind(version),
     bind(text),
     bind(index.lane),
-    `${bind(index.isLeased ? 1 : 0, "bigint")} = 1`,
+    // A lease that has lapsed keeps nobody from the record.
+    `${bind(index.isLeased ? 1 : 0, "bigint")} = 1 AND coalesce(${dueAt} > ${NOW}, FALSE)`,
     `CASE WHEN ${dueAt} IS NOT NULL THEN greatest(${dueAt}, ${NOW} - ${MAX_AGE_MS}) END`,
     bind(whole(index.expiresAt), "bigint"),
   ].join(", ");

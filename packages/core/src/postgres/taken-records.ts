@@ -1,7 +1,7 @@
 import type { DueBound, PollResult } from "../sql/due-bound.ts";
 
 /** A look at the ends of leases. A poll makes it beside its own work. */
-export interface EndsLook {
+export interface LapseSearch {
   /** It finds the ends from this time on (server's clock). */
   readonly from: number;
   /** It also finds the earliest end within so many milliseconds from now. */
@@ -9,7 +9,7 @@ export interface EndsLook {
 }
 
 /** The result of a look. `oldest` is the earliest end that has passed and whose record was not given out. */
-export interface EndsFound extends PollResult {
+export interface LapseSearchResult extends PollResult {
   /** The earliest end within the next `aheadMs`; null if there is none. */
   readonly nextEndAt: number | null;
 }
@@ -43,7 +43,7 @@ export class TakenRecords {
   }
 
   /** The look that the next poll makes; null if nothing can have ended since the last one. */
-  async lookOf(now: number, hideMs: number): Promise<EndsLook | null> {
+  async searchOf(now: number, hideMs: number): Promise<LapseSearch | null> {
     // If the server's clock has gone back, the times of the last look mean nothing.
     if (now >= this.#lookedAt && now < this.#nothingEndsBefore) return null;
     const from = await this.#bound.from();
@@ -52,7 +52,7 @@ export class TakenRecords {
   }
 
   /** A poll that made this look has found this. */
-  learn(look: EndsLook, found: EndsFound): void {
+  learn(look: LapseSearch, found: LapseSearchResult): void {
     this.#bound.learn(look.from, found);
     this.#lookedAt = found.now;
     const nextAt = found.oldest === null ? (found.nextEndAt ?? found.now + look.aheadMs) : found.now;
@@ -60,7 +60,7 @@ export class TakenRecords {
   }
 
   /** This process has taken a record until this time. */
-  take(until: number): void {
+  noteTakenUntil(until: number): void {
     this.#ownEndAt = Math.min(this.#ownEndAt, until);
     this.#nothingEndsBefore = Math.min(this.#nothingEndsBefore, until);
   }

@@ -76,8 +76,8 @@ export const HELD_ADVICE: Readonly<Record<HeldReason, string>> = {
 };
 
 /**
- * True if a decision about an event that is held for this reason is a decision about what is true. A bulk includes such events
- * only if it names the reason.
+ * True if a person must find out what is true before deciding about an event that is held for this reason. A bulk includes
+ * such events only if it names the reason.
  */
 export function isAboutTruth(reason: HeldReason): boolean {
   return HELD_REASONS[reason] === "truth";

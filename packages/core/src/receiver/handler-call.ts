@@ -97,7 +97,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       const isStarted = run.input.started === name || (await writeStart(run, name, attempt, progress));
       const permission = isStarted ? run.mayCall() : "lost";
       if (permission !== "yes") {
-        handler.calls?.release();
+        handler.callLimit?.release();
         // The handler was not called. So the next process that runs the event starts it as if it had not been started here.
         if (isStarted) progress.unwrittenChanges.push({ name, kind: "undone", before: before ?? null });
         if (permission === "lost") return loseLease(progress);
@@ -167,7 +167,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   };
 
   /**
-   * A failed attempt, if an earlier call of the handler is past its timeout and has not ended. Null: the handler may be called.
+   * If an earlier call has timed out and still runs, a failed attempt in place of another call. Null: the handler may be called.
    */
   function overdueOf({ input }: RunHandle, { name, onTimeout }: HandlerSettings): CallOutcome | null {
     const attempt = onTimeout === "wait" ? overdue.get(`${input.eventId} ${name}`) : undefined;
@@ -184,13 +184,13 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
    */
   async function takePlace(
     run: RunHandle,
-    { calls }: HandlerSettings,
+    { callLimit }: HandlerSettings,
     progress: RunProgress,
   ): Promise<boolean> {
-    if (calls === null || calls.tryTake()) return true;
-    const queued = calls.enqueue(!run.input.isEarlyAllowed);
+    if (callLimit === null || callLimit.tryTake()) return true;
+    const queued = callLimit.enqueue(!run.input.isEarlyAllowed);
     if (queued === null) {
-      retryIn(progress, calls.deferMs(clock.monotonic()));
+      retryIn(progress, callLimit.deferMs(clock.monotonic()));
       return false;
     }
     // Write the results of the earlier handlers first, so that they are not called again if the process dies during the wait.
@@ -258,9 +258,9 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     const context = contextOf(run, handler, facts, cancellation);
     const key = `${run.input.eventId} ${handler.name}`;
     return new Promise((resolve) => {
-      const { name, calls, onTimeout } = handler;
+      const { name, callLimit, onTimeout } = handler;
       const time = new Stopwatch(clock);
-      let end = (): void => calls?.callEnded(time.elapsedMs);
+      let end = (): void => callLimit?.callEnded(time.elapsedMs);
       const cancelTimer = clock.after(handler.timeoutMs, () => {
         const error = new Error(`timed out after ${handler.timeoutMs} ms`);
         notices.post({ type: "double-risk", why: "timeout", ...factsOf(run.input) });
@@ -270,8 +270,8 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
           end();
           end = () => {};
         } else {
-          if (calls?.callOverdue() === true) notices.post(allOverdue(name));
-          end = () => calls?.overdueCallEnded(time.elapsedMs);
+          if (callLimit?.callOverdue() === true) notices.post(allOverdue(name));
+          end = () => callLimit?.overdueCallEnded(time.elapsedMs);
         }
         resolve({ ok: false, error });
       });

@@ -30,7 +30,7 @@ const MISSING_HANDLER: Omit<HandlerSettings, "name"> = {
   backoffMs: defaultBackoffMs,
   onCrash: "rerun",
   onTimeout: "wait",
-  calls: null,
+  callLimit: null,
 };
 
 /** The detail of an event that may have run before, because its record would have expired by now. */
@@ -187,7 +187,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /**
-   * The end of a run that has called no handler. A replay of an entry that raises the question of what is true leaves it open.
+   * The end of a run that has called no handler. If the entry was held because it is not known what is true, it stays held for that reason.
    */
   function holdUncalled(run: RunHandle, reason: "unhandled" | "schema", detail: string): Ending {
     if (reason === "unhandled") warnOfMissing(run, new Set());
@@ -308,7 +308,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       const before = input.handlerStates[first.name];
       // The start of a handler that must not run twice is a write of its own: if the process dies before that write, the handler
       // was never called. A handler with a limit of its own may have to wait before its start.
-      if (first.onCrash === "hold" || first.maxAttempts === 1 || first.calls !== null) return null;
+      if (first.onCrash === "hold" || first.maxAttempts === 1 || first.callLimit !== null) return null;
       // If its process died in the last run, or the handler is not due yet, the run itself decides.
       return before === undefined || (before.state === "failed" && before.dueAt <= input.now)
         ? first.name

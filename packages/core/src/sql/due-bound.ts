@@ -82,6 +82,6 @@ export class DueBound {
   }
 
   #latest(now: number): number {
-    return now - this.#dependencies.lateMs;
+    return Math.floor(now - this.#dependencies.lateMs);
   }
 }

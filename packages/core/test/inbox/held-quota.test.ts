@@ -47,7 +47,7 @@ describe("the quota of held events", () => {
       code: "ERR_HELD_FULL",
       status: 503,
       message:
-        'The tenant "a" has 50 held events. It has to leave as many places to others, but only 6 are left. Look at receiver.events.list({ state: "held", tenant }), replay or discard entries, or raise limits.maxHeld.',
+        'The tenant "a" has 50 held events. A tenant may hold at most as many events as there are free places, and only 6 are free. Look at receiver.events.list({ state: "held", tenant }), replay or discard entries, or raise limits.maxHeld.',
     });
   });
 

@@ -14,7 +14,7 @@ it("a client of the program's own has time to wake its server up, where a statem
       ),
   };
   const session = new GivenSession(client, environmentOf(clock), LIMIT_MS);
-  const longer = session.run({ name: "", text: "SELECT 1", limitMs: 30_000 });
+  const longer = session.run({ name: "", text: "SELECT 1", givenClientLimitMs: 30_000 });
   const usual = session.run({ name: "", text: "SELECT 1" }).catch((error: unknown) => String(error));
   await clock.advance(LIMIT_MS);
   expect(await usual).toContain("no answer within 1500 ms");

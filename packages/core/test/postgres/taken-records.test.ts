@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type EndsFound, TakenRecords } from "../../src/postgres/taken-records.ts";
+import { type LapseSearchResult, TakenRecords } from "../../src/postgres/taken-records.ts";
 import { DueBound } from "../../src/sql/due-bound.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
@@ -16,9 +16,9 @@ function takenRecords() {
     lookAtAll: async () => ({ now: NOW, oldest: null }),
   });
   const taken = new TakenRecords(bound);
-  const look = (now: number) => taken.lookOf(now, HIDE_MS);
+  const look = (now: number) => taken.searchOf(now, HIDE_MS);
   /** Makes a look, which finds this. */
-  async function looks(now: number, found: Partial<EndsFound> = {}): Promise<void> {
+  async function looks(now: number, found: Partial<LapseSearchResult> = {}): Promise<void> {
     const made = await look(now);
     if (made === null) expect.fail("no look is due");
     taken.learn(made, { now, oldest: null, nextEndAt: null, ...found });
@@ -50,7 +50,7 @@ it("while something is left that has ended, every poll looks", async () => {
 it("a record that this process takes for a short time is looked at when that ends", async () => {
   const { look, looks, taken } = takenRecords();
   await looks(NOW);
-  taken.take(NOW + 10);
+  taken.noteTakenUntil(NOW + 10);
   expect(await look(NOW + 9)).toBeNull();
   expect(await look(NOW + 10)).not.toBeNull();
 });
@@ -58,7 +58,7 @@ it("a record that this process takes for a short time is looked at when that end
 it("a look does not forget what this process takes meanwhile", async () => {
   const { look, taken } = takenRecords();
   const made = await look(NOW);
-  taken.take(NOW + 10);
+  taken.noteTakenUntil(NOW + 10);
   if (made === null) expect.fail("no look is due");
   taken.learn(made, { now: NOW, oldest: null, nextEndAt: null });
   expect(await look(NOW + 10)).not.toBeNull();

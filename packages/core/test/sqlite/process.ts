@@ -2,7 +2,7 @@
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DueRecord, Swap, SwapResult } from "../../src/inbox/contract/store.ts";
-import { accept } from "../../src/inbox/record/accept-change.ts";
+import { accept } from "../../src/inbox/record/accept-into-record.ts";
 import { copyRecord } from "../../src/inbox/record/codec.ts";
 import { indexOf } from "../../src/inbox/record/index-of.ts";
 import { beginNext, endRun } from "../../src/inbox/record/leased-run.ts";

@@ -8,7 +8,7 @@ import type { Run } from "../run/run.ts";
 import type { Runs } from "../run/runs.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import type { Changed } from "../write/records.ts";
-import { type AcceptAnswer, type AskedFacts, acceptChange, leavesWork, type Need } from "./accepting.ts";
+import { type AcceptAnswer, type AskedFacts, acceptChange, leavesWork, type Need } from "./accept-event.ts";
 import { HeldQuota } from "./held-quota.ts";
 
 const DEFAULT_DEADLINE_MS = 2_000;

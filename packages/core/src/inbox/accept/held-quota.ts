@@ -8,7 +8,7 @@ import { mayHaveOneMore } from "./shares.ts";
 
 /** The held events are counted at most this often, and counted by tenant at most this often. */
 const HELD_COUNTED_FOR_MS = 1_000;
-const LOOKED_FOR_MS = 10_000;
+const SHARES_MAX_AGE_MS = 10_000;
 /** How many held events are read at once to count them by tenant. */
 const PAGE = 1_000;
 
@@ -52,7 +52,7 @@ export class HeldQuota {
     if (mayHaveOneMore(tenant, own, free)) return;
     throw new PayhooksError(
       "ERR_HELD_FULL",
-      `The tenant ${JSON.stringify(label(tenant))} has ${own} held events. It has to leave as many places to others, but only ${free} are left.`,
+      `The tenant ${JSON.stringify(label(tenant))} has ${own} held events. A tenant may hold at most as many events as there are free places, and only ${free} are free.`,
       {
         fix: 'Look at receiver.events.list({ state: "held", tenant }), replay or discard entries, or raise limits.maxHeld.',
       },
@@ -87,7 +87,7 @@ export class HeldQuota {
 
   async #ownersOf(held: number): Promise<Owners> {
     let owners = this.#owners;
-    if (owners === null || owners.since.elapsedMs >= LOOKED_FOR_MS) {
+    if (owners === null || owners.since.elapsedMs >= SHARES_MAX_AGE_MS) {
       const byTenant = new Map<string, number>();
       owners = { held, byTenant, since: this.#core.stopwatch(), known: this.#readInto({ byTenant }) };
       this.#owners = owners;

@@ -66,9 +66,9 @@ export interface DueRecords {
   /** How many more are due in each lane. If counting is expensive, any number above 0 stands for "some". */
   readonly left: Lanes;
   /**
-   * When the next record that is not due now falls due or comes out of hiding (the store's clock). Null when none
-   * waits. While more is `left`, it may be any time, or null. If the poll might have taken records, the time may also
-   * be earlier, and it may leave out records that other processes have taken lately. A poll that takes nothing tells it
+   * When the next record that is not due now falls due or comes out of hiding (the store's clock). Null when none waits.
+   * While more is `left`, it may be any time, or null. After a poll that could take records it is only an estimate: it
+   * may be too early, and may miss records that other processes have just taken. A poll that takes nothing knows it
    * exactly.
    */
   readonly nextDueAt: number | null;

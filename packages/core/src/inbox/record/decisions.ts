@@ -1,5 +1,5 @@
 import type { HeldReason } from "../../protocol/held-reasons.ts";
-import { overtake } from "./accept-change.ts";
+import { overtake } from "./accept-into-record.ts";
 import { recordKeyOf, slotKeyOf } from "./event.ts";
 import { stateOf } from "./index-of.ts";
 import type { Decision, ReplayDecision, RetryDecision, StoredEvent } from "./life.ts";

@@ -1,6 +1,6 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
-import { overtake } from "./accept-change.ts";
+import { overtake } from "./accept-into-record.ts";
 import type { Ending } from "./ending.ts";
 import type { SlotState } from "./event.ts";
 import { type HandlerChange, type HandlerState, ON_HELD_PREFIX } from "./handler-state.ts";

@@ -40,19 +40,19 @@ export class Crowds {
     if (this.#clock.monotonic() - this.#waitingSince >= FORGOTTEN_MS) this.#forget();
     const kind = kindOf(event);
     if (this.#isCrowd(kind)) return "patient";
-    this.#meet(kind);
+    this.#keepPlacesFree(kind);
     return "usual";
   }
 
   #isCrowd(kind: string): boolean {
     const [running, waiting] = [this.#running, this.#waiting];
-    const own = running.of(kind) + waiting.of(kind);
+    const own = running.countOf(kind) + waiting.countOf(kind);
     const average = (running.sum + waiting.sum) / Math.max(running.kinds, waiting.kinds, 1);
     return this.#places.isQuarter(own) && own * 2 > average;
   }
 
   /** A usual event comes. If a crowd of other events runs, some places are kept free of that crowd. */
-  #meet(kind: string): void {
+  #keepPlacesFree(kind: string): void {
     if (this.#patient.hasOtherThan(kind)) this.#places.keepFree();
   }
 
@@ -68,7 +68,7 @@ export class Crowds {
   /** A run was begun, so its event waits no longer. */
   countBegun(event: EventKind, lane: Lane): void {
     const kind = kindOf(event);
-    if (lane === "usual") this.#meet(kind);
+    if (lane === "usual") this.#keepPlacesFree(kind);
     this.#waiting.remove(kind);
     this.#running.add(kind);
     if (lane === "patient") this.#patient.add(kind);
@@ -106,7 +106,7 @@ class KindCounts {
     return this.#counts.size;
   }
 
-  of(kind: string): number {
+  countOf(kind: string): number {
     return this.#counts.get(kind) ?? 0;
   }
 
@@ -115,13 +115,13 @@ class KindCounts {
   }
 
   add(kind: string): void {
-    this.#counts.set(kind, this.of(kind) + 1);
+    this.#counts.set(kind, this.countOf(kind) + 1);
     this.sum++;
   }
 
   /** Counts one less, if there is any. */
   remove(kind: string): void {
-    const count = this.of(kind);
+    const count = this.countOf(kind);
     if (count === 0) return;
     this.sum--;
     if (count > 1) this.#counts.set(kind, count - 1);

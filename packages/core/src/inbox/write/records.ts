@@ -366,7 +366,7 @@ function clockRefusal(): PayhooksError {
     "ERR_INBOX_UNAVAILABLE",
     "The store refuses writes that are dated by its own clock. Nothing was written.",
     {
-      fix: "Check whether its clock jumps. A store's now() must never be ahead of the clock by which its swap judges.",
+      fix: "Check whether its clock jumps. now() of a store must never be ahead of the clock that its swap() uses.",
     },
   );
 }

@@ -1,6 +1,6 @@
 /** Records as the engine writes them, made with the engine's own functions. */
 import { createHash } from "node:crypto";
-import { accept } from "../../inbox/record/accept-change.ts";
+import { accept } from "../../inbox/record/accept-into-record.ts";
 import { copyRecord } from "../../inbox/record/codec.ts";
 import { discard, isMade, replay } from "../../inbox/record/decisions.ts";
 import type { Ending } from "../../inbox/record/ending.ts";

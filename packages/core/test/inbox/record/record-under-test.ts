@@ -1,4 +1,4 @@
-import { type AcceptContext, accept } from "../../../src/inbox/record/accept-change.ts";
+import { type AcceptContext, accept } from "../../../src/inbox/record/accept-into-record.ts";
 import { eventIn } from "../../../src/inbox/record/decisions.ts";
 import type { Ending } from "../../../src/inbox/record/ending.ts";
 import type { Accepted, VerifiedEvent } from "../../../src/inbox/record/event.ts";

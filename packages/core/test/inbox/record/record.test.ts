@@ -1,7 +1,7 @@
 import { createHarness, createTestKeys, fakeClock, type Harness } from "@payhooks/core/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { accept } from "../../../src/inbox/record/accept-change.ts";
+import { accept } from "../../../src/inbox/record/accept-into-record.ts";
 import { decodeRecord, encodeRecord, isUnreadable } from "../../../src/inbox/record/codec.ts";
 import type { VerifiedEvent } from "../../../src/inbox/record/event.ts";
 import { indexOf } from "../../../src/inbox/record/index-of.ts";

@@ -1,5 +1,5 @@
 import { PayhooksError } from "../../protocol/errors.ts";
-import { accept, claimAtAcceptance } from "../record/accept-change.ts";
+import { accept, claimAtAcceptance } from "../record/accept-into-record.ts";
 import type { Accepted, AcceptOutcome, SlotState, VerifiedEvent } from "../record/event.ts";
 import type { Lane } from "../record/lane.ts";
 import type { IdempotencyRecord } from "../record/record.ts";

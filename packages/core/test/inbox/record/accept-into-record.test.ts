@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { claimAtAcceptance } from "../../../src/inbox/record/accept-change.ts";
+import { claimAtAcceptance } from "../../../src/inbox/record/accept-into-record.ts";
 import {
   DAY,
   event,
