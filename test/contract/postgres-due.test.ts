@@ -3,7 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { put, swapAll, swapOf, takeDue } from "../../packages/core/src/testing/store/writes.ts";
+import { put, swapAll, swapOf, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope, withScope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
@@ -42,7 +42,7 @@ it("a record that is written with a lease that has lapsed is found by the next p
     const store = own.add(postgresStoreFixture(() => server.url).connect(), (one) => one.close());
     await store.open();
     // The next look at leases is due in 30 s.
-    await takeDue(store, 10, 60_000);
+    await takeOfBothLanes(store, 10, 60_000);
     for (const keys of [[keyOf(1)], [keyOf(2), keyOf(3)]]) {
       const swaps = keys.map((key) => {
         const record = accepted(key, store.now(key));
@@ -50,7 +50,7 @@ it("a record that is written with a lease that has lapsed is found by the next p
         return swapOf(store, key, null, record, { index });
       });
       await swapAll(store, swaps);
-      const { records } = await takeDue(store, 10, 60_000);
+      const { records } = await takeOfBothLanes(store, 10, 60_000);
       expect(records.map(({ key }) => key).toSorted()).toEqual(keys.toSorted());
     }
   }));
@@ -60,5 +60,5 @@ it("a poll hides for a time that is no whole number of milliseconds", () =>
     const store = own.add(postgresStoreFixture(() => server.url).connect(), (one) => one.close());
     await store.open();
     await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
-    expect((await takeDue(store, 10, 10_000 / 3)).records).toHaveLength(1);
+    expect((await takeOfBothLanes(store, 10, 10_000 / 3)).records).toHaveLength(1);
   }));
