@@ -7,9 +7,15 @@ export default {
     "protocol/json.ts",
     ...["canonical", "rsa", "hmac", "keys"].map((name) => `signature/${name}.ts`),
     ...["callback", "flow", "judgement", "keyring", "readings"].map((name) => `flows/${name}.ts`),
-    ...["accept-change", "decisions", "leased-run", "record", "reference-claim", "schedule", "table"].map(
-      (name) => `inbox/record/${name}.ts`,
-    ),
+    ...[
+      "accept-into-record",
+      "decisions",
+      "leased-run",
+      "record",
+      "reference-claim",
+      "schedule",
+      "table",
+    ].map((name) => `inbox/record/${name}.ts`),
   ].map((file) => `packages/core/src/${file}`),
   coverageAnalysis: "perTest",
   concurrency: 2,
