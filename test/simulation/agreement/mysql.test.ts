@@ -1,7 +1,7 @@
 /** MariaDB gives the same answers as the simulated store, and a mistake in a statement of it is found. */
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MAX_AGE_MS } from "../../../packages/core/src/mysql/swap.ts";
+import { MAX_AGE_MS } from "../../../packages/core/src/sql/due-bound.ts";
 import { type MariadbServer, startMariadb } from "../../effects/mariadb-server.ts";
 import { asked, expectAgreement, timeout } from "./expect-agreement.ts";
 import { findDifference } from "./find.ts";

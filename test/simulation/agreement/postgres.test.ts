@@ -2,7 +2,7 @@
 import { PGlite } from "@electric-sql/pglite";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MAX_AGE_MS } from "../../../packages/core/src/postgres/statements.ts";
+import { MAX_AGE_MS } from "../../../packages/core/src/sql/due-bound.ts";
 import { PostgresServer } from "../../faults/harness/postgres-server.ts";
 import { Scope } from "../../faults/harness/scope.ts";
 import { asked, expectAgreement, timeout } from "./expect-agreement.ts";

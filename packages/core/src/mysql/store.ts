@@ -20,7 +20,7 @@ import type { Loss } from "../notices/notice.ts";
 import { type SetupWarning, SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
-import { DueBound, type PollResult } from "../sql/due-bound.ts";
+import { DueBound, LOOK_AT_ALL_MS, pollResultOf, timeOf } from "../sql/due-bound.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import {
@@ -44,12 +44,10 @@ import {
   takeRecords,
   UNEXPIRED,
 } from "./statements.ts";
-import { MAX_AGE_MS, type SwapDependencies, Writes } from "./swap.ts";
+import { type SwapDependencies, Writes } from "./swap.ts";
 
 /** How many connections are on the path of a delivery. One more is for lists, counts and pruning. */
 const ON_THE_PATH = 2;
-/** A look at all due times may have to pass over many entries of the index. */
-const LOOK_AT_ALL_MS = 15_000;
 
 /** Options of {@link mysqlStore}. */
 export interface MysqlStoreOptions {
@@ -121,13 +119,12 @@ class MysqlStore implements RecordStore {
     this.#warnings = new SetupWarnings(options.logger);
     this.#dueBound = new DueBound({
       environment: this.#environment,
-      // A transaction and its answer have a limit each, and clocks and commits some more.
-      lateMs: 2 * MAX_AGE_MS + 2 * statementTimeoutMs,
+      statementTimeoutMs,
       serverNow: () => this.now(),
       lookAtAll: async () => {
         const { upkeep } = await this.#open();
         const [[row] = []] = await upkeep.run([lookAtAll(this.#prefix)], LOOK_AT_ALL_MS);
-        return foundBy(row);
+        return pollResultOf(row);
       },
     });
   }
@@ -242,14 +239,14 @@ class MysqlStore implements RecordStore {
     const from = await this.#dueBound.from();
     const answers = await this.#ask(path, takeRecords(this.#prefix, limit, hideMs, from));
     const [left] = answers.at(-1) ?? [];
-    this.#dueBound.learn(from, foundBy(left));
+    this.#dueBound.learn(from, pollResultOf(left));
     return {
       records: answers
         .slice(0, -1)
         .flat()
         .map((row) => ({ key: String(row.key), ...versionedOf(row) })),
       left: { usual: Number(left?.usual ?? 0), patient: Number(left?.patient ?? 0) },
-      nextDueAt: numberOrNull(left?.next),
+      nextDueAt: timeOf(left?.next),
     };
   }
 
@@ -282,14 +279,14 @@ class MysqlStore implements RecordStore {
     const from = await this.#dueBound.from();
     const [rows = [], [due] = []] = await this.#runUpkeep(...countEvents(this.#prefix, from));
     // A process that only counts polls nothing, so its counts move the bound as well.
-    this.#dueBound.learn(from, foundBy(due));
+    this.#dueBound.learn(from, pollResultOf(due));
     const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
     const heldBy: Partial<Record<HeldReason, number>> = {};
     for (const row of rows) {
       counts[row.state as keyof typeof counts] += Number(row.n);
       if (row.reason !== null) heldBy[row.reason as HeldReason] = Number(row.n);
     }
-    return { ...counts, heldBy, oldestDueAt: numberOrNull(due?.oldest) };
+    return { ...counts, heldBy, oldestDueAt: timeOf(due?.oldest) };
   }
 
   async prune(before: number): Promise<boolean> {
@@ -314,14 +311,6 @@ class MysqlStore implements RecordStore {
     const opened = await this.#opening?.catch(() => null);
     await Promise.all([opened?.path.close(), opened?.upkeep.close()]);
   }
-}
-
-function foundBy(row: Row | undefined): PollResult {
-  return { now: Number(row?.now ?? 0), oldest: numberOrNull(row?.oldest) };
-}
-
-function numberOrNull(value: unknown): number | null {
-  return value === null || value === undefined ? null : Number(value);
 }
 
 function versionedOf(row: Row): Versioned {

@@ -2,12 +2,11 @@ import type { Swap, SwapResult, Versioned } from "../inbox/contract/store.ts";
 import { encodeRecord } from "../inbox/record/codec.ts";
 import type { EventLabels } from "../inbox/record/index-of.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { MAX_AGE_MS } from "../sql/due-bound.ts";
 import type { Connections, Row, Statement } from "./client.ts";
 import { fateOf, NotSent } from "./failure.ts";
 import { deleteRecords, NOW, readRecords, UNEXPIRED, whole } from "./statements.ts";
 
-/** A write whose time is further in the past was computed too long ago, and a due time counts as no earlier. */
-export const MAX_AGE_MS = 5_000;
 /** How many writes one transaction makes at most, and about how many characters their records have. */
 const MAX_TOGETHER = 100;
 const MAX_LENGTH = 200_000;

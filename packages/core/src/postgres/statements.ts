@@ -1,4 +1,5 @@
 import { LANES } from "../inbox/record/lane.ts";
+import { LOOK_AT_ALL_MS } from "../sql/due-bound.ts";
 import type { Statement } from "./client.ts";
 import { quoted } from "./schema.ts";
 
@@ -10,9 +11,6 @@ export const UNEXPIRED: string = `(expires_at IS NULL OR expires_at > ${NOW})`;
 
 /** Columns of times have whole milliseconds. */
 export const whole = (time: number | null): number | null => (time === null ? null : Math.ceil(time));
-
-/** A write whose time is further in the past was computed too long ago, and a due time counts as no earlier. */
-export const MAX_AGE_MS = 5_000;
 
 /** How many expired records one step deletes. */
 export const PRUNED_AT_ONCE = 200;
@@ -147,8 +145,8 @@ export function statementsFor(schema: string): Statements {
           return `(${counted.map(countOf).join(" + ")})::float8 AS ${lane}`;
         }).join(", ")}`,
     ),
-    lookAtAll: { ...statement("look_at_all", lookAtAll(waiting)), timeLimitMs: 15_000 },
-    lookAtAllTaken: { ...statement("look_at_all_taken", lookAtAll(taken)), timeLimitMs: 15_000 },
+    lookAtAll: { ...statement("look_at_all", lookAtAll(waiting)), timeLimitMs: LOOK_AT_ALL_MS },
+    lookAtAllTaken: { ...statement("look_at_all_taken", lookAtAll(taken)), timeLimitMs: LOOK_AT_ALL_MS },
     forget: statement(
       "forget",
       withoutLabels(`DELETE FROM ${tables}.records WHERE key = ANY ($1::text[]) AND expires_at <= ${NOW}`),

@@ -21,7 +21,7 @@ import type { Loss } from "../notices/notice.ts";
 import type { SetupWarning } from "../notices/setup-warnings.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
-import { DueBound, type PollResult } from "../sql/due-bound.ts";
+import { DueBound, pollResultOf, timeOf } from "../sql/due-bound.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { isPool, type PostgresTarget, type Row, type Statement, type Values } from "./client.ts";
@@ -34,12 +34,14 @@ import { checkSchemaName, quoted } from "./schema.ts";
 import { OPEN_MS, SchemaCheck } from "./schema-check.ts";
 import type { Session } from "./session.ts";
 import { runAgain } from "./sessions.ts";
-import { MAX_AGE_MS, PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
+import { PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
 import { Writes } from "./swap.ts";
-import { type LapseSearch, TakenRecords } from "./taken-records.ts";
+import { type LapseLook, TakenRecords } from "./taken-records.ts";
 
 /** Above this number, due records are not counted exactly. */
 const COUNTED_DUE = 1_000;
+
+type Run = (statement: Statement, values: Values) => Promise<readonly Row[]>;
 
 /** The records that one statement has found and taken. */
 interface Polled extends Omit<DueRecords, "records"> {
@@ -119,10 +121,9 @@ class PostgresStore implements RecordStore {
     const boundBy = (lookAtAll: Statement): DueBound =>
       new DueBound({
         environment,
-        // A statement and its answer have a limit each, and clocks and commits some more.
-        lateMs: 2 * MAX_AGE_MS + 2 * statementTimeoutMs,
+        statementTimeoutMs,
         serverNow,
-        lookAtAll: async () => foundBy((await this.#runUpkeep(lookAtAll))[0]),
+        lookAtAll: async () => pollResultOf((await this.#runUpkeep(lookAtAll))[0]),
       });
     this.#dueBound = boundBy(this.#statements.lookAtAll);
     this.#endBound = boundBy(this.#statements.lookAtAllTaken);
@@ -251,9 +252,12 @@ class PostgresStore implements RecordStore {
    */
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const lanes = LANES.filter((lane) => limit[lane] > 0);
+    if (lanes.length === 0) {
+      const row = await this.#lookAtDue(COUNTED_DUE, (statement, values) => this.#poll(statement, values));
+      return { records: [], left: leftBy(row), nextDueAt: timeOf(row?.next) };
+    }
+    const look = await this.#taken.nextLook(this.now(), hideMs);
     const polled: Polled[] = [];
-    const look = lanes.length === 0 ? null : await this.#taken.searchOf(this.now(), hideMs);
-    if (lanes.length === 0) polled.push(await this.#lookAtDue());
     for (const lane of lanes) polled.push(await this.#take(lane, limit[lane], hideMs, look));
     const [first, second = first] = polled;
     if (first === undefined || second === undefined) throw new Error("no poll was made");
@@ -264,12 +268,12 @@ class PostgresStore implements RecordStore {
     return { records, left: second.left, nextDueAt: second.nextDueAt };
   }
 
-  async #take(lane: Lane, limit: number, hideMs: number, look: LapseSearch | null): Promise<Polled> {
+  async #take(lane: Lane, limit: number, hideMs: number, look: LapseLook | null): Promise<Polled> {
     const from = await this.#dueBound.from();
     const ends = [look?.from ?? null, look?.aheadMs ?? null];
     const rows = await this.#poll(this.#statements.takeDue, [limit, Math.ceil(hideMs), from, lane, ...ends]);
     const [first] = rows;
-    const found = foundBy(first);
+    const found = pollResultOf(first);
     this.#dueBound.learn(from, found);
     const keys = rows.flatMap(({ key }) => (typeof key === "string" ? [key] : []));
     if (look !== null) {
@@ -287,19 +291,17 @@ class PostgresStore implements RecordStore {
     };
   }
 
-  /** Takes nothing. Such a poll always looks at the ends of leases, too. */
-  async #lookAtDue(): Promise<Polled> {
+  /**
+   * Looks at all that is due, lapsed leases included, and takes nothing. It moves the bounds as a poll does, because a
+   * process that only counts makes no polls.
+   */
+  async #lookAtDue(counted: number, run: Run): Promise<Row | undefined> {
     const [from, endsFrom] = [await this.#dueBound.from(), await this.#endBound.from()];
-    const [row] = await this.#poll(this.#statements.lookAtDue, [COUNTED_DUE, from, endsFrom]);
-    this.#learnBounds(from, endsFrom, row);
-    return { keys: [], left: leftBy(row), nextDueAt: timeOf(row?.next) };
-  }
-
-  /** A process that only counts polls nothing, so its looks move the bounds as well. */
-  #learnBounds(from: number, endsFrom: number, row: Row | undefined): void {
-    const found = foundBy(row);
+    const [row] = await run(this.#statements.lookAtDue, [counted, from, endsFrom]);
+    const found = pollResultOf(row);
     this.#dueBound.learn(from, found);
     this.#endBound.learn(endsFrom, { now: found.now, oldest: timeOf(row?.lapsed_at) });
+    return row;
   }
 
   async #poll(statement: Statement, values: Values): Promise<readonly Row[]> {
@@ -331,9 +333,7 @@ class PostgresStore implements RecordStore {
 
   async counts(): Promise<Counts> {
     const rows = await this.#runUpkeep(this.#statements.counts);
-    const [from, endsFrom] = [await this.#dueBound.from(), await this.#endBound.from()];
-    const [due] = await this.#runUpkeep(this.#statements.lookAtDue, [1, from, endsFrom]);
-    this.#learnBounds(from, endsFrom, due);
+    const due = await this.#lookAtDue(1, (statement, values) => this.#runUpkeep(statement, values));
     const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
     const heldBy: Partial<Record<HeldReason, number>> = {};
     for (const row of rows) {
@@ -370,17 +370,8 @@ class PostgresStore implements RecordStore {
   }
 }
 
-function foundBy(row: Row | undefined): PollResult {
-  return { now: Number(row?.now ?? 0), oldest: timeOf(row?.oldest) };
-}
-
 function leftBy(row: Row | undefined): Lanes {
   return { usual: Number(row?.usual ?? 0), patient: Number(row?.patient ?? 0) };
-}
-
-/** A time in a row; null where there is none. */
-function timeOf(value: Row[string] | undefined): number | null {
-  return value === null || value === undefined ? null : Number(value);
 }
 
 function earliest(one: number | null, other: number | null): number | null {

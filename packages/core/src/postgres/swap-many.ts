@@ -1,8 +1,9 @@
 import type { EventLabels } from "../inbox/record/index-of.ts";
+import { MAX_AGE_MS } from "../sql/due-bound.ts";
 import type { BoundStatement, Statement, Value } from "./client.ts";
 import { type EventChanges, eventChanges, type StateChange, type Write } from "./event-changes.ts";
 import { quoted } from "./schema.ts";
-import { MAX_AGE_MS, NOW, UNEXPIRED, whole } from "./statements.ts";
+import { NOW, UNEXPIRED, whole } from "./statements.ts";
 
 /** A column of bound rows: its name, its type, and how to get its values. */
 type Column<T> = readonly [name: string, type: "text" | "bigint" | "float8", get: (row: T) => Value];

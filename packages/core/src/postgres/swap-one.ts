@@ -1,7 +1,8 @@
+import { MAX_AGE_MS } from "../sql/due-bound.ts";
 import type { BoundStatement, Value } from "./client.ts";
 import { eventChanges, type Write } from "./event-changes.ts";
 import { quoted } from "./schema.ts";
-import { MAX_AGE_MS, NOW, UNEXPIRED, whole } from "./statements.ts";
+import { NOW, UNEXPIRED, whole } from "./statements.ts";
 
 /**
  * Writes one record together with its labels, with the answer of {@link swapMany}. Every step changes one row, by an

@@ -1,7 +1,7 @@
 import type { DueBound, PollResult } from "../sql/due-bound.ts";
 
 /** A look at the ends of leases. A poll makes it beside its own work. */
-export interface LapseSearch {
+export interface LapseLook {
   /** It finds the ends from this time on (server's clock). */
   readonly from: number;
   /** It also finds the earliest end within so many milliseconds from now. */
@@ -9,7 +9,7 @@ export interface LapseSearch {
 }
 
 /** The result of a look. `oldest` is the earliest end that has passed and whose record was not given out. */
-export interface LapseSearchResult extends PollResult {
+export interface LapseLookResult extends PollResult {
   /** The earliest end within the next `aheadMs`; null if there is none. */
   readonly nextEndAt: number | null;
 }
@@ -21,8 +21,8 @@ export interface LapseSearchResult extends PollResult {
  * expensive, and few polls make one.
  *
  * The rule: a look finds the earliest end of the next `hideMs / 2`. A record that another process takes after the look
- * stays taken for at least `hideMs`. This process knows which records it takes itself. So the next look is due at that
- * end, or else after `hideMs / 2`. A process whose `leaseMs` is shorter than this one's `hideMs` may take records for a
+ * stays taken for at least `hideMs`. This process knows which records it takes itself. So the next look is due at the
+ * end that the last one has found, or after `hideMs / 2` if it has found none. A process whose `leaseMs` is shorter than this one's `hideMs` may take records for a
  * shorter time. If it dies, its events are found up to `hideMs / 2` late.
  */
 export class TakenRecords {
@@ -43,7 +43,7 @@ export class TakenRecords {
   }
 
   /** The look that the next poll makes; null if nothing can have ended since the last one. */
-  async searchOf(now: number, hideMs: number): Promise<LapseSearch | null> {
+  async nextLook(now: number, hideMs: number): Promise<LapseLook | null> {
     // If the server's clock has gone back, the times of the last look mean nothing.
     if (now >= this.#lookedAt && now < this.#nothingEndsBefore) return null;
     const from = await this.#bound.from();
@@ -52,7 +52,7 @@ export class TakenRecords {
   }
 
   /** A poll that made this look has found this. */
-  learn(look: LapseSearch, found: LapseSearchResult): void {
+  learn(look: LapseLook, found: LapseLookResult): void {
     this.#bound.learn(look.from, found);
     this.#lookedAt = found.now;
     const nextAt = found.oldest === null ? (found.nextEndAt ?? found.now + look.aheadMs) : found.now;

@@ -1,6 +1,11 @@
 import { Stopwatch } from "../time/clock.ts";
 import type { Environment } from "../time/environment.ts";
 
+/** A write whose time is further in the past was computed too long ago, and a due time counts as no earlier. */
+export const MAX_AGE_MS = 5_000;
+/** How long a search for the earliest due time of all may take. It may have to pass over many entries of the index. */
+export const LOOK_AT_ALL_MS = 15_000;
+
 /** How often a poll is complete. */
 const COMPLETE_EVERY_MS = 600_000;
 /** How soon a complete poll that has failed is repeated. Until then, a record that fell due long ago may stay unseen. */
@@ -13,10 +18,20 @@ export interface PollResult {
   readonly oldest: number | null;
 }
 
+/** The result of a poll whose answer begins with this row. */
+export function pollResultOf(row: Readonly<Record<string, unknown>> | undefined): PollResult {
+  return { now: Number(row?.now ?? 0), oldest: timeOf(row?.oldest) };
+}
+
+/** A time in a row; null where there is none. */
+export function timeOf(value: unknown): number | null {
+  return value === null || value === undefined ? null : Number(value);
+}
+
 export interface BoundDependencies {
   readonly environment: Environment;
-  /** How much later than its due time a write may appear. */
-  readonly lateMs: number;
+  /** The time after which a statement is given up. */
+  readonly statementTimeoutMs: number;
   readonly serverNow: () => number;
   /** Searches for the earliest due time of all, however long ago it is. May take long. */
   readonly lookAtAll: () => Promise<PollResult>;
@@ -26,17 +41,19 @@ export interface BoundDependencies {
  * The start of polls for due records. As long as anybody holds a snapshot of the database, such as a backup does, the index of
  * due times keeps an entry for each event that has ended. A poll from the beginning would walk over all of them.
  *
- * The rule: a poll begins at the oldest due time that the poll before has left behind, and at the latest `lateMs`
- * before the server's time. No record that appears later is due before that: the statement of a write sets a due time
- * of at most five seconds ago. The write is visible once this statement has ended, and statements have a time limit. A
- * record that another session had locked was left behind. If the server's clock goes back, so does the bound, with the
- * next poll.
+ * The rule: a poll begins at the oldest due time that the poll before has left behind, and at least about 13 s (for the
+ * usual time limit of statements) before the server's time. No record that appears later is due before that: the
+ * statement of a write sets a due time of at most five seconds ago. The write is visible once this statement has ended.
+ * A record that another session had locked was left behind. If the server's clock goes back, so does the bound, with
+ * the next poll.
  *
  * The first poll is complete, and so is one every ten minutes. So a record that breaks this rule is found within ten minutes, for
  * example after a due time was set by hand, or after a statement without a time limit.
  */
 export class DueBound {
   readonly #dependencies: BoundDependencies;
+  /** How much later than its due time a write may appear. */
+  readonly #lateMs: number;
   #from: number | null = null;
   #completed: Stopwatch | null = null;
   #completeAgainMs = COMPLETE_EVERY_MS;
@@ -44,6 +61,8 @@ export class DueBound {
 
   constructor(dependencies: BoundDependencies) {
     this.#dependencies = dependencies;
+    // A statement and its answer have a limit each, and clocks and commits some more.
+    this.#lateMs = 2 * MAX_AGE_MS + 2 * dependencies.statementTimeoutMs;
   }
 
   /** The start of the next poll, on the server's clock. Only the first complete poll is waited for. */
@@ -82,6 +101,6 @@ export class DueBound {
   }
 
   #latest(now: number): number {
-    return Math.floor(now - this.#dependencies.lateMs);
+    return Math.floor(now - this.#lateMs);
   }
 }

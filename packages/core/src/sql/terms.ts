@@ -6,24 +6,23 @@ export class Terms {
   /** In the order of their marks in the text. Empty if the query binds them itself. */
   readonly values: BoundValue[] = [];
   readonly #terms: string[] = ["TRUE"];
-  readonly #bind: ((value: BoundValue) => string) | null;
+  readonly #bind: (value: BoundValue) => string;
 
   /** `bind` binds a value, and returns its mark in the text. Default: `?`, and the value is added to {@link values}. */
-  constructor(bind: ((value: BoundValue) => string) | null = null) {
-    this.#bind = bind;
+  constructor(bind?: (value: BoundValue) => string) {
+    this.#bind =
+      bind ??
+      ((value) => {
+        this.values.push(value);
+        return "?";
+      });
   }
 
   /** Adds a term, unless a value is undefined. Each `?` stands for a value. */
   add(term: string, ...values: readonly (BoundValue | undefined)[]): void {
     const given = values.filter((value) => value !== undefined);
     if (given.length < values.length) return;
-    const bind = this.#bind;
-    if (bind === null) {
-      this.#terms.push(term);
-      this.values.push(...given);
-      return;
-    }
-    const marks = given.map(bind);
+    const marks = given.map(this.#bind);
     this.#terms.push(term.replace(/\?/g, () => marks.shift() ?? "?"));
   }
 

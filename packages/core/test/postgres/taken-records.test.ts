@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type LapseSearchResult, TakenRecords } from "../../src/postgres/taken-records.ts";
+import { type LapseLookResult, TakenRecords } from "../../src/postgres/taken-records.ts";
 import { DueBound } from "../../src/sql/due-bound.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
@@ -11,14 +11,14 @@ const AHEAD_MS = HIDE_MS / 2;
 function takenRecords() {
   const bound = new DueBound({
     environment: environmentOf(fakeClock()),
-    lateMs: 13_000,
+    statementTimeoutMs: 1_500,
     serverNow: () => NOW,
     lookAtAll: async () => ({ now: NOW, oldest: null }),
   });
   const taken = new TakenRecords(bound);
-  const look = (now: number) => taken.searchOf(now, HIDE_MS);
+  const look = (now: number) => taken.nextLook(now, HIDE_MS);
   /** Makes a look, which finds this. */
-  async function looks(now: number, found: Partial<LapseSearchResult> = {}): Promise<void> {
+  async function looks(now: number, found: Partial<LapseLookResult> = {}): Promise<void> {
     const made = await look(now);
     if (made === null) expect.fail("no look is due");
     taken.learn(made, { now, oldest: null, nextEndAt: null, ...found });

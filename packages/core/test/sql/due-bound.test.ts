@@ -13,7 +13,7 @@ function boundWith(...answers: readonly (PollResult | Error | Promise<PollResult
   let asked = 0;
   const bound = new DueBound({
     environment: environmentOf(clock),
-    lateMs: LATE_MS,
+    statementTimeoutMs: 1_500,
     serverNow: () => NOW,
     lookAtAll: async () => {
       const answer = answers[asked++] ?? { now: NOW, oldest: null };
