@@ -37,19 +37,22 @@ const cases = dueBoundCases({
 });
 for (const { name, run } of cases) it(name, run);
 
-it("a record that is written with a lease that has lapsed is found by the next poll", () =>
+it("a record that another process writes with a lapsed lease is found by the next poll", () =>
   withScope(async (own) => {
-    const store = own.add(postgresStoreFixture(() => server.url).connect(), (one) => one.close());
+    const fixture = postgresStoreFixture(() => server.url);
+    const connect = () => own.add(fixture.connect(), (one) => one.close());
+    const [store, other] = [connect(), connect()];
     await store.open();
+    await other.open();
     // The next look at leases is due in 30 s.
     await takeOfBothLanes(store, 10, 60_000);
     for (const keys of [[keyOf(1)], [keyOf(2), keyOf(3)]]) {
       const swaps = keys.map((key) => {
-        const record = accepted(key, store.now(key));
-        const index = { ...indexOf(key, record), dueAt: store.now(key) - 1_000, isLeased: true };
-        return swapOf(store, key, null, record, { index });
+        const record = accepted(key, other.now(key));
+        const index = { ...indexOf(key, record), dueAt: other.now(key) - 1_000, isLeased: true };
+        return swapOf(other, key, null, record, { index });
       });
-      await swapAll(store, swaps);
+      await swapAll(other, swaps);
       const { records } = await takeOfBothLanes(store, 10, 60_000);
       expect(records.map(({ key }) => key).toSorted()).toEqual(keys.toSorted());
     }
