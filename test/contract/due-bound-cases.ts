@@ -2,9 +2,15 @@
 import { expect } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
+import { type FakeClock, fakeClock } from "../../packages/core/src/testing/clock.ts";
 import { accepted, HOUR_MS, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { type Scope, withScope } from "../faults/harness/scope.ts";
+
+interface ConnectOptions {
+  readonly clock: FakeClock;
+  readonly statementTimeoutMs: number;
+}
 
 /** A server on which a store keeps its records. */
 export interface DueServer {
@@ -12,11 +18,15 @@ export interface DueServer {
   open(own: Scope): Promise<{
     readonly table: string;
     readonly store: RecordStore;
-    readonly connect: () => RecordStore;
+    readonly connect: (options?: ConnectOptions) => RecordStore;
   }>;
   tell(sql: string): Promise<unknown>;
   /** Locks the rows of a query in a session of its own, until the returned function is called. */
   lock(own: Scope, query: string): Promise<() => Promise<unknown>>;
+  /** Locks a whole table in the same way. */
+  lockTable(own: Scope, table: string): Promise<() => Promise<unknown>>;
+  /** Ends the complete looks that wait for a lock. Returns how many there were. */
+  cancelLooks(table: string): Promise<number>;
 }
 
 /** Due since an hour, as its writer says. */
@@ -35,7 +45,7 @@ interface DueCase {
   readonly run: () => Promise<void>;
 }
 
-export function dueBoundCases({ open, tell, lock }: DueServer): readonly DueCase[] {
+export function dueBoundCases({ open, tell, lock, lockTable, cancelLooks }: DueServer): readonly DueCase[] {
   const on = (name: string, run: (own: Scope) => Promise<void>): DueCase => ({
     name,
     run: () => withScope(run),
@@ -94,5 +104,43 @@ export function dueBoundCases({ open, tell, lock }: DueServer): readonly DueCase
       await next.open();
       expect(await taken(next)).toEqual([keyOf(1)]);
     }),
+    on(
+      "a complete look that fails is reported by a poll, and the next polls take what fell due lately",
+      async (own) => {
+        const { table, store, connect } = await open(own);
+        const clock = fakeClock();
+        const next = connect({ clock, statementTimeoutMs: 30_000 });
+        await next.open();
+        const release = await lockTable(own, table);
+        const first = taken(next).then(
+          () => "taken",
+          () => "failed",
+        );
+        await expect.poll(() => cancelLooks(table)).toBeGreaterThan(0);
+        await release();
+        expect(await first).toBe("failed");
+        await late(store, keyOf(1));
+        expect(await taken(next)).toEqual([keyOf(1)]);
+
+        await clock.advance(600_000);
+        const releaseAgain = await lockTable(own, table);
+        const beside = taken(next);
+        await expect.poll(() => cancelLooks(table)).toBeGreaterThan(0);
+        await releaseAgain();
+        expect(await beside).toEqual([]);
+        await expect
+          .poll(
+            () =>
+              taken(next).then(
+                () => "taken",
+                () => "failed",
+              ),
+            { interval: 1 },
+          )
+          .toBe("failed");
+        await late(store, keyOf(2));
+        expect(await taken(next)).toEqual([keyOf(2)]);
+      },
+    ),
   ];
 }

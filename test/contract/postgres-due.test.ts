@@ -17,22 +17,31 @@ beforeAll(async () => {
 });
 afterAll(() => scope.close());
 
+/** Runs a statement in a transaction of its own, which lasts until the returned function is called. */
+async function hold(own: Scope, statement: string): Promise<() => Promise<unknown>> {
+  const holder = own.add(new pg.Client({ connectionString: server.url }), (one) => one.end());
+  await holder.connect();
+  await holder.query("BEGIN");
+  await holder.query(statement);
+  return () => holder.query("ROLLBACK");
+}
+
 const cases = dueBoundCases({
   async open(own) {
     const { schema, ...fixture } = postgresStoreFixture(() => server.url);
     const store = own.add(fixture.connect(), (one) => one.close());
     await store.open();
-    const connect = () =>
-      own.add(postgresStore(server.url, { schema, logger: silent }), (one) => one.close());
+    const connect = (options = {}) =>
+      own.add(postgresStore(server.url, { schema, logger: silent, ...options }), (one) => one.close());
     return { table: `${schema}.records`, store, connect };
   },
   tell: (sql) => server.tell(sql),
-  async lock(own, query) {
-    const holder = own.add(new pg.Client({ connectionString: server.url }), (one) => one.end());
-    await holder.connect();
-    await holder.query("BEGIN");
-    await holder.query(query);
-    return () => holder.query("ROLLBACK");
+  lock: hold,
+  lockTable: (own, table) => hold(own, `LOCK TABLE ${table}`),
+  async cancelLooks(table) {
+    const rows = await server.tell(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+      WHERE wait_event_type = 'Lock' AND query LIKE '%${table.split(".")[0]}%' AND query NOT LIKE '%SKIP LOCKED%'`);
+    return rows.length;
   },
 });
 for (const { name, run } of cases) it(name, run);

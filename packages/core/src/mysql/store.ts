@@ -235,6 +235,7 @@ class MysqlStore implements RecordStore {
   }
 
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
+    if (limit.usual + limit.patient > 0) this.#dueBound.throwFailure();
     const { path } = await this.#open();
     const from = await this.#dueBound.from();
     const answers = await this.#ask(path, takeRecords(this.#prefix, limit, hideMs, from));

@@ -256,6 +256,7 @@ class PostgresStore implements RecordStore {
       const row = await this.#lookAtDue(COUNTED_DUE, (statement, values) => this.#poll(statement, values));
       return { records: [], left: leftBy(row), nextDueAt: timeOf(row?.next) };
     }
+    for (const bound of [this.#dueBound, this.#endBound]) bound.throwFailure();
     const look = await this.#taken.nextLook(this.now(), hideMs);
     const polled: Polled[] = [];
     for (const lane of lanes) polled.push(await this.#take(lane, limit[lane], hideMs, look));

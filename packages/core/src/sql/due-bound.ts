@@ -58,6 +58,7 @@ export class DueBound {
   #completed: Stopwatch | null = null;
   #completeAgainMs = COMPLETE_EVERY_MS;
   #completing: Promise<void> | null = null;
+  #failure: { readonly cause: unknown } | null = null;
 
   constructor(dependencies: BoundDependencies) {
     this.#dependencies = dependencies;
@@ -65,7 +66,10 @@ export class DueBound {
     this.#lateMs = 2 * MAX_AGE_MS + 2 * dependencies.statementTimeoutMs;
   }
 
-  /** The start of the next poll, on the server's clock. Only the first complete poll is waited for. */
+  /**
+   * The start of the next poll, on the server's clock. Only the first complete poll is waited for. If it fails, so does
+   * this call.
+   */
   async from(): Promise<number> {
     if (this.#completed === null || this.#completed.elapsedMs >= this.#completeAgainMs) {
       this.#completing ??= this.#lookAtAll().finally(() => {
@@ -74,6 +78,16 @@ export class DueBound {
     }
     if (this.#from === null) await this.#completing;
     return this.#from ?? this.#latest(this.#dependencies.serverNow());
+  }
+
+  /**
+   * Throws, once, if a complete poll that nobody waited for has failed. A poll that takes records calls this before it
+   * begins, so the failure is reported as that of a poll.
+   */
+  throwFailure(): void {
+    const failure = this.#failure;
+    this.#failure = null;
+    if (failure !== null) throw failure.cause;
   }
 
   /** A poll that began at `from` has found this. */
@@ -91,8 +105,10 @@ export class DueBound {
       const found = this.#least(await this.#dependencies.lookAtAll());
       this.#from = Math.min(this.#from ?? found, found);
       this.#completeAgainMs = COMPLETE_EVERY_MS;
-    } catch {
-      // The next polls find the records that have become due lately, and report it if the server does not answer.
+    } catch (cause) {
+      // The next polls find the records that have become due lately. But records that fell due earlier may stay unseen.
+      if (this.#from === null) throw cause;
+      this.#failure = { cause };
     }
   }
 

@@ -69,11 +69,22 @@ it("the bound is complete again every ten minutes, beside the looks that go on",
   expect(asked()).toBe(2);
 });
 
-it("the bound does without a complete look that failed, until the next one, which comes soon", async () => {
-  const { bound, clock, asked } = boundWith(new Error("took too long"), { now: NOW, oldest: 9 });
-  expect(await bound.from()).toBe(NOW - LATE_MS);
+it("the bound reports a complete look that failed, and does without it until the next one, which comes soon", async () => {
+  const { bound, clock, asked } = boundWith(new Error("took too long"), new Error("took too long again"), {
+    now: NOW,
+    oldest: 9,
+  });
+  await expect(bound.from()).rejects.toThrow("took too long");
+  bound.throwFailure();
+  bound.learn(await bound.from(), { now: NOW, oldest: null });
   expect(await bound.from()).toBe(NOW - LATE_MS);
   expect(asked()).toBe(1);
   await clock.advance(MINUTE_MS / 2);
+  expect(await bound.from()).toBe(NOW - LATE_MS);
+  expect(asked()).toBe(2);
+  expect(() => bound.throwFailure()).toThrow("took too long again");
+  bound.throwFailure();
+  await clock.advance(MINUTE_MS / 2);
+  await bound.from();
   expect(await bound.from()).toBe(9);
 });
