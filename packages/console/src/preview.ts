@@ -1,4 +1,10 @@
-import { type AnyReceiver, type EventQuery, PayhooksError, type StoredEvent } from "@payhooks/core";
+import {
+  type AnyReceiver,
+  type EventQuery,
+  PayhooksError,
+  type StoredEvent,
+  type UnreadableEvents,
+} from "@payhooks/core";
 import { eachEvent, successesOfReference } from "@payhooks/core/events";
 import type { DecisionKind, Outcomes, Preview } from "./answers.ts";
 import { type ConsoleQuery, filterOf } from "./query.ts";
@@ -22,12 +28,12 @@ export async function previewOf(
   which: readonly string[] | ConsoleQuery,
   redact: readonly string[],
 ): Promise<Preview> {
-  const { entries, more, leftAlone } = isIds(which)
+  const { entries, more, leftAlone, unreadable } = isIds(which)
     ? await named(receiver, decision, which)
     : await listed(receiver, decision, which);
   const left = Object.values(leftAlone).reduce((sum, count) => sum + count, 0);
   return {
-    html: String(planned(entries, leftAlone, decision, redactorOf(redact, receiver))),
+    html: String(planned(entries, leftAlone, unreadable, decision, redactorOf(redact, receiver))),
     events: entries.map(({ eventId, reason, revision, runs }) => ({
       eventId,
       reason,
@@ -45,6 +51,19 @@ interface Affected {
   /** True if there are more. */
   readonly more: boolean;
   readonly leftAlone: LeftAlone;
+  /** The events of the list that are left out, because their records cannot be read; null if there are none. */
+  readonly unreadable: UnreadableEvents | null;
+}
+
+/** All events of a list that cannot be read, as its pages report them. */
+class UnreadableSum {
+  events: UnreadableEvents | null = null;
+
+  readonly add = ({ count, error }: UnreadableEvents): void => {
+    const before = this.events ?? { count: 0, error };
+    const isKnown = before.count !== null && count !== null;
+    this.events = { count: isKnown ? before.count + count : null, error: before.error };
+  };
 }
 
 function isIds(which: readonly string[] | ConsoleQuery): which is readonly string[] {
@@ -67,7 +86,7 @@ async function named(
     if (entry !== null) entries.push(entry);
   }
   const again = await runAgain(receiver, finished);
-  return { ...again, entries: [...entries, ...again.entries], more: false };
+  return { ...again, entries: [...entries, ...again.entries], more: false, unreadable: null };
 }
 
 /** The events of these that can run again, after their end. The inbox says of each why not. */
@@ -123,13 +142,16 @@ async function listed(receiver: AnyReceiver, decision: DecisionKind, query: Cons
   }
   if (query.state === "finished") return finishedIn(receiver, filter);
   const entries: Planned[] = [];
-  for await (const event of eachEvent(receiver.events, filter)) {
+  const unreadable = new UnreadableSum();
+  let more = false;
+  for await (const event of eachEvent(receiver.events, filter, unreadable.add)) {
     const entry = await plannedOf(receiver, decision, event);
     if (entry === null) continue;
-    if (entries.length === MAX_EVENTS) return { entries, more: true, leftAlone: {} };
+    more = entries.length === MAX_EVENTS;
+    if (more) break;
     entries.push(entry);
   }
-  return { entries, more: false, leftAlone: {} };
+  return { entries, more, leftAlone: {}, unreadable: unreadable.events };
 }
 
 /** The oldest finished events of a list that were kept, because without that none can run again. */
@@ -137,14 +159,17 @@ async function finishedIn(receiver: AnyReceiver, filter: EventQuery): Promise<Af
   const replayable: StoredEvent[] = [];
   let notKept = 0;
   let more = false;
-  for await (const event of eachEvent(receiver.events, { ...filter, limit: MAX_EVENTS })) {
+  const unreadable = new UnreadableSum();
+  const events = eachEvent(receiver.events, { ...filter, limit: MAX_EVENTS }, unreadable.add);
+  for await (const event of events) {
     more = replayable.length === MAX_EVENTS || replayable.length + notKept === MAX_READ;
     if (more) break;
     if (event.revision === null) notKept++;
     else replayable.push(event);
   }
   const { entries, leftAlone } = await runAgain(receiver, replayable);
-  return { entries, more, leftAlone: notKept === 0 ? leftAlone : { ...leftAlone, "not-kept": notKept } };
+  const left = notKept === 0 ? leftAlone : { ...leftAlone, "not-kept": notKept };
+  return { entries, more, leftAlone: left, unreadable: unreadable.events };
 }
 
 /** The outcome for each event. An event that is held after a replay was held again. */

@@ -4,7 +4,6 @@ import {
   type EventQuery,
   isPayhooksError,
   type StoredEvent,
-  type UnreadableEvents,
 } from "@payhooks/core";
 import { successesOfReference } from "@payhooks/core/events";
 import type { Activity } from "./activity/activity.ts";
@@ -20,7 +19,7 @@ import { healthNotes } from "./views/health.ts";
 import { eventsCard } from "./views/list.ts";
 import { logCard } from "./views/log.ts";
 import type { Regions } from "./views/page.ts";
-import { shownAsText } from "./views/shown.ts";
+import { unreadableInWords } from "./views/unreadable.ts";
 import { WATCH_LEASE, watchLine } from "./views/watch.ts";
 
 const PAGE_SIZE = 50;
@@ -104,7 +103,7 @@ async function readList({ receiver, query }: PageRequest, problems: Problems): P
   const asked = async (): Promise<EventPage> =>
     receiver.events.list({ ...filterOf(query), limit: PAGE_SIZE, cursor, first: "newest" });
   const page = await problems.orElse(asked(), { events: null, next: null, unreadable: null });
-  const unreadable = wordsFor(page.unreadable);
+  const unreadable = unreadableInWords(page.unreadable);
   if (unreadable !== null) problems.note(unreadable);
   return { events: page.events, next: page.next, unsearched: unreadable };
 }
@@ -148,7 +147,7 @@ async function searchEvents(
 ): Promise<readonly StoredEvent[]> {
   try {
     const { events, unreadable } = await receiver.events.list({ ...query, limit: MAX_PAGE_SIZE });
-    const words = wordsFor(unreadable);
+    const words = unreadableInWords(unreadable);
     if (words !== null) unsearched.add(words);
     return events;
   } catch (error) {
@@ -165,22 +164,13 @@ async function searchEvents(
   for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page: EventPage = await receiver.events.list({ ...unfinished, cursor });
     events.push(...page.events);
-    const words = wordsFor(page.unreadable);
+    const words = unreadableInWords(page.unreadable);
     if (words !== null) unsearched.add(words);
     cursor = page.next;
     if (cursor === null) return events;
   }
   unsearched.add("There are too many unfinished events to look through all of them.");
   return events;
-}
-
-/** The events that a look had to leave out, in words; null if there are none. */
-function wordsFor(unreadable: UnreadableEvents | null): string | null {
-  if (unreadable === null) return null;
-  const { count, error } = unreadable;
-  if (count === null)
-    return `Events may be missing, because not all of them can be searched. ${shownAsText(error.message)}`;
-  return `${count} ${count === 1 ? "event is" : "events are"} missing here. ${shownAsText(error.message)}`;
 }
 
 async function findByEventId(receiver: AnyReceiver, eventId: string): Promise<readonly StoredEvent[]> {

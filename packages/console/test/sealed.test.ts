@@ -17,6 +17,8 @@ it("the console says that there are events which cannot be read, and does not sa
   sealed.words = "the bank is away";
   await sealed.callback({ referenceId: "order-1" });
   await sealed.callback({ referenceId: "order-2" });
+  sealed.words = null;
+  await sealed.callback({ referenceId: "order-3" });
   const open = await (await sealed.open()).get("?state=held");
   expect(open.text).toContain("order-1");
   expect(open.text).not.toContain("cannot be read");
@@ -33,4 +35,12 @@ it("the console says that there are events which cannot be read, and does not sa
   expect(found.text).toContain("Events may be missing");
   expect(found.text).not.toContain("Nothing is known under this reference or id.");
   expect((await page.get("?state=held&download=csv")).status).toBe(503);
+  for (const [query, missing] of [
+    ["?state=held", "2 events are missing"],
+    ["?state=finished", "1 event is missing"],
+  ] as const) {
+    const preview = await page.preview({ query });
+    expect(preview.events).toEqual([]);
+    expect(preview.html).toContain(`${missing} here. A record cannot be read: it is sealed`);
+  }
 });

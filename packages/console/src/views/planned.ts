@@ -1,4 +1,4 @@
-import type { BulkReason, OtherEvent, StoredEvent } from "@payhooks/core";
+import type { BulkReason, OtherEvent, StoredEvent, UnreadableEvents } from "@payhooks/core";
 import { HELD_BECAUSE, isAboutTruth } from "@payhooks/core/events";
 import { type Html, html } from "@payhooks/pages";
 import type { DecisionKind } from "../answers.ts";
@@ -6,6 +6,7 @@ import { isReason } from "../query.ts";
 import type { Redaction, Redactor } from "../redaction/redaction.ts";
 import { nameOf } from "./labels.ts";
 import { count, moment, said, shown } from "./shown.ts";
+import { unreadableInWords } from "./unreadable.ts";
 
 /** The reason by which a decision names an event: why it is held, how it has ended, or that it waits for another attempt. */
 type PlannedReason = BulkReason | "retrying";
@@ -32,19 +33,22 @@ export type Planned = Omit<StoredEvent, "reason" | "revision"> & {
 export function planned(
   entries: readonly Planned[],
   leftAlone: LeftAlone,
+  unreadable: UnreadableEvents | null,
   decision: DecisionKind,
   redactor: Redactor,
 ): Html {
   const groups = new Map<PlannedReason, Planned[]>();
   for (const entry of entries) groups.set(entry.reason, [...(groups.get(entry.reason) ?? []), entry]);
-  return html`${handlersToRun(entries)}${left(leftAlone)}${[...groups].map(([reason, group]) => {
-    const isTicked = entries.length === 1 || !(reason === "discarded" || isQuestion(reason));
-    return html`<fieldset class="planned" data-reason="${reason}">
+  return html`${handlersToRun(entries)}${left(leftAlone)}${missing(unreadable)}${[...groups].map(
+    ([reason, group]) => {
+      const isTicked = entries.length === 1 || !(reason === "discarded" || isQuestion(reason));
+      return html`<fieldset class="planned" data-reason="${reason}">
   <legend><label class="check"><input type="checkbox" name="reason" value="${reason}" data-count="${group.length}" ${isTicked && html`checked`}>${reason} <span class="count">${count(group.length)}</span></label></legend>
   <p class="hint">${becauseOf(reason)}</p>
   <ul>${group.map((entry) => row(entry, entries, decision, redactor))}</ul>
 </fieldset>`;
-  })}`;
+    },
+  )}`;
 }
 
 /** True if a person has to find out what is true before the event runs. */
@@ -82,6 +86,10 @@ const LEFT: Readonly<Record<string, string>> = {
 function left(leftAlone: LeftAlone): Html {
   const parts = Object.entries(leftAlone).map(([why, events]) => `${count(events)} ${LEFT[why] ?? why}`);
   return html`${parts.length > 0 && html`<p class="hint">Left alone: ${parts.join(", ")}.</p>`}`;
+}
+
+function missing(unreadable: UnreadableEvents | null): Html {
+  return html`${unreadable !== null && html`<p class="problem">${unreadableInWords(unreadable)}</p>`}`;
 }
 
 function row(entry: Planned, entries: readonly Planned[], decision: DecisionKind, redactor: Redactor): Html {
