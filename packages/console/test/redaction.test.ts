@@ -131,6 +131,26 @@ describe("the contents", () => {
   });
 
   it.each([
+    '{"userId":"alice-42","userId":"x"}',
+    '{"userId":"alice-42","\\u0075serId":"x"}',
+    '{"customer":{"userId":"alice-42"},"customer":1}',
+    '[{"a":"{\\"userId\\":\\"alice-42\\",\\"userId\\":7}"}]',
+  ])("are not shown when JSON within a string has a name twice: %s", (text) => {
+    const body = { text, other: "for alice-42" };
+    expect(textIn(webhook(body))).toContain("for alice-42");
+    const redacted = webhook(body, "userId");
+    expect(redacted.contents).toBeNull();
+    expect(redacted.text("cannot mail alice-42")).toBeNull();
+  });
+
+  it("are shown when several objects of JSON within a string have the same names", () => {
+    const text = '[{"userId":"alice-42","a":{"userId":"bob-7"}},{"userId":"userId", "b":"a\\"b:{"}]';
+    const redacted = webhook({ text, other: "for alice-42", kept: "yes" }, "userId");
+    expect(redacted.contents?.fields).toContainEqual({ name: "kept", value: "yes" });
+    expect(textIn(redacted)).not.toMatch(/alice|bob/);
+  });
+
+  it.each([
     ["in its own field", "amount=1&userId=alice-42"],
     ["in another field", "message=for alice-42&userId=alice-42"],
     ["there twice", "userId=alice-42&userId=alice-43"],

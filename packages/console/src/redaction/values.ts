@@ -20,7 +20,7 @@ function isNamed(path: string, names: readonly string[]): boolean {
   return names.some((name) => `.${path}.`.includes(`.${name}.`));
 }
 
-/** The values of all redacted fields, at any depth. Null if there are too many to look for, or something is nested too deeply. */
+/** The values of all redacted fields, at any depth. Null if there are too many to look for, or not all can be found. */
 export function redactedValues(
   { fields, signed }: Pick<Contents, "fields" | "signed">,
   names: readonly string[],
@@ -51,7 +51,10 @@ export function hasNamed({ name, value }: Contents["fields"][number], names: rea
   return false;
 }
 
-/** A text, and all texts within it if it is JSON, each with its path. A `text` of null stands for what is nested too deeply. */
+/**
+ * A text, and all texts within it if it is JSON, each with its path. A `text` of null stands for what is nested too deeply, and
+ * for JSON with values that parsing drops.
+ */
 function* textsIn(
   text: string,
   path: string,
@@ -69,7 +72,8 @@ function* textsIn(
     } else {
       yield { path, text: typeof value === "string" ? value : JSON.stringify(value) };
       const inner = typeof value === "string" ? jsonIn(value) : null;
-      if (inner !== null) left.push({ value: inner, path, depth: depth + 1 });
+      if (inner !== null && hasNameTwice(value as string)) yield { path, text: null };
+      else if (inner !== null) left.push({ value: inner, path, depth: depth + 1 });
     }
   }
 }
@@ -82,6 +86,25 @@ function jsonIn(text: string): object | null {
   } catch {
     return null;
   }
+}
+
+/** In JSON, the beginnings and ends of objects, and strings; a name has a colon behind it. */
+const NAMES = /[{}]|("(?:[^"\\]+|\\.)*")(\s*:)?/g;
+
+/** True if an object in this JSON has a name twice. `JSON.parse` drops the first value. */
+function hasNameTwice(json: string): boolean {
+  const objects: Set<unknown>[] = [];
+  for (const [token, text = "", colon] of json.matchAll(NAMES)) {
+    const names = objects.at(-1);
+    if (token === "{") objects.push(new Set());
+    else if (token === "}") objects.pop();
+    else if (colon !== undefined) {
+      const name: unknown = JSON.parse(text);
+      if (names?.has(name) === true) return true;
+      names?.add(name);
+    }
+  }
+  return false;
 }
 
 /**
