@@ -19,7 +19,7 @@ import type { LoggerOption } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import { type SetupWarning, SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkTime } from "../protocol/check-number.ts";
-import type { HeldReason } from "../protocol/held-reasons.ts";
+import { countsIn } from "../sql/counts.ts";
 import { DueBound, LOOK_AT_ALL_MS, pollResultOf, timeOf } from "../sql/due-bound.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
@@ -281,13 +281,7 @@ class MysqlStore implements RecordStore {
     const [rows = [], [due] = []] = await this.#runUpkeep(...countEvents(this.#prefix, from));
     // A process that only counts polls nothing, so its counts move the bound as well.
     this.#dueBound.learn(from, pollResultOf(due));
-    const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
-    const heldBy: Partial<Record<HeldReason, number>> = {};
-    for (const row of rows) {
-      counts[row.state as keyof typeof counts] += Number(row.n);
-      if (row.reason !== null) heldBy[row.reason as HeldReason] = Number(row.n);
-    }
-    return { ...counts, heldBy, oldestDueAt: timeOf(due?.oldest) };
+    return countsIn(rows, timeOf(due?.oldest));
   }
 
   async prune(before: number): Promise<boolean> {

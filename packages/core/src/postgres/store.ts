@@ -20,7 +20,7 @@ import type { LoggerOption } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import type { SetupWarning } from "../notices/setup-warnings.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import type { HeldReason } from "../protocol/held-reasons.ts";
+import { countsIn } from "../sql/counts.ts";
 import { DueBound, pollResultOf, timeOf } from "../sql/due-bound.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
@@ -335,14 +335,7 @@ class PostgresStore implements RecordStore {
   async counts(): Promise<Counts> {
     const rows = await this.#runUpkeep(this.#statements.counts);
     const due = await this.#lookAtDue(1, (statement, values) => this.#runUpkeep(statement, values));
-    const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
-    const heldBy: Partial<Record<HeldReason, number>> = {};
-    for (const row of rows) {
-      const n = Number(row.n);
-      counts[row.state as keyof typeof counts] += n;
-      if (row.reason !== null) heldBy[row.reason as HeldReason] = n;
-    }
-    return { ...counts, heldBy, oldestDueAt: earliest(timeOf(due?.oldest), timeOf(due?.lapsed_at)) };
+    return countsIn(rows, earliest(timeOf(due?.oldest), timeOf(due?.lapsed_at)));
   }
 
   async prune(before: number): Promise<boolean> {

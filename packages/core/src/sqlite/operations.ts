@@ -6,7 +6,7 @@
 import type { Counts, DueRecords, Scanned, Swap, SwapResult, Versioned } from "../inbox/contract/store.ts";
 import { decodeRecord, encodeRecord } from "../inbox/record/codec.ts";
 import { LANES, type Lanes } from "../inbox/record/lane.ts";
-import type { HeldReason } from "../protocol/held-reasons.ts";
+import { countsIn } from "../sql/counts.ts";
 import type { RecordRow, Tables } from "./tables.ts";
 
 /** A write that was computed longer ago than this has to be computed again. */
@@ -65,13 +65,7 @@ export function scanFrom(tables: Tables, cursor: string | null, limit: number, n
 }
 
 export function countsOf(tables: Tables, now: number): Counts {
-  const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
-  const heldBy: Partial<Record<HeldReason, number>> = {};
-  for (const { state, reason, n } of tables.counts()) {
-    counts[state] += n;
-    if (reason !== null) heldBy[reason] = (heldBy[reason] ?? 0) + n;
-  }
-  return { ...counts, heldBy, oldestDueAt: tables.oldestDueAt(now) };
+  return countsIn(tables.counts(), tables.oldestDueAt(now));
 }
 
 /** True if there is anything to prune. */

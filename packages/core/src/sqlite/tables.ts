@@ -1,7 +1,6 @@
 import type { KnownRecord, Swap } from "../inbox/contract/store.ts";
 import type { EventLabels } from "../inbox/record/index-of.ts";
 import { LANES, type Lane } from "../inbox/record/lane.ts";
-import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { SqliteDatabase, SqliteStatement } from "./handle.ts";
 
 export interface RecordRow {
@@ -10,13 +9,6 @@ export interface RecordRow {
   readonly version: string;
   readonly text: string;
   readonly expires_at: number | null;
-}
-
-/** How many events there are of one kind. */
-export interface CountRow {
-  readonly state: "waiting" | "retrying" | "running" | "held";
-  readonly reason: HeldReason | null;
-  readonly n: number;
 }
 
 const COLUMNS = "row_id, key, version, text, expires_at";
@@ -226,7 +218,7 @@ export class Tables {
     return this.#behind.all(rowId, limit) as RecordRow[];
   }
 
-  counts(): readonly CountRow[] {
-    return this.#counts.all() as CountRow[];
+  counts(): readonly Readonly<Record<string, unknown>>[] {
+    return this.#counts.all() as Record<string, unknown>[];
   }
 }
