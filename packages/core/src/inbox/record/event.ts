@@ -139,7 +139,10 @@ export interface Accepted {
 
 /** The result for an event that was to be run at once. */
 export interface RunReport {
-  /** The event's state afterwards; `running` if another run has it; null if there is no such event. */
+  /**
+   * The event's state afterwards; null if there is no such event. `running` if another run has it, or if this process
+   * runs another event of the same record. In the second case the event was not looked at: call again later.
+   */
   readonly state: SlotState | null;
   /** True if this call ran it. False if it handed the event back before it called a handler. */
   readonly ran: boolean;
