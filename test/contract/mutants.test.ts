@@ -1,4 +1,4 @@
-/** Proves the contract: each of these inboxes has one plausible mistake, and must fail the case that is named. */
+/** Proves the contract: each of these inboxes has one plausible mistake, and must fail the case that `caughtBy` names. */
 import type { EventSelection } from "@payhooks/core";
 import {
   type IdempotencyRecord,
@@ -43,10 +43,10 @@ import { type FixtureKind, type InboxFixture, withOverrides } from "./rig.ts";
 
 interface Mutant {
   readonly name: string;
-  /** Begins the name of a case that must catch it. */
+  /** The beginning of the names of the cases that must find the mistake. */
   readonly caughtBy: string;
   readonly mistake?: InboxFixture["mistake"];
-  /** Replaces a part of the engine, until the returned function is called. */
+  /** Replaces a member of the engine, until the returned function is called. */
   readonly replace?: () => () => void;
   /** Several processes share the data. */
   readonly shared?: true;
@@ -54,8 +54,8 @@ interface Mutant {
 
 type Records = Map<string, IdempotencyRecord>;
 
-/** A store whose writes are changed; `stored` is what each record was before, as far as it was written here. */
-function writing(
+/** Changes each write on its way to the store. `before` is the record that was written there last. */
+function withChangedWrites(
   change: (
     item: Swap,
     before: IdempotencyRecord | null,
@@ -82,8 +82,8 @@ function writing(
   };
 }
 
-/** The same record, changed, with the index that follows from it. */
-function recordChanged(
+/** A changed copy of a write's record, with the index of the copy. */
+function withChangedRecord(
   { key, record }: Swap,
   change: (record: IdempotencyRecord) => void,
 ): Pick<Swap, "record" | "index"> {
@@ -92,8 +92,8 @@ function recordChanged(
   return { record: copy, index: indexOf(key, copy) };
 }
 
-/** A store some of whose answers to a write are changed. */
-function answering(
+/** Changes the results of writes. */
+function withChangedResults(
   change: (result: SwapResult, results: readonly SwapResult[]) => SwapResult,
 ): Mutant["mistake"] {
   return {
@@ -115,23 +115,23 @@ function withInbox(change: (inbox: Inbox, store: RecordStore) => Partial<Inbox>)
   return { inbox: (inbox, store) => withOverrides<Inbox>(inbox, change(inbox, store)) };
 }
 
-/** An inbox some of whose decisions are changed. */
+/** Changes decisions and lists of an inbox. */
 function withEvents(change: (events: Inbox["events"]) => Partial<Inbox["events"]>): Mutant["mistake"] {
   return withInbox(({ events }) => ({ events: { ...events, ...change(events) } }));
 }
 
-/** The events of a decision, by a filter that has lost one of its fields. */
-function without(field: "amount" | "reason", which: EventSelection): EventSelection {
+/** The selection without one field of its filter. */
+function withoutField(field: "amount" | "reason", which: EventSelection): EventSelection {
   return typeof which === "string" || Array.isArray(which) ? which : { ...which, [field]: undefined };
 }
 
-/** An inbox that is given other events, or other options, than were offered. */
-function accepting(change: (event: VerifiedEvent) => VerifiedEvent): Mutant["mistake"];
-function accepting(
+/** Changes the event, or the options, before the inbox gets them. */
+function withChangedEvents(change: (event: VerifiedEvent) => VerifiedEvent): Mutant["mistake"];
+function withChangedEvents(
   change: (event: VerifiedEvent) => VerifiedEvent,
   changeOptions: (options: AcceptOptions) => AcceptOptions,
 ): Mutant["mistake"];
-function accepting(
+function withChangedEvents(
   change: (event: VerifiedEvent) => VerifiedEvent,
   changeOptions: (options: AcceptOptions) => AcceptOptions = (options) => options,
 ): Mutant["mistake"] {
@@ -140,8 +140,8 @@ function accepting(
   }));
 }
 
-/** An inbox whose runs are changed: by what they are given, or by how they end. */
-function running(change: (runner: Runner) => Partial<Runner>): Mutant["mistake"] {
+/** Changes the runner that an inbox gets. */
+function withChangedRunner(change: (runner: Runner) => Partial<Runner>): Mutant["mistake"] {
   const changed = (runner: Runner): Runner => withOverrides<Runner>(runner, change(runner));
   return withInbox((inbox) => ({
     run: (runner, options) => inbox.run(changed(runner), options),
@@ -150,11 +150,11 @@ function running(change: (runner: Runner) => Partial<Runner>): Mutant["mistake"]
   }));
 }
 
-/** Runs whose writes of how handlers stand are changed. */
-function stepping(
+/** Changes the handler states that a run writes. */
+function withHandlerChanges(
   change: (changes: readonly HandlerChange[]) => readonly HandlerChange[],
 ): Mutant["mistake"] {
-  return running((runner) => ({
+  return withChangedRunner((runner) => ({
     async run(run) {
       const end = await runner.run(
         withOverrides<RunHandle>(run, { write: (changes) => run.write(change(changes)) }),
@@ -164,8 +164,8 @@ function stepping(
   }));
 }
 
-/** Puts another member into a class of the engine. */
-function replaced<Part extends object>(
+/** Replaces a member of an object of the engine. The returned function undoes that. */
+function replaceMember<Part extends object>(
   part: Part,
   name: keyof Part,
   descriptor: PropertyDescriptor,
@@ -176,17 +176,17 @@ function replaced<Part extends object>(
   return () => void Object.defineProperty(part, name, own);
 }
 
-/** A run that writes in the name of whoever has the lease now. */
+/** Runs write under the token of the current lease, whichever run has it. */
 function unfenced(name: "writeEnd" | "write" | "renew"): Pick<Mutant, "mistake" | "replace"> {
   const tokens = new Map<string, string>();
   const own = Run.prototype[name] as (...given: unknown[]) => unknown;
   return {
-    mistake: writing(({ key, record }) => {
+    mistake: withChangedWrites(({ key, record }) => {
       if (record.lease !== null) tokens.set(key, record.lease.token);
       return {};
     }),
     replace: () =>
-      replaced(Run.prototype, name, {
+      replaceMember(Run.prototype, name, {
         value(this: Run, ...given: unknown[]) {
           const { key, token } = this.input;
           Object.defineProperty(this.input, "token", {
@@ -199,10 +199,10 @@ function unfenced(name: "writeEnd" | "write" | "renew"): Pick<Mutant, "mistake" 
   };
 }
 
-/** Subjects of which some answers are taken for others. */
-function asked(instead: Partial<Record<SubjectAnswer, SubjectAnswer>>): () => void {
+/** Replaces some answers of subjects by others. */
+function withSubjectAnswers(instead: Partial<Record<SubjectAnswer, SubjectAnswer>>): () => void {
   const own = SubjectTurn.prototype.take;
-  return replaced(SubjectTurn.prototype, "take", {
+  return replaceMember(SubjectTurn.prototype, "take", {
     async value(this: SubjectTurn, ...given: Parameters<typeof own>) {
       const answer = await own.apply(this, given);
       return instead[answer] ?? answer;
@@ -217,20 +217,23 @@ const mutants: readonly Mutant[] = [
   {
     name: "amounts are not compared",
     caughtBy: TABLE,
-    mistake: accepting((event) => ({ ...event, amount: null })),
+    mistake: withChangedEvents((event) => ({ ...event, amount: null })),
   },
   {
     name: "fixed facts are not compared",
     caughtBy: TABLE,
-    mistake: accepting((event) => ({ ...event, fixedFacts: {} })),
+    mistake: withChangedEvents((event) => ({ ...event, fixedFacts: {} })),
   },
   {
-    name: "amounts are compared over sources",
+    name: "amounts that arrived in different ways are compared",
     caughtBy: "look-ups beside callbacks",
-    mistake: accepting((event) => ({ ...event, delivery: { ...event.delivery, arrivedBy: "callback" } })),
+    mistake: withChangedEvents((event) => ({
+      ...event,
+      delivery: { ...event.delivery, arrivedBy: "callback" },
+    })),
   },
   {
-    name: "the id alone is remembered, as SET NX does",
+    name: "events are deduplicated by their id alone, as SET NX does",
     caughtBy: TABLE,
     mistake: withInbox((inbox) => {
       const seen = new Map<string, string>();
@@ -249,29 +252,29 @@ const mutants: readonly Mutant[] = [
   {
     name: "every status is terminal",
     caughtBy: TABLE,
-    mistake: accepting((event) => (event.rank === 0 ? { ...event, rank: 1 } : event)),
+    mistake: withChangedEvents((event) => (event.rank === 0 ? { ...event, rank: 1 } : event)),
   },
   {
-    name: "a mismatch is held once per transaction, not per facts",
+    name: "all mismatches of a transaction are held as one event",
     caughtBy: TABLE,
-    mistake: accepting((event) =>
+    mistake: withChangedEvents((event) =>
       event.rank === null ? event : { ...event, variantSlot: () => "f".repeat(16) },
     ),
   },
   {
     name: "an unlisted status ranks as a terminal one",
     caughtBy: "fixed facts that are absent",
-    mistake: accepting((event) => ({ ...event, rank: event.rank ?? 1 })),
+    mistake: withChangedEvents((event) => ({ ...event, rank: event.rank ?? 1 })),
   },
   {
-    name: "the window is not asked",
+    name: "the time window of an event is not checked",
     caughtBy: "an event signed outside of the window",
-    mistake: accepting((event) => ({ ...event, isWithinWindow: true })),
+    mistake: withChangedEvents((event) => ({ ...event, isWithinWindow: true })),
   },
   {
-    name: "the previous state of an event is forgotten",
+    name: "handlers do not get the previous status",
     caughtBy: TABLE,
-    mistake: running((runner) => ({
+    mistake: withChangedRunner((runner) => ({
       run: (run) =>
         runner.run(withOverrides<RunHandle>(run, { input: { ...run.input, previousStatus: null } })),
     })),
@@ -279,19 +282,19 @@ const mutants: readonly Mutant[] = [
   {
     name: "a PENDING that waits is not overtaken",
     caughtBy: "a PENDING that waits",
-    mistake: writing((item, before) =>
-      recordChanged(item, (record) => {
-        const isNews = Object.keys(record.slots).length > Object.keys(before?.slots ?? {}).length;
+    mistake: withChangedWrites((item, before) =>
+      withChangedRecord(item, (record) => {
+        const isNewEvent = Object.keys(record.slots).length > Object.keys(before?.slots ?? {}).length;
         for (const [key, slot] of Object.entries(record.slots)) {
           const slotBefore = before?.slots[key];
-          if (isNews && slot.state === "stale" && slotBefore !== undefined)
+          if (isNewEvent && slot.state === "stale" && slotBefore !== undefined)
             record.slots[key] = structuredClone(slotBefore);
         }
       }),
     ),
   },
   {
-    name: "the last write wins, whatever was written meanwhile",
+    name: "the last write wins, without a check for conflicts",
     caughtBy: "of many decisions at the same time",
     shared: true,
     mistake: {
@@ -318,7 +321,7 @@ const mutants: readonly Mutant[] = [
     ...unfenced("writeEnd"),
   },
   {
-    name: "handler changes are not fenced",
+    name: "changes of handler states are not fenced",
     caughtBy: "a late handler change of a frozen process",
     ...unfenced("write"),
   },
@@ -326,8 +329,8 @@ const mutants: readonly Mutant[] = [
   {
     name: "a lease never lapses",
     caughtBy: "the lease of a process that died",
-    mistake: writing((item) =>
-      recordChanged(item, (record) => {
+    mistake: withChangedWrites((item) =>
+      withChangedRecord(item, (record) => {
         if (record.lease === null) return;
         record.lease.lengthWhenWrittenMs = 1_000_000_000;
         record.lease.until = item.at + record.lease.lengthWhenWrittenMs;
@@ -335,17 +338,17 @@ const mutants: readonly Mutant[] = [
     ),
   },
   {
-    name: "a running event is not looked at again when its lease is over",
+    name: "a running event is not due when its lease has ended",
     caughtBy: "the lease of a process that died",
-    mistake: writing(({ record, index }) =>
+    mistake: withChangedWrites(({ record, index }) =>
       record.lease === null ? {} : { index: { ...index, dueAt: null } },
     ),
   },
   {
-    name: "a lease is over at once",
+    name: "a lease ends at once",
     caughtBy: "two slots of one transaction",
-    mistake: writing((item) =>
-      recordChanged(item, (record) => {
+    mistake: withChangedWrites((item) =>
+      withChangedRecord(item, (record) => {
         if (record.lease !== null) record.lease.until = item.at;
       }),
     ),
@@ -353,57 +356,61 @@ const mutants: readonly Mutant[] = [
   {
     name: "a lease is not renewed",
     caughtBy: "a lease that is renewed",
-    replace: () => replaced(Run.prototype, "renew", { value: async () => {} }),
+    replace: () => replaceMember(Run.prototype, "renew", { value: async () => {} }),
   },
   {
-    name: "a handler is called however old its lease is",
+    name: "a handler is called even if its lease has ended",
     caughtBy: "no handler is called under a lease that has run out",
-    replace: () => replaced(Run.prototype, "mayCall", { value: () => "yes" }),
+    replace: () => replaceMember(Run.prototype, "mayCall", { value: () => "yes" }),
   },
   {
-    name: "a run that waits without its place keeps its place",
+    name: "a run that waits for its turn keeps its place",
     caughtBy: "a run that waits without its place leaves its place to others",
     replace: () =>
-      replaced(Run.prototype, "waitWithoutPlace", { value: (turn: Promise<void>) => turn.then(() => true) }),
+      replaceMember(Run.prototype, "waitWithoutPlace", {
+        value: (turn: Promise<void>) => turn.then(() => true),
+      }),
   },
   {
-    name: "a close waits for a run that waits without its place",
+    name: "close waits for a run that is waiting for its turn",
     caughtBy: "close hands back a run that waits without its place",
     shared: true,
-    replace: () => replaced(Run.prototype, "waitNoLonger", { value: () => {} }),
+    replace: () => replaceMember(Run.prototype, "waitNoLonger", { value: () => {} }),
   },
   {
-    name: "the time since a lease is measured only by the clock that stands still while the machine sleeps",
+    name: "the age of a lease is measured only by a clock that stops while the machine sleeps",
     caughtBy: "no handler is called under a lease that has run out meanwhile, since the machine slept",
     replace: () => {
       const own = Object.getOwnPropertyDescriptor(Stopwatch.prototype, "elapsedMs")?.get;
-      return replaced(Stopwatch.prototype, "elapsedMs", {
+      return replaceMember(Stopwatch.prototype, "elapsedMs", {
         get(this: Stopwatch) {
-          // An hour passes in no case within a lease; here the jump is smaller than any lease.
+          // On a clock that stands still, less than a lease has passed.
           return Math.min(Number(own?.call(this)), 1);
         },
       });
     },
   },
   {
-    name: "a handler that must not run twice is marked as started with its begin",
+    name: "a handler that must not run twice is stored as started when its run begins",
     caughtBy: "a handler with onCrash",
-    mistake: running((runner) => ({ firstHandler: (input) => runner.firstHandler(input) ?? "deposit" })),
+    mistake: withChangedRunner((runner) => ({
+      firstHandler: (input) => runner.firstHandler(input) ?? "deposit",
+    })),
   },
   {
     name: "the start of a handler is not stored",
     caughtBy: 'death after the write "done"',
-    mistake: stepping((changes) => changes.filter(({ kind }) => kind !== "started")),
+    mistake: withHandlerChanges((changes) => changes.filter(({ kind }) => kind !== "started")),
   },
   {
     name: "the end of a handler is not stored",
     caughtBy: ONLY_UNFINISHED,
-    mistake: stepping((changes) => changes.filter(({ kind }) => kind !== "done")),
+    mistake: withHandlerChanges((changes) => changes.filter(({ kind }) => kind !== "done")),
   },
   {
-    name: "how the last handler ended takes a write of its own",
+    name: "the result of the last handler takes a separate write",
     caughtBy: "an event with 1 handler is 2 writes",
-    mistake: running((runner) => ({
+    mistake: withChangedRunner((runner) => ({
       async run(run): Promise<RunEnd> {
         const end = await runner.run(run);
         await run.write(end.changes);
@@ -412,21 +419,21 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "the first handler's start takes a write of its own",
+    name: "the start of the first handler takes a separate write",
     caughtBy: "an event with 1 handler is 2 writes",
-    mistake: running(() => ({ firstHandler: () => null })),
+    mistake: withChangedRunner(() => ({ firstHandler: () => null })),
   },
   {
-    name: "a start that was not followed by a call counts as an attempt",
+    name: "a start without a call counts as an attempt",
     caughtBy: "an event that was begun before a close",
     shared: true,
-    mistake: stepping((changes) => changes.filter(({ kind }) => kind !== "undone")),
+    mistake: withHandlerChanges((changes) => changes.filter(({ kind }) => kind !== "undone")),
   },
   {
     name: "the backoff is skipped",
     caughtBy: ONLY_UNFINISHED,
-    mistake: writing((item) =>
-      recordChanged(item, (record) => {
+    mistake: withChangedWrites((item) =>
+      withChangedRecord(item, (record) => {
         for (const { work } of Object.values(record.slots)) {
           if (work === null || work.dueAt <= item.at) continue;
           work.dueAt = item.at;
@@ -437,9 +444,9 @@ const mutants: readonly Mutant[] = [
     ),
   },
   {
-    name: "an attempt before its time counts",
+    name: "an early attempt that fails uses up an attempt",
     caughtBy: "asked for before its time",
-    mistake: stepping((changes) =>
+    mistake: withHandlerChanges((changes) =>
       changes.map((change) =>
         change.kind === "undone" && change.before !== null
           ? { ...change, before: { ...change.before, attempts: change.before.attempts + 1 } }
@@ -448,9 +455,9 @@ const mutants: readonly Mutant[] = [
     ),
   },
   {
-    name: "an attempt before its time puts off the next",
+    name: "an early attempt delays the next attempt",
     caughtBy: "an attempt before its time that fails does not use up",
-    mistake: stepping((changes) =>
+    mistake: withHandlerChanges((changes) =>
       changes.map((change) =>
         change.kind === "undone" && change.before !== null
           ? { ...change, before: { ...change.before, dueAt: change.before.dueAt + 3_600_000 } }
@@ -459,20 +466,20 @@ const mutants: readonly Mutant[] = [
     ),
   },
   {
-    name: "copies have an event tried as often as they like",
+    name: "copies cause any number of early attempts",
     caughtBy: "asked for before its time",
-    mistake: writing((item) =>
-      recordChanged(item, (record) => {
+    mistake: withChangedWrites((item) =>
+      withChangedRecord(item, (record) => {
         for (const { work } of Object.values(record.slots)) if (work !== null) work.begunEarlyAt = null;
       }),
     ),
   },
   {
-    name: "the last attempt before the end is rationed like any other",
+    name: "the last attempt before a close is limited like other early attempts",
     caughtBy: "close of an inbox that ends with its process tries once more",
     replace: () => {
       const own = Runs.prototype.runNow;
-      return replaced(Runs.prototype, "runNow", {
+      return replaceMember(Runs.prototype, "runNow", {
         value(this: Runs, runner: Runner, eventId: string) {
           return own.call(this, runner, eventId, "requested", emptyContext);
         },
@@ -480,13 +487,13 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "writes that are sent together are answered in the context of the request that came first",
+    name: "the writes of a batch are answered in the context of its first request",
     caughtBy: "a handler is called in the context of the request",
     shared: true,
     replace: () => {
       const contexts = Object.getPrototypeOf(emptyContext) as AsyncContext;
       const own = contexts.run;
-      return replaced(contexts, "run", {
+      return replaceMember(contexts, "run", {
         value<T>(this: AsyncContext, call: () => T): T {
           return this === emptyContext ? call() : (own.call(this, call) as T);
         },
@@ -494,11 +501,11 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "handlers never find the context of their request",
+    name: "handlers are called outside the context of their request",
     caughtBy: "a handler is called in the context of the request",
     replace: () => {
       const own = Runs.prototype.start;
-      return replaced(Runs.prototype, "start", {
+      return replaceMember(Runs.prototype, "start", {
         value(this: Runs, run: Run) {
           run.context = emptyContext;
           own.call(this, run);
@@ -507,9 +514,9 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "no notice reports the events that are put on hold at the end",
+    name: "no notice reports events that are held at the close",
     caughtBy: "close of an inbox that ends with its process skips backoffs",
-    mistake: running((runner) => ({
+    mistake: withChangedRunner((runner) => ({
       async run(run) {
         const end = await runner.run(run);
         return end.ending.kind === "held" ? { ...end, ending: { ...end.ending, onHeld: [] } } : end;
@@ -519,14 +526,14 @@ const mutants: readonly Mutant[] = [
   {
     name: "a replay is not counted",
     caughtBy: "a replay makes a held event wait again",
-    mistake: writing((item) =>
-      recordChanged(item, (record) => {
+    mistake: withChangedWrites((item) =>
+      withChangedRecord(item, (record) => {
         for (const slot of Object.values(record.slots)) slot.replays = 0;
       }),
     ),
   },
   {
-    name: "a replay forgets that it is to run what may have expired",
+    name: "a replay ignores evenIfExpired",
     caughtBy: "an entry that was signed too long ago",
     mistake: withInbox((inbox) => ({
       events: withOverrides(inbox.events, {
@@ -535,7 +542,7 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "a decision does not ask whether the entry is as it was seen",
+    name: "a decision does not check the revision of the entry",
     caughtBy: "a replay is refused if the entry is no longer as it was seen",
     mistake: withInbox((inbox) => ({
       events: withOverrides(inbox.events, {
@@ -545,7 +552,7 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "a copy of a held event makes it wait again",
+    name: "a copy of a held event replays it",
     caughtBy: "a duplicate never revives",
     mistake: withInbox((inbox) => ({
       async accept(event, options) {
@@ -557,15 +564,15 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "maxHeld is not asked",
+    name: "maxHeld is ignored",
     caughtBy: "maxHeld refuses",
-    mistake: accepting(
+    mistake: withChangedEvents(
       (event) => event,
       ({ maxHeld: _, ...options }) => options,
     ),
   },
   {
-    name: "an event that another receiver has handled is only stored",
+    name: "an event that another receiver has marked as handled still waits",
     caughtBy: "an event that another receiver has handled before",
     mistake: withInbox((inbox) => ({
       accept: async (event, { runAtOnce, ...options } = {}) => ({
@@ -575,7 +582,7 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "the runs of other processes are overlooked",
+    name: "a mark of a running event is reported as done",
     caughtBy: "a mark while a handler runs",
     mistake: withInbox((inbox) => ({
       async accept(event, options) {
@@ -590,17 +597,17 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "the tenants of an id are not told apart",
+    name: "two tenants with the same event id share a record",
     caughtBy: "an event that another receiver has handled for one tenant",
-    mistake: accepting((event) => ({ ...event, key: hashOf([event.id], event.key.length) })),
+    mistake: withChangedEvents((event) => ({ ...event, key: hashOf([event.id], event.key.length) })),
   },
   {
-    name: "one tenant may take the whole room",
+    name: "one tenant may use up maxHeld",
     caughtBy: "no tenant takes the whole room",
-    mistake: accepting((event) => ({ ...event, delivery: { ...event.delivery, tenant: "" } })),
+    mistake: withChangedEvents((event) => ({ ...event, delivery: { ...event.delivery, tenant: "" } })),
   },
   {
-    name: "maxHeld refuses everything",
+    name: "when maxHeld is reached, every event is refused",
     caughtBy: "maxHeld refuses",
     mistake: withInbox((inbox) => ({
       async accept(event, options) {
@@ -611,7 +618,7 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "how many are held is asked for once",
+    name: "held events are counted only once",
     caughtBy: "an entry that a process has held itself counts at once",
     shared: true,
     mistake: withStore((store) => {
@@ -632,7 +639,7 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "the held list counts its places, and so skips what moves up",
+    name: "the held list continues by position, and skips events that move up",
     caughtBy: "the list skips nothing",
     mistake: withStore((store) => {
       let passed = 0;
@@ -651,26 +658,26 @@ const mutants: readonly Mutant[] = [
   {
     name: "copies are not counted",
     caughtBy: "an event's life has its copies",
-    mistake: writing((item) =>
-      recordChanged(item, (record) => {
+    mistake: withChangedWrites((item) =>
+      withChangedRecord(item, (record) => {
         for (const { work } of Object.values(record.slots)) if (work !== null) delete work.copies;
       }),
     ),
   },
   {
-    name: "the history of an event is forgotten at its end",
+    name: "the history of an event is deleted when the event ends",
     caughtBy: "an event's life has its copies",
-    mistake: writing((item) =>
-      recordChanged(item, (record) => {
+    mistake: withChangedWrites((item) =>
+      withChangedRecord(item, (record) => {
         for (const slot of Object.values(record.slots)) delete slot.past;
       }),
     ),
   },
   {
-    name: "every event keeps its life",
+    name: "every finished event keeps a history",
     caughtBy: "an event that was done at its first attempt",
-    mistake: writing((item) =>
-      recordChanged(item, (record) => {
+    mistake: withChangedWrites((item) =>
+      withChangedRecord(item, (record) => {
         for (const slot of Object.values(record.slots)) {
           const history = [{ at: item.at, what: slot.state }];
           if (slot.work === null) slot.past ??= { history, copies: 0, lastCopyAt: null };
@@ -679,7 +686,7 @@ const mutants: readonly Mutant[] = [
     ),
   },
   {
-    name: "a copy of a done event is written down",
+    name: "a copy of a done event causes a write",
     caughtBy: "an event that was done at its first attempt",
     mistake: withInbox((inbox, store) => ({
       async accept(event, options) {
@@ -696,9 +703,9 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "an entry is known by nothing that its readings name",
+    name: "an entry is not found by the references and ids of its readings",
     caughtBy: "an entry with several readings",
-    mistake: accepting(({ foundBy: _, ...event }) => event),
+    mistake: withChangedEvents(({ foundBy: _, ...event }) => event),
   },
   {
     name: "the age of the oldest waiting event is not reported",
@@ -708,7 +715,7 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "the cursor of a page is not passed on",
+    name: "the cursor of a list is ignored",
     caughtBy: "a list is given page by page",
     mistake: withStore((store) => ({
       list: (filter, _, limit, first) => store.list(filter, null, limit, first),
@@ -717,20 +724,20 @@ const mutants: readonly Mutant[] = [
   {
     name: "records expire a day early",
     caughtBy: "a finished record lives",
-    mistake: accepting((event) => ({ ...event, retentionMs: event.retentionMs - 86_400_000 })),
+    mistake: withChangedEvents((event) => ({ ...event, retentionMs: event.retentionMs - 86_400_000 })),
   },
   {
-    name: "copies do not extend a record",
+    name: "a later delivery does not extend the life of its record",
     caughtBy: "every delivery that was signed later",
-    mistake: writing((item, before) =>
-      recordChanged(item, (record) => {
+    mistake: withChangedWrites((item, before) =>
+      withChangedRecord(item, (record) => {
         if (before !== null && record.lease === null && before.lease === null)
           record.expiresAt = before.expiresAt;
       }),
     ),
   },
   {
-    name: "the last signed time counts, not the greatest",
+    name: "the signing time of the last delivery counts, not the latest signing time",
     caughtBy: "the greatest signed time counts",
     mistake: withInbox((inbox, store) => ({
       async accept(event, options) {
@@ -747,17 +754,17 @@ const mutants: readonly Mutant[] = [
   {
     name: "an event that waits or is held expires",
     caughtBy: "an event that waits or is held does not expire",
-    mistake: writing(({ index, record }) => ({ index: { ...index, expiresAt: record.expiresAt } })),
+    mistake: withChangedWrites(({ index, record }) => ({ index: { ...index, expiresAt: record.expiresAt } })),
   },
   {
-    name: "a retry is not looked for",
+    name: "a retry is never due",
     caughtBy: ONLY_UNFINISHED,
-    mistake: writing(({ index, at }) => ({
+    mistake: withChangedWrites(({ index, at }) => ({
       index: { ...index, dueAt: index.dueAt !== null && index.dueAt > at ? null : index.dueAt },
     })),
   },
   {
-    name: "a reference is claimed by whatever is refused",
+    name: "a refused delivery claims its reference",
     caughtBy: "a refused delivery claims no reference",
     mistake: withInbox((inbox) => {
       const owners = new Map<string, string>();
@@ -773,14 +780,14 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "a reference belongs to no transaction",
+    name: "no reference is claimed",
     caughtBy: "of many transactions that want one reference",
-    mistake: accepting((event) => ({ ...event, referenceKey: null })),
+    mistake: withChangedEvents((event) => ({ ...event, referenceKey: null })),
   },
   {
-    name: "a reference does not say whose it is, so that a retry after a death meets it as another's",
+    name: "a claimed reference does not name its owner",
     caughtBy: "death after the claim of a reference",
-    mistake: writing((item) =>
+    mistake: withChangedWrites((item) =>
       Object.keys(item.record.slots).length > 0 ? {} : { record: { ...item.record, id: "f".repeat(32) } },
     ),
   },
@@ -791,10 +798,10 @@ const mutants: readonly Mutant[] = [
     (caughtBy): Mutant => ({
       name: "a claim that may expire is not prolonged with its record",
       caughtBy,
-      mistake: writing((item, before) =>
+      mistake: withChangedWrites((item, before) =>
         before === null || Object.keys(item.record.slots).length > 0 || !before.isClosed
           ? {}
-          : recordChanged(item, (claim) => {
+          : withChangedRecord(item, (claim) => {
               claim.isClosed = true;
               claim.expiresAt = before.expiresAt;
             }),
@@ -802,7 +809,7 @@ const mutants: readonly Mutant[] = [
     }),
   ),
   {
-    name: "the remaining events include all that were ever accepted",
+    name: "finished events still count as remaining",
     caughtBy: "work stops at its limit",
     mistake: withStore((store) => {
       const keys = new Set<string>();
@@ -819,42 +826,42 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "more is run at a time than was told",
+    name: "the limit of concurrency is ignored",
     caughtBy: "in the background everything is run",
     mistake: withInbox((inbox) => ({ run: (runner) => inbox.run(runner, { concurrency: 100 }) })),
   },
   {
-    name: "events are begun at their acceptance without a place",
+    name: "events are begun at acceptance although no place is free",
     caughtBy: "without a free place nothing is begun",
-    replace: () => replaced(Places.prototype, "spareFor", { value: () => 100 }),
+    replace: () => replaceMember(Places.prototype, "spareFor", { value: () => 100 }),
   },
   {
-    name: "fresh events go before those that have waited",
+    name: "new events run before events that have waited",
     caughtBy: "without a free place nothing is begun",
     shared: true,
-    replace: () => replaced(Dispatcher.prototype, "isBacklog", { value: () => false }),
+    replace: () => replaceMember(Dispatcher.prototype, "isBacklog", { value: () => false }),
   },
   ...["few events of one tenant", "few events of one name", "work takes from both"].map((caughtBy) => ({
-    name: `all wait in one lane: ${caughtBy}`,
+    name: `all events wait in one lane: ${caughtBy}`,
     caughtBy,
-    replace: () => replaced(Crowds.prototype, "laneOf", { value: () => "usual" }),
+    replace: () => replaceMember(Crowds.prototype, "laneOf", { value: () => "usual" }),
   })),
   {
     name: "the events of all tenants are one crowd",
     caughtBy: "few events of one tenant",
-    mistake: accepting((event) => ({ ...event, delivery: { ...event.delivery, tenant: "" } })),
+    mistake: withChangedEvents((event) => ({ ...event, delivery: { ...event.delivery, tenant: "" } })),
   },
   {
     name: "the events of all names are one crowd",
     caughtBy: "few events of one name",
-    mistake: accepting((event) => ({ ...event, name: "DEPOSIT" })),
+    mistake: withChangedEvents((event) => ({ ...event, name: "DEPOSIT" })),
   },
   {
-    name: "places are kept free of a crowd although nobody else is there",
+    name: "places are kept free for others although only a crowd waits",
     caughtBy: "a flood that is alone",
     replace() {
       const own = Places.prototype.open;
-      return replaced(Places.prototype, "open", {
+      return replaceMember(Places.prototype, "open", {
         value(this: Places, concurrency: number | null) {
           own.call(this, concurrency);
           this.keepFree();
@@ -863,12 +870,12 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "a crowd has every place that becomes free, whoever else is there",
+    name: "a crowd takes every free place although others wait",
     caughtBy: "a flood has half of the places",
-    replace: () => replaced(Places.prototype, "keepFree", { value: () => {} }),
+    replace: () => replaceMember(Places.prototype, "keepFree", { value: () => {} }),
   },
   {
-    name: "a crowd is run once nobody else waits",
+    name: "a crowd waits until no other event is due",
     caughtBy: "work takes from both",
     mistake: withStore((store) => ({
       async takeDue({ usual, patient }, hideMs) {
@@ -881,39 +888,39 @@ const mutants: readonly Mutant[] = [
   {
     name: "an older event runs after a newer one",
     caughtBy: "an older event that arrives after",
-    replace: () => asked({ overtaken: "mine" }),
+    replace: () => withSubjectAnswers({ overtaken: "mine" }),
   },
   {
-    name: "an event does not wait for the one that runs",
+    name: "an event does not wait for the running event of its subject",
     caughtBy: "while an event runs",
-    replace: () => asked({ busy: "mine" }),
+    replace: () => withSubjectAnswers({ busy: "mine" }),
   },
   {
-    name: "of two events of one time the second runs unasked",
+    name: "the second of two events with the same time is run",
     caughtBy: "of two events that were signed at the same time",
-    replace: () => asked({ equal: "mine" }),
+    replace: () => withSubjectAnswers({ equal: "mine" }),
   },
   {
-    name: "an event whose subject may be forgotten runs",
+    name: "an event runs although its subject may be forgotten",
     caughtBy: "an event that waited until its subject may be forgotten",
-    replace: () => asked({ forgotten: "mine" }),
+    replace: () => withSubjectAnswers({ forgotten: "mine" }),
   },
   {
-    name: "an earlier event that is held stays so",
+    name: "an earlier event stays held when a later one runs",
     caughtBy: "an event that is held ends as stale",
-    replace: () => replaced(SubjectTurn.prototype, "take", { value: async () => "mine" }),
+    replace: () => replaceMember(SubjectTurn.prototype, "take", { value: async () => "mine" }),
   },
   {
-    name: "a subject is not given back",
+    name: "the lease of a subject is not released",
     caughtBy: "an event without a subject costs",
-    replace: () => replaced(SubjectTurn.prototype, "leave", { value: async () => {} }),
+    replace: () => replaceMember(SubjectTurn.prototype, "leave", { value: async () => {} }),
   },
   {
-    name: "the order of a subject is that in which its events arrived",
+    name: "the order of a subject is the order in which its events arrived",
     caughtBy: "the order of a subject",
     replace() {
       const own = EventReader.prototype.order;
-      return replaced(EventReader.prototype, "order", {
+      return replaceMember(EventReader.prototype, "order", {
         async value(this: EventReader, eventId: string) {
           const order = await own.call(this, eventId);
           return order && { ...order, events: order.events.toSorted((a, b) => a.acceptedAt - b.acceptedAt) };
@@ -922,12 +929,12 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "a process runs an event that it runs already",
+    name: "a process runs an event a second time while it is running",
     caughtBy: "a process does not run a second time",
-    replace: () => replaced(Runs.prototype, "has", { value: () => false }),
+    replace: () => replaceMember(Runs.prototype, "has", { value: () => false }),
   },
   {
-    name: "an event that is to be handled before its answer waits for its turn",
+    name: "an event that must be handled before the answer is only stored",
     caughtBy: "an event that is to be handled before its answer",
     mistake: withInbox((inbox) => ({
       async accept(event, { runAtOnce, ...options } = {}) {
@@ -937,22 +944,22 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "an event that is left to its caller is run at once",
+    name: "an event that its caller wants to run is due at once",
     caughtBy: "an event that its caller wants to run",
-    mistake: accepting(
+    mistake: withChangedEvents(
       (event) => event,
       ({ delayMs: _, ...options }) => options,
     ),
   },
   {
-    name: "a process that is paused goes on beginning",
+    name: "a paused process goes on beginning events",
     caughtBy: "while it is paused",
     mistake: withInbox((inbox) => ({
       run: async (runner, options) => ({ ...(await inbox.run(runner, options)), pause: () => {} }),
     })),
   },
   {
-    name: "stop waits for nothing",
+    name: "stop does not wait for running handlers",
     caughtBy: "stop takes nothing more",
     mistake: withInbox((inbox) => ({
       async run(runner, options) {
@@ -967,47 +974,49 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "a write does not know itself by its version",
+    name: "a write that is sent again is not recognised by its version",
     caughtBy: "an accept whose answer is lost",
-    mistake: writing(({ version, expected }) => ({
+    mistake: withChangedWrites(({ version, expected }) => ({
       version: `${version}'`,
       expected: expected,
     })),
   },
   {
-    name: "a begin does not know itself by its token",
+    name: "a begin that is sent again is not recognised by its token",
     caughtBy: 'the answer to the write "begin" is lost, and another process',
-    mistake: writing((item) =>
-      recordChanged(item, (record) => {
+    mistake: withChangedWrites((item) =>
+      withChangedRecord(item, (record) => {
         for (const slot of Object.values(record.slots)) slot.runToken = null;
       }),
     ),
   },
   {
-    name: "a write that may have been made is computed anew",
+    name: "a write with an unknown outcome is computed again",
     caughtBy: "a write whose outcome is unknown is sent again",
-    mistake: answering((result) =>
+    mistake: withChangedResults((result) =>
       result.kind === "unknown" ? { kind: "not-written", cause: result.cause } : result,
     ),
   },
   {
-    name: "a write that may have been made is taken for made",
+    name: "a write with an unknown outcome counts as made",
     caughtBy: "nothing is acknowledged while nobody knows",
-    mistake: answering((result) => (result.kind === "unknown" ? { kind: "written" } : result)),
+    mistake: withChangedResults((result) => (result.kind === "unknown" ? { kind: "written" } : result)),
   },
   {
-    name: "a write that was not made is taken for made",
+    name: "a write that was not made counts as made",
     caughtBy: "while the store writes nothing",
-    mistake: answering((result) => (result.kind === "not-written" ? { kind: "written" } : result)),
+    mistake: withChangedResults((result) => (result.kind === "not-written" ? { kind: "written" } : result)),
   },
   {
-    name: "all that travels together is refused for one of it",
+    name: "a whole batch is refused because of one write",
     caughtBy: "one event that the store does not take",
     shared: true,
-    mistake: answering((result, results) => results.find(({ kind }) => kind === "refused") ?? result),
+    mistake: withChangedResults(
+      (result, results) => results.find(({ kind }) => kind === "refused") ?? result,
+    ),
   },
   {
-    name: "copies are answered by what this process remembers",
+    name: "copies are answered from the memory of the process",
     caughtBy: "a copy is a duplicate only by what the store says",
     mistake: withStore((store) => {
       const known = new Map<string, Versioned>();
@@ -1030,7 +1039,7 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "replicas are not waited for",
+    name: "an acceptance does not wait for replicas",
     caughtBy: "where replicas are to have it",
     mistake: withStore(() => ({ replicated: async () => {} })),
   },
@@ -1038,18 +1047,18 @@ const mutants: readonly Mutant[] = [
     name: "a copy does not wait for replicas",
     caughtBy: "where replicas are to have it",
     mistake: withStore((store) => {
-      const asked = new Set<string>();
+      const seen = new Set<string>();
       return {
         async replicated(items) {
-          const news = items.filter(({ key }) => !asked.has(key));
-          for (const { key } of items) asked.add(key);
-          if (news.length > 0) await store.replicated?.(news);
+          const unseen = items.filter(({ key }) => !seen.has(key));
+          for (const { key } of items) seen.add(key);
+          if (unseen.length > 0) await store.replicated?.(unseen);
         },
       };
     }),
   },
   {
-    name: "amounts are compared as numbers",
+    name: "a filter compares amounts as numbers",
     caughtBy: "lists and decisions are narrowed",
     mistake: withEvents(({ list }) => ({
       list: async ({ amount, ...query } = {}) => {
@@ -1064,35 +1073,35 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "a decision by amount is about all amounts",
+    name: "a decision ignores the amount of its filter",
     caughtBy: "lists and decisions are narrowed",
     mistake: withEvents(({ discard }) => ({
-      discard: (which, decision) => discard(without("amount", which), decision),
+      discard: (which, decision) => discard(withoutField("amount", which), decision),
     })),
   },
   {
-    name: "an erasure takes events of every reason, whatever was named",
+    name: "an erasure ignores the reason of its filter",
     caughtBy: "an erasure by reason takes",
     mistake: withEvents(({ erase }) => ({
-      erase: (which, decision) => erase(without("reason", which), decision),
+      erase: (which, decision) => erase(withoutField("reason", which), decision),
     })),
   },
   {
-    name: "a bulk of attempts does not know what it has made due",
+    name: "an interrupted bulk retry does not know which events it has made due",
     caughtBy: "a retry that was interrupted goes on",
     mistake: withEvents(({ retryNow }) => ({
       retryNow: (which, { name: _, ...decision }) => retryNow(which, decision),
     })),
   },
   {
-    name: "attempts are made due all at once",
+    name: "a bulk retry makes all attempts due at once",
     caughtBy: "attempts come due at the rate",
     mistake: withEvents(({ retryNow }) => ({
       retryNow: (which, decision) => retryNow(which, { ...decision, perSecond: Number.POSITIVE_INFINITY }),
     })),
   },
   {
-    name: "an attempt that comes sooner is replayed from the start",
+    name: "an attempt that is brought forward calls every handler again",
     caughtBy: "a person makes the next attempt due",
     mistake: withStore((store) => ({
       swap: (items) =>
@@ -1109,7 +1118,7 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "a record that cannot be read is run as if it could",
+    name: "an unreadable record counts as missing",
     caughtBy: "a record of a newer version is left alone",
     mistake: withStore((store) => {
       const known = new Map<string, Versioned>();
@@ -1117,7 +1126,7 @@ const mutants: readonly Mutant[] = [
         async takeDue(limit, hideMs) {
           const due = await store.takeDue(limit, hideMs);
           const records = due.records.filter(({ record }) => !isUnreadable(record));
-          // It is forgotten, instead of being told of and left for others.
+          // No notice reports the unreadable records, and no other process gets them.
           known.clear();
           return { ...due, records };
         },
@@ -1130,7 +1139,7 @@ const mutants: readonly Mutant[] = [
   },
 ];
 
-/** Changes a record behind the inbox's back. */
+/** Changes a record in the store without the inbox. */
 async function rewrite(
   store: RecordStore,
   key: string,
@@ -1169,13 +1178,13 @@ describe("the inbox contract fails an inbox where", () => {
       const cases = contractCases.filter((one) => one.name.startsWith(caughtBy) && isFor(one, kindOf(kind)));
       expect(cases).not.toEqual([]);
       const failures: unknown[] = [];
-      const putBack = replace();
+      const undo = replace();
       for (const one of cases) {
         await one.run(() => fixtureOf(kind)).catch((error: unknown) => failures.push(error));
       }
-      putBack();
+      undo();
       expect(failures).not.toEqual([]);
-      // It fails by what it asserts, not since the mutant cannot be run at all.
+      // An assertion must fail. Any other error could mean that the mutant cannot run at all.
       for (const failure of failures) expect(failure).toMatchObject({ name: "AssertionError" });
     });
   }

@@ -55,13 +55,13 @@ const withSwaps =
 
 const mutants: readonly Mutant[] = [
   {
-    name: "writes whatever the version is",
-    caughtBy: "a write that was computed from another version",
+    name: "writes without checking the version",
+    caughtBy: "a write with the wrong expected version",
     change: withSwaps(({ key }, store) => ({ expected: store.read([key])[0]?.version ?? null })),
   },
   {
-    name: "does not say what it has instead",
-    caughtBy: "a write that is sent a second time",
+    name: "does not return the current record with a conflict",
+    caughtBy: "a write that is sent again",
     change: (store) => ({
       swap: (items) =>
         store
@@ -70,8 +70,8 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "writes all of a call or nothing",
-    caughtBy: "each write of a call stands by itself",
+    name: "makes all writes of a call or none",
+    caughtBy: "each write of a call",
     change: (store) => ({
       swap(items) {
         const versions = store.read(items.map(({ key }) => key)).map((one) => one?.version ?? null);
@@ -83,25 +83,25 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "answers in an order of its own",
-    caughtBy: "each write of a call stands by itself",
+    name: "returns the results of a call in another order",
+    caughtBy: "each write of a call",
     change: (store) => ({
       swap: (items) => store.swap(items).toSorted((a, b) => (a.kind < b.kind ? -1 : 1)),
     }),
   },
   {
-    name: "reads in an order of its own",
-    caughtBy: "records are read in the order",
+    name: "reads records in another order",
+    caughtBy: "records are returned in the order",
     change: (store) => ({ read: (keys) => store.read(keys.toSorted()) }),
   },
   {
-    name: "trusts every clock",
-    caughtBy: "a write whose time is ahead",
+    name: "does not check the time of a write",
+    caughtBy: "a write conflicts if its time",
     change: withSwaps(({ key }, store) => ({ at: store.now(key) })),
   },
   {
     name: "keeps finished records for ever",
-    caughtBy: "a finished record goes at its time",
+    caughtBy: "a finished record expires at its time",
     change(store) {
       const kept = new Map<string, Versioned>();
       return {
@@ -114,8 +114,8 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "takes no new record where an expired one was",
-    caughtBy: "a finished record goes at its time",
+    name: "takes no new record in place of an expired one",
+    caughtBy: "a finished record expires at its time",
     change(store) {
       const known = new Set<string>();
       return {
@@ -129,8 +129,8 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "lets a record go at the first time that it had, whatever comes later",
-    caughtBy: "a finished record that gets new work",
+    name: "lets a record expire at its first expiry, even if a later write changes that",
+    caughtBy: "a finished record does not expire at its old time",
     change(store) {
       const ends = new Map<string, number>();
       return {
@@ -149,20 +149,20 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "forgets whom a reference belongs to",
-    caughtBy: "a record without events, that a reference",
+    name: "forgets which transaction a reference belongs to",
+    caughtBy: "the record of a reference",
     change: (store) => ({
       read: (keys) => store.read(keys).map((one) => (one !== null && isEmpty(one) ? null : one)),
     }),
   },
   {
-    name: "cuts long texts",
-    caughtBy: "texts stay as they are",
+    name: "truncates long texts",
+    caughtBy: "long and unusual texts",
     change: withSwaps(({ record }) => ({ record: { ...record, tenant: record.tenant.slice(0, 20) } })),
   },
   {
-    name: "gives out the one that came last first",
-    caughtBy: "what is due is taken as it is",
+    name: "takes the newest record first",
+    caughtBy: "a poll returns the stored records",
     change: (store) => ({
       takeDue(limit, hideMs) {
         const found = store.takeDue(limit, hideMs);
@@ -171,8 +171,8 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "gives a record that it gives out a new version",
-    caughtBy: "what is due is taken as it is",
+    name: "changes the version of a record that it takes",
+    caughtBy: "a poll returns the stored records",
     change: (store) => ({
       takeDue(limit, hideMs) {
         const found = store.takeDue(limit, hideMs);
@@ -181,8 +181,8 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "takes more than it gives out",
-    caughtBy: "everything that is due is taken",
+    name: "hides more records than it returns",
+    caughtBy: "repeated polls take every due record",
     change: (store) => ({
       takeDue(limit, hideMs) {
         const found = store.takeDue({ ...limit, usual: limit.usual * 2 }, hideMs);
@@ -191,51 +191,51 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "does not hide the records that it gives out",
-    caughtBy: "what was taken is hidden",
+    name: "does not hide the records that it takes",
+    caughtBy: "a taken record is hidden",
     change: (store) => ({ takeDue: (limit) => store.takeDue(limit, 0) }),
   },
   {
-    name: "hides the records that it gives out for good",
-    caughtBy: "what was taken is hidden",
+    name: "hides the records that it takes for ever",
+    caughtBy: "a taken record is hidden",
     change: (store) => ({ takeDue: (limit) => store.takeDue(limit, 1e9) }),
   },
   {
-    name: "takes one when it is asked for none",
-    caughtBy: "a poll that may take nothing",
+    name: "takes a record with a limit of 0",
+    caughtBy: "a poll with a limit of 0",
     change: (store) => ({
       takeDue: (limit, hideMs) => store.takeDue({ ...limit, usual: Math.max(1, limit.usual) }, hideMs),
     }),
   },
   {
-    name: "does not say that more is due",
-    caughtBy: "everything that is due is taken",
+    name: "does not say that more records are due",
+    caughtBy: "repeated polls take every due record",
     change: (store) => ({
       takeDue: (limit, hideMs) => ({ ...store.takeDue(limit, hideMs), left: { usual: 0, patient: 0 } }),
     }),
   },
   {
-    name: "does not say when the next one is due",
-    caughtBy: "what is due later is taken",
+    name: "does not say when the next record is due",
+    caughtBy: "a record is not taken before it is due",
     change: (store) => ({
       takeDue: (limit, hideMs) => ({ ...store.takeDue(limit, hideMs), nextDueAt: null }),
     }),
   },
   {
     name: "has no lanes",
-    caughtBy: "each lane gives as many",
+    caughtBy: "a poll takes from each lane",
     change: withSwaps(({ index }) => ({ index: { ...index, lane: "usual" } })),
   },
   {
-    name: "gives out the usual ones where only patient ones are asked for",
-    caughtBy: "each lane gives as many",
+    name: "takes usual records when only patient ones are asked for",
+    caughtBy: "a poll takes from each lane",
     change: (store) => ({
       takeDue: ({ usual, patient }, hideMs) =>
         store.takeDue({ usual: Math.max(usual, patient), patient }, hideMs),
     }),
   },
   {
-    name: "tells of a lane only if it is asked for some of it",
+    name: "says what is left in the patient lane only if it takes from that lane",
     caughtBy: "a poll says for each lane",
     change: (store) => ({
       takeDue(limit, hideMs) {
@@ -245,8 +245,8 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "does not know when the next one of the patient lane is due",
-    caughtBy: "what is due later in the patient lane",
+    name: "does not say when the next record of the patient lane is due",
+    caughtBy: "a record in the patient lane",
     change(store) {
       const patient = new Map<string, number>();
       return {
@@ -272,13 +272,13 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "leaves a record in the lane in which it came",
+    name: "leaves a record in its first lane",
     caughtBy: "a write moves its record to another lane",
     change: withSwaps(({ index, before }) => ({ index: { ...index, lane: (before ?? index).lane } })),
   },
   {
-    name: "takes whole milliseconds only",
-    caughtBy: "times may have fractions",
+    name: "takes only due times in whole milliseconds",
+    caughtBy: "due times may have fractions",
     change: (store) => ({
       swap: (items) =>
         items.flatMap((item): readonly SwapResult[] =>
@@ -289,12 +289,12 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "leaves a record where it was due first",
-    caughtBy: "a write moves its record's time",
+    name: "does not change the due time of a record",
+    caughtBy: "a write can make its record due",
     change: withSwaps(({ index, before }) => ({ index: { ...index, dueAt: (before ?? index).dueAt } })),
   },
   {
-    name: "keeps a record hidden that was written since",
+    name: "keeps a record hidden after a write",
     caughtBy: "a write ends the hiding",
     change(store) {
       const hidden = new Map<string, number>();
@@ -310,8 +310,8 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "keeps a record hidden whose write leaves its time",
-    caughtBy: "a write that leaves its record's time",
+    name: "keeps a record hidden after a write that keeps the due time",
+    caughtBy: "a write that keeps the due time",
     change(store) {
       const hidden = new Set<string>();
       return {
@@ -329,8 +329,8 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "gives out records that were hidden before those that came since",
-    caughtBy: "what comes out of hiding",
+    name: "prefers records that were hidden to records that came later",
+    caughtBy: "a record that comes out of hiding",
     change(store) {
       const hidden = new Set<string>();
       return {
@@ -345,8 +345,8 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "does not know since when a time is due that is too far away",
-    caughtBy: "what is due by a time that is too far away",
+    name: "leaves a record whose due time is too far away out of oldestDueAt",
+    caughtBy: "a record whose due time is too far away",
     change: (store) => ({
       counts() {
         const counts = store.counts();
@@ -355,8 +355,8 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "believes no time that is further away than when it was written",
-    caughtBy: "a time that is up to 5 s further",
+    name: "trusts no due time that is further away than when it was written",
+    caughtBy: "a due time that is up to 5 s further",
     change: withSwaps(({ index, at }) => ({
       index:
         index.dueAt !== null && index.dueAt - at > index.delayWhenWrittenMs
@@ -365,21 +365,21 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
-    name: "believes in times that a wrong clock has set",
-    caughtBy: "a time that is further away",
+    name: "trusts due times that a wrong clock has set",
+    caughtBy: "a due time that is further away",
     change: withSwaps(({ index }) => ({ index: { ...index, delayWhenWrittenMs: Number.MAX_SAFE_INTEGER } })),
   },
   {
-    name: "goes on behind the time of the last event, not behind the event",
-    caughtBy: "events are listed by the time",
+    name: "continues a list after the time of the last event, and skips others of that time",
+    caughtBy: "a list in pages is ordered",
     change: (store) => ({
       list: (filter, cursor, limit) =>
         store.list(filter, cursor === null ? null : { ...cursor, eventId: "~" }, limit),
     }),
   },
   {
-    name: "goes on after so many events as it has given",
-    caughtBy: "nothing is skipped",
+    name: "continues a list by the number of events that were listed",
+    caughtBy: "no event is skipped",
     change(store) {
       let given = 0;
       return {
@@ -395,12 +395,12 @@ const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "begins with the oldest event, whatever is asked for",
+    name: "always begins a list with the oldest event",
     caughtBy: "a list begins with the newest",
     change: (store) => ({ list: (filter, cursor, limit) => store.list(filter, cursor, limit) }),
   },
   {
-    name: "gives the events of a page the other way round, and goes on as before",
+    name: "reverses the events of each page, but not the order of the pages",
     caughtBy: "a list begins with the newest",
     change: (store) => ({
       async list(filter, cursor, limit, first) {
@@ -410,23 +410,23 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "knows an entry by its own labels only",
-    caughtBy: "an entry with several readings",
+    name: "finds an event only by its own labels",
+    caughtBy: "an event with several readings",
     change: withSwaps(({ index }) => ({
       index: { ...index, events: index.events.map((event) => ({ ...event, foundBy: [] })) },
     })),
   },
   {
     name: "finds only unfinished events",
-    caughtBy: "events are found by what they name",
+    caughtBy: "events of any state",
     change: (store) => ({
       list: ({ state, ...filter }, cursor, limit, first) =>
         store.list(state === "any" ? filter : { ...filter, state }, cursor, limit, first),
     }),
   },
   {
-    name: "finds events by their own references only",
-    caughtBy: "events are found by what they name",
+    name: "finds no ambiguous events among those of any state",
+    caughtBy: "events of any state",
     change: (store) => ({
       async list(filter, cursor, limit, first) {
         const page = await store.list(filter, cursor, limit, first);
@@ -439,7 +439,7 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "counts held events under one reason",
+    name: "counts all held events under one reason",
     caughtBy: "events are counted",
     change: (store) => ({
       counts() {
@@ -449,13 +449,13 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "does not say since when the oldest is due",
+    name: "does not say since when the oldest record is due",
     caughtBy: "events are counted",
     change: (store) => ({ counts: () => ({ ...store.counts(), oldestDueAt: null }) }),
   },
   {
-    name: "lists finished events that nobody has asked for",
-    caughtBy: "finished events are on no list",
+    name: "lists finished events that the filter does not ask for",
+    caughtBy: "finished events are not listed unless",
     change: (store) => ({
       list: async (filter, cursor, limit) => {
         const page = await store.list(filter, cursor, limit);
@@ -465,14 +465,14 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "ignores until when events were accepted",
+    name: "ignores the `until` of a filter",
     caughtBy: "a list is filtered",
     change: (store) => ({
       list: ({ until: _, ...filter }, cursor, limit) => store.list(filter, cursor, limit),
     }),
   },
   {
-    name: "takes `until` for the last time, not for the first one behind",
+    name: "lists events that were accepted exactly at `until`",
     caughtBy: "a list is filtered",
     change: (store) => ({
       list: ({ until, ...filter }, cursor, limit) =>
@@ -480,12 +480,12 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "lists the first event of a record only",
+    name: "lists only the first event of a record",
     caughtBy: "each event of a record",
     change: withSwaps(({ index }) => ({ index: { ...index, events: index.events.slice(0, 1) } })),
   },
   {
-    name: "counts events that are to be tried again among those that were never tried",
+    name: "counts retrying events as waiting",
     caughtBy: "events are counted",
     change: (store) => ({
       counts() {
@@ -495,8 +495,8 @@ const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "counts a write that came to nothing",
-    caughtBy: "the indexes follow the records",
+    name: "counts writes that conflicted",
+    caughtBy: "the indexes agree with the records",
     change(store) {
       let wrong = 0;
       return {
@@ -511,22 +511,22 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "has another datasetId in each process",
-    caughtBy: "its datasetId belongs to the data",
+    caughtBy: "every process on the same data",
     change: () => ({ datasetId: Math.random().toString(36).padEnd(12, "0") }),
   },
   {
-    name: "has the same datasetId everywhere",
-    caughtBy: "other data has another datasetId",
+    name: "has the same datasetId for all data",
+    caughtBy: "a store on other data",
     change: () => ({ datasetId: "theonlystore" }),
   },
   {
-    name: "never comes to the end of its pruning",
-    caughtBy: "pruning takes what has expired",
+    name: "never finishes pruning",
+    caughtBy: "pruning removes only expired records",
     change: () => ({ prune: async () => true }),
   },
   {
-    name: "never hands out a record that has no event",
-    caughtBy: "a canary, which has no event",
+    name: "never takes a record without events",
+    caughtBy: "a canary is taken and ended",
     change: (store) => ({
       takeDue(limit, hideMs) {
         const { records, ...rest } = store.takeDue(limit, hideMs);
@@ -536,19 +536,19 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "leaves finished records out of a scan",
-    caughtBy: "a scan finds every record",
+    caughtBy: "a scan finds every record that has not expired",
     change: withScan(async (keys, store) =>
       store.read(keys).map((one) => (one !== null && isDone(one) ? null : one)),
     ),
   },
   {
-    name: "ends a scan with its first page",
-    caughtBy: "a scan finds every record",
+    name: "ends a scan after its first page",
+    caughtBy: "a scan finds every record that has not expired",
     change: withScan(async (keys, store) => store.read(keys), false),
   },
   {
     name: "leaves out of a scan the records that have changed since it began",
-    caughtBy: "a scan misses nothing",
+    caughtBy: "a scan finds every record that exists",
     change: withScan(async (keys, store) =>
       store.read(keys).map((one) => (one !== null && isDone(one) ? null : one)),
     ),

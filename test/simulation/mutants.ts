@@ -43,14 +43,14 @@ export const MUTANTS: readonly Mutant[] = [
     "",
   ),
   mutant(
-    "an event runs without its subject",
+    "an event runs without the lease of its subject",
     "receiver/runner.ts",
     "if (subjectEnding !== null) return subjectEnding;",
     "void overtaken;",
   ),
   // Writing.
   mutant(
-    "a write whose fate is unknown counts as made",
+    "a write with an unknown outcome counts as made",
     RECORDS,
     'if (result.kind === "unknown") isUnclear = true;',
     'if (result.kind === "unknown") return { kind: "written", isUnclear };',
@@ -62,13 +62,13 @@ export const MUTANTS: readonly Mutant[] = [
     "return { answer: computed.answer(), version };",
   ),
   mutant(
-    "a conflict counts as made",
+    "a write that conflicts counts as made",
     RECORDS,
     'case "compute":\n              attempts++;',
     'case "compute":\n              return { answer: computed.answer(), version };',
   ),
   {
-    name: "one's own write is not recognised",
+    name: "a process does not recognise its own write",
     size: IN_DOUBT,
     changes: [
       {
@@ -84,7 +84,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "a run whose end may have been written warns of a double",
+    name: "a run whose end may be stored posts a double-risk notice",
     size: IN_DOUBT,
     changes: [
       {
@@ -100,7 +100,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   mutant(
-    "the answers of a batch are given out in the order of the keys",
+    "the answers to a batch are returned in the order of the keys",
     BATCHED,
     "for (const writing of batch) writing.resolve(found.get(writing) ?? NO_ANSWER);",
     "batch.forEach((writing, at) => writing.resolve(results[at] ?? NO_ANSWER));",
@@ -119,20 +119,20 @@ export const MUTANTS: readonly Mutant[] = [
     "",
   ),
   mutant(
-    "an accepted event that was not begun is never looked for",
+    "an accepted event that was not begun is never due",
     ACCEPT,
     "dueAt: now + delayMs,\n      delayWhenWrittenMs: delayMs,",
     "dueAt: now + 1e9, delayWhenWrittenMs: 1e9,",
   ),
   // Leases.
   mutant(
-    "every process takes a lease for its own",
+    "every process takes any lease for its own",
     RECORD_RUN,
     "lease.slot === slotKey && lease.token === token ?",
     "lease.slot === slotKey ?",
   ),
   {
-    name: "a lease is over at once",
+    name: "a lease ends at once",
     changes: [
       { file: RECORD_RUN, find: "record.lease.until > now)", put: "record.lease.until < 0)" },
       { file: RECORD_RUN, find: "record.lease.until > options.now)", put: "record.lease.until < 0)" },
@@ -146,13 +146,13 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   mutant(
-    "nobody looks at a record when its lease is over",
+    "a record is not due when its lease has ended",
     SCHEDULE,
     "  if (lease !== null)\n    return {\n",
     "  if (lease !== null) return null;\n  if (lease !== null)\n    return {\n",
   ),
   mutant(
-    "a handler stays running after its lease has ended",
+    "an event stays running after its lease has ended",
     RECORD_RUN,
     'if (slot?.state === "running") {\n    slot.state = "waiting";',
     'if (slot?.state === "running") {',
@@ -165,26 +165,26 @@ export const MUTANTS: readonly Mutant[] = [
     "return true;",
   ),
   mutant(
-    "a handler is called however old its lease is",
+    "a handler is called even if its lease has ended",
     LEASE_TIME,
     "return this.elapsedMs + this.#behind() >= this.lengthMs;",
     "return false;",
   ),
   mutant(
-    "a lease counts from the answer to its write, not from its sending",
+    "a lease is measured from the answer to its write, not from the request",
     LEASE_TIME,
     "this.#times.answeredAfter(this.elapsedMs);",
     "this.#sent = this.send();",
   ),
   mutant(
-    "a lease counts on the clock that stands still while the machine sleeps",
+    "a lease is measured by a clock that stops while the machine sleeps",
     "time/clock.ts",
     "return Math.max(this.#clock.now() - this.#wall, this.#clock.monotonic() - this.#monotonic);",
     "return this.#clock.monotonic() - this.#monotonic;",
   ),
   // The end of a run.
   mutant(
-    "a retry comes back an hour late",
+    "a retry is due an hour late",
     RECORD_RUN,
     "work.dueAt = now + delayMs;\n  work.delayWhenWrittenMs = delayMs;",
     "work.dueAt = now + delayMs + 3_600_000;\n  work.delayWhenWrittenMs = delayMs + 3_600_000;",
@@ -195,7 +195,7 @@ export const MUTANTS: readonly Mutant[] = [
     "if (rank === 0) return NONE_OVERTAKEN;",
     "if (record !== null) return NONE_OVERTAKEN;",
   ),
-  mutant("a handler that throws is done", HANDLER_CALL, "if (outcome.ok) {", "if (outcome !== null) {"),
+  mutant("a handler that throws counts as done", HANDLER_CALL, "if (outcome.ok) {", "if (outcome !== null) {"),
   mutant(
     "a handler that is done runs again",
     HANDLER_CALL,
@@ -221,7 +221,7 @@ export const MUTANTS: readonly Mutant[] = [
     "",
   ),
   mutant(
-    "a handler that must not run twice is started with its begin",
+    "a handler that must not run twice is stored as started when its run begins",
     RUNNER,
     'if (first.onCrash === "hold" || first.maxAttempts === 1 || first.callLimit !== null) return null;',
     "if (first.callLimit !== null) return null;",
@@ -233,7 +233,7 @@ export const MUTANTS: readonly Mutant[] = [
     "if (hasDied && attempts >= handler.maxAttempts) {",
   ),
   mutant(
-    "the first failure is the last",
+    "a handler has only one attempt",
     HANDLER_CALL,
     "const isExhausted = !isEarly && isCounted && attempt >= handler.maxAttempts;",
     "const isExhausted = !isEarly && isCounted;",
@@ -246,19 +246,19 @@ export const MUTANTS: readonly Mutant[] = [
     "if (record === null) {",
   ),
   mutant(
-    "a second end is no contradiction",
+    "a second terminal status is not a conflict",
     TABLE,
     "if (!record.isClosed && event.rank > rank) {",
     "if (event.rank === 1) {",
   ),
   mutant(
-    "a PENDING that comes too late is run",
+    "a PENDING that arrives too late is run",
     TABLE,
     "if (event.rank < rank) return",
     "if (record === null) return",
   ),
   {
-    name: "a copy revives what is held",
+    name: "a copy revives a held event",
     changes: [
       {
         file: ACCEPT,
@@ -269,7 +269,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   mutant(
-    "a handler is called without a look at the store's clock",
+    "a handler is called without a check of the store's clock",
     LEASE_TIME,
     "return Math.max(0, this.#times.store.now(this.#key) - (this.#until - this.lengthMs));",
     "return 0;",
@@ -282,13 +282,13 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   // References.
   mutant(
-    "a SUCCESS that is replayed does not claim its reference",
+    "a replayed SUCCESS does not claim its reference",
     RUNNER,
     "if (verified.referenceKey !== null && !run.input.claims.includes(verified.referenceKey)) {",
     "if (verified.referenceKey === null) {",
   ),
   mutant(
-    "a claim expires although its record has something unfinished",
+    "a claim expires although its record has an unfinished event",
     REFERENCE_CLAIM,
     "return claims !== undefined && isFinished(record) ?",
     "return claims !== undefined ?",
@@ -313,7 +313,7 @@ export const MUTANTS: readonly Mutant[] = [
     'return effectIdIn(scope, effectId, name ?? "at" + String(now));',
   ),
   mutant(
-    "a transaction in which a statement failed is taken for one that was committed",
+    "a transaction with a failed statement counts as committed",
     "effects/transaction.ts",
     "isDone = await this.#client.finish(tx, this.#id, stored);",
     "isDone = await this.#client.finish(tx, this.#id, stored).catch(() => true);",

@@ -33,7 +33,7 @@ export const memoryMutants: readonly MemoryMutant[] = [
     change: withSwaps(({ key, at }, store) => ({ at: at === store.now(key) - 5_001 ? at + 1 : at })),
   },
   {
-    name: "refuses a write that is as old as it may be",
+    name: "refuses a write that has exactly the maximum age",
     change: withSwaps(({ key, at }, store) => ({ at: at === store.now(key) - 5_000 ? at - 1 : at })),
   },
   {
@@ -41,19 +41,19 @@ export const memoryMutants: readonly MemoryMutant[] = [
     change: withSwaps(({ key, at }, store) => ({ at: at === store.now(key) + 1 ? at - 1 : at })),
   },
   {
-    name: "says that a write was made which finds itself there already",
+    name: "answers `written` to a write that is sent again",
     change: withResults((result, { version }) =>
       result.kind === "conflict" && result.current?.version === version ? { kind: "written" } : result,
     ),
   },
   {
-    name: "does not tell a write that is too late what is there",
+    name: "does not return the current record to a write that is too old",
     change: withResults((result, { key, at }, store) =>
       result.kind === "conflict" && at < store.now(key) - 5_000 ? { ...result, current: null } : result,
     ),
   },
   {
-    name: "makes the first write of a call only, where the second one conflicts",
+    name: "reports the first write of a call as a conflict if the second one conflicts",
     change: (store) => ({
       swap(items) {
         const results = store.swap(items);
@@ -65,30 +65,30 @@ export const memoryMutants: readonly MemoryMutant[] = [
     }),
   },
   {
-    name: "takes a write that was computed from a record which has expired since",
+    name: "takes a write that expects the version of an expired record",
     change: withSwaps(({ key, expected }, store) => ({
       expected: expected !== null && store.read([key])[0] === null ? null : expected,
     })),
   },
   {
-    name: "ends the hiding of a record by a write that comes to nothing",
+    name: "ends the hiding of a record when a write conflicts",
     change: withResults((result, { key }, store) => {
       if (result.kind === "conflict" && result.current !== null) store.restore(key, result.current);
       return result;
     }),
   },
   {
-    name: "knows a record once, where it is asked for twice",
+    name: "returns a record only once if its key is read twice",
     change: (store) => ({
       read: (keys) => store.read(keys).map((found, at) => (keys.indexOf(keys[at] ?? "") < at ? null : found)),
     }),
   },
   {
-    name: "hides what it gives out a millisecond less",
+    name: "ends the hiding of a taken record a millisecond early",
     change: (store) => ({ takeDue: (limit, hideMs) => store.takeDue(limit, hideMs - 1) }),
   },
   {
-    name: "gives out the second that waits longest, where one is asked for",
+    name: "takes the second oldest record if the limit is 1",
     change: (store) => ({
       takeDue(limit, hideMs) {
         const isOne = limit.usual === 1;
@@ -100,7 +100,7 @@ export const memoryMutants: readonly MemoryMutant[] = [
     }),
   },
   {
-    name: "hides one more than it gives out",
+    name: "hides one record more than it returns",
     change: (store) => ({
       takeDue(limit, hideMs) {
         const usual = limit.usual === 0 ? 0 : limit.usual + 1;
@@ -114,7 +114,7 @@ export const memoryMutants: readonly MemoryMutant[] = [
     }),
   },
   {
-    name: "tells the time of the next one a millisecond late",
+    name: "returns the next due time a millisecond late",
     change: (store) => ({
       takeDue(limit, hideMs) {
         const found = store.takeDue(limit, hideMs);
@@ -123,21 +123,21 @@ export const memoryMutants: readonly MemoryMutant[] = [
     }),
   },
   {
-    name: "goes on behind the time of an event, and leaves out others of the same time",
+    name: "continues a list after the time of an event, and skips others of that time",
     change: (store) => ({
       list: (filter, cursor, limit) =>
         store.list(filter, cursor === null ? null : { ...cursor, eventId: "~" }, limit),
     }),
   },
   {
-    name: "leaves out what was accepted at the very time from which on is asked",
+    name: "leaves out events that were accepted exactly at `since`",
     change: (store) => ({
       list: ({ since, ...filter }, cursor, limit) =>
         store.list(since === undefined ? filter : { ...filter, since: since + 1 }, cursor, limit),
     }),
   },
   {
-    name: "lists finished events that nobody has asked for",
+    name: "lists finished events that the filter does not ask for",
     change: (store) => ({
       async list(filter, cursor, limit) {
         const page = await store.list(filter, cursor, limit);
@@ -149,7 +149,7 @@ export const memoryMutants: readonly MemoryMutant[] = [
     }),
   },
   {
-    name: "counts a held event among those that wait, until its handlers were told of it",
+    name: "counts a held event as waiting until its onHeld handlers have been called",
     change: (store) => ({
       counts() {
         const counts = store.counts();
@@ -159,11 +159,11 @@ export const memoryMutants: readonly MemoryMutant[] = [
     }),
   },
   {
-    name: "says that replicas have what nobody has",
+    name: "says that replicas have a record that does not exist",
     change: () => ({ replicated: async () => {} }),
   },
   {
-    name: "has another datasetId after each opening",
+    name: "returns another datasetId each time",
     change(store) {
       let opened = 0;
       return {
@@ -178,47 +178,47 @@ export const memoryMutants: readonly MemoryMutant[] = [
 
 export const sqlMutants: readonly TextMutant[] = [
   {
-    name: "gives out first what became due last",
+    name: "takes the record that became due last first",
     from: "ORDER BY due_at LIMIT ?",
     to: "ORDER BY due_at DESC LIMIT ?",
   },
   {
-    name: "leaves the events of a record that is gone to the next one in its place",
+    name: "leaves the events of a removed record to the next record in its row",
     from: "DELETE FROM events WHERE record = old.row_id;",
     to: "SELECT 1;",
   },
   {
-    name: "lists the event again behind which a page begins",
+    name: "repeats the last event of a page on the next page",
     from: "(accepted_at, event_id) > (?, ?)",
     to: "(accepted_at, event_id) >= (?, ?)",
   },
-  { name: "takes `until` for the last time", from: "accepted_at < ?", to: "accepted_at <= ?" },
+  { name: "lists events that were accepted exactly at `until`", from: "accepted_at < ?", to: "accepted_at <= ?" },
   {
-    name: "keeps the reason for which an event was held",
+    name: "keeps the reason of an event that is no longer held",
     from: "SET state = ?, reason = ?",
     to: "SET state = ?, reason = coalesce(?, reason)",
   },
   {
-    name: "prunes what expires within the next second",
+    name: "prunes records that expire within the next second",
     from: "WHERE expires_at <= ? LIMIT",
     to: "WHERE expires_at <= ? + 1000 LIMIT",
   },
   {
-    name: "hides without end what was taken once",
+    name: "hides taken records far too long",
     from: "SET due_at = ?, due_in_ms = ? WHERE row_id",
     to: "SET due_at = ? + 1000000, due_in_ms = ? WHERE row_id",
   },
   {
-    name: "does not see that a time is too far away",
+    name: "trusts a due time that is too far away",
     from: "WHERE due_at IS NOT NULL AND lane = ? AND due_at - due_in_ms > ?",
     to: "WHERE due_at IS NOT NULL AND lane = ? AND due_at - due_in_ms > ? + 1e12",
   },
 ];
 
 export const scriptMutants: readonly TextMutant[] = [
-  { name: "refuses a write that is as old as it may be", from: "lag > 5000", to: "lag >= 5000" },
+  { name: "refuses a write that has exactly the maximum age", from: "lag > 5000", to: "lag >= 5000" },
   {
-    name: "writes over a record where none was expected",
+    name: "overwrites a record when none is expected",
     from: "redis.call('GETRANGE', record, 0, math.max(#expected - 1, 0)) ~= expected",
     to: "redis.call('GETRANGE', record, 0, math.max(#expected - 1, 0)) ~= expected and expected ~= ''",
   },
@@ -228,7 +228,7 @@ export const scriptMutants: readonly TextMutant[] = [
     to: "redis.call('SET', record, text)",
   },
   {
-    name: "lets a record go at the time that it had when it was finished",
+    name: "lets a record with new work expire at its old time",
     from: "  if expiry == '' then\n    redis.call('SET', record, text)",
     to: "  if expiry == '' then\n    redis.call('SET', record, text, 'KEEPTTL')",
   },
@@ -238,13 +238,13 @@ export const scriptMutants: readonly TextMutant[] = [
     to: "local _ = nil",
   },
   {
-    name: "gives out what is due in a millisecond",
+    name: "takes records a millisecond before they are due",
     from: "if times[oldest] > now then break end",
     to: "if times[oldest] > now + 1 then break end",
   },
-  { name: "hides what it gives out for a millisecond", from: "now + math.max(ARGV[3], 1)", to: "now + 1" },
+  { name: "hides taken records for only a millisecond", from: "now + math.max(ARGV[3], 1)", to: "now + 1" },
   {
-    name: "writes the record but not where it is found, where it comes second",
+    name: "does not index the second record of a call",
     from: "for move = 1, moves do",
     to: "for move = 1, (key > 1 and 0 or moves) do",
   },

@@ -60,29 +60,29 @@ export function mysqlKind(
 }
 
 export const mysqlMutants: readonly TextMutant[] = [
-  { name: "refuses a write that is as old as it may be", from: `${NOW} - 5000 AND`, to: `${NOW} - 4999 AND` },
+  { name: "refuses a write that has exactly the maximum age", from: `${NOW} - 5000 AND`, to: `${NOW} - 4999 AND` },
   {
     name: "takes a write that is one millisecond ahead",
     from: `- 5000 AND ${NOW}`,
     to: `- 5000 AND ${NOW} + 1`,
   },
-  { name: "writes whatever the version is", from: "AND r.version = '", to: "AND r.version <> 'none" },
+  { name: "writes without checking the version", from: "AND r.version = '", to: "AND r.version <> 'none" },
   { name: "keeps finished records for ever", from: "(r.expires_at IS NULL OR", to: "(TRUE OR" },
   {
-    name: "gives out first what became due last",
+    name: "takes the record that became due last first",
     from: "ORDER BY due_at LIMIT",
     to: "ORDER BY due_at DESC LIMIT",
   },
-  { name: "does not hide what it gives out", from: "SET r.due_at = CAST", to: "SET r.due_at = 0 * CAST" },
+  { name: "does not hide the records that it takes", from: "SET r.due_at = CAST", to: "SET r.due_at = 0 * CAST" },
   {
-    name: "lists the event again behind which a page begins",
+    name: "repeats the last event of a page on the next page",
     from: "(e.accepted_at, e.event_id) > (",
     to: "(e.accepted_at, e.event_id) >= (",
   },
   {
-    name: "counts an event where it was before",
+    name: "counts an event under its previous state",
     from: "ON DUPLICATE KEY UPDATE state = ",
     to: "ON DUPLICATE KEY UPDATE flow = ",
   },
-  { name: "lets an expired record stand in the way", from: "AND r.expires_at <= ", to: "AND 0 > " },
+  { name: "takes no new record in place of an expired one", from: "AND r.expires_at <= ", to: "AND 0 > " },
 ];

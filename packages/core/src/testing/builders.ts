@@ -70,7 +70,7 @@ function definedMembers<T extends object>(some: Some<T>): Partial<T> {
   return Object.fromEntries(Object.entries(some).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/** Like {@link callbackFields}, with any names and values: for forgeries, and for what the specification does not list. */
+/** Like {@link callbackFields}, with any names and values: for forgeries, and for fields that the specification does not list. */
 export function anyCallbackFields(fields: CallbackFields = {}, now: number = Date.now()): CallbackFields {
   return { ...callbackFields({}, now), ...fields };
 }
@@ -87,7 +87,7 @@ export interface WebhookBody<Name extends ConnectEvent["event"] = ConnectEvent["
   readonly data: DataOf<Name>;
 }
 
-/** The changes to a genuine webhook. Of `data`, only the given members change. */
+/** The changes to a genuine webhook. In `data`, only the given members change. */
 export interface WebhookChanges<Name extends ConnectEvent["event"] = ConnectEvent["event"]> {
   readonly idempotency_key?: string | undefined;
   readonly occurred_at?: string | undefined;
@@ -112,7 +112,7 @@ export function connectEvent<Name extends ConnectEvent["event"] = "settlement.ap
   } as WebhookBody<Name>;
 }
 
-/** Like {@link connectEvent}, with any name and members: for forgeries, and for what the specification does not list. */
+/** Like {@link connectEvent}, with any name and members: for forgeries, and for events that the specification does not list. */
 export function anyConnectEvent(
   event = "settlement.approved",
   members: Readonly<Record<string, unknown>> = {},
@@ -146,7 +146,7 @@ export function forgedCallback(
   return asDelivery({ ...(JSON.parse(rawBody.toString()) as object), ...changed });
 }
 
-/** Two bodies with the same signature: what the service sent, and what an attacker made of it. */
+/** Two bodies with the same signature: the one that the service sent, and the one that an attacker made from it. */
 export interface ResplitPair {
   readonly genuine: SignedDelivery;
   readonly forged: SignedDelivery;
@@ -157,8 +157,8 @@ export interface ResplitPair {
  * in such a way that its signature also fits a SUCCESS for `victim`. The reference contains a second set of the fields
  * that follow it, and the last field of that set takes in the genuine ones.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` if the names of the service leave no room for it: the status is signed before the
- * reference, or the last field cannot have any text.
+ * @throws PayhooksError `ERR_OPTION_INVALID` if the names of the service do not allow this forgery: the status is signed before
+ * the reference, or the last field cannot have any text.
  */
 export function resplitPair(
   victim: string,

@@ -1,10 +1,10 @@
 import { type Environment, environmentOf } from "../time/environment.ts";
 
-/** A clock that moves only when it is told to. */
+/** A clock that moves only when `advance` is called. */
 export interface FakeClock extends Environment {
   /**
-   * Moves the clock forward, and fires the timers that fall due in their order. After each, it waits until everything that the
-   * timer started has come to rest.
+   * Moves the clock forward, and fires timers in the order in which they fall due. After each timer, it waits until everything
+   * that the timer started has come to rest.
    */
   advance(duration: Duration): Promise<void>;
 }

@@ -38,7 +38,7 @@ export interface HarnessOptions<
 > {
   /** Registers the handlers under test, as the program does when it starts. */
   readonly register: (receiver: Receiver<Context, S>) => unknown;
-  /** Further options of the receiver. The harness sets its keys, inbox, clock and way of running. */
+  /** Further options of the receiver. The harness sets `inbox`, `clock` and `run`. */
   readonly receiver?: Omit<ReceiverOptions<S>, "inbox" | "clock" | "run"> | undefined;
   /** Keys to use. Making them takes time, so you may use the same ones again. */
   readonly keys?: TestKeys | undefined;

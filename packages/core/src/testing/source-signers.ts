@@ -8,8 +8,8 @@ export type SourceSigner = (
   options?: { readonly id?: string | undefined; readonly at?: Date | undefined },
 ) => SignedDelivery;
 
-/** Makes the body and the header fields of the signature as a sender does. */
-type Make = (event: {
+/** Builds the body and the signature headers of a delivery, as its sender does. */
+type BuildDelivery = (event: {
   readonly name: string;
   readonly data: unknown;
   readonly id: string;
@@ -20,9 +20,9 @@ type Make = (event: {
   readonly headers: (text: string) => Readonly<Record<string, string>>;
 };
 
-function signerBy(make: Make): SourceSigner {
+function signerBy(build: BuildDelivery): SourceSigner {
   return (name, data, { id = randomUUID(), at = new Date() } = {}) => {
-    const { body, headers } = make({ name, data, id, at, seconds: Math.floor(at.getTime() / 1000) });
+    const { body, headers } = build({ name, data, id, at, seconds: Math.floor(at.getTime() / 1000) });
     const text = JSON.stringify(body);
     return {
       rawBody: Buffer.from(text),

@@ -11,14 +11,14 @@ export async function sendCanary(store: RecordStore): Promise<void> {
   const keys = (await store.canaryKeys?.(name)) ?? [canaryKey(name)];
   await Promise.all(
     keys.map(async (key) => {
-      const canary = await written(store, key, null);
+      const canary = await write(store, key, null);
       await store.replicated?.([canary]);
-      await written(store, key, canary);
+      await write(store, key, canary);
     }),
   );
 }
 
-async function written(store: RecordStore, key: string, before: Written | null): Promise<Written> {
+async function write(store: RecordStore, key: string, before: Written | null): Promise<Written> {
   const now = store.now(key);
   const record = before === null ? newCanary(now, false) : endedCanary(before.record, now);
   const swap = swapOf(store, key, before, record);

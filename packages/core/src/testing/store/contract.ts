@@ -17,9 +17,9 @@ const cases: readonly StoreCase[] = [
 
 /** One test of the contract. */
 export interface StoreTest {
-  /** The duty of the store, in words. */
+  /** The behaviour that the store must have, in words. */
   readonly name: string;
-  /** Resolves if the store does it, and rejects with an `AssertionError` if it does not. */
+  /** Resolves if the store has this behaviour, and rejects with an `AssertionError` if it does not. */
   readonly run: () => Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Cases about the index of what is due, by which processes find their work. */
+/** Cases about the index of due times, by which processes find their work. */
 import assert from "node:assert/strict";
 import type { RecordStore } from "../../inbox/contract/store.ts";
 import { indexOf } from "../../inbox/record/index-of.ts";
@@ -10,12 +10,12 @@ import { countsByReason, expectCounts, expectSame, put, putAll, swapOf, takeOfBo
 
 const [one, two, three] = [keyOf(1), keyOf(2), keyOf(3)] as const;
 
-async function takenKeys(store: RecordStore, limit: number, hideMs: number): Promise<readonly string[]> {
+async function takeKeys(store: RecordStore, limit: number, hideMs: number): Promise<readonly string[]> {
   return (await takeOfBothLanes(store, limit, hideMs)).records.map(({ key }) => key);
 }
 
-/** A look that takes so many of each lane: their keys, and what is left. */
-async function taken(
+/** Polls with a limit for each lane. Returns the keys of the taken records, and how many are left. */
+async function takeFromLanes(
   store: RecordStore,
   limit: Lanes,
   hideMs: number,
@@ -39,7 +39,7 @@ async function putDue(store: RecordStore, count: number, lane: Lane = "usual"): 
 
 export const dueCases: readonly StoreCase[] = [
   {
-    name: "what is due is taken as it is, the longest waiting first",
+    name: "a poll returns the stored records unchanged, the longest waiting first",
     async run(rig) {
       const store = await rig.open();
       const keys = await putDue(store, 20);
@@ -53,7 +53,7 @@ export const dueCases: readonly StoreCase[] = [
       records.forEach((due, at) => {
         const written = versions[at];
         if (written === null || written === undefined || "unreadable" in written.record)
-          assert.fail("no record");
+          assert.fail("The record is missing or unreadable.");
         expectSame(due, { key: due.key, version: written.version, record: written.record });
       });
     },
@@ -64,13 +64,13 @@ export const dueCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const keys = await putDue(store, 10);
-      assert.deepEqual(await takenKeys(store, 3, 60_000), keys.slice(0, 3));
-      assert.deepEqual(await takenKeys(store, 4, 60_000), keys.slice(3, 7));
-      assert.deepEqual(await takenKeys(store, 10, 60_000), keys.slice(7));
+      assert.deepEqual(await takeKeys(store, 3, 60_000), keys.slice(0, 3));
+      assert.deepEqual(await takeKeys(store, 4, 60_000), keys.slice(3, 7));
+      assert.deepEqual(await takeKeys(store, 10, 60_000), keys.slice(7));
     },
   },
   {
-    name: "everything that is due is taken sooner or later, and says how much is left",
+    name: "repeated polls take every due record, and each poll says whether more are left",
     async run(rig) {
       const store = await rig.open();
       const keys = await putDue(store, 50);
@@ -80,14 +80,14 @@ export const dueCases: readonly StoreCase[] = [
         assert.ok(records.length <= 7);
         taken.push(...records.map(({ key }) => key));
         assert.equal(left > 0, taken.length < keys.length, `${left} left of ${keys.length - taken.length}`);
-        // Looks that find nothing because they look elsewhere come to an end.
+        // A poll may find nothing in one part of the store, but some poll has to find the rest.
         assert.ok(polls < 500);
       }
       assert.deepEqual(taken.toSorted(), keys.toSorted());
     },
   },
   {
-    name: "what was taken is hidden for its time, from everybody, and then comes back unchanged",
+    name: "a taken record is hidden from every process for the given time, and then comes back unchanged",
     async run(rig) {
       const [store, other] = [await rig.open(), await rig.open()];
       const written = await put(store, one, null, accepted(one, store.now(one)));
@@ -106,7 +106,7 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a poll that may take nothing says whether something is due",
+    name: "a poll with a limit of 0 takes nothing, and says whether something is due",
     async run(rig) {
       const store = await rig.open();
       assert.deepEqual(await takeOfBothLanes(store, 0, 60_000), { records: [], left: 0, nextDueAt: null });
@@ -118,16 +118,16 @@ export const dueCases: readonly StoreCase[] = [
         nextDueAt: now + 2 * HOUR_MS,
       });
       await put(store, one, null, accepted(one, store.now(one)));
-      for (let look = 0; look < 2; look++) {
+      for (let polls = 0; polls < 2; polls++) {
         const { records, left } = await takeOfBothLanes(store, 0, 60_000);
         assert.deepEqual(records, []);
         assert.ok(left > 0);
       }
-      assert.deepEqual(await takenKeys(store, 10, 60_000), [one]);
+      assert.deepEqual(await takeKeys(store, 10, 60_000), [one]);
     },
   },
   {
-    name: "what is due later is taken at its time, and the next time is told",
+    name: "a record is not taken before it is due, and a poll returns the next due time",
     async run(rig) {
       const store = await rig.open();
       const now = store.now(one);
@@ -155,7 +155,7 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "times may have fractions of a millisecond, which a store may round",
+    name: "due times may have fractions of a millisecond, which a store may round",
     async run(rig) {
       const store = await rig.open();
       const dueAt = Math.floor(store.now(one)) + HOUR_MS + 0.5;
@@ -166,7 +166,7 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a write moves its record's time, to earlier, to later and to never",
+    name: "a write can make its record due earlier, later or never",
     async run(rig) {
       const store = await rig.open();
       let now = store.now(one);
@@ -192,54 +192,54 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a write ends the hiding of what was taken",
+    name: "a write ends the hiding of its record",
     async run(rig) {
       const store = await rig.open();
       const first = await put(store, one, null, accepted(one, store.now(one)));
-      assert.deepEqual(await takenKeys(store, 10, HOUR_MS), [one]);
+      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), [one]);
       const leased = await put(store, one, first, begun(one, store.now(one), first.record, 2 * HOUR_MS));
       const { records, nextDueAt } = await takeOfBothLanes(store, 10, HOUR_MS);
       assert.deepEqual(records, []);
       assert.equal(nextDueAt, indexOf(one, leased.record).dueAt);
       const again = ended(one, store.now(one), first.record, { kind: "handed-back" });
       await put(store, one, leased, again);
-      assert.deepEqual(await takenKeys(store, 10, HOUR_MS), [one]);
-      assert.deepEqual(await takenKeys(store, 10, HOUR_MS), []);
+      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), [one]);
+      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), []);
     },
   },
   {
-    name: "a write that leaves its record's time ends the hiding too",
+    name: "a write that keeps the due time also ends the hiding of its record",
     async run(rig) {
       const store = await rig.open();
       const first = await put(store, one, null, accepted(one, store.now(one)));
-      assert.deepEqual(await takenKeys(store, 10, HOUR_MS), [one]);
+      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), [one]);
       await put(store, one, first, { ...first.record, signedAt: first.record.signedAt + 1 });
-      assert.deepEqual(await takenKeys(store, 10, HOUR_MS), [one]);
-      assert.deepEqual(await takenKeys(store, 10, HOUR_MS), []);
+      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), [one]);
+      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), []);
     },
   },
   {
-    name: "what comes out of hiding has waited since then, not since it was due first",
+    name: "a record that comes out of hiding has waited since then, not since it was first due",
     async run(rig) {
       const store = await rig.open();
       const now = store.now(one);
       await put(store, one, null, accepted(one, now - 10_000));
-      assert.deepEqual(await takenKeys(store, 10, SHORT_MS), [one]);
+      assert.deepEqual(await takeKeys(store, 10, SHORT_MS), [one]);
       await put(store, two, null, accepted(two, store.now(two)));
       await rig.advance(SHORT_MS + 100);
       assert.ok(((await countsByReason(store)).oldestDueAt ?? 0) >= now);
-      assert.deepEqual(await takenKeys(store, 1, HOUR_MS), [two]);
-      assert.deepEqual(await takenKeys(store, 1, HOUR_MS), [one]);
+      assert.deepEqual(await takeKeys(store, 1, HOUR_MS), [two]);
+      assert.deepEqual(await takeKeys(store, 1, HOUR_MS), [one]);
     },
   },
   {
-    name: "a lease that lapses is found like everything that is due",
+    name: "a record whose lease has lapsed is taken like any due record",
     async run(rig) {
       const store = await rig.open();
       const now = store.now(one);
       const first = await put(store, one, null, accepted(one, now));
       const leased = await put(store, one, first, begun(one, now, first.record, SHORT_MS));
-      assert.deepEqual(await takenKeys(store, 10, 60_000), []);
+      assert.deepEqual(await takeKeys(store, 10, 60_000), []);
       await expectCounts(store, { running: 1, oldestDueAt: null });
       await rig.advance(SHORT_MS + 100);
       await expectCounts(store, { running: 1, oldestDueAt: now + SHORT_MS });
@@ -248,7 +248,7 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "processes that look at one time never take the same record",
+    name: "processes that poll at the same time never take the same record",
     async run(rig) {
       const stores = [await rig.open(), await rig.open(), await rig.open()];
       const [store] = stores;
@@ -256,7 +256,7 @@ export const dueCases: readonly StoreCase[] = [
       const keys = await putDue(store, 60);
       const taken: string[] = [];
       for (let polls = 1; taken.length < keys.length; polls++) {
-        const found = await Promise.all(stores.map((each) => takenKeys(each, 5, 60_000)));
+        const found = await Promise.all(stores.map((each) => takeKeys(each, 5, 60_000)));
         taken.push(...found.flat());
         assert.ok(polls < 200);
       }
@@ -264,14 +264,14 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "an event that was taken by one process cannot be begun by another's older knowledge",
+    name: "a process cannot lease a record from a version that another process has replaced",
     async run(rig) {
       const [store, other] = [await rig.open(), await rig.open()];
       const acceptedAt = store.now(one);
       const first = await put(store, one, null, accepted(one, acceptedAt));
-      assert.deepEqual(await takenKeys(store, 1, 60_000), [one]);
+      assert.deepEqual(await takeKeys(store, 1, 60_000), [one]);
       const leased = await put(store, one, first, begun(one, store.now(one), first.record, HOUR_MS));
-      // The other one may know the store's time less exactly.
+      // The other process may know the store's time less exactly.
       const now = Math.max(acceptedAt, other.now(one));
       const late = swapOf(other, one, first, begun(one, now, first.record, HOUR_MS));
       const [result] = await other.swap([late]);
@@ -279,23 +279,23 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a time that is further away than when it was written counts as due",
+    name: "a due time that is further away than when it was written counts as reached",
     needs: "distrustsClock",
     async run(rig) {
       const store = await rig.open();
       const now = store.now(one);
       const record = accepted(one, now, { delayMs: 1_000 });
-      // As it is when another slot of the record was written by a clock that was an hour ahead.
+      // Another slot of the record was written under a clock that was an hour ahead.
       await put(store, one, null, record, {
         index: { ...indexOf(one, record), dueAt: now + HOUR_MS, delayWhenWrittenMs: 1_000 },
       });
       await put(store, two, null, accepted(two, now, { delayMs: HOUR_MS }));
-      assert.deepEqual(await takenKeys(store, 10, 60_000), [one]);
-      assert.deepEqual(await takenKeys(store, 10, 60_000), []);
+      assert.deepEqual(await takeKeys(store, 10, 60_000), [one]);
+      assert.deepEqual(await takeKeys(store, 10, 60_000), []);
     },
   },
   {
-    name: "what is due by a time that is too far away has waited since now, and is not to come later",
+    name: "a record whose due time is too far away counts as due since now, and not as due later",
     needs: "distrustsClock",
     async run(rig) {
       const store = await rig.open();
@@ -307,7 +307,7 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a time that is up to 5 s further away than when it was written is believed",
+    name: "a due time that is up to 5 s further away than when it was written is trusted",
     needs: "distrustsClock",
     async run(rig) {
       const store = await rig.open();
@@ -320,12 +320,12 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "each lane gives as many as it is asked for, the longest waiting first, and none of the other",
+    name: "a poll takes from each lane up to that lane's limit, the longest waiting first",
     async run(rig) {
       const store = await rig.open();
       const usual = await putDue(store, 3);
       const patient = await putDue(store, 3, "patient");
-      const both = await taken(store, { usual: 10, patient: 10 }, SHORT_MS);
+      const both = await takeFromLanes(store, { usual: 10, patient: 10 }, SHORT_MS);
       assert.deepEqual(both.keys.toSorted(), [...usual, ...patient].toSorted());
       for (const lane of [usual, patient]) {
         assert.deepEqual(
@@ -335,22 +335,25 @@ export const dueCases: readonly StoreCase[] = [
       }
       assert.deepEqual(both.left, { usual: 0, patient: 0 });
       await rig.advance(SHORT_MS + 100);
-      const few = await taken(store, { usual: 0, patient: 10 }, HOUR_MS);
-      assert.deepEqual(few.keys.toSorted(), patient.toSorted());
-      assert.deepEqual([few.left.usual > 0, few.left.patient], [true, 0]);
-      const rest = await taken(store, { usual: 10, patient: 0 }, HOUR_MS);
-      assert.deepEqual([rest.keys.toSorted(), rest.left], [usual.toSorted(), { usual: 0, patient: 0 }]);
+      const fromPatient = await takeFromLanes(store, { usual: 0, patient: 10 }, HOUR_MS);
+      assert.deepEqual(fromPatient.keys.toSorted(), patient.toSorted());
+      assert.deepEqual([fromPatient.left.usual > 0, fromPatient.left.patient], [true, 0]);
+      const fromUsual = await takeFromLanes(store, { usual: 10, patient: 0 }, HOUR_MS);
+      assert.deepEqual(
+        [fromUsual.keys.toSorted(), fromUsual.left],
+        [usual.toSorted(), { usual: 0, patient: 0 }],
+      );
     },
   },
   {
-    name: "a poll says for each lane whether more is due, also for a lane that it takes nothing from",
+    name: "a poll says for each lane whether more is due, even for a lane with a limit of 0",
     async run(rig) {
       const store = await rig.open();
       await putDue(store, 4, "patient");
       const none = await store.takeDue({ usual: 0, patient: 0 }, 60_000);
       assert.deepEqual([none.left.usual, none.left.patient > 0], [0, true]);
       assert.ok((await countsByReason(store)).oldestDueAt !== null);
-      const other = await taken(store, { usual: 4, patient: 0 }, 60_000);
+      const other = await takeFromLanes(store, { usual: 4, patient: 0 }, 60_000);
       assert.deepEqual([other.keys, other.left.usual, other.left.patient > 0], [[], 0, true]);
       await put(store, one, null, accepted(one, store.now(one)));
       const both = await store.takeDue({ usual: 0, patient: 0 }, 60_000);
@@ -358,7 +361,7 @@ export const dueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "what is due later in the patient lane is taken at its time, and the next time is told",
+    name: "a record in the patient lane is not taken before it is due, and a poll returns its due time",
     async run(rig) {
       const store = await rig.open();
       const now = store.now(one);
@@ -366,30 +369,30 @@ export const dueCases: readonly StoreCase[] = [
       await put(store, two, null, accepted(two, now, { delayMs: HOUR_MS }));
       assert.equal((await takeOfBothLanes(store, 10, HOUR_MS)).nextDueAt, now + SHORT_MS);
       await rig.advance(SHORT_MS + 100);
-      assert.deepEqual((await taken(store, { usual: 10, patient: 0 }, HOUR_MS)).keys, []);
-      assert.deepEqual((await taken(store, { usual: 0, patient: 10 }, HOUR_MS)).keys, [one]);
+      assert.deepEqual((await takeFromLanes(store, { usual: 10, patient: 0 }, HOUR_MS)).keys, []);
+      assert.deepEqual((await takeFromLanes(store, { usual: 0, patient: 10 }, HOUR_MS)).keys, [one]);
       assert.equal((await takeOfBothLanes(store, 10, HOUR_MS)).nextDueAt, now + HOUR_MS);
     },
   },
   {
-    name: "a record stays in its lane while it is hidden, runs, lapses and waits again",
+    name: "a record stays in its lane while it is hidden, leased, past its lease and waiting again",
     async run(rig) {
       const store = await rig.open();
-      const none = { usual: 10, patient: 0 };
-      const some = { usual: 0, patient: 10 };
+      const onlyUsual = { usual: 10, patient: 0 };
+      const onlyPatient = { usual: 0, patient: 10 };
       const first = await put(store, one, null, accepted(one, store.now(one), { lane: "patient" }));
-      assert.deepEqual((await taken(store, some, SHORT_MS)).keys, [one]);
+      assert.deepEqual((await takeFromLanes(store, onlyPatient, SHORT_MS)).keys, [one]);
       await rig.advance(SHORT_MS + 100);
-      assert.deepEqual((await taken(store, none, SHORT_MS)).keys, []);
+      assert.deepEqual((await takeFromLanes(store, onlyUsual, SHORT_MS)).keys, []);
       const run = begun(one, store.now(one), first.record, SHORT_MS);
       const running = await put(store, one, first, run);
       await rig.advance(SHORT_MS + 100);
-      assert.deepEqual((await taken(store, none, SHORT_MS)).keys, []);
-      assert.deepEqual((await taken(store, some, SHORT_MS)).keys, [one]);
+      assert.deepEqual((await takeFromLanes(store, onlyUsual, SHORT_MS)).keys, []);
+      assert.deepEqual((await takeFromLanes(store, onlyPatient, SHORT_MS)).keys, [one]);
       const again = ended(one, store.now(one), first.record, { kind: "handed-back" });
       const waits = await put(store, one, running, again);
-      assert.deepEqual((await taken(store, none, SHORT_MS)).keys, []);
-      assert.deepEqual((await taken(store, some, HOUR_MS)).keys, [one]);
+      assert.deepEqual((await takeFromLanes(store, onlyUsual, SHORT_MS)).keys, []);
+      assert.deepEqual((await takeFromLanes(store, onlyPatient, HOUR_MS)).keys, [one]);
       await put(store, one, waits, ended(one, store.now(one), first.record));
       const { left, nextDueAt } = await store.takeDue({ usual: 0, patient: 0 }, 0);
       assert.deepEqual([left, nextDueAt], [{ usual: 0, patient: 0 }, null]);
@@ -402,11 +405,11 @@ export const dueCases: readonly StoreCase[] = [
       const now = store.now(one);
       const pending = accepted(one, now, { status: "PENDING", lane: "patient", delayMs: HOUR_MS });
       const first = await put(store, one, null, pending);
-      // The terminal status overtakes it, and waits in a lane of its own.
+      // The terminal status overtakes the PENDING, and waits in a lane of its own.
       const second = accepted(one, now, { status: "SUCCESS", lane: "usual" }, pending);
       await put(store, one, first, second);
-      assert.deepEqual((await taken(store, { usual: 0, patient: 10 }, HOUR_MS)).keys, []);
-      assert.deepEqual((await taken(store, { usual: 10, patient: 0 }, HOUR_MS)).keys, [one]);
+      assert.deepEqual((await takeFromLanes(store, { usual: 0, patient: 10 }, HOUR_MS)).keys, []);
+      assert.deepEqual((await takeFromLanes(store, { usual: 10, patient: 0 }, HOUR_MS)).keys, [one]);
     },
   },
   {
@@ -422,10 +425,10 @@ export const dueCases: readonly StoreCase[] = [
         wake();
         return true;
       });
-      if (end === undefined) assert.fail("it has no onDue");
+      if (end === undefined) assert.fail("The store has no onDue.");
       await put(store, one, null, accepted(one, store.now(one)), { announce: true });
       await woken;
-      assert.deepEqual(await takenKeys(other, 10, 60_000), [one]);
+      assert.deepEqual(await takeKeys(other, 10, 60_000), [one]);
       await end();
     },
   },

@@ -16,7 +16,10 @@ export interface StoreFixture {
 
 /** How stores may differ. The store does not have the traits that are left out. */
 export interface StoreTraits {
-  /** `takeDue` finds the records that wait longest of all. Without this trait, it finds the longest waiting of some of them. */
+  /**
+   * `takeDue` takes the records that have waited longest of all. Without this trait, it takes those that have waited longest in
+   * one part of the store.
+   */
   readonly oldestOfAll?: boolean;
   /** `list` finds finished events if the filter asks for the state `finished` or `any`. */
   readonly listsFinished?: boolean;
@@ -28,7 +31,7 @@ export interface StoreTraits {
   readonly scans?: boolean;
 }
 
-/** One behaviour that every store has, or every store with a trait. */
+/** A behaviour that every store must have, or every store with a trait. */
 export interface StoreCase {
   readonly name: string;
   readonly needs?: keyof StoreTraits;
@@ -54,7 +57,7 @@ export class StoreRig {
   }
 
   /** A rig on other data. */
-  async elsewhere(): Promise<StoreRig> {
+  async onOtherData(): Promise<StoreRig> {
     const other = await StoreRig.on(this.#make);
     this.#others.push(other);
     return other;

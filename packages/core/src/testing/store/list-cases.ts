@@ -1,4 +1,4 @@
-/** Cases about lists of events, and about how many there are. */
+/** Cases about lists and counts of events. */
 import assert from "node:assert/strict";
 import type { EventFilter } from "../../inbox/contract/event-query.ts";
 import type { ListCursor, Listed, ListOrder, RecordStore } from "../../inbox/contract/store.ts";
@@ -17,12 +17,12 @@ import {
 } from "./records.ts";
 import { countsByReason, expectSame, put, putAll, type Written } from "./writes.ts";
 
-/** Lists all pages, one after the other. `between` is called with each. */
-async function pagesOf(
+/** Reads all pages one after the other, and calls `afterPage` with each. */
+async function listAll(
   store: RecordStore,
   filter: EventFilter,
   limit: number,
-  between: (page: Listed["events"]) => Promise<void> = async () => {},
+  afterPage: (page: Listed["events"]) => Promise<void> = async () => {},
   first?: ListOrder,
 ): Promise<readonly Listed["events"][number][]> {
   const all: Listed["events"][number][] = [];
@@ -31,10 +31,10 @@ async function pagesOf(
     const { events, next }: Listed = await store.list(filter, cursor, limit, first);
     assert.ok(events.length <= limit);
     all.push(...events);
-    await between(events);
+    await afterPage(events);
     if (next === null) return all;
     cursor = next;
-    assert.ok(pages < 1_000, "pages without an end");
+    assert.ok(pages < 1_000, "The list does not end.");
   }
 }
 
@@ -62,12 +62,12 @@ async function putHeld(
 
 export const listCases: readonly StoreCase[] = [
   {
-    name: "events are listed by the time of their acceptance, then by their id, page by page",
+    name: "a list in pages is ordered by the time of acceptance, then by event id",
     async run(rig) {
       const store = await rig.open();
       const { ids, written } = await putHeld(store, 20);
       for (const limit of [1, 2, 3, 7, 20, 21]) {
-        const events = await pagesOf(store, { state: "held" }, limit);
+        const events = await listAll(store, { state: "held" }, limit);
         assert.deepEqual(idsOf(events), ids);
         for (const { eventId, acceptedAt, versioned } of events) {
           const known = written.get(eventId.slice(0, 32));
@@ -79,11 +79,11 @@ export const listCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "nothing is skipped when what was listed goes before the next page is asked for",
+    name: "no event is skipped if the events of a page leave the list before the next page",
     async run(rig) {
       const [store, other] = [await rig.open(), await rig.open()];
       const { ids, written } = await putHeld(store, 25);
-      const events = await pagesOf(store, { state: "held" }, 4, async (page) => {
+      const events = await listAll(store, { state: "held" }, 4, async (page) => {
         for (const { eventId } of page) {
           const known = written.get(eventId.slice(0, 32));
           if (known === undefined) assert.fail(`${eventId} was never written`);
@@ -100,36 +100,36 @@ export const listCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a list begins with the newest event where that is asked for",
+    name: "a list begins with the newest event on request",
     async run(rig) {
       const store = await rig.open();
       const { ids } = await putHeld(store, 20);
       const start = store.now(keyOf(0)) - HOUR_MS;
       for (const limit of [1, 2, 7, 20, 21]) {
         for (const filter of [{ state: "held" }, {}] as const) {
-          const events = await pagesOf(store, filter, limit, undefined, "newest");
+          const events = await listAll(store, filter, limit, undefined, "newest");
           assert.deepEqual(idsOf(events), ids.toReversed());
         }
-        // Part of the list, from one end or the other.
+        // The same with a filter by time.
         const within = { state: "held", since: start - 60_000, until: start + HOUR_MS } as const;
-        assert.deepEqual(idsOf(await pagesOf(store, within, limit, undefined, "newest")), ids.toReversed());
+        assert.deepEqual(idsOf(await listAll(store, within, limit, undefined, "newest")), ids.toReversed());
       }
       const [{ acceptedAt = 0 } = {}] = (await store.list({}, null, 1, "newest")).events;
-      const older = await pagesOf(store, { until: acceptedAt }, 3, undefined, "newest");
+      const older = await listAll(store, { until: acceptedAt }, 3, undefined, "newest");
       assert.deepEqual(idsOf(older), ids.slice(0, older.length).toReversed());
       assert.ok(older.length < 20);
-      const newest = await pagesOf(store, { since: acceptedAt }, 3, undefined, "newest");
+      const newest = await listAll(store, { since: acceptedAt }, 3, undefined, "newest");
       assert.deepEqual(idsOf(newest), ids.slice(older.length).toReversed());
     },
   },
   {
-    name: "an entry with several readings is listed by what each of them names",
+    name: "an event with several readings is found by the references and ids of each reading",
     async run(rig) {
       const store = await rig.open();
       const now = store.now(keyOf(1));
       const foundBy = ["order-17", "order-17&status=FAILED", "tx-17"];
       const entry = accepted(keyOf(1), now - 2_000, { held: "ambiguous", id: "hash", foundBy });
-      const entries = await put(store, keyOf(1), null, entry);
+      const stored = await put(store, keyOf(1), null, entry);
       await put(
         store,
         keyOf(2),
@@ -139,24 +139,24 @@ export const listCases: readonly StoreCase[] = [
       await put(store, keyOf(3), null, accepted(keyOf(3), now, { held: "ambiguous", foundBy: ["order-18"] }));
       const [first] = eventIds(keyOf(1), entry);
       const [second] = eventIds(keyOf(2), accepted(keyOf(2), now));
-      const listed = async (filter: EventFilter) => idsOf(await pagesOf(store, filter, 10));
+      const listed = async (filter: EventFilter) => idsOf(await listAll(store, filter, 10));
       assert.deepEqual(await listed({ referenceId: "order-17" }), [first, second]);
       assert.deepEqual(await listed({ referenceId: "order-17", state: "held" }), [first]);
       assert.deepEqual(await listed({ referenceId: "order-17&status=FAILED" }), [first]);
       assert.deepEqual(await listed({ id: "tx-17" }), [first]);
       assert.deepEqual(await listed({ id: "tx-2" }), [second]);
-      await put(store, keyOf(1), entries, decided(keyOf(1), now, entry, "discard"));
+      await put(store, keyOf(1), stored, decided(keyOf(1), now, entry, "discard"));
       assert.deepEqual(await listed({ referenceId: "order-17" }), [second]);
     },
   },
   {
-    name: "events are found by what they name, whatever has become of them, until their record goes",
+    name: "events of any state are found by their references until their record expires",
     needs: "listsFinished",
     async run(rig) {
       const store = await rig.open();
       const reference = "an order with a long name, Ünïcode & more";
       const found = async (referenceId: string) =>
-        idsOf(await pagesOf(store, { referenceId, state: "any" }, 2)).toSorted();
+        idsOf(await listAll(store, { referenceId, state: "any" }, 2)).toSorted();
       const now = store.now(keyOf(1));
       const sorted = (...records: readonly Written[]) =>
         records.flatMap(({ key, record }) => eventIds(key, record)).toSorted();
@@ -190,7 +190,7 @@ export const listCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a list is filtered by each of its fields, and by all of them",
+    name: "a list is filtered by each field of the filter, and by several together",
     async run(rig) {
       const store = await rig.open();
       const start = store.now(keyOf(0)) - HOUR_MS;
@@ -210,7 +210,7 @@ export const listCases: readonly StoreCase[] = [
         for (const eventId of eventIds(keyOf(n), record)) names.set(eventId, n);
       }
       const listed = async (filter: EventFilter): Promise<readonly (number | undefined)[]> =>
-        idsOf(await pagesOf(store, filter, 2)).map((eventId) => names.get(eventId));
+        idsOf(await listAll(store, filter, 2)).map((eventId) => names.get(eventId));
       assert.deepEqual(await listed({}), [0, 1, 2, 3, 4, 5, 6]);
       assert.deepEqual(await listed({ state: "waiting" }), [0, 1, 4, 6]);
       assert.deepEqual(await listed({ state: "held" }), [2, 3, 5]);
@@ -236,7 +236,7 @@ export const listCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "each event of a record is listed by itself, where it stands now",
+    name: "each event of a record is listed separately, under its current state",
     async run(rig) {
       const store = await rig.open();
       const key = keyOf(1);
@@ -261,7 +261,7 @@ export const listCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "finished events are on no list that does not ask for them",
+    name: "finished events are not listed unless the filter asks for them",
     async run(rig) {
       const store = await rig.open();
       const key = keyOf(1);
@@ -274,7 +274,7 @@ export const listCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "finished events are listed where they are asked for",
+    name: "finished events are listed if the filter asks for them",
     needs: "listsFinished",
     async run(rig) {
       const store = await rig.open();
@@ -292,24 +292,24 @@ export const listCases: readonly StoreCase[] = [
         ids.push(...eventIds(key, done.record));
       }
       await put(store, keyOf(10), null, accepted(keyOf(10), store.now(keyOf(10))));
-      assert.deepEqual(idsOf(await pagesOf(store, { state: "finished" }, 4)), ids);
-      assert.deepEqual(idsOf(await pagesOf(store, { state: "finished", id: "tx-3" }, 4)), [ids[3]]);
+      assert.deepEqual(idsOf(await listAll(store, { state: "finished" }, 4)), ids);
+      assert.deepEqual(idsOf(await listAll(store, { state: "finished", id: "tx-3" }, 4)), [ids[3]]);
       assert.deepEqual(
-        idsOf(await pagesOf(store, { state: "finished", tenant: "t-1" }, 2)),
+        idsOf(await listAll(store, { state: "finished", tenant: "t-1" }, 2)),
         ids.filter((_, n) => n % 2 === 1),
       );
     },
   },
   {
-    name: "events are counted by where they stand, and held ones by their reasons",
+    name: "events are counted by state, and held events also by reason",
     async run(rig) {
       const store = await rig.open();
-      const nothing = { waiting: 0, retrying: 0, running: 0, held: 0, heldBy: [], oldestDueAt: null };
-      assert.deepEqual(await countsByReason(store), nothing);
+      const none = { waiting: 0, retrying: 0, running: 0, held: 0, heldBy: [], oldestDueAt: null };
+      assert.deepEqual(await countsByReason(store), none);
       const [a, b, c, d] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)] as const;
       const now = store.now(a);
       const first = await put(store, a, null, accepted(a, now - 50));
-      assert.deepEqual(await countsByReason(store), { ...nothing, waiting: 1, oldestDueAt: now - 50 });
+      assert.deepEqual(await countsByReason(store), { ...none, waiting: 1, oldestDueAt: now - 50 });
       await put(store, b, null, accepted(b, now - 90));
       const held = await put(store, c, null, accepted(c, now - 20, { held: "unexpected" }));
       await put(store, d, null, accepted(d, now - 10, { held: "malformed" }));
@@ -317,7 +317,7 @@ export const listCases: readonly StoreCase[] = [
         ["malformed", 1],
         ["unexpected", 1],
       ];
-      const all = { ...nothing, waiting: 2, held: 2, heldBy, oldestDueAt: now - 90 };
+      const all = { ...none, waiting: 2, held: 2, heldBy, oldestDueAt: now - 90 };
       assert.deepEqual(await countsByReason(store), all);
       const running = await put(store, a, first, begun(a, now, first.record, HOUR_MS));
       assert.deepEqual(await countsByReason(store), { ...all, waiting: 1, running: 1 });

@@ -13,7 +13,7 @@ import { sideRecord } from "../../inbox/record/side-record.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { tokens } from "../../time/environment.ts";
 
-/** The time that a case lets pass. It is long enough for everything that has to happen before, even on a busy machine. */
+/** The time that a case lets pass. Even on a busy machine, the calls before it take less. */
 export const SHORT_MS = 1_200;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS: number = 24 * HOUR_MS;
@@ -40,12 +40,12 @@ export interface Sample {
   readonly referenceId?: string;
   readonly content?: Uint8Array;
   readonly signature?: string;
-  /** Ids and references of its readings. */
+  /** The ids and references of its readings. */
   readonly foundBy?: readonly string[];
   readonly retentionMs?: number;
-  /** The reason to hold it at once. */
+  /** If given, the event is held at once for this reason. */
   readonly held?: HeldReason;
-  /** By how much it is due later than it is accepted. */
+  /** The time from its acceptance until it is due. */
   readonly delayMs?: number;
   /** The lane in which it waits. Default `usual`. */
   readonly lane?: Lane;
@@ -86,7 +86,7 @@ function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
   };
 }
 
-/** A record in which one more event was accepted. Without a record before, a new one. */
+/** The record after one more event was accepted: a new record if there was none before. */
 export function accepted(
   key: string,
   now: number,
@@ -111,7 +111,7 @@ export function begun(
   before: IdempotencyRecord,
   leaseMs: number,
 ): IdempotencyRecord {
-  return ran(key, now, before, leaseMs, null);
+  return withNextRun(key, now, before, leaseMs, null);
 }
 
 /** The record after a run of its next event. */
@@ -121,10 +121,10 @@ export function ended(
   before: IdempotencyRecord,
   ending: Ending = { kind: "done" },
 ): IdempotencyRecord {
-  return ran(key, now, before, HOUR_MS, ending);
+  return withNextRun(key, now, before, HOUR_MS, ending);
 }
 
-function ran(
+function withNextRun(
   key: string,
   now: number,
   before: IdempotencyRecord,

@@ -6,11 +6,11 @@ import type { StoreCase } from "./fixture.ts";
 import { accepted, begun, ended, HOUR_MS, keyOf, referenceRecord, SHORT_MS } from "./records.ts";
 import { expectSame, put, putAll } from "./writes.ts";
 
-/** Scans all pages. `between` is called after each. */
-async function scanned(
+/** Scans all pages, and calls `afterPage` after each. */
+async function scanAll(
   store: RecordStore,
   limit: number,
-  between: () => Promise<void> = async () => {},
+  afterPage: () => Promise<void> = async () => {},
 ): Promise<ReadonlyMap<string, DueRecord>> {
   const found = new Map<string, DueRecord>();
   let cursor: string | null = null;
@@ -18,16 +18,16 @@ async function scanned(
     const page: Scanned | undefined = await store.scan?.(cursor, limit);
     if (page === undefined) assert.fail("The store has no scan.");
     for (const record of page.records) found.set(record.key, record);
-    await between();
+    await afterPage();
     if (page.next === null) return found;
     cursor = page.next;
-    assert.ok(pages < 10_000, "pages without an end");
+    assert.ok(pages < 10_000, "The scan does not end.");
   }
 }
 
 export const scanCases: readonly StoreCase[] = [
   {
-    name: "a scan finds every record: waiting, running, held, finished and references, but none that has expired",
+    name: "a scan finds every record that has not expired: waiting, running, held, finished and references",
     needs: "scans",
     async run(rig) {
       const store = await rig.open();
@@ -46,18 +46,18 @@ export const scanCases: readonly StoreCase[] = [
         records.set(key, kinds[n % kinds.length] ?? waiting(n));
       }
       const written = await putAll(store, records);
-      const gone = keyOf(1_000);
-      await put(store, gone, null, ended(gone, now, accepted(gone, now, { retentionMs: SHORT_MS })));
+      const expired = keyOf(1_000);
+      await put(store, expired, null, ended(expired, now, accepted(expired, now, { retentionMs: SHORT_MS })));
       await rig.advance(SHORT_MS + 100);
       for (const limit of [7, 1_000]) {
-        const found = await scanned(store, limit);
+        const found = await scanAll(store, limit);
         assert.deepEqual([...found.keys()].toSorted(), [...written.keys()].toSorted());
         for (const [key, one] of written) expectSame(found.get(key), one);
       }
     },
   },
   {
-    name: "a scan misses nothing that is there from its first page to its last, whatever is written meanwhile",
+    name: "a scan finds every record that exists from its first page to its last, despite writes meanwhile",
     needs: "scans",
     async run(rig) {
       const store = await rig.open();
@@ -65,7 +65,7 @@ export const scanCases: readonly StoreCase[] = [
       const keys = Array.from({ length: 40 }, (_, n) => keyOf(n));
       const written = await putAll(store, new Map(keys.map((key) => [key, accepted(key, now)])));
       let at = 0;
-      const found = await scanned(store, 5, async () => {
+      const found = await scanAll(store, 5, async () => {
         const key = keys[(at++ * 7) % keys.length] ?? "";
         const before = written.get(key);
         if (before === undefined || at > keys.length) return;

@@ -23,7 +23,7 @@ const [one, two, three, four] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)] as cons
 
 export const swapCases: readonly StoreCase[] = [
   {
-    name: "a record is read as it was written, by whoever asks, with its version",
+    name: "every process reads a record as it was last written, with its version",
     async run(rig) {
       const [store, other] = [await rig.open(), await rig.open()];
       const first = await put(store, one, null, accepted(one, store.now(one)));
@@ -35,7 +35,7 @@ export const swapCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a record without events that is leased again and again is read as it was written last, and is due only while it is leased",
+    name: "a record without events can be leased again and again, and has a due time only while it is leased",
     async run(rig) {
       const store = await rig.open();
       let last: Written | null = null;
@@ -56,7 +56,7 @@ export const swapCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "records are read in the order in which they were asked for, null for one that is not there",
+    name: "records are returned in the order of the requested keys, with null for a missing record",
     async run(rig) {
       const store = await rig.open();
       const first = await put(store, one, null, accepted(one, store.now(one)));
@@ -70,12 +70,12 @@ export const swapCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a write that was computed from another version changes nothing, and is told what is there",
+    name: "a write with the wrong expected version changes nothing, and its conflict returns the current record",
     async run(rig) {
       const store = await rig.open();
       const record = accepted(one, store.now(one));
-      const none = swapOf(store, one, { key: one, version: "nobodyknows00", record }, record);
-      assert.deepEqual(await store.swap([none]), [{ kind: "conflict", current: null }]);
+      const unknownVersion = swapOf(store, one, { key: one, version: "nobodyknows00", record }, record);
+      assert.deepEqual(await store.swap([unknownVersion]), [{ kind: "conflict", current: null }]);
       assert.equal(await readOne(store, one), null);
 
       const first = await put(store, one, null, record);
@@ -90,7 +90,7 @@ export const swapCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a write that is sent a second time is recognised by its version",
+    name: "a write that is sent again conflicts, and the conflict returns its own version",
     async run(rig) {
       const store = await rig.open();
       const swap = swapOf(store, one, null, accepted(one, store.now(one)));
@@ -101,7 +101,7 @@ export const swapCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "each write of a call stands by itself",
+    name: "each write of a call succeeds or conflicts on its own",
     async run(rig) {
       const store = await rig.open();
       const now = store.now(one);
@@ -129,7 +129,7 @@ export const swapCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "hundreds of records are written and read in one call each",
+    name: "hundreds of records are written in one call, and read in one call",
     async run(rig) {
       const store = await rig.open();
       const records = new Map<string, IdempotencyRecord>();
@@ -144,7 +144,7 @@ export const swapCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "of writes that several processes compute from one version, one is made",
+    name: "if several processes write from the same version, exactly one write succeeds",
     async run(rig) {
       const stores = [await rig.open(), await rig.open(), await rig.open()];
       const [store] = stores;
@@ -170,7 +170,7 @@ export const swapCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a write whose time is ahead of the store's clock, or over 5 s behind it, is to be computed again",
+    name: "a write conflicts if its time is ahead of the store's clock, or more than 5 s behind it",
     async run(rig) {
       const store = await rig.open();
       const now = store.now(one);
@@ -190,55 +190,55 @@ export const swapCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a finished record goes at its time, and is as good as none from then on",
+    name: "a finished record expires at its time, and counts as missing from then on",
     async run(rig) {
       const store = await rig.open();
       const short = { retentionMs: SHORT_MS };
       const now = store.now(one);
       const finished = await put(store, one, null, ended(one, now, accepted(one, now, short)));
-      const gone = await put(store, two, null, ended(two, now, accepted(two, now, short)));
+      const expired = await put(store, two, null, ended(two, now, accepted(two, now, short)));
       const waiting = await put(store, three, null, accepted(three, now, short));
       expectSame(await readOne(store, one), finished);
       await rig.advance(SHORT_MS + 100);
       assert.deepEqual(await store.read([one, two]), [null, null]);
       expectSame(await readOne(store, three), waiting);
-      assert.deepEqual(await store.swap([swapOf(store, two, gone, accepted(two, store.now(two)))]), [
+      assert.deepEqual(await store.swap([swapOf(store, two, expired, accepted(two, store.now(two)))]), [
         { kind: "conflict", current: null },
       ]);
       assert.equal(await readOne(store, two), null);
-      const anew = await put(store, one, null, accepted(one, store.now(one)));
-      expectSame(await readOne(store, one), anew);
+      const replacement = await put(store, one, null, accepted(one, store.now(one)));
+      expectSame(await readOne(store, one), replacement);
       await expectCounts(store, { waiting: 2, held: 0 });
     },
   },
   {
-    name: "a finished record that gets new work, or a longer life, does not go at its old time",
+    name: "a finished record does not expire at its old time if it gets new work or a later expiry",
     async run(rig) {
       const store = await rig.open();
       const now = store.now(one);
       const short = ended(one, now, accepted(one, now, { retentionMs: SHORT_MS }));
-      const worked = await put(
+      const withNewWork = await put(
         store,
         one,
         await put(store, one, null, short),
         accepted(one, now, { status: "FAILED", retentionMs: SHORT_MS }, short),
       );
-      const longer = await put(store, two, await put(store, two, null, short), {
+      const withLaterExpiry = await put(store, two, await put(store, two, null, short), {
         ...short,
         expiresAt: now + DAY_MS,
       });
       await rig.advance(SHORT_MS + 100);
-      expectSame(await readOne(store, one), worked);
-      expectSame(await readOne(store, two), longer);
+      expectSame(await readOne(store, one), withNewWork);
+      expectSame(await readOne(store, two), withLaterExpiry);
       await expectCounts(store, { held: 1, heldBy: [["conflict", 1]] });
-      await put(store, one, worked, decided(one, store.now(one), worked.record, "discard"));
+      await put(store, one, withNewWork, decided(one, store.now(one), withNewWork.record, "discard"));
       await rig.advance(SHORT_MS + 100);
       assert.equal(await readOne(store, one), null);
       await expectCounts(store, { held: 0, heldBy: [] });
     },
   },
   {
-    name: "a record without events, that a reference is taken, lives for its time and is never due",
+    name: "the record of a reference has no events, expires at its time, and is never due",
     async run(rig) {
       const store = await rig.open();
       const now = store.now(one);
@@ -257,7 +257,7 @@ export const swapCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "texts stay as they are, however long and odd, and are found by their labels",
+    name: "long and unusual texts are stored unchanged, and are found by their labels",
     async run(rig) {
       const store = await rig.open();
       const bodies = [

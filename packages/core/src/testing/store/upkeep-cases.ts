@@ -9,7 +9,7 @@ import { expectCounts, expectSame, put, putAll, readOne, takeOfBothLanes } from 
 
 export const upkeepCases: readonly StoreCase[] = [
   {
-    name: "it can be opened again and again, and by many at one time",
+    name: "the store can be opened again and again, and by several processes at the same time",
     async run(rig) {
       const store = rig.connect();
       await Promise.all([store.open(), store.open()]);
@@ -21,7 +21,7 @@ export const upkeepCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "its datasetId belongs to the data: each process sees the same one, also after the others have gone",
+    name: "every process on the same data has the same datasetId, even after the others have closed",
     async run(rig) {
       const [store, other] = [await rig.open(), await rig.open()];
       const { datasetId } = store;
@@ -36,10 +36,10 @@ export const upkeepCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "other data has another datasetId, and none of these records",
+    name: "a store on other data has another datasetId, and none of the records",
     async run(rig) {
       const store = await rig.open();
-      const other = await (await rig.elsewhere()).open();
+      const other = await (await rig.onOtherData()).open();
       assert.notEqual(other.datasetId, store.datasetId);
       await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
       assert.equal(await readOne(other, keyOf(1)), null);
@@ -47,13 +47,13 @@ export const upkeepCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a canary, which has no event, is taken and ended as an event is; no list and no count has it",
+    name: "a canary is taken and ended like an event, but is in no list or count",
     async run(rig) {
       const store = await rig.open();
       const [key, other] = [canaryKey("one"), canaryKey("another")];
       const now = store.now(key);
       const canary = await put(store, key, null, newCanary(now, true));
-      const unwanted = await put(store, other, null, newCanary(now, false));
+      const notDue = await put(store, other, null, newCanary(now, false));
       await expectCounts(store, { waiting: 0, retrying: 0, running: 0, held: 0 });
       for (const state of ["waiting", "running", "held"] as const) {
         assert.deepEqual(await store.list({ state }, null, 10), { events: [], next: null });
@@ -61,7 +61,7 @@ export const upkeepCases: readonly StoreCase[] = [
       const { records, left } = await takeOfBothLanes(store, 10, 60_000);
       assert.deepEqual([records.map((one) => one.key), left], [[key], 0]);
       expectSame(records[0], canary);
-      for (const one of [canary, unwanted]) {
+      for (const one of [canary, notDue]) {
         await put(store, one.key, one, endedCanary(one.record, store.now(one.key)));
         assert.equal(await readOne(store, one.key), null);
       }
@@ -71,7 +71,7 @@ export const upkeepCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "its clock goes on with time",
+    name: "the store's clock advances with time",
     async run(rig) {
       const store = await rig.open();
       const before = store.now(keyOf(1));
@@ -82,7 +82,7 @@ export const upkeepCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a note is there for every process, is replaced as a whole, and belongs to the data",
+    name: "every process reads the same notes, and a note is replaced as a whole",
     async run(rig) {
       const [store, other] = [await rig.open(), await rig.open()];
       if (store.readNote === undefined) return;
@@ -98,19 +98,19 @@ export const upkeepCases: readonly StoreCase[] = [
       await rig.end(store);
       const again = await rig.open();
       assert.equal((await again.readNote?.("first"))?.length, 16_384);
-      assert.equal(await (await (await rig.elsewhere()).open()).readNote?.("first"), null);
+      assert.equal(await (await (await rig.onOtherData()).open()).readNote?.("first"), null);
       assert.deepEqual(await takeOfBothLanes(again, 10, 1_000), { records: [], left: 0, nextDueAt: null });
     },
   },
   {
-    name: "pruning takes what has expired and nothing else, and comes to an end",
+    name: "pruning removes only expired records, and comes to an end",
     async run(rig) {
       const store = await rig.open();
       const now = store.now(keyOf(0));
       const done = (key: string, retentionMs?: number): IdempotencyRecord =>
         ended(key, now, accepted(key, now, retentionMs === undefined ? {} : { retentionMs }));
-      const short = Array.from({ length: 600 }, (_, n) => keyOf(n));
-      await putAll(store, new Map(short.map((key) => [key, done(key, SHORT_MS)])));
+      const expiring = Array.from({ length: 600 }, (_, n) => keyOf(n));
+      await putAll(store, new Map(expiring.map((key) => [key, done(key, SHORT_MS)])));
       const [kept, waiting] = [keyOf(1_001), keyOf(1_002)];
       const finished = await put(store, kept, null, done(kept));
       const open = await put(store, waiting, null, accepted(waiting, now, { retentionMs: SHORT_MS }));
@@ -118,13 +118,13 @@ export const upkeepCases: readonly StoreCase[] = [
       for (let steps = 1; (await store.prune?.(store.now(keyOf(0)))) === true; steps++)
         assert.ok(steps < 1_000);
       assert.equal(
-        (await store.read(short)).every((found) => found === null),
+        (await store.read(expiring)).every((found) => found === null),
         true,
       );
       expectSame(await readOne(store, kept), finished);
       expectSame(await readOne(store, waiting), open);
       await expectCounts(store, { waiting: 1, held: 0 });
-      const [again = ""] = short;
+      const [again = ""] = expiring;
       await put(store, again, null, accepted(again, store.now(again)));
     },
   },

@@ -11,64 +11,70 @@ import { accepted, begun, decided, ended, HOUR_MS, keyOf } from "./records.ts";
 import { countsByReason, swapAll, swapOf, takeOfBothLanes, type Written } from "./writes.ts";
 
 const KEYS = 8;
-/** How many are written together at most. */
-const TOGETHER = 4;
+/** The most records that are written in one call. */
+const MOST_PER_CALL = 4;
 const CLOCK_ERROR_MS = 1_000;
 const STEPS = 300;
-/** Then the oldest of the keys is left as it is, and another one comes in. */
-const STEPS_WITH_THE_SAME = 10;
+/** After so many steps, the oldest key is no longer written, and a new one is. */
+const STEPS_BETWEEN_NEW_KEYS = 10;
 const LISTED: readonly EventState[] = ["waiting", "retrying", "running", "held"];
 const REASONS = ["malformed", "unexpected", "ambiguous"] as const;
 
 /** A record as it was last written, and as it was before its current lease. */
-interface Known extends Written {
+interface TrackedRecord extends Written {
   readonly unleased: IdempotencyRecord;
 }
 
 type Choose = <T>(choices: readonly [T, ...T[]]) => T;
 
 export const walkCase: StoreCase = {
-  name: "the indexes follow the records through hundreds of random writes",
+  name: "the indexes agree with the records after each of hundreds of random writes",
   async run(rig) {
     const store = await rig.open();
     const seed = newSeed("store walk");
     const random = seededRandom(seed);
     const choose: Choose = (choices) => choices[Math.floor(random() * choices.length)] ?? choices[0];
-    const known = new Map<string, Known>();
+    const known = new Map<string, TrackedRecord>();
     let writes = 0;
     for (let step = 0; step < STEPS; step++) {
       await rig.advance(1);
-      // Some are written alone, some beside others.
-      const keys = Array.from({ length: choose([1, 1, TOGETHER]) }, () =>
-        keyOf(Math.floor(random() * KEYS) + Math.floor(step / STEPS_WITH_THE_SAME)),
+      // Some records are written alone, and others together.
+      const keys = Array.from({ length: choose([1, 1, MOST_PER_CALL]) }, () =>
+        keyOf(Math.floor(random() * KEYS) + Math.floor(step / STEPS_BETWEEN_NEW_KEYS)),
       );
       const steps = [...new Set(keys)].flatMap((key) => {
         const before = known.get(key) ?? null;
         const next = nextOf(key, store.now(key), before, choose);
         if (next === null) return [];
-        // One that comes to nothing leaves the indexes as they are.
-        const wrong = choose([
+        // A write that conflicts must leave the indexes as they are.
+        const conflicting = choose([
           { at: store.now(key) + 60_000 },
           { at: store.now(key) - 60_000 },
           { expected: "nobodyknows00" },
         ]);
-        const isWrong = random() < 0.2;
-        return [{ next, isWrong, swap: swapOf(store, key, before, next.record, isWrong ? wrong : {}) }];
+        const mustConflict = random() < 0.2;
+        return [
+          {
+            next,
+            mustConflict,
+            swap: swapOf(store, key, before, next.record, mustConflict ? conflicting : {}),
+          },
+        ];
       });
       const results = await swapAll(
         store,
         steps.map(({ swap }) => swap),
       );
-      steps.forEach(({ next, isWrong, swap: { key, version } }, at) => {
-        assert.equal(results[at]?.kind, isWrong ? "conflict" : "written", `seed ${seed}, step ${step}`);
-        if (isWrong) return;
+      steps.forEach(({ next, mustConflict, swap: { key, version } }, at) => {
+        assert.equal(results[at]?.kind, mustConflict ? "conflict" : "written", `seed ${seed}, step ${step}`);
+        if (mustConflict) return;
         writes++;
         known.set(key, { key, version, ...next });
       });
       if (steps.length === 0) continue;
-      await expectInStep(store, known, `seed ${seed}, step ${step}`);
+      await expectIndexesToAgree(store, known, `seed ${seed}, step ${step}`);
     }
-    assert.ok(writes > STEPS / 5, "too few to say anything");
+    assert.ok(writes > STEPS / 5, "Too few writes were made.");
     for (const lane of LANES) {
       const due = indexesOf(known)
         .filter((index) => index.lane === lane && index.dueAt !== null && index.dueAt <= store.now(keyOf(0)))
@@ -84,17 +90,17 @@ export const walkCase: StoreCase = {
 function nextOf(
   key: string,
   now: number,
-  before: Known | null,
+  before: TrackedRecord | null,
   choose: Choose,
 ): { readonly record: IdempotencyRecord; readonly unleased: IdempotencyRecord } | null {
-  const plain = (record: IdempotencyRecord) => ({ record, unleased: record });
+  const withoutLease = (record: IdempotencyRecord) => ({ record, unleased: record });
   if (before === null) {
     const held = choose([undefined, undefined, ...REASONS]);
     const delayMs = choose([0, 0, HOUR_MS]);
     const status = choose(["PENDING", "SUCCESS"]);
     const lane = choose<Lane>(["usual", "usual", "patient"]);
     const sample = { delayMs, status, lane };
-    return plain(accepted(key, now, held === undefined ? sample : { ...sample, held }));
+    return withoutLease(accepted(key, now, held === undefined ? sample : { ...sample, held }));
   }
   const { record, unleased } = before;
   const slots = Object.values(unleased.slots);
@@ -102,10 +108,10 @@ function nextOf(
   if (next === "accept") {
     const status = choose(["SUCCESS", "FAILED", "CANCELLED"]);
     const isNewStatus = slots.every((slot) => slot.status !== status);
-    if (record.lease === null && isNewStatus) return plain(accepted(key, now, { status }, unleased));
+    if (record.lease === null && isNewStatus) return withoutLease(accepted(key, now, { status }, unleased));
   }
   if (next === "decide" && record.lease === null && slots.some(({ state }) => state === "held")) {
-    return plain(decided(key, now, unleased, choose(["replay", "discard"])));
+    return withoutLease(decided(key, now, unleased, choose(["replay", "discard"])));
   }
   const mayRun = slots.some(({ state, work }) => state === "waiting" && (work?.dueAt ?? 0) <= now);
   if (!mayRun) return null;
@@ -118,16 +124,18 @@ function nextOf(
     { kind: "held", reason: "rejected", detail: null, onHeld: choose([[], ["held:held"]]) },
     { kind: "handed-back" },
   ]);
-  return plain(ended(key, now, unleased, ending));
+  return withoutLease(ended(key, now, unleased, ending));
 }
 
-function indexesOf(known: ReadonlyMap<string, Known>): readonly (RecordIndex & { readonly key: string })[] {
+function indexesOf(
+  known: ReadonlyMap<string, TrackedRecord>,
+): readonly (RecordIndex & { readonly key: string })[] {
   return [...known.values()].map(({ key, record }) => ({ key, ...indexOf(key, record) }));
 }
 
-async function expectInStep(
+async function expectIndexesToAgree(
   store: RecordStore,
-  known: ReadonlyMap<string, Known>,
+  known: ReadonlyMap<string, TrackedRecord>,
   where: string,
 ): Promise<void> {
   const indexes = indexesOf(known);
@@ -135,7 +143,8 @@ async function expectInStep(
   const count = (state: EventState): number => events.filter((event) => event.state === state).length;
   const heldBy: Record<string, number> = {};
   for (const { reason } of events) if (reason !== null) heldBy[reason] = (heldBy[reason] ?? 0) + 1;
-  // A store may have several clocks, which are known only roughly. In an hour every record is due.
+  // A store may have several clocks, which are known only roughly. Every record is due at once or in an hour, so a second makes
+  // no difference.
   const now = store.now(keyOf(0)) + CLOCK_ERROR_MS;
   const times = indexes.flatMap(({ dueAt }) => (dueAt === null ? [] : [dueAt])).toSorted((a, b) => a - b);
   assert.deepEqual(

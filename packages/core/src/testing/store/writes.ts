@@ -67,7 +67,7 @@ export async function put(
   return { key, version: swap.version, record };
 }
 
-/** Writes each record in one call. All of them are new. */
+/** Writes new records in one call. */
 export async function putAll(
   store: RecordStore,
   records: ReadonlyMap<string, IdempotencyRecord>,
@@ -85,8 +85,8 @@ export async function readOne(store: RecordStore, key: string): Promise<Versione
 }
 
 /**
- * A poll that may take so many of each lane. The records left in both are counted together. The time when the next
- * record falls due is that of a second look, which takes nothing and so is exact.
+ * Polls with the same limit for both lanes. `left` is the sum of both lanes. `nextDueAt` comes from a second poll, which
+ * takes nothing and so is exact.
  */
 export async function takeOfBothLanes(
   store: Pick<RecordStore, "takeDue">,
@@ -100,10 +100,10 @@ export async function takeOfBothLanes(
 
 /** Fails unless the store's record is the written one. The store may keep facts of finished records as digests. */
 export function expectSame(found: Versioned | null | undefined, written: Written): void {
-  assert.deepEqual(plain(found), { version: written.version, text: encodeRecord(written.record) });
+  assert.deepEqual(asText(found), { version: written.version, text: encodeRecord(written.record) });
 }
 
-function plain(found: Versioned | null | undefined): unknown {
+function asText(found: Versioned | null | undefined): unknown {
   if (found === null || found === undefined) return found;
   const { version, record } = found;
   return { version, text: isUnreadable(record) ? record.unreadable : encodeRecord(record) };
