@@ -1108,7 +1108,7 @@ const mutants: readonly Mutant[] = [
         store.swap(
           items.map((item) => ({
             ...item,
-            ...recordChanged(item, ({ slots }) => {
+            ...withChangedRecord(item, ({ slots }) => {
               for (const { work } of Object.values(slots)) {
                 if (work?.history.at(-1)?.what === "attempt brought forward") work.handlerStates = {};
               }

@@ -1,4 +1,4 @@
-/** Proves the contract of stores: each of these has one plausible mistake, and must fail the case that is named. */
+/** Proves the contract of stores: each of these stores has one plausible mistake, and must fail the case that `caughtBy` names. */
 
 import { type StoreFixture, type StoreTraits, storeContract } from "@payhooks/core/testing/store";
 import { describe, expect, it } from "vitest";
@@ -15,9 +15,9 @@ import { environmentOf } from "../../packages/core/src/time/environment.ts";
 
 interface Mutant {
   readonly name: string;
-  /** Begins the name of the case that must catch it. */
+  /** The beginning of the name of the case that must find the mistake. */
   readonly caughtBy: string;
-  /** The difference to the memory store. */
+  /** The methods that differ from the memory store. */
   readonly change: (store: MemoryStore) => Partial<RecordStore>;
 }
 
@@ -25,7 +25,7 @@ interface Mutant {
 const withScan =
   (
     page: (keys: readonly string[], store: MemoryStore) => Promise<readonly (Versioned | null)[]>,
-    isWhole = true,
+    hasAllPages = true,
   ): Mutant["change"] =>
   (store) => {
     const keys = new Set<string>();
@@ -43,13 +43,13 @@ const withScan =
           return versioned === null ? [] : [{ key, ...versioned, references: {} }];
         });
         const next = first + limit;
-        return { records, next: next < keys.size && isWhole ? String(next) : null };
+        return { records, next: next < keys.size && hasAllPages ? String(next) : null };
       },
     };
   };
 
-/** Each write is changed on its way. */
-const withSwaps =
+/** Changes each write on its way to the store. */
+const withChangedWrites =
   (change: (item: Swap, store: MemoryStore) => Partial<Swap>): Mutant["change"] =>
   (store) => ({ swap: (items) => store.swap(items.map((item) => ({ ...item, ...change(item, store) }))) });
 
@@ -57,7 +57,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "writes without checking the version",
     caughtBy: "a write with the wrong expected version",
-    change: withSwaps(({ key }, store) => ({ expected: store.read([key])[0]?.version ?? null })),
+    change: withChangedWrites(({ key }, store) => ({ expected: store.read([key])[0]?.version ?? null })),
   },
   {
     name: "does not return the current record with a conflict",
@@ -97,7 +97,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "does not check the time of a write",
     caughtBy: "a write conflicts if its time",
-    change: withSwaps(({ key }, store) => ({ at: store.now(key) })),
+    change: withChangedWrites(({ key }, store) => ({ at: store.now(key) })),
   },
   {
     name: "keeps finished records for ever",
@@ -158,7 +158,9 @@ const mutants: readonly Mutant[] = [
   {
     name: "truncates long texts",
     caughtBy: "long and unusual texts",
-    change: withSwaps(({ record }) => ({ record: { ...record, tenant: record.tenant.slice(0, 20) } })),
+    change: withChangedWrites(({ record }) => ({
+      record: { ...record, tenant: record.tenant.slice(0, 20) },
+    })),
   },
   {
     name: "takes the newest record first",
@@ -224,7 +226,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "has no lanes",
     caughtBy: "a poll takes from each lane",
-    change: withSwaps(({ index }) => ({ index: { ...index, lane: "usual" } })),
+    change: withChangedWrites(({ index }) => ({ index: { ...index, lane: "usual" } })),
   },
   {
     name: "takes usual records when only patient ones are asked for",
@@ -267,14 +269,14 @@ const mutants: readonly Mutant[] = [
   {
     name: "puts a record with a lease into the usual lane",
     caughtBy: "a record stays in its lane",
-    change: withSwaps(({ record, index }) => ({
+    change: withChangedWrites(({ record, index }) => ({
       index: { ...index, lane: record.lease === null ? index.lane : "usual" },
     })),
   },
   {
     name: "leaves a record in its first lane",
     caughtBy: "a write moves its record to another lane",
-    change: withSwaps(({ index, before }) => ({ index: { ...index, lane: (before ?? index).lane } })),
+    change: withChangedWrites(({ index, before }) => ({ index: { ...index, lane: (before ?? index).lane } })),
   },
   {
     name: "takes only due times in whole milliseconds",
@@ -291,7 +293,9 @@ const mutants: readonly Mutant[] = [
   {
     name: "does not change the due time of a record",
     caughtBy: "a write can make its record due",
-    change: withSwaps(({ index, before }) => ({ index: { ...index, dueAt: (before ?? index).dueAt } })),
+    change: withChangedWrites(({ index, before }) => ({
+      index: { ...index, dueAt: (before ?? index).dueAt },
+    })),
   },
   {
     name: "keeps a record hidden after a write",
@@ -357,7 +361,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "trusts no due time that is further away than when it was written",
     caughtBy: "a due time that is up to 5 s further",
-    change: withSwaps(({ index, at }) => ({
+    change: withChangedWrites(({ index, at }) => ({
       index:
         index.dueAt !== null && index.dueAt - at > index.delayWhenWrittenMs
           ? { ...index, delayWhenWrittenMs: index.delayWhenWrittenMs - 5_000 }
@@ -367,7 +371,9 @@ const mutants: readonly Mutant[] = [
   {
     name: "trusts due times that a wrong clock has set",
     caughtBy: "a due time that is further away",
-    change: withSwaps(({ index }) => ({ index: { ...index, delayWhenWrittenMs: Number.MAX_SAFE_INTEGER } })),
+    change: withChangedWrites(({ index }) => ({
+      index: { ...index, delayWhenWrittenMs: Number.MAX_SAFE_INTEGER },
+    })),
   },
   {
     name: "continues a list after the time of the last event, and skips others of that time",
@@ -412,7 +418,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "finds an event only by its own labels",
     caughtBy: "an event with several readings",
-    change: withSwaps(({ index }) => ({
+    change: withChangedWrites(({ index }) => ({
       index: { ...index, events: index.events.map((event) => ({ ...event, foundBy: [] })) },
     })),
   },
@@ -482,7 +488,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "lists only the first event of a record",
     caughtBy: "each event of a record",
-    change: withSwaps(({ index }) => ({ index: { ...index, events: index.events.slice(0, 1) } })),
+    change: withChangedWrites(({ index }) => ({ index: { ...index, events: index.events.slice(0, 1) } })),
   },
   {
     name: "counts retrying events as waiting",

@@ -1,4 +1,4 @@
-/** Proves the tests of effects: each line of what effects must get right is broken once, and the test that is named notices. */
+/** Proves the tests of effects: each duty of effects is broken once, and the test that `caughtBy` names must fail. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import type { Played } from "./play-mistakes.ts";
 
 let played: readonly Played[];
 
-/** All mistakes in one process of its own: one that this runner has not told that it runs tests. */
+/** Plays all mistakes in another process, whose environment does not say that a test runner has started it. */
 beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), "payhooks-effects-"));
   try {
@@ -34,7 +34,7 @@ it("the tests of effects pass on the sources as they are", () => {
 });
 
 describe("a mistake in effects is noticed", () => {
-  it.each(EFFECT_MUTANTS.map((mutant, number) => ({ ...mutant, number })))("$line", (mutant) => {
+  it.each(EFFECT_MUTANTS.map((mutant, number) => ({ ...mutant, number })))("$duty", (mutant) => {
     const { failed, errors } = played[1 + mutant.number] as Played;
     expect(errors).toEqual([]);
     expect(failed.filter((title) => title.startsWith(mutant.caughtBy))).not.toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * Runs the tests of effects as the sources are, and for each mistake those tests that must notice it. Writes to the file that it is
- * given which tests passed and which failed, as `Played[]`: first without a mistake, then one by one.
+ * Runs all tests of effects without a mistake, and then for each mistake the tests that must notice it. Writes the results to
+ * the given file, as `Played[]` in the same order.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -8,7 +8,7 @@ import type { TestProjectInlineConfiguration } from "vitest/config";
 import { createVitest, escapeTestName, type TestModule, type TestProject } from "vitest/node";
 import { EFFECT_MUTANTS, type EffectMutant } from "./mutants.ts";
 
-/** What became of the tests with one mistake, or without any. */
+/** The results of the tests with one mistake, or without any. */
 export interface Played {
   /** The titles of the tests. */
   readonly passed: readonly string[];
@@ -19,7 +19,7 @@ export interface Played {
 
 const conditions = ["payhooks-source", "module", "node", "development|production"];
 
-/** A project of its own for each mistake: its sources are transformed apart from all others. */
+/** Each mistake has a project of its own, so that its sources are transformed separately. */
 function projectOf(mutant: EffectMutant | null, name: string): TestProjectInlineConfiguration {
   return {
     resolve: { conditions },
@@ -32,7 +32,7 @@ function projectOf(mutant: EffectMutant | null, name: string): TestProjectInline
           if (mutant === null || !id.endsWith(`packages/core/src/${mutant.file}`)) return undefined;
           const { find, put, file } = mutant;
           const times = code.split(find).length - 1;
-          if (times !== 1) throw new Error(`${file} has ${times} times, not once: ${find}`);
+          if (times !== 1) throw new Error(`This text occurs ${times} times in ${file}, not once: ${find}`);
           return code.replace(find, () => put);
         },
       },
@@ -40,7 +40,7 @@ function projectOf(mutant: EffectMutant | null, name: string): TestProjectInline
     test: {
       name,
       include: ["packages/core/test/effects/*.test.ts"],
-      // A mistake may make a test wait for what never comes.
+      // A mistake may make a test wait for something that never happens.
       testTimeout: 20_000,
       isolate: false,
       maxWorkers: 1,
@@ -60,7 +60,7 @@ const vitest = await createVitest(
   { test: { projects } },
 );
 
-/** The tests that a project runs: all without a mistake, and otherwise those that must notice it. */
+/** The tests that a project runs: all of them without a mistake, and otherwise those that must notice the mistake. */
 async function chosenIn(project: TestProject) {
   const { testFiles } = await project.globTestFiles();
   const text = mistakes.get(project.name)?.caughtBy;

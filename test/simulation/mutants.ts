@@ -1,11 +1,11 @@
-/** Mistakes that the invariants must find. Each one replaces a line of the core by a plausible wrong one. */
+/** Mistakes that the invariants must find. Each one replaces a piece of the core by a plausible wrong one. */
 import type { Replacement } from "./core.ts";
 import { IN_DOUBT, type Size } from "./plan.ts";
 
 export interface Mutant {
   readonly name: string;
   readonly changes: readonly Replacement[];
-  /** The histories in which it shows soonest. Default: the usual ones. */
+  /** The size of the histories that show the mistake soonest. Default: the usual size. */
   readonly size?: Size;
 }
 
@@ -195,7 +195,12 @@ export const MUTANTS: readonly Mutant[] = [
     "if (rank === 0) return NONE_OVERTAKEN;",
     "if (record !== null) return NONE_OVERTAKEN;",
   ),
-  mutant("a handler that throws counts as done", HANDLER_CALL, "if (outcome.ok) {", "if (outcome !== null) {"),
+  mutant(
+    "a handler that throws counts as done",
+    HANDLER_CALL,
+    "if (outcome.ok) {",
+    "if (outcome !== null) {",
+  ),
   mutant(
     "a handler that is done runs again",
     HANDLER_CALL,

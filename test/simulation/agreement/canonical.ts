@@ -2,19 +2,19 @@
  * Answers of stores in the form in which they are compared. Differences that the contract allows are removed here, and
  * nowhere else:
  *
- * - A finished record is kept as what recognises copies of it: records are compared as their texts, which say no more.
- * - Records that became due at the same time come in any order, and so do those that a wrong clock has set.
- * - Where each shard of Redis is looked at by itself, a take gives the oldest of some shards: all that is due is taken then,
- *   and compared without its order.
- * - `left` says that some are left, or none.
- * - While some are left, `nextDueAt` may be any time, or null: the next look comes without it.
- * - Times are looked at in whole milliseconds.
+ * - A store may keep only digests of a finished record's facts. Records are compared as their texts, which contain no more.
+ * - Records that became due at the same time come in any order, and so do records whose due time a wrong clock has set.
+ * - If each shard of Redis is polled separately, a poll takes the oldest records of some shards. Then all due records are
+ *   taken, and compared without their order.
+ * - `left` is compared only as some or none.
+ * - While some are left, `nextDueAt` may be any time, or null, because the next poll does not depend on it.
+ * - Times are compared in whole milliseconds.
  * - Pages of a list may have any length up to the limit: only their total content and its order are compared.
  * - Finished events are on no list of a store that does not list them, and in one that does they may have lost their
  *   `referenceId`: such a list is asked for without one.
  * - A reason without events may be counted as 0, or left out.
- * - How much `prune` takes in one step is open: it is called until it says that nothing is left.
- * - A record that has expired may be there again when the clock is set back: nothing expires in such histories.
+ * - A call of `prune` may remove any number of records. It is called until it says that nothing is left.
+ * - An expired record may exist again after the clock was set back. Nothing expires in such histories.
  * - Causes of failures are not compared, nor is the `onDue` of a store: it is a hint.
  */
 
@@ -44,7 +44,7 @@ export function canonicalResult(result: SwapResult): Answer {
     : { kind: result.kind };
 }
 
-/** `since` tells since when a record has been due: the same for those that may come in any order. */
+/** `since` returns since when a record has been due. Records with the same time may come in any order. */
 export function canonicalDue(
   found: Omit<DueRecords, "left"> & { readonly left: number },
   limit: number,

@@ -1,13 +1,13 @@
 /** Random histories: the same for the same seed. */
 import { seededRandom } from "../../faults/harness/scope.ts";
-import type { By, Call, Change, Fault, FilterChoice, History, Item, TextKind } from "./history.ts";
+import type { Call, Change, Fault, FilterChoice, History, Item, ProcessNumber, TextKind } from "./history.ts";
 
-/** Few records, so that calls meet; one in ten calls brings in one more. */
+/** Few records, so that calls often concern the same one. Every tenth call adds one more. */
 const KEYS = 6;
 const MIN_CALLS = 15;
 const MAX_CALLS = 45;
-/** So many histories have clocks that are wrong. */
-const WITH_WRONG_CLOCKS = 0.2;
+/** The share of histories with wrong clocks. */
+const SHARE_WITH_WRONG_CLOCKS = 0.2;
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -53,7 +53,7 @@ class Dice {
 
 export function generateHistory(seed: number): History {
   const dice = new Dice(seed);
-  const wrongClocks = dice.chance(WITH_WRONG_CLOCKS);
+  const wrongClocks = dice.chance(SHARE_WITH_WRONG_CLOCKS);
   // If clocks are set back, nothing expires.
   const lives = wrongClocks
     ? LONG_LIVES
@@ -65,7 +65,7 @@ export function generateHistory(seed: number): History {
   return { wrongClocks, calls: [...calls, ...lastCalls] };
 }
 
-/** At the end, everything that the stores show is compared, and so are the remains of expired records. */
+/** At the end, all lists and counts are compared, also after records have expired. */
 const lastCalls: readonly Call[] = [
   { kind: "counts", by: 0 },
   list(0, {}),
@@ -84,7 +84,7 @@ const lastCalls: readonly Call[] = [
 ];
 
 function callOf(dice: Dice, made: number, times: Times): Call {
-  const by: By = dice.of([0, 1]);
+  const by: ProcessNumber = dice.of([0, 1]);
   const key = (): number => dice.between(0, KEYS - 1 + Math.floor(made / 10));
   const keys = (most: number): readonly number[] => Array.from({ length: dice.between(0, most) }, key);
   const kind = dice.of([
@@ -179,13 +179,13 @@ function faultOf(dice: Dice): Fault {
   const kind = dice.of(["expected", "expected", "time", "time", "time", "unfit"]);
   if (kind === "expected")
     return { expected: dice.of(["earlier", "earlier", "last", "none", "none", "unknown"]) };
-  // A write that is too big costs a connection, and much time.
+  // A write that is too big closes a connection, and takes long.
   if (kind === "unfit") return { unfit: dice.chance(0.02) ? "huge" : dice.of(["nul", "long"]) };
   return { lateMs: dice.of([-HOUR, -1, 1, 3 * SECOND, 5 * SECOND, 5 * SECOND + 1, 6 * SECOND, HOUR]) };
 }
 
-function listOf(dice: Dice, by: By): Call {
-  const often = dice.chance(0.5);
+function listOf(dice: Dice, by: ProcessNumber): Call {
+  const isByState = dice.chance(0.5);
   const sometimes = <T>(share: number, value: T): T | undefined => (dice.chance(share) ? value : undefined);
   const filter: FilterChoice = {
     state: sometimes(0.6, dice.of(["waiting", "retrying", "running", "held", "finished", "any"])),
@@ -200,16 +200,16 @@ function listOf(dice: Dice, by: By): Call {
   return {
     kind: "list",
     by,
-    filter: often ? { state: filter.state } : filter,
+    filter: isByState ? { state: filter.state } : filter,
     since: event(0.15),
     until: event(0.15),
-    behind: event(0.25),
+    after: event(0.25),
     limit: dice.of([1, 2, 3, 8, 50]),
   };
 }
 
-/** Records of one event each that is done at once. */
-function finish(by: By, keys: readonly number[], retentionMs: number, fault: Fault): Call {
+/** Writes records with one event each, which is done at once. */
+function finish(by: ProcessNumber, keys: readonly number[], retentionMs: number, fault: Fault): Call {
   const change: Change = {
     kind: "accept",
     status: "SUCCESS",
@@ -223,6 +223,6 @@ function finish(by: By, keys: readonly number[], retentionMs: number, fault: Fau
   return { kind: "swap", by, items: keys.map((key) => ({ key, change, fault })) };
 }
 
-function list(by: By, filter: FilterChoice): Call {
-  return { kind: "list", by, filter, since: null, until: null, behind: null, limit: 50 };
+function list(by: ProcessNumber, filter: FilterChoice): Call {
+  return { kind: "list", by, filter, since: null, until: null, after: null, limit: 50 };
 }

@@ -1,12 +1,12 @@
 /**
- * A history: calls of a store, one after the other, as two processes make them. It is data without times, versions or
- * records: those come of it when it is played, so that a part of it is a history too.
+ * A history: the calls that two processes make of a store, one after the other. It contains no times, versions or records.
+ * These are computed when it is played, so a part of a history is a history too.
  */
 import type { EventFilter } from "../../../packages/core/src/inbox/contract/event-query.ts";
 import type { HeldReason } from "../../../packages/core/src/protocol/held-reasons.ts";
 
 /** The process that makes a call. */
-export type By = 0 | 1;
+export type ProcessNumber = 0 | 1;
 
 /** The change that a write makes to its record. If a record does not allow the change, it is written again as it is. */
 export type Change =
@@ -17,7 +17,7 @@ export type Change =
       /** Accepted this long before the call. */
       readonly agoMs: number;
       readonly delayMs: number;
-      /** It has been run by the same write, where it may be. */
+      /** The same write also runs the event, if it may run. */
       readonly ended: boolean;
       readonly retentionMs: number;
       /** Labels, body and headers are of this kind. */
@@ -32,7 +32,7 @@ export type Change =
   | { readonly kind: "decide"; readonly decision: "replay" | "discard" }
   /** A record without events. */
   | { readonly kind: "claim"; readonly lifetimeMs: number }
-  /** Due at a time that is further away than it was when it was written. */
+  /** The record gets a due time that is further away than when it was written. */
   | { readonly kind: "wrong-clock"; readonly aheadMs: number }
   | { readonly kind: "same" };
 
@@ -42,13 +42,13 @@ export type TextKind = "plain" | "other" | "nul" | "half" | "quotes" | "cut" | "
 /** The fault of a write, if it has one. */
 export interface Fault {
   /**
-   * Computed from an earlier version; from the last version, even if it has expired; from none; from a version that never
-   * existed.
+   * The version from which the write was computed: an earlier one; the last one, even if it has expired; none; or one that
+   * never existed.
    */
   readonly expected?: "earlier" | "last" | "none" | "unknown";
   /** Computed this many milliseconds before (or, below 0, after) the store's time. */
   readonly lateMs?: number;
-  /** Its labels are none: longer than 256 bytes, or with a NUL. A store may take it or refuse it. */
+  /** Its labels are invalid: longer than 256 bytes, or with a NUL. A store may take or refuse the write. */
   readonly unfit?: "nul" | "long" | "huge";
 }
 
@@ -58,38 +58,38 @@ export interface Item {
   readonly fault: Fault;
 }
 
-/** A filter, its times in events: `since: 3` is the time at which the third event was accepted. */
+/** A filter without times. The times of a list are given as events: `since: 3` is the time when event 3 was accepted. */
 export type FilterChoice = Omit<EventFilter, "since" | "until">;
 
 export type Call =
   | { readonly kind: "pass"; readonly ms: number }
-  | { readonly kind: "read"; readonly by: By; readonly keys: readonly number[] }
-  | { readonly kind: "swap"; readonly by: By; readonly items: readonly Item[] }
-  /** The writes of an earlier call, unchanged: of the last call if `ago` is 0. */
-  | { readonly kind: "resend"; readonly by: By; readonly ago: number }
-  | { readonly kind: "take"; readonly by: By; readonly limit: number; readonly hideMs: number }
+  | { readonly kind: "read"; readonly by: ProcessNumber; readonly keys: readonly number[] }
+  | { readonly kind: "swap"; readonly by: ProcessNumber; readonly items: readonly Item[] }
+  /** Sends the writes of an earlier call again: those of the last call if `ago` is 0. */
+  | { readonly kind: "resend"; readonly by: ProcessNumber; readonly ago: number }
+  | { readonly kind: "take"; readonly by: ProcessNumber; readonly limit: number; readonly hideMs: number }
   | {
       readonly kind: "list";
-      readonly by: By;
+      readonly by: ProcessNumber;
       readonly filter: FilterChoice;
-      /** From the acceptance of which event on, and until which; null: from the first, or to the last. */
+      /** The events at whose acceptance the list begins and ends; null for no limit. */
       readonly since: number | null;
       readonly until: number | null;
-      /** Behind which event; null: from the beginning. */
-      readonly behind: number | null;
+      /** The event after which the list continues; null for its beginning. */
+      readonly after: number | null;
       readonly limit: number;
     }
-  | { readonly kind: "counts"; readonly by: By }
-  | { readonly kind: "prune"; readonly by: By }
-  | { readonly kind: "canary"; readonly by: By }
-  | { readonly kind: "now"; readonly by: By; readonly key: number }
-  /** True if replicas have records at these versions or later; of some, a version that was replaced since. */
-  | { readonly kind: "replicated"; readonly by: By; readonly keys: readonly number[] }
+  | { readonly kind: "counts"; readonly by: ProcessNumber }
+  | { readonly kind: "prune"; readonly by: ProcessNumber }
+  | { readonly kind: "canary"; readonly by: ProcessNumber }
+  | { readonly kind: "now"; readonly by: ProcessNumber; readonly key: number }
+  /** Asks whether replicas have these records. For some, it asks for a version that was replaced since. */
+  | { readonly kind: "replicated"; readonly by: ProcessNumber; readonly keys: readonly number[] }
   /** The process ends, and another process opens the store. */
-  | { readonly kind: "reopen"; readonly by: By };
+  | { readonly kind: "reopen"; readonly by: ProcessNumber };
 
 export interface History {
-  /** Clocks may be set back in it, and times be further away than they were: only for stores that distrust clocks. */
+  /** Clocks are set back, and due times are wrong. Only stores that distrust clocks play such a history. */
   readonly wrongClocks: boolean;
   readonly calls: readonly Call[];
 }

@@ -14,13 +14,13 @@ import { handMovedClock, type Kind } from "./world.ts";
 /** The death of a machine is not part of a history. So the file can be on a disk in memory, which saves a thousand fsyncs. */
 const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
-/** Making room for the usual 100,000 takes longer than the history. */
+/** Less than the usual 100,000, for which making room takes longer than the history. */
 const MAX_RECORDS = 1_000;
 
 /** The store whose answers all others must give. */
 export const simulatedKind: Kind = simulated(Number.POSITIVE_INFINITY);
 
-/** The same for stores in which a record has been due for at most this long when it is written. */
+/** The same for stores in which a record that is written counts as due for at most `dueWithinMs`. */
 export function simulated(dueWithinMs: number): Kind {
   return {
     name: "the simulated store",
@@ -67,8 +67,8 @@ export const memoryKind: Kind = {
   },
 };
 
-/** With libsql; the handle may be changed, to prove that it would be noticed. */
-export function sqliteKind(around: (handle: SqliteHandle) => SqliteHandle = (handle) => handle): Kind {
+/** With libsql. A test may change the handle, to prove that the histories find a mistake. */
+export function sqliteKind(changeHandle: (handle: SqliteHandle) => SqliteHandle = (handle) => handle): Kind {
   return {
     name: "SQLite",
     listsFinished: true,
@@ -78,7 +78,7 @@ export function sqliteKind(around: (handle: SqliteHandle) => SqliteHandle = (han
       const folder = mkdtempSync(join(MEMORY_DISK, "payhooks-agreement-"));
       const open = (): SqliteHandle => new Database(join(folder, "inbox.db")) as SqliteHandle;
       return {
-        connect: () => sqliteStore(around(open()), { clock }),
+        connect: () => sqliteStore(changeHandle(open()), { clock }),
         setTime,
         close: () => rmSync(folder, { recursive: true }),
       };

@@ -1,4 +1,4 @@
-/** Proves that the histories are good for something: each store with a mistake is found by one of the first of them. */
+/** Proves the histories: every store with a mistake is found by one of the first histories. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordStore } from "../../../packages/core/src/inbox/contract/store.ts";
@@ -12,7 +12,7 @@ import { type MemoryMutant, memoryMutants, scriptMutants, sqlMutants, withSqlMut
 import { scriptedRedisKind } from "./redis-kinds.ts";
 import { handMovedClock, type Kind } from "./world.ts";
 
-/** No more than are played on the real stores. */
+/** Not more than are played on the real stores. */
 const HISTORIES = 60;
 const FROM = 1;
 
@@ -20,7 +20,7 @@ const foundAfter = new Map<string, number>();
 
 async function expectFound(name: string, kind: Kind): Promise<void> {
   const found = await findDifference(FROM, HISTORIES, [simulatedKind, kind]);
-  if (found === null) expect.fail(`${HISTORIES} histories do not see that ${kind.name} ${name}`);
+  if (found === null) expect.fail(`${HISTORIES} histories do not show that ${kind.name} ${name}.`);
   foundAfter.set(`${kind.name} ${name}`, found.histories);
 }
 
@@ -38,24 +38,24 @@ function mutatedMemory(change: MemoryMutant["change"]): Kind {
 
 afterAll(() => console.table(Object.fromEntries(foundAfter)));
 
-describe("a memory that", () => {
+describe("a memory store that", () => {
   for (const { name, change } of memoryMutants) it(name, () => expectFound(name, mutatedMemory(change)));
 });
 
-describe("a SQLite that", { timeout: 60_000 }, () => {
+describe("an SQLite store that", { timeout: 60_000 }, () => {
   for (const mutant of sqlMutants) {
     it(mutant.name, async () => {
-      let met = 0;
+      let changed = 0;
       await expectFound(
         mutant.name,
-        sqliteKind((handle) => withSqlMutant(handle, mutant, () => met++)),
+        sqliteKind((handle) => withSqlMutant(handle, mutant, () => changed++)),
       );
-      expect(met, "statements that were changed").toBeGreaterThan(0);
+      expect(changed, "changed statements").toBeGreaterThan(0);
     });
   }
 });
 
-describe.skipIf(!hasRedis())("a Redis that", { timeout: 60_000 }, () => {
+describe.skipIf(!hasRedis())("a Redis store that", { timeout: 60_000 }, () => {
   const scope = new Scope();
   let client: Redis;
   beforeAll(async () => {
@@ -66,13 +66,13 @@ describe.skipIf(!hasRedis())("a Redis that", { timeout: 60_000 }, () => {
 
   for (const { name, from, to } of scriptMutants) {
     it(name, async () => {
-      let met = 0;
+      let changed = 0;
       const kind = scriptedRedisKind(client, (script) => {
-        if (script.includes(from)) met++;
+        if (script.includes(from)) changed++;
         return script.replaceAll(from, to);
       });
       await expectFound(name, kind);
-      expect(met, "scripts that were changed").toBeGreaterThan(0);
+      expect(changed, "changed scripts").toBeGreaterThan(0);
     });
   }
 });

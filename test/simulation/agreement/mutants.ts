@@ -1,10 +1,10 @@
-/** Stores with one subtle mistake each. All but it is the real store's: memory, SQLite with a changed statement, Redis with a changed script. */
+/** Stores with one subtle mistake each: in a method of memory, a statement of SQLite, or a script of Redis. */
 
 import type { RecordStore, Swap, SwapResult } from "../../../packages/core/src/inbox/contract/store.ts";
 import type { MemoryStore } from "../../../packages/core/src/memory/store.ts";
 import type { SqliteHandle } from "../../../packages/core/src/sqlite/handle.ts";
 
-/** A mistake of the memory store, and the code that makes it. */
+/** A mistake of the memory store, and the methods that make it. */
 export interface MemoryMutant {
   readonly name: string;
   readonly change: (store: MemoryStore) => Partial<RecordStore>;
@@ -17,11 +17,13 @@ export interface TextMutant {
   readonly to: string;
 }
 
-const withSwaps =
+/** Changes each write on its way to the store. */
+const withChangedWrites =
   (change: (item: Swap, store: MemoryStore) => Partial<Swap>): MemoryMutant["change"] =>
   (store) => ({ swap: (items) => store.swap(items.map((item) => ({ ...item, ...change(item, store) }))) });
 
-const withResults =
+/** Changes the result of each write. */
+const withChangedResults =
   (change: (result: SwapResult, item: Swap, store: MemoryStore) => SwapResult): MemoryMutant["change"] =>
   (store) => ({
     swap: (items) => items.flatMap((item) => store.swap([item]).map((result) => change(result, item, store))),
@@ -30,25 +32,25 @@ const withResults =
 export const memoryMutants: readonly MemoryMutant[] = [
   {
     name: "takes a write that is one millisecond too old",
-    change: withSwaps(({ key, at }, store) => ({ at: at === store.now(key) - 5_001 ? at + 1 : at })),
+    change: withChangedWrites(({ key, at }, store) => ({ at: at === store.now(key) - 5_001 ? at + 1 : at })),
   },
   {
     name: "refuses a write that has exactly the maximum age",
-    change: withSwaps(({ key, at }, store) => ({ at: at === store.now(key) - 5_000 ? at - 1 : at })),
+    change: withChangedWrites(({ key, at }, store) => ({ at: at === store.now(key) - 5_000 ? at - 1 : at })),
   },
   {
     name: "takes a write that is one millisecond ahead",
-    change: withSwaps(({ key, at }, store) => ({ at: at === store.now(key) + 1 ? at - 1 : at })),
+    change: withChangedWrites(({ key, at }, store) => ({ at: at === store.now(key) + 1 ? at - 1 : at })),
   },
   {
     name: "answers `written` to a write that is sent again",
-    change: withResults((result, { version }) =>
+    change: withChangedResults((result, { version }) =>
       result.kind === "conflict" && result.current?.version === version ? { kind: "written" } : result,
     ),
   },
   {
     name: "does not return the current record to a write that is too old",
-    change: withResults((result, { key, at }, store) =>
+    change: withChangedResults((result, { key, at }, store) =>
       result.kind === "conflict" && at < store.now(key) - 5_000 ? { ...result, current: null } : result,
     ),
   },
@@ -66,13 +68,13 @@ export const memoryMutants: readonly MemoryMutant[] = [
   },
   {
     name: "takes a write that expects the version of an expired record",
-    change: withSwaps(({ key, expected }, store) => ({
+    change: withChangedWrites(({ key, expected }, store) => ({
       expected: expected !== null && store.read([key])[0] === null ? null : expected,
     })),
   },
   {
     name: "ends the hiding of a record when a write conflicts",
-    change: withResults((result, { key }, store) => {
+    change: withChangedResults((result, { key }, store) => {
       if (result.kind === "conflict" && result.current !== null) store.restore(key, result.current);
       return result;
     }),
@@ -192,7 +194,11 @@ export const sqlMutants: readonly TextMutant[] = [
     from: "(accepted_at, event_id) > (?, ?)",
     to: "(accepted_at, event_id) >= (?, ?)",
   },
-  { name: "lists events that were accepted exactly at `until`", from: "accepted_at < ?", to: "accepted_at <= ?" },
+  {
+    name: "lists events that were accepted exactly at `until`",
+    from: "accepted_at < ?",
+    to: "accepted_at <= ?",
+  },
   {
     name: "keeps the reason of an event that is no longer held",
     from: "SET state = ?, reason = ?",
@@ -250,14 +256,14 @@ export const scriptMutants: readonly TextMutant[] = [
   },
 ];
 
-/** A handle whose statements have the mistake. `meet` is called for each that is changed. */
+/** A handle whose statements have the mistake. `onChange` is called for each changed statement. */
 export function withSqlMutant(
   handle: SqliteHandle,
   { from, to }: TextMutant,
-  meet: () => void,
+  onChange: () => void,
 ): SqliteHandle {
   const changed = (sql: string): string => {
-    if (sql.includes(from)) meet();
+    if (sql.includes(from)) onChange();
     return sql.replaceAll(from, to);
   };
   return {

@@ -1,31 +1,31 @@
-/** MariaDB, on a real server that gets the history's time in place of its own. All else is the server's. */
+/** MariaDB on a real server, whose statements get the history's time instead of the server's. */
 import { type Connection as Client, createPool, format, type Pool } from "mysql2/promise";
 import type { Connection, Driver } from "../../../packages/core/src/mysql/client.ts";
 import { NOW } from "../../../packages/core/src/mysql/statements.ts";
 import { mysqlStoreOn } from "../../../packages/core/src/mysql/store.ts";
 import { silent } from "../../support/silent.ts";
 import type { TextMutant } from "./mutants.ts";
-import { handMovedClock, type Kind, type Place } from "./world.ts";
+import { type Dataset, handMovedClock, type Kind } from "./world.ts";
 
-/** A slow answer of a busy machine is no difference. */
+/** Long, because a slow answer of a busy machine is no difference. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 
-let places = 0;
+let datasets = 0;
 
-/** `admin` is a client for the removal of the data. A mutant has one mistake in its statements. */
+/** `admin` is a client that removes the data. With a mutant, the statements have its mistake. */
 export function mysqlKind(
   url: string,
   admin: Client,
   mutant?: TextMutant,
-  meet: () => void = () => {},
+  onChange: () => void = () => {},
 ): Kind {
-  const make = (): Place => {
-    const prefix = `agreement_${process.pid}_${++places}`;
+  const make = (): Dataset => {
+    const prefix = `agreement_${process.pid}_${++datasets}`;
     const { clock, setTime } = handMovedClock();
     const changed = (sql: string): string => {
       const timed = sql.replaceAll(NOW, String(clock.now()));
       if (mutant === undefined || !sql.includes(mutant.from)) return timed;
-      meet();
+      onChange();
       return sql.replaceAll(mutant.from, mutant.to).replaceAll(NOW, String(clock.now()));
     };
     const driver: Driver = {
@@ -60,7 +60,11 @@ export function mysqlKind(
 }
 
 export const mysqlMutants: readonly TextMutant[] = [
-  { name: "refuses a write that has exactly the maximum age", from: `${NOW} - 5000 AND`, to: `${NOW} - 4999 AND` },
+  {
+    name: "refuses a write that has exactly the maximum age",
+    from: `${NOW} - 5000 AND`,
+    to: `${NOW} - 4999 AND`,
+  },
   {
     name: "takes a write that is one millisecond ahead",
     from: `- 5000 AND ${NOW}`,
@@ -73,7 +77,11 @@ export const mysqlMutants: readonly TextMutant[] = [
     from: "ORDER BY due_at LIMIT",
     to: "ORDER BY due_at DESC LIMIT",
   },
-  { name: "does not hide the records that it takes", from: "SET r.due_at = CAST", to: "SET r.due_at = 0 * CAST" },
+  {
+    name: "does not hide the records that it takes",
+    from: "SET r.due_at = CAST",
+    to: "SET r.due_at = 0 * CAST",
+  },
   {
     name: "repeats the last event of a page on the next page",
     from: "(e.accepted_at, e.event_id) > (",

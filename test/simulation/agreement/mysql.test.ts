@@ -1,9 +1,9 @@
-/** MariaDB gives the same answers as the simulated store, and a mistake in a statement of it is found. */
+/** MariaDB gives the same answers as the simulated store. The histories find every mistake in its statements. */
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MAX_AGE_MS } from "../../../packages/core/src/sql/due-bound.ts";
 import { type MariadbServer, startMariadb } from "../../effects/mariadb-server.ts";
-import { asked, expectAgreement, timeout } from "./expect-agreement.ts";
+import { expectAgreement, requestedHistories, timeout } from "./expect-agreement.ts";
 import { findDifference } from "./find.ts";
 import { simulated } from "./kinds.ts";
 import { mysqlKind, mysqlMutants } from "./mysql-kinds.ts";
@@ -22,20 +22,20 @@ afterAll(async () => {
 });
 
 it("the simulated store and MariaDB agree", { timeout }, () =>
-  expectAgreement([simulatedMysql, mysqlKind(server.url, admin)], asked || 20, 4),
+  expectAgreement([simulatedMysql, mysqlKind(server.url, admin)], requestedHistories || 20, 4),
 );
 
-/** No more than are played above. */
+/** Not more than are played above. */
 const HISTORIES = 20;
 
-describe("a MariaDB that", { timeout: 120_000 }, () => {
+describe("a MariaDB store that", { timeout: 120_000 }, () => {
   for (const mutant of mysqlMutants) {
     it(mutant.name, async () => {
-      let met = 0;
-      const kind = mysqlKind(server.url, admin, mutant, () => met++);
+      let changed = 0;
+      const kind = mysqlKind(server.url, admin, mutant, () => changed++);
       const found = await findDifference(1, HISTORIES, [simulatedMysql, kind]);
-      expect(met, "statements that were changed").toBeGreaterThan(0);
-      if (found === null) expect.fail(`${HISTORIES} histories do not see that it ${mutant.name}`);
+      expect(changed, "changed statements").toBeGreaterThan(0);
+      if (found === null) expect.fail(`${HISTORIES} histories do not show that it ${mutant.name}.`);
     });
   }
 });

@@ -13,6 +13,7 @@ import { sendCanary } from "../../../packages/core/src/testing/store/canaries.ts
 import { keyOf } from "../../../packages/core/src/testing/store/records.ts";
 import { takeOfBothLanes } from "../../../packages/core/src/testing/store/writes.ts";
 import { pause } from "../../faults/harness/scope.ts";
+import { AgreedState } from "./agreed-state.ts";
 import {
   type Answer,
   canonicalCounts,
@@ -21,8 +22,7 @@ import {
   canonicalRecord,
   canonicalResult,
 } from "./canonical.ts";
-import type { By, Call, History } from "./history.ts";
-import { Ledger } from "./ledger.ts";
+import type { Call, History, ProcessNumber } from "./history.ts";
 import { type Kind, START, World } from "./world.ts";
 import { type Write, writeOf } from "./writes.ts";
 
@@ -34,7 +34,7 @@ interface StoreAnswer {
 
 /** Two stores that do not agree. */
 export interface Difference {
-  /** The place of the call in the history. */
+  /** The position of the call in the history. */
   readonly at: number;
   readonly expected: StoreAnswer;
   readonly found: StoreAnswer;
@@ -42,29 +42,29 @@ export interface Difference {
 
 type Compared = Omit<Difference, "at"> | null;
 
-/** A call may fail for a reason that passes: a server closes the connection on which a record came that is too big for it. */
+/** A call may fail for a while: a server closes the connection if a record is too big for it. */
 const ATTEMPTS = 200;
 const RETRY_MS = 10;
 const SETTLE_ATTEMPTS = 3;
 const MOST_PAGES = 1_000;
 
-/** Called with each situation that a history met. */
-export type Meet = (what: string) => void;
+/** Called with each situation that occurs in a history, so that a test can count them. */
+export type OnSituation = (situation: string) => void;
 
-/** Plays the history on a store of each kind. All of them must give the answer of the first store. */
+/** Plays the history on a store of each kind. Each must give the same answers as the first one. */
 export async function play(
   history: History,
   kinds: readonly Kind[],
-  meet: Meet = () => {},
+  onSituation: OnSituation = () => {},
 ): Promise<Difference | null> {
   const worlds: World[] = [];
   try {
     for (const kind of kinds) {
       if (kind.distrustsClock || !history.wrongClocks) worlds.push(await World.make(kind));
     }
-    const player = new Player(worlds, meet);
+    const player = new Player(worlds, onSituation);
     for (const [at, call] of history.calls.entries()) {
-      meet(call.kind);
+      onSituation(call.kind);
       const compared = await player.play(call);
       if (compared !== null) return { at, ...compared };
     }
@@ -77,23 +77,23 @@ export async function play(
 type ListCall = Extract<Call, { readonly kind: "list" }>;
 type Ask = (store: RecordStore, world: World) => Promise<Answer>;
 
-/** For how long a process has to know its primary before it confirms that a changed record contains an earlier write. */
+/** A process has to know its primary for this long before it confirms that a changed record contains an earlier write. */
 const TRUSTED_AFTER_MS = 10_000;
 
 class Player {
   readonly #worlds: readonly World[];
-  readonly #ledger: Ledger;
-  readonly #meet: Meet;
+  readonly #agreed: AgreedState;
+  readonly #onSituation: OnSituation;
   #now = START;
-  /** Since when each process has asked replicas; null if it has just been opened. */
+  /** The time when each process first asked its replicas; null if it has not asked yet. */
   readonly #askedSince: [number | null, number | null] = [0, 0];
   #versions = 0;
 
-  constructor(worlds: readonly World[], meet: Meet) {
+  constructor(worlds: readonly World[], onSituation: OnSituation) {
     this.#worlds = worlds;
     const limits = worlds.map(({ kind }) => kind.dueWithinMs ?? Number.POSITIVE_INFINITY);
-    this.#ledger = new Ledger(Math.min(...limits));
-    this.#meet = meet;
+    this.#agreed = new AgreedState(Math.min(...limits));
+    this.#onSituation = onSituation;
   }
 
   async play(call: Call): Promise<Compared> {
@@ -106,14 +106,14 @@ class Player {
         return this.#write(
           call.by,
           call.items
-            .map((item) => writeOf(item, this.#ledger, this.#version(), this.#now, keyOf(item.key)))
+            .map((item) => writeOf(item, this.#agreed, this.#version(), this.#now, keyOf(item.key)))
             .toSorted((a, b) => (a.swap.key < b.swap.key ? -1 : 1)),
         );
       case "resend":
         return this.#write(
           call.by,
-          // Each store has its own answer for a write that is unfit.
-          (this.#ledger.calls.at(-1 - call.ago) ?? []).filter(({ isUnfit }) => !isUnfit),
+          // Stores may answer differently to an unfit write.
+          (this.#agreed.calls.at(-1 - call.ago) ?? []).filter(({ isUnfit }) => !isUnfit),
         );
       case "take":
         return this.#take(call.by, call.limit, call.hideMs);
@@ -130,7 +130,7 @@ class Player {
       case "canary":
         return this.#compare(call.by, sendCanary);
       case "now":
-        // From an answer the store knows what time it is.
+        // A store may learn the time from an answer of its server.
         return this.#compare(call.by, async (store) => {
           await store.read([keyOf(call.key)]);
           return store.now(keyOf(call.key));
@@ -148,7 +148,7 @@ class Player {
   }
 
   /** Asks each store, and compares its answer with that of the first store. */
-  async #compare(by: By, ask: Ask, worlds = this.#worlds): Promise<Compared> {
+  async #compare(by: ProcessNumber, ask: Ask, worlds = this.#worlds): Promise<Compared> {
     let expected: StoreAnswer | null = null;
     for (const world of worlds) {
       const found = {
@@ -161,8 +161,8 @@ class Player {
     return null;
   }
 
-  async #write(by: By, writes: readonly Write[]): Promise<Compared> {
-    this.#ledger.calls.push(writes);
+  async #write(by: ProcessNumber, writes: readonly Write[]): Promise<Compared> {
+    this.#agreed.calls.push(writes);
     const swaps = writes.map(({ swap }) => swap);
     let results: readonly SwapResult[] = [];
     const compared = await this.#compare(by, async (store) => {
@@ -177,20 +177,20 @@ class Player {
     });
     writes.forEach(({ known, isUnfit }, at) => {
       const result = results[at]?.kind ?? "no answer";
-      this.#meet(`a write that is ${isUnfit ? "unfit and " : ""}${result}`);
-      if (result === "written" || result === "refused") this.#ledger.wrote(known, this.#now);
+      this.#onSituation(`a write that is ${isUnfit ? "unfit and " : ""}${result}`);
+      if (result === "written" || result === "refused") this.#agreed.wrote(known, this.#now);
     });
     return compared;
   }
 
   /**
-   * Some stores take what is unfit, and others refuse it. It is true what they say, and then the record is written as it
-   * should be, so that all stores have the same again.
+   * Some stores take an unfit write, and others refuse it. The record must agree with their answer. Then it is written with
+   * valid labels, so that all stores have the same record again.
    */
   async #unfit(store: RecordStore, { swap, known }: Write, result: SwapResult): Promise<Answer> {
     if (result.kind !== "written" && result.kind !== "refused") return canonicalResult(result);
     const isWritten = result.kind === "written";
-    const [there] = await untilAnswered(async () => store.read([swap.key]));
+    const [stored] = await untilAnswered(async () => store.read([swap.key]));
     const expected = isWritten ? swap.version : swap.expected;
     const fit: Swap = {
       ...swap,
@@ -200,19 +200,19 @@ class Player {
       before: isWritten ? swap.index : swap.before,
       version: known.version,
     };
-    const [mended] = await swapSurely(store, [fit]);
-    return { isTrue: (there?.version ?? null) === expected, mended: mended?.kind };
+    const [repaired] = await swapSurely(store, [fit]);
+    return { isTrue: (stored?.version ?? null) === expected, repaired: repaired?.kind };
   }
 
-  async #take(by: By, atMost: number, hideMs: number): Promise<Compared> {
+  async #take(by: ProcessNumber, atMost: number, hideMs: number): Promise<Compared> {
     const now = this.#now;
-    const takesAll = this.#worlds.some(({ kind }) => kind.takesOfParts === true);
-    const limit = takesAll ? atMost : this.#ledger.limitBetweenTimes(atMost, now);
-    const since = (key: string): number => this.#ledger.dueSince(key, now);
+    const takesAll = this.#worlds.some(({ kind }) => kind.takesPerShard === true);
+    const limit = takesAll ? atMost : this.#agreed.limitBetweenTimes(atMost, now);
+    const since = (key: string): number => this.#agreed.dueSince(key, now);
     let taken: readonly DueRecord[] = [];
     const compared = await this.#compare(by, async (store) => {
       const takes = [await takeOfBothLanes(store, limit, hideMs)];
-      // The order of a part is open: so all of them are taken.
+      // A poll may take the records of any shards, so polls go on until everything is taken.
       while (takesAll && limit > 0 && takes.at(-1)?.left !== 0 && takes.length < MOST_PAGES) {
         takes.push(await takeOfBothLanes(store, limit, hideMs));
       }
@@ -222,17 +222,17 @@ class Player {
       const found = canonicalDue({ records: taken, left, nextDueAt }, limit, since);
       return takesAll ? [isTooMuch, { ...found, areInOrder: "any" }] : [isTooMuch, found];
     });
-    this.#ledger.took(
+    this.#agreed.took(
       taken.map(({ key }) => key),
       now,
       hideMs,
     );
-    this.#meet(`a take of ${taken.length > 1 ? "several" : taken.length === 1 ? "one" : "none"}`);
+    this.#onSituation(`a take of ${taken.length > 1 ? "several" : taken.length === 1 ? "one" : "none"}`);
     return compared;
   }
 
-  #list({ by, filter, since, until, behind, limit }: ListCall): Promise<Compared> {
-    const known = this.#ledger.events();
+  #list({ by, filter, since, until, after, limit }: ListCall): Promise<Compared> {
+    const known = this.#agreed.events();
     const nth = (n: number | null) =>
       n === null || known.length === 0 ? undefined : known[n % known.length];
     const isOfFinished = filter.state === "finished" || filter.state === "any";
@@ -250,32 +250,32 @@ class Player {
       by,
       async (store) => {
         const pages: Listed[] = [];
-        let cursor: ListCursor | null = nth(behind) ?? null;
+        let cursor: ListCursor | null = nth(after) ?? null;
         do {
           const page: Listed = await store.list(asked, cursor, limit);
           pages.push(page);
           cursor = page.next;
         } while (cursor !== null && pages.length < MOST_PAGES);
-        if (pages.length > 1) this.#meet("a list of several pages");
+        if (pages.length > 1) this.#onSituation("a list of several pages");
         return canonicalPages(pages, limit);
       },
       isOfFinished ? this.#worlds.filter(({ kind }) => kind.listsFinished) : this.#worlds,
     );
   }
 
-  /** A store without replicas has replicated what it has. */
-  #replicated(by: By, keys: readonly string[]): Promise<Compared> {
+  /** In a store without replicas, every stored record counts as replicated. */
+  #replicated(by: ProcessNumber, keys: readonly string[]): Promise<Compared> {
     const items = keys.map((key, at) => {
-      const current = this.#ledger.current(key, this.#now);
-      const known = at % 2 === 0 ? current : (this.#ledger.earlier(key) ?? current);
+      const current = this.#agreed.current(key, this.#now);
+      const known = at % 2 === 0 ? current : (this.#agreed.earlier(key) ?? current);
       return { key, version: known?.version ?? "never" };
     });
     const since = this.#askedSince[by];
     this.#askedSince[by] ??= this.#now;
-    // A process that is new to its primary may not confirm a record that has changed since.
+    // A process that is new to its primary need not confirm a record that has changed since.
     const isOpen =
       (since === null || this.#now - since < TRUSTED_AFTER_MS) &&
-      items.some(({ key, version }) => version !== this.#ledger.current(key, this.#now)?.version);
+      items.some(({ key, version }) => version !== this.#agreed.current(key, this.#now)?.version);
     return this.#compare(by, async (store) => {
       const found = await store.read(keys);
       const areThere = found.every((one) => one !== null);
@@ -296,7 +296,7 @@ async function pruned(store: RecordStore): Promise<Answer> {
   return "all";
 }
 
-/** It may reject at any time; a record that is not stored is never replicated. */
+/** `replicated` may reject at any time, so it is asked several times. It never confirms a record that is not stored. */
 async function isReplicated(ask: () => Promise<void> | undefined): Promise<boolean> {
   for (let attempts = 1; attempts <= SETTLE_ATTEMPTS; attempts++) {
     try {
@@ -318,7 +318,7 @@ async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** As the engine does it: what may not have been written is sent again, and known by its version where it was. */
+/** Like the engine, sends a write of unknown outcome again, and recognises it by its version if it was made. */
 async function swapSurely(store: RecordStore, swaps: readonly Swap[]): Promise<readonly SwapResult[]> {
   const results = new Map<Swap, SwapResult>();
   let unsure = swaps;

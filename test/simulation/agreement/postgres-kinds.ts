@@ -1,15 +1,14 @@
 /**
- * PostgreSQL, on a real server, and PGlite, whose `statement_timestamp` tells the history's time: one of the same name that
- * is found first. All else is the server's.
+ * PostgreSQL on a real server, and PGlite. A function of the tests replaces `statement_timestamp`, and returns the history's time.
  */
 import type { PGlite } from "@electric-sql/pglite";
 import type { PostgresTarget, QueryClient } from "../../../packages/core/src/postgres/client.ts";
 import { postgresStore } from "../../../packages/core/src/postgres/store.ts";
 import { silent } from "../../support/silent.ts";
 import type { TextMutant } from "./mutants.ts";
-import { handMovedClock, type Kind, type Place } from "./world.ts";
+import { type Dataset, handMovedClock, type Kind } from "./world.ts";
 
-/** A slow answer of a busy machine is no difference. */
+/** Long, because a slow answer of a busy machine is no difference. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 
 const CLOCK = `
@@ -19,13 +18,13 @@ const CLOCK = `
   CREATE FUNCTION history.statement_timestamp() RETURNS timestamptz LANGUAGE sql STABLE
     AS $$ SELECT timestamptz 'epoch' + ms * interval '1 millisecond' FROM history.clock $$;
 `;
-/** The catalogue is searched first only where it is not named. */
+/** PostgreSQL searches `pg_catalog` first, unless the path names it. */
 const SEARCHED = "history,pg_catalog,public";
 
-let places = 0;
+let datasets = 0;
 
-function place(server: QueryClient, target: PostgresTarget): Place {
-  const schema = `agreement_${process.pid}_${++places}`;
+function newDataset(server: QueryClient, target: PostgresTarget): Dataset {
+  const schema = `agreement_${process.pid}_${++datasets}`;
   const { clock, setTime } = handMovedClock();
   const options = { schema, clock, logger: silent, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
   return {
@@ -41,38 +40,41 @@ function place(server: QueryClient, target: PostgresTarget): Place {
 }
 
 function kind(name: string, server: QueryClient, target: PostgresTarget): Kind {
-  return { name, listsFinished: true, distrustsClock: false, make: () => place(server, target) };
+  return { name, listsFinished: true, distrustsClock: false, make: () => newDataset(server, target) };
 }
 
 /** Makes the clock of a server's histories. */
-export async function prepareClock(tell: (sql: string) => Promise<unknown>): Promise<void> {
-  await tell(CLOCK);
+export async function prepareClock(run: (sql: string) => Promise<unknown>): Promise<void> {
+  await run(CLOCK);
 }
 
-/** The server's address, for sessions that get the history's time. */
+/** The server's address for sessions that get the history's time. */
 export function timedUrl(url: string): string {
   return `${url}?options=${encodeURIComponent(`-c search_path=${SEARCHED}`)}`;
 }
 
-/** By connections of its own, as a receiver has it. */
+/** With connections of its own, as in a receiver. */
 export function postgresKind(server: QueryClient, url: string): Kind {
   return kind("PostgreSQL", server, timedUrl(url));
 }
 
-/** By a client that runs one statement after the other, which may have a mistake in it. `server` has a timed address. */
+/**
+ * With one client that runs one statement after the other. `server` has a timed address. With a mutant, the statements have its
+ * mistake.
+ */
 export function singlePostgresKind(
   server: QueryClient,
   mutant?: TextMutant,
-  meet: () => void = () => {},
+  onChange: () => void = () => {},
 ): Kind {
   const client: QueryClient = {
     query(text, values) {
       if (mutant === undefined || !text.includes(mutant.from)) return server.query(text, values);
-      meet();
+      onChange();
       return server.query(text.replaceAll(mutant.from, mutant.to), values);
     },
   };
-  return kind("PostgreSQL by one client", server, client);
+  return kind("PostgreSQL with one client", server, client);
 }
 
 export async function pgliteKind(database: PGlite): Promise<Kind> {

@@ -1,11 +1,11 @@
-/** PostgreSQL gives the same answers as the simulated store, and a mistake in a statement of it is found. */
+/** PostgreSQL gives the same answers as the simulated store. The histories find every mistake in its statements. */
 import { PGlite } from "@electric-sql/pglite";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MAX_AGE_MS } from "../../../packages/core/src/sql/due-bound.ts";
 import { PostgresServer } from "../../faults/harness/postgres-server.ts";
 import { Scope } from "../../faults/harness/scope.ts";
-import { asked, expectAgreement, timeout } from "./expect-agreement.ts";
+import { expectAgreement, requestedHistories, timeout } from "./expect-agreement.ts";
 import { findDifference } from "./find.ts";
 import { simulated } from "./kinds.ts";
 import {
@@ -30,30 +30,33 @@ beforeAll(async () => {
 });
 afterAll(() => scope.close());
 
-it("the simulated store and PostgreSQL agree, by connections of its own and by one client", { timeout }, () =>
-  expectAgreement(
-    [simulatedPostgres, postgresKind(client, server.url), singlePostgresKind(client)],
-    asked || 40,
-    8,
-  ),
+it(
+  "the simulated store and PostgreSQL agree, with connections of its own and with one client",
+  { timeout },
+  () =>
+    expectAgreement(
+      [simulatedPostgres, postgresKind(client, server.url), singlePostgresKind(client)],
+      requestedHistories || 40,
+      8,
+    ),
 );
 
 it("the simulated store and PGlite agree", { timeout }, async () => {
   const database = scope.add(new PGlite(), (one) => one.close());
-  await expectAgreement([simulatedPostgres, await pgliteKind(database)], asked || 20, 2);
+  await expectAgreement([simulatedPostgres, await pgliteKind(database)], requestedHistories || 20, 2);
 });
 
-/** No more than are played above. */
+/** Not more than are played above. */
 const HISTORIES = 40;
 
-describe("a PostgreSQL that", { timeout: 120_000 }, () => {
+describe("a PostgreSQL store that", { timeout: 120_000 }, () => {
   for (const mutant of postgresMutants) {
     it(mutant.name, async () => {
-      let met = 0;
-      const kind = singlePostgresKind(client, mutant, () => met++);
+      let changed = 0;
+      const kind = singlePostgresKind(client, mutant, () => changed++);
       const found = await findDifference(1, HISTORIES, [simulatedPostgres, kind]);
-      expect(met, "statements that were changed").toBeGreaterThan(0);
-      if (found === null) expect.fail(`${HISTORIES} histories do not see that it ${mutant.name}`);
+      expect(changed, "changed statements").toBeGreaterThan(0);
+      if (found === null) expect.fail(`${HISTORIES} histories do not show that it ${mutant.name}.`);
     });
   }
 });

@@ -1,13 +1,12 @@
 /**
- * Redis, on a real server, whose scripts get the history's time. A line before each script answers `TIME`, and takes away
- * the records that have expired by that time, as Redis does when they are asked for: for the server itself they lie
- * decades ahead. All else is the server's.
+ * Redis on a real server, whose scripts get the history's time. Code before each script answers `TIME`, and deletes the records
+ * that have expired by that time. The server itself would not delete them, because its own clock is decades behind.
  */
 import { createHash } from "node:crypto";
 import type { Redis } from "ioredis";
 import { redisStore } from "../../../packages/core/src/redis/store.ts";
 import { silent } from "../../support/silent.ts";
-import { handMovedClock, type Kind, type Place } from "./world.ts";
+import { type Dataset, handMovedClock, type Kind } from "./world.ts";
 
 const TIMED = `
 local given = redis
@@ -25,20 +24,20 @@ for _, key in ipairs(KEYS) do
 end
 `;
 
-/** Changes a script, to prove that it would be noticed. */
+/** Changes a script, to prove that the histories find a mistake. */
 export type ScriptChange = (script: string) => string;
 
-const asItIs: ScriptChange = (script) => script;
-/** A slow answer of a busy machine is no difference. */
+const unchanged: ScriptChange = (script) => script;
+/** Long, because a slow answer of a busy machine is no difference. */
 const COMMAND_TIMEOUT_MS = 10_000;
 
 /** Characters. */
 const MAX_LENGTH = 1_000_000;
 
-let places = 0;
+let datasets = 0;
 
-function place(server: Redis, target: Parameters<typeof redisStore>[0], replicas: number): Place {
-  const prefix = `agreement-${process.pid}-${++places}`;
+function newDataset(server: Redis, target: Parameters<typeof redisStore>[0], replicas: number): Dataset {
+  const prefix = `agreement-${process.pid}-${++datasets}`;
   const { clock, setTime } = handMovedClock();
   const options = { prefix, replicas, clock, logger: silent, commandTimeoutMs: COMMAND_TIMEOUT_MS };
   return {
@@ -54,19 +53,19 @@ function place(server: Redis, target: Parameters<typeof redisStore>[0], replicas
   };
 }
 
-/** By ioredis, with as many replicas as the server has. */
-export function redisKind(server: Redis, replicas: number, change: ScriptChange = asItIs): Kind {
+/** With ioredis, and as many replicas as the server has. */
+export function redisKind(server: Redis, replicas: number, change: ScriptChange = unchanged): Kind {
   const timed = timedConnection(server.duplicate({ lazyConnect: true }), change);
   return {
     name: "Redis",
     listsFinished: false,
     distrustsClock: false,
-    make: () => place(server, timed, replicas),
+    make: () => newDataset(server, timed, replicas),
   };
 }
 
-/** By a client that can do no more than run scripts, and no long ones, as the services that take them over HTTP. */
-export function scriptedRedisKind(server: Redis, change: ScriptChange = asItIs): Kind {
+/** With a client that only runs scripts of limited length, like services that take commands over HTTP. */
+export function scriptedRedisKind(server: Redis, change: ScriptChange = unchanged): Kind {
   const client = {
     async eval(script: string, keys: string[], args: string[]): Promise<unknown> {
       if (args.some((arg) => arg.length > MAX_LENGTH)) throw new Error("ERR max request size exceeded");
@@ -74,14 +73,14 @@ export function scriptedRedisKind(server: Redis, change: ScriptChange = asItIs):
     },
   };
   return {
-    name: "Redis by a client that runs scripts",
+    name: "Redis with a client that runs scripts",
     listsFinished: false,
     distrustsClock: false,
-    make: () => place(server, client, 0),
+    make: () => newDataset(server, client, 0),
   };
 }
 
-/** The same, before a cluster: no script may touch two shards, so that each of them is looked at by itself. */
+/** The same on a cluster: no script may use two shards, so each shard is polled separately. */
 export function shardedRedisKind(server: Redis): Kind {
   const client = {
     async eval(script: string, keys: string[], args: string[]): Promise<unknown> {
@@ -91,15 +90,15 @@ export function shardedRedisKind(server: Redis): Kind {
     },
   };
   return {
-    name: "Redis, each shard by itself",
+    name: "Redis with separate shards",
     listsFinished: false,
     distrustsClock: false,
-    takesOfParts: true,
-    make: () => place(server, client, 0),
+    takesPerShard: true,
+    make: () => newDataset(server, client, 0),
   };
 }
 
-/** A connection whose scripts, and those of its copies, get the history's time. */
+/** A connection whose scripts get the history's time, as do those of its copies. */
 function timedConnection(connection: Redis, change: ScriptChange): Redis {
   const timedHashes = new Map<string, string>();
   const run = {

@@ -1,4 +1,4 @@
-/** Finds the smallest part of a history in which stores still differ. */
+/** Finds a small part of a history on which stores still differ. */
 import type { Call, History } from "./history.ts";
 import type { Difference } from "./play.ts";
 
@@ -9,7 +9,7 @@ export interface Shortened {
 
 type Try = (history: History) => Promise<Difference | null>;
 
-/** Leaves out calls, then writes of calls, for as long as a difference remains. It is a smallest part, not the smallest. */
+/** Removes calls, then writes of calls, as long as a difference remains. Another part may be even smaller. */
 export async function shorten(history: History, difference: Difference, play: Try): Promise<Shortened> {
   let best: Shortened = { history: upTo(history, difference), difference };
   const isAsGood = async (calls: readonly Call[]): Promise<boolean> => {
@@ -41,7 +41,7 @@ export async function shorten(history: History, difference: Difference, play: Tr
   return best;
 }
 
-/** Steps after the difference have nothing to do with it. */
+/** Removes the calls after the difference. They cannot have caused it. */
 function upTo(history: History, { at }: Difference): History {
   return { ...history, calls: history.calls.slice(0, at + 1) };
 }

@@ -1,22 +1,19 @@
-/** A store under test, as two processes have it, on a clock that is moved by hand. */
+/** A store under test in two processes, on a clock that is moved by hand. */
 
 import type { RecordStore } from "../../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../../packages/core/src/testing/store/canaries.ts";
 import { type Environment, environmentOf } from "../../../packages/core/src/time/environment.ts";
-import type { By } from "./history.ts";
+import type { ProcessNumber } from "./history.ts";
 
-/** When each history begins: so late that nothing expires by a clock that is not the history's. */
+/** The time when each history begins. It is so late that nothing expires by any other clock. */
 export const START: number = Date.UTC(2100, 0, 1);
 
-/**
- * When the history begins, stores with replicas have known their primary for this long, since a new primary is not trusted at
- * once.
- */
+/** Stores are opened this long before a history begins, because a new primary is not trusted at once. */
 const OPENED_BEFORE_MS = 60_000;
 
-/** Makes stores on data of their own. */
-export interface Place {
-  /** A store on these data, not open yet. If only one process can open the data, the same store again. */
+/** Fresh data of one kind of store. */
+export interface Dataset {
+  /** Makes a store on these data, not open yet. If only one process can use the data, each call returns the same store. */
   connect(): RecordStore;
   /** Sets the store's clock. */
   setTime(now: number): void | Promise<void>;
@@ -27,55 +24,55 @@ export interface Place {
 /** A kind of store. */
 export interface Kind {
   readonly name: string;
-  /** Finished events are on its lists. */
+  /** Its lists can contain finished events. */
   readonly listsFinished: boolean;
-  /** A time that is further away than it was when it was written counts as due. */
+  /** A due time that is further away than when it was written counts as reached. */
   readonly distrustsClock: boolean;
-  /** A take gives the oldest of a part of all that is due. */
-  readonly takesOfParts?: boolean;
-  /** For how long a record that is written counts as due at most, in milliseconds. Default: for as long as it says. */
+  /** A poll takes the oldest records of some shards. */
+  readonly takesPerShard?: boolean;
+  /** A record that is written counts as due for at most this long, in milliseconds. Default: without a limit. */
   readonly dueWithinMs?: number;
-  make(): Place | Promise<Place>;
+  make(): Dataset | Promise<Dataset>;
 }
 
 /** One kind of store in one history. */
 export class World {
   readonly kind: Kind;
-  readonly #place: Place;
+  readonly #dataset: Dataset;
   readonly #stores: [RecordStore, RecordStore];
   readonly #datasetId: string;
 
-  private constructor(kind: Kind, place: Place, stores: [RecordStore, RecordStore]) {
+  private constructor(kind: Kind, dataset: Dataset, stores: [RecordStore, RecordStore]) {
     this.kind = kind;
-    this.#place = place;
+    this.#dataset = dataset;
     this.#stores = stores;
     this.#datasetId = stores[0].datasetId;
   }
 
   static async make(kind: Kind): Promise<World> {
-    const place = await kind.make();
-    await place.setTime(START - OPENED_BEFORE_MS);
-    const stores: [RecordStore, RecordStore] = [place.connect(), place.connect()];
+    const dataset = await kind.make();
+    await dataset.setTime(START - OPENED_BEFORE_MS);
+    const stores: [RecordStore, RecordStore] = [dataset.connect(), dataset.connect()];
     for (const store of stores) {
       await store.open();
       if (store.replicated !== undefined) await sendCanary(store);
     }
-    await place.setTime(START);
-    return new World(kind, place, stores);
+    await dataset.setTime(START);
+    return new World(kind, dataset, stores);
   }
 
-  store(by: By): RecordStore {
+  store(by: ProcessNumber): RecordStore {
     return this.#stores[by];
   }
 
   async setTime(now: number): Promise<void> {
-    await this.#place.setTime(now);
+    await this.#dataset.setTime(now);
   }
 
-  /** True when the new process finds the data that it has known. */
-  async reopen(by: By): Promise<boolean> {
+  /** Replaces one process by another. True if the datasetId stays the same. */
+  async reopen(by: ProcessNumber): Promise<boolean> {
     await this.#stores[by].close();
-    const store = this.#place.connect();
+    const store = this.#dataset.connect();
     await store.open();
     this.#stores[by] = store;
     return store.datasetId === this.#datasetId;
@@ -83,11 +80,11 @@ export class World {
 
   async close(): Promise<void> {
     for (const store of new Set(this.#stores)) await store.close();
-    await this.#place.close();
+    await this.#dataset.close();
   }
 }
 
-/** An environment whose clock stands still between two times that it is given. */
+/** An environment whose clock moves only when `setTime` is called. */
 export function handMovedClock(): {
   readonly clock: Environment;
   readonly setTime: (now: number) => void;

@@ -10,14 +10,14 @@ import {
   referenceRecord,
   type Sample,
 } from "../../../packages/core/src/testing/store/records.ts";
+import type { AgreedState, RecordVersion } from "./agreed-state.ts";
 import type { Change, Fault, Item, TextKind } from "./history.ts";
-import type { Known, Ledger } from "./ledger.ts";
 
 type AcceptChange = Extract<Change, { readonly kind: "accept" }>;
-type Made = Pick<Known, "record" | "unleased">;
+type NextRecord = Pick<RecordVersion, "record" | "unleased">;
 
 const LONG = 20_000;
-/** Longer than some servers take. */
+/** Longer than some servers accept. */
 const HUGE = 1_200_000;
 
 const TEXTS: Readonly<Record<TextKind, string>> = {
@@ -39,23 +39,23 @@ function sampleOf({ status, held, delayMs, retentionMs, text }: AcceptChange): S
   return { ...common, ...texts, content, signature: odd };
 }
 
-/** One write for every store, and the record after it. */
+/** One write, which every store gets, and the version after it. */
 export interface Write {
   readonly swap: Swap;
-  readonly known: Known;
+  readonly known: RecordVersion;
   readonly isUnfit: boolean;
 }
 
-export function writeOf(item: Item, ledger: Ledger, version: string, now: number, key: string): Write {
+export function writeOf(item: Item, agreed: AgreedState, version: string, now: number, key: string): Write {
   const { change, fault } = item;
-  const current = ledger.current(key, now);
+  const current = agreed.current(key, now);
   const { record, unleased } = changed(change, key, current, now);
   let index = indexOf(key, record);
   if (change.kind === "wrong-clock" && index.dueAt !== null) {
     index = { ...index, dueAt: now + change.aheadMs + 1_000, delayWhenWrittenMs: 1_000 };
   }
   const known = { key, version, record, unleased, index };
-  const base = baseOf(fault, ledger, key, current);
+  const base = baseOf(fault, agreed, key, current);
   const swap: Swap = {
     key,
     expected: base?.version ?? null,
@@ -70,15 +70,20 @@ export function writeOf(item: Item, ledger: Ledger, version: string, now: number
   return { swap: isUnfit ? unfit(swap, fault.unfit) : swap, known, isUnfit };
 }
 
-/** The version from which a write says that it was computed. */
-function baseOf(fault: Fault, ledger: Ledger, key: string, current: Known | null): Known | null {
+/** The version from which the write is computed, according to its fault. */
+function baseOf(
+  fault: Fault,
+  agreed: AgreedState,
+  key: string,
+  current: RecordVersion | null,
+): RecordVersion | null {
   switch (fault.expected) {
     case "none":
       return null;
     case "earlier":
-      return ledger.earlier(key) ?? current;
+      return agreed.earlier(key) ?? current;
     case "last":
-      return ledger.last(key);
+      return agreed.last(key);
     case "unknown":
       return current === null ? null : { ...current, version: "nobodyknows00" };
     default:
@@ -86,10 +91,10 @@ function baseOf(fault: Fault, ledger: Ledger, key: string, current: Known | null
   }
 }
 
-/** With labels that are none, or more than a store may take. */
+/** The write with invalid labels, or with more text than a store may accept. */
 function unfit(swap: Swap, kind: "nul" | "long" | "huge" | undefined): Swap {
   if (kind === "huge") return { ...swap, record: { ...swap.record, tenant: "x".repeat(HUGE) } };
-  // No filter asks for it: a store may keep it for as long as the event has labels.
+  // No filter of a history uses the status, so a store may keep an invalid one.
   const status = kind === "nul" ? "a \0 label" : "é".repeat(LONG);
   return {
     ...swap,
@@ -97,23 +102,24 @@ function unfit(swap: Swap, kind: "nul" | "long" | "huge" | undefined): Swap {
   };
 }
 
-function changed(change: Change, key: string, current: Known | null, now: number): Made {
-  const plain = (record: IdempotencyRecord): Made => ({ record, unleased: record });
+function changed(change: Change, key: string, current: RecordVersion | null, now: number): NextRecord {
+  const withoutLease = (record: IdempotencyRecord): NextRecord => ({ record, unleased: record });
   const before = current?.unleased ?? null;
   switch (change.kind) {
     case "accept": {
       const made = acceptedIn(change, key, before, now);
-      if (made !== null) return plain(change.ended && mayRun(made, now) ? ended(key, now, made) : made);
+      if (made !== null)
+        return withoutLease(change.ended && mayRun(made, now) ? ended(key, now, made) : made);
       break;
     }
     case "claim":
       if (before === null || Object.keys(before.slots).length === 0) {
-        return plain(referenceRecord(`owner-${now}`, now, change.lifetimeMs));
+        return withoutLease(referenceRecord(`owner-${now}`, now, change.lifetimeMs));
       }
       break;
     case "decide":
       if (before !== null && Object.values(before.slots).some(({ state }) => state === "held")) {
-        return plain(decided(key, now, before, change.decision));
+        return withoutLease(decided(key, now, before, change.decision));
       }
       break;
     case "begin":
@@ -122,12 +128,13 @@ function changed(change: Change, key: string, current: Known | null, now: number
       }
       break;
     case "end":
-      if (before !== null && mayRun(before, now)) return plain(ended(key, now, before, endingOf(change)));
+      if (before !== null && mayRun(before, now))
+        return withoutLease(ended(key, now, before, endingOf(change)));
       break;
     default:
   }
   if (current !== null) return { record: { ...current.record, signedAt: now }, unleased: current.unleased };
-  return plain(accepted(key, now));
+  return withoutLease(accepted(key, now));
 }
 
 function acceptedIn(
@@ -137,10 +144,10 @@ function acceptedIn(
   now: number,
 ): IdempotencyRecord | null {
   const slots = Object.values(before?.slots ?? {});
-  // A record has one event of each status, and that of a reference has none.
+  // A record has at most one event of each status. The record of a reference has none.
   if (slots.some(({ status }) => status === change.status)) return null;
   if (before !== null && slots.length === 0) return null;
-  // A PENDING after its end causes no call.
+  // A PENDING after the terminal status changes nothing.
   if (before?.isClosed === true && change.status === "PENDING") return null;
   return accepted(key, now - change.agoMs, sampleOf(change), before);
 }

@@ -1,23 +1,23 @@
 /**
- * The knowledge of the stores by which a history is played. They all agree so far: on the versions that were written, and since
- * when each record is due. Writes are computed from it, and calls are chosen so that what the contract leaves open makes no
- * difference later.
+ * The state on which all stores agree so far: the versions that were written, and since when each record has been due. Writes
+ * are computed from it. It also helps to choose calls after which all stores still have the same state, although the contract
+ * leaves some answers open.
  */
 import type { RecordIndex } from "../../../packages/core/src/inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../../../packages/core/src/inbox/record/record.ts";
 import type { Write } from "./writes.ts";
 
 /** One version of a record. */
-export interface Known {
+export interface RecordVersion {
   readonly key: string;
   readonly version: string;
   readonly record: IdempotencyRecord;
-  /** The same without the lease under which it is. */
+  /** The record without its current lease. */
   readonly unleased: IdempotencyRecord;
   readonly index: RecordIndex;
 }
 
-/** A time that is further away than it was, by more than this, was set by a wrong clock. */
+/** If a due time is further away than when it was written, by more than this, a wrong clock has set it. */
 const WRONG_BY_MS = 5_000;
 
 interface DueEntry {
@@ -25,35 +25,35 @@ interface DueEntry {
   readonly delayWhenWrittenMs: number;
 }
 
-export class Ledger {
-  readonly #versions = new Map<string, Known[]>();
+export class AgreedState {
+  readonly #versions = new Map<string, RecordVersion[]>();
   readonly #dueEntries = new Map<string, DueEntry>();
   readonly #dueWithinMs: number;
   /** The writes of each call. */
   readonly calls: (readonly Write[])[] = [];
 
-  /** `dueWithinMs`: for how long a record that is written counts as due at most. */
+  /** A record that is written counts as due for at most `dueWithinMs`. */
   constructor(dueWithinMs: number) {
     this.#dueWithinMs = dueWithinMs;
   }
 
-  /** The version that a store has; null where it has none, or one that has expired. */
-  current(key: string, now: number): Known | null {
+  /** The version that a store has; null if it has none, or one that has expired. */
+  current(key: string, now: number): RecordVersion | null {
     const known = this.last(key);
     return known?.index.expiresAt !== null && (known?.index.expiresAt ?? 0) <= now ? null : known;
   }
 
-  /** The version that was written last, even if it has expired; null where there is none. */
-  last(key: string): Known | null {
+  /** The version that was written last, even if it has expired; null if there is none. */
+  last(key: string): RecordVersion | null {
     return this.#versions.get(key)?.at(-1) ?? null;
   }
 
   /** The version before the last; null if there is none. */
-  earlier(key: string): Known | null {
+  earlier(key: string): RecordVersion | null {
     return this.#versions.get(key)?.at(-2) ?? null;
   }
 
-  wrote(known: Known, now: number): void {
+  wrote(known: RecordVersion, now: number): void {
     const versions = this.#versions.get(known.key);
     if (versions === undefined) this.#versions.set(known.key, [known]);
     else versions.push(known);
@@ -67,13 +67,13 @@ export class Ledger {
     for (const key of keys) this.#dueEntries.set(key, { at: now + hideMs, delayWhenWrittenMs: hideMs });
   }
 
-  /** Since when a record has been due; one that a wrong clock has set, after all others. */
+  /** Since when a record has been due. A due time that a wrong clock has set comes after all others. */
   dueSince(key: string, now: number): number {
     const at = Math.ceil(this.#dueEntries.get(key)?.at ?? Number.POSITIVE_INFINITY);
     return at <= now ? at : Number.POSITIVE_INFINITY;
   }
 
-  /** As many as `limit`, or more: of those that are due at the same time all are taken, or none. */
+  /** Raises a limit, because a poll must take either all records or none that became due at the same time. */
   limitBetweenTimes(limit: number, now: number): number {
     if (limit === 0) return 0;
     const isDue = ({ at, delayWhenWrittenMs }: DueEntry): boolean =>
