@@ -207,24 +207,24 @@ class WatchRound {
     this.#stop.addEventListener("abort", end, { once: true });
     if (this.#stop.aborted) end();
     this.#scheduleRenewal();
-    try {
-      await this.#lookUpAll();
-    } catch (error) {
+    const errors: unknown[] = [];
+    await this.#lookUpAll().catch((error) => {
       this.#note.trouble = nameOf(error);
-      throw error;
-    } finally {
-      this.#cancelRenewal();
-      this.#stop.removeEventListener("abort", end);
-      const isComplete = !this.#over.signal.aborted;
-      // A round that was broken off is continued at once by another process.
-      if (isComplete) {
-        this.#note.endedAt = clock.now();
-        this.#note.nextAt = clock.now() + everyMs;
-        this.#note.last = null;
-      }
-      await this.#lease.end(textOf(this.#note));
-      this.#reportFailures();
+      errors.push(error);
+    });
+    this.#cancelRenewal();
+    this.#stop.removeEventListener("abort", end);
+    const isComplete = !this.#over.signal.aborted;
+    // A round that was broken off is continued at once by another process.
+    if (isComplete) {
+      this.#note.endedAt = clock.now();
+      this.#note.nextAt = clock.now() + everyMs;
+      this.#note.last = null;
     }
+    this.#reportFailures();
+    // If the inbox fails too, the first error says more.
+    await this.#lease.end(textOf(this.#note)).catch((error) => errors.push(error));
+    if (errors.length > 0) throw errors[0];
     return everyMs;
   }
 

@@ -1,4 +1,5 @@
-import { createReceiver, memoryInbox, type PaymentsOptions } from "@payhooks/core";
+import { createReceiver, type Inbox, memoryInbox, type PaymentsOptions } from "@payhooks/core";
+import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
 import { createTestKeys, type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
 import {
@@ -32,11 +33,14 @@ interface WatchFixture {
 }
 
 /** A real receiver. The client is whatever looks payments up, so here it is one that knows the service's mind. */
-async function startFixture(payments: PaymentsOptions = { publicKey }): Promise<WatchFixture> {
-  const clock = fakeClock();
+async function startFixture(
+  payments: PaymentsOptions = { publicKey },
+  clock: FakeClock = fakeClock(),
+  inbox: Inbox = memoryInbox({ clock }),
+): Promise<WatchFixture> {
   const began = clock.now();
   const handled: string[] = [];
-  const receiver = createReceiver({ payments, inbox: memoryInbox({ clock }), clock });
+  const receiver = createReceiver({ payments, inbox, clock });
   const note = (e: { status: string; referenceId: string }): void =>
     void handled.push(`${e.status} ${e.referenceId}`);
   receiver.onDeposit({ SUCCESS: note, FAILED: note, PENDING: note }).ignore("WITHDRAWAL");
@@ -442,4 +446,41 @@ it("watch refuses options that cannot work", async () => {
     const error = await errorOf((async () => fixture.watch(wrong as never))());
     expect(error).toMatchObject({ code: "ERR_OPTION_INVALID", field: Object.keys(wrong)[0] });
   }
+});
+
+/** A fixture whose inbox takes no writes from a moment on. */
+async function startFixtureWithFailingInbox() {
+  const clock = fakeClock();
+  const memory = memoryStore();
+  let isAway = false;
+  const store: RecordStore = {
+    ...memory,
+    swap: (items) => (isAway ? Promise.reject(new Error("away")) : memory.swap(items)),
+  };
+  const fixture = await startFixture({ publicKey }, clock, createInbox(store, { clock }));
+  const failInbox = (): void => {
+    isAway = true;
+  };
+  return { ...fixture, failInbox };
+}
+
+it("tells onError that look-ups failed, although the inbox fails at the end of the round", async () => {
+  const fixture = await startFixtureWithFailingInbox();
+  fixture.open.push({ reference: "a", since: fixture.clock.now() - HOUR });
+  fixture.service.a = new TypeError("about Abebe");
+  fixture.watch({ onResult: fixture.failInbox });
+  await fixture.clock.advance(4 * MINUTE);
+  expect(fixture.errors).toMatchObject([{ code: "ERR_LOOKUP_FAILED" }, { code: "ERR_INBOX_UNAVAILABLE" }]);
+});
+
+it("tells onError why a round failed, although the inbox fails at its end", async () => {
+  const fixture = await startFixtureWithFailingInbox();
+  fixture.watch({
+    open: () => {
+      fixture.failInbox();
+      throw new Error("no orders");
+    },
+  });
+  await fixture.clock.advance(4 * MINUTE);
+  expect(fixture.errors).toMatchObject([{ message: "no orders" }]);
 });
