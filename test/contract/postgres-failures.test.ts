@@ -2,9 +2,13 @@
 import { postgresMigration, postgresStore } from "@payhooks/core/postgres";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { SessionClient } from "../../packages/core/src/postgres/client.ts";
+import { PgSession } from "../../packages/core/src/postgres/session.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { expectSame, put, readOne, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
+import { systemClock } from "../../packages/core/src/time/clock.ts";
+import { environmentOf } from "../../packages/core/src/time/environment.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { Scope, until, withScope } from "../faults/harness/scope.ts";
@@ -94,6 +98,34 @@ it("a client of the program's own that never answers is given up, and the outcom
   expect(await store.swap([swap])).toMatchObject([{ kind: "written" }]);
   await store.close();
   await database.end();
+});
+
+it("a statement with a time limit of its own keeps its result if the usual limit cannot be set again", async () => {
+  const clients: pg.Client[] = [];
+  const make = () => {
+    const client = new pg.Client({ connectionString: server.url });
+    const query = client.query.bind(client) as (query: { text: string }) => Promise<pg.QueryResult>;
+    let limits = 0;
+    clients.push(client);
+    return Object.assign(client, {
+      query: (asked: { text: string }) =>
+        asked.text.startsWith("SET statement_timeout") && ++limits === 3
+          ? Promise.reject(new Error("refused"))
+          : query(asked),
+    }) as unknown as SessionClient;
+  };
+  const session = new PgSession({
+    make,
+    environment: environmentOf(systemClock),
+    timeoutMs: 1_500,
+    begin: "SET statement_timeout = 1500",
+  });
+  const limit = { name: "", text: "SHOW statement_timeout" };
+  expect(await session.run({ ...limit, timeLimitMs: 3_000 })).toEqual([{ statement_timeout: "3s" }]);
+  // The next statement has a new connection, with the usual limit.
+  expect(await session.run(limit)).toEqual([{ statement_timeout: "1500ms" }]);
+  expect(clients).toHaveLength(2);
+  await session.close();
 });
 
 describe("a PostgreSQL that refuses to write", { timeout: 60_000 }, () => {

@@ -59,10 +59,26 @@ export class PgSession implements Session {
     try {
       return await this.#inTime(client, query(), timeLimitMs);
     } finally {
-      if (this.#client === client) {
-        await this.#inTime(client, client.query({ text: `SET statement_timeout = ${timeoutMs}` }));
-      }
+      await this.#restoreTimeLimit(client);
     }
+  }
+
+  /** Never rejects, because the statement before it has an answer already. A connection that keeps another limit is discarded. */
+  async #restoreTimeLimit(client: SessionClient): Promise<void> {
+    if (this.#client !== client) return;
+    try {
+      await this.#inTime(
+        client,
+        client.query({ text: `SET statement_timeout = ${this.#settings.timeoutMs}` }),
+      );
+    } catch {
+      this.#discard(client);
+    }
+  }
+
+  #discard(client: SessionClient): void {
+    if (this.#client === client) this.#client = null;
+    discard(client);
   }
 
   async #connected(): Promise<SessionClient> {
@@ -100,10 +116,7 @@ export class PgSession implements Session {
     try {
       return await rowsInTime(() => answer, this.#settings.environment, limitMs);
     } catch (error) {
-      if (isSpent(error)) {
-        if (this.#client === client) this.#client = null;
-        discard(client);
-      }
+      if (isSpent(error)) this.#discard(client);
       throw error;
     }
   }
