@@ -79,7 +79,11 @@ describe("the quota of held events", () => {
     for (let n = 0; n < 10; n++) await other.accept(entry(clock, "c"));
     await clock.advance("2s");
     // At most 10 of these are of "d", and 15 places are free.
-    expect((await fill(one, clock, "d", 100)).held).toBe(3);
+    const { held, error } = await fill(one, clock, "d", 100);
+    expect(held).toBe(3);
+    expect(error).toMatchObject({
+      message: expect.stringContaining('The tenant "d" has up to 13 held events.'),
+    });
     await clock.advance("10s");
     expect((await fill(one, clock, "d", 100)).held).toBe(5);
   });

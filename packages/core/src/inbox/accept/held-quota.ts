@@ -48,11 +48,12 @@ export class HeldQuota {
     if (mayHaveOneMore(tenant, held, free)) return;
     const owners = await this.#ownersOf(held);
     // Other events were held in the meantime, and their tenants are not known. Each counts for every tenant.
-    const own = (owners.byTenant.get(label(tenant)) ?? 0) + Math.max(0, held - owners.held);
+    const unknown = Math.max(0, held - owners.held);
+    const own = (owners.byTenant.get(label(tenant)) ?? 0) + unknown;
     if (mayHaveOneMore(tenant, own, free)) return;
     throw new PayhooksError(
       "ERR_HELD_FULL",
-      `The tenant ${JSON.stringify(label(tenant))} has ${own} held events. A tenant may hold at most as many events as there are free places, and only ${free} are free.`,
+      `The tenant ${JSON.stringify(label(tenant))} has ${unknown === 0 ? "" : "up to "}${own} held events. A tenant may hold at most as many events as there are free places, and only ${free} are free.`,
       {
         fix: 'Look at receiver.events.list({ state: "held", tenant }), replay or discard entries, or raise limits.maxHeld.',
       },

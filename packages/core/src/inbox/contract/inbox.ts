@@ -144,7 +144,10 @@ export interface WorkReport {
   readonly ran: number;
   /** How many of these will be retried, or are now held. */
   readonly failed: number;
-  /** Events that are due but were not reached. */
+  /**
+   * Records that are due but were not reached. An inbox in a database counts up to 1,000 of them in each of two lanes (SQLite:
+   * 10,000), so a higher number means "at least as many".
+   */
   readonly remaining: number;
   /** When the next event is due (milliseconds since the epoch), or null when none waits. */
   readonly nextDueAt: number | null;
