@@ -42,6 +42,37 @@ describe("variables and parameters", () => {
   });
 });
 
+describe("functions that return an error", () => {
+  /** A function whose declared result is an error, or null for none. */
+  const ERROR_FACTORY_PATTERN =
+    /^(?:export )?function (\w+)(?:<[^(]*>)?\([^{]*\): \w*Error(?:<\w+>)?(?: \| null)? \{/gm;
+  const factoriesIn = (source: string): string[] =>
+    [...source.matchAll(ERROR_FACTORY_PATTERN)].map(([, name = ""]) => name);
+
+  it("say so in their names", () => {
+    const factories = packagesIn("packages").flatMap((one) =>
+      sourcesOf(one).flatMap((path) =>
+        factoriesIn(readFileSync(path, "utf8")).map((name) => ({ name, path: shown(path) })),
+      ),
+    );
+    expect(factories.length).toBeGreaterThan(80);
+    expect(factories.filter(({ name }) => !/[eE]rror/.test(name))).toEqual([]);
+  });
+
+  it("are found with and without parameters", () => {
+    const source = `
+function closed(): PayhooksError {
+}
+export function tooLate<T>(
+  value: T,
+): ClientError | null {
+}
+function errorOf(value: unknown): string {
+}`;
+    expect(factoriesIn(source)).toEqual(["closed", "tooLate"]);
+  });
+});
+
 /** Each of these folders of core is a store. Two of them may export the same name, because it means the same for another database. */
 const STORES: ReadonlySet<string> = new Set(["mysql", "postgres", "redis", "sqlite"]);
 
