@@ -5,7 +5,7 @@
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Inbox } from "@payhooks/core/inbox";
-import type { Running } from "../../packages/core/src/inbox/contract/inbox.ts";
+import type { BackgroundRuns } from "../../packages/core/src/inbox/contract/inbox.ts";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import { hasRedis } from "../../scripts/redis-server.mjs";
 import { RedisServer } from "../faults/harness/redis-server.ts";
@@ -64,7 +64,7 @@ async function measure(name: InboxName, redisUrl: string | null): Promise<Measur
   const started: number[] = [];
   let handlerMs = HANDLER_MS;
   await idle.inbox.run(idleRunner, { concurrency: CONCURRENCY });
-  const running: Running = await busy.inbox.run(
+  const running: BackgroundRuns = await busy.inbox.run(
     {
       ...idleRunner,
       async run(run) {

@@ -61,7 +61,7 @@ const ways: readonly Way[] = [
     book: (effectId) => {
       const now = Date.now();
       const { signal } = new AbortController();
-      const run = { effectId, signal, receivedAt: now, now, evenIfExpired: false, skipped: () => {} };
+      const run = { effectId, signal, receivedAt: now, now, evenIfExpired: false, onSkipped: () => {} };
       return effects.forRun(run).methods.transaction(pay);
     },
   },

@@ -15,7 +15,7 @@ const TOGETHER = 500;
 
 /** A runner whose handlers have nothing to do. */
 export const idleRunner: Runner = {
-  run: async () => ({ ending: { kind: "done" }, changes: [], written: () => {} }),
+  run: async () => ({ ending: { kind: "done" }, changes: [], onWritten: () => {} }),
   firstHandler: () => null,
   handlersOf: () => [],
   notify: () => {},
@@ -45,7 +45,7 @@ function added(key: string, finished: IdempotencyRecord, at: number): Swap {
     index: indexOf(key, record),
     before: null,
     at,
-    announce: false,
+    shouldAnnounce: false,
   };
 }
 

@@ -58,10 +58,10 @@ function emptySpans(): Instrumentation {
   };
   return {
     attach() {},
-    noticed() {},
-    delivery: () => observe("accept"),
-    handler: () => observe("process"),
-    ended() {},
+    onNotice() {},
+    observeDelivery: () => observe("accept"),
+    observeHandler: () => observe("process"),
+    onEventEnd() {},
   };
 }
 

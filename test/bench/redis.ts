@@ -74,7 +74,7 @@ async function inboxWay(inbox: Inbox): Promise<Way> {
       return {
         ending: { kind: "done" },
         changes: [{ name: "deposit", kind: "done", attempt: 1 }],
-        written: () => done(),
+        onWritten: () => done(),
       };
     },
   };

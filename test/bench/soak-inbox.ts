@@ -21,7 +21,7 @@ await inbox.run(
     ...idleRunner,
     async run(run) {
       const end = await idleRunner.run(run);
-      return { ...end, written: () => void handled++ };
+      return { ...end, onWritten: () => void handled++ };
     },
   },
   { concurrency: 16 },

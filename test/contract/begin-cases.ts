@@ -69,7 +69,7 @@ async function acceptOn(
   rig: Rig,
 ): Promise<{ readonly id: string; readonly begun: boolean }> {
   const event = sampleEvent(newId(), rig.now());
-  const { begun } = await inbox.accept(event);
+  const { isBegun: begun } = await inbox.accept(event);
   return { id: event.id, begun };
 }
 
@@ -221,12 +221,12 @@ export const beginCases: readonly ContractCase[] = [
     const id = newId();
     expect(await process.inbox.accept(sampleEvent(id, rig.now(), { status: "PENDING" }))).toMatchObject({
       outcome: "new",
-      begun: true,
+      isBegun: true,
     });
     await rest(rig);
     expect(await process.inbox.accept(sampleEvent(id, rig.now()))).toMatchObject({
       outcome: "progress",
-      begun: false,
+      isBegun: false,
     });
     await rest(rig);
     expect(runner.ran).toEqual(["PENDING"]);
@@ -269,7 +269,7 @@ export const beginCases: readonly ContractCase[] = [
       const copy = await rig.until(
         process.inbox.accept(event, { runAtOnce: runner, deadlineMs: rig.leaseMs }),
       );
-      expect(await copy.handled).toEqual({ state: "running", ran: false });
+      expect(await copy.whenHandled).toEqual({ state: "running", ran: false });
       const report = await rig.until(process.inbox.runEvent(runner, event.key + event.slot));
       expect(report).toEqual({ state: "running", ran: false });
       expect(runner.ran).toEqual(["SUCCESS"]);
@@ -293,14 +293,14 @@ export const beginCases: readonly ContractCase[] = [
       await rest(rig);
       const event = sampleEvent(newId(), rig.now());
       const accepted = await process.inbox.accept(event, { runAtOnce: runner });
-      expect(accepted).toMatchObject({ outcome: "new", begun: true });
+      expect(accepted).toMatchObject({ outcome: "new", isBegun: true });
       await rest(rig);
       expect([...runner.running].sort()).toEqual([first.id, event.id].sort());
       runner.release(event.id);
-      expect(await rig.until(accepted.handled ?? Promise.reject())).toEqual({ state: "done", ran: true });
+      expect(await rig.until(accepted.whenHandled ?? Promise.reject())).toEqual({ state: "done", ran: true });
       const copy = await process.inbox.accept(event, { runAtOnce: runner });
-      expect(copy).toMatchObject({ outcome: "duplicate", begun: false });
-      expect(await copy.handled).toEqual({ state: "done", ran: false });
+      expect(copy).toMatchObject({ outcome: "duplicate", isBegun: false });
+      expect(await copy.whenHandled).toEqual({ state: "done", ran: false });
       runner.release(first.id);
       runner.release(left.id);
       await rig.until(running.stop());
@@ -313,11 +313,11 @@ export const beginCases: readonly ContractCase[] = [
       const event = sampleEvent(newId(), rig.now());
       const failing = sampleRunner(() => ({ kind: "retry", delayMs: rig.leaseMs * 100 }));
       const first = await one.inbox.accept(event, { runAtOnce: failing });
-      expect(await rig.until(first.handled ?? Promise.reject())).toEqual({ state: "waiting", ran: true });
+      expect(await rig.until(first.whenHandled ?? Promise.reject())).toEqual({ state: "waiting", ran: true });
       const runner = sampleRunner();
       const second = await other.inbox.accept(event, { runAtOnce: runner });
-      expect(second).toMatchObject({ outcome: "duplicate", begun: true });
-      expect(await rig.until(second.handled ?? Promise.reject())).toEqual({ state: "done", ran: true });
+      expect(second).toMatchObject({ outcome: "duplicate", isBegun: true });
+      expect(await rig.until(second.whenHandled ?? Promise.reject())).toEqual({ state: "done", ran: true });
       // An event that another process runs at this moment is reported as running.
       const [begun, free] = [newGate(), newGate()];
       const slow = sampleEvent(newId(), rig.now());
@@ -330,9 +330,9 @@ export const beginCases: readonly ContractCase[] = [
       });
       await begun.passed;
       const copy = await other.inbox.accept(slow, { runAtOnce: runner });
-      expect(await copy.handled).toEqual({ state: "running", ran: false });
+      expect(await copy.whenHandled).toEqual({ state: "running", ran: false });
       free.open();
-      await rig.until(running.handled ?? Promise.reject());
+      await rig.until(running.whenHandled ?? Promise.reject());
     },
   ),
   onFreshData(
@@ -344,7 +344,7 @@ export const beginCases: readonly ContractCase[] = [
       await rest(rig);
       const [one, other] = [sampleEvent(newId(), rig.now()), sampleEvent(newId(), rig.now())];
       for (const event of [one, other]) {
-        expect(await process.inbox.accept(event, { delayMs: rig.leaseMs })).toMatchObject({ begun: false });
+        expect(await process.inbox.accept(event, { delayMs: rig.leaseMs })).toMatchObject({ isBegun: false });
       }
       await rig.advance(rig.leaseMs / 2);
       expect(runner.ran).toEqual([]);

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { type FakeClock, fakeClock } from "../../packages/core/src/testing/clock.ts";
-import { accepted, HOUR_MS, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, HOUR_MS, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { type Scope, withScope } from "../faults/harness/scope.ts";
 
@@ -31,7 +31,7 @@ export interface DueServer {
 
 /** Due since an hour, as its writer says. */
 async function late(store: RecordStore, key: string): Promise<void> {
-  const record = accepted(key, store.now(key));
+  const record = acceptedRecord(key, store.now(key));
   await put(store, key, null, record, {
     index: { ...indexOf(key, record), dueAt: store.now(key) - HOUR_MS },
   });

@@ -3,9 +3,9 @@ import { expect } from "vitest";
 import type { RecordStore, Swap } from "../../packages/core/src/inbox/contract/store.ts";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
 import {
-  accepted,
-  begun,
-  ended,
+  acceptedRecord,
+  begunRecord,
+  endedRecord,
   keyOf,
   referenceRecord,
 } from "../../packages/core/src/testing/store/records.ts";
@@ -23,7 +23,7 @@ export async function backlog(store: RecordStore): Promise<void> {
   const content = Buffer.alloc(2_000, "a");
   // Due for a while: the server's clock may be a little behind what the store takes for it.
   const at = (key: string): number => store.now(key) - 1_000;
-  await putAll(store, new Map(keys.map((key) => [key, accepted(key, at(key), { content })])));
+  await putAll(store, new Map(keys.map((key) => [key, acceptedRecord(key, at(key), { content })])));
 }
 
 async function expectWritten(store: RecordStore, swaps: readonly Swap[]): Promise<void> {
@@ -38,7 +38,7 @@ export async function expectBegun(store: RecordStore): Promise<void> {
     store,
     records.map((one) => {
       const record = one.record as IdempotencyRecord;
-      return swapOf(store, one.key, { ...one, record }, begun(one.key, store.now(one.key), record, 1));
+      return swapOf(store, one.key, { ...one, record }, begunRecord(one.key, store.now(one.key), record, 1));
     }),
   );
   await until("their leases have ended", async () => (await store.counts()).oldestDueAt !== null);
@@ -49,7 +49,7 @@ export async function expectBegun(store: RecordStore): Promise<void> {
 export async function expectSubjectTaken(store: RecordStore): Promise<void> {
   const key = keyOf(97);
   const now = store.now(key);
-  const lease = { slot: "", token: "run", until: now + 1_000, lengthWhenWrittenMs: 1_000 };
+  const lease = { slot: "", token: "run", until: now + 1_000, originalLengthMs: 1_000 };
   await expectWritten(store, [swapOf(store, key, null, { ...referenceRecord("1", now, 60_000), lease })]);
 }
 
@@ -62,7 +62,12 @@ export async function expectEnded(store: RecordStore): Promise<void> {
       const one = found[at];
       if (one === null || one === undefined) expect.fail("no record");
       const record = one.record as IdempotencyRecord;
-      return swapOf(store, key, { key, version: one.version, record }, ended(key, store.now(key), record));
+      return swapOf(
+        store,
+        key,
+        { key, version: one.version, record },
+        endedRecord(key, store.now(key), record),
+      );
     }),
   );
   expect(await store.counts()).toMatchObject({ waiting: 0, running: 0 });

@@ -7,7 +7,7 @@ import {
   type RecordStore,
   type Swap,
   type SwapResult,
-  type Versioned,
+  type VersionedRecord,
 } from "@payhooks/core/inbox";
 import { describe, expect, it } from "vitest";
 import type {
@@ -20,17 +20,17 @@ import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.t
 import type { HandlerChange } from "../../packages/core/src/inbox/record/handler-state.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { hashOf } from "../../packages/core/src/inbox/record/keys.ts";
-import { NO_EVENTS } from "../../packages/core/src/inbox/record/lane.ts";
+import { ZERO_PER_LANE } from "../../packages/core/src/inbox/record/lane.ts";
 import type { SubjectAnswer } from "../../packages/core/src/inbox/record/subject.ts";
 import { Crowds } from "../../packages/core/src/inbox/run/crowds.ts";
 import { Dispatcher } from "../../packages/core/src/inbox/run/dispatcher.ts";
 import { Places } from "../../packages/core/src/inbox/run/places.ts";
 import { Run } from "../../packages/core/src/inbox/run/run.ts";
 import { Runs } from "../../packages/core/src/inbox/run/runs.ts";
-import { SubjectTurn } from "../../packages/core/src/inbox/run/subjects.ts";
+import { SubjectTurn } from "../../packages/core/src/inbox/run/subject-turn.ts";
 import { EventReader } from "../../packages/core/src/inbox/search/event-reader.ts";
 import { type AsyncContext, emptyContext } from "../../packages/core/src/time/async-context.ts";
-import { isPending } from "../../packages/core/src/time/awaitable.ts";
+import { isThenable } from "../../packages/core/src/time/awaitable.ts";
 import { Stopwatch } from "../../packages/core/src/time/clock.ts";
 import { contractCases, isFor } from "./inbox-contract.ts";
 import {
@@ -76,7 +76,7 @@ function withChangedWrites(
             return results;
           };
           const swapping = store.swap(changed);
-          return isPending(swapping) ? swapping.then(keep) : keep(swapping);
+          return isThenable(swapping) ? swapping.then(keep) : keep(swapping);
         },
       }),
   };
@@ -159,7 +159,7 @@ function withHandlerChanges(
       const end = await runner.run(
         withOverrides<RunHandle>(run, { write: (changes) => run.write(change(changes)) }),
       );
-      return { ...end, changes: change(end.changes), written: () => end.written() };
+      return { ...end, changes: change(end.changes), onWritten: () => end.onWritten() };
     },
   }));
 }
@@ -240,7 +240,7 @@ const mutants: readonly Mutant[] = [
       return {
         async accept(event, options) {
           const eventId = seen.get(event.key);
-          const copy = { reason: null, detail: null, previousAmount: null, begun: false, overtaken: [] };
+          const copy = { reason: null, detail: null, previousAmount: null, isBegun: false, overtaken: [] };
           if (eventId !== undefined) return { outcome: "duplicate", eventId, ...copy };
           const accepted = await inbox.accept(event, options);
           seen.set(event.key, accepted.eventId);
@@ -332,8 +332,8 @@ const mutants: readonly Mutant[] = [
     mistake: withChangedWrites((item) =>
       withChangedRecord(item, (record) => {
         if (record.lease === null) return;
-        record.lease.lengthWhenWrittenMs = 1_000_000_000;
-        record.lease.until = item.at + record.lease.lengthWhenWrittenMs;
+        record.lease.originalLengthMs = 1_000_000_000;
+        record.lease.until = item.at + record.lease.originalLengthMs;
       }),
     ),
   },
@@ -414,7 +414,7 @@ const mutants: readonly Mutant[] = [
       async run(run): Promise<RunEnd> {
         const end = await runner.run(run);
         await run.write(end.changes);
-        return { ...end, changes: [], written: () => end.written() };
+        return { ...end, changes: [], onWritten: () => end.onWritten() };
       },
     })),
   },
@@ -577,7 +577,7 @@ const mutants: readonly Mutant[] = [
     mistake: withInbox((inbox) => ({
       accept: async (event, { runAtOnce, ...options } = {}) => ({
         ...(await inbox.accept(event, options)),
-        ...(runAtOnce !== undefined && { handled: Promise.resolve({ state: "done", ran: true }) }),
+        ...(runAtOnce !== undefined && { whenHandled: Promise.resolve({ state: "done", ran: true }) }),
       }),
     })),
   },
@@ -586,12 +586,12 @@ const mutants: readonly Mutant[] = [
     caughtBy: "a mark while a handler runs",
     mistake: withInbox((inbox) => ({
       async accept(event, options) {
-        const { handled, ...accepted } = await inbox.accept(event, options);
-        if (handled === undefined) return accepted;
-        const report = await handled;
+        const { whenHandled, ...accepted } = await inbox.accept(event, options);
+        if (whenHandled === undefined) return accepted;
+        const report = await whenHandled;
         return {
           ...accepted,
-          handled: Promise.resolve({ ...report, state: report.ran ? report.state : "done" }),
+          whenHandled: Promise.resolve({ ...report, state: report.ran ? report.state : "done" }),
         };
       },
     })),
@@ -833,7 +833,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "events are begun at acceptance although no place is free",
     caughtBy: "without a free place nothing is begun",
-    replace: () => replaceMember(Places.prototype, "spareFor", { value: () => 100 }),
+    replace: () => replaceMember(Places.prototype, "takeableCount", { value: () => 100 }),
   },
   {
     name: "new events run before events that have waited",
@@ -844,7 +844,7 @@ const mutants: readonly Mutant[] = [
   ...["few events of one tenant", "few events of one name", "work takes from both"].map((caughtBy) => ({
     name: `all events wait in one lane: ${caughtBy}`,
     caughtBy,
-    replace: () => replaceMember(Crowds.prototype, "laneOf", { value: () => "usual" }),
+    replace: () => replaceMember(Crowds.prototype, "assignLane", { value: () => "usual" }),
   })),
   {
     name: "the events of all tenants are one crowd",
@@ -879,7 +879,7 @@ const mutants: readonly Mutant[] = [
     caughtBy: "work takes from both",
     mistake: withStore((store) => ({
       async takeDue({ usual, patient }, hideMs) {
-        const { left } = await store.takeDue(NO_EVENTS, 0);
+        const { left } = await store.takeDue(ZERO_PER_LANE, 0);
         const all = left.usual > 0 ? { usual: usual + patient, patient: 0 } : { usual, patient };
         return store.takeDue(all, hideMs);
       },
@@ -888,39 +888,39 @@ const mutants: readonly Mutant[] = [
   {
     name: "an older event runs after a newer one",
     caughtBy: "an older event that arrives after",
-    replace: () => withSubjectAnswers({ overtaken: "mine" }),
+    replace: () => withSubjectAnswers({ overtaken: "acquired" }),
   },
   {
     name: "an event does not wait for the running event of its subject",
     caughtBy: "while an event runs",
-    replace: () => withSubjectAnswers({ busy: "mine" }),
+    replace: () => withSubjectAnswers({ busy: "acquired" }),
   },
   {
     name: "the second of two events with the same time is run",
     caughtBy: "of two events that were signed at the same time",
-    replace: () => withSubjectAnswers({ equal: "mine" }),
+    replace: () => withSubjectAnswers({ equal: "acquired" }),
   },
   {
     name: "an event runs although its subject may be forgotten",
     caughtBy: "an event that waited until its subject may be forgotten",
-    replace: () => withSubjectAnswers({ forgotten: "mine" }),
+    replace: () => withSubjectAnswers({ forgotten: "acquired" }),
   },
   {
     name: "an earlier event stays held when a later one runs",
     caughtBy: "an event that is held ends as stale",
-    replace: () => replaceMember(SubjectTurn.prototype, "take", { value: async () => "mine" }),
+    replace: () => replaceMember(SubjectTurn.prototype, "take", { value: async () => "acquired" }),
   },
   {
     name: "the lease of a subject is not released",
     caughtBy: "an event without a subject costs",
-    replace: () => replaceMember(SubjectTurn.prototype, "leave", { value: async () => {} }),
+    replace: () => replaceMember(SubjectTurn.prototype, "release", { value: async () => {} }),
   },
   {
     name: "the order of a subject is the order in which its events arrived",
     caughtBy: "the order of a subject",
     replace() {
-      const own = EventReader.prototype.order;
-      return replaceMember(EventReader.prototype, "order", {
+      const own = EventReader.prototype.subjectOrder;
+      return replaceMember(EventReader.prototype, "subjectOrder", {
         async value(this: EventReader, eventId: string) {
           const order = await own.call(this, eventId);
           return order && { ...order, events: order.events.toSorted((a, b) => a.acceptedAt - b.acceptedAt) };
@@ -939,7 +939,7 @@ const mutants: readonly Mutant[] = [
     mistake: withInbox((inbox) => ({
       async accept(event, { runAtOnce, ...options } = {}) {
         const accepted = await inbox.accept(event, options);
-        return { ...accepted, handled: Promise.resolve({ state: "waiting", ran: false }) };
+        return { ...accepted, whenHandled: Promise.resolve({ state: "waiting", ran: false }) };
       },
     })),
   },
@@ -1019,7 +1019,7 @@ const mutants: readonly Mutant[] = [
     name: "copies are answered from the memory of the process",
     caughtBy: "a copy is a duplicate only by what the store says",
     mistake: withStore((store) => {
-      const known = new Map<string, Versioned>();
+      const known = new Map<string, VersionedRecord>();
       return {
         async read(keys) {
           const found = await store.read(keys);
@@ -1121,7 +1121,7 @@ const mutants: readonly Mutant[] = [
     name: "an unreadable record counts as missing",
     caughtBy: "a record of a newer version is left alone",
     mistake: withStore((store) => {
-      const known = new Map<string, Versioned>();
+      const known = new Map<string, VersionedRecord>();
       return {
         async takeDue(limit, hideMs) {
           const due = await store.takeDue(limit, hideMs);
@@ -1158,7 +1158,7 @@ async function rewrite(
       index: indexOf(key, record),
       before: indexOf(key, found.record),
       at: store.now(key),
-      announce: false,
+      shouldAnnounce: false,
     },
   ]);
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Swap } from "../../packages/core/src/inbox/contract/store.ts";
 import { LANES } from "../../packages/core/src/inbox/record/lane.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
-import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { type MariadbServer, startMariadb } from "../effects/mariadb-server.ts";
 import { testEvent } from "../faults/harness/events.ts";
@@ -239,7 +239,7 @@ it("keys that differ in case, accents or spaces at the end belong to different r
     const { store } = open(own, server.url);
     await store.open();
     const keys = ["key", "KEY", "kéy", "ke\u0301y", "key ", "key\t"];
-    const swaps = keys.map((key) => swapOf(store, key, null, accepted(key, store.now(key))));
+    const swaps = keys.map((key) => swapOf(store, key, null, acceptedRecord(key, store.now(key))));
     expect(kindsOf(await swapAll(store, swaps))).toEqual(["written"]);
     const found = await store.read(keys);
     expect(found.map((one) => one?.version)).toEqual(swaps.map(({ version }) => version));
@@ -252,7 +252,7 @@ it("an event that fits into no packet is refused alone, and the writes beside it
     const [first, ...others] = newOnes(10);
     if (first === undefined) expect.fail("no write");
     const content = Buffer.alloc(2_000_000, "a");
-    const long = swapOf(store, first.key, null, accepted(first.key, store.now(first.key), { content }));
+    const long = swapOf(store, first.key, null, acceptedRecord(first.key, store.now(first.key), { content }));
     const [refused, ...made] = await swapAll(store, [long, ...others]);
     expect(refused).toMatchObject({ kind: "refused", cause: { code: "ERR_MYSQL_UNSUITABLE" } });
     expect(kindsOf(made)).toEqual(["written"]);
@@ -265,7 +265,7 @@ it("a deadlock in the second lane leaves no record of the first lane hidden", ()
     for (const [n, lane] of LANES.entries()) {
       const key = keyOf(n);
       // Due for a while: the server's clock may be a little behind what the store takes for it.
-      const record = accepted(key, store.now(key) - 10_000, { lane });
+      const record = acceptedRecord(key, store.now(key) - 10_000, { lane });
       await swapAll(store, [swapOf(store, key, null, record)]);
     }
     // An engine without transactions remembers that it has happened once.
@@ -303,7 +303,7 @@ describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
       await swapAll(store, [first]);
       await admin.query(`START TRANSACTION; SELECT * FROM ${prefix}_records FOR UPDATE`);
       const now = store.now(first.key);
-      const next = swapOf(store, first.key, first, accepted(first.key, now));
+      const next = swapOf(store, first.key, first, acceptedRecord(first.key, now));
       const [locked] = await swapAll(store, [next]);
       expect(["not-written", "unknown"]).toContain(locked?.kind);
       // A look does not wait for a locked record, and leaves it to others.

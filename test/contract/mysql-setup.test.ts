@@ -3,7 +3,7 @@ import { type MysqlTarget, mysqlInbox, mysqlStore } from "@payhooks/core/mysql";
 import { type Connection, createConnection, createPool } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Connections, connectionSettingsOf, loadDriver } from "../../packages/core/src/mysql/client.ts";
-import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { swapAll, swapOf, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { environmentOf } from "../../packages/core/src/time/environment.ts";
 import { type MariadbServer, startMariadb } from "../effects/mariadb-server.ts";
@@ -51,7 +51,7 @@ async function expectFinds(own: Scope, target: MysqlTarget): Promise<void> {
       store,
       keyOf(n),
       null,
-      accepted(keyOf(n), store.now(keyOf(n)), { id: referenceId, foundBy: [referenceId] }),
+      acceptedRecord(keyOf(n), store.now(keyOf(n)), { id: referenceId, foundBy: [referenceId] }),
     ),
   );
   expect(kindsOf(await swapAll(store, swaps))).toEqual(["written"]);

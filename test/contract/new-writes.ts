@@ -1,12 +1,12 @@
 import type { RecordStore, Swap, SwapResult } from "../../packages/core/src/inbox/contract/store.ts";
-import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { swapOf } from "../../packages/core/src/testing/store/writes.ts";
 
 /** Writes of new records, each with an event that waits. */
 export function newOnes(store: RecordStore, count: number): readonly Swap[] {
   return Array.from({ length: count }, (_, n) => {
     const key = keyOf(1_000 + n);
-    return swapOf(store, key, null, accepted(key, store.now(key)));
+    return swapOf(store, key, null, acceptedRecord(key, store.now(key)));
   });
 }
 

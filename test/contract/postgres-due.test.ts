@@ -2,7 +2,7 @@ import { postgresStore } from "@payhooks/core/postgres";
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
-import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, swapAll, swapOf, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope, withScope } from "../faults/harness/scope.ts";
@@ -57,7 +57,7 @@ it("a record that another process writes with a lapsed lease is found by the nex
     await takeOfBothLanes(store, 10, 60_000);
     for (const keys of [[keyOf(1)], [keyOf(2), keyOf(3)]]) {
       const swaps = keys.map((key) => {
-        const record = accepted(key, other.now(key));
+        const record = acceptedRecord(key, other.now(key));
         const index = { ...indexOf(key, record), dueAt: other.now(key) - 1_000, isLeased: true };
         return swapOf(other, key, null, record, { index });
       });
@@ -71,6 +71,6 @@ it("a poll hides for a time that is no whole number of milliseconds", () =>
   withScope(async (own) => {
     const store = own.add(postgresStoreFixture(() => server.url).connect(), (one) => one.close());
     await store.open();
-    await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+    await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
     expect((await takeOfBothLanes(store, 10, 10_000 / 3)).records).toHaveLength(1);
   }));

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SessionClient } from "../../packages/core/src/postgres/client.ts";
 import { PgSession } from "../../packages/core/src/postgres/session.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
-import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, endedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { expectSame, put, readOne, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { systemClock } from "../../packages/core/src/time/clock.ts";
 import { environmentOf } from "../../packages/core/src/time/environment.ts";
@@ -91,7 +91,7 @@ it("a client of the program's own that never answers is given up, and the outcom
   const store = fixture.connect();
   await store.open();
   const key = keyOf(1);
-  const swap = swapOf(store, key, null, accepted(key, store.now(key)));
+  const swap = swapOf(store, key, null, acceptedRecord(key, store.now(key)));
   isSilent = true;
   expect(await store.swap([swap])).toMatchObject([{ kind: "unknown" }]);
   isSilent = false;
@@ -115,10 +115,10 @@ it("a statement with a time limit of its own keeps its result if the usual limit
     }) as unknown as SessionClient;
   };
   const session = new PgSession({
-    make,
+    makeClient: make,
     environment: environmentOf(systemClock),
     timeoutMs: 1_500,
-    begin: "SET statement_timeout = 1500",
+    setupSql: "SET statement_timeout = 1500",
   });
   const limit = { name: "", text: "SHOW statement_timeout" };
   expect(await session.run({ ...limit, timeLimitMs: 3_000 })).toEqual([{ statement_timeout: "3s" }]);
@@ -214,7 +214,7 @@ it("a write that PostgreSQL cannot take is refused alone, and the writes beside 
     const [first, ...others] = newOnes(10);
     if (first === undefined) expect.fail("no write");
     const content = Buffer.alloc(200_000, "a");
-    const long = swapOf(store, first.key, null, accepted(first.key, store.now(first.key), { content }));
+    const long = swapOf(store, first.key, null, acceptedRecord(first.key, store.now(first.key), { content }));
     const [refused, ...made] = await swapAll(store, [long, ...others]);
     expect(refused?.kind).toBe("refused");
     expect(kindsOf(made)).toEqual(["written"]);
@@ -227,7 +227,7 @@ it("a pool whose connections are all taken keeps nothing waiting", () =>
     await taken.query("BEGIN");
     const store = own.add(postgresStoreFixture(() => pool).connect(), (one) => one.close());
     await store.open();
-    await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+    await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
     await taken.query("ROLLBACK");
   }));
 
@@ -235,11 +235,11 @@ it("the events of a reference can be read with SQL, also after their end", () =>
   withScope(async (own) => {
     const { store, schema } = open(own, server.url);
     await store.open();
-    const record = accepted(keyOf(1), store.now(keyOf(1)), { referenceId: "order-17" });
+    const record = acceptedRecord(keyOf(1), store.now(keyOf(1)), { referenceId: "order-17" });
     const first = await put(store, keyOf(1), null, record);
     const select = `SELECT status, state FROM ${schema}.events WHERE reference_id = 'order-17'`;
     expect(await server.tell(select)).toMatchObject([{ state: "waiting" }]);
-    await put(store, keyOf(1), first, ended(keyOf(1), store.now(keyOf(1)), record));
+    await put(store, keyOf(1), first, endedRecord(keyOf(1), store.now(keyOf(1)), record));
     expect(await server.tell(select)).toMatchObject([{ state: "finished" }]);
   }));
 
@@ -266,7 +266,7 @@ describe("a role that may not make tables", { timeout: 60_000 }, () => {
         one.close(),
       );
       await store.open();
-      const written = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      const written = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
       expectSame(await readOne(store, keyOf(1)), written);
       await sendCanary(store);
       expect((await store.counts()).waiting).toBe(1);

@@ -1,7 +1,7 @@
 /** Hints of one process to others that something is due: they arrive, and no stranger can make them. */
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope, until, withScope } from "../faults/harness/scope.ts";
@@ -33,7 +33,7 @@ async function start(own: Scope) {
   let n = 0;
   const announce = async (): Promise<void> => {
     const key = keyOf(++n);
-    await put(sender, key, null, accepted(key, sender.now(key)), { announce: true });
+    await put(sender, key, null, acceptedRecord(key, sender.now(key)), { shouldAnnounce: true });
   };
   return { ...fixture, sender, listener, announce, heard: () => heard };
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordStore, Swap } from "../../packages/core/src/inbox/contract/store.ts";
 import { recordKeyOf } from "../../packages/core/src/inbox/record/event.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
-import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, endedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, swapAll, swapOf, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { readDocument } from "../docs/markdown.ts";
 import { testEvent } from "../faults/harness/events.ts";
@@ -24,7 +24,9 @@ afterAll(() => scope.close());
 
 /** Three records that wait, and what is known of them. */
 async function fill(store: RecordStore): Promise<readonly Swap[]> {
-  const swaps = [1, 2, 3].map((n) => swapOf(store, keyOf(n), null, accepted(keyOf(n), store.now(keyOf(n)))));
+  const swaps = [1, 2, 3].map((n) =>
+    swapOf(store, keyOf(n), null, acceptedRecord(keyOf(n), store.now(keyOf(n)))),
+  );
   await swapAll(store, swaps);
   return swaps;
 }
@@ -46,11 +48,11 @@ async function open(own: Scope, options: { readonly migrate?: boolean } = {}) {
 /** It takes and lists events as if nothing had happened. */
 async function expectWorks(store: RecordStore): Promise<void> {
   const key = keyOf(77);
-  const record = accepted(key, store.now(key));
+  const record = acceptedRecord(key, store.now(key));
   const written = await put(store, key, null, record);
   const { events } = await store.list({ id: record.id }, null, 10);
   expect(events.filter(({ eventId }) => eventId.startsWith(key))).toHaveLength(1);
-  await put(store, key, written, ended(key, store.now(key), record));
+  await put(store, key, written, endedRecord(key, store.now(key), record));
   await sendCanary(store);
 }
 
@@ -114,7 +116,7 @@ describe("data that vanishes under a running process is reported once, and the p
         const since = [4, 5].map(keyOf);
         await swapAll(
           store,
-          since.map((key) => swapOf(store, key, null, accepted(key, store.now(key)))),
+          since.map((key) => swapOf(store, key, null, acceptedRecord(key, store.now(key)))),
         );
         const listed = async () => (await store.list({}, null, 10)).events.map(({ eventId }) => eventId);
         expect(await listed()).toHaveLength(2);
@@ -163,7 +165,7 @@ describe("data that vanishes under a running process is reported once, and the p
       const { store, known } = await open(own);
       const [first] = known;
       if (first === undefined) expect.fail("no record");
-      await put(store, first.key, first, ended(first.key, store.now(first.key), first.record));
+      await put(store, first.key, first, endedRecord(first.key, store.now(first.key), first.record));
       await takeOfBothLanes(store, 10, 60_000);
       expect(await store.findLoss?.(known)).toBeNull();
     }));

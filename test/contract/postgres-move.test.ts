@@ -9,9 +9,9 @@ import { sqliteStore } from "@payhooks/core/sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { memoryStore } from "../../packages/core/src/memory/store.ts";
 import {
-  accepted,
-  begun,
-  ended,
+  acceptedRecord,
+  begunRecord,
+  endedRecord,
   eventIds,
   HOUR_MS,
   keyOf,
@@ -20,11 +20,11 @@ import {
 import {
   countsByReason,
   expectSame,
+  type PutRecord,
   put,
   putAll,
   readOne,
   takeOfBothLanes,
-  type Written,
 } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
@@ -61,17 +61,17 @@ async function storeOn(kind: Kind, scope: Scope): Promise<RecordStore> {
 }
 
 /** Records of every kind; what is leased is leased to a process that died long ago. */
-async function fill(store: RecordStore, count = 250): Promise<ReadonlyMap<string, Written>> {
+async function fill(store: RecordStore, count = 250): Promise<ReadonlyMap<string, PutRecord>> {
   const now = store.now(keyOf(0));
   const records = new Map<string, IdempotencyRecord>();
   for (let n = 0; n < count; n++) {
     const key = keyOf(n);
     const sample = { id: `tx-${n}`, referenceId: `order-${n}` };
-    const waiting = accepted(key, now, sample);
+    const waiting = acceptedRecord(key, now, sample);
     const kinds = [
       waiting,
-      begun(key, now - HOUR_MS, accepted(key, now - HOUR_MS, sample), 1_000),
-      accepted(key, now, { ...sample, held: "malformed" }),
+      begunRecord(key, now - HOUR_MS, acceptedRecord(key, now - HOUR_MS, sample), 1_000),
+      acceptedRecord(key, now, { ...sample, held: "malformed" }),
       waiting,
       referenceRecord(keyOf(n + 1), now, HOUR_MS),
     ];
@@ -84,7 +84,7 @@ async function fill(store: RecordStore, count = 250): Promise<ReadonlyMap<string
     if (before === undefined) continue;
     written.set(
       before.key,
-      await put(store, before.key, before, ended(before.key, store.now(before.key), before.record)),
+      await put(store, before.key, before, endedRecord(before.key, store.now(before.key), before.record)),
     );
   }
   return written;
@@ -92,7 +92,7 @@ async function fill(store: RecordStore, count = 250): Promise<ReadonlyMap<string
 
 /** All of it is in one of the two stores, each record in one only. Answers how many are in the second. */
 async function expectAll(
-  written: ReadonlyMap<string, Written>,
+  written: ReadonlyMap<string, PutRecord>,
   from: RecordStore,
   to: RecordStore,
 ): Promise<number> {
@@ -193,7 +193,7 @@ describe("moveRecords", () => {
           const before = written.get(keyOf(n));
           if (before === undefined) continue;
           const { key } = before;
-          written.set(key, await put(from, key, before, ended(key, from.now(key), before.record)));
+          written.set(key, await put(from, key, before, endedRecord(key, from.now(key), before.record)));
         }
         expect(await moveRecords(from, to)).toMatchObject({ records: 10, left: [] });
         expect(await expectAll(written, from, to)).toBe(10);
@@ -209,7 +209,7 @@ describe("moveRecords", () => {
       const written = new Map(await fill(from, 10));
       const key = keyOf(900);
       const now = from.now(key);
-      written.set(key, await put(from, key, null, begun(key, now, accepted(key, now), HOUR_MS)));
+      written.set(key, await put(from, key, null, begunRecord(key, now, acceptedRecord(key, now), HOUR_MS)));
       const error = { code: "ERR_INBOX_IN_USE" };
       await expect(moveRecords(from, to)).rejects.toMatchObject(error);
       await expect(moveRecords(from, to, { dryRun: true })).rejects.toMatchObject(error);
@@ -225,7 +225,7 @@ describe("moveRecords", () => {
         const before = written.get(key);
         if (before === undefined) return;
         const now = from.now(key);
-        written.set(key, await put(from, key, before, begun(key, now, before.record, HOUR_MS)));
+        written.set(key, await put(from, key, before, begunRecord(key, now, before.record, HOUR_MS)));
       };
       const target = Object.create(boundTo(to), { replicated: { value: meanwhile } }) as RecordStore;
       await expect(moveRecords(from, target)).rejects.toMatchObject({ code: "ERR_INBOX_IN_USE" });
@@ -238,11 +238,11 @@ describe("moveRecords", () => {
       const [from, to] = [await storeOn("SQLite", scope), await storeOn("PostgreSQL", scope)];
       const now = from.now(keyOf(0));
       const [copied, ran] = [keyOf(1), keyOf(2)];
-      const done = await put(from, copied, null, ended(copied, now, accepted(copied, now)));
-      const waiting = await put(from, ran, null, accepted(ran, now));
+      const done = await put(from, copied, null, endedRecord(copied, now, acceptedRecord(copied, now)));
+      const waiting = await put(from, ran, null, acceptedRecord(ran, now));
       // A copy that the new inbox took for a new event, and an event that an earlier, interrupted move had brought.
-      await put(to, copied, null, accepted(copied, now - 5));
-      await put(to, ran, null, ended(ran, now, waiting.record));
+      await put(to, copied, null, acceptedRecord(copied, now - 5));
+      await put(to, ran, null, endedRecord(ran, now, waiting.record));
       expect(await moveRecords(from, to)).toMatchObject({
         records: 1,
         thereBefore: 1,

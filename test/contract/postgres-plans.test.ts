@@ -9,19 +9,19 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import {
-  accepted,
-  begun,
-  decided,
-  ended,
+  acceptedRecord,
+  begunRecord,
+  decidedRecord,
+  endedRecord,
   HOUR_MS,
   keyOf,
 } from "../../packages/core/src/testing/store/records.ts";
 import {
+  type PutRecord,
   put,
   swapAll,
   swapOf,
   takeOfBothLanes,
-  type Written,
 } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
@@ -140,23 +140,23 @@ afterAll(() => scope.close());
 async function live(n: number): Promise<void> {
   const [one, two] = [keyOf(n), keyOf(n + 1)];
   const now = store.now(one);
-  const fresh = accepted(one, now);
+  const fresh = acceptedRecord(one, now);
   const first = await put(store, one, null, fresh);
-  const run = await put(store, one, first, begun(one, store.now(one), fresh, HOUR_MS));
-  await put(store, one, run, ended(one, store.now(one), fresh));
-  const held: Written = await put(
+  const run = await put(store, one, first, begunRecord(one, store.now(one), fresh, HOUR_MS));
+  await put(store, one, run, endedRecord(one, store.now(one), fresh));
+  const held: PutRecord = await put(
     store,
     two,
     null,
-    accepted(two, now, { held: "ambiguous", foundBy: ["a", "b"] }),
+    acceptedRecord(two, now, { held: "ambiguous", foundBy: ["a", "b"] }),
   );
-  await put(store, two, held, decided(two, store.now(two), held.record, "replay"));
+  await put(store, two, held, decidedRecord(two, store.now(two), held.record, "replay"));
   await store.read([one, two, keyOf(n + 2)]);
   // Beside each other, as many are written together; one of them conflicts.
   const others = [3, 4, 5].map((at) =>
-    swapOf(store, keyOf(n + at), null, accepted(keyOf(n + at), store.now(one))),
+    swapOf(store, keyOf(n + at), null, acceptedRecord(keyOf(n + at), store.now(one))),
   );
-  await swapAll(store, [...others, swapOf(store, one, first, ended(one, store.now(one), fresh))]);
+  await swapAll(store, [...others, swapOf(store, one, first, endedRecord(one, store.now(one), fresh))]);
   const { records } = await takeOfBothLanes(store, 10, HOUR_MS);
   expect(records.length).toBeGreaterThan(0);
   await takeOfBothLanes(store, 10, HOUR_MS);
@@ -176,16 +176,18 @@ it("a write is one plain statement for one record, and one statement for many", 
     return result;
   };
   const one = keyOf(1);
-  const fresh = accepted(one, store.now(one));
+  const fresh = acceptedRecord(one, store.now(one));
   const first = await made(() => put(store, one, null, fresh));
-  const run = await made(() => put(store, one, first, begun(one, store.now(one), fresh, HOUR_MS)));
+  const run = await made(() => put(store, one, first, begunRecord(one, store.now(one), fresh, HOUR_MS)));
   await made(() => store.swap([swapOf(store, one, first, fresh)]));
   await made(() => store.read([one]));
-  const end = await made(() => put(store, one, run, ended(one, store.now(one), fresh)));
-  await made(() => put(store, one, end, accepted(one, store.now(one), { status: "FAILED" }, end.record)));
+  const end = await made(() => put(store, one, run, endedRecord(one, store.now(one), fresh)));
+  await made(() =>
+    put(store, one, end, acceptedRecord(one, store.now(one), { status: "FAILED" }, end.record)),
+  );
   expect(forMany).toEqual(forMany.map(() => [false]));
   forMany.length = 0;
-  const both = [2, 3].map((n) => swapOf(store, keyOf(n), null, accepted(keyOf(n), store.now(one))));
+  const both = [2, 3].map((n) => swapOf(store, keyOf(n), null, acceptedRecord(keyOf(n), store.now(one))));
   await made(() => swapAll(store, both));
   expect(forMany).toEqual([[true]]);
 });

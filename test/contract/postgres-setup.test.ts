@@ -7,7 +7,7 @@ import { type PostgresTarget, postgresInbox, postgresStore } from "@payhooks/cor
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
-import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, endedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope, withScope } from "../faults/harness/scope.ts";
@@ -169,21 +169,21 @@ describe("works with", () => {
     try {
       await store.open();
       const key = keyOf(1);
-      const record = accepted(key, store.now(key));
+      const record = acceptedRecord(key, store.now(key));
       const first = await put(store, key, null, record);
       expect((await takeOfBothLanes(store, 5, 1)).records).toHaveLength(1);
       expect((await store.list({ id: record.id }, null, 5)).events).toHaveLength(1);
       expect((await store.list({ referenceId: "o-1", state: "any" }, null, 5)).events).toHaveLength(1);
       expect((await store.scan?.(null, 5))?.records).toHaveLength(1);
       expect(await store.counts()).toMatchObject({ waiting: 1 });
-      await put(store, key, first, ended(key, store.now(key), record));
+      await put(store, key, first, endedRecord(key, store.now(key), record));
       expect(
         await store.findLoss?.(
           [first].map((one) => ({
             ...one,
             index: {
               dueAt: null,
-              delayWhenWrittenMs: 0,
+              originalDelayMs: 0,
               isLeased: false,
               lane: "usual" as const,
               expiresAt: null,

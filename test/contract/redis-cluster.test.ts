@@ -3,7 +3,13 @@ import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
-import { accepted, begun, ended, HOUR_MS, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import {
+  acceptedRecord,
+  begunRecord,
+  endedRecord,
+  HOUR_MS,
+  keyOf,
+} from "../../packages/core/src/testing/store/records.ts";
 import {
   put,
   putAll,
@@ -41,13 +47,13 @@ async function live(store: RecordStore, keys: readonly string[]): Promise<void> 
   const records = new Map(
     keys.map((key) => {
       const now = store.now(key);
-      return [key, begun(key, now, accepted(key, now), HOUR_MS)] as const;
+      return [key, begunRecord(key, now, acceptedRecord(key, now), HOUR_MS)] as const;
     }),
   );
   const written = await putAll(store, records);
   const ends = keys.map((key) => {
     const now = store.now(key);
-    return swapOf(store, key, written.get(key) ?? null, ended(key, now, accepted(key, now)));
+    return swapOf(store, key, written.get(key) ?? null, endedRecord(key, now, acceptedRecord(key, now)));
   });
   for (const result of await swapAll(store, ends)) expect(result).toEqual({ kind: "written" });
 }
@@ -63,17 +69,20 @@ describe("a cluster", { timeout: 60_000 }, () => {
       const store = own.add(redisStoreFixture(() => cluster).connect(), (one) => one.close());
       await store.open();
       const keys = Array.from({ length: 60 }, (_, n) => keyOf(n));
-      const written = await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key))])));
+      const written = await putAll(
+        store,
+        new Map(keys.map((key) => [key, acceptedRecord(key, store.now(key))])),
+      );
       await alone[0]?.tell("CONFIG", "SET", "maxmemory", "1");
       const { records } = await takeOfBothLanes(store, 100, HOUR_MS);
       expect(records.length).toBeGreaterThan(0);
       const ends = keys.map((key) => {
         const now = store.now(key);
-        return swapOf(store, key, written.get(key) ?? null, ended(key, now, accepted(key, now)));
+        return swapOf(store, key, written.get(key) ?? null, endedRecord(key, now, acceptedRecord(key, now)));
       });
       for (const result of await swapAll(store, ends)) expect(result).toEqual({ kind: "written" });
       const others = Array.from({ length: 60 }, (_, n) => keyOf(100 + n));
-      const added = others.map((key) => swapOf(store, key, null, accepted(key, store.now(key))));
+      const added = others.map((key) => swapOf(store, key, null, acceptedRecord(key, store.now(key))));
       const kinds = new Set((await swapAll(store, added)).map(({ kind }) => kind));
       expect(kinds).toEqual(new Set(["written", "not-written"]));
     }));
@@ -110,7 +119,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
       const store = own.add(redisStoreFixture(connect).connect(), (one) => one.close());
       await store.open();
       const first = keyOf(1);
-      await put(store, first, null, accepted(first, store.now(first)));
+      await put(store, first, null, acceptedRecord(first, store.now(first)));
       const [from, to] = nodes;
       if (from === undefined || to === undefined) throw new Error("no nodes");
       const admin = own.add(connect(), (one) => one.disconnect());
@@ -126,7 +135,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
       await source.tell("CLUSTER", "SETSLOT", slot, "MIGRATING", targetId ?? "");
 
       const keys = Array.from({ length: 300 }, (_, n) => keyOf(20_000 + n));
-      const swaps = keys.map((key) => swapOf(store, key, null, accepted(key, store.now(key))));
+      const swaps = keys.map((key) => swapOf(store, key, null, acceptedRecord(key, store.now(key))));
       const results = await swapAll(store, swaps);
       const refused = swaps.filter((_, at) => results[at]?.kind !== "written");
       expect(refused.length).toBeGreaterThan(0);
@@ -161,7 +170,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
       const store = own.add(fixture.connect(), (one) => one.close());
       await store.open();
       const keys = Array.from({ length: 300 }, (_, n) => keyOf(n));
-      await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key))] as const)));
+      await putAll(store, new Map(keys.map((key) => [key, acceptedRecord(key, store.now(key))] as const)));
       const [lost] = three;
       const away = Number(await lost?.tell("DBSIZE"));
       await lost?.kill();
@@ -177,7 +186,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
       expect(taken.size).toBeLessThan(250);
       const swaps = keys.map((_, n) => {
         const key = keyOf(1_000 + n);
-        return swapOf(store, key, null, accepted(key, store.now(key)));
+        return swapOf(store, key, null, acceptedRecord(key, store.now(key)));
       });
       const results = await swapAll(store, swaps);
       const written = results.filter(({ kind }) => kind === "written").length;
@@ -197,7 +206,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
       const store = own.add(fixture.connect(), (one) => one.close());
       await store.open();
       const keys = Array.from({ length: 200 }, (_, n) => keyOf(n));
-      await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key))])));
+      await putAll(store, new Map(keys.map((key) => [key, acceptedRecord(key, store.now(key))])));
       const taken: string[] = [];
       while (taken.length < keys.length) {
         const { records, left } = await takeOfBothLanes(store, 50, HOUR_MS);

@@ -1,7 +1,7 @@
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
 import type { SwapResult } from "../../packages/core/src/inbox/contract/store.ts";
-import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { until, withScope } from "../faults/harness/scope.ts";
@@ -27,7 +27,7 @@ it("connections that a primary refuses again and again gather no listeners", { t
       const results = await Promise.all(
         Array.from({ length: EVENTS }, () => {
           const key = keyOf(written++);
-          return swapAll(store, [swapOf(store, key, null, accepted(key, store.now(key)))]);
+          return swapAll(store, [swapOf(store, key, null, acceptedRecord(key, store.now(key)))]);
         }),
       );
       return new Set(results.flat().map(({ kind }) => kind));

@@ -5,7 +5,12 @@ import type { RecordStore, Swap, SwapResult } from "../../packages/core/src/inbo
 import { describeError } from "../../packages/core/src/protocol/foreign-error.ts";
 import { Shards } from "../../packages/core/src/redis/shards.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
-import { accepted, begun, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import {
+  acceptedRecord,
+  begunRecord,
+  endedRecord,
+  keyOf,
+} from "../../packages/core/src/testing/store/records.ts";
 import {
   expectSame,
   put,
@@ -57,7 +62,7 @@ describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
       withScope(async (scope) => {
         const server = await RedisServer.start(scope);
         const store = await opened(scope, server.url);
-        const known = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+        const known = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
         await sendCanary(store);
         await server.tell(refuse, ...by);
         const swaps = newOnes(store, 120);
@@ -65,7 +70,7 @@ describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
           store,
           known.key,
           known,
-          begun(known.key, store.now(known.key), known.record, 1_000),
+          begunRecord(known.key, store.now(known.key), known.record, 1_000),
         );
         expect(kindsOf(await swapAll(store, [...swaps, begin]))).toEqual(["not-written"]);
         await expect(sendCanary(store)).rejects.toThrow();
@@ -93,12 +98,12 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const store = await opened(scope, server.url);
-      const running = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      const running = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
       const pending = await put(
         store,
         keyOf(2),
         null,
-        accepted(keyOf(2), store.now(keyOf(2)), { status: "PENDING" }),
+        acceptedRecord(keyOf(2), store.now(keyOf(2)), { status: "PENDING" }),
       );
       await fill(server);
       const swaps = newOnes(store, 120);
@@ -107,8 +112,8 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
       expect(describeError((refused[0] as { cause?: unknown }).cause)).toBe("ReplyError: OOM");
       // A further event of a record that is there makes the record grow as a new one would.
       const now = store.now(keyOf(2));
-      const further = swapOf(store, keyOf(2), pending, accepted(keyOf(2), now, {}, pending.record));
-      const end = swapOf(store, keyOf(1), running, ended(keyOf(1), now, running.record));
+      const further = swapOf(store, keyOf(2), pending, acceptedRecord(keyOf(2), now, {}, pending.record));
+      const end = swapOf(store, keyOf(1), running, endedRecord(keyOf(1), now, running.record));
       const mixed = await swapAll(store, [...newOnes(store, 2), further, end]);
       expect(kinds(mixed)).toEqual([...repeated("not-written", 3), "written"]);
       await expectSubjectTaken(store);
@@ -149,15 +154,15 @@ describe("data that vanishes from Redis", { timeout: 60_000 }, () => {
   it.each([
     [
       "a record",
-      (prefix: string) => ["DEL", `${new Shards(prefix).of(keyOf(1)).keyOf(keyOf(1))}`],
+      (prefix: string) => ["DEL", `${new Shards(prefix).shardOf(keyOf(1)).keyOf(keyOf(1))}`],
       "missing",
     ],
     [
       "the set of due records",
-      (prefix: string) => ["DEL", new Shards(prefix).of(keyOf(1)).due.usual],
+      (prefix: string) => ["DEL", new Shards(prefix).shardOf(keyOf(1)).due.usual],
       "missing",
     ],
-    ["a list", (prefix: string) => ["DEL", new Shards(prefix).of(keyOf(1)).keyOf("waiting")], "missing"],
+    ["a list", (prefix: string) => ["DEL", new Shards(prefix).shardOf(keyOf(1)).keyOf("waiting")], "missing"],
     [
       "the id of the data set",
       (prefix: string) => ["DEL", new Shards(prefix).all[0].keyOf("dataset-id")],
@@ -171,7 +176,7 @@ describe("data that vanishes from Redis", { timeout: 60_000 }, () => {
       const store = scope.add(fixture.connect(), (one) => one.close());
       await store.open();
       const swaps = [1, 2, 3].map((n) =>
-        swapOf(store, keyOf(n), null, accepted(keyOf(n), store.now(keyOf(n)))),
+        swapOf(store, keyOf(n), null, acceptedRecord(keyOf(n), store.now(keyOf(n)))),
       );
       await swapAll(store, swaps);
       await takeOfBothLanes(store, 2, 60_000);
@@ -236,7 +241,12 @@ describe("a write that Redis cannot take", { timeout: 60_000 }, () => {
       const [first, ...others] = swaps;
       if (first === undefined) expect.fail("no write");
       const content = Buffer.alloc(2 * 1024 * 1024, "a");
-      const long = swapOf(store, first.key, null, accepted(first.key, store.now(first.key), { content }));
+      const long = swapOf(
+        store,
+        first.key,
+        null,
+        acceptedRecord(first.key, store.now(first.key), { content }),
+      );
       const [refused, ...made] = await swapAll(store, [long, ...others]);
       expect(refused?.kind).toBe("refused");
       expect(areMade(others, made)).toBe(true);
@@ -252,12 +262,12 @@ describe("a write that Redis cannot take", { timeout: 60_000 }, () => {
       await store.open();
       const shards = new Shards(fixture.prefix);
       const swaps = newOnes(store, 200);
-      await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
       const [due = ""] = await admin.keys(`${fixture.prefix}:*:due`);
       await admin.set(due, "not ours");
       const results = await swapAll(store, swaps);
       for (const [at, swap] of swaps.entries()) {
-        const isBlocked = shards.of(swap.key).due.usual === due;
+        const isBlocked = shards.shardOf(swap.key).due.usual === due;
         const result = results[at];
         if (result === undefined || isBlocked) expect(result?.kind).toBe("unknown");
         else expect(areMade([swap], [result])).toBe(true);

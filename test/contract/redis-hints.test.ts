@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
-import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, takeOfBothLanes } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { pause, type Scope, until, withScope } from "../faults/harness/scope.ts";
@@ -10,7 +10,7 @@ import { redisStoreFixture } from "./redis-store-fixture.ts";
 
 /** Writes an event that nobody has begun, and tells others of it. */
 async function announce(store: RecordStore, key: string): Promise<void> {
-  await put(store, key, null, accepted(key, store.now(key)), { announce: true });
+  await put(store, key, null, acceptedRecord(key, store.now(key)), { shouldAnnounce: true });
 }
 
 async function listening(store: RecordStore, wake: () => void): Promise<() => void> {

@@ -3,8 +3,8 @@ import { Cluster } from "ioredis";
 import { expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
-import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { put, putAll, type Written } from "../../packages/core/src/testing/store/writes.ts";
+import { acceptedRecord, endedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { type PutRecord, put, putAll } from "../../packages/core/src/testing/store/writes.ts";
 import { type Environment, environmentOf } from "../../packages/core/src/time/environment.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { RedisServer, startCluster } from "../faults/harness/redis-server.ts";
@@ -56,7 +56,7 @@ function clockAhead() {
 }
 
 /** True if these records are confirmed; how long that takes is the store's affair. */
-async function isReplicated(store: RecordStore, ...records: readonly Written[]): Promise<boolean> {
+async function isReplicated(store: RecordStore, ...records: readonly PutRecord[]): Promise<boolean> {
   if (store.replicated === undefined) throw new Error("It confirms nothing.");
   return store.replicated(records).then(
     () => true,
@@ -64,8 +64,8 @@ async function isReplicated(store: RecordStore, ...records: readonly Written[]):
   );
 }
 
-const fresh = (store: RecordStore, key: string): Promise<Written> =>
-  put(store, key, null, accepted(key, store.now(key)));
+const fresh = (store: RecordStore, key: string): Promise<PutRecord> =>
+  put(store, key, null, acceptedRecord(key, store.now(key)));
 
 it(
   "a confirmed record is on a replica; while there is no replica, nothing is confirmed",
@@ -77,7 +77,10 @@ it(
       const store = await openStore(scope, primary.url);
       expect(store.durability).toBe("replicated");
       const records = new Map(
-        Array.from({ length: 200 }, (_, n) => [keyOf(n), accepted(keyOf(n), store.now(keyOf(n)))] as const),
+        Array.from(
+          { length: 200 },
+          (_, n) => [keyOf(n), acceptedRecord(keyOf(n), store.now(keyOf(n)))] as const,
+        ),
       );
       const written = [...(await putAll(store, records)).values()];
       const confirmed = await Promise.all(written.map((record) => isReplicated(store, record)));
@@ -102,7 +105,7 @@ it(
       const store = await openStore(scope, primary.url);
       const first = await fresh(store, one);
       expect(await isReplicated(store, first)).toBe(true);
-      const second = await put(store, one, first, ended(one, store.now(one), first.record));
+      const second = await put(store, one, first, endedRecord(one, store.now(one), first.record));
       const other = await fresh(store, two);
       expect(await isReplicated(store, first, second, other)).toBe(true);
       expect(await isReplicated(store, first, { ...other, key: three })).toBe(false);
@@ -135,7 +138,7 @@ it(
         async () => Number(await next.tell("DBSIZE")) === Number(await primary.tell("DBSIZE")),
       );
       await next.tell("REPLICAOF", "NO", "ONE");
-      const lost = await put(store, one, first, ended(one, store.now(one), first.record));
+      const lost = await put(store, one, first, endedRecord(one, store.now(one), first.record));
       const never = await fresh(store, three);
       await startReplica(scope, next);
       proxy.target = next.port;
@@ -150,7 +153,7 @@ it(
       expect(await isReplicated(store, lost)).toBe(false);
       expect(await isReplicated(store, never)).toBe(false);
       await until("the new primary is confirmed", () => isReplicated(store, first, other));
-      const again = await put(store, one, first, ended(one, store.now(one), first.record));
+      const again = await put(store, one, first, endedRecord(one, store.now(one), first.record));
       advance(MINUTE_MS);
       expect(await isReplicated(store, again, first)).toBe(true);
     }),
@@ -184,14 +187,16 @@ it(
       const store = scope.add(fixture.connect(), (it) => it.close());
       await store.open();
       const keys = Array.from({ length: 100 }, (_, n) => keyOf(n));
-      const records = new Map(keys.map((key) => [key, accepted(key, store.now(key))] as const));
+      const records = new Map(keys.map((key) => [key, acceptedRecord(key, store.now(key))] as const));
       const written = [...(await putAll(store, records)).values()];
       expect(await isReplicated(store, ...written)).toBe(true);
 
       const [first] = replicas;
       first?.freeze();
       const more = new Map(
-        keys.map((_, n) => [keyOf(1_000 + n), accepted(keyOf(1_000 + n), store.now(keyOf(n)))] as const),
+        keys.map(
+          (_, n) => [keyOf(1_000 + n), acceptedRecord(keyOf(1_000 + n), store.now(keyOf(n)))] as const,
+        ),
       );
       const later = [...(await putAll(store, more)).values()];
       const confirmed = await Promise.all(later.map((record) => isReplicated(store, record)));
@@ -210,7 +215,7 @@ it("a full primary still confirms the records that its replica has", { timeout: 
     const store = await openStore(scope, primary.url);
     const first = await fresh(store, one);
     await primary.tell("CONFIG", "SET", "maxmemory", "1");
-    const end = await put(store, one, first, ended(one, store.now(one), first.record));
+    const end = await put(store, one, first, endedRecord(one, store.now(one), first.record));
     expect(await isReplicated(store, end)).toBe(true);
   }),
 );

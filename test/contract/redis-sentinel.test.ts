@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordStore, Swap } from "../../packages/core/src/inbox/contract/store.ts";
 import { describeError } from "../../packages/core/src/protocol/foreign-error.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
-import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { expectSame, put, readOne, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope, until, withScope } from "../faults/harness/scope.ts";
@@ -71,7 +71,7 @@ it(
       const fixture = redisStoreFixture(connect, { replicas: 1 });
       const store = own.add(fixture.connect(), (one) => one.close());
       await store.open();
-      const known = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      const known = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
       await store.replicated?.([known]);
       let woken = 0;
       await store.onDue?.(() => {
@@ -87,8 +87,8 @@ it(
         ),
       );
       expectSame(await readOne(store, known.key), known);
-      const next = await put(store, keyOf(2), null, accepted(keyOf(2), store.now(keyOf(2))), {
-        announce: true,
+      const next = await put(store, keyOf(2), null, acceptedRecord(keyOf(2), store.now(keyOf(2))), {
+        shouldAnnounce: true,
       });
       await until(
         "it is confirmed by the old primary, which is a replica now",
@@ -99,8 +99,8 @@ it(
           ) ?? null,
       );
       await until("hints go on", async () => {
-        await put(store, keyOf(3 + woken), null, accepted(keyOf(3 + woken), store.now(keyOf(3))), {
-          announce: true,
+        await put(store, keyOf(3 + woken), null, acceptedRecord(keyOf(3 + woken), store.now(keyOf(3))), {
+          shouldAnnounce: true,
         }).catch(() => {});
         return woken > 0;
       });
@@ -146,7 +146,7 @@ it(
 );
 
 const fresh = (store: RecordStore): Swap =>
-  swapOf(store, keyOf(99), null, accepted(keyOf(99), store.now(keyOf(99))));
+  swapOf(store, keyOf(99), null, acceptedRecord(keyOf(99), store.now(keyOf(99))));
 
 describe("the store contract: Redis after a failover by its Sentinel", () => {
   for (const { name, run } of storeContract(() => redisStoreFixture(connect), redisTraits))

@@ -3,7 +3,7 @@ import { redisStore, type ScriptClient } from "@payhooks/core/redis";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/contract/store.ts";
-import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { type Scope, withScope } from "../faults/harness/scope.ts";
@@ -109,7 +109,7 @@ describe("a store in Redis", { timeout: 60_000 }, () => {
       const store = scope.add(redisStore(client, { commandTimeoutMs: 300 }), (one) => one.close());
       await store.open();
       const key = keyOf(1);
-      const swap = swapOf(store, key, null, accepted(key, store.now(key)));
+      const swap = swapOf(store, key, null, acceptedRecord(key, store.now(key)));
       isSilent = true;
       expect(await store.swap([swap])).toMatchObject([{ kind: "unknown" }]);
       isSilent = false;

@@ -1,7 +1,7 @@
 import { storeContract } from "@payhooks/core/testing/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, endedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope, withScope } from "../faults/harness/scope.ts";
@@ -39,8 +39,8 @@ it("a finished record takes at most 430 bytes, its key included, and expires by 
     const key = keyOf(1);
     const now = store.now(key);
     const sample = { id: crypto.randomUUID(), referenceId: `order-${crypto.randomUUID()}` };
-    const waiting = await put(store, key, null, accepted(key, now, sample));
-    await put(store, key, waiting, ended(key, now, waiting.record));
+    const waiting = await put(store, key, null, acceptedRecord(key, now, sample));
+    await put(store, key, waiting, endedRecord(key, now, waiting.record));
     const [name = ""] = (await server.tell("KEYS", `payhooks:*:${key}`)) as string[];
     expect(Number(await server.tell("MEMORY", "USAGE", name))).toBeLessThanOrEqual(430);
     expect(Number(await server.tell("PTTL", name))).toBeGreaterThan(0);

@@ -276,9 +276,9 @@ export const referenceCases: readonly ContractCase[] = [
         const held = await events.get(await merchant.deliver(depositOf(rig, { ...second })));
         await merchant.work();
         const shown = { eventId, id: "tx-1", amount: "10.500000", state: "done", status: "SUCCESS" };
-        expect(await events.claimant(held?.eventId ?? "")).toMatchObject(shown);
+        expect(await events.referenceHolder(held?.eventId ?? "")).toMatchObject(shown);
         expect(held && (await successesOfReference(events, held))).toMatchObject([shown]);
-        expect(await events.claimant(eventId)).toBeNull();
+        expect(await events.referenceHolder(eventId)).toBeNull();
       },
     ),
   ),

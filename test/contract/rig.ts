@@ -13,7 +13,7 @@ import {
 } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
-import { isPending } from "../../packages/core/src/time/awaitable.ts";
+import { isThenable } from "../../packages/core/src/time/awaitable.ts";
 import type { Environment } from "../../packages/core/src/time/environment.ts";
 import { does, nameOf } from "./write-names.ts";
 
@@ -351,7 +351,7 @@ export function freezingAt(rig: Rig, moment: Moment, what: string): Process {
 
 /** Goes on at once where there is nothing to wait for: so an inbox in memory is tried as it is used. */
 function then<T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>): Awaitable<U> {
-  return isPending(value) ? value.then(next) : next(value);
+  return isThenable(value) ? value.then(next) : next(value);
 }
 
 function isBreak(fate: Fate): boolean {

@@ -120,7 +120,7 @@ export function sampleRunner(
 
 /** The end of a run, with what its last handlers have come to. */
 export function endOf(ending: Ending, changes: readonly HandlerChange[] = []): RunEnd {
-  return { ending, changes, written: () => {} };
+  return { ending, changes, onWritten: () => {} };
 }
 
 /** Marks the handler `deposit` as started, and as called. False: the lease is lost. */

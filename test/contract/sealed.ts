@@ -10,7 +10,7 @@ export function sealed(fixture: InboxFixture): InboxFixture {
     ...fixture,
     open() {
       const { store, ...parts } = fixture.open();
-      return { ...parts, store: aesGcm([key]).over(store, fixture.clock) };
+      return { ...parts, store: aesGcm([key]).wrap(store, fixture.clock) };
     },
   };
 }

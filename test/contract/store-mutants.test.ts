@@ -7,7 +7,7 @@ import type {
   RecordStore,
   Swap,
   SwapResult,
-  Versioned,
+  VersionedRecord,
 } from "../../packages/core/src/inbox/contract/store.ts";
 import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import { type MemoryStore, memoryStore } from "../../packages/core/src/memory/store.ts";
@@ -24,7 +24,7 @@ interface Mutant {
 /** Gives the memory store a scan, which it does not have, by remembering the keys that were written. */
 const withScan =
   (
-    page: (keys: readonly string[], store: MemoryStore) => Promise<readonly (Versioned | null)[]>,
+    page: (keys: readonly string[], store: MemoryStore) => Promise<readonly (VersionedRecord | null)[]>,
     hasAllPages = true,
   ): Mutant["change"] =>
   (store) => {
@@ -103,7 +103,7 @@ const mutants: readonly Mutant[] = [
     name: "keeps finished records for ever",
     caughtBy: "a finished record expires at its time",
     change(store) {
-      const kept = new Map<string, Versioned>();
+      const kept = new Map<string, VersionedRecord>();
       return {
         swap(items) {
           for (const { key, version, record } of items) kept.set(key, { version, record });
@@ -363,8 +363,8 @@ const mutants: readonly Mutant[] = [
     caughtBy: "a due time that is up to 5 s further",
     change: withChangedWrites(({ index, at }) => ({
       index:
-        index.dueAt !== null && index.dueAt - at > index.delayWhenWrittenMs
-          ? { ...index, delayWhenWrittenMs: index.delayWhenWrittenMs - 5_000 }
+        index.dueAt !== null && index.dueAt - at > index.originalDelayMs
+          ? { ...index, originalDelayMs: index.originalDelayMs - 5_000 }
           : index,
     })),
   },
@@ -372,7 +372,7 @@ const mutants: readonly Mutant[] = [
     name: "trusts due times that a wrong clock has set",
     caughtBy: "a due time that is further away",
     change: withChangedWrites(({ index }) => ({
-      index: { ...index, delayWhenWrittenMs: Number.MAX_SAFE_INTEGER },
+      index: { ...index, originalDelayMs: Number.MAX_SAFE_INTEGER },
     })),
   },
   {
@@ -561,11 +561,11 @@ const mutants: readonly Mutant[] = [
   },
 ];
 
-function isDone({ record }: Versioned): boolean {
+function isDone({ record }: VersionedRecord): boolean {
   return "slots" in record && Object.values(record.slots).every(({ state }) => state === "done");
 }
 
-function isEmpty({ record }: Versioned): boolean {
+function isEmpty({ record }: VersionedRecord): boolean {
   return "slots" in record && Object.keys(record.slots).length === 0;
 }
 

@@ -356,7 +356,7 @@ export const subjectCases: readonly ContractCase[] = [
       const approved = await say(merchant, start, APPROVED);
       await merchant.work();
       const told = async (eventId: string): Promise<readonly string[]> => {
-        const order = await events.order(eventId);
+        const order = await events.subjectOrder(eventId);
         return explainOrder(order ?? expect.fail("it has no order")).map(
           ({ event, state, text }) => `${event.split(".")[1]} ${state}: ${text}`,
         );
@@ -376,14 +376,14 @@ export const subjectCases: readonly ContractCase[] = [
       const late = await say(merchant, start, { ...APPROVED, at: -1_000 });
       await settle(rig, merchant);
       // A store that lists no finished events knows the latest event all the same, and says that it may not know the others.
-      const { events: found = [], complete } = (await events.order(declined)) ?? {};
+      const { events: found = [], complete } = (await events.subjectOrder(declined)) ?? {};
       const known = complete === true ? [late, approved, declined] : [declined];
       expect(found.map(({ eventId }) => eventId)).toEqual(known);
       expect(found.at(-1)).toMatchObject({ isLatest: true, signedAt: start.at + 1_000 });
       const ofLate = await told(late);
       expect([ofLate[0], ofLate.at(-1)]).toEqual([`approved ${overtaken}`, last]);
-      expect((await events.order(other))?.events.map(({ eventId }) => eventId)).toEqual([other]);
-      expect(await events.order("0".repeat(48))).toBeNull();
+      expect((await events.subjectOrder(other))?.events.map(({ eventId }) => eventId)).toEqual([other]);
+      expect(await events.subjectOrder("0".repeat(48))).toBeNull();
     },
   ),
   onFreshData(

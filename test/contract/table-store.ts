@@ -9,7 +9,7 @@ import {
   type RecordStore,
   type Swap,
   type SwapResult,
-  type Versioned,
+  type VersionedRecord,
 } from "@payhooks/core/inbox";
 
 /** One row is one record, with its index beside it: a statement writes both or nothing. */
@@ -34,7 +34,7 @@ interface Row {
   readonly record: string;
 }
 
-const versioned = ({ version, record }: Row): Versioned => ({ version, record: decodeRecord(record) });
+const versioned = ({ version, record }: Row): VersionedRecord => ({ version, record: decodeRecord(record) });
 
 /** The meaning of an error for its write. Any other error leaves it unknown: the write may have been made. */
 function afterError(cause: unknown): SwapResult {
@@ -60,7 +60,7 @@ export function tableStore(
   const query = async <T>(sql: string, values: readonly unknown[] = []): Promise<readonly T[]> =>
     (await database.query<T>(sql, [...values])).rows;
 
-  async function read(keys: readonly string[]): Promise<readonly (Versioned | null)[]> {
+  async function read(keys: readonly string[]): Promise<readonly (VersionedRecord | null)[]> {
     const sql = `SELECT * FROM ${records} WHERE key = ANY ($1) AND (expires_at > $2) IS NOT FALSE`;
     const rows = await query<Row & { readonly key: string }>(sql, [keys, now()]);
     const found = new Map(rows.map((row) => [row.key, versioned(row)]));

@@ -3,7 +3,7 @@ import type { Awaitable, RecordStore, Swap, SwapResult } from "@payhooks/core/in
 import { expect } from "vitest";
 import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import type { UndatedNotice } from "../../packages/core/src/notices/notice.ts";
-import { isPending } from "../../packages/core/src/time/awaitable.ts";
+import { isThenable } from "../../packages/core/src/time/awaitable.ts";
 import { type ContractCase, onFreshData, type Process, type Rig, withOverrides } from "./rig.ts";
 import { newId, sampleEvent, sampleRunner } from "./sample-events.ts";
 
@@ -49,7 +49,7 @@ function then(
   results: Awaitable<readonly SwapResult[]>,
   next: (results: readonly SwapResult[]) => readonly SwapResult[],
 ): Awaitable<readonly SwapResult[]> {
-  return isPending(results) ? results.then(next) : next(results);
+  return isThenable(results) ? results.then(next) : next(results);
 }
 
 const isNew = ({ expected }: Swap): boolean => expected === null;
@@ -222,7 +222,7 @@ export const watchCases: readonly ContractCase[] = [
 ];
 
 function thenDo<T>(value: Awaitable<T>, action: () => void): Awaitable<T> {
-  if (!isPending(value)) {
+  if (!isThenable(value)) {
     action();
     return value;
   }

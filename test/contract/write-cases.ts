@@ -1,5 +1,5 @@
 /** Writes that are recognised as one's own, sent again, refused, or grouped with others. */
-import type { RecordStore, Swap, SwapResult, Versioned } from "@payhooks/core/inbox";
+import type { RecordStore, Swap, SwapResult, VersionedRecord } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant-receiver.ts";
 import { type ContractCase, newGate, onFreshData, withOverrides } from "./rig.ts";
@@ -21,7 +21,7 @@ function withSwap(
 /** Makes the records of some keys unreadable, as those of a newer version are. */
 function unreadable(isSo: (key: string) => boolean): (store: RecordStore) => RecordStore {
   const record = { unreadable: 'its format is "2"' };
-  const seen = <T extends Versioned | null>(key: string, found: T): T =>
+  const seen = <T extends VersionedRecord | null>(key: string, found: T): T =>
     found !== null && isSo(key) ? { ...found, record } : found;
   return (store) =>
     withOverrides<RecordStore>(store, {

@@ -54,7 +54,7 @@ function endOf(record: IdempotencyRecord, previous: IdempotencyRecord | null): r
   if (slot.runToken !== `${led.token}.` && record.lease?.slot === led.slot) return [];
   if (slot.state === "waiting") return slot.replays > (before?.replays ?? 0) ? [] : ["finish retry"];
   if (slot.state === "held")
-    return [slot.onHeldDone && before?.state === "held" ? "finish onHeld" : "finish held"];
+    return [slot.isOnHeldDone && before?.state === "held" ? "finish onHeld" : "finish held"];
   return slot.state === "done" ? ["finish done"] : [];
 }
 

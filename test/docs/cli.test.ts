@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { helpOf, labelOf, textOf } from "../../packages/cli/src/command-line/help.ts";
 import { COMMANDS } from "../../packages/cli/src/commands.ts";
 import { INBOX_OPTIONS } from "../../packages/cli/src/events/open-inbox.ts";
-import { VARIABLES } from "../../packages/cli/src/sandbox/environment.ts";
+import { VARIABLE_NAMES } from "../../packages/cli/src/sandbox/environment.ts";
 import { root } from "../package/workspace.ts";
 import { namesIn, readDocument, rowsOf, type Section, sectionOf } from "./markdown.ts";
 
@@ -76,6 +76,6 @@ describe("the documentation of the command line", () => {
   it("lists the variables that are written", () => {
     expect(
       namesIn({ lines: (tables[1] ?? "").split("\n") }).filter((name) => /^[A-Z_]+$/.test(name)),
-    ).toEqual([...VARIABLES]);
+    ).toEqual([...VARIABLE_NAMES]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Registry } from "../../packages/core/src/handlers/registry.ts";
-import { RULES } from "../../packages/core/src/notices/log-lines.ts";
+import { LOG_RULES } from "../../packages/core/src/notices/log-lines.ts";
 import { ANSWER_STATUS } from "../../packages/core/src/protocol/errors.ts";
 import { settingsOf } from "../../packages/core/src/receiver/options.ts";
 import { forAdapters } from "../adapters.ts";
@@ -356,7 +356,7 @@ describe("options that users can give", () => {
 describe("the log in the documentation", () => {
   const notices = itemsOf(sectionOf(readDocument("docs/reference/notices.md"), "Notices"));
 
-  it.each(Object.entries(RULES))("has the level of %s", (type, rule) => {
+  it.each(Object.entries(LOG_RULES))("has the level of %s", (type, rule) => {
     expect(notices.get(type)).toBe(rule?.level ?? "");
   });
 
@@ -365,7 +365,7 @@ describe("the log in the documentation", () => {
       ([, bound]) => bound,
     );
     expect(bounds).toEqual(["1", "10", "100", "every one"]);
-    const used = Object.values(RULES).flatMap((rule) => (rule === null ? [] : [rule.perMinute]));
+    const used = Object.values(LOG_RULES).flatMap((rule) => (rule === null ? [] : [rule.perMinute]));
     expect([...new Set(used)].sort((a, b) => a - b)).toEqual([1, 10, 100, Number.POSITIVE_INFINITY]);
   });
 });

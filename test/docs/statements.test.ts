@@ -7,7 +7,7 @@ import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox
 import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import type { AcceptOutcome } from "../../packages/core/src/inbox/record/event.ts";
-import { RULES } from "../../packages/core/src/notices/log-lines.ts";
+import { LOG_RULES } from "../../packages/core/src/notices/log-lines.ts";
 import { EVENTS } from "../../packages/core/src/protocol/events.ts";
 import { HELD_REASONS } from "../../packages/core/src/protocol/held-reasons.ts";
 import { ADAPTERS } from "../adapters.ts";
@@ -81,7 +81,7 @@ describe("the tables of what operators go by", () => {
     const named = new Map(
       rows.flatMap(([lines = "", limit]) => inBackticks(lines).map((line) => [line, limit] as const)),
     );
-    const limits = Object.entries(RULES).flatMap(([type, rule]) =>
+    const limits = Object.entries(LOG_RULES).flatMap(([type, rule]) =>
       rule === null ? [] : [{ type, ...rule }],
     );
     expect(limits.length).toBeGreaterThan(20);
@@ -96,7 +96,7 @@ describe("the tables of what operators go by", () => {
     ["docs/operating/console.md", "Deciding", /Only ([^.]+) are\./],
   ])("%s names the reasons that a bulk replays without a second look", (page, section, sentence) => {
     const repaired = Object.entries(HELD_REASONS).flatMap(([reason, work]) =>
-      work === "repair" ? [reason] : [],
+      work === "fix" ? [reason] : [],
     );
     const [, reasons = ""] = sentence.exec(wordsOf(page, section)) ?? [];
     expect(inBackticks(reasons).sort()).toEqual(repaired.sort());

@@ -33,7 +33,7 @@ const watching = watch(receiver, {
   onGivenUp: () => {},
   onResult: ({ outcome }) => console.log(`looked up: ${outcome}`),
   everyMs: 300,
-  afterMs: 1_000,
+  minAgeMs: 1_000,
 });
 
 process.on("SIGTERM", async () => {

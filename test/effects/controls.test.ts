@@ -1,6 +1,6 @@
 /** Leaves out each precaution in turn, on a real PostgreSQL, and shows the harm. */
 import type { EffectContext, Effects, Receiver } from "@payhooks/core";
-import { effects, type OwnClient, type Stored } from "@payhooks/core/effects";
+import { type EffectInsertResult, effects, type OwnClient } from "@payhooks/core/effects";
 import { createHarness, createTestKeys, type Harness } from "@payhooks/core/testing";
 import { Pool, type PoolClient } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -29,7 +29,11 @@ beforeEach(async () => {
   await pool.query("INSERT INTO orders VALUES (0)");
 });
 
-async function insertOn(on: Pool | PoolClient, id: string, as: "begun" | "done"): Promise<Stored> {
+async function insertOn(
+  on: Pool | PoolClient,
+  id: string,
+  as: "begun" | "done",
+): Promise<EffectInsertResult> {
   const sql = "INSERT INTO effects VALUES ($1, $2) ON CONFLICT DO NOTHING";
   if ((await on.query(sql, [id, as === "done"])).rowCount === 1) return { found: "nothing" };
   const { rows } = await on.query<{ done: boolean }>("SELECT done FROM effects WHERE id = $1", [id]);

@@ -383,7 +383,7 @@ describe("mysqlEffects", { timeout: 30_000 }, () => {
     await effects.open();
     const stop = new AbortController();
     const now = Date.now();
-    const run = { effectId: "one", receivedAt: now, now, evenIfExpired: false, skipped: () => {} };
+    const run = { effectId: "one", receivedAt: now, now, evenIfExpired: false, onSkipped: () => {} };
     const { methods } = effects.forRun({ ...run, signal: stop.signal });
     const ended = methods.transaction(async (tx) => {
       await tx.query(PAY);

@@ -122,7 +122,7 @@ it("while the inbox does not answer, its counts are absent and the rest is there
   const metrics = prometheusMetrics();
   metrics.attach({ health: () => Promise.reject(new Error("away")) });
   metrics
-    .delivery({ flow: "payments", header: () => null })
+    .observeDelivery({ flow: "payments", header: () => null })
     ?.end({ outcome: "refused", status: 503, code: "ERR_INBOX_UNAVAILABLE", eventId: null, reason: null });
   const text = await metrics.text();
   expect(text).toContain('error_type="ERR_INBOX_UNAVAILABLE"');

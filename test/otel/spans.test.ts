@@ -12,7 +12,7 @@ import {
 } from "@payhooks/core/testing";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { decodeRecord, encodeRecord } from "../../packages/core/src/inbox/record/codec.ts";
-import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { acceptedRecord, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { deliveryOf } from "../../packages/core/test/receiving.ts";
 import { receiving } from "../../packages/core/test/sources/receiving.ts";
 import { pause } from "../faults/harness/scope.ts";
@@ -222,9 +222,15 @@ it("an instrumentation that throws changes nothing for the delivery and its hand
   const broken = { trace: null, run: fails, end: fails };
   const nothing = (): never => undefined as never;
   const faults: readonly Instrumentation[] = [
-    { attach: fails, noticed: fails, delivery: fails, handler: fails, ended: fails },
-    { attach: fails, noticed: fails, delivery: () => broken, handler: () => broken, ended: fails },
-    { attach: fails, noticed: fails, delivery: nothing, handler: nothing, ended: fails },
+    { attach: fails, onNotice: fails, observeDelivery: fails, observeHandler: fails, onEventEnd: fails },
+    {
+      attach: fails,
+      onNotice: fails,
+      observeDelivery: () => broken,
+      observeHandler: () => broken,
+      onEventEnd: fails,
+    },
+    { attach: fails, onNotice: fails, observeDelivery: nothing, observeHandler: nothing, onEventEnd: fails },
   ];
   for (const instrumentation of faults) {
     const { reply, ran } = await deliver({ instrumentation });
@@ -233,7 +239,7 @@ it("an instrumentation that throws changes nothing for the delivery and its hand
 });
 
 it("a kept text that is damaged, too long or of another version is ignored, and its record is read", () => {
-  const record = accepted(keyOf(1), 1_000);
+  const record = acceptedRecord(keyOf(1), 1_000);
   const plain = encodeRecord(record);
   const texts = ["1-zz", "2-unknown", "x".repeat(101), 7, { a: 1 }, [], true];
   for (const kept of texts) {
@@ -252,7 +258,7 @@ it("a kept text that is damaged, too long or of another version is ignored, and 
 it("an SDK may come later: until then nothing is observed, and events run", async () => {
   sdk.close();
   const instrumentation = otel();
-  expect(instrumentation.delivery({ flow: "payments", header: () => null })).toBeNull();
+  expect(instrumentation.observeDelivery({ flow: "payments", header: () => null })).toBeNull();
   const before = await deliver({ instrumentation });
   sdk = startMemorySdk();
   const after = await deliver({ instrumentation });

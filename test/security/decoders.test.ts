@@ -10,12 +10,12 @@ import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { beginNext, endRun } from "../../packages/core/src/inbox/record/leased-run.ts";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
 import { fold, unfold } from "../../packages/core/src/memory/finished-records.ts";
-import { versionedOf, versionedTextOf } from "../../packages/core/src/redis/texts.ts";
+import { storedTextOf, versionedRecordOf } from "../../packages/core/src/redis/stored-text.ts";
 import {
-  accepted,
-  begun,
-  decided,
-  ended,
+  acceptedRecord,
+  begunRecord,
+  decidedRecord,
+  endedRecord,
   keyOf,
   referenceRecord,
 } from "../../packages/core/src/testing/store/records.ts";
@@ -28,31 +28,36 @@ const seed = seedOfRun();
 
 /** A record of each kind. */
 function samples(): readonly IdempotencyRecord[] {
-  const waiting = accepted(KEY, NOW, {
+  const waiting = acceptedRecord(KEY, NOW, {
     status: "PENDING",
     foundBy: ["a", "b"],
     signature: "s",
   });
-  const both = accepted(KEY, NOW, { content: Buffer.from([0, 255, 10]) }, waiting);
-  const held = accepted(KEY, NOW, { held: "mismatch" });
-  const failed = ended(KEY, NOW, waiting, {
+  const both = acceptedRecord(KEY, NOW, { content: Buffer.from([0, 255, 10]) }, waiting);
+  const held = acceptedRecord(KEY, NOW, { held: "mismatch" });
+  const failed = endedRecord(KEY, NOW, waiting, {
     kind: "held",
     reason: "rejected",
     detail: "no such order",
     onHeld: ["held:mail"],
   });
-  const again = ended(KEY, NOW, both, { kind: "retry", delayMs: 1_000 });
+  const again = endedRecord(KEY, NOW, both, { kind: "retry", delayMs: 1_000 });
   const records = [
     waiting,
     both,
     held,
     failed,
     again,
-    begun(KEY, NOW, both, 30_000),
-    ended(KEY, NOW, waiting),
+    begunRecord(KEY, NOW, both, 30_000),
+    endedRecord(KEY, NOW, waiting),
   ];
   const claims = [referenceRecord(KEY, NOW, 1_000), newCanary(NOW, true), newCanary(NOW, false)];
-  return [...records, decided(KEY, NOW, held, "discard"), decided(KEY, NOW, held, "replay"), ...claims];
+  return [
+    ...records,
+    decidedRecord(KEY, NOW, held, "discard"),
+    decidedRecord(KEY, NOW, held, "replay"),
+    ...claims,
+  ];
 }
 
 const VALUES: readonly unknown[] = [
@@ -164,7 +169,7 @@ function use(record: IdempotencyRecord): void {
   }
   for (const status of ["PENDING", "SUCCESS"]) {
     try {
-      accepted(KEY, NOW, { status }, record);
+      acceptedRecord(KEY, NOW, { status }, record);
     } catch (error) {
       if (!(error instanceof Error) || error.message !== "The event changes nothing.") throw error;
     }
@@ -176,7 +181,7 @@ function use(record: IdempotencyRecord): void {
     leaseMs: 1_000,
     now: NOW,
     earlyBecause: null,
-    mayRunSuspect: () => true,
+    mayRunCrashSuspect: () => true,
   };
   const input = beginNext(changed, { ...options, firstHandler: () => "main", handlersOf: () => ["main"] });
   if (input !== null) {
@@ -224,7 +229,7 @@ describe(`damaged texts of seed ${seed}`, { timeout: TIMEOUT_MS }, () => {
     const page = `${NOW}-${KEY}${"0".repeat(16)}`;
     for (let number = 0; number < cases / 20; number++) {
       const record = random.pick(records);
-      versionedOf(damaged(random, versionedTextOf("v1", encodeRecord(record)), ""));
+      versionedRecordOf(damaged(random, storedTextOf("v1", encodeRecord(record)), ""));
       unfold(damaged(random, fold("v1", record), ""), NOW);
       const note = damaged(random, '[["a","b"],["c"]]', page);
       await compareHandlers({ readNote: async () => note, writeNote: async () => {} }, ["a"], () => true);

@@ -3,8 +3,8 @@ import { asDelivery, createTestKeys, signCanonicalString } from "@payhooks/core/
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Verification } from "../../packages/core/src/flows/flow.ts";
-import { judgeBy } from "../../packages/core/src/flows/judgement.ts";
-import { fixedKeys, type Keyring } from "../../packages/core/src/flows/keyring.ts";
+import { callbackJudge } from "../../packages/core/src/flows/judgement.ts";
+import { fixedKeyring, type Keyring } from "../../packages/core/src/flows/keyring.ts";
 import { paymentsFlow } from "../../packages/core/src/flows/payments.ts";
 import type { VerifyingKey } from "../../packages/core/src/signature/keys.ts";
 import { systemClock } from "../../packages/core/src/time/clock.ts";
@@ -129,7 +129,7 @@ describe(`the judgement, against every body of a canonical string, seed ${seed}`
       fc.assert(
         fc.property(hostileTo(rules), (canonical) => {
           strings++;
-          const judgement = judgeBy(rules)(canonical);
+          const judgement = callbackJudge(rules)(canonical);
           if (judgement.kind !== "ambiguous") return;
           const { ids = [], complete: isComplete = false } = judgement.candidates ?? {};
           const sent = (deviating: boolean) =>
@@ -168,7 +168,7 @@ describe(`the judgement, against every body of a canonical string, seed ${seed}`
 
   it.each(SETTINGS)("is the same with real signatures, %s", (_, rules) => {
     const { publicKey, privateKey } = createTestKeys();
-    const fixed = fixedKeys(importPublicKeys(publicKey));
+    const fixed = fixedKeyring(importPublicKeys(publicKey));
     const { keys } = fixed.find({}) as { readonly keys: readonly VerifyingKey[] };
     // As a resolver that knows every merchant, and has one key for all of them.
     const resolving: Keyring<VerifyingKey> = {
@@ -186,7 +186,7 @@ describe(`the judgement, against every body of a canonical string, seed ${seed}`
         },
       },
       { windowMs: none, acceptTimeoutMs: none, maxResolving: none, clock: systemClock, names: rules.names },
-      rules.merchantIdRequired ? resolving : fixed,
+      rules.isMerchantIdRequired ? resolving : fixed,
     );
     const verify = (body: Body, signature: string): ReturnType<Believes> => {
       const { rawBody } = asDelivery({ ...body, signature });
@@ -194,12 +194,12 @@ describe(`the judgement, against every body of a canonical string, seed ${seed}`
       const verification = flow.verify(delivery, 0) as Verification;
       if (!verification.ok) {
         // A resolver was asked for another merchant than the one that was signed.
-        if (rules.merchantIdRequired && verification.why.includes("merchantId")) return "ambiguous";
+        if (rules.isMerchantIdRequired && verification.why.includes("merchantId")) return "ambiguous";
         throw new Error(`${verification.code}: ${JSON.stringify(body)}`);
       }
       const { event, verified } = verification.reading;
       if (event === null || verified.verdict !== "run") return "ambiguous";
-      if (rules.merchantIdRequired) expect(verified.delivery.tenant).toBe(verified.fixedFacts.merchantId);
+      if (rules.isMerchantIdRequired) expect(verified.delivery.tenant).toBe(verified.fixedFacts.merchantId);
       const { extra, ...given } = event as unknown as Body & { readonly extra: Body };
       const documented = CALLBACK_FIELDS.flatMap((name) =>
         given[name] === undefined ? [] : [[name, given[name]]],

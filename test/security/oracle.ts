@@ -12,7 +12,7 @@ import {
   findMalformedField,
   wireOf,
 } from "../../packages/core/src/flows/callback.ts";
-import { judgeBy } from "../../packages/core/src/flows/judgement.ts";
+import { callbackJudge } from "../../packages/core/src/flows/judgement.ts";
 import type { ServiceNames } from "../../packages/core/src/names/options.ts";
 
 /** A body's fields but its signature, all of them text. */
@@ -40,9 +40,9 @@ const rulesWith = ({
   names,
   wire: wireOf(names.callback),
   pinnedUrls: new Set(),
-  merchantIdRequired: false,
+  isMerchantIdRequired: false,
   pinnedMerchantIds: new Set(),
-  callbackUrlRequired: true,
+  isCallbackUrlRequired: true,
   ...changes,
 });
 
@@ -69,7 +69,7 @@ export const SETTINGS: readonly (readonly [what: string, rules: Rules])[] = [
       extra: { fee: "sometimes", phone: "sometimes" },
     }),
   ],
-  ["with a resolver", rulesWith({ merchantIdRequired: true })],
+  ["with a resolver", rulesWith({ isMerchantIdRequired: true })],
   ["with a pinned merchantId", rulesWith({ pinnedMerchantIds: new Set(["a"]) })],
   ["with pinned URLs", rulesWith({ pinnedUrls: new Set(PINNED) })],
   [
@@ -77,7 +77,7 @@ export const SETTINGS: readonly (readonly [what: string, rules: Rules])[] = [
     rulesWith({
       extra: { currency: "sometimes", fee: "always" },
       pinnedUrls: new Set(PINNED),
-      merchantIdRequired: true,
+      isMerchantIdRequired: true,
     }),
   ],
   ["with a brand's name for the id", named({ payTxnId: "acmeTxnId" })],
@@ -233,7 +233,7 @@ const textsOf = (body: Body): CallbackTexts => new Map(Object.entries(body));
 export function genuineOf(canonical: string, rules: Rules, deviating = false): readonly Body[] {
   const { own, always, url = "" } = shapeOf(rules);
   // A receiver may ask for a merchantId, but that does not make the service send one.
-  const sent = { ...rules, merchantIdRequired: false };
+  const sent = { ...rules, isMerchantIdRequired: false };
   const genuine: Body[] = [];
   cut(
     canonical,
@@ -278,7 +278,7 @@ export function agreementOf(genuine: readonly Body[], rules: Rules, looksForName
   if (looksForNames && leavesANameBehind(genuine, first, rules)) return "ambiguous";
   const given: Record<string, string> = {};
   const { wire, needed: ofEvents } = shapeOf(rules);
-  const withMerchant = rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;
+  const withMerchant = rules.isMerchantIdRequired || rules.pinnedMerchantIds.size > 0;
   const needed = [...ofEvents, ...(withMerchant ? ["merchantId"] : [])];
   for (const [key, name] of wire) {
     const agreed =
@@ -288,12 +288,12 @@ export function agreementOf(genuine: readonly Body[], rules: Rules, looksForName
           ? other[name] !== undefined && startOf(other, name) === startOf(first, name)
           : other[name] === first[name],
       );
-    const isNoMerchant = key === "merchantId" && rules.merchantIdRequired && first[name] === "";
+    const isNoMerchant = key === "merchantId" && rules.isMerchantIdRequired && first[name] === "";
     if (agreed && !isNoMerchant) given[key] = first[name] ?? "";
     else if (needed.includes(key)) return "ambiguous";
   }
   // A URL that need not be there is no absolute one by the names' word.
-  return findMalformedField(textsOf(given), { ...rules, callbackUrlRequired: false }) === null
+  return findMalformedField(textsOf(given), { ...rules, isCallbackUrlRequired: false }) === null
     ? given
     : "malformed";
 }
@@ -398,7 +398,7 @@ export function findForgery(canonical: string, rules: Rules, believes: Believes)
 
 /** As the receiver does it. */
 export const believes: Believes = (body, rules) => {
-  const judgement = judgeBy(rules)(canonicalOf(body));
+  const judgement = callbackJudge(rules)(canonicalOf(body));
   if (judgement.kind !== "certain") return judgement.kind;
   return Object.fromEntries(judgement.texts);
 };
@@ -583,16 +583,16 @@ export const anyRules: fc.Arbitrary<Rules> = fc
   .record({
     names: anyNames,
     pinsUrls: fc.boolean(),
-    merchantIdRequired: fc.boolean(),
+    isMerchantIdRequired: fc.boolean(),
     pinsMerchantId: fc.boolean(),
   })
-  .map(({ names, pinsUrls, merchantIdRequired, pinsMerchantId }) => {
+  .map(({ names, pinsUrls, isMerchantIdRequired, pinsMerchantId }) => {
     const { callbackUrl, merchantId } = names.callback.fields;
     const hasMerchant = merchantId.sent !== "absent";
     return rulesWith({
       names,
       pinnedUrls: new Set(pinsUrls && callbackUrl.sent !== "absent" ? PINNED : []),
-      merchantIdRequired: merchantIdRequired && hasMerchant,
+      isMerchantIdRequired: isMerchantIdRequired && hasMerchant,
       pinnedMerchantIds: new Set(pinsMerchantId && hasMerchant ? ["a"] : []),
     });
   });

@@ -81,8 +81,8 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
       const { events } = await receiver.events.list({ referenceId: "order-1" });
       return events.map((event) => ({ ...event, delivery: null }));
     },
-    claimant: () => receiver.events.claimant(eventId),
-    order: () => receiver.events.order(eventId),
+    referenceHolder: () => receiver.events.referenceHolder(eventId),
+    subjectOrder: () => receiver.events.subjectOrder(eventId),
     counts: () => receiver.events.counts(),
     replay: () => receiver.events.replay(eventId, decision),
     retryNow: () => receiver.events.retryNow(eventId, decision),

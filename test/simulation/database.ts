@@ -1,5 +1,5 @@
 /** The merchant's database: transactions, one unique key, and all that may happen on the way to it. */
-import type { OwnClient, Stored } from "@payhooks/core/effects";
+import type { EffectInsertResult, OwnClient } from "@payhooks/core/effects";
 import type { Chronicle } from "./chronicle.ts";
 import type { Dice } from "./dice.ts";
 import type { Owner, Timeline } from "./timeline.ts";
@@ -113,7 +113,7 @@ export class SimulatedDatabase {
     return tx;
   }
 
-  #insert(tx: Transaction, id: string, as: "begun" | "done"): Promise<Stored> {
+  #insert(tx: Transaction, id: string, as: "begun" | "done"): Promise<EffectInsertResult> {
     const { timeline, maxWaitMs } = this.#options;
     return new Promise((resolve, reject) => {
       const look = (): void => {
@@ -121,7 +121,7 @@ export class SimulatedDatabase {
         if (holder !== undefined && !tx.isOver) return;
         this.#waiting.delete(look);
         giveUp();
-        this.#ask(tx, (): Stored => {
+        this.#ask(tx, (): EffectInsertResult => {
           const found = this.#ids.get(id);
           if (found !== undefined) return { found };
           // Another transaction stored this id while the statement was on its way.

@@ -48,7 +48,7 @@ export function lapseOf({ writes }: Chronicle, first: HandlerCall, second: Handl
       const lease = before?.lease;
       if (lease === null || lease === undefined || lease.token !== first.token) return false;
       if (after.lease?.token === first.token) return false;
-      return lease.until <= now || lease.until - now > lease.lengthWhenWrittenMs + 5_000;
+      return lease.until <= now || lease.until - now > lease.originalLengthMs + 5_000;
     }) ?? null
   );
 }

@@ -199,10 +199,10 @@ function ownersWriteAlone(chronicle: Chronicle): string | null {
 }
 
 function isOver(
-  { until, lengthWhenWrittenMs }: { readonly until: number; readonly lengthWhenWrittenMs: number },
+  { until, originalLengthMs }: { readonly until: number; readonly originalLengthMs: number },
   now: number,
 ): boolean {
-  return until <= now || until - now > lengthWhenWrittenMs + 5_000;
+  return until <= now || until - now > originalLengthMs + 5_000;
 }
 
 /** The states of the handlers without due times, since any process may correct a due time that a wrong clock has written. */

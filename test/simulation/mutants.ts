@@ -33,20 +33,20 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "an older event runs after a newer one",
     SUBJECT,
-    'if (at < stored.signedAt) return no("overtaken");',
+    'if (at < stored.signedAt) return refuse("overtaken");',
     "if (at < stored.signedAt) at = stored.signedAt;",
   ),
   mutant(
     "two events of a subject run at the same time",
     SUBJECT,
-    'if (isOther && stored.lease !== null && stored.lease.until > now) return no("busy");',
+    'if (isOther && stored.lease !== null && stored.lease.until > now) return refuse("busy");',
     "",
   ),
   mutant(
     "an event runs without the lease of its subject",
     "receiver/runner.ts",
     "if (subjectEnding !== null) return subjectEnding;",
-    "void overtaken;",
+    "void subjectEnding;",
   ),
   // Writing.
   mutant(
@@ -78,7 +78,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: RECORD_RUN,
-        find: "return found === token || found === endedToken(token);",
+        find: "return runToken === token || runToken === endedTokenOf(token);",
         put: "return false;",
       },
     ],
@@ -89,21 +89,21 @@ export const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: RECORD_RUN,
-        find: "if (record?.slots[slotKey]?.runToken === endedToken(token)) {",
+        find: "if (record?.slots[slotKey]?.runToken === endedTokenOf(token)) {",
         put: "if (token === null) {",
       },
       {
         file: RUN,
-        find: 'if (mayHaveEnded && !this.#lease.isOver) this.#phase = "lost";\n    else this.#lose(whyLost);',
-        put: "void mayHaveEnded;\n    this.#lose(whyLost);",
+        find: 'if (mayHaveEnded && !this.#lease.isOver) this.#phase = "lost";\n    else this.#lose(lossReason);',
+        put: "void mayHaveEnded;\n    this.#lose(lossReason);",
       },
     ],
   },
   mutant(
     "the answers to a batch are returned in the order of the keys",
     BATCHED,
-    "for (const writing of batch) writing.resolve(found.get(writing) ?? NO_ANSWER);",
-    "batch.forEach((writing, at) => writing.resolve(results[at] ?? NO_ANSWER));",
+    "for (const writing of batch) writing.resolve(resultOf.get(writing) ?? NO_ANSWER_RESULT);",
+    "batch.forEach((writing, at) => writing.resolve(results[at] ?? NO_ANSWER_RESULT));",
   ),
   // Accepting.
   mutant(
@@ -115,14 +115,14 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "an acceptance that began nothing keeps its place",
     ACCEPTOR,
-    "if (run !== null && !isBegun(changed?.answer)) await this.#runs.giveUp(run);",
+    "if (run !== null && !isBegun(result?.answer)) await this.#runs.giveUp(run);",
     "",
   ),
   mutant(
     "an accepted event that was not begun is never due",
     ACCEPT,
-    "dueAt: now + delayMs,\n      delayWhenWrittenMs: delayMs,",
-    "dueAt: now + 1e9, delayWhenWrittenMs: 1e9,",
+    "dueAt: now + delayMs,\n      originalDelayMs: delayMs,",
+    "dueAt: now + 1e9, originalDelayMs: 1e9,",
   ),
   // Leases.
   mutant(
@@ -161,33 +161,33 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a renewal does not prolong the lease",
     RECORD_RUN,
-    "record.lease.until = now + leaseMs;\n  record.lease.lengthWhenWrittenMs = leaseMs;\n  return true;",
+    "record.lease.until = now + leaseMs;\n  record.lease.originalLengthMs = leaseMs;\n  return true;",
     "return true;",
   ),
   mutant(
     "a handler is called even if its lease has ended",
     LEASE_TIME,
-    "return this.elapsedMs + this.#behind() >= this.lengthMs;",
+    "return this.elapsedMs + this.#updateBehindMs() >= this.lengthMs;",
     "return false;",
   ),
   mutant(
     "a lease is measured from the answer to its write, not from the request",
     LEASE_TIME,
-    "this.#times.answeredAfter(this.elapsedMs);",
-    "this.#sent = this.send();",
+    "this.#dependencies.recordLatency(this.elapsedMs);",
+    "this.#lastWrite = this.startWrite();",
   ),
   mutant(
     "a lease is measured by a clock that stops while the machine sleeps",
     "time/clock.ts",
-    "return Math.max(this.#clock.now() - this.#wall, this.#clock.monotonic() - this.#monotonic);",
-    "return this.#clock.monotonic() - this.#monotonic;",
+    "return Math.max(this.#clock.now() - this.#wallStart, this.#clock.monotonic() - this.#monotonicStart);",
+    "return this.#clock.monotonic() - this.#monotonicStart;",
   ),
   // The end of a run.
   mutant(
     "a retry is due an hour late",
     RECORD_RUN,
-    "work.dueAt = now + delayMs;\n  work.delayWhenWrittenMs = delayMs;",
-    "work.dueAt = now + delayMs + 3_600_000;\n  work.delayWhenWrittenMs = delayMs + 3_600_000;",
+    "work.dueAt = now + delayMs;\n  work.originalDelayMs = delayMs;",
+    "work.dueAt = now + delayMs + 3_600_000;\n  work.originalDelayMs = delayMs + 3_600_000;",
   ),
   mutant(
     "a PENDING that waits is not overtaken",
@@ -204,13 +204,18 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a handler that is done runs again",
     HANDLER_CALL,
-    'if (before?.state === "done") return "done";',
+    'if (state?.state === "done") return "done";',
     "",
   ),
   mutant(
     "the end of a handler is not stored",
     HANDLER_CALL,
-    'progress.unwrittenChanges.push({ name, kind: "done", attempt, ...(skipped > 0 && { skipped }) });',
+    `progress.unwrittenChanges.push({
+        name,
+        kind: "done",
+        attempt,
+        ...(skippedCount > 0 && { skipped: skippedCount }),
+      });`,
     "",
   ),
   mutant(
@@ -228,8 +233,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a handler that must not run twice is stored as started when its run begins",
     RUNNER,
-    'if (first.onCrash === "hold" || first.maxAttempts === 1 || first.callLimit !== null) return null;',
-    "if (first.callLimit !== null) return null;",
+    'if (handler.onCrash === "hold" || handler.maxAttempts === 1 || handler.callLimit !== null) return null;',
+    "if (handler.callLimit !== null) return null;",
   ),
   mutant(
     "a handler that must not run twice runs again after a death",
@@ -247,7 +252,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "fixed facts are not compared",
     TABLE,
-    "if (differs(record.fixedFacts, event.fixedFacts)) {",
+    "if (factsDiffer(record.fixedFacts, event.fixedFacts)) {",
     "if (record === null) {",
   ),
   mutant(
@@ -270,13 +275,17 @@ export const MUTANTS: readonly Mutant[] = [
         find: 'const work = slot.state === "held" ? slot.work : null;',
         put: 'const work = slot.state === "held" ? slot.work : null; if (work !== null) { slot.state = "waiting"; work.dueAt = 0; }',
       },
-      { file: ACCEPT, find: "record: isLater || isChanged ? changed : null };", put: "record: changed };" },
+      {
+        file: ACCEPT,
+        find: "record: isLater || isChanged ? changedRecord : null };",
+        put: "record: changedRecord };",
+      },
     ],
   },
   mutant(
     "a handler is called without a check of the store's clock",
     LEASE_TIME,
-    "return Math.max(0, this.#times.store.now(this.#key) - (this.#until - this.lengthMs));",
+    "return Math.max(0, this.#dependencies.store.now(this.#key) - (this.#endsAt - this.lengthMs));",
     "return 0;",
   ),
   mutant(
@@ -309,7 +318,7 @@ export const MUTANTS: readonly Mutant[] = [
     "an effect is committed a second time",
     "effects/transaction.ts",
     'if (stored.found === "done") return { ran: false, value: undefined };',
-    'if (stored.found === "done") return { ran: true, value: await this.#call(tx) };',
+    'if (stored.found === "done") return { ran: true, value: await this.#callFunction(tx) };',
   ),
   mutant(
     "an effect has another id in each run",
@@ -328,6 +337,6 @@ export const MUTANTS: readonly Mutant[] = [
     "an event is acknowledged before it is handled",
     "receiver/intake.ts",
     'return refuse("ERR_NOT_HANDLED", `the event',
-    'if (handled !== undefined) return RECEIVED; else return refuse("ERR_NOT_HANDLED", `the event',
+    'if (whenHandled !== undefined) return acceptedReply; else return refuse("ERR_NOT_HANDLED", `the event',
   ),
 ];

@@ -1,5 +1,5 @@
 import type { Receiver, ReceiverOptions } from "@payhooks/core";
-import { type Environment, tokens } from "../../packages/core/src/time/environment.ts";
+import { type Environment, tokenMaker } from "../../packages/core/src/time/environment.ts";
 import { silent } from "../support/silent.ts";
 import type { Closing } from "./chronicle.ts";
 import type { Core } from "./core.ts";
@@ -114,7 +114,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
       after: (ms, callback) => this.#after(Math.max(0, ms), callback),
       nextTurn: (callback) => timeline.nextTurn(this, callback),
       keepAlive: () => () => {},
-      token: tokens(`${this.name.replace(".", "-")}-`.padEnd(9, "-")),
+      token: tokenMaker(`${this.name.replace(".", "-")}-`.padEnd(9, "-")),
     };
   }
 

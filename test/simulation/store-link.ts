@@ -1,4 +1,11 @@
-import type { EventFilter, RecordStore, Swap, SwapResult, Unreadable, Versioned } from "@payhooks/core/inbox";
+import type {
+  EventFilter,
+  RecordStore,
+  Swap,
+  SwapResult,
+  UnreadableRecord,
+  VersionedRecord,
+} from "@payhooks/core/inbox";
 import { ServerClock } from "../../packages/core/src/inbox/server-clock.ts";
 import type { Clock } from "../../packages/core/src/time/clock.ts";
 import type { Site } from "./faults.ts";
@@ -20,7 +27,7 @@ const TIMEOUT_MS = 300;
 /** By how much a late call or answer is late, about. */
 export const LATE_MS = [40, 400, 3_000] as const;
 
-const TOO_NEW: Unreadable = { unreadable: "a newer version has written it" };
+const TOO_NEW: UnreadableRecord = { unreadable: "a newer version has written it" };
 
 class Unreachable extends Error {
   readonly code = "ECONNRESET";
@@ -87,7 +94,7 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
           return;
         }
         timeline.at(timeline.now + back + (callFault === "late" ? lateBy : 0), process, () => {
-          clock.learn(told, askedAt);
+          clock.recordServerTime(told, askedAt);
           resolve(answer);
         });
       };
@@ -106,14 +113,14 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
   }
 
   /** A record as this process can read it. */
-  const seen = <V extends Versioned>(found: V): V =>
+  const seen = <V extends VersionedRecord>(found: V): V =>
     world.newFormats.has(found.version) && !process.isNewVersion ? { ...found, record: TOO_NEW } : found;
-  const seenOrNull = (found: Versioned | null): Versioned | null => found && seen(found);
+  const seenOrNull = (found: VersionedRecord | null): VersionedRecord | null => found && seen(found);
 
   const writeAll = (items: readonly Swap[]): readonly SwapResult[] => items.map(writeOne);
   const writeOne = (item: Swap): SwapResult => {
     const result = written(world, process, item);
-    if (result.kind === "written" && item.announce) links.announce(process);
+    if (result.kind === "written" && item.shouldAnnounce) links.announce(process);
     return result.kind === "conflict" ? { ...result, current: seenOrNull(result.current) } : result;
   };
   const fate = (cause: Error, wasMade: boolean): SwapResult => ({
@@ -208,7 +215,7 @@ function replicatedBy(
   };
 }
 
-function lineOf({ key, record, announce }: Swap): string {
+function lineOf({ key, record, shouldAnnounce }: Swap): string {
   const slots = Object.entries(record.slots).map(([slot, { status, name, state, work }]) => {
     const handlers = Object.entries(work?.handlerStates ?? {}).map(
       ([handler, { state: at }]) => `${handler} ${at}`,
@@ -216,5 +223,5 @@ function lineOf({ key, record, announce }: Swap): string {
     return `${slot.slice(0, 4)} ${status || name} ${state}${handlers.length > 0 ? ` (${handlers.join(", ")})` : ""}`;
   });
   const lease = record.lease === null ? "" : `, lease ${record.lease.token}`;
-  return `${key.slice(0, 6)}: ${slots.join(", ")}${lease}${announce ? ", announced" : ""}`;
+  return `${key.slice(0, 6)}: ${slots.join(", ")}${lease}${shouldAnnounce ? ", announced" : ""}`;
 }

@@ -4,7 +4,6 @@
  */
 import type { HeldReason } from "@payhooks/core";
 import {
-  type Counts,
   type DueRecords,
   decodeRecord,
   type EventFilter,
@@ -12,13 +11,14 @@ import {
   encodeRecord,
   type IdempotencyRecord,
   type Lanes,
-  type Listed,
   type ListOrder,
+  type ListPage,
   type RecordIndex,
   type RecordStore,
+  type StoreCounts,
   type Swap,
   type SwapResult,
-  type Versioned,
+  type VersionedRecord,
 } from "@payhooks/core/inbox";
 import { LANES } from "../../packages/core/src/inbox/record/lane.ts";
 
@@ -90,7 +90,7 @@ export class SimulatedStore implements RecordStore {
     return this.#now();
   }
 
-  read(keys: readonly string[]): readonly (Versioned | null)[] {
+  read(keys: readonly string[]): readonly (VersionedRecord | null)[] {
     return keys.map((key) => {
       const row = this.#find(key);
       return row && versioned(row);
@@ -115,7 +115,7 @@ export class SimulatedStore implements RecordStore {
       kept,
       index,
       dueAt: index.dueAt === null ? Number.POSITIVE_INFINITY : Math.max(index.dueAt, now - this.#dueWithinMs),
-      dueInMs: index.delayWhenWrittenMs,
+      dueInMs: index.originalDelayMs,
     });
     return WRITTEN;
   }
@@ -165,10 +165,10 @@ export class SimulatedStore implements RecordStore {
     cursor: Parameters<RecordStore["list"]>[1],
     limit: number,
     first: ListOrder = "oldest",
-  ): Promise<Listed> {
+  ): Promise<ListPage> {
     const after = cursor === null ? null : place(cursor);
     const isBefore = (a: string, b: string): boolean => (first === "oldest" ? a < b : a > b);
-    const found: (Listed["events"][number] & { readonly at: string })[] = [];
+    const found: (ListPage["events"][number] & { readonly at: string })[] = [];
     for (const row of this.#rows.values()) {
       if (this.#isExpired(row)) continue;
       for (const labels of row.index.events) {
@@ -183,7 +183,7 @@ export class SimulatedStore implements RecordStore {
     return { events, next: found.length > limit ? (events.at(-1) ?? null) : null };
   }
 
-  counts(): Counts {
+  counts(): StoreCounts {
     const counts = { waiting: 0, retrying: 0, running: 0, held: 0, finished: 0 };
     const heldBy: Partial<Record<HeldReason, number>> = {};
     let oldestDueAt: number | null = null;
@@ -252,7 +252,7 @@ export class SimulatedStore implements RecordStore {
   }
 }
 
-function versioned({ version, kept }: Row): Versioned {
+function versioned({ version, kept }: Row): VersionedRecord {
   return { version, record: typeof kept === "string" ? decodeRecord(kept) : kept };
 }
 

@@ -68,8 +68,8 @@ function changedBehindARun(chronicle: Chronicle, keys: ReadonlySet<string>): str
   return null;
 }
 
-function isOver({ until, lengthWhenWrittenMs }: NonNullable<Write["after"]["lease"]>, now: number): boolean {
-  return until <= now || until - now > lengthWhenWrittenMs + 5_000;
+function isOver({ until, originalLengthMs }: NonNullable<Write["after"]["lease"]>, now: number): boolean {
+  return until <= now || until - now > originalLengthMs + 5_000;
 }
 
 /** True if an event has ended because a later event of its subject has begun. */

@@ -2,10 +2,10 @@ import manifest from "../package.json" with { type: "json" };
 import type { Command } from "./command-line/command.ts";
 import { cliErrorOf, EXIT, UsageError } from "./command-line/errors.ts";
 import { helpOf, overview } from "./command-line/help.ts";
-import { nearest } from "./command-line/nearest.ts";
+import { findNearest } from "./command-line/nearest.ts";
 import { Output } from "./command-line/output.ts";
 import { readArguments } from "./command-line/parsed-arguments.ts";
-import { paint, printJson, printText, shown } from "./command-line/printer.ts";
+import { escapeForTerminal, paint, printJson, printText } from "./command-line/printer.ts";
 import { createTerminal } from "./command-line/terminal.ts";
 import { COMMANDS } from "./commands.ts";
 
@@ -24,19 +24,19 @@ export async function main(argv: readonly string[]): Promise<number> {
 }
 
 async function dispatch(argv: readonly string[], output: Output): Promise<number> {
-  const [name, ...others] = argv;
+  const [name, ...rest] = argv;
   if (name === "--version" || name === "-v") {
     printText("stdout", `${manifest.version}\n`);
     return EXIT.ok;
   }
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
-    const topic = name === "help" ? others[0] : undefined;
+    const topic = name === "help" ? rest[0] : undefined;
     const text = topic === undefined ? overview(COMMANDS, manifest.version) : helpOf(commandNamed(topic));
     printText(name === undefined ? "stderr" : "stdout", text);
     return name === undefined ? EXIT.usage : EXIT.ok;
   }
   const command = commandNamed(name);
-  const args = readArguments(command, others);
+  const args = readArguments(command, rest);
   if (args.flag("help")) {
     printText("stdout", helpOf(command));
     return EXIT.ok;
@@ -49,7 +49,7 @@ function commandNamed(name: string): Command {
   const names = COMMANDS.map((command) => command.name);
   const found = COMMANDS.find((command) => command.name === name);
   if (found !== undefined) return found;
-  const near = nearest(name, names);
+  const near = findNearest(name, names);
   const hint = near === null ? "" : ` Did you mean ${near}?`;
   const what = name.startsWith("-") ? "option" : "command";
   throw new UsageError(
@@ -65,7 +65,7 @@ function reportError(error: unknown, isJson: boolean): number {
     printJson({ error: { code, message, ...(fix === "" ? {} : { fix }) } });
   } else {
     const code = cliError.code === "ERR_USAGE" ? "" : ` [${cliError.code}]`;
-    const message = shown(cliError.message, 2_000);
+    const message = escapeForTerminal(cliError.message, 2_000);
     printText(
       "stderr",
       `${paint("red", "payhooks:")} ${message}${code}\n${cliError.fix === "" ? "" : `${cliError.fix}\n`}`,

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { nearest } from "../src/command-line/nearest.ts";
+import { findNearest } from "../src/command-line/nearest.ts";
 import { COMMANDS } from "../src/commands.ts";
 import { payhooks } from "./support/run.ts";
 
@@ -87,5 +87,5 @@ describe("the nearest word", () => {
     ["connected-acount", "connected-account"],
     ["payment", null],
     ["", null],
-  ])("to %j is %j", (word, expected) => expect(nearest(word, words)).toBe(expected));
+  ])("to %j is %j", (word, expected) => expect(findNearest(word, words)).toBe(expected));
 });

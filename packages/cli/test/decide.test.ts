@@ -1,5 +1,5 @@
 import type { HeldReason, StoredEvent } from "@payhooks/core";
-import { HELD_REASONS, isAboutTruth } from "@payhooks/core/events";
+import { HELD_REASONS, needsInvestigation } from "@payhooks/core/events";
 import { resplitPair } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { type Application, application, keys, who } from "./support/application.ts";
@@ -121,7 +121,7 @@ describe("a decision about all held events", () => {
 });
 
 describe("a decision about named events", () => {
-  const truths = (Object.keys(HELD_REASONS) as HeldReason[]).filter(isAboutTruth);
+  const truths = (Object.keys(HELD_REASONS) as HeldReason[]).filter(needsInvestigation);
 
   it("needs --yes where nobody can be asked, if one of them is a question of what is true", async () => {
     expect(truths).toContain("mismatch");

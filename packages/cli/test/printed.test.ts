@@ -10,7 +10,7 @@ import { sqliteInbox } from "@payhooks/core/sqlite";
 import { anyCallbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
-import { escaped, shown } from "../src/command-line/printer.ts";
+import { escapeCharacter, escapeForTerminal } from "../src/command-line/printer.ts";
 import { COMMANDS } from "../src/commands.ts";
 import { inParallel } from "../src/delivery/post.ts";
 import { file, folder } from "./support/files.ts";
@@ -241,10 +241,10 @@ describe("the output of the command line", () => {
 
 describe("a text from outside", () => {
   it("is shown on one line, and JSON reads its escapes back", () => {
-    expect(UNSAFE.exec(shown(HOSTILE, 1_000))).toBeNull();
-    expect(shown("a\nb\tc")).toBe("a\\u000ab\\u0009c");
+    expect(UNSAFE.exec(escapeForTerminal(HOSTILE, 1_000))).toBeNull();
+    expect(escapeForTerminal("a\nb\tc")).toBe("a\\u000ab\\u0009c");
     for (const character of ["\u0000", "\u009b", "\u202e", "\u{e0041}"]) {
-      expect(JSON.parse(`"${escaped(character)}"`)).toBe(character);
+      expect(JSON.parse(`"${escapeCharacter(character)}"`)).toBe(character);
     }
   });
 });

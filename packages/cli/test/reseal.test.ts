@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createReceiver } from "@payhooks/core";
-import { isUnreadable, type Scanned } from "@payhooks/core/inbox";
+import { isUnreadable, type ScanPage } from "@payhooks/core/inbox";
 import { aesGcm, type SealKey } from "@payhooks/core/seal";
 import { sqliteInbox, sqliteStore } from "@payhooks/core/sqlite";
 import { anyCallbackFields, signPaymentCallback } from "@payhooks/core/testing";
@@ -92,7 +92,7 @@ async function keysIn(path: string): Promise<Record<string, number>> {
   await store.open();
   const counted: Record<string, number> = {};
   for (let cursor: string | null = "0"; cursor !== null; ) {
-    const page: Scanned | undefined = await store.scan?.(cursor, 100);
+    const page: ScanPage | undefined = await store.scan?.(cursor, 100);
     for (const { record } of page?.records ?? []) {
       const sealed = isUnreadable(record) ? record.sealed : undefined;
       // Between its two writes, a record is still to be sealed.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { timeAt } from "../src/command-line/time.ts";
+import { parseTime } from "../src/command-line/time.ts";
 import { application, who } from "./support/application.ts";
 import { payhooks } from "./support/run.ts";
 
@@ -19,7 +19,7 @@ describe("a time on the command line", () => {
     // Before anything was accepted.
     ["999999w", "1970-01-01T00:00:00.000Z"],
   ])("is %s", (text, iso) => {
-    expect(new Date(timeAt(text, NOW) ?? Number.NaN).toISOString()).toBe(iso);
+    expect(new Date(parseTime(text, NOW) ?? Number.NaN).toISOString()).toBe(iso);
   });
 
   it("is refused if the day or the time does not exist, or if a text follows it", () => {
@@ -31,7 +31,7 @@ describe("a time on the command line", () => {
       ...["2026-03-01T12:00 (noon)", "2026-03-01T12:00:00.Z", "2026-02-29T12:00", "2026-11-31T12:00+03:00"],
       ...["", " ", "yesterday", "1.5h", "-1h", "1y", "1772323200000"],
     ];
-    expect(wrong.filter((text) => timeAt(text, NOW) !== null)).toEqual([]);
+    expect(wrong.filter((text) => parseTime(text, NOW) !== null)).toEqual([]);
   });
 
   it("has the zone of the machine if it names none, and must be one that the clocks there show", async () => {

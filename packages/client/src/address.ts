@@ -11,7 +11,7 @@ function isLoopback(hostname: string): boolean {
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
-const NOT_IN_A_URL = /[\s\u0000-\u001f\u007f]/;
+const FORBIDDEN_IN_URL_PATTERN = /[\s\u0000-\u001f\u007f]/;
 
 /**
  * Parses an absolute URL, or says what is wrong with the text. The URL parser alone would silently drop line breaks.
@@ -19,7 +19,7 @@ const NOT_IN_A_URL = /[\s\u0000-\u001f\u007f]/;
 export function parseUrl(text: unknown): URL | string {
   if (typeof text !== "string") return `is ${kindOf(text)}, not text`;
   if (text.trim() === "") return "is blank";
-  if (NOT_IN_A_URL.test(text)) return "contains white space or control characters";
+  if (FORBIDDEN_IN_URL_PATTERN.test(text)) return "contains white space or control characters";
   if (!URL.canParse(text)) return "is not an absolute URL";
   return new URL(text);
 }

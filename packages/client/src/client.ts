@@ -90,7 +90,7 @@ export function createClient(
   });
 }
 
-const PAYMENT = "/api/v2/payment";
+const PAYMENT_PATH = "/api/v2/payment";
 
 function paymentsClient({ rules, names, secrets, payments }: Settings): PaymentsClient<string> {
   async function post<T>(
@@ -101,7 +101,7 @@ function paymentsClient({ rules, names, secrets, payments }: Settings): Payments
   ): Promise<T> {
     const call: Call = {
       method: "POST",
-      path: PAYMENT + path,
+      path: PAYMENT_PATH + path,
       body,
       reference,
       secrets,
@@ -119,15 +119,15 @@ function paymentsClient({ rules, names, secrets, payments }: Settings): Payments
     const text = checkPathText(value, field, field === "id" ? "ERR_FIELD_INVALID" : "ERR_REFERENCE_INVALID");
     const call: Call = {
       method: "GET",
-      path: PAYMENT + path + encodeURIComponent(text),
+      path: PAYMENT_PATH + path + encodeURIComponent(text),
       secrets,
       idFields: names.idFields,
       isAnswer: isNotFound, // The specification does not show its HTTP status.
     };
-    const what = `GET ${call.path}`;
-    const transaction = readTransaction(await send(call, payments(), options), what);
+    const callName = `GET ${call.path}`;
+    const transaction = readTransaction(await send(call, payments(), options), callName);
     if (transaction === null || transaction[field] === text) return transaction;
-    throw new ClientError("ERR_ANSWER_MISMATCH", `${what}: the service answered with another ${field}.`, {
+    throw new ClientError("ERR_ANSWER_MISMATCH", `${callName}: the service answered with another ${field}.`, {
       fix: "Nothing is known about the one that was asked for: look at it by hand.",
     });
   }

@@ -52,7 +52,7 @@ export interface ConnectKey {
   readonly apiKey: string | undefined;
 }
 
-const NAMES: ReadonlySet<string> = new Set<keyof (ClientOptions & PaymentKeys & ConnectKey)>([
+const OPTION_NAMES: ReadonlySet<string> = new Set<keyof (ClientOptions & PaymentKeys & ConnectKey)>([
   "baseUrl",
   "publicKey",
   "secretKey",
@@ -85,15 +85,20 @@ export interface Settings {
  */
 export function settingsOf(options: ClientOptions & Partial<PaymentKeys & ConnectKey>): Settings {
   for (const name of Object.keys(options)) {
-    if (!NAMES.has(name))
-      throw invalid(name, "is not an option of createClient", `The options are ${[...NAMES].join(", ")}.`);
+    if (!OPTION_NAMES.has(name))
+      throw invalidOptionError(
+        name,
+        "is not an option of createClient",
+        `The options are ${[...OPTION_NAMES].join(", ")}.`,
+      );
   }
   const { amountAs = "number", allowUnknownMedium = false, allowHttpLoopback = false } = options;
   const { timeoutMs = 15_000, attempts = 3, maxAnswerBytes = 1_048_576, clock = systemClock } = options;
   if (amountAs !== "number" && amountAs !== "string")
-    throw invalid("amountAs", "is neither", 'Use "number" or "string".');
+    throw invalidOptionError("amountAs", "is neither", 'Use "number" or "string".');
   for (const [name, value] of Object.entries({ allowUnknownMedium, allowHttpLoopback })) {
-    if (typeof value !== "boolean") throw invalid(name, `is ${kindOf(value)}`, "Use true or false.");
+    if (typeof value !== "boolean")
+      throw invalidOptionError(name, `is ${kindOf(value)}`, "Use true or false.");
   }
   checkTimeout(timeoutMs);
   checkWhole("attempts", attempts, 100);
@@ -102,14 +107,14 @@ export function settingsOf(options: ClientOptions & Partial<PaymentKeys & Connec
   const fetch: typeof globalThis.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   const names =
     apiNames(options.names) ??
-    raise(invalid("names", "was not made by serviceNames", "Pass serviceNames({ … })."));
+    raise(invalidOptionError("names", "was not made by serviceNames", "Pass serviceNames({ … })."));
   const baseUrl = readBaseUrl(options.baseUrl);
   const publicKey = readKey("publicKey", options.publicKey);
   const secretKey = readKey("secretKey", options.secretKey);
   const apiKey = readKey("apiKey", options.apiKey);
 
   const transport = (key: string): Transport => ({
-    baseUrl: baseUrl ?? missing("baseUrl"),
+    baseUrl: baseUrl ?? throwMissingOption("baseUrl"),
     key,
     fetch,
     clock,
@@ -118,14 +123,16 @@ export function settingsOf(options: ClientOptions & Partial<PaymentKeys & Connec
     maxAnswerBytes,
   });
   const payments = (): Transport =>
-    transport(`${publicKey ?? missing("publicKey")}:${secretKey ?? missing("secretKey")}`);
+    transport(
+      `${publicKey ?? throwMissingOption("publicKey")}:${secretKey ?? throwMissingOption("secretKey")}`,
+    );
   return {
     rules: { amountAs, allowUnknownMedium, allowHttpLoopback, payMedium: names.payMedium },
     names,
     // Of a pair, the part before the colon is public.
     secrets: [secretKey, apiKey?.split(":").at(-1)].filter((secret) => secret !== undefined),
     payments,
-    connect: () => ("apiKey" in options ? transport(apiKey ?? missing("apiKey")) : payments()),
+    connect: () => ("apiKey" in options ? transport(apiKey ?? throwMissingOption("apiKey")) : payments()),
   };
 }
 
@@ -133,7 +140,7 @@ function readBaseUrl(value: string | undefined): string | undefined {
   if (value === undefined || value === null || value === "") return undefined;
   const url = parseSecureUrl(value, true);
   if (typeof url === "string")
-    throw invalid("baseUrl", url, "Give the service's address, such as https://api.example.com.");
+    throw invalidOptionError("baseUrl", url, "Give the service's address, such as https://api.example.com.");
   if (
     url.username !== "" ||
     url.password !== "" ||
@@ -141,7 +148,7 @@ function readBaseUrl(value: string | undefined): string | undefined {
     url.hash !== "" ||
     /[?#]/.test(value)
   ) {
-    throw invalid(
+    throw invalidOptionError(
       "baseUrl",
       "has a user, a query or a fragment",
       "Give scheme, host and, if need be, a path.",
@@ -149,7 +156,11 @@ function readBaseUrl(value: string | undefined): string | undefined {
   }
   const path = url.pathname.replace(/\/+$/, "");
   if (/\/api(?:\/v[0-9]+)?$/.test(path)) {
-    throw invalid("baseUrl", `ends with ${JSON.stringify(path)}`, "Leave off /api/v2: the client adds it.");
+    throw invalidOptionError(
+      "baseUrl",
+      `ends with ${JSON.stringify(path)}`,
+      "Leave off /api/v2: the client adds it.",
+    );
   }
   return url.origin + path;
 }
@@ -157,17 +168,30 @@ function readBaseUrl(value: string | undefined): string | undefined {
 /** Checks a part of `X-API-Key`. No error shows its value. */
 function readKey(name: keyof (PaymentKeys & ConnectKey), value: string | undefined): string | undefined {
   if (value === undefined || value === null || value === "") return undefined;
-  if (typeof value !== "string") throw invalid(name, `is ${kindOf(value)}`, "Pass the key as a string.");
+  if (typeof value !== "string")
+    throw invalidOptionError(name, `is ${kindOf(value)}`, "Pass the key as a string.");
   if (value.includes("-----BEGIN")) {
-    throw invalid(name, "is a key in PEM form", "Pass the API's key; the RSA key belongs to createReceiver.");
+    throw invalidOptionError(
+      name,
+      "is a key in PEM form",
+      "Pass the API's key; the RSA key belongs to createReceiver.",
+    );
   }
   if (name === "apiKey" ? !/^[^:]+(?::[^:]+)?$/.test(value) : value.includes(":")) {
     throw name === "apiKey"
-      ? invalid(name, "is neither one key nor two joined by a colon", "Check how the variable is set.")
-      : invalid(name, "contains a colon", "Pass publicKey and secretKey apart; the client joins them.");
+      ? invalidOptionError(
+          name,
+          "is neither one key nor two joined by a colon",
+          "Check how the variable is set.",
+        )
+      : invalidOptionError(
+          name,
+          "contains a colon",
+          "Pass publicKey and secretKey apart; the client joins them.",
+        );
   }
   if (!/^[\x21-\x7e]+$/.test(value)) {
-    throw invalid(
+    throw invalidOptionError(
       name,
       "contains white space or characters that no header can carry",
       "Check how the variable is set.",
@@ -178,20 +202,20 @@ function readKey(name: keyof (PaymentKeys & ConnectKey), value: string | undefin
 
 function checkWhole(name: string, value: unknown, max: number): void {
   if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= max) return;
-  throw invalid(name, `is ${String(value)}`, `Give a whole number from 1 to ${max}.`);
+  throw invalidOptionError(name, `is ${String(value)}`, `Give a whole number from 1 to ${max}.`);
 }
 
 function raise(error: ClientError): never {
   throw error;
 }
 
-function missing(name: string): never {
+function throwMissingOption(name: string): never {
   throw new ClientError("ERR_OPTION_MISSING", `createClient was given no ${name}.`, {
     fix: "Check that the environment variable is set.",
     field: name,
   });
 }
 
-function invalid(name: string, what: string, fix: string): ClientError {
+function invalidOptionError(name: string, what: string, fix: string): ClientError {
   return new ClientError("ERR_OPTION_INVALID", `${name} ${what}.`, { fix, field: name });
 }

@@ -99,7 +99,7 @@ export async function reconcile(
   const { concurrency = 4, timeoutMs, headers, signal, tenant, onResult } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 100) {
     const what = `concurrency is ${String(concurrency)}.`;
-    throw invalid("concurrency", what, "Give a whole number from 1 to 100.");
+    throw invalidOptionError("concurrency", what, "Give a whole number from 1 to 100.");
   }
   const { texts, lookUp, keyOf } = lookUpsOf(options);
   const source = queueOf(texts);
@@ -166,7 +166,7 @@ interface LookUps {
 
 function lookUpsOf({ client, references, ids }: PaymentToReconcile): LookUps {
   if ((ids === undefined) === (references === undefined)) {
-    throw invalid("ids", "reconcile needs references or ids, and not both.", "Pass one of them.");
+    throw invalidOptionError("ids", "reconcile needs references or ids, and not both.", "Pass one of them.");
   }
   if (ids !== undefined) {
     return {
@@ -184,10 +184,10 @@ function lookUpsOf({ client, references, ids }: PaymentToReconcile): LookUps {
 
 function listOf(field: "references" | "ids", texts: Texts): Texts {
   if (typeof texts !== "string") return texts;
-  throw invalid(field, `${field} is one string.`, "Pass a list of one: [text].");
+  throw invalidOptionError(field, `${field} is one string.`, "Pass a list of one: [text].");
 }
 
-function invalid(field: string, what: string, fix: string): ClientError {
+function invalidOptionError(field: string, what: string, fix: string): ClientError {
   return new ClientError("ERR_OPTION_INVALID", what, { fix, field });
 }
 
@@ -219,24 +219,24 @@ function queueOf(texts: Texts): TextQueue {
   }
   const iterator = texts[Symbol.asyncIterator]();
   // Generators queue overlapping calls themselves. Other iterators may not.
-  let last: Promise<unknown> = Promise.resolve();
-  let ended = false;
+  let lastCall: Promise<unknown> = Promise.resolve();
+  let hasEnded = false;
   return {
     next() {
-      const taken = last.then(async () => {
-        if (ended) return undefined;
+      const nextText = lastCall.then(async () => {
+        if (hasEnded) return undefined;
         const { done, value } = await iterator.next();
-        ended = done === true;
-        return ended ? undefined : value;
+        hasEnded = done === true;
+        return hasEnded ? undefined : value;
       });
-      last = taken.catch(() => {
-        ended = true;
+      lastCall = nextText.catch(() => {
+        hasEnded = true;
       });
-      return taken;
+      return nextText;
     },
     rest: () => [],
     async close() {
-      if (!ended) await iterator.return?.();
+      if (!hasEnded) await iterator.return?.();
     },
   };
 }

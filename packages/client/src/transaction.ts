@@ -49,7 +49,7 @@ export interface Transaction {
   readonly extra: JsonObject;
 }
 
-const TEXTS = [
+const TEXT_MEMBERS = [
   "id",
   "merchant_id",
   "phone_number",
@@ -64,8 +64,13 @@ const TEXTS = [
   "created_at",
   "updated_at",
 ] as const;
-const REQUIRED: ReadonlySet<string> = new Set(["id", "reference", "type", "status", "updated_at"]);
-const DOCUMENTED: ReadonlySet<string> = new Set([...TEXTS, "details", "base_amount", "webhook_received"]);
+const REQUIRED_MEMBERS: ReadonlySet<string> = new Set(["id", "reference", "type", "status", "updated_at"]);
+const DOCUMENTED_MEMBERS: ReadonlySet<string> = new Set([
+  ...TEXT_MEMBERS,
+  "details",
+  "base_amount",
+  "webhook_received",
+]);
 
 /** True if a look-up found nothing: its envelope has `success` true, and nothing but a `message` in `data`. */
 export function isNotFound(json: JsonValue | undefined): boolean {
@@ -80,40 +85,45 @@ export function isNotFound(json: JsonValue | undefined): boolean {
  * @returns null if no transaction was found.
  * @throws ClientError `ERR_ANSWER_UNREADABLE` if it is not the envelope of the specification.
  */
-export function readTransaction(answer: HttpAnswer, what: string): Transaction | null {
+export function readTransaction(answer: HttpAnswer, callName: string): Transaction | null {
   const { json, text, httpStatus } = answer;
   if (isNotFound(json)) return null;
-  const refuse = (why: string): ClientError =>
-    new ClientError("ERR_ANSWER_UNREADABLE", `${what}: ${why}.`, {
+  const unreadableError = (why: string): ClientError =>
+    new ClientError("ERR_ANSWER_UNREADABLE", `${callName}: ${why}.`, {
       fix: "The service's answer differs from its specification: look at it by hand, and report it.",
       httpStatus,
     });
-  if (!isObject(json)) throw refuse("the answer is not a JSON object");
-  if (json.success !== true) throw refuse("the answer does not say success: true");
+  if (!isObject(json)) throw unreadableError("the answer is not a JSON object");
+  if (json.success !== true) throw unreadableError("the answer does not say success: true");
   const { data } = json;
-  if (!isObject(data)) throw refuse("the answer has no data object");
+  if (!isObject(data)) throw unreadableError("the answer has no data object");
 
-  const texts = {} as Record<(typeof TEXTS)[number], string>;
-  for (const name of TEXTS) {
+  const texts = {} as Record<(typeof TEXT_MEMBERS)[number], string>;
+  for (const name of TEXT_MEMBERS) {
     const value = data[name] ?? "";
-    if (typeof value !== "string") throw refuse(`data.${name} is not text`);
-    if (value === "" && REQUIRED.has(name)) throw refuse(`data.${name} is missing`);
+    if (typeof value !== "string") throw unreadableError(`data.${name} is not text`);
+    if (value === "" && REQUIRED_MEMBERS.has(name)) throw unreadableError(`data.${name} is missing`);
     texts[name] = value;
   }
   const { status: state } = texts;
   if (!isStatus(state))
-    throw refuse(`data.status is ${/^[A-Z]{1,20}$/.test(state) ? state : "a text"} that is not listed`);
-  const received = data.webhook_received ?? false;
-  if (typeof received !== "boolean") throw refuse("data.webhook_received is not true or false");
+    throw unreadableError(
+      `data.status is ${/^[A-Z]{1,20}$/.test(state) ? state : "a text"} that is not listed`,
+    );
+  const isReceived = data.webhook_received ?? false;
+  if (typeof isReceived !== "boolean") throw unreadableError("data.webhook_received is not true or false");
   const details = data.details ?? { RawMessage: null, Valid: false };
-  if (!isObject(details)) throw refuse("data.details is not an object");
+  if (!isObject(details)) throw unreadableError("data.details is not an object");
   return Object.freeze({
     ...texts,
     status: state,
     details: Object.freeze({ RawMessage: details.RawMessage ?? null, Valid: details.Valid === true }),
-    base_amount: amountTextOf(data.base_amount, text) ?? raise(refuse("data.base_amount is not a number")),
-    webhook_received: received,
-    extra: Object.freeze(Object.fromEntries(Object.entries(data).filter(([name]) => !DOCUMENTED.has(name)))),
+    base_amount:
+      amountTextOf(data.base_amount, text) ?? raise(unreadableError("data.base_amount is not a number")),
+    webhook_received: isReceived,
+    extra: Object.freeze(
+      Object.fromEntries(Object.entries(data).filter(([name]) => !DOCUMENTED_MEMBERS.has(name))),
+    ),
   });
 }
 

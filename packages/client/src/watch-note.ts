@@ -65,7 +65,7 @@ export function textOf(note: WatchNote): string {
 }
 
 /** Notes that a payment was given up. */
-export function remember(note: WatchNote, mark: Mark): void {
+export function recordGivenUp(note: WatchNote, mark: Mark): void {
   note.givenUp = [...note.givenUp, mark].slice(-MAX_GIVEN_UP);
 }
 

@@ -10,13 +10,13 @@ import { ClientError } from "./errors.ts";
 import type { CallOptions } from "./http/send.ts";
 import { kindOf } from "./kind-of.ts";
 import { type LookupReceiver, type ReconcileResult, reconcile } from "./reconcile.ts";
-import { emptyNote, type Mark, markOf, noteIn, remember, textOf, type WatchNote } from "./watch-note.ts";
+import { emptyNote, type Mark, markOf, noteIn, recordGivenUp, textOf, type WatchNote } from "./watch-note.ts";
 
 /** The lease that all watchers of one inbox share. The console looks at its note. */
 const WATCH_LEASE = "payhooks-missed-callbacks";
-const LEASE_MS = 60_000;
+const LEASE_LENGTH_MS = 60_000;
 /** A process that finds the lease taken asks again after this time at most. */
-const RECHECK_MS = 30_000;
+const LEASE_RECHECK_MS = 30_000;
 
 /** The part of a receiver that {@link watch} needs. */
 export interface WatchedReceiver extends LookupReceiver {
@@ -51,7 +51,7 @@ export interface WatchOptions {
    * How old a payment must be before it is looked up. Default: 15 minutes. A payment dated more than this in the future
    * is looked up too, since its clock was wrong.
    */
-  readonly afterMs?: number | undefined;
+  readonly minAgeMs?: number | undefined;
   /** How old a payment must be before it is given up. It is looked up once more before that. Default: 3 days. */
   readonly giveUpAfterMs?: number | undefined;
   /**
@@ -86,11 +86,11 @@ export interface Watch {
   stop(): Promise<void>;
 }
 
-const NAMES: { readonly [Name in keyof Required<WatchOptions>]: true } = {
+const OPTION_NAMES: { readonly [Name in keyof Required<WatchOptions>]: true } = {
   client: true,
   open: true,
   everyMs: true,
-  afterMs: true,
+  minAgeMs: true,
   giveUpAfterMs: true,
   onGivenUp: true,
   perMinute: true,
@@ -154,10 +154,10 @@ async function runRoundIfDue(
     return left > everyMs ? 0 : left;
   };
   const view = await receiver.viewLease(WATCH_LEASE);
-  if (view?.isTaken === true) return Math.min(everyMs, RECHECK_MS);
+  if (view?.isTaken === true) return Math.min(everyMs, LEASE_RECHECK_MS);
   if (view !== null && leftOf(noteIn(view.note)) > 0) return leftOf(noteIn(view.note));
-  const lease = await receiver.lease(WATCH_LEASE, LEASE_MS);
-  if (lease === null) return Math.min(everyMs, RECHECK_MS);
+  const lease = await receiver.lease(WATCH_LEASE, LEASE_LENGTH_MS);
+  if (lease === null) return Math.min(everyMs, LEASE_RECHECK_MS);
   const note = noteIn(lease.note);
   if (leftOf(note) > 0) {
     await lease.end(lease.note);
@@ -177,7 +177,7 @@ class WatchRound {
   readonly #settings: Settings;
   readonly #lease: NamedLease;
   /** Aborted when the watch stops, or the lease is lost. */
-  readonly #over = new AbortController();
+  readonly #roundAbort = new AbortController();
   readonly #stop: AbortSignal;
   #note: WatchNote;
   /** The error of the first look-up that failed. */
@@ -203,7 +203,7 @@ class WatchRound {
 
   async run(): Promise<number> {
     const { clock, everyMs } = this.#settings;
-    const end = (): void => this.#over.abort();
+    const end = (): void => this.#roundAbort.abort();
     this.#stop.addEventListener("abort", end, { once: true });
     if (this.#stop.aborted) end();
     this.#scheduleRenewal();
@@ -214,7 +214,7 @@ class WatchRound {
     });
     this.#cancelRenewal();
     this.#stop.removeEventListener("abort", end);
-    const isComplete = !this.#over.signal.aborted;
+    const isComplete = !this.#roundAbort.signal.aborted;
     // A round that was broken off is continued at once by another process.
     if (isComplete) {
       this.#note.endedAt = clock.now();
@@ -229,10 +229,10 @@ class WatchRound {
   }
 
   async #lookUpAll(): Promise<void> {
-    const { open, clock, afterMs, perMinute, onError } = this.#settings;
+    const { open, clock, minAgeMs, perMinute, onError } = this.#settings;
     const payments: Candidate[] = [];
     for await (const payment of await open()) {
-      const problem = problemOf(payment);
+      const problem = paymentErrorOf(payment);
       if (problem === null) payments.push({ payment, mark: markOf(payment) });
       else reportError(onError, problem);
     }
@@ -241,19 +241,19 @@ class WatchRound {
     this.#note.givenUp = this.#note.givenUp.filter((mark) => marks.has(mark));
     // A payment that is dated far ahead may be of any age: the clock that dated it was wrong.
     const due = payments.filter(
-      ({ payment, mark }) => Math.abs(this.#ageOf(payment)) >= afterMs && !this.#note.givenUp.includes(mark),
+      ({ payment, mark }) => Math.abs(this.#ageOf(payment)) >= minAgeMs && !this.#note.givenUp.includes(mark),
     );
     this.#note.open = payments.length;
     this.#note.due = due.length;
     // The payments that the last round did not reach, since it was broken off, come first.
-    const reached = due.findIndex(({ mark }) => mark === this.#note.last) + 1;
-    const inOrder = [...due.slice(reached), ...due.slice(0, reached)];
-    for (const [at, candidate] of inOrder.entries()) {
-      if (at > 0) await sleep(clock, MINUTE_MS / perMinute, this.#over.signal);
-      if (this.#over.signal.aborted) return;
+    const reachedCount = due.findIndex(({ mark }) => mark === this.#note.last) + 1;
+    const inOrder = [...due.slice(reachedCount), ...due.slice(0, reachedCount)];
+    for (const [index, candidate] of inOrder.entries()) {
+      if (index > 0) await sleep(clock, MINUTE_MS / perMinute, this.#roundAbort.signal);
+      if (this.#roundAbort.signal.aborted) return;
       if (!(await this.#handlePayment(candidate))) continue;
-      remember(this.#note, candidate.mark);
-      if (!(await this.#lease.renew(textOf(this.#note)))) this.#over.abort();
+      recordGivenUp(this.#note, candidate.mark);
+      if (!(await this.#lease.renew(textOf(this.#note)))) this.#roundAbort.abort();
     }
   }
 
@@ -279,7 +279,7 @@ class WatchRound {
   }
 
   #ageOf({ since }: OpenPayment): number {
-    return this.#settings.clock.now() - timeOf(since);
+    return this.#settings.clock.now() - millisecondsOf(since);
   }
 
   /** Null if it was aborted. */
@@ -292,7 +292,7 @@ class WatchRound {
       timeoutMs,
       headers: headers?.(payment),
       tenant: payment.tenant,
-      signal: this.#over.signal,
+      signal: this.#roundAbort.signal,
     });
     const [result] = results;
     if (result === undefined) return null;
@@ -320,50 +320,50 @@ class WatchRound {
 
   /** Keeps the lease while the round lasts. */
   #scheduleRenewal(): void {
-    this.#cancelRenewal = this.#settings.clock.after(LEASE_MS / 3, () => void this.#renewLease());
+    this.#cancelRenewal = this.#settings.clock.after(LEASE_LENGTH_MS / 3, () => void this.#renewLease());
   }
 
   async #renewLease(): Promise<void> {
     const { clock } = this.#settings;
     try {
       if (await this.#lease.renew(textOf(this.#note))) this.#renewedAt = clock.now();
-      else this.#over.abort();
+      else this.#roundAbort.abort();
     } catch {
       // The store does not answer. Once the lease is over, another process may have it.
-      if (clock.now() - this.#renewedAt > LEASE_MS / 2) this.#over.abort();
+      if (clock.now() - this.#renewedAt > LEASE_LENGTH_MS / 2) this.#roundAbort.abort();
     }
-    if (!this.#over.signal.aborted && this.#note.endedAt === null) this.#scheduleRenewal();
+    if (!this.#roundAbort.signal.aborted && this.#note.endedAt === null) this.#scheduleRenewal();
   }
 }
 
 /**
  * The error of a payment that cannot be looked up, or whose age is unknown: it would be given up at once. Null if it is right.
  */
-function problemOf(payment: unknown): ClientError | null {
+function paymentErrorOf(payment: unknown): ClientError | null {
   if (typeof payment !== "object" || payment === null) {
-    return wrongPayment("open", `An open payment is ${kindOf(payment)}.`);
+    return wrongPaymentError("open", `An open payment is ${kindOf(payment)}.`);
   }
   const { reference, since, tenant } = payment as Readonly<Record<string, unknown>>;
   if (typeof reference !== "string") {
-    return wrongPayment("reference", `reference of an open payment is ${kindOf(reference)}.`);
+    return wrongPaymentError("reference", `reference of an open payment is ${kindOf(reference)}.`);
   }
-  const named = JSON.stringify(reference.slice(0, 100));
+  const quotedReference = JSON.stringify(reference.slice(0, 100));
   if (tenant !== undefined && tenant !== null && typeof tenant !== "string") {
-    return wrongPayment("tenant", `tenant of the open payment ${named} is ${kindOf(tenant)}.`);
+    return wrongPaymentError("tenant", `tenant of the open payment ${quotedReference} is ${kindOf(tenant)}.`);
   }
-  if (Number.isFinite(timeOf(since))) return null;
-  const what = typeof since === "number" || since instanceof Date ? timeOf(since) : kindOf(since);
-  return wrongPayment("since", `since of the open payment ${named} is ${what}.`);
+  if (Number.isFinite(millisecondsOf(since))) return null;
+  const what = typeof since === "number" || since instanceof Date ? millisecondsOf(since) : kindOf(since);
+  return wrongPaymentError("since", `since of the open payment ${quotedReference} is ${what}.`);
 }
 
-function wrongPayment(field: string, what: string): ClientError {
+function wrongPaymentError(field: string, what: string): ClientError {
   const fix =
     "Give { reference, since }, with since as a Date or in milliseconds. It is left out until then.";
-  return invalid(field, what, fix);
+  return invalidOptionError(field, what, fix);
 }
 
 /** In milliseconds since the epoch; NaN for a value that is neither a date nor a number. A date may come from another realm. */
-function timeOf(since: unknown): number {
+function millisecondsOf(since: unknown): number {
   try {
     const time: unknown = Object(since).valueOf();
     return typeof time === "number" ? time : Number.NaN;
@@ -372,36 +372,36 @@ function timeOf(since: unknown): number {
   }
 }
 
-type Filled = "everyMs" | "afterMs" | "giveUpAfterMs" | "perMinute" | "onError" | "clock";
+type DefaultedOption = "everyMs" | "minAgeMs" | "giveUpAfterMs" | "perMinute" | "onError" | "clock";
 /** The options, with the defaults filled in. */
-type Settings = Omit<WatchOptions, Filled> & {
-  readonly [Name in Filled]: NonNullable<WatchOptions[Name]>;
+type Settings = Omit<WatchOptions, DefaultedOption> & {
+  readonly [Name in DefaultedOption]: NonNullable<WatchOptions[Name]>;
 };
 
 function settingsOf(options: WatchOptions): Settings {
   for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(NAMES, name)) {
-      throw invalid(
+    if (!Object.hasOwn(OPTION_NAMES, name)) {
+      throw invalidOptionError(
         name,
         `${name} is not an option of watch.`,
-        `The options are ${Object.keys(NAMES).join(", ")}.`,
+        `The options are ${Object.keys(OPTION_NAMES).join(", ")}.`,
       );
     }
   }
   for (const name of ["open", "onGivenUp"] as const) {
     if (typeof options[name] !== "function") {
-      throw invalid(name, `${name} is not a function.`, `Give watch a function as ${name}.`);
+      throw invalidOptionError(name, `${name} is not a function.`, `Give watch a function as ${name}.`);
     }
   }
-  const numberOf = (name: "everyMs" | "afterMs" | "giveUpAfterMs" | "perMinute", by: number): number => {
+  const numberOf = (name: "everyMs" | "minAgeMs" | "giveUpAfterMs" | "perMinute", by: number): number => {
     const value = options[name] ?? by;
     if (Number.isFinite(value) && value > 0) return value;
-    throw invalid(name, `${name} is ${String(value)}.`, "Give a finite number above zero.");
+    throw invalidOptionError(name, `${name} is ${String(value)}.`, "Give a finite number above zero.");
   };
   return {
     ...options,
     everyMs: numberOf("everyMs", 5 * MINUTE_MS),
-    afterMs: numberOf("afterMs", 15 * MINUTE_MS),
+    minAgeMs: numberOf("minAgeMs", 15 * MINUTE_MS),
     giveUpAfterMs: numberOf("giveUpAfterMs", 3 * 24 * 60 * MINUTE_MS),
     perMinute: numberOf("perMinute", 60),
     onError: options.onError ?? writeLine,
@@ -433,6 +433,6 @@ function isClosing(error: unknown): boolean {
   return (error as { readonly code?: unknown } | null)?.code === "ERR_CLOSING";
 }
 
-function invalid(field: string, what: string, fix: string): ClientError {
+function invalidOptionError(field: string, what: string, fix: string): ClientError {
   return new ClientError("ERR_OPTION_INVALID", what, { fix, field });
 }

@@ -2,7 +2,7 @@
 export type DecisionKind = "replay" | "discard" | "retry";
 
 /** An event that a preview has shown: what a decision about it has to name. */
-export interface Decidable {
+export interface DecidableEvent {
   readonly eventId: string;
   readonly reason: string;
   /** Empty for an event that waits for another attempt. */
@@ -16,7 +16,7 @@ export interface Preview {
   /** The events, by reason, with the events that they contradict and the handlers that would run. */
   readonly html: string;
   /** In the order in which the decisions are to be made. */
-  readonly events: readonly Decidable[];
+  readonly events: readonly DecidableEvent[];
   /** How many of the events that were asked for are no longer in a state for this decision. */
   readonly gone: number;
   /** True if more events match than one decision can be about. */
@@ -29,7 +29,7 @@ export interface Outcomes {
 }
 
 /** The answer to what the page's script has sent. `message` says why it was refused. */
-export interface Answer extends Partial<Preview>, Partial<Outcomes> {
+export interface ScriptAnswer extends Partial<Preview>, Partial<Outcomes> {
   readonly ok: boolean;
   /** The code of the error, such as `ERR_OPTION_INVALID`. */
   readonly code?: string;

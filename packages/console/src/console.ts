@@ -14,7 +14,7 @@ import { type PageRequest, regionsOf } from "./regions.ts";
 import { filterForm } from "./views/list.ts";
 import { ASSETS, consolePage, plainPage } from "./views/page.ts";
 
-const HEADERS = {
+const RESPONSE_HEADERS = {
   ...PAGE_HEADERS,
   "cross-origin-resource-policy": "same-origin",
   "cross-origin-opener-policy": "same-origin",
@@ -52,8 +52,8 @@ export function createConsole<Given, Platform = void>(
   if (typeof source !== "function") activityOf(source);
   const app = createApp(options.redact ?? []);
   return {
-    async admit(given) {
-      const user = userOf(await options.authorize(given));
+    async admit(request) {
+      const user = userOf(await options.authorize(request));
       if (user !== undefined) return user;
       throw new PayhooksError("ERR_OPTION_INVALID", "authorize answered with neither a user nor null.", {
         fix: 'Answer { by, can: ["view", "replay", "discard"] } with the rights that somebody has, or null.',
@@ -75,13 +75,13 @@ export function createConsole<Given, Platform = void>(
       try {
         receiver = await receiverOf(source, platform);
       } catch (error) {
-        return messagePage(503, "Not available", problemOf(error)?.message ?? logged(error));
+        return messagePage(503, "Not available", problemOf(error)?.message ?? logError(error));
       }
       try {
         return await app.fetch(request, { user, receiver });
       } catch (error) {
         // Hono's onError gets errors only, and anything may be thrown.
-        return failed(error);
+        return failureResponse(error);
       }
     },
   };
@@ -99,7 +99,7 @@ function createApp(redact: readonly string[]): Hono<Env> {
 
   app.use(async (c, next) => {
     await next();
-    for (const [name, value] of Object.entries(HEADERS)) {
+    for (const [name, value] of Object.entries(RESPONSE_HEADERS)) {
       if (!c.res.headers.has(name)) c.res.headers.set(name, value);
     }
   });
@@ -128,17 +128,17 @@ function createApp(redact: readonly string[]): Hono<Env> {
     const problem = crossSiteProblem(c.req.raw);
     if (problem !== null) return c.json({ ok: false, message: problem }, 403);
     const text = await textOf(c.req.raw);
-    if (text === null) return c.json(REFUSED.large, 413);
+    if (text === null) return c.json(REFUSALS.large, 413);
     const { status, body } = await answerScriptRequest(c.env.receiver, c.env.user, redact, text);
     return c.json(body, status);
   });
 
   app.all("*", (c) => c.text("The console answers GET and POST.", 405, { allow: "GET, HEAD, POST" }));
-  app.onError(failed);
+  app.onError(failureResponse);
   return app;
 }
 
-const REFUSED = { large: { ok: false, message: "The request is too long." } } as const;
+const REFUSALS = { large: { ok: false, message: "The request is too long." } } as const;
 
 /**
  * The text of a body, or null if it is too long. Hono's `bodyLimit` makes a new request of one whose length is
@@ -171,23 +171,23 @@ function publicAsset({ method, url }: Request): Response | null {
   const name = new URL(url).searchParams.get("asset") ?? "";
   const found = method === "GET" && name !== "console.js" ? ASSETS.get(name) : undefined;
   if (found === undefined) return null;
-  return new Response(found.text(), { headers: { ...HEADERS, "content-type": found.type } });
+  return new Response(found.text(), { headers: { ...RESPONSE_HEADERS, "content-type": found.type } });
 }
 
 function messagePage(status: number, title: string, text: string): Response {
   return new Response(String(plainPage(title, text)), {
     status,
-    headers: { ...HEADERS, "content-type": "text/html; charset=UTF-8" },
+    headers: { ...RESPONSE_HEADERS, "content-type": "text/html; charset=UTF-8" },
   });
 }
 
-function failed(error: unknown): Response {
-  const { status, ...problem } = problemOf(error) ?? { status: 500, message: logged(error) };
-  return Response.json({ ok: false, ...problem }, { status, headers: HEADERS });
+function failureResponse(error: unknown): Response {
+  const { status, ...problem } = problemOf(error) ?? { status: 500, message: logError(error) };
+  return Response.json({ ok: false, ...problem }, { status, headers: RESPONSE_HEADERS });
 }
 
 /** Logs an error of others. Its message may contain anything, so the page shows this one instead. */
-function logged(error: unknown): string {
+function logError(error: unknown): string {
   console.error(`payhooks: the console failed: ${placeOf(error)}`);
   return "Something went wrong. The server's log says where.";
 }

@@ -1,19 +1,19 @@
 import type { AnyReceiver } from "@payhooks/core";
-import type { Answer, DecisionKind } from "./answers.ts";
+import type { DecisionKind, ScriptAnswer } from "./answers.ts";
 import { isPermitted, rightFor } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
-import { MAX_EVENTS, outcomesOf, previewOf } from "./preview.ts";
+import { MAX_DECISION_EVENTS, outcomesOf, previewOf } from "./preview.ts";
 import { problemOf } from "./problem.ts";
 import { isEventId, readQuery } from "./query.ts";
-import { shownAsText } from "./views/shown.ts";
+import { escapeInvisible } from "./views/text.ts";
 
 const MAX_NOTE_LENGTH = 500;
-const REVISION = /^[0-9a-f]{16}$/;
+const REVISION_PATTERN = /^[0-9a-f]{16}$/;
 
 /** How something that the page's script has sent is answered. */
 export interface ScriptResponse {
   readonly status: 200 | 400 | 403 | 404 | 409 | 503;
-  readonly body: Answer;
+  readonly body: ScriptAnswer;
 }
 
 /** The requests that the page's script may send. */
@@ -46,13 +46,14 @@ export async function answerScriptRequest(
   text: string,
 ): Promise<ScriptResponse> {
   const request = readRequest(text);
-  if (typeof request === "string") return refused(400, request, INVALID);
+  if (typeof request === "string") return refusalResponse(400, request, INVALID_CODE);
   try {
     if (request.action === "outcomes") {
       return { status: 200, body: { ok: true, ...(await outcomesOf(receiver, request.eventIds)) } };
     }
     const decision = request.action === "preview" ? request.decision : request.action;
-    if (!isPermitted(user, rightFor(decision))) return refused(403, `You may not ${decision} events.`);
+    if (!isPermitted(user, rightFor(decision)))
+      return refusalResponse(403, `You may not ${decision} events.`);
     if (request.action === "preview") {
       const which =
         typeof request.which === "string" ? readQuery(new URLSearchParams(request.which)) : request.which;
@@ -65,9 +66,13 @@ export async function answerScriptRequest(
     const { eventId, revision, note, evenIfExpired, handlers, repeatEffects } = request;
     if (decision === "discard") await receiver.events.discard(eventId, { by: user.by, note, revision });
     else {
-      const unknown = await unknownHandler(receiver, eventId, handlers ?? []);
+      const unknown = await findUnknownHandler(receiver, eventId, handlers ?? []);
       if (unknown !== undefined) {
-        return refused(400, `The event has no handler ${shownAsText(JSON.stringify(unknown))}.`, INVALID);
+        return refusalResponse(
+          400,
+          `The event has no handler ${escapeInvisible(JSON.stringify(unknown))}.`,
+          INVALID_CODE,
+        );
       }
       await receiver.events.replay(eventId, {
         by: user.by,
@@ -84,19 +89,21 @@ export async function answerScriptRequest(
     if (problem === null) throw error;
     const { status, code, message } = problem;
     if (code === "ERR_EVENT_NOT_FOUND" || code === "ERR_NOT_DECIDABLE") {
-      return refused(404, request.action === "retry" ? NOT_WAITING : NOT_HELD, code);
+      return refusalResponse(404, request.action === "retry" ? NOT_WAITING_MESSAGE : NOT_HELD_MESSAGE, code);
     }
-    return code === "ERR_EVENT_CHANGED" ? refused(409, CHANGED, code) : refused(status, message, code);
+    return code === "ERR_EVENT_CHANGED"
+      ? refusalResponse(409, CHANGED_MESSAGE, code)
+      : refusalResponse(status, message, code);
   }
 }
 
-const CHANGED =
+const CHANGED_MESSAGE =
   "This event has changed since it was shown: it was replayed and held again, or another event of its transaction runs. Look at it again.";
 
-const INVALID = "ERR_OPTION_INVALID";
+const INVALID_CODE = "ERR_OPTION_INVALID";
 
 /** A named handler that this process does not have for an event. If it has none at all, they are in other processes. */
-async function unknownHandler(
+async function findUnknownHandler(
   receiver: AnyReceiver,
   eventId: string,
   handlers: readonly string[],
@@ -106,10 +113,11 @@ async function unknownHandler(
   return known.length === 0 ? undefined : handlers.find((name) => !known.includes(name));
 }
 
-const NOT_HELD = "This event is no longer held. Somebody may have replayed or discarded it already.";
-const NOT_WAITING = "This event waits for no later attempt any more: it runs, is due, is held or has ended.";
+const NOT_HELD_MESSAGE = "This event is no longer held. Somebody may have replayed or discarded it already.";
+const NOT_WAITING_MESSAGE =
+  "This event waits for no later attempt any more: it runs, is due, is held or has ended.";
 
-function refused(
+function refusalResponse(
   status: Exclude<ScriptResponse["status"], 200>,
   message: string,
   code?: string,
@@ -119,9 +127,9 @@ function refused(
 
 /** The request in a body, or its fault. */
 function readRequest(text: string): ScriptRequest | string {
-  let sent: Readonly<Record<string, unknown>>;
+  let sentMembers: Readonly<Record<string, unknown>>;
   try {
-    sent = Object(JSON.parse(text));
+    sentMembers = Object(JSON.parse(text));
   } catch {
     return "The request's body is not JSON.";
   }
@@ -136,19 +144,19 @@ function readRequest(text: string): ScriptRequest | string {
     evenIfExpired,
     handlers,
     repeatEffects,
-  } = sent;
-  if (action === "outcomes") return areEventIds(eventIds) ? { action, eventIds } : NO_IDS;
+  } = sentMembers;
+  if (action === "outcomes") return areEventIds(eventIds) ? { action, eventIds } : EVENT_IDS_MESSAGE;
   if (action === "preview") {
     if (!isDecision(decision)) return "The decision must be replay, discard or retry.";
     if (typeof query === "string") return { action, decision, which: query };
-    return areEventIds(eventIds) ? { action, decision, which: eventIds } : NO_IDS;
+    return areEventIds(eventIds) ? { action, decision, which: eventIds } : EVENT_IDS_MESSAGE;
   }
   if (!isDecision(action)) return "The action must be replay, discard or retry.";
   if (typeof eventId !== "string" || !isEventId(eventId)) return "The eventId must be 48 hex digits.";
   if (typeof note !== "string" || note.trim() === "") return "Write a note that says why.";
   if (note.length > MAX_NOTE_LENGTH) return `The note must have at most ${MAX_NOTE_LENGTH} characters.`;
   if (action === "retry") return { action, eventId, note: note.trim() };
-  if (typeof revision !== "string" || !REVISION.test(revision)) {
+  if (typeof revision !== "string" || !REVISION_PATTERN.test(revision)) {
     return "The revision of the event is missing: a decision is about what a preview has shown.";
   }
   if (handlers !== undefined && !areNames(handlers)) return "The handlers must be a list of names.";
@@ -165,7 +173,7 @@ function readRequest(text: string): ScriptRequest | string {
   };
 }
 
-const NO_IDS = `The eventIds must be a list of at most ${MAX_EVENTS} ids of 48 hex digits.`;
+const EVENT_IDS_MESSAGE = `The eventIds must be a list of at most ${MAX_DECISION_EVENTS} ids of 48 hex digits.`;
 
 function isDecision(value: unknown): value is DecisionKind {
   return value === "replay" || value === "discard" || value === "retry";
@@ -185,7 +193,7 @@ function areNames(value: unknown): value is readonly string[] {
 function areEventIds(value: unknown): value is readonly string[] {
   return (
     Array.isArray(value) &&
-    value.length <= MAX_EVENTS &&
+    value.length <= MAX_DECISION_EVENTS &&
     value.every((one) => typeof one === "string" && isEventId(one))
   );
 }

@@ -12,13 +12,13 @@ interface FileForm {
   readonly line: (row: EventRow) => string;
 }
 
-const KINDS: Readonly<Record<DownloadKind, FileForm>> = {
+const FILE_FORMS: Readonly<Record<DownloadKind, FileForm>> = {
   csv: { type: "text/csv; charset=utf-8", head: `${csvLine(EVENT_COLUMNS)}\r\n`, line: csvOf },
   jsonl: { type: "application/x-ndjson; charset=utf-8", head: "", line: jsonOf },
 };
 
 export function isDownload(kind: string | undefined): kind is DownloadKind {
-  return kind !== undefined && Object.hasOwn(KINDS, kind);
+  return kind !== undefined && Object.hasOwn(FILE_FORMS, kind);
 }
 
 /**
@@ -32,14 +32,14 @@ export async function download(
   kind: DownloadKind,
   redact: readonly string[],
 ): Promise<Response> {
-  const { type, head, line } = KINDS[kind];
+  const { type, head, line } = FILE_FORMS[kind];
   let unreadable: UnreadableEvents | null = null;
-  const events = eachEvent(receiver.events, { ...filterOf(query), limit: PAGE }, (found) => {
+  const events = eachEvent(receiver.events, { ...filterOf(query), limit: PAGE_SIZE }, (found) => {
     unreadable ??= found;
   });
   // The first page is read before the answer begins, so that an inbox that does not answer is an error and not an empty file.
   let next = await events.next();
-  checkRead(unreadable);
+  checkAllRead(unreadable);
   const redactor = redactorOf(redact, receiver);
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
@@ -48,7 +48,7 @@ export async function download(
       if (next.done === true) return controller.close();
       controller.enqueue(encoder.encode(line(rowOf(next.value, redactor))));
       next = await events.next();
-      checkRead(unreadable);
+      checkAllRead(unreadable);
     },
     cancel: async () => void (await events.return(undefined)),
   });
@@ -61,9 +61,9 @@ export async function download(
   });
 }
 
-const PAGE = 500;
+const PAGE_SIZE = 500;
 
-function checkRead(unreadable: UnreadableEvents | null): void {
+function checkAllRead(unreadable: UnreadableEvents | null): void {
   if (unreadable !== null) throw unreadable.error;
 }
 
@@ -73,17 +73,17 @@ function checkRead(unreadable: UnreadableEvents | null): void {
  */
 function rowOf(event: StoredEvent, redactor: Redactor): EventRow {
   const row = eventRow(event);
-  const redaction = redactor.of(event);
+  const redaction = redactor.redact(event);
   const { lastError } = row;
   return {
     ...row,
-    id: redaction.label("id", event.id),
-    tenant: redaction.label("tenant", event.tenant),
-    event: redaction.label("event", event.event),
-    status: redaction.label("status", event.status),
-    amount: redaction.label("amount", event.amount),
-    referenceId: redaction.label("referenceId", event.referenceId),
-    lastError: lastError === null ? null : redactor.withoutFields.text(lastError),
+    id: redaction.redactLabel("id", event.id),
+    tenant: redaction.redactLabel("tenant", event.tenant),
+    event: redaction.redactLabel("event", event.event),
+    status: redaction.redactLabel("status", event.status),
+    amount: redaction.redactLabel("amount", event.amount),
+    referenceId: redaction.redactLabel("referenceId", event.referenceId),
+    lastError: lastError === null ? null : redactor.withoutFields.redactText(lastError),
   };
 }
 

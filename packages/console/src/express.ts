@@ -28,14 +28,14 @@ export function payhooksConsole(
       .admit(request)
       .then(async (user) => {
         keepParsedBody(request);
-        const listen = getRequestListener((asked) => page.answer(asked, user), OPTIONS);
+        const listen = getRequestListener((asked) => page.answer(asked, user), LISTENER_OPTIONS);
         await listen(request, response);
       })
       .catch(next);
   };
 }
 
-const OPTIONS = { overrideGlobalObjects: false } as const;
+const LISTENER_OPTIONS = { overrideGlobalObjects: false } as const;
 
 /** If a parser has read the body already, its result is used. Nothing here depends on the exact bytes. */
 function keepParsedBody(request: ExpressRequest & { rawBody?: unknown }): void {

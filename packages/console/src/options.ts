@@ -57,11 +57,13 @@ export function checkOptions<Given>(options: ConsoleOptions<Given>): void {
       },
     );
   }
-  const wrong = Array.isArray(allowedHosts) ? allowedHosts.filter((one) => !isHostName(one)) : [allowedHosts];
-  if (wrong.length > 0) {
+  const wrongHosts = Array.isArray(allowedHosts)
+    ? allowedHosts.filter((one) => !isHostName(one))
+    : [allowedHosts];
+  if (wrongHosts.length > 0) {
     throw new PayhooksError(
       "ERR_OPTION_INVALID",
-      `allowedHosts must be a list of host names, and has ${JSON.stringify(wrong[0])?.slice(0, 80) ?? typeof wrong[0]}.`,
+      `allowedHosts must be a list of host names, and has ${JSON.stringify(wrongHosts[0])?.slice(0, 80) ?? typeof wrongHosts[0]}.`,
       {
         fix: 'Write each name alone, without a scheme, a path or a wildcard: allowedHosts: ["admin.shop.example"].',
       },

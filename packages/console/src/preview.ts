@@ -10,16 +10,16 @@ import type { DecisionKind, Outcomes, Preview } from "./answers.ts";
 import { type ConsoleQuery, filterOf } from "./query.ts";
 import { redactorOf } from "./redaction/redaction.ts";
 import { decidableStateOf, decisionsOn } from "./views/list.ts";
-import { type LeftAlone, type Planned, planned } from "./views/planned.ts";
+import { type LeftAloneCounts, type PlannedEvent, plannedList } from "./views/planned-events.ts";
 
 /** How many events one decision can be about. */
-export const MAX_EVENTS = 500;
+export const MAX_DECISION_EVENTS = 500;
 
 /** How many finished events are looked at for those that were kept. */
-const MAX_READ = 10_000;
+const MAX_EVENTS_READ = 10_000;
 
 /** How many events are read from the store at one time. */
-const AT_ONCE = 25;
+const READ_BATCH_SIZE = 25;
 
 /** Shows the events with these ids, or the oldest that a query lists, before a decision about them. */
 export async function previewOf(
@@ -29,34 +29,34 @@ export async function previewOf(
   redact: readonly string[],
 ): Promise<Preview> {
   const { entries, more, leftAlone, unreadable } = isIds(which)
-    ? await named(receiver, decision, which)
-    : await listed(receiver, decision, which);
-  const left = Object.values(leftAlone).reduce((sum, count) => sum + count, 0);
+    ? await readByIds(receiver, decision, which)
+    : await readByQuery(receiver, decision, which);
+  const leftAloneCount = Object.values(leftAlone).reduce((sum, count) => sum + count, 0);
   return {
-    html: String(planned(entries, leftAlone, unreadable, decision, redactorOf(redact, receiver))),
+    html: String(plannedList(entries, leftAlone, unreadable, decision, redactorOf(redact, receiver))),
     events: entries.map(({ eventId, reason, revision, runs }) => ({
       eventId,
       reason,
       revision,
       handlers: runs,
     })),
-    gone: isIds(which) ? new Set(which).size - entries.length - left : 0,
+    gone: isIds(which) ? new Set(which).size - entries.length - leftAloneCount : 0,
     more,
   };
 }
 
 /** The events that a decision would be about. */
-interface Affected {
-  readonly entries: readonly Planned[];
+interface AffectedEvents {
+  readonly entries: readonly PlannedEvent[];
   /** True if there are more. */
   readonly more: boolean;
-  readonly leftAlone: LeftAlone;
+  readonly leftAlone: LeftAloneCounts;
   /** The events of the list that are left out, because their records cannot be read; null if there are none. */
   readonly unreadable: UnreadableEvents | null;
 }
 
 /** All events of a list that cannot be read, as its pages report them. */
-class UnreadableSum {
+class UnreadableCounter {
   events: UnreadableEvents | null = null;
 
   readonly add = ({ count, error }: UnreadableEvents): void => {
@@ -70,12 +70,12 @@ function isIds(which: readonly string[] | ConsoleQuery): which is readonly strin
   return Array.isArray(which);
 }
 
-async function named(
+async function readByIds(
   receiver: AnyReceiver,
   decision: DecisionKind,
   ids: readonly string[],
-): Promise<Affected> {
-  const entries: Planned[] = [];
+): Promise<AffectedEvents> {
+  const entries: PlannedEvent[] = [];
   const finished: StoredEvent[] = [];
   for (const event of await eventsOf(receiver, ids)) {
     if (decision === "replay" && decidableStateOf(event) === "finished") {
@@ -85,16 +85,16 @@ async function named(
     const entry = await plannedOf(receiver, decision, event);
     if (entry !== null) entries.push(entry);
   }
-  const again = await runAgain(receiver, finished);
+  const again = await findReplayable(receiver, finished);
   return { ...again, entries: [...entries, ...again.entries], more: false, unreadable: null };
 }
 
-/** The events of these that can run again, after their end. The inbox says of each why not. */
-async function runAgain(
+/** The events of these that can run again, after their end. A dry run says why the others cannot. */
+async function findReplayable(
   receiver: AnyReceiver,
   finished: readonly StoredEvent[],
-): Promise<Pick<Affected, "entries" | "leftAlone">> {
-  const entries: Planned[] = [];
+): Promise<Pick<AffectedEvents, "entries" | "leftAlone">> {
+  const entries: PlannedEvent[] = [];
   const leftAlone: Record<string, number> = {};
   await receiver.events.replay(
     finished.map(({ eventId }) => eventId),
@@ -121,7 +121,7 @@ async function plannedOf(
   receiver: AnyReceiver,
   decision: DecisionKind,
   event: StoredEvent,
-): Promise<Planned | null> {
+): Promise<PlannedEvent | null> {
   if (decision === "retry") {
     return event.state === "retrying"
       ? { ...event, reason: "retrying", revision: "", sameReference: [] }
@@ -132,7 +132,11 @@ async function plannedOf(
   return { ...event, reason, revision, sameReference: await successesOfReference(receiver.events, event) };
 }
 
-async function listed(receiver: AnyReceiver, decision: DecisionKind, query: ConsoleQuery): Promise<Affected> {
+async function readByQuery(
+  receiver: AnyReceiver,
+  decision: DecisionKind,
+  query: ConsoleQuery,
+): Promise<AffectedEvents> {
   const filter = filterOf(query);
   if (query.search !== null || !decisionsOn(query.state).includes(decision)) {
     const list = query.search === null ? `events that are ${query.state}` : "the results of a search";
@@ -141,13 +145,13 @@ async function listed(receiver: AnyReceiver, decision: DecisionKind, query: Cons
     });
   }
   if (query.state === "finished") return finishedIn(receiver, filter);
-  const entries: Planned[] = [];
-  const unreadable = new UnreadableSum();
+  const entries: PlannedEvent[] = [];
+  const unreadable = new UnreadableCounter();
   let more = false;
   for await (const event of eachEvent(receiver.events, filter, unreadable.add)) {
     const entry = await plannedOf(receiver, decision, event);
     if (entry === null) continue;
-    more = entries.length === MAX_EVENTS;
+    more = entries.length === MAX_DECISION_EVENTS;
     if (more) break;
     entries.push(entry);
   }
@@ -155,19 +159,19 @@ async function listed(receiver: AnyReceiver, decision: DecisionKind, query: Cons
 }
 
 /** The oldest finished events of a list that were kept, because without that none can run again. */
-async function finishedIn(receiver: AnyReceiver, filter: EventQuery): Promise<Affected> {
+async function finishedIn(receiver: AnyReceiver, filter: EventQuery): Promise<AffectedEvents> {
   const replayable: StoredEvent[] = [];
   let notKept = 0;
   let more = false;
-  const unreadable = new UnreadableSum();
-  const events = eachEvent(receiver.events, { ...filter, limit: MAX_EVENTS }, unreadable.add);
+  const unreadable = new UnreadableCounter();
+  const events = eachEvent(receiver.events, { ...filter, limit: MAX_DECISION_EVENTS }, unreadable.add);
   for await (const event of events) {
-    more = replayable.length === MAX_EVENTS || replayable.length + notKept === MAX_READ;
+    more = replayable.length === MAX_DECISION_EVENTS || replayable.length + notKept === MAX_EVENTS_READ;
     if (more) break;
     if (event.revision === null) notKept++;
     else replayable.push(event);
   }
-  const { entries, leftAlone } = await runAgain(receiver, replayable);
+  const { entries, leftAlone } = await findReplayable(receiver, replayable);
   const left = notKept === 0 ? leftAlone : { ...leftAlone, "not-kept": notKept };
   return { entries, more, leftAlone: left, unreadable: unreadable.events };
 }
@@ -181,9 +185,9 @@ export async function outcomesOf(receiver: AnyReceiver, ids: readonly string[]):
 async function eventsOf(receiver: AnyReceiver, ids: readonly string[]): Promise<readonly StoredEvent[]> {
   const unique = [...new Set(ids)];
   const events: StoredEvent[] = [];
-  for (let i = 0; i < unique.length; i += AT_ONCE) {
+  for (let i = 0; i < unique.length; i += READ_BATCH_SIZE) {
     const read = await Promise.all(
-      unique.slice(i, i + AT_ONCE).map((eventId) => receiver.events.get(eventId)),
+      unique.slice(i, i + READ_BATCH_SIZE).map((eventId) => receiver.events.get(eventId)),
     );
     events.push(...read.filter((event) => event !== null));
   }

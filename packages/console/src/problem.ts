@@ -1,5 +1,5 @@
 import { type ErrorCode, isPayhooksError } from "@payhooks/core";
-import { shownAsText } from "./views/shown.ts";
+import { escapeInvisible } from "./views/text.ts";
 
 /** An error of Payhooks as the console shows it. */
 export interface Problem {
@@ -11,7 +11,7 @@ export interface Problem {
 }
 
 /** The codes of a question that no inbox could answer better. Every other error is one of the server. */
-const WRONG_INPUT: ReadonlySet<string> = new Set<ErrorCode>([
+const INPUT_ERROR_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   "ERR_AMOUNT_INVALID",
   "ERR_NAMES_INVALID",
   "ERR_NOT_SEARCHABLE",
@@ -26,5 +26,5 @@ const WRONG_INPUT: ReadonlySet<string> = new Set<ErrorCode>([
 export function problemOf(error: unknown): Problem | null {
   if (!isPayhooksError(error)) return null;
   const { code, message } = error;
-  return { status: WRONG_INPUT.has(code) ? 400 : 503, code, message: shownAsText(message) };
+  return { status: INPUT_ERROR_CODES.has(code) ? 400 : 503, code, message: escapeInvisible(message) };
 }

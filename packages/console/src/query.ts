@@ -45,7 +45,7 @@ interface WrongValue {
 
 export const STATES: readonly EventState[] = ["held", "retrying", "waiting", "running", "finished"];
 
-const FLOW_NAME = /^[a-z][a-z0-9-]{0,31}$/;
+const FLOW_NAME_PATTERN = /^[a-z][a-z0-9-]{0,31}$/;
 
 /** The flows that a receiver can have events of. */
 export function flowsOf({ sources }: Pick<AnyReceiver, "sources">): readonly FlowName[] {
@@ -57,27 +57,27 @@ function isState(text: string): text is EventState {
 }
 
 function isFlow(text: string): text is FlowName {
-  return FLOW_NAME.test(text);
+  return FLOW_NAME_PATTERN.test(text);
 }
 
 export function isReason(text: string): text is HeldReason {
   return Object.hasOwn(HELD_REASONS, text);
 }
 
-const EVENT_ID = /^[0-9a-f]{48}$/;
+const EVENT_ID_PATTERN = /^[0-9a-f]{48}$/;
 
 export function isEventId(text: string): boolean {
-  return EVENT_ID.test(text);
+  return EVENT_ID_PATTERN.test(text);
 }
 
-export function readQuery(given: URLSearchParams): ConsoleQuery {
+export function readQuery(parameters: URLSearchParams): ConsoleQuery {
   const text = (name: string): string | null => {
-    const value = given.get(name)?.trim().slice(0, 256) ?? "";
+    const value = parameters.get(name)?.trim().slice(0, 256) ?? "";
     return value === "" ? null : value;
   };
   let wrong: WrongValue | null = null;
   /** A value, if it is one that there can be. */
-  const valid = <Value extends string>(
+  const readValid = <Value extends string>(
     name: string,
     isValid: (one: string) => one is Value,
     fix: string,
@@ -88,9 +88,9 @@ export function readQuery(given: URLSearchParams): ConsoleQuery {
     return null;
   };
   const query = {
-    state: valid("state", isState, `It can be ${STATES.join(", ")}.`) ?? "held",
-    flow: valid("flow", isFlow, "It is payments, connect, or the name of a source."),
-    reason: valid("reason", isReason, `It can be ${Object.keys(HELD_REASONS).join(", ")}.`),
+    state: readValid("state", isState, `It can be ${STATES.join(", ")}.`) ?? "held",
+    flow: readValid("flow", isFlow, "It is payments, connect, or the name of a source."),
+    reason: readValid("reason", isReason, `It can be ${Object.keys(HELD_REASONS).join(", ")}.`),
     name: text("name"),
     tenant: text("tenant"),
     min: text("min"),
@@ -98,8 +98,12 @@ export function readQuery(given: URLSearchParams): ConsoleQuery {
     handler: text("handler"),
     search: text("search"),
     cursor: text("cursor"),
-    hours: given.get("hours") === "24" ? 24 : 1,
-    eventId: valid("event", (one): one is string => isEventId(one), "An event has an id of 48 hex digits."),
+    hours: parameters.get("hours") === "24" ? 24 : 1,
+    eventId: readValid(
+      "event",
+      (one): one is string => isEventId(one),
+      "An event has an id of 48 hex digits.",
+    ),
   } as const;
   return { ...query, wrong };
 }

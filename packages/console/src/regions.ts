@@ -59,7 +59,7 @@ export async function regionsOf(request: PageRequest): Promise<{
         ? [null, null]
         : await Promise.all([
             problems.orElse(successesOfReference(receiver.events, event), null),
-            problems.orElse(receiver.events.order(event.eventId), null),
+            problems.orElse(receiver.events.subjectOrder(event.eventId), null),
           ]);
     const cards =
       event === null
@@ -100,9 +100,9 @@ interface ListPart {
 async function readList({ receiver, query }: PageRequest, problems: Problems): Promise<ListPart> {
   const { search, cursor, tenant } = query;
   if (search !== null) return findByText(receiver, search, tenant ?? undefined, problems);
-  const asked = async (): Promise<EventPage> =>
+  const readPage = async (): Promise<EventPage> =>
     receiver.events.list({ ...filterOf(query), limit: PAGE_SIZE, cursor, first: "newest" });
-  const page = await problems.orElse(asked(), { events: null, next: null, unreadable: null });
+  const page = await problems.orElse(readPage(), { events: null, next: null, unreadable: null });
   const unreadable = unreadableInWords(page.unreadable);
   if (unreadable !== null) problems.note(unreadable);
   return { events: page.events, next: page.next, unsearched: unreadable };
@@ -116,18 +116,18 @@ async function findByText(
   problems: Problems,
 ): Promise<ListPart> {
   const unsearched = new Set<string>();
-  const named = (query: EventQuery): Promise<readonly StoredEvent[] | null> =>
+  const searchBy = (query: EventQuery): Promise<readonly StoredEvent[] | null> =>
     problems.orElse(searchEvents(receiver, { ...query, tenant }, unsearched), null);
   const answers = await Promise.all([
-    ...flowsOf(receiver).map((flow) => named({ id: text, flow })),
-    named({ referenceId: text }),
+    ...flowsOf(receiver).map((flow) => searchBy({ id: text, flow })),
+    searchBy({ referenceId: text }),
     isEventId(text) ? problems.orElse(findByEventId(receiver, text), null) : [],
   ]);
   const events = answers.flatMap((one) => one ?? []);
-  const known = new Map(events.map((event) => [event.eventId, event]));
-  const isUnknown = known.size === 0 && answers.includes(null);
+  const eventsById = new Map(events.map((event) => [event.eventId, event]));
+  const isUnknown = eventsById.size === 0 && answers.includes(null);
   return {
-    events: isUnknown ? null : [...known.values()].toSorted((a, b) => b.acceptedAt - a.acceptedAt),
+    events: isUnknown ? null : [...eventsById.values()].toSorted((a, b) => b.acceptedAt - a.acceptedAt),
     next: null,
     unsearched: unsearched.size === 0 ? null : [...unsearched].join(" "),
   };
@@ -196,9 +196,12 @@ class Problems {
   }
 
   /** Resolves with the answer, or with a substitute if an error of Payhooks prevented it. */
-  async orElse<Answer, Otherwise>(asked: Promise<Answer>, otherwise: Otherwise): Promise<Answer | Otherwise> {
+  async orElse<Answer, Otherwise>(
+    promise: Promise<Answer>,
+    otherwise: Otherwise,
+  ): Promise<Answer | Otherwise> {
     try {
-      return await asked;
+      return await promise;
     } catch (error) {
       const problem = problemOf(error);
       if (problem === null) throw error;

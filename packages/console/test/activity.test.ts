@@ -25,9 +25,9 @@ const accepted = (at: number): Notice => ({
 describe("what a process has seen", () => {
   it("is counted by minute, the last one at the end", () => {
     const activity = new Activity(START);
-    activity.add(accepted(START));
-    activity.add(accepted(START + MINUTE));
-    activity.add(accepted(START + MINUTE));
+    activity.recordNotice(accepted(START));
+    activity.recordNotice(accepted(START + MINUTE));
+    activity.recordNotice(accepted(START + MINUTE));
     expect(activity.minutes(START + 2 * MINUTE, 3).map(({ deliveries }) => deliveries)).toEqual([1, 2, 0]);
     expect(activity.minutes(START + 2 * MINUTE, 3)[0]?.at).toBe(START - 30_000);
   });
@@ -36,7 +36,7 @@ describe("what a process has seen", () => {
     const activity = new Activity(START);
     for (let day = 0; day < 3; day++) {
       for (let minute = 0; minute < 24 * 60; minute++) {
-        activity.add(accepted(START + (day * 24 * 60 + minute) * MINUTE));
+        activity.recordNotice(accepted(START + (day * 24 * 60 + minute) * MINUTE));
       }
     }
     const now = START + (3 * 24 * 60 - 1) * MINUTE;
@@ -57,11 +57,11 @@ describe("what a process has seen", () => {
       detail: null,
       at: START,
     });
-    activity.add({ type: "duplicate", ...FACTS, at: START });
-    activity.add(held("conflict"));
-    activity.add(held("exhausted"));
-    activity.add({ type: "finished", ...FACTS, at: START });
-    activity.add({
+    activity.recordNotice({ type: "duplicate", ...FACTS, at: START });
+    activity.recordNotice(held("conflict"));
+    activity.recordNotice(held("exhausted"));
+    activity.recordNotice({ type: "finished", ...FACTS, at: START });
+    activity.recordNotice({
       type: "refused",
       flow: "payments",
       code: "ERR_SIGNATURE_INVALID",
@@ -80,7 +80,7 @@ describe("what a process has seen", () => {
   it("has the last fifty decisions and troubles", () => {
     const activity = new Activity(START);
     for (let n = 0; n < 60; n++) {
-      activity.add({ type: "warning", what: `warning ${n}`, fix: "", at: START + n });
+      activity.recordNotice({ type: "warning", what: `warning ${n}`, fix: "", at: START + n });
     }
     expect(activity.entries).toHaveLength(50);
     expect(activity.entries[0]?.at).toBe(START + 59);

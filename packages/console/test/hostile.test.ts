@@ -1,6 +1,6 @@
 import { callbackFields, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { shown, shownAsText } from "../src/views/shown.ts";
+import { escapeInvisible, untrustedText } from "../src/views/text.ts";
 import { consoleFixture, heldId, keys } from "./support/console-fixture.ts";
 
 const HOSTILE: readonly (readonly [string, string])[] = [
@@ -105,7 +105,7 @@ describe("a text that somebody else wrote", () => {
     ["👩‍👩‍👧", "👩‍👩‍👧"],
     ["a\u200db", "aU+200Db"],
   ])("%j is shown as %j", (text, expected) => {
-    expect(shownAsText(text)).toBe(expected);
-    expect(String(shown(text)).replace(/<[^>]*>/g, "")).toBe(expected);
+    expect(escapeInvisible(text)).toBe(expected);
+    expect(String(untrustedText(text)).replace(/<[^>]*>/g, "")).toBe(expected);
   });
 });

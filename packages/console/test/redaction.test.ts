@@ -10,7 +10,7 @@ import { hmac, source } from "@payhooks/core/sources";
 import { asDelivery, callbackFields, signConnectWebhook, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
-import { REDACTED, type Redaction, redactionOf } from "../src/redaction/redaction.ts";
+import { REDACTION_MARK, type Redaction, redactionOf } from "../src/redaction/redaction.ts";
 import { consoleFixture, heldId, keys } from "./support/console-fixture.ts";
 import { MOUNTS } from "./support/mounts.ts";
 
@@ -94,22 +94,26 @@ describe("the contents", () => {
     const redacted = webhook(body, "userId");
     expect(textIn(webhook(body))).toContain("alice");
     expect(textIn(redacted)).not.toContain("alice");
-    expect(redacted.contents?.signed).toEqual([{ name: null, text: REDACTED }]);
-    expect(redacted.text("cannot mail alice-42")).toBe(`cannot mail ${REDACTED}`);
+    expect(redacted.contents?.signed).toEqual([{ name: null, text: REDACTION_MARK }]);
+    expect(redacted.redactText("cannot mail alice-42")).toBe(`cannot mail ${REDACTION_MARK}`);
   });
 
   it("have no number that was signed with other digits than handlers get", () => {
     const text = '{"card":41111111111111111111,"fee":10.500,"note":"41111111111111111111 costs 10.500"}';
     const redacted = webhook(text, "card", "fee");
     expect(textIn(redacted)).not.toMatch(/4111|10[.]5/);
-    expect(redacted.text("no 41111111111111111111 for 10.500")).toBe(`no ${REDACTED} for ${REDACTED}`);
+    expect(redacted.redactText("no 41111111111111111111 for 10.500")).toBe(
+      `no ${REDACTION_MARK} for ${REDACTION_MARK}`,
+    );
   });
 
   it("have none of a member that is named by its path, or whose name has a dot", () => {
     for (const body of [{ data: { customer: { mail: "alice-42" } } }, { "customer.mail": "alice-42" }]) {
       const redacted = webhook({ ...body, list: [{ customer: { mail: "alice-43" } }] }, "customer.mail");
       expect(textIn(redacted)).not.toContain("alice");
-      expect(redacted.text("no alice-42, no alice-43")).toBe(`no ${REDACTED}, no ${REDACTED}`);
+      expect(redacted.redactText("no alice-42, no alice-43")).toBe(
+        `no ${REDACTION_MARK}, no ${REDACTION_MARK}`,
+      );
     }
   });
 
@@ -127,7 +131,7 @@ describe("the contents", () => {
   it("are not shown when JSON within a string is too deep to be looked through", () => {
     const redacted = webhook({ text: `${"[".repeat(50_000)}${"]".repeat(50_000)}` }, "userId");
     expect(redacted.contents).toBeNull();
-    expect(redacted.text("user-7")).toBeNull();
+    expect(redacted.redactText("user-7")).toBeNull();
   });
 
   it.each([
@@ -140,7 +144,7 @@ describe("the contents", () => {
     expect(textIn(webhook(body))).toContain("for alice-42");
     const redacted = webhook(body, "userId");
     expect(redacted.contents).toBeNull();
-    expect(redacted.text("cannot mail alice-42")).toBeNull();
+    expect(redacted.redactText("cannot mail alice-42")).toBeNull();
   });
 
   it("are shown when several objects of JSON within a string have the same names", () => {
@@ -168,7 +172,7 @@ describe("the contents", () => {
   it("are not shown when the redacted fields have more values than can be looked for", () => {
     const userId = Array.from({ length: 201 }, (_, n) => `user-${n}`);
     expect(webhook({ userId }, "userId").contents).toBeNull();
-    expect(webhook({ userId }, "userId").text("user-7")).toBeNull();
+    expect(webhook({ userId }, "userId").redactText("user-7")).toBeNull();
   });
 });
 
@@ -181,25 +185,27 @@ describe("a text about an event", () => {
     ["cut off", `${"x".repeat(40)} alice…`],
     ["cut off without a sign of it", `${"x".repeat(194)} alice`],
   ])("has no value that is redacted: %s", (_how, text) => {
-    const left = webhook({ userId: "alice-42" }, "userId").text(text);
-    expect(left).toContain(REDACTED);
+    const left = webhook({ userId: "alice-42" }, "userId").redactText(text);
+    expect(left).toContain(REDACTION_MARK);
     expect(left).not.toMatch(/alice|other-7/i);
   });
 
   it("has not even a short one", () => {
-    expect(webhook({ userId: 7 }, "userId").text("user 7 is blocked")).toBe(`user ${REDACTED} is blocked`);
+    expect(webhook({ userId: 7 }, "userId").redactText("user 7 is blocked")).toBe(
+      `user ${REDACTION_MARK} is blocked`,
+    );
   });
 
   it("keeps other words", () => {
-    expect(webhook({ userId: "alice-42" }, "userId").text("connect ECONNREFUSED")).toBe(
+    expect(webhook({ userId: "alice-42" }, "userId").redactText("connect ECONNREFUSED")).toBe(
       "connect ECONNREFUSED",
     );
   });
 
   it("is not shown while the values that have to be left out are unknown", () => {
-    expect(redactionOf(["userId"], null).text("no account of alice-42")).toBeNull();
-    expect(webhook("not JSON", "userId").text("no account of alice-42")).toBeNull();
-    expect(redactionOf([], null).text("no account of alice-42")).toBe("no account of alice-42");
+    expect(redactionOf(["userId"], null).redactText("no account of alice-42")).toBeNull();
+    expect(webhook("not JSON", "userId").redactText("no account of alice-42")).toBeNull();
+    expect(redactionOf([], null).redactText("no account of alice-42")).toBe("no account of alice-42");
   });
 });
 
@@ -224,7 +230,7 @@ describe("a redacted field", () => {
       expect((await page.preview({ eventIds: [eventId] })).html).not.toContain(SECRET);
     };
     await seen();
-    expect((await page.get(`?event=${eventId}`)).text).toContain(`no account of ${REDACTED}`);
+    expect((await page.get(`?event=${eventId}`)).text).toContain(`no account of ${REDACTION_MARK}`);
     const decided = async (action: string, note: string) => {
       const { events } = await page.preview({ eventIds: [eventId] }, action);
       expect((await page.decide({ action, ...events[0], note })).status).toBe(200);
@@ -233,7 +239,7 @@ describe("a redacted field", () => {
     await expect.poll(async () => (await fixture.receiver.events.get(eventId))?.replays).toBe(1);
     await expect.poll(async () => (await fixture.receiver.events.get(eventId))?.state).toBe("held");
     await seen();
-    expect((await page.get(`?event=${eventId}`)).text).toContain(`“<bdi>${REDACTED} called</bdi>”`);
+    expect((await page.get(`?event=${eventId}`)).text).toContain(`“<bdi>${REDACTION_MARK} called</bdi>”`);
     await decided("discard", `${SECRET} paid`);
     await seen();
     const shown = await page.get(`?event=${eventId}`);
@@ -348,7 +354,7 @@ describe("a redacted field", () => {
       ];
       const [redacted, other, whole] = [await open(["email", "phone"]), await open(["iban"]), await open([])];
       for (const query of everywhere) expect(await redacted(query)).not.toMatch(/ann@|251911/);
-      expect(await redacted("")).toContain(`<bdi>customer:${REDACTED}</bdi>`);
+      expect(await redacted("")).toContain(`<bdi>customer:${REDACTION_MARK}</bdi>`);
       for (const page of [other, whole]) {
         expect(await page(`?event=${eventId}`)).toContain("ann@example.com");
         expect(await page("?state=held&download=csv")).toContain("ann@example.com,");

@@ -15,7 +15,7 @@ it("a page that reads slowly gets one more message if something changed during t
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const activity = new Activity(0);
-  const change = (): void => activity.add({ type: "warning", what: "something", fix: "", at: 0 });
+  const change = (): void => activity.recordNotice({ type: "warning", what: "something", fix: "", at: 0 });
   const receiver = { live: () => ({ ok: true }) } as AnyReceiver;
   const app = new Hono().get("/", (c) => changeStream(c, receiver, activity));
   const reader = (await app.request("/")).body?.getReader();

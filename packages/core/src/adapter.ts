@@ -7,7 +7,7 @@
 export { mountFlow, type ReceiverOrFactory, receiverOf } from "./http/mount.ts";
 export { type KeptBody, nodeHeaders, readNodeBody, writeReply } from "./http/node.ts";
 export { answerProbe, mountProbe } from "./http/probe-route.ts";
-export { type SharedReceiver, sharedReceiver } from "./http/shared.ts";
+export { type SharedReceiver, sharedReceiver } from "./http/shared-receiver.ts";
 export { answerRequest } from "./http/web.ts";
 export { answerWork, type WorkRouteOptions } from "./http/work-route.ts";
 export { checkNames } from "./protocol/check-names.ts";

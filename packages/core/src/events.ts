@@ -8,9 +8,9 @@
 export { contentsOf, hideFields } from "./flows/contents.ts";
 export { BULK_REASONS } from "./inbox/contract/bulk.ts";
 export { eachEvent } from "./inbox/contract/events.ts";
-export type { SubjectEvent, SubjectOrder } from "./inbox/contract/order.ts";
+export type { SubjectEvent, SubjectOrder } from "./inbox/contract/subject-order.ts";
 export { csvLine, EVENT_COLUMNS, type EventRow, eventRow } from "./inbox/search/event-row.ts";
 export { type ExplainedMoment, type Explanation, explain } from "./inbox/search/explain.ts";
 export { type ExplainedEvent, explainOrder } from "./inbox/search/explain-order.ts";
 export { successesOfReference } from "./inbox/search/same-reference.ts";
-export { HELD_BECAUSE, HELD_REASONS, isAboutTruth } from "./protocol/held-reasons.ts";
+export { HELD_BECAUSE, HELD_REASONS, needsInvestigation } from "./protocol/held-reasons.ts";

@@ -7,12 +7,12 @@
 export type { EffectContext } from "./effects/context.ts";
 export type { Effects } from "./effects/effects.ts";
 export type { ConnectOptions } from "./flows/connect.ts";
-export type { KeepOptions } from "./flows/keep.ts";
+export type { KeepOptions } from "./flows/keep-options.ts";
 export type { KeyResolver } from "./flows/keyring.ts";
 export type { Keys } from "./flows/keys.ts";
-export type { KeySource } from "./flows/keys-read-again.ts";
 export type { LookupTransaction } from "./flows/lookup.ts";
 export type { PaymentExpectations, PaymentsOptions } from "./flows/payments-options.ts";
+export type { KeySource } from "./flows/refreshing-keyring.ts";
 export { type VerifiedDelivery, verifyConnectWebhook, verifyPaymentCallback } from "./flows/verify.ts";
 export {
   type Handler,
@@ -36,12 +36,12 @@ export type { Health, Inbox, WorkReport } from "./inbox/contract/inbox.ts";
 export type { UnreadableEvents } from "./inbox/contract/unreadable-events.ts";
 export type { LeaseView, NamedLease } from "./inbox/named-lease.ts";
 export type { RunReport } from "./inbox/record/event.ts";
-export type { OtherEvent, StoredEvent } from "./inbox/record/life.ts";
+export type { OtherEvent, StoredEvent } from "./inbox/record/stored-event.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
-export { parseServiceNames } from "./names/file.ts";
 export type { FieldName, ServiceNames, ServiceNamesOptions } from "./names/options.ts";
+export { parseServiceNames } from "./names/parse-names.ts";
 export { serviceNames } from "./names/service-names.ts";
-export type { AlertOptions } from "./notices/alerts.ts";
+export type { AlertOptions } from "./notices/delivery-alerts.ts";
 export type { Logger, LoggerOption } from "./notices/logger.ts";
 export type { Alert, Notice } from "./notices/notice.ts";
 export { formatAmount, parseAmount } from "./protocol/amount.ts";

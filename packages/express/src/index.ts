@@ -56,7 +56,7 @@ export function connectWebhooks(receiver: ReceiverOrFactory, options: MountOptio
  * @example app.get("/live", live(receiver));
  */
 export function live(receiver: ReceiverOrFactory): RequestHandler {
-  return answering(mountProbe(receiver, "live"));
+  return probeHandler(mountProbe(receiver, "live"));
 }
 
 /**
@@ -67,10 +67,10 @@ export function live(receiver: ReceiverOrFactory): RequestHandler {
  * @example app.get("/ready", ready(receiver, { maxDueAgeMs: 60_000 }));
  */
 export function ready(receiver: ReceiverOrFactory, options: ReadyOptions = {}): RequestHandler {
-  return answering(mountProbe(receiver, "ready", options));
+  return probeHandler(mountProbe(receiver, "ready", options));
 }
 
-function answering(probe: ReturnType<typeof mountProbe<void>>): RequestHandler {
+function probeHandler(probe: ReturnType<typeof mountProbe<void>>): RequestHandler {
   return (request, response, next) => {
     probe()
       .then((reply) => writeReply(request, response, reply))
@@ -87,7 +87,7 @@ export function captureRawBody(request: IncomingMessage, _response: unknown, bod
   (request as { rawBody?: unknown }).rawBody = body;
 }
 
-const FIX =
+const RAW_BODY_FIX =
   "mount Payhooks above app.use(express.json()), or write app.use(express.json({ verify: captureRawBody })) with captureRawBody from @payhooks/express";
 
 /**
@@ -103,10 +103,10 @@ export function webhooks<Mounted extends AnyReceiver>(
 ): RequestHandler {
   checkNames(`The mount of ${source}`, options, { tenant: true });
   const { tenant } = options;
-  const mounted = mountFlow(receiver, source);
-  mounted.startSoon();
+  const mountedFlow = mountFlow(receiver, source);
+  mountedFlow.startSoon();
   return (request, response, next) => {
-    mounted
+    mountedFlow
       .answer({
         method: request.method,
         url: request.originalUrl,
@@ -114,7 +114,11 @@ export function webhooks<Mounted extends AnyReceiver>(
         remoteAddress: request.ip,
         tenant: tenant?.(request),
         readBody: (maxBodyBytes) =>
-          readNodeBody(request, maxBodyBytes, { read: getRawBody, kept: request as KeptBody, fix: FIX }),
+          readNodeBody(request, maxBodyBytes, {
+            read: getRawBody,
+            kept: request as KeptBody,
+            fix: RAW_BODY_FIX,
+          }),
       })
       .then((reply) => writeReply(request, response, reply))
       .catch(next);

@@ -68,7 +68,7 @@ export function connectWebhooks(
  * @example app.get("/live", live(receiver));
  */
 export function live(receiver: ReceiverOrFactory): RouteHandlerMethod {
-  return answering(mountProbe(receiver, "live"));
+  return probeHandler(mountProbe(receiver, "live"));
 }
 
 /**
@@ -79,10 +79,10 @@ export function live(receiver: ReceiverOrFactory): RouteHandlerMethod {
  * @example app.get("/ready", ready(receiver, { maxDueAgeMs: 60_000 }));
  */
 export function ready(receiver: ReceiverOrFactory, options: ReadyOptions = {}): RouteHandlerMethod {
-  return answering(mountProbe(receiver, "ready", options));
+  return probeHandler(mountProbe(receiver, "ready", options));
 }
 
-function answering(probe: ReturnType<typeof mountProbe<void>>): RouteHandlerMethod {
+function probeHandler(probe: ReturnType<typeof mountProbe<void>>): RouteHandlerMethod {
   return async ({ raw }, reply) => {
     const answered = await probe();
     reply.hijack();
@@ -103,12 +103,12 @@ export function webhooks<Mounted extends AnyReceiver>(
 ): FastifyPluginCallback {
   checkNames(`The mount of ${source}`, options, { tenant: true });
   const { tenant } = options;
-  const mounted = mountFlow(receiver, source);
-  mounted.startSoon();
+  const mountedFlow = mountFlow(receiver, source);
+  mountedFlow.startSoon();
   return (app, _options, done) => {
     const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       const { raw } = request;
-      const answered = await mounted.answer({
+      const flowReply = await mountedFlow.answer({
         method: request.method,
         url: request.originalUrl,
         headers: nodeHeaders(raw),
@@ -122,7 +122,7 @@ export function webhooks<Mounted extends AnyReceiver>(
           }),
       });
       reply.hijack();
-      writeReply(raw, reply.raw, answered);
+      writeReply(raw, reply.raw, flowReply);
     };
     app.removeAllContentTypeParsers();
     app.addContentTypeParser("*", (_request, _payload, next) => next(null));

@@ -92,9 +92,9 @@ export function webhooks<Mounted extends AnyReceiver, E extends Env = Env>(
   options: MountOptions = {},
 ): Handler<E> {
   checkNames(`The mount of ${source}`, options, { tenant: true, remoteAddress: true });
-  const mounted = mountFlow(receiver, source);
+  const mountedFlow = mountFlow(receiver, source);
   if (typeof receiver !== "function" && ["node", "bun", "deno"].includes(getRuntimeKey()))
-    mounted.startSoon(undefined as E["Bindings"]);
+    mountedFlow.startSoon(undefined as E["Bindings"]);
   return (context) => {
     const facts = {
       tenant: options.tenant?.(context),
@@ -105,7 +105,7 @@ export function webhooks<Mounted extends AnyReceiver, E extends Env = Env>(
       kept: context.req.bodyCache,
       fix: "mount it above the code that calls c.req.json(), c.req.text() or c.req.parseBody()",
     };
-    return answerRequest(mounted, context.req.raw, facts, context.env);
+    return answerRequest(mountedFlow, context.req.raw, facts, context.env);
   };
 }
 

@@ -70,13 +70,13 @@ export function peerOf(event: HttpEvent): string | undefined {
 }
 
 /** The fault of a body that cannot be used. */
-type Fault = { readonly code: "ERR_BODY_TOO_LARGE" | "ERR_BODY_CONSUMED"; readonly why: string };
+type BodyFault = { readonly code: "ERR_BODY_TOO_LARGE" | "ERR_BODY_CONSUMED"; readonly why: string };
 
 /**
  * The bytes of the body. A body that came as text has lost what was no UTF-8. Its length shows this if the event has
  * it; if not, the signature does.
  */
-export function bodyOf(event: HttpEvent, maxBodyBytes: number): Uint8Array | Fault {
+export function bodyOf(event: HttpEvent, maxBodyBytes: number): Uint8Array | BodyFault {
   const bytes = Buffer.from(event.body ?? "", event.isBase64Encoded === true ? "base64" : "utf8");
   if (bytes.byteLength > maxBodyBytes) {
     return { code: "ERR_BODY_TOO_LARGE", why: `the body has more than ${maxBodyBytes} bytes` };

@@ -93,11 +93,11 @@ export function webhooks<Mounted extends AnyReceiver>(
 ): HttpFunction {
   checkNames(`The mount of ${source}`, options, { tenant: true, remoteAddress: true });
   const { tenant, remoteAddress = peerOf } = options;
-  const mounted = mountFlow(receiver, source, checkFreezing);
+  const mountedFlow = mountFlow(receiver, source, checkFreezing);
   return async (event) => {
     // Work that is not done when the answer is returned may be frozen with the process.
     const unfinished: Promise<unknown>[] = [];
-    const reply = await mounted.answer({
+    const reply = await mountedFlow.answer({
       method: methodOf(event),
       url: urlOf(event),
       headers: {

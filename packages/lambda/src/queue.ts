@@ -25,14 +25,14 @@ export function runQueue(receiver: ReceiverOrFactory): (batch: QueueBatch) => Pr
     for (const [n, { messageId, body }] of Records.entries()) {
       // Another event of the same record was run at that time. If this batch had it, it has ended since.
       const state = states[n] === "running" ? await run(receiver, body) : states[n];
-      if (isOpen(state)) batchItemFailures.push({ itemIdentifier: messageId });
+      if (isUnfinished(state)) batchItemFailures.push({ itemIdentifier: messageId });
     }
     return { batchItemFailures };
   };
 }
 
 /** True if the queue has to hand the message over again. */
-function isOpen(state: RunReport["state"] | "failed" | undefined): boolean {
+function isUnfinished(state: RunReport["state"] | "failed" | undefined): boolean {
   return state === "waiting" || state === "running" || state === "failed";
 }
 

@@ -32,7 +32,7 @@ export type ConnectDecorator<Method extends EventMethod> = (
 ) => HandlerDecorator<EventOf<EventNamed<Method>>>;
 
 /** The note of a decorator on a class: the method of the receiver that registers, and its arguments besides the handler. */
-export interface Decorated {
+export interface DecoratedMethod {
   readonly key: string | symbol;
   readonly registers: EventMethod | "onHeld" | "on";
   /** Of `on`: the source, and the name of its event. */
@@ -43,53 +43,57 @@ export interface Decorated {
 }
 
 /** A symbol that all copies of this package share. */
-const DECORATED: unique symbol = Symbol.for("payhooks.nestjs.handlers") as never;
+const DECORATED_METHODS: unique symbol = Symbol.for("payhooks.nestjs.handlers") as never;
 
-interface Class {
-  [DECORATED]?: Decorated[];
+interface DecoratedClass {
+  [DECORATED_METHODS]?: DecoratedMethod[];
 }
 
 /** Everything decorated in a class and in those that it extends. */
-export function decoratedIn(instance: object): readonly Decorated[] {
-  const found: Decorated[] = [];
-  for (let at: Class | null = Object.getPrototypeOf(instance); at !== null; at = Object.getPrototypeOf(at)) {
-    if (Object.hasOwn(at, DECORATED)) found.push(...(at[DECORATED] ?? []));
+export function decoratedMethodsIn(instance: object): readonly DecoratedMethod[] {
+  const methods: DecoratedMethod[] = [];
+  let proto: DecoratedClass | null = Object.getPrototypeOf(instance);
+  for (; proto !== null; proto = Object.getPrototypeOf(proto)) {
+    if (Object.hasOwn(proto, DECORATED_METHODS)) methods.push(...(proto[DECORATED_METHODS] ?? []));
   }
-  return found;
+  return methods;
 }
 
-function decorate<Event>(row: Omit<Decorated, "key">): HandlerDecorator<Event> {
-  return (target: Class, key) => {
-    if (!Object.hasOwn(target, DECORATED)) Object.defineProperty(target, DECORATED, { value: [] });
-    target[DECORATED]?.push({ ...row, key });
+function decorate<Event>(row: Omit<DecoratedMethod, "key">): HandlerDecorator<Event> {
+  return (target: DecoratedClass, key) => {
+    if (!Object.hasOwn(target, DECORATED_METHODS))
+      Object.defineProperty(target, DECORATED_METHODS, { value: [] });
+    target[DECORATED_METHODS]?.push({ ...row, key });
   };
 }
 
-function payment<Method extends EventMethod>(registers: Method): PaymentDecorator<Method> {
+function decoratePayment<Method extends EventMethod>(registers: Method): PaymentDecorator<Method> {
   return ({ status = "SUCCESS" as never, ...options } = {}) =>
     decorate({ registers, names: [], statuses: [status].flat() as PaymentStatus[], options });
 }
 
-function connect<Method extends EventMethod>(registers: Method): ConnectDecorator<Method> {
+function decorateConnect<Method extends EventMethod>(registers: Method): ConnectDecorator<Method> {
   return (options = {}) => decorate({ registers, names: [], statuses: [], options });
 }
 
 /** Calls the method for deposits that have succeeded, or that have one of the given statuses. */
-export const OnDeposit: PaymentDecorator<"onDeposit"> = payment("onDeposit");
+export const OnDeposit: PaymentDecorator<"onDeposit"> = decoratePayment("onDeposit");
 /** Calls the method for withdrawals that have succeeded, or that have one of the given statuses. */
-export const OnWithdrawal: PaymentDecorator<"onWithdrawal"> = payment("onWithdrawal");
+export const OnWithdrawal: PaymentDecorator<"onWithdrawal"> = decoratePayment("onWithdrawal");
 /** Calls the method when the service has approved a connected merchant. */
-export const OnConnectedAccountApproved: ConnectDecorator<"onConnectedAccountApproved"> = connect(
+export const OnConnectedAccountApproved: ConnectDecorator<"onConnectedAccountApproved"> = decorateConnect(
   "onConnectedAccountApproved",
 );
 /** Calls the method when the service has declined a connected merchant. */
-export const OnConnectedAccountDeclined: ConnectDecorator<"onConnectedAccountDeclined"> = connect(
+export const OnConnectedAccountDeclined: ConnectDecorator<"onConnectedAccountDeclined"> = decorateConnect(
   "onConnectedAccountDeclined",
 );
 /** Calls the method for settlements that were approved. */
-export const OnSettlementApproved: ConnectDecorator<"onSettlementApproved"> = connect("onSettlementApproved");
+export const OnSettlementApproved: ConnectDecorator<"onSettlementApproved"> =
+  decorateConnect("onSettlementApproved");
 /** Calls the method for settlements that were declined. */
-export const OnSettlementDeclined: ConnectDecorator<"onSettlementDeclined"> = connect("onSettlementDeclined");
+export const OnSettlementDeclined: ConnectDecorator<"onSettlementDeclined"> =
+  decorateConnect("onSettlementDeclined");
 
 /**
  * Calls the method for an event of a source; `"*"` stands for every name. The data is what the source's `read` gives,

@@ -28,4 +28,4 @@ export {
   type PayhooksModuleOptions,
   receiverToken,
 } from "./module.ts";
-export type { Mounts, NodeRequest, ProbePaths } from "./mounting.ts";
+export type { Mounts, NodeRequest, ProbePaths } from "./mount.ts";

@@ -12,8 +12,8 @@ import { DiscoveryModule, DiscoveryService, HttpAdapterHost, ModuleRef } from "@
 import type { Receiver } from "@payhooks/core";
 import { type AnyReceiver, checkNames, isSetupError } from "@payhooks/core/adapter";
 import { PayhooksHealthIndicator } from "./health.ts";
-import { type HttpAdapter, type Mounts, mount } from "./mounting.ts";
-import { registerMethods } from "./registering.ts";
+import { type HttpAdapter, type Mounts, mount } from "./mount.ts";
+import { registerMethods } from "./register-methods.ts";
 
 /** The options that a factory for the module returns. */
 export interface PayhooksFactoryOptions extends Mounts {
@@ -87,7 +87,7 @@ export class PayhooksModule {
           imports,
           providers: [
             { provide: options, inject, useFactory },
-            { provide: receiver, inject: [options], useFactory: receiverIn },
+            { provide: receiver, inject: [options], useFactory: resolveReceiver },
             {
               provide: PayhooksHealthIndicator,
               inject: [receiver],
@@ -102,14 +102,14 @@ export class PayhooksModule {
           provide: `payhooks.life.${name}`,
           inject: [receiver, options, HttpAdapterHost, DiscoveryService, ModuleRef],
           useFactory: (made: Receiver, given: PayhooksFactoryOptions, ...nest: Nest) =>
-            new ReceiverLife(name, made, given, nest),
+            new ReceiverLifecycle(name, made, given, nest),
         },
       ],
     };
   }
 }
 
-async function receiverIn(options: PayhooksFactoryOptions): Promise<AnyReceiver> {
+async function resolveReceiver(options: PayhooksFactoryOptions): Promise<AnyReceiver> {
   checkOptions(options);
   const { receiver } = options;
   return typeof receiver === "function" ? receiver() : receiver;
@@ -128,7 +128,7 @@ function checkOptions(options: PayhooksFactoryOptions): void {
 type Nest = readonly [host: HttpAdapterHost, discovery: DiscoveryService, moduleRef: ModuleRef];
 
 /** A receiver in the life of an application. */
-class ReceiverLife implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+class ReceiverLifecycle implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   readonly #name: string;
   readonly #receiver: Receiver;
   readonly #options: PayhooksFactoryOptions;

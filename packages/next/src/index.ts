@@ -97,7 +97,7 @@ function probeRoute(probe: ReturnType<typeof mountProbe<void>>): RouteHandler {
   };
 }
 
-const FIX = "do not call request.json() or request.text() before it, or hand it a request.clone()";
+const RAW_BODY_FIX = "do not call request.json() or request.text() before it, or hand it a request.clone()";
 
 /**
  * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
@@ -112,14 +112,14 @@ export function webhooks<Mounted extends AnyReceiver>(
 ): RouteHandler {
   checkNames(`The mount of ${source}`, options, { tenant: true, remoteAddress: true });
   const { tenant, remoteAddress } = options;
-  const mounted = mountFlow(receiver, source);
+  const mountedFlow = mountFlow(receiver, source);
   return (request) => {
     const facts = {
       tenant: tenant?.(request),
       remoteAddress: remoteAddress?.(request),
       waitUntil: after,
-      fix: FIX,
+      fix: RAW_BODY_FIX,
     };
-    return answerRequest(mounted, request, facts, undefined);
+    return answerRequest(mountedFlow, request, facts, undefined);
   };
 }

@@ -57,7 +57,7 @@ ${body}
 }
 
 /** The logo, a hook. It is also the favicon. */
-export const MARK: Html = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="9" fill="#0b7a5c"/><path d="M20.5 6.5v12a5.75 5.75 0 0 1-11.5 0v-2.2m0 0-2.6 2.9M9 16.3l2.7 2.9" fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round"/><circle cx="20.5" cy="6.8" r="2.4" fill="#fff"/></svg>`;
+export const LOGO: Html = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="9" fill="#0b7a5c"/><path d="M20.5 6.5v12a5.75 5.75 0 0 1-11.5 0v-2.2m0 0-2.6 2.9M9 16.3l2.7 2.9" fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round"/><circle cx="20.5" cy="6.8" r="2.4" fill="#fff"/></svg>`;
 
 /** The favicon as a file. */
-export const ICON: string = `<svg xmlns="http://www.w3.org/2000/svg" ${String(MARK).slice("<svg ".length)}`;
+export const ICON: string = `<svg xmlns="http://www.w3.org/2000/svg" ${String(LOGO).slice("<svg ".length)}`;

@@ -4,7 +4,7 @@
  * @module
  */
 
-export { ICON, MARK, PAGE_HEADERS, type PageContent, pageDocument } from "./document.ts";
+export { ICON, LOGO, PAGE_HEADERS, type PageContent, pageDocument } from "./document.ts";
 export { hostName, isAddress, isLoopbackHost } from "./hosts.ts";
 export { type Html, html } from "./html.ts";
 export { clockTime, colouredJson, pill, type Tone } from "./parts.ts";

@@ -18,15 +18,15 @@ export function eventStream(c: Context, begin: (stream: OpenStream) => () => voi
   const response = streamSSE(c, async (sse) => {
     // The browser knows that it is connected only when the first bytes arrive.
     await sse.write(": open\n\n");
-    let ended = (): void => {};
+    let onEnd = (): void => {};
     await new Promise<void>((resolve) => {
       sse.onAbort(() => resolve());
-      ended = begin({
+      onEnd = begin({
         send: (data) => sse.writeSSE({ data: JSON.stringify(data) }),
         end: () => resolve(),
       });
     });
-    ended();
+    onEnd();
   });
   // These two belong to the connection. The server that writes the response sets them, and HTTP/2 forbids them.
   response.headers.delete("transfer-encoding");

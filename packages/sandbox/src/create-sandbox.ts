@@ -80,14 +80,14 @@ function sandboxOf(
   const { transactions, connect, faults, scripts, changes, rules } = engine;
 
   const trigger = (kind: OrderKind, input: object): TransactionRecord => {
-    const given = { ...input } as JsonObject;
+    const inputFields = { ...input } as JsonObject;
     const { callbackUrl, mediums } = options;
-    const body = triggerBody(kind, given, { callbackUrl, mediums });
+    const body = triggerBody(kind, inputFields, { callbackUrl, mediums });
     const base = options.publicUrl ?? url();
     const ownPages = { success: `${base}/checkout-success`, failed: `${base}/checkout-failed` };
     const order = readOrder(kind, body, { ...rules, names: wireNames(undefined) }, ownPages);
     refuseCallOnly(order);
-    const path = given.outcome === undefined ? undefined : toPath(given.outcome);
+    const path = inputFields.outcome === undefined ? undefined : toPath(inputFields.outcome);
     if (path !== undefined && transactions.byReference(order.reference) === undefined) {
       scripts.add({ reference: order.reference }, path);
     }
@@ -178,35 +178,35 @@ function deliveriesOf({ dispatcher, changes }: Engine): SandboxDeliveries {
   const list = (filter: DeliveryFilter = {}): Delivery[] =>
     dispatcher
       .list()
-      .filter((record) => fits(record, filter))
-      .map(shown);
+      .filter((record) => matchesFilter(record, filter))
+      .map(toDelivery);
   return {
     list,
     get(id) {
       const record = dispatcher.get(id);
-      return record && shown(record);
+      return record && toDelivery(record);
     },
-    replay: (id, options) => shown(dispatcher.replay(id, options)),
+    replay: (id, options) => toDelivery(dispatcher.replay(id, options)),
     waitFor: (filter, { timeoutMs = 5_000 } = {}) =>
       waitFor(
         changes,
         () => list(filter)[0],
         timeoutMs,
         () => {
-          const seen = list()
+          const lastDeliveries = list()
             .slice(-5)
             .map(({ event, reference, status, state }) => {
               return `${event} ${status} ${reference ?? ""} (${state})`;
             });
-          return `The last deliveries: ${seen.join(", ") || "none"}.`;
+          return `The last deliveries: ${lastDeliveries.join(", ") || "none"}.`;
         },
       ),
-    onAttempt: (listener) => dispatcher.onAttempt((record, attempt) => listener(shown(record), attempt)),
+    onAttempt: (listener) => dispatcher.onAttempt((record, attempt) => listener(toDelivery(record), attempt)),
     idle: dispatcher.idle,
   };
 }
 
-function fits(delivery: DeliveryRecord, filter: DeliveryFilter): boolean {
+function matchesFilter(delivery: DeliveryRecord, filter: DeliveryFilter): boolean {
   return (
     (filter.flow ?? delivery.flow) === delivery.flow &&
     (filter.event ?? delivery.event) === delivery.event &&
@@ -217,6 +217,12 @@ function fits(delivery: DeliveryRecord, filter: DeliveryFilter): boolean {
 }
 
 /** A record without the members that only the dispatcher needs. */
-function shown({ sequence: _s, message: _m, signed: _g, dueAt: _d, ...delivery }: DeliveryRecord): Delivery {
+function toDelivery({
+  sequence: _s,
+  message: _m,
+  signed: _g,
+  dueAt: _d,
+  ...delivery
+}: DeliveryRecord): Delivery {
   return delivery;
 }

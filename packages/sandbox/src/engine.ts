@@ -70,7 +70,7 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
       now: () => clock.now(),
       names,
     }),
-    acknowledged: ({ flow, deduplicationKey }) => {
+    onAcknowledged: ({ flow, deduplicationKey }) => {
       if (flow === "payments") transactions.markReceived(deduplicationKey);
     },
     isForgeable: (delivery) => {
@@ -144,7 +144,7 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
     start() {
       save();
       stopSaving = changes.subscribe(({ topic }) => {
-        if (SAVED.has(topic)) save();
+        if (SAVED_TOPICS.has(topic)) save();
       });
     },
     place(order) {
@@ -178,7 +178,7 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
 }
 
 /** The changes that the state file is written for. */
-const SAVED: ReadonlySet<ChangeTopic> = new Set(["settings", "keys", "reset"]);
+const SAVED_TOPICS: ReadonlySet<ChangeTopic> = new Set(["settings", "keys", "reset"]);
 
 /** True if another delivery has announced the success of this transaction already. */
 function isKnownToSucceed({ history }: TransactionRecord, delivery: Delivery): boolean {
@@ -192,10 +192,11 @@ function firstKey(
   { clock, merchant, state }: ResolvedOptions,
   saved: SavedState | null,
 ): SigningKey | Promise<SigningKey> {
-  const given = merchant.privateKey === undefined ? null : readSigningKey(merchant.privateKey, clock.now());
-  if (saved === null) return given ?? generateSigningKey(clock.now());
+  const givenKey =
+    merchant.privateKey === undefined ? null : readSigningKey(merchant.privateKey, clock.now());
+  if (saved === null) return givenKey ?? generateSigningKey(clock.now());
   const key = readSigningKey(saved.privateKey, saved.keyCreatedAt);
-  if (given === null || given.id === key.id) return key;
+  if (givenKey === null || givenKey.id === key.id) return key;
   throw new SandboxError(
     "ERR_OPTION_INVALID",
     `The state file ${state} holds another private key than the one given. Leave the private key out to go on with the saved one, or delete the file to start with the given one.`,

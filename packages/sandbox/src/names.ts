@@ -45,7 +45,7 @@ export interface WireNames {
   medium(medium: Medium): string;
 }
 
-const NEUTRAL: WireNames = {
+const NEUTRAL_NAMES: WireNames = {
   signatureHeader: "X-Connect-Signature",
   pathSegment: "connect",
   idFields: [],
@@ -59,7 +59,7 @@ const NEUTRAL: WireNames = {
 
 /** Reads the names of a deployment. Without them, the names are those of the specification. */
 export function wireNames(names: ServiceNames | undefined): WireNames {
-  if (names === undefined) return NEUTRAL;
+  if (names === undefined) return NEUTRAL_NAMES;
   const { callback, connect, api } = names;
   const nameOf = (name: string): string => callback.fields[name]?.name ?? name;
   const words = Object.entries(callback.statuses).flatMap(([status, others = []]) =>

@@ -133,14 +133,14 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
   }
   const port = number("port", options.port, 0, { max: 65_535 });
   if (options.mediums?.length === 0 || options.mediums?.some((one) => !MEDIUMS.includes(one))) {
-    throw invalid("mediums", `must hold values of ${MEDIUMS.join(", ")}`);
+    throw invalidOptionError("mediums", `must hold values of ${MEDIUMS.join(", ")}`);
   }
   const { publicUrl, names } = options;
   if (names !== undefined && names?.callback?.extra === undefined) {
-    throw invalid("names", "must be made by serviceNames of @payhooks/core");
+    throw invalidOptionError("names", "must be made by serviceNames of @payhooks/core");
   }
   if (publicUrl !== undefined && !(/^https?:\/\//i.test(publicUrl) && URL.canParse(publicUrl))) {
-    throw invalid("publicUrl", "must be a full address such as https://sandbox.example");
+    throw invalidOptionError("publicUrl", "must be a full address such as https://sandbox.example");
   }
   const { retry = {}, limits = {} } = options;
   const limit = (name: keyof typeof LIMIT_DEFAULTS) =>
@@ -192,25 +192,28 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
 function checkNames(prefix: string, given: object, resolved: object): void {
   for (const [name, value] of Object.entries(given)) {
     if (value !== undefined && !(name in resolved))
-      throw invalid(prefix + name, `is not an option. The options are ${Object.keys(resolved).join(", ")}`);
+      throw invalidOptionError(
+        prefix + name,
+        `is not an option. The options are ${Object.keys(resolved).join(", ")}`,
+      );
   }
 }
 
 function number(
   name: string,
-  given: number | undefined,
-  otherwise: number,
+  value: number | undefined,
+  fallback: number,
   { min = 0, max = Number.MAX_SAFE_INTEGER }: { min?: number; max?: number } = {},
 ): number {
-  if (given === undefined) return otherwise;
-  if (typeof given === "number" && given >= min && given <= max) return given;
-  throw invalid(name, `must be a number from ${min} to ${max}; it is ${JSON.stringify(given)}`);
+  if (value === undefined) return fallback;
+  if (typeof value === "number" && value >= min && value <= max) return value;
+  throw invalidOptionError(name, `must be a number from ${min} to ${max}; it is ${JSON.stringify(value)}`);
 }
 
 function duration(name: string, given: number | undefined, otherwise: number): number {
   return number(name, given, otherwise, { max: MAX_DURATION_MS });
 }
 
-function invalid(name: string, rule: string): SandboxError {
+function invalidOptionError(name: string, rule: string): SandboxError {
   return new SandboxError("ERR_OPTION_INVALID", `The option ${name} ${rule}.`);
 }

@@ -32,10 +32,10 @@ export function triggerBody(
     readonly mediums: readonly Medium[];
   },
 ): JsonObject & { reference: string } {
-  const given = Object.fromEntries(
+  const givenFields = Object.fromEntries(
     Object.entries(input).filter(([, value]) => value !== undefined && value !== ""),
   );
-  const { outcome: _, ...rest } = given;
+  const { outcome: _, ...rest } = givenFields;
   const medium = defaults.mediums.includes("TELEBIRR") ? "TELEBIRR" : defaults.mediums[0];
   return {
     amount: "10.00",

@@ -2,10 +2,10 @@
  * Inboxes with one mistake each, as they are found in hand-written receivers. The suite must catch every one of them:
  * this proves that it would catch a mistake of ours.
  */
-import type { Inbox, RecordStore, Swap, Versioned } from "@payhooks/core/inbox";
+import type { Inbox, RecordStore, Swap, VersionedRecord } from "@payhooks/core/inbox";
 import { isUnreadable } from "@payhooks/core/inbox";
 import { Redis } from "ioredis";
-import type { Accepted, VerifiedEvent } from "../../../packages/core/src/inbox/record/event.ts";
+import type { AcceptResult, VerifiedEvent } from "../../../packages/core/src/inbox/record/event.ts";
 import type { Slot } from "../../../packages/core/src/inbox/record/record.ts";
 import { around } from "./around.ts";
 import type { ChildConfig } from "./child-config.ts";
@@ -72,14 +72,14 @@ function onInbox(isKnown: (event: VerifiedEvent, store: RecordStore) => Promise<
   };
 }
 
-function duplicateOf({ key, slot }: VerifiedEvent): Accepted {
+function duplicateOf({ key, slot }: VerifiedEvent): AcceptResult {
   return {
     outcome: "duplicate",
     eventId: key + slot,
     reason: null,
     detail: null,
     previousAmount: null,
-    begun: false,
+    isBegun: false,
     overtaken: [],
   };
 }
@@ -128,7 +128,10 @@ function settlesOnce(store: RecordStore): RecordStore {
 }
 
 /** The answer is that to the second of two equal writes. */
-function writesTwice(store: RecordStore, seen: (current: Versioned, item: Swap) => Versioned): RecordStore {
+function writesTwice(
+  store: RecordStore,
+  seen: (current: VersionedRecord, item: Swap) => VersionedRecord,
+): RecordStore {
   return around(store, {
     async swap(items) {
       await store.swap(items);
@@ -143,7 +146,7 @@ function writesTwice(store: RecordStore, seen: (current: Versioned, item: Swap) 
 }
 
 /** A record as if somebody else had written it. */
-function asAnothers(current: Versioned, item: Swap): Versioned {
+function asAnothers(current: VersionedRecord, item: Swap): VersionedRecord {
   const { record } = current;
   if (current.version !== item.version || isUnreadable(record)) return current;
   const token = "another";

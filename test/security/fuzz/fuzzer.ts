@@ -1,6 +1,6 @@
 import { CALLBACK_FIELDS, importPublicKeys } from "@payhooks/core/signature";
 import type { Verification } from "../../../packages/core/src/flows/flow.ts";
-import { fixedKeys } from "../../../packages/core/src/flows/keyring.ts";
+import { fixedKeyring } from "../../../packages/core/src/flows/keyring.ts";
 import { paymentsFlow } from "../../../packages/core/src/flows/payments.ts";
 import { ANSWER_STATUS, type DeliveryErrorCode } from "../../../packages/core/src/protocol/errors.ts";
 import { systemClock } from "../../../packages/core/src/time/clock.ts";
@@ -77,7 +77,7 @@ const [, RULES] = SETTINGS[0] as (typeof SETTINGS)[number];
 const CALLBACKS = paymentsFlow(
   { publicKey: undefined },
   { windowMs: NO_LIMIT, acceptTimeoutMs: NO_LIMIT, maxResolving: NO_LIMIT, clock: systemClock },
-  fixedKeys(importPublicKeys(KEYS.publicKey)),
+  fixedKeyring(importPublicKeys(KEYS.publicKey)),
 );
 
 /** All that is answered to bytes that are the last of their connection, which the server then has to close. */

@@ -22,7 +22,7 @@ const WRONG_BY_MS = 5_000;
 
 interface DueEntry {
   readonly at: number;
-  readonly delayWhenWrittenMs: number;
+  readonly originalDelayMs: number;
 }
 
 export class AgreedState {
@@ -57,14 +57,13 @@ export class AgreedState {
     const versions = this.#versions.get(known.key);
     if (versions === undefined) this.#versions.set(known.key, [known]);
     else versions.push(known);
-    const { dueAt, delayWhenWrittenMs } = known.index;
+    const { dueAt, originalDelayMs } = known.index;
     if (dueAt === null) this.#dueEntries.delete(known.key);
-    else
-      this.#dueEntries.set(known.key, { at: Math.max(dueAt, now - this.#dueWithinMs), delayWhenWrittenMs });
+    else this.#dueEntries.set(known.key, { at: Math.max(dueAt, now - this.#dueWithinMs), originalDelayMs });
   }
 
   took(keys: readonly string[], now: number, hideMs: number): void {
-    for (const key of keys) this.#dueEntries.set(key, { at: now + hideMs, delayWhenWrittenMs: hideMs });
+    for (const key of keys) this.#dueEntries.set(key, { at: now + hideMs, originalDelayMs: hideMs });
   }
 
   /** Since when a record has been due. A due time that a wrong clock has set comes after all others. */
@@ -76,8 +75,8 @@ export class AgreedState {
   /** Raises a limit, because a poll must take either all records or none that became due at the same time. */
   limitBetweenTimes(limit: number, now: number): number {
     if (limit === 0) return 0;
-    const isDue = ({ at, delayWhenWrittenMs }: DueEntry): boolean =>
-      at <= now || at - now > delayWhenWrittenMs + WRONG_BY_MS;
+    const isDue = ({ at, originalDelayMs }: DueEntry): boolean =>
+      at <= now || at - now > originalDelayMs + WRONG_BY_MS;
     const due = [...this.#dueEntries].flatMap(([key, entry]) =>
       isDue(entry) ? [this.dueSince(key, now)] : [],
     );

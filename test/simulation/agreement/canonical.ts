@@ -19,11 +19,11 @@
  */
 
 import type {
-  Counts,
   DueRecords,
-  Listed,
+  ListPage,
+  StoreCounts,
   SwapResult,
-  Versioned,
+  VersionedRecord,
 } from "../../../packages/core/src/inbox/contract/store.ts";
 import { encodeRecord, isUnreadable } from "../../../packages/core/src/inbox/record/codec.ts";
 
@@ -32,7 +32,7 @@ export type Answer = unknown;
 
 const wholeMs = (time: number | null): number | null => (time === null ? null : Math.ceil(time));
 
-export function canonicalRecord(found: Versioned | null | undefined): Answer {
+export function canonicalRecord(found: VersionedRecord | null | undefined): Answer {
   if (found === null || found === undefined) return found;
   const { version, record } = found;
   return { version, text: isUnreadable(record) ? `unreadable: ${record.unreadable}` : encodeRecord(record) };
@@ -62,7 +62,7 @@ export function canonicalDue(
   };
 }
 
-export function canonicalCounts({ heldBy, oldestDueAt, ...counts }: Counts): Answer {
+export function canonicalCounts({ heldBy, oldestDueAt, ...counts }: StoreCounts): Answer {
   const reasons = Object.entries(heldBy).filter(([, count]) => count !== 0);
   return {
     ...counts,
@@ -71,7 +71,7 @@ export function canonicalCounts({ heldBy, oldestDueAt, ...counts }: Counts): Ans
   };
 }
 
-export function canonicalPages(pages: readonly Listed[], limit: number): Answer {
+export function canonicalPages(pages: readonly ListPage[], limit: number): Answer {
   const events = pages.flatMap((page) => page.events);
   return {
     areWithinLimit: pages.every((page) => page.events.length <= limit),

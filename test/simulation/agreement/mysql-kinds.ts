@@ -1,7 +1,7 @@
 /** MariaDB on a real server, whose statements get the history's time instead of the server's. */
 import { type Connection as Client, createPool, format, type Pool } from "mysql2/promise";
 import type { Connection, Driver } from "../../../packages/core/src/mysql/client.ts";
-import { NOW } from "../../../packages/core/src/mysql/statements.ts";
+import { NOW_SQL } from "../../../packages/core/src/mysql/statements.ts";
 import { mysqlStoreOn } from "../../../packages/core/src/mysql/store.ts";
 import { silent } from "../../support/silent.ts";
 import type { TextMutant } from "./mutants.ts";
@@ -23,10 +23,10 @@ export function mysqlKind(
     const prefix = `agreement_${process.pid}_${++datasets}`;
     const { clock, setTime } = handMovedClock();
     const changed = (sql: string): string => {
-      const timed = sql.replaceAll(NOW, String(clock.now()));
+      const timed = sql.replaceAll(NOW_SQL, String(clock.now()));
       if (mutant === undefined || !sql.includes(mutant.from)) return timed;
       onChange();
-      return sql.replaceAll(mutant.from, mutant.to).replaceAll(NOW, String(clock.now()));
+      return sql.replaceAll(mutant.from, mutant.to).replaceAll(NOW_SQL, String(clock.now()));
     };
     const driver: Driver = {
       format: (sql, values) => format(sql, values as string[]),
@@ -62,13 +62,13 @@ export function mysqlKind(
 export const mysqlMutants: readonly TextMutant[] = [
   {
     name: "refuses a write that has exactly the maximum age",
-    from: `${NOW} - 5000 AND`,
-    to: `${NOW} - 4999 AND`,
+    from: `${NOW_SQL} - 5000 AND`,
+    to: `${NOW_SQL} - 4999 AND`,
   },
   {
     name: "takes a write that is one millisecond ahead",
-    from: `- 5000 AND ${NOW}`,
-    to: `- 5000 AND ${NOW} + 1`,
+    from: `- 5000 AND ${NOW_SQL}`,
+    to: `- 5000 AND ${NOW_SQL} + 1`,
   },
   { name: "writes without checking the version", from: "AND r.version = '", to: "AND r.version <> 'none" },
   { name: "keeps finished records for ever", from: "(r.expires_at IS NULL OR", to: "(TRUE OR" },

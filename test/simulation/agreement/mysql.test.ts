@@ -1,14 +1,14 @@
 /** MariaDB gives the same answers as the simulated store. The histories find every mistake in its statements. */
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MAX_AGE_MS } from "../../../packages/core/src/sql/due-bound.ts";
+import { MAX_WRITE_AGE_MS } from "../../../packages/core/src/sql/due-bound.ts";
 import { type MariadbServer, startMariadb } from "../../effects/mariadb-server.ts";
 import { expectAgreement, requestedHistories, timeout } from "./expect-agreement.ts";
 import { findDifference } from "./find.ts";
 import { simulated } from "./kinds.ts";
 import { mysqlKind, mysqlMutants } from "./mysql-kinds.ts";
 
-const simulatedMysql = simulated(MAX_AGE_MS);
+const simulatedMysql = simulated(MAX_WRITE_AGE_MS);
 let server: MariadbServer;
 let admin: Connection;
 

@@ -3,12 +3,12 @@
 import type {
   DueRecord,
   ListCursor,
-  Listed,
+  ListPage,
   RecordStore,
   Swap,
   SwapResult,
 } from "../../../packages/core/src/inbox/contract/store.ts";
-import { label } from "../../../packages/core/src/inbox/record/label.ts";
+import { labelOf } from "../../../packages/core/src/inbox/record/label.ts";
 import { sendCanary } from "../../../packages/core/src/testing/store/canaries.ts";
 import { keyOf } from "../../../packages/core/src/testing/store/records.ts";
 import { takeOfBothLanes } from "../../../packages/core/src/testing/store/writes.ts";
@@ -239,20 +239,20 @@ class Player {
     const { referenceId, tenant, event, id, ...others } = filter;
     const asked = {
       ...others,
-      tenant: labelOf(tenant),
-      event: labelOf(event),
-      id: labelOf(id),
-      referenceId: labelOf(referenceId),
+      tenant: optionalLabelOf(tenant),
+      event: optionalLabelOf(event),
+      id: optionalLabelOf(id),
+      referenceId: optionalLabelOf(referenceId),
       since: nth(since)?.acceptedAt,
       until: nth(until)?.acceptedAt,
     };
     return this.#compare(
       by,
       async (store) => {
-        const pages: Listed[] = [];
+        const pages: ListPage[] = [];
         let cursor: ListCursor | null = nth(after) ?? null;
         do {
-          const page: Listed = await store.list(asked, cursor, limit);
+          const page: ListPage = await store.list(asked, cursor, limit);
           pages.push(page);
           cursor = page.next;
         } while (cursor !== null && pages.length < MOST_PAGES);
@@ -286,8 +286,8 @@ class Player {
   }
 }
 
-function labelOf(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : label(text);
+function optionalLabelOf(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : labelOf(text);
 }
 
 async function pruned(store: RecordStore): Promise<Answer> {

@@ -2,7 +2,7 @@
 import { PGlite } from "@electric-sql/pglite";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MAX_AGE_MS } from "../../../packages/core/src/sql/due-bound.ts";
+import { MAX_WRITE_AGE_MS } from "../../../packages/core/src/sql/due-bound.ts";
 import { PostgresServer } from "../../faults/harness/postgres-server.ts";
 import { Scope } from "../../faults/harness/scope.ts";
 import { expectAgreement, requestedHistories, timeout } from "./expect-agreement.ts";
@@ -17,7 +17,7 @@ import {
   timedUrl,
 } from "./postgres-kinds.ts";
 
-const simulatedPostgres = simulated(MAX_AGE_MS);
+const simulatedPostgres = simulated(MAX_WRITE_AGE_MS);
 const scope = new Scope();
 let server: PostgresServer;
 let client: pg.Client;

@@ -3,10 +3,10 @@ import type { Ending } from "../../../packages/core/src/inbox/record/ending.ts";
 import { indexOf } from "../../../packages/core/src/inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../../../packages/core/src/inbox/record/record.ts";
 import {
-  accepted,
-  begun,
-  decided,
-  ended,
+  acceptedRecord,
+  begunRecord,
+  decidedRecord,
+  endedRecord,
   referenceRecord,
   type Sample,
 } from "../../../packages/core/src/testing/store/records.ts";
@@ -52,7 +52,7 @@ export function writeOf(item: Item, agreed: AgreedState, version: string, now: n
   const { record, unleased } = changed(change, key, current, now);
   let index = indexOf(key, record);
   if (change.kind === "wrong-clock" && index.dueAt !== null) {
-    index = { ...index, dueAt: now + change.aheadMs + 1_000, delayWhenWrittenMs: 1_000 };
+    index = { ...index, dueAt: now + change.aheadMs + 1_000, originalDelayMs: 1_000 };
   }
   const known = { key, version, record, unleased, index };
   const base = baseOf(fault, agreed, key, current);
@@ -64,7 +64,7 @@ export function writeOf(item: Item, agreed: AgreedState, version: string, now: n
     index,
     before: base?.index ?? null,
     at: now - (fault.lateMs ?? 0),
-    announce: false,
+    shouldAnnounce: false,
   };
   const isUnfit = fault.unfit !== undefined && index.events.length > 0;
   return { swap: isUnfit ? unfit(swap, fault.unfit) : swap, known, isUnfit };
@@ -109,7 +109,7 @@ function changed(change: Change, key: string, current: RecordVersion | null, now
     case "accept": {
       const made = acceptedIn(change, key, before, now);
       if (made !== null)
-        return withoutLease(change.ended && mayRun(made, now) ? ended(key, now, made) : made);
+        return withoutLease(change.ended && mayRun(made, now) ? endedRecord(key, now, made) : made);
       break;
     }
     case "claim":
@@ -119,22 +119,22 @@ function changed(change: Change, key: string, current: RecordVersion | null, now
       break;
     case "decide":
       if (before !== null && Object.values(before.slots).some(({ state }) => state === "held")) {
-        return withoutLease(decided(key, now, before, change.decision));
+        return withoutLease(decidedRecord(key, now, before, change.decision));
       }
       break;
     case "begin":
       if (before !== null && mayRun(before, now)) {
-        return { record: begun(key, now, before, change.leaseMs), unleased: before };
+        return { record: begunRecord(key, now, before, change.leaseMs), unleased: before };
       }
       break;
     case "end":
       if (before !== null && mayRun(before, now))
-        return withoutLease(ended(key, now, before, endingOf(change)));
+        return withoutLease(endedRecord(key, now, before, endingOf(change)));
       break;
     default:
   }
   if (current !== null) return { record: { ...current.record, signedAt: now }, unleased: current.unleased };
-  return withoutLease(accepted(key, now));
+  return withoutLease(acceptedRecord(key, now));
 }
 
 function acceptedIn(
@@ -149,7 +149,7 @@ function acceptedIn(
   if (before !== null && slots.length === 0) return null;
   // A PENDING after the terminal status changes nothing.
   if (before?.isClosed === true && change.status === "PENDING") return null;
-  return accepted(key, now - change.agoMs, sampleOf(change), before);
+  return acceptedRecord(key, now - change.agoMs, sampleOf(change), before);
 }
 
 function mayRun({ slots }: IdempotencyRecord, now: number): boolean {

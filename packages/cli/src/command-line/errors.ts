@@ -28,7 +28,7 @@ export class UsageError extends CliError {
 }
 
 /** The error for a server, such as a database, that cannot be opened. */
-export function unavailable(
+export function unavailableError(
   code: string,
   server: string,
   why = "it does not answer",
@@ -41,13 +41,13 @@ export function unavailable(
  * The same, in the words of an error of Payhooks. The text of another error may contain data of a statement, so only its code is
  * printed.
  */
-export function unavailableAs(code: string, server: string, error: unknown): CliError {
-  const { name, message, fix, code: given } = error as Readonly<Record<string, unknown>>;
+export function unavailableErrorFromCause(code: string, server: string, error: unknown): CliError {
+  const { name, message, fix, code: causeCode } = error as Readonly<Record<string, unknown>>;
   if (name !== "PayhooksError" || typeof fix !== "string") {
-    return unavailable(code, server, typeof given === "string" ? given : undefined);
+    return unavailableError(code, server, typeof causeCode === "string" ? causeCode : undefined);
   }
   const text = String(message).slice(0, -fix.length).trim();
-  return unavailable(
+  return unavailableError(
     code,
     server,
     text.replace(/^PostgreSQL cannot be opened: /, "").replace(/\.$/, ""),
@@ -58,13 +58,13 @@ export function unavailableAs(code: string, server: string, error: unknown): Cli
 /** Tells the user about a value that was thrown. It may be any value, even one that throws when it is read. */
 export function cliErrorOf(error: unknown): CliError {
   try {
-    return knownError(error) ?? unexpected(error);
+    return knownError(error) ?? unexpectedError(error);
   } catch {
     return new CliError("ERR_UNEXPECTED", "Something was thrown that cannot be read.");
   }
 }
 
-function unexpected(error: unknown): CliError {
+function unexpectedError(error: unknown): CliError {
   if (process.env.PAYHOOKS_DEBUG !== undefined) printText("stderr", `${inspect(error)}\n`);
   const message = error instanceof Error ? error.message : String(error);
   return new CliError("ERR_UNEXPECTED", message, "Set PAYHOOKS_DEBUG=1 to see where it comes from.");
@@ -76,12 +76,12 @@ function knownError(error: unknown): CliError | null {
   if (!(error instanceof Error)) return null;
   if (typeof (error as { code?: unknown }).code !== "string") return null;
   if (!["PayhooksError", "SandboxError"].includes(error.name)) return null;
-  const { code, message, fix } = withoutFix(error as Error & { readonly code: string });
-  return new CliError(code, message, fix, WRONG_INPUT.test(code) ? EXIT.usage : EXIT.failure);
+  const { code, message, fix } = errorPartsOf(error as Error & { readonly code: string });
+  return new CliError(code, message, fix, INPUT_ERROR_CODE_PATTERN.test(code) ? EXIT.usage : EXIT.failure);
 }
 
-/** The parts of an error of Payhooks, whose message ends with its fix. */
-export function withoutFix(error: Error & { readonly code: string; readonly fix?: unknown }): {
+/** The code, message and fix of an error of Payhooks, whose own message ends with its fix. */
+export function errorPartsOf(error: Error & { readonly code: string; readonly fix?: unknown }): {
   readonly code: string;
   readonly message: string;
   readonly fix: string;
@@ -90,13 +90,13 @@ export function withoutFix(error: Error & { readonly code: string; readonly fix?
   const message = fix === "" ? error.message : error.message.slice(0, -fix.length).trimEnd();
   const { code } = (error.cause ?? {}) as { readonly code?: unknown };
   // The keys of an inbox are an option of the receiver, and here one of the command.
-  if (code === "ERR_SEAL_KEY_MISSING") return { code, message, fix: SEAL_KEYS };
+  if (code === "ERR_SEAL_KEY_MISSING") return { code, message, fix: SEAL_KEYS_FIX };
   if (code === "ERR_SEAL_BROKEN") return { code, message, fix };
   return { code: error.code, message, fix };
 }
 
-const SEAL_KEYS =
+const SEAL_KEYS_FIX =
   "Give the keys of the inbox with --seal-keys FILE, this one among them: one ID:BASE64 a line.";
 
 /** The codes for an option whose value cannot be right. */
-const WRONG_INPUT = /^ERR_(?:OPTION_|NAMES_|KEY_|SECRET_|HOST_NOT_LOOPBACK|PARAMETERS)/;
+const INPUT_ERROR_CODE_PATTERN = /^ERR_(?:OPTION_|NAMES_|KEY_|SECRET_|HOST_NOT_LOOPBACK|PARAMETERS)/;

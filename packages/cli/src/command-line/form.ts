@@ -23,7 +23,7 @@ export interface CommandForm {
   /** How many arguments the command takes besides its options. */
   readonly arguments: { readonly least: number; readonly most: number };
   /** True if everything after `--` belongs to another program. */
-  readonly passesOn?: boolean;
+  readonly hasProgramArguments?: boolean;
 }
 
 /** Options that every command has. */

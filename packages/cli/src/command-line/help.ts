@@ -1,6 +1,6 @@
 import { COMMON_OPTIONS, type CommandForm, type OptionSpec } from "./form.ts";
 
-const WIDTH = 100;
+const LINE_WIDTH = 100;
 
 /** `payhooks --help` */
 export function overview(commands: readonly CommandForm[], version: string): string {
@@ -30,10 +30,10 @@ export function helpOf(command: CommandForm): string {
     "",
     ...usageOf(command),
     "",
-    ...notes.flatMap((note) => [...wrap(note, WIDTH), ""]),
+    ...notes.flatMap((note) => [...wrap(note, LINE_WIDTH), ""]),
     "Options:",
     ...list.flatMap(([option, spec]) => {
-      const lines = wrap(textOf(spec), WIDTH - width - 4);
+      const lines = wrap(textOf(spec), LINE_WIDTH - width - 4);
       const first = `  ${labelOf(option, spec).padEnd(width)}  ${lines[0] ?? ""}`;
       return [first, ...lines.slice(1).map((line) => indent + line)];
     }),

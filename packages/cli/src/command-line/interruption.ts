@@ -6,22 +6,22 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
  * the command at once.
  */
 export class Interruption {
-  readonly #wanted = new AbortController();
-  readonly #on = (): void => {
+  readonly #abortController = new AbortController();
+  readonly #onSignal = (): void => {
     this.end();
-    this.#wanted.abort();
+    this.#abortController.abort();
   };
 
   constructor() {
-    for (const signal of SIGNALS) process.once(signal, this.#on);
+    for (const signal of SIGNALS) process.once(signal, this.#onSignal);
   }
 
   /** Aborted by the first signal. */
   get signal(): AbortSignal {
-    return this.#wanted.signal;
+    return this.#abortController.signal;
   }
 
   end(): void {
-    for (const signal of SIGNALS) process.off(signal, this.#on);
+    for (const signal of SIGNALS) process.off(signal, this.#onSignal);
   }
 }

@@ -1,5 +1,5 @@
 /** The candidate that a mistyped word most likely stands for, or null if none is close. */
-export function nearest(word: string, candidates: readonly string[]): string | null {
+export function findNearest(word: string, candidates: readonly string[]): string | null {
   const ranked = candidates
     .map((candidate) => ({ candidate, distance: distanceOf(word, candidate) }))
     .sort((a, b) => a.distance - b.distance);

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { UsageError } from "./errors.ts";
 import { COMMON_OPTIONS, type CommandForm, type OptionSpec } from "./form.ts";
 import { usageOf } from "./help.ts";
-import { nearest } from "./nearest.ts";
+import { findNearest } from "./nearest.ts";
 
 /** The options and arguments of one call. The methods that read a value throw a {@link UsageError} if it is wrong. */
 export class ParsedArguments {
@@ -35,7 +35,7 @@ export class ParsedArguments {
     return this.texts(name).at(-1);
   }
 
-  required(name: string, why: string): string {
+  requiredText(name: string, why: string): string {
     const value = this.text(name);
     if (value === undefined || value === "") throw new UsageError(`--${name} is missing: ${why}.`);
     return value;
@@ -57,35 +57,36 @@ export class ParsedArguments {
 
   choice<const Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined {
     const value = this.text(name);
-    return value === undefined ? undefined : chosen(`--${name}`, value, choices);
+    return value === undefined ? undefined : parseChoice(`--${name}`, value, choices);
   }
 
   url(name: string): URL | undefined {
     const value = this.text(name);
-    return value === undefined ? undefined : httpUrl(`--${name}`, value);
+    return value === undefined ? undefined : parseHttpUrl(`--${name}`, value);
   }
 }
 
 /** Returns the choice that the value names. For any other value, the error suggests the nearest choice. */
-export function chosen<const Choice extends string>(
-  what: string,
+export function parseChoice<const Choice extends string>(
+  label: string,
   value: string,
   choices: readonly Choice[],
 ): Choice {
-  const found = choices.find((choice) => choice === value);
-  if (found !== undefined) return found;
-  const near = nearest(value, choices) ?? choices.find((one) => one.toLowerCase() === value.toLowerCase());
+  const match = choices.find((choice) => choice === value);
+  if (match !== undefined) return match;
+  const near =
+    findNearest(value, choices) ?? choices.find((one) => one.toLowerCase() === value.toLowerCase());
   const hint = near === undefined ? "" : ` Did you mean ${near}?`;
   throw new UsageError(
-    `${what} must be one of ${choices.join(", ")}; it is ${JSON.stringify(value)}.${hint}`,
+    `${label} must be one of ${choices.join(", ")}; it is ${JSON.stringify(value)}.${hint}`,
   );
 }
 
-export function httpUrl(what: string, text: string): URL {
+export function parseHttpUrl(label: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
   throw new UsageError(
-    `${what} must be a full URL such as http://127.0.0.1:3000/callbacks/pay; it is ${JSON.stringify(text)}.`,
+    `${label} must be a full URL such as http://127.0.0.1:3000/callbacks/pay; it is ${JSON.stringify(text)}.`,
   );
 }
 
@@ -114,14 +115,18 @@ export function readArguments(command: CommandForm, args: readonly string[]): Pa
   for (const token of tokens) {
     if (token.kind === "option-terminator") {
       end = token.index;
-      if (command.passesOn) break;
+      if (command.hasProgramArguments) break;
     } else if (token.kind === "positional") positionals.push(token.value);
     else {
       const known = values.get(token.name) ?? [];
       values.set(token.name, [...known, valueFor(command, specs, token)]);
     }
   }
-  const parsed = new ParsedArguments(values, positionals, command.passesOn ? args.slice(end + 1) : []);
+  const parsed = new ParsedArguments(
+    values,
+    positionals,
+    command.hasProgramArguments ? args.slice(end + 1) : [],
+  );
   if (!parsed.flag("help")) checkPositionals(command, positionals);
   return parsed;
 }
@@ -139,7 +144,7 @@ function valueFor(
   const { name, rawName, value, inlineValue } = token;
   const spec = Object.hasOwn(specs, name) ? specs[name] : undefined;
   if (spec === undefined) {
-    const near = nearest(name, Object.keys(specs));
+    const near = findNearest(name, Object.keys(specs));
     const hint = near === null ? "" : ` Did you mean --${near}?`;
     throw new UsageError(`Unknown option ${rawName}.${hint}`, `See payhooks ${command.name} --help`);
   }

@@ -6,27 +6,27 @@
 import { randomUUID } from "node:crypto";
 
 /** Control and format characters, with the separators of lines and paragraphs. A line end is not one of them in a text. */
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-const CODES = { red: 31, green: 32, yellow: 33, cyan: 36, bold: 1, dim: 2 } as const;
+const UNSAFE_PATTERN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const COLOUR_CODES = { red: 31, green: 32, yellow: 33, cyan: 36, bold: 1, dim: 2 } as const;
 /** Precedes the code of a colour. Nobody outside of this process can know it, so no text from outside contains it. */
-const MARK = randomUUID();
-const PAINT = new RegExp(`${MARK}(\\d+);`);
+const PAINT_MARK = randomUUID();
+const PAINT_PATTERN = new RegExp(`${PAINT_MARK}(\\d+);`);
 
-export type Colour = keyof typeof CODES;
+export type Colour = keyof typeof COLOUR_CODES;
 
 /** The two streams of the process. */
 export type Stream = "stdout" | "stderr";
 
 /** The text in a colour, for `printText` alone. */
 export function paint(colour: Colour, text: string): string {
-  return `${MARK}${CODES[colour]};${text}${MARK}0;`;
+  return `${PAINT_MARK}${COLOUR_CODES[colour]};${text}${PAINT_MARK}0;`;
 }
 
 /** Prints a text. Only line ends, tabs and, on a screen, what is painted are left as they are. */
 export function printText(stream: Stream, text: string): void {
   const isScreen = usesColour(stream);
-  const parts = text.split(PAINT).map((part, i) => {
-    if (i % 2 === 0) return part.replace(UNSAFE, escapedInText);
+  const parts = text.split(PAINT_PATTERN).map((part, i) => {
+    if (i % 2 === 0) return part.replace(UNSAFE_PATTERN, escapeInText);
     return isScreen ? `\u001b[${part}m` : "";
   });
   process[stream].write(parts.join(""));
@@ -34,7 +34,7 @@ export function printText(stream: Stream, text: string): void {
 
 /** Prints a line of JSON. It is the same value to every parser, with the characters above as escapes. */
 export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value).replace(UNSAFE, escaped)}\n`);
+  process.stdout.write(`${JSON.stringify(value).replace(UNSAFE_PATTERN, escapeCharacter)}\n`);
 }
 
 /** True if a person reads the stream on a screen and has not switched colours off. */
@@ -44,19 +44,19 @@ function usesColour(stream: Stream): boolean {
 }
 
 /** A character as JSON escapes it, by its code units. */
-export function escaped(character: string): string {
+export function escapeCharacter(character: string): string {
   return character
     .split("")
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
     .join("");
 }
 
-function escapedInText(character: string): string {
-  return character === "\n" || character === "\t" ? character : escaped(character);
+function escapeInText(character: string): string {
+  return character === "\n" || character === "\t" ? character : escapeCharacter(character);
 }
 
 /** Makes a text from outside one line of limited length. */
-export function shown(text: string, most = 200): string {
-  const plain = text.replace(UNSAFE, escaped);
+export function escapeForTerminal(text: string, most = 200): string {
+  const plain = text.replace(UNSAFE_PATTERN, escapeCharacter);
   return plain.length > most ? `${plain.slice(0, most)}…` : plain;
 }

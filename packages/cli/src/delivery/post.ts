@@ -2,13 +2,13 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 
 /** A request to send. */
-export interface Outgoing {
+export interface PostRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
 /** The answer to a request, or the reason why there is none. */
-export interface Answer {
+export interface PostResult {
   /** Null if there was no answer. */
   readonly status: number | null;
   /** The beginning of the body. */
@@ -18,29 +18,31 @@ export interface Answer {
   readonly error: string | null;
 }
 
-export const isAccepted = ({ status }: Answer): boolean => status !== null && status >= 200 && status < 300;
-export const isRefused = ({ status }: Answer): boolean => status !== null && status >= 400 && status < 500;
+export const isAccepted = ({ status }: PostResult): boolean =>
+  status !== null && status >= 200 && status < 300;
+export const isRefused = ({ status }: PostResult): boolean =>
+  status !== null && status >= 400 && status < 500;
 
-const EXCERPT_BYTES = 2_048;
+const MAX_EXCERPT_BYTES = 2_048;
 
 /** Posts once. Like the service, it does not follow redirects. `fetch` would refuse ports such as 6000. */
-export function post(url: URL, { headers, body }: Outgoing, timeoutMs: number): Promise<Answer> {
+export function post(url: URL, { headers, body }: PostRequest, timeoutMs: number): Promise<PostResult> {
   const startedAt = performance.now();
   return new Promise((resolve) => {
-    const end = (answer: Omit<Answer, "durationMs">): void =>
+    const end = (answer: Omit<PostResult, "durationMs">): void =>
       resolve({ ...answer, durationMs: Math.round(performance.now() - startedAt) });
-    const sent = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, {
+    const request = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, {
       method: "POST",
       headers: { "content-length": String(body.length), ...headers },
       signal: AbortSignal.timeout(timeoutMs),
     });
-    sent.on("error", ({ code, message }: NodeJS.ErrnoException) =>
+    request.on("error", ({ code, message }: NodeJS.ErrnoException) =>
       end({ status: null, body: "", error: code === "ABORT_ERR" ? "timeout" : (code ?? message) }),
     );
-    sent.on("response", async (response) => {
+    request.on("response", async (response) => {
       end({ status: response.statusCode ?? null, body: await excerptOf(response), error: null });
     });
-    sent.end(body);
+    request.end(body);
   });
 }
 
@@ -52,12 +54,12 @@ async function excerptOf(response: IncomingMessage): Promise<string> {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       length += chunk.length;
-      if (length >= EXCERPT_BYTES) break;
+      if (length >= MAX_EXCERPT_BYTES) break;
     }
   } catch {
     // The part that has come is shown.
   }
-  return Buffer.concat(chunks).subarray(0, EXCERPT_BYTES).toString("utf8");
+  return Buffer.concat(chunks).subarray(0, MAX_EXCERPT_BYTES).toString("utf8");
 }
 
 /** Runs a task for every item, at most `limit` at a time. The results are in the order of the items. */

@@ -75,7 +75,7 @@ function checkPrivateKey(pem: string, file: string): void {
 }
 
 /** Printed if the merchantId was made up, because a 2xx may then mean that the event is held. */
-export const MERCHANT_MADE_UP: string =
+export const MADE_UP_MERCHANT_NOTE: string =
   "The merchantId was made up. A receiver that expects another one holds such events: give --merchant-id, --state or PAY_MERCHANT_ID.";
 
 /** Refuses --merchant-id for webhooks, because they carry no such field. */

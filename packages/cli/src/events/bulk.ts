@@ -4,12 +4,12 @@ import { canAsk, confirmByTyping } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import { Interruption } from "../command-line/interruption.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
-import { shown } from "../command-line/printer.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
-import { checkRepeatEffects, confirmationImpossible, handlersIn } from "./decision-options.ts";
-import { timeOf, whatIs } from "./event.ts";
-import { eventIdsOf, FILTERS, printRange, type Selection } from "./selection.ts";
-import { checkRead } from "./unreadable.ts";
+import { cannotConfirmError, checkRepeatEffects, handlersIn } from "./decision-options.ts";
+import { describeEvent, isoTime } from "./event.ts";
+import { eventIdsOf, FILTER_NAMES, printRange, type Selection } from "./selection.ts";
+import { checkAllRead } from "./unreadable.ts";
 
 /** A decision that is carried out event by event, by a filter of the inbox. */
 export type BulkKind = "replay" | "retry" | "erase";
@@ -29,12 +29,14 @@ export function checkBulk(kind: BulkKind, args: ParsedArguments, terminal: Termi
   if ((ids.length === 0) === !args.flag("all")) {
     throw new UsageError("Name the events, or give --all.", HINTS[kind]);
   }
-  const other = [...NOT_FOR_ANY, ...NOT_FOR[kind]].find((name) => args.flag(name));
-  if (other !== undefined) throw new UsageError(`--${other} is not for this ${kind}.`);
+  const forbiddenOption = [...FORBIDDEN_OPTIONS, ...FORBIDDEN_OPTIONS_BY_KIND[kind]].find((name) =>
+    args.flag(name),
+  );
+  if (forbiddenOption !== undefined) throw new UsageError(`--${forbiddenOption} is not for this ${kind}.`);
   if (kind === "retry" && args.flag("state")) {
     throw new UsageError("Only an event that waits for its next attempt can be retried: leave --state out.");
   }
-  const filter = FILTERS.find((name) => args.flag(name) && name !== "state");
+  const filter = FILTER_NAMES.find((name) => args.flag(name) && name !== "state");
   if (ids.length > 0 && filter !== undefined) throw new UsageError(`--${filter} goes with --all.`);
   // With an unset shell variable, all such decisions would share one name.
   if (args.text("name") === "") throw new UsageError("--name must not be empty.");
@@ -48,13 +50,13 @@ export function checkBulk(kind: BulkKind, args: ParsedArguments, terminal: Termi
   }
   checkRepeatEffects(args);
   if (args.flag("dry-run")) return;
-  args.required("by", "who decides");
-  if (kind !== "erase") args.required("note", "why");
-  if (needsConfirmation(kind, args) && !canAsk(terminal)) throw confirmationImpossible();
+  args.requiredText("by", "who decides");
+  if (kind !== "erase") args.requiredText("note", "why");
+  if (needsConfirmation(kind, args) && !canAsk(terminal)) throw cannotConfirmError();
 }
 
-const NOT_FOR_ANY = ["count", "newest", "body", "csv", "limit", "even-if-expired"] as const;
-const NOT_FOR: Readonly<Record<BulkKind, readonly string[]>> = {
+const FORBIDDEN_OPTIONS = ["count", "newest", "body", "csv", "limit", "even-if-expired"] as const;
+const FORBIDDEN_OPTIONS_BY_KIND: Readonly<Record<BulkKind, readonly string[]>> = {
   replay: ["unfinished"],
   retry: ["handlers", "repeat-effects", "unfinished", "reason"],
   erase: ["handlers", "repeat-effects"],
@@ -78,42 +80,42 @@ export async function decideInBulk(
   args: ParsedArguments,
   terminal: Terminal,
 ): Promise<number> {
-  const which = await whichOf(inbox, selection, args);
+  const target = await targetOf(inbox, selection, args);
   const { since } = selection.query;
-  const runBulk = bulkRunner(inbox, kind, which, args);
+  const runBulk = bulkRunner(inbox, kind, target, args);
   const isDry = args.flag("dry-run");
-  const named = args.text("name");
-  const counted: string[] = [];
-  const others: BulkOutcome[] = [];
-  const planned = await runBulk({ name: named, dryRun: true }, (result) => {
+  const givenName = args.text("name");
+  const countedIds: string[] = [];
+  const otherOutcomes: BulkOutcome[] = [];
+  const plannedReport = await runBulk({ name: givenName, dryRun: true }, (result) => {
     if (isDry) printOutcome(terminal)(result);
-    else if (result.outcome === "decided") counted.push(result.eventId);
-    else if (!isFilter(which)) others.push(result);
+    else if (result.outcome === "decided") countedIds.push(result.eventId);
+    else if (!isFilter(target)) otherOutcomes.push(result);
   });
   terminal.line();
   printRange(selection, terminal);
-  printReport(planned, kind, terminal);
-  if (isDry || planned.decided === 0) {
+  printReport(plannedReport, kind, terminal);
+  if (isDry || plannedReport.decided === 0) {
     terminal.line("Nothing was decided.");
-    terminal.json(asJson(planned, since));
-    return exitCodeOf(planned, which);
+    terminal.json(reportAsJson(plannedReport, since));
+    return exitCodeOf(plannedReport, target);
   }
-  if (needsConfirmation(kind, args) && !(await confirmByTyping(`${kind} ${planned.decided}`))) {
+  if (needsConfirmation(kind, args) && !(await confirmByTyping(`${kind} ${plannedReport.decided}`))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
   // Printed before the first decision, because the process may be killed at any moment.
-  const { until } = planned;
-  const name = named ?? randomUUID();
-  const continuation = `the same command with ${optionsOf(name, until, since)}`;
-  terminal.json(asJson({ name, until }, since));
+  const { until } = plannedReport;
+  const name = givenName ?? randomUUID();
+  const continuation = `the same command with ${continuationOptions(name, until, since)}`;
+  terminal.json(reportAsJson({ name, until }, since));
   terminal.line(`To go on if this is interrupted: ${continuation}\n`);
   const interruption = new Interruption();
   const { signal } = interruption;
-  for (const result of others) printOutcome(terminal)(result);
+  for (const result of otherOutcomes) printOutcome(terminal)(result);
   // By now, more events may match, and some of those that were counted may have changed.
-  const decided = await runBulk(
-    { name, until, signal, dryRun: false, eventIds: counted },
+  const decidedReport = await runBulk(
+    { name, until, signal, dryRun: false, eventIds: countedIds },
     printOutcome(terminal),
   )
     .catch((error: unknown) => {
@@ -121,61 +123,63 @@ export async function decideInBulk(
       throw error;
     })
     .finally(() => interruption.end());
-  const report = mergeReports(planned, decided);
-  terminal.json(asJson(report, since));
-  terminal.line(`\n${report.decided} ${DONE[kind]}.`);
-  const left = { ...decided.excluded, ...decided.skipped };
-  if (Object.keys(left).length > 0)
-    terminal.line(`Left alone, because they have changed since they were counted: ${countsText(left)}.`);
-  if (report.complete) return exitCodeOf(report, which);
+  const report = mergeReports(plannedReport, decidedReport);
+  terminal.json(reportAsJson(report, since));
+  terminal.line(`\n${report.decided} ${DONE_TEXTS[kind]}.`);
+  const leftCounts = { ...decidedReport.excluded, ...decidedReport.skipped };
+  if (Object.keys(leftCounts).length > 0)
+    terminal.line(
+      `Left alone, because they have changed since they were counted: ${countsText(leftCounts)}.`,
+    );
+  if (report.complete) return exitCodeOf(report, target);
   terminal.line(`It was interrupted. To go on: ${continuation}`);
   return EXIT.failure;
 }
 
 /** The report of a decision about the events that were counted, with those that the count had left out. */
-function mergeReports(planned: BulkReport, decided: BulkReport): BulkReport {
+function mergeReports(plannedReport: BulkReport, decidedReport: BulkReport): BulkReport {
   return {
-    ...decided,
-    found: planned.found,
-    alreadyDecided: planned.alreadyDecided + decided.alreadyDecided,
-    skipped: sum(planned.skipped, decided.skipped),
-    excluded: sum(planned.excluded, decided.excluded),
-    unreadable: planned.unreadable ?? decided.unreadable,
+    ...decidedReport,
+    found: plannedReport.found,
+    alreadyDecided: plannedReport.alreadyDecided + decidedReport.alreadyDecided,
+    skipped: addCounts(plannedReport.skipped, decidedReport.skipped),
+    excluded: addCounts(plannedReport.excluded, decidedReport.excluded),
+    unreadable: plannedReport.unreadable ?? decidedReport.unreadable,
   };
 }
 
 type Counts<Name extends string> = Readonly<Partial<Record<Name, number>>>;
 
-function sum<Name extends string>(one: Counts<Name>, other: Counts<Name>): Counts<Name> {
+function addCounts<Name extends string>(one: Counts<Name>, other: Counts<Name>): Counts<Name> {
   const counts: Partial<Record<Name, number>> = { ...one };
   for (const name of Object.keys(other) as Name[]) counts[name] = (counts[name] ?? 0) + (other[name] ?? 0);
   return counts;
 }
 
 /** The options that make the same command go on. A `--since` of `2d` would mean another time by then. */
-function optionsOf(name: string, until: number | null, since: number | undefined): string {
+function continuationOptions(name: string, until: number | null, since: number | undefined): string {
   const times = { until, since };
   const timeOptions = Object.entries(times).flatMap(([option, ms]) =>
-    ms == null ? [] : `--${option} ${timeOf(ms)}`,
+    ms == null ? [] : `--${option} ${isoTime(ms)}`,
   );
-  return [`--name ${quoted(name)}`, ...timeOptions].join(" ");
+  return [`--name ${quoteForShell(name)}`, ...timeOptions].join(" ");
 }
 
 /** A name as a shell takes it. */
-function quoted(name: string): string {
+function quoteForShell(name: string): string {
   return /^[\w.:@%+-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
 /** A report, or its beginning, with its times as options take them. */
-function asJson(
+function reportAsJson(
   { name, until, unreadable: _, ...others }: Pick<BulkReport, "name" | "until"> & Partial<BulkReport>,
   since: number | undefined,
 ): object {
-  const text = (ms: number | null): string | null => (ms === null ? null : timeOf(ms));
+  const text = (ms: number | null): string | null => (ms === null ? null : isoTime(ms));
   return { name, until: text(until), since: text(since ?? null), ...others };
 }
 
-const DONE: Readonly<Record<BulkKind, string>> = {
+const DONE_TEXTS: Readonly<Record<BulkKind, string>> = {
   replay: "queued for your application's worker",
   retry: "due now",
   erase: "erased",
@@ -183,7 +187,7 @@ const DONE: Readonly<Record<BulkKind, string>> = {
 
 /** The command fails if a named event is unknown, cannot be decided about, or cannot be read. */
 function exitCodeOf({ skipped, unreadable }: BulkReport, which: EventSelection): number {
-  checkRead(unreadable);
+  checkAllRead(unreadable);
   return isFilter(which) || Object.keys(skipped).length === 0 ? EXIT.ok : EXIT.failure;
 }
 
@@ -191,7 +195,7 @@ function isFilter(which: EventSelection): which is BulkFilter {
   return typeof which !== "string" && !Array.isArray(which);
 }
 
-async function whichOf(
+async function targetOf(
   inbox: Inbox,
   { query, reasons }: Selection,
   args: ParsedArguments,
@@ -210,34 +214,35 @@ interface BulkScope {
   readonly eventIds?: readonly string[];
 }
 
-type Progress = (outcome: BulkOutcome) => void;
+type ProgressListener = (outcome: BulkOutcome) => void;
 
 /** Carries the decision out, about the events of a scope. */
 function bulkRunner(
   { events }: Inbox,
   kind: BulkKind,
-  which: EventSelection,
+  target: EventSelection,
   args: ParsedArguments,
-): (scope: BulkScope, progress: Progress) => Promise<BulkReport> {
+): (scope: BulkScope, progress: ProgressListener) => Promise<BulkReport> {
   const perSecond = args.number("rate", { min: 1, max: 10_000 });
   const [by, note] = [args.text("by") ?? "", args.text("note") ?? ""];
   const handlers = handlersIn(args);
   return ({ until = null, eventIds, ...scope }, progress) => {
     const options = { by, perSecond, progress, ...scope };
-    const list = isFilter(which)
-      ? { ...which, ...(until !== null && { until }), eventIds }
-      : (eventIds ?? which);
+    const list = isFilter(target)
+      ? { ...target, ...(until !== null && { until }), eventIds }
+      : (eventIds ?? target);
     if (kind === "erase") return events.erase(list, { ...options, unfinished: args.flag("unfinished") });
     if (kind === "retry") return events.retryNow(list, { ...options, note });
     return events.replay(list, { ...options, note, handlers, repeatEffects: args.flag("repeat-effects") });
   };
 }
 
-function printOutcome({ json, line }: Terminal): Progress {
+function printOutcome({ json, line }: Terminal): ProgressListener {
   return ({ eventId, outcome, reason, event }) => {
     json({ eventId, outcome, reason });
-    const what = event === null || event.erasedAt !== null ? "" : `  ${shown(whatIs(event))}`;
-    line(`${shown(eventId)}${what}  ${outcome}`);
+    const what =
+      event === null || event.erasedAt !== null ? "" : `  ${escapeForTerminal(describeEvent(event))}`;
+    line(`${escapeForTerminal(eventId)}${what}  ${outcome}`);
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Inbox } from "@payhooks/core";
 import { CliError, EXIT } from "../command-line/errors.ts";
 import { Interruption } from "../command-line/interruption.ts";
-import { shown } from "../command-line/printer.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import type { DecisionKind, Plan } from "./plan.ts";
 
@@ -15,9 +15,9 @@ export interface DecisionOptions {
 }
 
 /** The outcome of the decision about one event. */
-type Outcome = "queued" | "discarded" | "not-found" | "changed" | "unknown" | "not-tried";
+type DecisionOutcome = "queued" | "discarded" | "not-found" | "changed" | "unknown" | "not-tried";
 
-const WORDS: Readonly<Record<Outcome, string>> = {
+const OUTCOME_TEXTS: Readonly<Record<DecisionOutcome, string>> = {
   queued: "queued for your application's worker",
   discarded: "discarded",
   "not-found": "is not held: another person may have decided about it already",
@@ -26,7 +26,7 @@ const WORDS: Readonly<Record<Outcome, string>> = {
   "not-tried": "not tried",
 };
 
-const GOOD: ReadonlySet<Outcome> = new Set<Outcome>(["queued", "discarded"]);
+const DECIDED_OUTCOMES: ReadonlySet<DecisionOutcome> = new Set<DecisionOutcome>(["queued", "discarded"]);
 
 /**
  * Makes the decision for each event of the plan, as it was read. A missing or changed event is skipped. Ctrl-C, another
@@ -36,19 +36,19 @@ const GOOD: ReadonlySet<Outcome> = new Set<Outcome>(["queued", "discarded"]);
 export async function carryOut(
   inbox: Inbox,
   { decision, entries }: Plan,
-  missing: readonly string[],
+  missingIds: readonly string[],
   options: DecisionOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const outcomes: Outcome[] = [];
-  const report = (eventId: string, outcome: Outcome): void => {
+  const outcomes: DecisionOutcome[] = [];
+  const report = (eventId: string, outcome: DecisionOutcome): void => {
     outcomes.push(outcome);
     terminal.json({ eventId, outcome });
     terminal.line(
-      `${shown(eventId)}  ${GOOD.has(outcome) ? WORDS[outcome] : terminal.paint("red", WORDS[outcome])}`,
+      `${escapeForTerminal(eventId)}  ${DECIDED_OUTCOMES.has(outcome) ? OUTCOME_TEXTS[outcome] : terminal.paint("red", OUTCOME_TEXTS[outcome])}`,
     );
   };
-  for (const eventId of missing) report(eventId, "not-found");
+  for (const eventId of missingIds) report(eventId, "not-found");
   const interruption = new Interruption();
   let failure: unknown = null;
   for (const { eventId, revision } of entries) {
@@ -66,14 +66,14 @@ export async function carryOut(
   interruption.end();
   if (outcomes.length > 1) summarize(outcomes, decision, terminal);
   if (failure !== null) throw failure;
-  if (entries.length === 0 && missing.length > 0) {
+  if (entries.length === 0 && missingIds.length > 0) {
     throw new CliError(
       "ERR_EVENT_NOT_FOUND",
       "None of these events is held.",
       "payhooks events --state held lists the held events.",
     );
   }
-  return outcomes.every((outcome) => GOOD.has(outcome)) ? EXIT.ok : EXIT.failure;
+  return outcomes.every((outcome) => DECIDED_OUTCOMES.has(outcome)) ? EXIT.ok : EXIT.failure;
 }
 
 async function decideOne(
@@ -81,7 +81,7 @@ async function decideOne(
   decision: DecisionKind,
   eventId: string,
   options: DecisionOptions & { readonly revision: string },
-): Promise<Outcome> {
+): Promise<DecisionOutcome> {
   const { by, note, revision } = options;
   try {
     if (decision === "replay") await inbox.events.replay(eventId, options);
@@ -95,8 +95,8 @@ async function decideOne(
   }
 }
 
-function summarize(outcomes: readonly Outcome[], decision: DecisionKind, { line }: Terminal): void {
-  const counts = new Map<Outcome, number>();
+function summarize(outcomes: readonly DecisionOutcome[], decision: DecisionKind, { line }: Terminal): void {
+  const counts = new Map<DecisionOutcome, number>();
   for (const outcome of outcomes) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
   line(`\n${[...counts].map(([outcome, count]) => `${count} ${outcome.replace("-", " ")}`).join(", ")}.`);
   if (decision === "replay" && counts.has("queued")) {

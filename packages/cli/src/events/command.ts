@@ -6,10 +6,10 @@ import { type DecisionRequest, decide, decisionRequestOf } from "./decide.ts";
 import { list, printCounts, printMetrics, show } from "./list.ts";
 import { INBOX_OPTIONS, INBOX_USAGE, openInbox } from "./open-inbox.ts";
 import type { DecisionKind } from "./plan.ts";
-import { checkHeld, FILTER_OPTIONS, FILTERS, selectionOf } from "./selection.ts";
+import { checkHeldReasons, FILTER_NAMES, FILTER_OPTIONS, selectionOf } from "./selection.ts";
 
 const DEFAULT_LIMIT = 50;
-const DECISION_OPTIONS = [
+const DECISION_OPTION_NAMES = [
   "all",
   "rate",
   "dry-run",
@@ -111,7 +111,7 @@ export const eventsCommand: Command = {
     const decision = bulkKind === null ? decisionIn(args) : null;
     const selection = selectionOf(args);
     if (bulkKind !== null) checkBulk(bulkKind, args, terminal);
-    else checkHeld(selection);
+    else checkHeldReasons(selection);
     const request: DecisionRequest | null =
       decision === null ? null : decisionRequestOf(decision, args, terminal);
     const limit = args.number("limit", { min: 1 });
@@ -142,7 +142,7 @@ function decisionIn({ positionals: [word] }: ParsedArguments): DecisionKind | nu
 
 /** Checks the options of a command that only looks. */
 function checkListOptions(args: ParsedArguments): void {
-  const option = DECISION_OPTIONS.find((name) => args.flag(name));
+  const option = DECISION_OPTION_NAMES.find((name) => args.flag(name));
   if (option !== undefined)
     throw new UsageError(`--${option} is for decisions: replay, retry, discard, erase.`);
   const word = args.positionals.find((text) => !/^[0-9a-f]+(?:…|\.{3})?$/.test(text));
@@ -152,10 +152,11 @@ function checkListOptions(args: ParsedArguments): void {
       "An event id is in the first column of a list.",
     );
   }
-  const other = ["json", "body", "count"].find((name) => args.flag(name));
-  if (args.flag("csv") && other !== undefined) throw new UsageError(`Give --csv or --${other}, not both.`);
+  const otherOutput = ["json", "body", "count"].find((name) => args.flag(name));
+  if (args.flag("csv") && otherOutput !== undefined)
+    throw new UsageError(`Give --csv or --${otherOutput}, not both.`);
   if (args.flag("prometheus") && !args.flag("count")) throw new UsageError("--prometheus is for --count.");
-  const filter = [...FILTERS, "newest", "limit"].find((name) => args.flag(name));
+  const filter = [...FILTER_NAMES, "newest", "limit"].find((name) => args.flag(name));
   if (filter === undefined) return;
   if (args.flag("count")) throw new UsageError(`--count counts everything: leave --${filter} out.`);
   if (args.positionals.length > 0) throw new UsageError(`Give event ids or --${filter}, not both.`);

@@ -13,6 +13,6 @@ export function printRow(event: StoredEvent): void {
 }
 
 /** The terminal beside a table: messages about the whole list go to stderr. */
-export function besideTable(terminal: Terminal): Terminal {
+export function stderrTerminal(terminal: Terminal): Terminal {
   return { ...terminal, line: (text = "") => printText("stderr", `${text}\n`) };
 }

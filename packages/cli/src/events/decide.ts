@@ -1,22 +1,22 @@
 import type { Inbox } from "@payhooks/core";
-import { isAboutTruth } from "@payhooks/core/events";
+import { needsInvestigation } from "@payhooks/core/events";
 import { canAsk, confirmByTyping } from "../command-line/ask.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
-import { shown } from "../command-line/printer.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { carryOut, type DecisionOptions } from "./carry-out.ts";
-import { checkRepeatEffects, confirmationImpossible, handlersIn } from "./decision-options.ts";
+import { cannotConfirmError, checkRepeatEffects, handlersIn } from "./decision-options.ts";
 import {
   countsOf,
   type DecisionKind,
-  type Entry,
   entryOf,
   type Plan,
+  type PlanEntry,
   planAsJson,
-  printPlanned,
+  printPlanEntry,
 } from "./plan.ts";
-import { eventIdsOf, FILTERS, printRange, type Selection, select } from "./selection.ts";
+import { eventIdsOf, FILTER_NAMES, printRange, type Selection, select } from "./selection.ts";
 import { UnreadableCounter } from "./unreadable.ts";
 
 /** A decision, and the events that it is about. */
@@ -35,10 +35,10 @@ export function decisionRequestOf(
 ): DecisionRequest {
   const [, ...ids] = args.positionals;
   checkWhich(args, ids, terminal);
-  refuse(args, ["count", "newest", "body", "csv"], "lists");
-  refuse(args, ["name", "unfinished"], "retry, erase, and a replay of finished events");
-  if (decision !== "replay") refuse(args, ["handlers", "repeat-effects", "even-if-expired"], "replay");
-  return { decision, ids, options: optionsOf(args) };
+  refuseOptions(args, ["count", "newest", "body", "csv"], "lists");
+  refuseOptions(args, ["name", "unfinished"], "retry, erase, and a replay of finished events");
+  if (decision !== "replay") refuseOptions(args, ["handlers", "repeat-effects", "even-if-expired"], "replay");
+  return { decision, ids, options: decisionOptionsOf(args) };
 }
 
 /** Shows the events of the decision, asks, and carries it out. Resolves with the exit code. */
@@ -54,14 +54,14 @@ export async function decide(
   const { entries, missing } =
     ids.length === 0
       ? {
-          entries: await selected(inbox, selection, limit ?? Number.POSITIVE_INFINITY, unreadable),
+          entries: await readSelectedEntries(inbox, selection, limit ?? Number.POSITIVE_INFINITY, unreadable),
           missing: [],
         }
-      : await named(inbox, ids);
+      : await readNamedEntries(inbox, ids);
   if (entries.length === 0) unreadable.check();
   const plan: Plan = { decision, only: options.handlers ?? null, entries };
   if (args.flag("dry-run")) {
-    const code = dryRun(plan, missing, selection, terminal);
+    const code = printDryRun(plan, missing, selection, terminal);
     unreadable.check();
     return code;
   }
@@ -75,7 +75,7 @@ export async function decide(
   return code;
 }
 
-function refuse(args: ParsedArguments, options: readonly string[], use: string): void {
+function refuseOptions(args: ParsedArguments, options: readonly string[], use: string): void {
   for (const option of options) {
     if (args.flag(option)) throw new UsageError(`--${option} is for ${use}.`);
   }
@@ -92,7 +92,7 @@ function checkWhich(args: ParsedArguments, ids: readonly string[], terminal: Ter
     throw new UsageError("Name the events (payhooks events --state held shows their ids), or give --all.");
   }
   if (ids.length > 0 && isAll) throw new UsageError("Give event ids or --all, not both.");
-  const filters = [...FILTERS, "limit"].filter((name) => args.flag(name));
+  const filters = [...FILTER_NAMES, "limit"].filter((name) => args.flag(name));
   if (ids.length > 0 && filters.length > 0) throw new UsageError(`--${filters[0]} goes with --all.`);
   if (isAll && !args.flag("reason")) {
     throw new UsageError(
@@ -100,17 +100,16 @@ function checkWhich(args: ParsedArguments, ids: readonly string[], terminal: Ter
       "An event that contradicts another one must not run along with those that only failed. payhooks events --count shows how many are held for which reason.",
     );
   }
-  if (isAll && !args.flag("dry-run") && !args.flag("yes") && !canAsk(terminal))
-    throw confirmationImpossible();
+  if (isAll && !args.flag("dry-run") && !args.flag("yes") && !canAsk(terminal)) throw cannotConfirmError();
 }
 
 /** The person who decides, and how. A dry run decides nothing, and needs neither a name nor a note. */
-function optionsOf(args: ParsedArguments): DecisionOptions {
+function decisionOptionsOf(args: ParsedArguments): DecisionOptions {
   checkRepeatEffects(args);
   const handlers = handlersIn(args);
   const isDry = args.flag("dry-run");
-  const by = isDry ? "" : args.required("by", "who decides");
-  const note = isDry ? "" : args.required("note", "why");
+  const by = isDry ? "" : args.requiredText("by", "who decides");
+  const note = isDry ? "" : args.requiredText("note", "why");
   return {
     by,
     note,
@@ -120,13 +119,13 @@ function optionsOf(args: ParsedArguments): DecisionOptions {
   };
 }
 
-async function selected(
+async function readSelectedEntries(
   inbox: Inbox,
   selection: Selection,
   limit: number,
   unreadable: UnreadableCounter,
-): Promise<readonly Entry[]> {
-  const entries: Entry[] = [];
+): Promise<readonly PlanEntry[]> {
+  const entries: PlanEntry[] = [];
   const query = { ...selection.query, state: "held" } as const;
   for await (const entry of select(inbox, { ...selection, query }, unreadable)) {
     const read = await entryOf(inbox, entry);
@@ -137,11 +136,11 @@ async function selected(
 }
 
 /** The events that were named, and the ids under which nothing is held. */
-async function named(
+async function readNamedEntries(
   inbox: Inbox,
   ids: readonly string[],
-): Promise<{ readonly entries: readonly Entry[]; readonly missing: readonly string[] }> {
-  const entries: Entry[] = [];
+): Promise<{ readonly entries: readonly PlanEntry[]; readonly missing: readonly string[] }> {
+  const entries: PlanEntry[] = [];
   const missing: string[] = [];
   for (const eventId of await eventIdsOf(inbox, ids)) {
     const entry = await entryOf(inbox, await inbox.events.get(eventId));
@@ -159,30 +158,35 @@ async function isConfirmed(
   terminal: Terminal,
 ): Promise<boolean> {
   const { decision, entries } = plan;
-  const isAsked = args.flag("all") || entries.some(({ reason }) => isAboutTruth(reason));
+  const isAsked = args.flag("all") || entries.some(({ reason }) => needsInvestigation(reason));
   if (entries.length === 0 || !isAsked) return true;
-  print(plan, selection, terminal);
+  printPlan(plan, selection, terminal);
   if (args.flag("yes")) return true;
-  if (!canAsk(terminal)) throw confirmationImpossible();
+  if (!canAsk(terminal)) throw cannotConfirmError();
   return confirmByTyping(`${decision} ${entries.length}`);
 }
 
-function print(plan: Plan, selection: Selection, terminal: Terminal): void {
+function printPlan(plan: Plan, selection: Selection, terminal: Terminal): void {
   const { decision, entries } = plan;
   const now = Date.now();
-  for (const entry of entries) printPlanned(entry, plan, now, terminal);
+  for (const entry of entries) printPlanEntry(entry, plan, now, terminal);
   terminal.line();
   printRange(selection, terminal);
   terminal.line(`To ${decision}: ${countsOf(entries)}.`);
 }
 
-function dryRun(plan: Plan, missing: readonly string[], selection: Selection, terminal: Terminal): number {
+function printDryRun(
+  plan: Plan,
+  missing: readonly string[],
+  selection: Selection,
+  terminal: Terminal,
+): number {
   for (const entry of plan.entries) terminal.json(planAsJson(entry, plan));
   for (const eventId of missing) {
     terminal.json({ eventId, outcome: "not-found" });
-    terminal.line(`${shown(eventId)}  is not held`);
+    terminal.line(`${escapeForTerminal(eventId)}  is not held`);
   }
-  if (plan.entries.length > 0) print(plan, selection, terminal);
+  if (plan.entries.length > 0) printPlan(plan, selection, terminal);
   else terminal.line("Nothing that matches is held.");
   terminal.line("Nothing was decided.");
   return missing.length === 0 ? EXIT.ok : EXIT.failure;

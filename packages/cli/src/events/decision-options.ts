@@ -21,7 +21,7 @@ export function checkRepeatEffects(args: ParsedArguments): void {
 }
 
 /** The error of a decision that needs a confirmation, if nobody can answer. */
-export function confirmationImpossible(): UsageError {
+export function cannotConfirmError(): UsageError {
   return new UsageError(
     "Nothing was decided, because nobody can be asked here.",
     "Look at the events with --dry-run, then give --yes.",

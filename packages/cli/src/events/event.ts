@@ -1,6 +1,6 @@
 import type { OtherEvent, StoredEvent } from "@payhooks/core";
 import { contentsOf } from "@payhooks/core/events";
-import { shown } from "../command-line/printer.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
 /** The facts of an event that are printed beside its line. */
@@ -13,16 +13,16 @@ export interface DisplayOptions {
   readonly csv: boolean;
 }
 
-const TIMES = ["acceptedAt", "heldAt", "lastDeliveryAt"] as const;
+const TIME_FIELDS = ["acceptedAt", "heldAt", "lastDeliveryAt"] as const;
 
 /** An event as JSON, with its times as text. Its body is in it only if somebody asks for it, because it holds personal data. */
 export function eventAsJson(event: StoredEvent, withBody = false): Readonly<Record<string, unknown>> {
   const { delivery: _, ...facts } = event;
-  const times = TIMES.map((name) => [name, event[name] === null ? null : timeOf(event[name])]);
+  const times = TIME_FIELDS.map((name) => [name, event[name] === null ? null : isoTime(event[name])]);
   return {
     ...facts,
     ...Object.fromEntries(times),
-    others: event.others.map((other) => ({ ...other, acceptedAt: timeOf(other.acceptedAt) })),
+    others: event.others.map((other) => ({ ...other, acceptedAt: isoTime(other.acceptedAt) })),
     ...(withBody && { contents: event.delivery === null ? null : contentsOf(event.delivery) }),
   };
 }
@@ -34,28 +34,29 @@ export function printEvent(
   { line, paint }: Terminal,
 ): void {
   const { eventId, state, acceptedAt, detail, handlers, replays, copies } = event;
-  const where = paint(COLOURS[state], stateIn(event));
-  line(`${eventId}  ${where}  ${shown(whatIs(event))}  ${timeOf(acceptedAt)}`);
-  if (detail !== null) line(`  ${shown(detail)}`);
+  const where = paint(STATE_COLOURS[state], stateIn(event));
+  line(`${eventId}  ${where}  ${escapeForTerminal(describeEvent(event))}  ${isoTime(acceptedAt)}`);
+  if (detail !== null) line(`  ${escapeForTerminal(detail)}`);
   for (const [name, { attempts, state: handlerState, error }] of Object.entries(handlers)) {
     line(
-      `  ${shown(name)}: ${handlerState}, ${times(attempts, "attempt")}${error === null ? "" : `, ${shown(error)}`}`,
+      `  ${escapeForTerminal(name)}: ${handlerState}, ${countText(attempts, "attempt")}${error === null ? "" : `, ${escapeForTerminal(error)}`}`,
     );
   }
-  if (replays > 0) line(`  replayed ${times(replays, "time")}`);
+  if (replays > 0) line(`  replayed ${countText(replays, "time")}`);
   if (copies > 0 && history) {
-    line(`  delivered ${times(copies, "time")} more, last at ${timeOf(event.lastDeliveryAt)}`);
+    line(`  delivered ${countText(copies, "time")} more, last at ${isoTime(event.lastDeliveryAt)}`);
   }
   for (const { at, what, handler, attempt, error, by, note } of history ? event.history : []) {
-    const attemptText = handler === undefined ? "" : ` (${shown(handler)}, attempt ${attempt ?? "?"})`;
-    const why = error === undefined ? "" : `: ${shown(error)}`;
-    const who = by === undefined ? "" : ` by ${shown(by)}: ${shown(note ?? "")}`;
-    line(`  ${timeOf(at)} ${shown(what)}${attemptText}${why}${who}`);
+    const attemptText =
+      handler === undefined ? "" : ` (${escapeForTerminal(handler)}, attempt ${attempt ?? "?"})`;
+    const why = error === undefined ? "" : `: ${escapeForTerminal(error)}`;
+    const who = by === undefined ? "" : ` by ${escapeForTerminal(by)}: ${escapeForTerminal(note ?? "")}`;
+    line(`  ${isoTime(at)} ${escapeForTerminal(what)}${attemptText}${why}${who}`);
   }
   if (body) printContents(event, line);
 }
 
-const COLOURS = {
+const STATE_COLOURS = {
   waiting: "cyan",
   retrying: "yellow",
   running: "cyan",
@@ -66,7 +67,7 @@ const COLOURS = {
 } as const;
 
 /** The facts that identify an event, in one line. */
-export function whatIs({ event, status, amount, id, referenceId, tenant }: StoredEvent): string {
+export function describeEvent({ event, status, amount, id, referenceId, tenant }: StoredEvent): string {
   const reference = referenceId === null ? "" : `reference ${referenceId}`;
   const ofTenant = tenant === "" ? "" : `tenant ${tenant}`;
   return [event || "?", status, amountIn({ amount }), id, reference, ofTenant].filter(Boolean).join(" ");
@@ -87,14 +88,17 @@ function printContents({ delivery }: StoredEvent, line: Terminal["line"]): void 
   }
   const { fields, signed } = contentsOf(delivery);
   for (const { name, value } of fields)
-    line(`  ${shown(name)}: ${value === null ? "not certain" : shown(value, 100_000)}`);
-  if (signed.length > 0) line(`  signed: ${shown(signed.map(({ text }) => text).join(""), 100_000)}`);
+    line(
+      `  ${escapeForTerminal(name)}: ${value === null ? "not certain" : escapeForTerminal(value, 100_000)}`,
+    );
+  if (signed.length > 0)
+    line(`  signed: ${escapeForTerminal(signed.map(({ text }) => text).join(""), 100_000)}`);
 }
 
-export function timeOf(ms: number): string {
+export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function times(count: number, what: string): string {
+function countText(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

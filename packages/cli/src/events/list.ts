@@ -2,7 +2,7 @@ import type { EventCounts, Inbox, StoredEvent } from "@payhooks/core";
 import { prometheusCounts } from "@payhooks/core/metrics";
 import { EXIT } from "../command-line/errors.ts";
 import type { Terminal } from "../command-line/terminal.ts";
-import { besideTable, printColumns, printRow } from "./csv.ts";
+import { printColumns, printRow, stderrTerminal } from "./csv.ts";
 import { type DisplayOptions, eventAsJson, printEvent } from "./event.ts";
 import { eventIdsOf, type Selection, select } from "./selection.ts";
 import { UnreadableCounter } from "./unreadable.ts";
@@ -31,7 +31,7 @@ export async function list(
     const { code } = error as { code?: unknown };
     if (code !== "ERR_NOT_SEARCHABLE" || state !== undefined) throw error;
     terminal.json({ notSearched: "finished" });
-    const beside = display.csv ? besideTable(terminal) : terminal;
+    const beside = display.csv ? stderrTerminal(terminal) : terminal;
     beside.line("Redis does not find finished events by their reference: they were not searched.");
     const query = { ...selection.query, state: "unfinished" } as const;
     return list(inbox, { ...selection, query }, limit, display, terminal);
@@ -45,18 +45,18 @@ export async function show(
   display: DisplayOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const whole = await eventIdsOf(inbox, ids);
-  const events = await Promise.all(whole.map((eventId) => inbox.events.get(eventId)));
-  const known = events.filter((event) => event !== null);
+  const wholeIds = await eventIdsOf(inbox, ids);
+  const events = await Promise.all(wholeIds.map((eventId) => inbox.events.get(eventId)));
+  const knownEvents = events.filter((event) => event !== null);
   const code = await printEvents(
-    known,
+    knownEvents,
     new UnreadableCounter(),
-    known.length,
+    knownEvents.length,
     true,
     { ...display, history: true },
     terminal,
   );
-  return known.length < whole.length ? EXIT.failure : code;
+  return knownEvents.length < wholeIds.length ? EXIT.failure : code;
 }
 
 async function printEvents(
@@ -67,7 +67,7 @@ async function printEvents(
   display: DisplayOptions,
   output: Terminal,
 ): Promise<number> {
-  const terminal = display.csv ? besideTable(output) : output;
+  const terminal = display.csv ? stderrTerminal(output) : output;
   if (display.csv) printColumns();
   let count = 0;
   let isWhole = true;
@@ -83,7 +83,7 @@ async function printEvents(
   }
   const more = isWhole ? "" : ", and there are more: --limit shows them";
   if (count > 0) terminal.line(`\n${count} ${count === 1 ? "event" : "events"}${more}.`);
-  else if (unreadable.isAny) terminal.line("No event could be read.");
+  else if (unreadable.hasAny) terminal.line("No event could be read.");
   else terminal.line(isNamed ? "Nothing was found." : "There are no such events.");
   unreadable.check();
   return count === 0 && isNamed ? EXIT.failure : EXIT.ok;

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Inbox } from "@payhooks/core";
 import { serverAt } from "../command-line/address.ts";
-import { UsageError, unavailable, unavailableAs } from "../command-line/errors.ts";
+import { UsageError, unavailableError, unavailableErrorFromCause } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { silentLogger } from "../silent-logger.ts";
@@ -45,29 +45,29 @@ export async function openInbox(args: ParsedArguments): Promise<Inbox> {
     return inbox;
   } catch (error) {
     await inbox.close({ graceMs: 0 });
-    throw explained(error, address);
+    throw explainOpenError(error, address);
   }
 }
 
-export interface Address {
+export interface InboxAddress {
   readonly kind: "SQLite" | "Redis" | "PostgreSQL" | "MySQL";
   readonly text: string;
 }
 
 /** The one inbox that the options name. */
-export function addressOf(args: ParsedArguments): Address {
-  const named = (["sqlite", "redis", "postgres", "mysql"] as const).filter(
+export function addressOf(args: ParsedArguments): InboxAddress {
+  const givenOptions = (["sqlite", "redis", "postgres", "mysql"] as const).filter(
     (name) => args.text(name) !== undefined,
   );
-  const [name] = named;
-  if (named.length > 1) throw new UsageError("Give one of --redis, --sqlite, --postgres and --mysql.");
+  const [name] = givenOptions;
+  if (givenOptions.length > 1) throw new UsageError("Give one of --redis, --sqlite, --postgres and --mysql.");
   if (name === undefined) return addressInEnvironment();
   const text = args.text(name) ?? "";
   if (name === "sqlite") return { kind: "SQLite", text };
-  return addressOfServer(SERVERS[name], text, `--${name}`);
+  return addressOfServer(SERVER_KINDS[name], text, `--${name}`);
 }
 
-function addressInEnvironment(): Address {
+function addressInEnvironment(): InboxAddress {
   const redis = process.env.REDIS_URL ?? "";
   const database = process.env.DATABASE_URL ?? "";
   if (redis !== "" && database !== "") {
@@ -87,20 +87,20 @@ function addressInEnvironment(): Address {
   );
 }
 
-const SERVERS = { redis: "Redis", postgres: "PostgreSQL", mysql: "MySQL" } as const;
-const EXAMPLES = {
+const SERVER_KINDS = { redis: "Redis", postgres: "PostgreSQL", mysql: "MySQL" } as const;
+const EXAMPLE_ADDRESSES = {
   Redis: "redis://127.0.0.1:6379",
   PostgreSQL: "postgres://127.0.0.1/shop",
   MySQL: "mysql://127.0.0.1/shop",
 } as const;
 
 /** The address of a server, from an option or a variable. */
-function addressOfServer(kind: keyof typeof EXAMPLES, text: string, source: string): Address {
+function addressOfServer(kind: keyof typeof EXAMPLE_ADDRESSES, text: string, source: string): InboxAddress {
   if (serverAt(text) === kind) return { kind, text };
-  throw new UsageError(`${source} must be an address such as ${EXAMPLES[kind]}.`);
+  throw new UsageError(`${source} must be an address such as ${EXAMPLE_ADDRESSES[kind]}.`);
 }
 
-async function inboxAt({ kind, text }: Address, args: ParsedArguments): Promise<Inbox> {
+async function inboxAt({ kind, text }: InboxAddress, args: ParsedArguments): Promise<Inbox> {
   const seal = sealOf(args);
   if (kind === "PostgreSQL") {
     const { postgresInbox } = await import("@payhooks/core/postgres");
@@ -120,9 +120,11 @@ async function inboxAt({ kind, text }: Address, args: ParsedArguments): Promise<
 }
 
 /** Says what to check if the server cannot be opened. The error of a SQLite file says it already. */
-function explained(error: unknown, { kind }: Address): unknown {
+function explainOpenError(error: unknown, { kind }: InboxAddress): unknown {
   const { code, cause } = error as { readonly code?: string; readonly cause?: { readonly message?: string } };
   if (kind === "SQLite" || code !== "ERR_INBOX_UNAVAILABLE") return error;
   // The inbox says of any error of Redis that it failed. What happened is in the cause.
-  return kind === "Redis" ? unavailable(code, kind, cause?.message) : unavailableAs(code, kind, error);
+  return kind === "Redis"
+    ? unavailableError(code, kind, cause?.message)
+    : unavailableErrorFromCause(code, kind, error);
 }

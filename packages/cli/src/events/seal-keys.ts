@@ -19,18 +19,18 @@ export function sealOf(args: ParsedArguments): AesGcmSeal | undefined {
 }
 
 function keysIn(file: string): [SealKey, ...SealKey[]] {
-  const lines = textOf(file)
+  const lines = readKeyFile(file)
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "" && !line.startsWith("#"));
   const [first, ...others] = lines.map((line, at) => keyIn(line, at, file));
-  if (first === undefined) throw new UsageError(`There is no key in ${file}.`, FORM);
+  if (first === undefined) throw new UsageError(`There is no key in ${file}.`, KEY_LINE_FIX);
   return [first, ...others];
 }
 
-const FORM = "Write one key a line: its id, a colon, and the base64 of its 32 bytes.";
+const KEY_LINE_FIX = "Write one key a line: its id, a colon, and the base64 of its 32 bytes.";
 
-function textOf(file: string): string {
+function readKeyFile(file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
@@ -43,5 +43,5 @@ function keyIn(line: string, at: number, file: string): SealKey {
   const end = line.indexOf(":");
   const key = Buffer.from(line.slice(end + 1).trim(), "base64");
   if (end > 0 && key.length === 32) return { id: line.slice(0, end), key };
-  throw new UsageError(`Line ${at + 1} of ${file} is not a key.`, FORM);
+  throw new UsageError(`Line ${at + 1} of ${file} is not a key.`, KEY_LINE_FIX);
 }

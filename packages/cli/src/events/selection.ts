@@ -2,19 +2,19 @@ import type { BulkReason, EventQuery, HeldReason, Inbox, StoredEvent } from "@pa
 import { BULK_REASONS, eachEvent, HELD_REASONS } from "@payhooks/core/events";
 import { UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
-import { chosen, type ParsedArguments } from "../command-line/parsed-arguments.ts";
+import { type ParsedArguments, parseChoice } from "../command-line/parsed-arguments.ts";
 import type { Terminal } from "../command-line/terminal.ts";
-import { timeAt } from "../command-line/time.ts";
-import { timeOf } from "./event.ts";
+import { parseTime } from "../command-line/time.ts";
+import { isoTime } from "./event.ts";
 import { UnreadableCounter } from "./unreadable.ts";
 
 const STATES = ["waiting", "retrying", "running", "held", "finished", "unfinished"] as const;
 const REASONS = Object.keys(BULK_REASONS) as BulkReason[];
 /** The reasons that only a bulk knows: events of the others are held. */
-const NOT_HELD = REASONS.filter((reason) => !isHeld(reason));
+const UNHELD_REASONS = REASONS.filter((reason) => !isHeldReason(reason));
 
 /** Options that say which events a command is about. */
-export const FILTER_OPTIONS: Readonly<Record<(typeof FILTERS)[number], OptionSpec>> = {
+export const FILTER_OPTIONS: Readonly<Record<(typeof FILTER_NAMES)[number], OptionSpec>> = {
   state: {
     value: "STATE",
     help: `only events in this state: ${STATES.join(", ")}`,
@@ -23,7 +23,7 @@ export const FILTER_OPTIONS: Readonly<Record<(typeof FILTERS)[number], OptionSpe
   reason: {
     value: "REASONS",
     multiple: true,
-    help: `only events that are held for one of these reasons, with commas between them: ${Object.keys(HELD_REASONS).join(", ")}; for erase, and a replay of finished events, also ${NOT_HELD.join(", ")}`,
+    help: `only events that are held for one of these reasons, with commas between them: ${Object.keys(HELD_REASONS).join(", ")}; for erase, and a replay of finished events, also ${UNHELD_REASONS.join(", ")}`,
   },
   flow: { value: "FLOW", help: "only events of payments, connect or a source" },
   tenant: {
@@ -49,7 +49,7 @@ export const FILTER_OPTIONS: Readonly<Record<(typeof FILTERS)[number], OptionSpe
   },
 };
 
-export const FILTERS = [
+export const FILTER_NAMES = [
   "state",
   "reason",
   "flow",
@@ -100,7 +100,7 @@ export function selectionOf(args: ParsedArguments): Selection {
       amount: amountsIn(args),
       handler: args.text("handler"),
     },
-    reasons: [...new Set(reasons.map((reason) => chosen("--reason", reason.trim(), REASONS)))],
+    reasons: [...new Set(reasons.map((reason) => parseChoice("--reason", reason.trim(), REASONS)))],
   };
 }
 
@@ -113,7 +113,7 @@ function amountsIn(args: ParsedArguments): EventQuery["amount"] {
 function timeIn(args: ParsedArguments, name: "since" | "until"): number | undefined {
   const text = args.text(name);
   if (text === undefined) return undefined;
-  const time = timeAt(text, Date.now());
+  const time = parseTime(text, Date.now());
   if (time !== null) return time;
   throw new UsageError(
     `--${name} must be a time that there is, such as 2026-03-01 or 2026-03-01T12:00:00Z, or how long ago it was, such as 90s, 30m, 1h, 2d or 1w; it is ${JSON.stringify(text)}.`,
@@ -122,8 +122,8 @@ function timeIn(args: ParsedArguments, name: "since" | "until"): number | undefi
 
 /** Prints the range of times as it was understood, if one was given. */
 export function printRange({ query: { since, until } }: Selection, { line }: Terminal): void {
-  const from = since === undefined ? [] : [`at ${timeOf(since)} or later`];
-  const to = until === undefined ? [] : [`before ${timeOf(until)}`];
+  const from = since === undefined ? [] : [`at ${isoTime(since)} or later`];
+  const to = until === undefined ? [] : [`before ${isoTime(until)}`];
   if (since !== undefined || until !== undefined) line(`Accepted ${[...from, ...to].join(", and ")}.`);
 }
 
@@ -133,29 +133,29 @@ export async function* select(
   { query, first, reasons }: Selection,
   unreadable: UnreadableCounter,
 ): AsyncGenerator<StoredEvent> {
-  for (const reason of reasons.length === 0 ? [undefined] : reasons.filter(isHeld)) {
+  for (const reason of reasons.length === 0 ? [undefined] : reasons.filter(isHeldReason)) {
     yield* eachEvent(events, { ...query, first, reason }, unreadable.add);
   }
 }
 
 /** Refuses reasons that events are not held for. */
-export function checkHeld({ reasons }: Selection): void {
-  const other = reasons.find((reason) => !isHeld(reason));
+export function checkHeldReasons({ reasons }: Selection): void {
+  const other = reasons.find((reason) => !isHeldReason(reason));
   if (other === undefined) return;
   throw new UsageError(
     `No event is held for the reason ${other}: --reason ${other} is for erase, and for a replay of finished events.`,
   );
 }
 
-function isHeld(reason: BulkReason): reason is HeldReason {
+function isHeldReason(reason: BulkReason): reason is HeldReason {
   return Object.hasOwn(HELD_REASONS, reason);
 }
 
-const WHOLE_ID = /^[0-9a-f]{48}$/;
-const LEAST_CHARACTERS = 4;
+const WHOLE_ID_PATTERN = /^[0-9a-f]{48}$/;
+const MIN_ID_CHARACTERS = 4;
 
 export function isWholeId(text: string): boolean {
-  return WHOLE_ID.test(text);
+  return WHOLE_ID_PATTERN.test(text);
 }
 
 /**
@@ -166,19 +166,19 @@ export async function eventIdsOf({ events }: Inbox, ids: readonly string[]): Pro
   // An id that was shortened for display, as in the help, ends with dots.
   const beginnings = ids.map((text) => text.replace(/(?:…|\.{3})$/, ""));
   for (const beginning of beginnings) {
-    if (beginning.length >= LEAST_CHARACTERS) continue;
+    if (beginning.length >= MIN_ID_CHARACTERS) continue;
     throw new UsageError(`${JSON.stringify(beginning)} is too short: give at least 4 characters of the id.`);
   }
   if (beginnings.every(isWholeId)) return beginnings;
-  const held: string[] = [];
+  const heldIds: string[] = [];
   const unreadable = new UnreadableCounter();
-  for await (const { eventId } of eachEvent(events, { state: "held" }, unreadable.add)) held.push(eventId);
-  const found = beginnings.map((beginning) => {
-    const fitting = held.filter((eventId) => eventId.startsWith(beginning));
+  for await (const { eventId } of eachEvent(events, { state: "held" }, unreadable.add)) heldIds.push(eventId);
+  const wholeIds = beginnings.map((beginning) => {
+    const fitting = heldIds.filter((eventId) => eventId.startsWith(beginning));
     if (fitting.length === 0 && !isWholeId(beginning)) unreadable.check();
     if (fitting.length < 2) return fitting[0] ?? beginning;
     const list = fitting.slice(0, 5).join("\n");
     throw new UsageError(`${fitting.length} held events begin with ${beginning}: give more of the id.`, list);
   });
-  return [...new Set(found)];
+  return [...new Set(wholeIds)];
 }

@@ -1,38 +1,38 @@
 import type { UnreadableEvents } from "@payhooks/core";
-import { CliError, withoutFix } from "../command-line/errors.ts";
+import { CliError, errorPartsOf } from "../command-line/errors.ts";
 
 /** The events that a command has to leave out, because their records cannot be read. */
 export class UnreadableCounter {
-  #found: UnreadableEvents | null = null;
+  #unreadable: UnreadableEvents | null = null;
 
   readonly add = ({ count, error }: UnreadableEvents): void => {
-    const before = this.#found;
-    if (before === null) this.#found = { count, error };
+    const before = this.#unreadable;
+    if (before === null) this.#unreadable = { count, error };
     else
-      this.#found = {
+      this.#unreadable = {
         count: before.count === null || count === null ? null : before.count + count,
         error: before.error,
       };
   };
 
-  get isAny(): boolean {
-    return this.#found !== null;
+  get hasAny(): boolean {
+    return this.#unreadable !== null;
   }
 
   /** Throws if something was left out. */
   check(): void {
-    checkRead(this.#found);
+    checkAllRead(this.#unreadable);
   }
 }
 
 /** Throws if events were left out, so that nobody believes that the output is complete. */
-export function checkRead(unreadable: UnreadableEvents | null): void {
+export function checkAllRead(unreadable: UnreadableEvents | null): void {
   if (unreadable === null) return;
   const { count, error } = unreadable;
-  const what =
+  const summary =
     count === null
       ? "Events may be missing here, because not everything in this inbox can be searched."
       : `${count} ${count === 1 ? "event was" : "events were"} left out, because not everything in this inbox can be read.`;
-  const { code, message, fix } = withoutFix(error);
-  throw new CliError(code, `${what} ${message}`, fix);
+  const { code, message, fix } = errorPartsOf(error);
+  throw new CliError(code, `${summary} ${message}`, fix);
 }

@@ -8,9 +8,9 @@ import {
 } from "@payhooks/core/events";
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
-import { shown } from "../command-line/printer.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
-import { stateIn, timeOf } from "../events/event.ts";
+import { isoTime, stateIn } from "../events/event.ts";
 import { INBOX_OPTIONS, INBOX_USAGE, openInbox } from "../events/open-inbox.ts";
 import { eventIdsOf, isWholeId, type Selection, selectionOf } from "../events/selection.ts";
 import { UnreadableCounter } from "../events/unreadable.ts";
@@ -51,7 +51,7 @@ export const explainCommand: Command = {
       const unreadable = new UnreadableCounter();
       const events = await eventsOf(inbox, text, selectionOf(args).query, unreadable, terminal);
       for (const event of events) {
-        printExplained(event, await inbox.events.order(event.eventId), terminal);
+        printExplanation(event, await inbox.events.subjectOrder(event.eventId), terminal);
       }
       if (events.length > 0) return EXIT.ok;
       unreadable.check();
@@ -76,13 +76,13 @@ async function eventsOf(
 ): Promise<readonly StoredEvent[]> {
   const { events } = inbox;
   if (!isWholeId(text)) {
-    const named = new Map<string, StoredEvent>();
+    const eventsById = new Map<string, StoredEvent>();
     for (const query of [{ id: text }, { referenceId: text }]) {
-      for await (const event of searched(inbox, { ...query, flow, tenant }, unreadable, terminal))
-        named.set(event.eventId, event);
+      for await (const event of searchEvents(inbox, { ...query, flow, tenant }, unreadable, terminal))
+        eventsById.set(event.eventId, event);
     }
-    if (named.size > 0) {
-      return [...named.values()].sort((a, b) => a.acceptedAt - b.acceptedAt).slice(0, MAX_EVENTS);
+    if (eventsById.size > 0) {
+      return [...eventsById.values()].sort((a, b) => a.acceptedAt - b.acceptedAt).slice(0, MAX_EVENTS);
     }
     if (!/^[0-9a-f]{4,47}(?:…|\.{3})?$/.test(text)) return [];
   }
@@ -92,7 +92,7 @@ async function eventsOf(
 }
 
 /** Finds the events of a query. An inbox that does not search among finished events searches the others. */
-async function* searched(
+async function* searchEvents(
   { events }: Inbox,
   query: Selection["query"],
   unreadable: UnreadableCounter,
@@ -108,37 +108,38 @@ async function* searched(
   }
 }
 
-function printExplained(event: StoredEvent, order: SubjectOrder | null, terminal: Terminal): void {
+function printExplanation(event: StoredEvent, order: SubjectOrder | null, terminal: Terminal): void {
   const { eventId, detail } = event;
   const { past, now, handlers, next, advice, decisions } = explain(event, Date.now());
   const { line, json, paint } = terminal;
-  const explained = order === null ? null : explainOrder(order);
-  const told = past.map(({ at, text }) => ({ at: timeOf(at), text }));
+  const explainedOrder = order === null ? null : explainOrder(order);
+  const pastMoments = past.map(({ at, text }) => ({ at: isoTime(at), text }));
   json({
     eventId,
     state: event.state,
     reason: event.reason,
     detail,
-    past: told,
+    past: pastMoments,
     now,
     handlers,
     next,
     advice,
     decisions,
-    order: explained?.map(({ signedAt, acceptedAt, ...facts }) => ({
+    order: explainedOrder?.map(({ signedAt, acceptedAt, ...facts }) => ({
       ...facts,
-      signedAt: timeOf(signedAt),
-      acceptedAt: timeOf(acceptedAt),
+      signedAt: isoTime(signedAt),
+      acceptedAt: isoTime(acceptedAt),
     })),
   });
   line(`${paint("bold", eventId)}  ${stateIn(event)}`);
-  for (const { at, text } of told) line(`  ${at}  ${shown(text, 1_000)}`);
+  for (const { at, text } of pastMoments) line(`  ${at}  ${escapeForTerminal(text, 1_000)}`);
   const part = (title: string, sentences: readonly string[]): void => {
     line(`\n  ${paint("bold", title)}`);
-    for (const sentence of sentences) line(`  ${shown(sentence, 1_000)}`);
+    for (const sentence of sentences) line(`  ${escapeForTerminal(sentence, 1_000)}`);
   };
   part("Now", [...now, ...(detail === null ? [] : [`Detail: ${detail}`]), ...handlers]);
-  if (explained !== null) part("Order of its subject, by signed time", explained.map(orderLine(eventId)));
+  if (explainedOrder !== null)
+    part("Order of its subject, by signed time", explainedOrder.map(orderLine(eventId)));
   part("Next", next);
   part("What you can do", advice);
   for (const decision of decisions) {
@@ -150,5 +151,5 @@ function printExplained(event: StoredEvent, order: SubjectOrder | null, terminal
 /** One event of a subject. The one that is explained has a mark. */
 function orderLine(explainedId: string): (one: ExplainedEvent) => string {
   return ({ eventId, event, signedAt, text, ...facts }) =>
-    `${eventId === explainedId ? ">" : " "} ${timeOf(signedAt)}  ${eventId.slice(0, 8)}…  ${event || "?"}  ${stateIn(facts)}. ${text}`;
+    `${eventId === explainedId ? ">" : " "} ${isoTime(signedAt)}  ${eventId.slice(0, 8)}…  ${event || "?"}  ${stateIn(facts)}. ${text}`;
 }

@@ -2,7 +2,7 @@ import { mysqlEffectsSql, postgresEffectsSql, sqliteEffectsSql } from "@payhooks
 import type { Pool } from "pg";
 import { serverAt } from "../command-line/address.ts";
 import type { Command } from "../command-line/command.ts";
-import { CliError, EXIT, UsageError, unavailableAs } from "../command-line/errors.ts";
+import { CliError, EXIT, UsageError, unavailableErrorFromCause } from "../command-line/errors.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
@@ -67,8 +67,8 @@ export const migrateCommand: Command = {
     if (args.flag("sql")) {
       return args.flag("inbox") ? printInbox(args, terminal) : print(args, table, terminal);
     }
-    const printing = (["for", "inbox", "schema", "prefix"] as const).find((name) => args.flag(name));
-    if (printing !== undefined) throw new UsageError(`--${printing} goes with --sql.`);
+    const printOption = (["for", "inbox", "schema", "prefix"] as const).find((name) => args.flag(name));
+    if (printOption !== undefined) throw new UsageError(`--${printOption} goes with --sql.`);
     const url = args.text("postgres") ?? process.env.DATABASE_URL;
     if (url === undefined || serverAt(url) !== "PostgreSQL") {
       throw new UsageError(
@@ -97,8 +97,8 @@ function print(args: ParsedArguments, table: string | undefined, terminal: Termi
 }
 
 async function printInbox(args: ParsedArguments, terminal: Terminal): Promise<number> {
-  const other = (["postgres", "for", "table"] as const).find((name) => args.flag(name));
-  if (other !== undefined) throw new UsageError(`--inbox does not go with --${other}.`);
+  const excludedOption = (["postgres", "for", "table"] as const).find((name) => args.flag(name));
+  if (excludedOption !== undefined) throw new UsageError(`--inbox does not go with --${excludedOption}.`);
   const database = args.choice("inbox", ["postgres", "mysql"]) ?? "postgres";
   const foreign = database === "postgres" ? "prefix" : "schema";
   if (args.flag(foreign)) throw new UsageError(`--${foreign} does not go with --inbox ${database}.`);
@@ -120,7 +120,7 @@ async function migrate(url: string, table: string | undefined): Promise<void> {
     await pgEffects(pool, { table }).open();
   } catch (error) {
     if (error instanceof Error && error.name === "PayhooksError") throw error;
-    throw unavailableAs("ERR_DATABASE_UNAVAILABLE", "PostgreSQL", error);
+    throw unavailableErrorFromCause("ERR_DATABASE_UNAVAILABLE", "PostgreSQL", error);
   } finally {
     await pool.end();
   }

@@ -2,7 +2,7 @@ import { type MoveReport, moveRecords, type RecordStore } from "@payhooks/core/i
 import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
-import { shown } from "../command-line/printer.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { SEAL_OPTION, sealOf } from "../events/seal-keys.ts";
 import { nameOf, openStore, type StoreAddress } from "./open-store.ts";
@@ -49,7 +49,7 @@ export const moveCommand: Command = {
       const target = await openStore(to, false);
       try {
         const seal = sealOf(args);
-        const over = (store: RecordStore): RecordStore => seal?.over(store) ?? store;
+        const over = (store: RecordStore): RecordStore => seal?.wrap(store) ?? store;
         const report = await moveRecords(over(source), over(target), { dryRun });
         print(report, { from: nameOf(from), to: nameOf(to), dryRun }, terminal);
         return report.left.length === 0 ? EXIT.ok : EXIT.failure;
@@ -62,15 +62,15 @@ export const moveCommand: Command = {
   },
 };
 
-function addressOf(args: ParsedArguments, end: "from" | "to", why: string): StoreAddress {
+function addressOf(args: ParsedArguments, end: "from" | "to", purpose: string): StoreAddress {
   return {
-    address: args.required(end, why),
+    address: args.requiredText(end, purpose),
     prefix: args.text(`${end}-prefix`),
     schema: args.text(`${end}-schema`),
   };
 }
 
-const WHY = {
+const REASON_TEXTS = {
   unreadable: "a newer Payhooks wrote it, its seal is broken, or it is damaged",
   "key-missing": "its key is not in --seal-keys",
   "unreadable-there":
@@ -87,12 +87,13 @@ function print(
 ): void {
   const { records, events, thereBefore, left } = report;
   json({ from, to, dryRun, ...report });
-  line(`${shown(from, 1_000)} → ${shown(to, 1_000)}`);
+  line(`${escapeForTerminal(from, 1_000)} → ${escapeForTerminal(to, 1_000)}`);
   const unfinished = events.waiting + events.retrying + events.running;
   const what = `${unfinished} unfinished, ${events.held} held and ${events.finished} finished events in ${records} records`;
   line(dryRun ? `${what} would be moved.` : paint("green", `${what} were moved, and read back.`));
   if (thereBefore > 0) line(`${thereBefore} of the records were there already, as far or further.`);
-  for (const { key, why } of left) line(`${paint("red", "left")}  ${shown(key)}  ${WHY[why]}`);
+  for (const { key, why } of left)
+    line(`${paint("red", "left")}  ${escapeForTerminal(key)}  ${REASON_TEXTS[why]}`);
   if (left.length > 0) {
     line(`${left.length} ${left.length === 1 ? "record stays" : "records stay"} in the old inbox.`);
   }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { RecordStore } from "@payhooks/core/inbox";
 import { serverAt } from "../command-line/address.ts";
-import { UsageError, unavailableAs } from "../command-line/errors.ts";
+import { UsageError, unavailableErrorFromCause } from "../command-line/errors.ts";
 import { silentLogger } from "../silent-logger.ts";
 
 /** Where the inbox at one end of a move is. */
@@ -47,7 +47,7 @@ export async function openStore(target: StoreAddress, isSource: boolean): Promis
     const { code } = error as { code?: unknown };
     const isKnown = error instanceof Error && error.name === "PayhooksError";
     if (isKnown && code !== "ERR_INBOX_UNAVAILABLE") throw error;
-    throw unavailableAs("ERR_INBOX_UNAVAILABLE", nameOf(target), error);
+    throw unavailableErrorFromCause("ERR_INBOX_UNAVAILABLE", nameOf(target), error);
   }
 }
 
@@ -60,17 +60,17 @@ async function storeOf(target: StoreAddress, isSource: boolean): Promise<RecordS
   if (schema !== undefined && kind !== "PostgreSQL") throw new UsageError("Only PostgreSQL has a schema.");
   if (kind === "PostgreSQL") {
     const { postgresStore } = await import("@payhooks/core/postgres");
-    const statementTimeoutMs = STATEMENT_LIMIT_MS;
+    const statementTimeoutMs = STATEMENT_TIMEOUT_MS;
     return postgresStore(address, { schema, migrate: !isSource, logger: silentLogger, statementTimeoutMs });
   }
   if (kind === "MySQL") {
     const { mysqlStore } = await import("@payhooks/core/mysql");
-    const statementTimeoutMs = STATEMENT_LIMIT_MS;
+    const statementTimeoutMs = STATEMENT_TIMEOUT_MS;
     return mysqlStore(address, { prefix, migrate: !isSource, logger: silentLogger, statementTimeoutMs });
   }
   if (kind === "Redis") {
     const { redisStore } = await import("@payhooks/core/redis");
-    const commandTimeoutMs = STATEMENT_LIMIT_MS;
+    const commandTimeoutMs = STATEMENT_TIMEOUT_MS;
     return redisStore(address, { prefix, existing: isSource, logger: silentLogger, commandTimeoutMs });
   }
   if (isSource && !existsSync(address)) throw new UsageError(`The file ${address} does not exist.`);
@@ -79,4 +79,4 @@ async function storeOf(target: StoreAddress, isSource: boolean): Promise<RecordS
 }
 
 /** How long a move waits for one statement. It may be long, because no delivery waits for it. */
-const STATEMENT_LIMIT_MS = 15_000;
+const STATEMENT_TIMEOUT_MS = 15_000;

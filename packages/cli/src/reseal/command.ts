@@ -2,13 +2,13 @@ import type { ResealReport } from "@payhooks/core/seal";
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import { Interruption } from "../command-line/interruption.ts";
-import { shown } from "../command-line/printer.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { addressOf, INBOX_OPTIONS, INBOX_USAGE } from "../events/open-inbox.ts";
 import { sealOf } from "../events/seal-keys.ts";
 import { openStore } from "../move/open-store.ts";
 
-const DEFAULT_RATE = 500;
+const DEFAULT_PER_SECOND = 500;
 
 export const resealCommand: Command = {
   name: "reseal",
@@ -16,7 +16,11 @@ export const resealCommand: Command = {
   usage: [`${INBOX_USAGE} --seal-keys FILE [--rate N] [--dry-run]`],
   options: {
     ...INBOX_OPTIONS,
-    rate: { value: "N", help: "how many records to seal in a second at most", default: String(DEFAULT_RATE) },
+    rate: {
+      value: "N",
+      help: "how many records to seal in a second at most",
+      default: String(DEFAULT_PER_SECOND),
+    },
     "dry-run": { help: "say what would be sealed anew, and write nothing" },
   },
   notes: [
@@ -32,7 +36,7 @@ export const resealCommand: Command = {
   async run(args, terminal) {
     const seal = sealOf(args);
     if (seal === undefined) throw new UsageError("--seal-keys is missing: the keys, the current one first.");
-    const perSecond = args.number("rate", { min: 1, max: 100_000 }) ?? DEFAULT_RATE;
+    const perSecond = args.number("rate", { min: 1, max: 100_000 }) ?? DEFAULT_PER_SECOND;
     const dryRun = args.flag("dry-run");
     const { kind, text } = addressOf(args);
     const hasPrefix = kind === "Redis" || kind === "MySQL";
@@ -64,12 +68,12 @@ function print(report: ResealReport, dryRun: boolean, { json, line, paint }: Ter
   const what = `${resealed} ${resealed === 1 ? "record" : "records"}`;
   line(
     dryRun
-      ? `${what} would be sealed with ${shown(keyId)}.`
-      : paint("green", `${what} sealed with ${shown(keyId)}.`),
+      ? `${what} would be sealed with ${escapeForTerminal(keyId)}.`
+      : paint("green", `${what} sealed with ${escapeForTerminal(keyId)}.`),
   );
   if (current > 0) line(`${current} had this key before.`);
   for (const [id, count] of Object.entries(missing)) {
-    line(`${paint("red", "left")}  ${count} of the key ${shown(id)}, which is not in the file`);
+    line(`${paint("red", "left")}  ${count} of the key ${escapeForTerminal(id)}, which is not in the file`);
   }
   if (unreadable > 0) line(`${paint("red", "left")}  ${unreadable} that cannot be read`);
   if (!complete) line("It was interrupted. Run it again and it goes on.");

@@ -2,15 +2,15 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import { CliError } from "../command-line/errors.ts";
-import { aborted } from "../command-line/output.ts";
+import { waitForAbort } from "../command-line/output.ts";
 import { printText, type Stream } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-const CANNOT_START = 127;
+const CANNOT_START_EXIT_CODE = 127;
 
 /** Signals within this time are one: npm repeats those that a terminal has sent to the whole process group. */
-const SAME_SIGNAL_MS = 500;
+const SIGNAL_DEBOUNCE_MS = 500;
 /** How long the command may take to end. A receiver waits for its handlers for a shorter time. */
 const GRACE_MS = 15_000;
 
@@ -38,18 +38,20 @@ export function runApp(
     const shutdown = new Shutdown(child);
     const forward = (signal: NodeJS.Signals): void => shutdown.signal(signal);
     for (const signal of SIGNALS) process.on(signal, forward);
-    void aborted(stop).then(() => shutdown.signal("SIGTERM"));
+    void waitForAbort(stop).then(() => shutdown.signal("SIGTERM"));
     const stopForwarding = (): void => {
       shutdown.cancel();
       for (const signal of SIGNALS) process.off(signal, forward);
     };
-    prefix(child.stdout, "stdout", terminal);
-    prefix(child.stderr, "stderr", terminal);
+    prefixLines(child.stdout, "stdout", terminal);
+    prefixLines(child.stderr, "stderr", terminal);
     child.on("error", (error: NodeJS.ErrnoException) => {
       stopForwarding();
       const why = error.code === "ENOENT" ? "there is no such command" : (error.code ?? error.message);
       const fix = "Check its name and the PATH.";
-      reject(new CliError("ERR_COMMAND", `${command} cannot be started: ${why}.`, fix, CANNOT_START));
+      reject(
+        new CliError("ERR_COMMAND", `${command} cannot be started: ${why}.`, fix, CANNOT_START_EXIT_CODE),
+      );
     });
     // Unlike "exit", "close" comes after everything that the app printed has been read.
     child.on("close", (code, signal) => {
@@ -74,7 +76,7 @@ class Shutdown {
       this.#signalledAt = Date.now();
       this.#timer = setTimeout(() => this.#kill(), GRACE_MS);
       this.#send(signal);
-    } else if (Date.now() - this.#signalledAt >= SAME_SIGNAL_MS) this.#kill();
+    } else if (Date.now() - this.#signalledAt >= SIGNAL_DEBOUNCE_MS) this.#kill();
   }
 
   cancel(): void {
@@ -110,16 +112,16 @@ function lineForWindows(words: readonly string[]): string {
 }
 
 /** The colours of an application that writes them to no screen as well, and the carriage return of Windows. */
-const DECORATION = new RegExp(`${"\u001b"}\\[[\\d;:]*m|\r$`, "g");
+const DECORATION_PATTERN = new RegExp(`${"\u001b"}\\[[\\d;:]*m|\r$`, "g");
 
 /**
  * Passes lines on behind a prefix. They may have texts in them that somebody has sent to the application. With --json they go to
  * the standard error without a prefix, and the JSON stays apart.
  */
-function prefix(from: Readable, to: Stream, terminal: Terminal): void {
+function prefixLines(from: Readable, to: Stream, terminal: Terminal): void {
   const mark = terminal.isJson ? "" : `${terminal.paint("cyan", "app |")} `;
   const print = (line: string): void =>
-    printText(terminal.isJson ? "stderr" : to, `${mark}${line.replace(DECORATION, "")}\n`);
+    printText(terminal.isJson ? "stderr" : to, `${mark}${line.replace(DECORATION_PATTERN, "")}\n`);
   let rest = "";
   from.setEncoding("utf8");
   from.on("data", (text: string) => {

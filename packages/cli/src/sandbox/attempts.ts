@@ -1,25 +1,25 @@
 import type { Attempt, Delivery, Sandbox } from "@payhooks/sandbox";
-import { shown } from "../command-line/printer.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
 /**
  * Prints a line for each attempt of the sandbox to deliver something: the delivery, the answer, and the time it took.
  */
 export function printAttempts(sandbox: Sandbox, terminal: Terminal): void {
-  const hinted = new Set<string>();
+  const shownHints = new Set<string>();
   sandbox.deliveries.onAttempt((delivery, attempt) => {
     terminal.json({ event: "attempt", ...attemptAsJson(delivery, attempt) });
     terminal.line(lineOf(delivery, attempt, terminal));
     const hint = hintFor(delivery, attempt);
-    if (hint === null || hinted.has(hint)) return;
-    hinted.add(hint);
+    if (hint === null || shownHints.has(hint)) return;
+    shownHints.add(hint);
     terminal.line(`  ${hint}`);
   });
 }
 
 /** Advice for the case that deliveries do not reach the receiver at all. */
 function hintFor({ flow, url }: Delivery, { answer, error }: Attempt): string | null {
-  const address = shown(url);
+  const address = escapeForTerminal(url);
   if (error?.includes("ECONNREFUSED")) {
     return `Nothing listens at ${address}. Start your server, or say with --app URL where it listens.`;
   }
@@ -42,8 +42,10 @@ function attemptAsJson(delivery: Delivery, attempt: Attempt): Readonly<Record<st
 function lineOf(delivery: Delivery, attempt: Attempt, { paint }: Terminal): string {
   const { flow, event, status, reference, deduplicationKey, replayOf } = delivery;
   const { at, number, faults, acknowledged, durationMs } = attempt;
-  const what =
-    flow === "payments" ? `${event} ${status} ${shown(reference ?? "")}` : `${event} ${deduplicationKey}`;
+  const subject =
+    flow === "payments"
+      ? `${event} ${status} ${escapeForTerminal(reference ?? "")}`
+      : `${event} ${deduplicationKey}`;
   const remarks = [
     replayOf === null ? "" : "replay",
     number === 1 ? "" : `attempt ${number}`,
@@ -52,13 +54,13 @@ function lineOf(delivery: Delivery, attempt: Attempt, { paint }: Terminal): stri
   const marks = remarks.length === 0 ? "" : ` (${remarks.join(", ")})`;
   const time = paint("dim", new Date(at).toTimeString().slice(0, 8));
   const outcome = paint(acknowledged ? "green" : "red", outcomeOf(attempt));
-  return `${time} ${what}${marks} → ${outcome} ${paint("dim", `${Math.round(durationMs)} ms`)}${nextOf(delivery, attempt)}`;
+  return `${time} ${subject}${marks} → ${outcome} ${paint("dim", `${Math.round(durationMs)} ms`)}${nextOf(delivery, attempt)}`;
 }
 
 function outcomeOf({ answer, error, acknowledged }: Attempt): string {
-  if (answer === null) return `no answer: ${shown(error ?? "")}`;
+  if (answer === null) return `no answer: ${escapeForTerminal(error ?? "")}`;
   if (acknowledged) return String(answer.status);
-  return `${answer.status} ${shown(error ?? answer.bodyExcerpt, 120)}`.trimEnd();
+  return `${answer.status} ${escapeForTerminal(error ?? answer.bodyExcerpt, 120)}`.trimEnd();
 }
 
 function nextOf({ state, nextAttemptAt }: Delivery, { acknowledged, at, durationMs }: Attempt): string {

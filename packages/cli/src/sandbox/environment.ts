@@ -18,7 +18,7 @@ export function environmentOf(sandbox: Sandbox): Record<string, string> {
 }
 
 /** The names of the variables, for the help and the documentation. */
-export const VARIABLES = [
+export const VARIABLE_NAMES = [
   "PAY_PUBLIC_KEY",
   "CONNECT_WEBHOOK_SECRET",
   "PAY_BASE_URL",
@@ -32,7 +32,7 @@ export const VARIABLES = [
  * An assignment with all of its lines. As in dotenv, a value in quotes may have several, if nothing but a comment follows
  * the closing quote on its line. Otherwise the quote is a character like others, and the value ends with its line.
  */
-const ASSIGNMENT =
+const ASSIGNMENT_PATTERN =
   /^[^\S\n]*(?:export[^\S\n]+)?([A-Za-z_]\w*)[^\S\n]*=[^\S\n]*(?:(?:"(?:\\[\s\S]|[^"\\])*"|'[^']*'|`[^`]*`)[^\S\n]*(?:#[^\n]*)?(?=\n|$)|[^\n]*)(?:\n|$)/gm;
 
 /** Refuses a secret that programs would read differently from a file. It may come from a state file. */
@@ -55,13 +55,13 @@ export function writeEnvironment(file: string, variables: Readonly<Record<string
     const eol = before.includes("\r\n") ? "\r\n" : "\n";
     const names = new Set(Object.keys(variables));
     const kept = before
-      .replace(ASSIGNMENT, (lines, name: string) => (names.has(name) ? "" : lines))
+      .replace(ASSIGNMENT_PATTERN, (lines, name: string) => (names.has(name) ? "" : lines))
       .replace(/[\r\n]+$/, "");
-    const written = Object.entries(variables).map(
+    const newLines = Object.entries(variables).map(
       ([name, value]) => `${name}="${value.replaceAll("\n", "\\n")}"`,
     );
     // A new file replaces the old one, so that a reader sees one or the other, and never a half.
-    writeFileSync(temporary, `${[...(kept === "" ? [] : [kept]), ...written].join(eol)}${eol}`, {
+    writeFileSync(temporary, `${[...(kept === "" ? [] : [kept]), ...newLines].join(eol)}${eol}`, {
       mode: 0o600,
     });
     renameSync(temporary, file);

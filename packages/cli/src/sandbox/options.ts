@@ -13,7 +13,7 @@ import { CliError, UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
 import { readText } from "../command-line/input.ts";
 import { NAMES_OPTION, readNames } from "../command-line/names.ts";
-import { chosen, type ParsedArguments } from "../command-line/parsed-arguments.ts";
+import { type ParsedArguments, parseChoice } from "../command-line/parsed-arguments.ts";
 
 export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   port: { value: "PORT", help: "port of the sandbox; 0 picks a free one", default: "4000" },
@@ -118,19 +118,19 @@ export async function startSandbox(args: ParsedArguments): Promise<Sandbox> {
     seed: args.text("seed"),
     merchant: { privateKey },
   }).catch((error) => {
-    throw isPortTaken(error) ? portTaken(port) : (savedSettingRefused(error, args) ?? error);
+    throw isPortTaken(error) ? portTakenError(port) : (savedSettingError(error, args) ?? error);
   });
 }
 
 const isPortTaken = (error: unknown): boolean => (error as { code?: unknown }).code === "ERR_PORT_IN_USE";
 
-function portTaken(port: number): CliError {
+function portTakenError(port: number): CliError {
   const fix = "If another sandbox runs, stop it. Or choose another port: --port 0 takes any that is free.";
   return new CliError("ERR_PORT_IN_USE", `Port ${port} is taken.`, fix);
 }
 
 /** The error for a setting that comes from the state file, and that the given options do not allow. */
-function savedSettingRefused(error: unknown, args: ParsedArguments): CliError | null {
+function savedSettingError(error: unknown, args: ParsedArguments): CliError | null {
   if (!(error instanceof SandboxError) || error.code !== "ERR_PARAMETERS") return null;
   const saved = new Set(savedNames(args));
   const problem = error.problems.find(({ field }) => saved.has(field));
@@ -156,20 +156,20 @@ type WebhookSettings = ReturnType<Sandbox["settings"]["get"]>;
 
 /** Keeps the webhook settings of a state file, unless an option replaces them. There is always a secret. */
 function webhookSettings(args: ParsedArguments, webhookUrl: string | undefined): WebhookSettings {
-  const saved = savedSettings(args.text("state"));
+  const saved = readSavedSettings(args.text("state"));
   const isAsked = args.flag("webhook-url") || args.flag("app");
   const url = (isAsked ? webhookUrl : (saved?.webhook_url ?? webhookUrl)) ?? null;
-  const asked = args.text("webhook-secret");
-  if (asked?.trim() !== asked || asked === "")
+  const givenSecret = args.text("webhook-secret");
+  if (givenSecret?.trim() !== givenSecret || givenSecret === "")
     throw new UsageError("--webhook-secret must not be empty or have white space around it.");
   // The service may accept white space around a secret. So a saved one may have it.
-  const secret = asked ?? saved?.webhook_secret ?? `whsec_${randomBytes(24).toString("hex")}`;
+  const secret = givenSecret ?? saved?.webhook_secret ?? `whsec_${randomBytes(24).toString("hex")}`;
   const isEnabled = isAsked || (saved?.webhook_enabled ?? true);
   return { webhook_url: url, webhook_secret: secret, webhook_enabled: isEnabled && url !== null };
 }
 
 /** The webhook settings in a state file. Undefined if it holds none: `createSandbox` says what is wrong with a file. */
-function savedSettings(file: string | undefined): WebhookSettings | undefined {
+function readSavedSettings(file: string | undefined): WebhookSettings | undefined {
   if (file === undefined) return undefined;
   try {
     const { connect }: { connect?: { settings?: WebhookSettings } } = JSON.parse(readFileSync(file, "utf8"));
@@ -195,7 +195,7 @@ function addressesOf(
 
 function faultOf(text: string): FaultRule {
   const [name = "", rate] = text.split(":");
-  const kind = chosen("--fault", name, Object.keys(FAULT_KINDS) as FaultKind[]);
+  const kind = parseChoice("--fault", name, Object.keys(FAULT_KINDS) as FaultKind[]);
   if (rate === undefined) return { kind };
   const share = Number(rate);
   if (!(share > 0 && share <= 1)) {

@@ -1,13 +1,13 @@
 import type { Sandbox } from "@payhooks/sandbox";
 import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
-import { aborted } from "../command-line/output.ts";
+import { waitForAbort } from "../command-line/output.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
-import { shown } from "../command-line/printer.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { runApp } from "./app.ts";
 import { printAttempts } from "./attempts.ts";
-import { checkSecret, environmentOf, VARIABLES, writeEnvironment } from "./environment.ts";
+import { checkSecret, environmentOf, VARIABLE_NAMES, writeEnvironment } from "./environment.ts";
 import { SANDBOX_OPTIONS, savedNames, startSandbox } from "./options.ts";
 
 export const sandboxCommand: Command = {
@@ -18,7 +18,7 @@ export const sandboxCommand: Command = {
   notes: [
     "The sandbox has all endpoints of the service and the hosted checkout. It sends signed callbacks and webhooks, retries them, and makes faults happen if you ask for them. It runs until Ctrl-C. Unlike the service, it accepts callback addresses with http:// on this machine.",
     "It prints a line for each attempt to deliver: the delivery, the answer and the time that it took.",
-    `With COMMAND it also runs your server, with ${VARIABLES.join(", ")} set, even those that are set already. --write-env writes them into a file instead. SIGINT, SIGTERM and SIGHUP are passed on to COMMAND and to everything that COMMAND has started. A second one, or 15 s, ends those that are left. When COMMAND ends, the sandbox ends too, and payhooks ends with the same exit code. If COMMAND cannot be started, the exit code is 127.`,
+    `With COMMAND it also runs your server, with ${VARIABLE_NAMES.join(", ")} set, even those that are set already. --write-env writes them into a file instead. SIGINT, SIGTERM and SIGHUP are passed on to COMMAND and to everything that COMMAND has started. A second one, or 15 s, ends those that are left. When COMMAND ends, the sandbox ends too, and payhooks ends with the same exit code. If COMMAND cannot be started, the exit code is 127.`,
     "Lines that COMMAND prints begin with app |. They have no colours, and control characters in them are printed as escapes. Lines of the sandbox then begin with sandbox |.",
   ],
   examples: [
@@ -27,18 +27,18 @@ export const sandboxCommand: Command = {
     "payhooks sandbox --fault drop-answer:0.3 --fault duplicate:0.3 --seed 7",
   ],
   arguments: { least: 0, most: 0 },
-  passesOn: true,
+  hasProgramArguments: true,
   runsUntilStopped: true,
   async run(args, terminal, stop) {
     const [command, ...commandArgs] = args.rest;
-    const stopped = command === undefined ? Promise.race([nextSignal(), aborted(stop)]) : null;
+    const whenStopped = command === undefined ? Promise.race([nextSignal(), waitForAbort(stop)]) : null;
     const sandbox = await startSandbox(args);
-    const own = command === undefined ? terminal : prefixed(terminal);
+    const sandboxTerminal = command === undefined ? terminal : withPrefix(terminal);
     try {
-      announce(sandbox, args, own);
-      printAttempts(sandbox, own);
+      announce(sandbox, args, sandboxTerminal);
+      printAttempts(sandbox, sandboxTerminal);
       if (command === undefined) {
-        await stopped;
+        await whenStopped;
         return EXIT.ok;
       }
       const code = await runApp(command, commandArgs, environmentOf(sandbox), terminal, stop);
@@ -50,7 +50,7 @@ export const sandboxCommand: Command = {
   },
 };
 
-const prefixed = (terminal: Terminal): Terminal => ({
+const withPrefix = (terminal: Terminal): Terminal => ({
   ...terminal,
   line: (text = "") => terminal.line(`${terminal.paint("dim", "sandbox |")} ${text}`),
 });
@@ -72,10 +72,10 @@ function announce(sandbox: Sandbox, args: ParsedArguments, terminal: Terminal): 
   });
   line(`${paint("bold", "Payhooks sandbox")}  ${paint("cyan", sandbox.url)}`);
   line(`  dashboard  ${sandbox.url}/`);
-  line(`  webhooks   ${shown(webhookUrl ?? "off: give --webhook-url")}`);
+  line(`  webhooks   ${escapeForTerminal(webhookUrl ?? "off: give --webhook-url")}`);
   line(`  key        ${sandbox.keys.keyId}, ${sandbox.url}/sandbox/keys/public.pem`);
-  line(`  seed       ${shown(sandbox.seed)}`);
-  if (file !== undefined) line(`  variables  ${shown(file, 1_000)}`);
+  line(`  seed       ${escapeForTerminal(sandbox.seed)}`);
+  if (file !== undefined) line(`  variables  ${escapeForTerminal(file, 1_000)}`);
   line('  next       press "Take a deposit" on the dashboard to send a first event, or run');
   line(`             curl -X POST ${sandbox.url}/sandbox/deposits`);
 }

@@ -2,21 +2,27 @@ import { shuffled } from "@payhooks/core/testing";
 import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
 import { NAMES_OPTION, readNames } from "../command-line/names.ts";
-import { chosen, httpUrl, type ParsedArguments } from "../command-line/parsed-arguments.ts";
-import { shown } from "../command-line/printer.ts";
+import { type ParsedArguments, parseChoice, parseHttpUrl } from "../command-line/parsed-arguments.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { MAX_TIMER_MS } from "../command-line/time.ts";
-import { type Answer, inParallel, isAccepted, isRefused, post } from "../delivery/post.ts";
+import { inParallel, isAccepted, isRefused, type PostResult, post } from "../delivery/post.ts";
 import {
-  MERCHANT_MADE_UP,
+  MADE_UP_MERCHANT_NOTE,
   needPrivateKey,
   needSecret,
   readCredentials,
   refuseMerchantId,
   SIGNING_OPTIONS,
 } from "../delivery/signing.ts";
-import { FORGERIES, type ForgeryKind, KINDS, type Prepared, prepare } from "./deliveries.ts";
-import { prepareOf, SENDER_NAMES } from "./senders.ts";
+import {
+  DELIVERY_KINDS,
+  FORGERIES,
+  type ForgeryKind,
+  type PreparedDelivery,
+  prepareDeliveries,
+} from "./deliveries.ts";
+import { prepareSenderDeliveries, SENDER_NAMES } from "./senders.ts";
 
 export const sendCommand: Command = {
   name: "send",
@@ -75,8 +81,11 @@ export const sendCommand: Command = {
   arguments: { least: 1, most: 1 },
   changes: () => true,
   async run(args, terminal) {
-    const what = chosen("What to send", args.positionals[0] ?? "", [...KINDS, ...SENDER_NAMES]);
-    const to = httpUrl("--to", args.required("to", "the address of your endpoint"));
+    const kindOrSender = parseChoice("What to send", args.positionals[0] ?? "", [
+      ...DELIVERY_KINDS,
+      ...SENDER_NAMES,
+    ]);
+    const to = parseHttpUrl("--to", args.requiredText("to", "the address of your endpoint"));
     const seed = args.number("seed") ?? Math.floor(Math.random() * 1_000_000);
     const forge = args.choice("forge", FORGERIES);
     const counts = {
@@ -85,12 +94,12 @@ export const sendCommand: Command = {
       isStale: args.flag("stale"),
       seed,
     };
-    const kind = KINDS.find((one) => one === what);
+    const kind = DELIVERY_KINDS.find((one) => one === kindOrSender);
     if (kind === undefined) {
       refuseMerchantId(args);
-      const name = args.required("name", "the event's name");
-      const wish = { sender: what, name, data: args.text("data") ?? "{}", forge, ...counts };
-      const ordered = prepareOf(wish, needSecret(await readCredentials(args)), Date.now());
+      const name = args.requiredText("name", "the event's name");
+      const wish = { sender: kindOrSender, name, data: args.text("data") ?? "{}", forge, ...counts };
+      const ordered = prepareSenderDeliveries(wish, needSecret(await readCredentials(args)), Date.now());
       const deliveries = args.flag("shuffle") ? shuffled(ordered, seed) : ordered;
       return sendAll(deliveries, to, { args, terminal, seed, forge, isOurMerchant: true });
     }
@@ -98,7 +107,7 @@ export const sendCommand: Command = {
     if (!isPayment) refuseMerchantId(args);
     const credentials = await readCredentials(args);
     const key = isPayment ? needPrivateKey(credentials) : needSecret(credentials);
-    const wanted = {
+    const sendOptions = {
       kind,
       statuses: args.text("status")?.split(",") ?? [],
       amount: args.text("amount"),
@@ -111,21 +120,21 @@ export const sendCommand: Command = {
       ...counts,
       names: await readNames(args),
     };
-    const ordered = prepare(wanted, key, Date.now());
+    const ordered = prepareDeliveries(sendOptions, key, Date.now());
     const deliveries = args.flag("shuffle") ? shuffled(ordered, seed) : ordered;
-    const isWithoutMerchant = wanted.names?.callback.fields.merchantId.sent === "absent";
+    const isWithoutMerchant = sendOptions.names?.callback.fields.merchantId.sent === "absent";
     const isOurMerchant = !isPayment || isWithoutMerchant || credentials.merchantId !== null;
     return sendAll(deliveries, to, { args, terminal, seed, forge, isOurMerchant });
   },
 };
 
-const MAY_BE_HELD =
+const MAY_BE_HELD_NOTE =
   "A 2xx means received: the event may have run, or it may be held. payhooks events --state held shows what is held.";
-const MUST_BE_HELD =
+const MUST_BE_HELD_NOTE =
   "This forgery must be held: if a handler has run, your receiver credits re-split callbacks.";
 
 async function sendAll(
-  deliveries: readonly Prepared[],
+  deliveries: readonly PreparedDelivery[],
   to: URL,
   context: {
     readonly args: ParsedArguments;
@@ -139,7 +148,7 @@ async function sendAll(
   const { args, terminal, seed, forge, isOurMerchant } = context;
   const timeoutMs = args.number("timeout", { min: 1, max: MAX_TIMER_MS }) ?? 10_000;
   const isRefusalWanted = forge !== undefined || args.flag("stale");
-  const isExpected = (answer: Answer): boolean => {
+  const isExpected = (answer: PostResult): boolean => {
     if (forge === "resplit") return isAccepted(answer) || isRefused(answer);
     return isRefusalWanted ? isRefused(answer) : isAccepted(answer);
   };
@@ -151,13 +160,13 @@ async function sendAll(
       const answer = await post(to, { headers: delivery.headers, body: delivery.rawBody }, timeoutMs);
       const expected = isExpected(answer);
       const body = args.flag("body") ? { sent: Buffer.from(delivery.rawBody).toString("utf8") } : {};
-      const { status: answered, body: text, error, durationMs } = answer;
+      const { status: httpStatus, body: text, error, durationMs } = answer;
       terminal.json({
         number: index + 1,
         label,
         id,
         status,
-        answer: answered,
+        answer: httpStatus,
         body: text,
         error,
         durationMs,
@@ -165,26 +174,34 @@ async function sendAll(
         ...body,
       });
       print(terminal, index + 1, label, answer, expected);
-      if ("sent" in body) terminal.line(`    ${shown(body.sent ?? "", 10_000)}`);
+      if ("sent" in body) terminal.line(`    ${escapeForTerminal(body.sent ?? "", 10_000)}`);
       return { expected, accepted: isAccepted(answer) };
     },
   );
-  const wrong = answers.filter(({ expected }) => !expected).length;
-  if (wrong > 0) {
+  const unexpectedCount = answers.filter(({ expected }) => !expected).length;
+  if (unexpectedCount > 0) {
     const wantedAnswer = forge === "resplit" ? "2xx or 4xx" : isRefusalWanted ? "4xx" : "2xx";
-    terminal.line(`\n${wrong} of ${answers.length} answers are not ${wantedAnswer}.`);
+    terminal.line(`\n${unexpectedCount} of ${answers.length} answers are not ${wantedAnswer}.`);
   }
   if (answers.some(({ accepted }) => accepted)) {
-    terminal.line(`\n${MAY_BE_HELD}`);
-    if (forge === "resplit") terminal.line(MUST_BE_HELD);
-    if (!isOurMerchant) terminal.line(MERCHANT_MADE_UP);
+    terminal.line(`\n${MAY_BE_HELD_NOTE}`);
+    if (forge === "resplit") terminal.line(MUST_BE_HELD_NOTE);
+    if (!isOurMerchant) terminal.line(MADE_UP_MERCHANT_NOTE);
   }
-  return wrong === 0 ? EXIT.ok : EXIT.failure;
+  return unexpectedCount === 0 ? EXIT.ok : EXIT.failure;
 }
 
-function print(terminal: Terminal, number: number, label: string, answer: Answer, expected: boolean): void {
+function print(
+  terminal: Terminal,
+  number: number,
+  label: string,
+  answer: PostResult,
+  expected: boolean,
+): void {
   const { status, body, error, durationMs } = answer;
-  const outcome = status === null ? `no answer: ${error}` : `${status} ${shown(body)}`;
+  const outcome = status === null ? `no answer: ${error}` : `${status} ${escapeForTerminal(body)}`;
   const painted = terminal.paint(expected ? "green" : "red", outcome.trim());
-  terminal.line(`#${number} ${shown(label)} → ${painted} ${terminal.paint("dim", `${durationMs} ms`)}`);
+  terminal.line(
+    `#${number} ${escapeForTerminal(label)} → ${painted} ${terminal.paint("dim", `${durationMs} ms`)}`,
+  );
 }

@@ -12,17 +12,17 @@ import {
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { UsageError } from "../command-line/errors.ts";
-import { chosen } from "../command-line/parsed-arguments.ts";
+import { parseChoice } from "../command-line/parsed-arguments.ts";
 import { fieldsOnTheWire, nameOnTheWire } from "./wire.ts";
 
-export const KINDS = ["deposit", "withdrawal", "connected-account", "settlement"] as const;
-export type Kind = (typeof KINDS)[number];
+export const DELIVERY_KINDS = ["deposit", "withdrawal", "connected-account", "settlement"] as const;
+export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
 export const FORGERIES = ["amount", "signature", "resplit"] as const;
 export type ForgeryKind = (typeof FORGERIES)[number];
 
 /** The deliveries that the user wants to send. */
 export interface SendOptions {
-  readonly kind: Kind;
+  readonly kind: DeliveryKind;
   /** The statuses to send, in this order. Empty for the usual one. */
   readonly statuses: readonly string[];
   readonly amount: string | undefined;
@@ -42,28 +42,28 @@ export interface SendOptions {
 }
 
 /** One delivery, ready to be sent. */
-export interface Prepared {
+export interface PreparedDelivery {
   readonly label: string;
   readonly id: string;
   readonly status: string;
   readonly delivery: SignedDelivery;
 }
 
-const STALE_MS = 30 * 86_400_000;
+const STALE_AGE_MS = 30 * 86_400_000;
 
 /** All deliveries, in the order in which they are sent: every event, each of its statuses, every copy. */
-export function prepare(options: SendOptions, key: string, now: number): Prepared[] {
+export function prepareDeliveries(options: SendOptions, key: string, now: number): PreparedDelivery[] {
   const isPayment = options.kind === "deposit" || options.kind === "withdrawal";
   const words = Object.values(options.names?.callback.statuses ?? {}).flat();
-  const known = isPayment ? ["PENDING", "SUCCESS", "FAILED", ...words] : ["approved", "declined"];
+  const knownStatuses = isPayment ? ["PENDING", "SUCCESS", "FAILED", ...words] : ["approved", "declined"];
   const statuses = options.statuses.length === 0 ? [isPayment ? "SUCCESS" : "approved"] : options.statuses;
-  for (const status of statuses) chosen("--status", status, known);
+  for (const status of statuses) parseChoice("--status", status, knownStatuses);
   if (!isPayment) checkWebhook(options);
   if (options.forge === "resplit" && statuses.some((status) => status !== "SUCCESS")) {
     throw new UsageError("--forge resplit makes a SUCCESS out of a FAILED: leave --status out.");
   }
-  const signedAt = options.isStale ? now - STALE_MS : now;
-  const prepared: Prepared[] = [];
+  const signedAt = options.isStale ? now - STALE_AGE_MS : now;
+  const prepared: PreparedDelivery[] = [];
   for (let n = 1; n <= options.events; n++) {
     for (const status of statuses) {
       const one = isPayment
@@ -101,7 +101,7 @@ function callbackOf(
   status: string,
   privateKey: string,
   signedAt: number,
-): Prepared {
+): PreparedDelivery {
   const { kind, reference, transactionId, message, merchantId, events, forge } = options;
   const suffix = events > 1 ? `-${n}` : "";
   // The service signed a FAILED. The forgery cuts the signed string into other fields.
@@ -115,34 +115,38 @@ function callbackOf(
       status: signedStatus,
       amount: amountOf(options.amount ?? "10.50"),
       callbackUrl: options.callbackUrl,
-      message: message ?? MESSAGES[signedStatus] ?? signedStatus,
+      message: message ?? STATUS_MESSAGES[signedStatus] ?? signedStatus,
       ...(status === "PENDING" && { providerTxId: null }),
       ...(merchantId !== null && { merchantId }),
     },
     signedAt,
   );
-  const delivery = forged(options, fields, privateKey);
+  const delivery = signOrForge(options, fields, privateKey);
   const label = `${String(fields.event)} ${status} ${String(fields.referenceId)} ${String(fields.amount)}`;
   return { label: label + markOf(options), id: String(fields.payTxnId), status, delivery };
 }
 
-const MESSAGES: Readonly<Record<string, string>> = {
+const STATUS_MESSAGES: Readonly<Record<string, string>> = {
   PENDING: "The transaction is being processed.",
   SUCCESS: "The transaction was completed successfully.",
   FAILED: "The transaction failed.",
 };
 
-function forged({ forge, names }: SendOptions, neutral: CallbackFields, privateKey: string): SignedDelivery {
+function signOrForge(
+  { forge, names }: SendOptions,
+  neutralFields: CallbackFields,
+  privateKey: string,
+): SignedDelivery {
   if (forge === "resplit")
-    return resplitPair(String(neutral.referenceId), privateKey, neutral, { names }).forged;
-  const fields = fieldsOnTheWire(neutral, names);
+    return resplitPair(String(neutralFields.referenceId), privateKey, neutralFields, { names }).forged;
+  const fields = fieldsOnTheWire(neutralFields, names);
   if (forge === "amount") {
     return forgedCallback(fields, { [nameOnTheWire("amount", names)]: "9999.000000" }, privateKey);
   }
   const signed = signPaymentCallback(fields, privateKey);
   if (forge === undefined) return signed;
   const body = JSON.parse(Buffer.from(signed.rawBody).toString("utf8")) as { signature: string };
-  return asDelivery({ ...body, signature: flipped(body.signature) });
+  return asDelivery({ ...body, signature: flipCharacter(body.signature) });
 }
 
 function webhookOf(
@@ -151,7 +155,7 @@ function webhookOf(
   status: string,
   secret: string,
   signedAt: number,
-): Prepared {
+): PreparedDelivery {
   const { kind, seed, amount, forge, names } = options;
   const id = idOf(seed, n);
   const name = `${kind === "settlement" ? "settlement" : "connected_account"}.${status}`;
@@ -173,7 +177,7 @@ function webhookOf(
   const event = anyConnectEvent(name, { idempotency_key: `evt_${idOf(seed, n, status)}`, data }, signedAt);
   const signed = signConnectWebhook(event, secret, { names });
   const label = `${name} ${data.id}${"amount" in data ? ` ${data.amount}` : ""}`;
-  const changed = (): SignedDelivery => {
+  const forgeWebhook = (): SignedDelivery => {
     if (forge === "amount")
       return {
         ...signed,
@@ -188,7 +192,7 @@ function webhookOf(
     const other = signed.headers[header]?.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")) ?? "";
     return { ...signed, headers: { ...signed.headers, [header]: other } };
   };
-  const delivery = forge === undefined ? signed : changed();
+  const delivery = forge === undefined ? signed : forgeWebhook();
   return { label: label + markOf(options), id: String(event.idempotency_key), status, delivery };
 }
 
@@ -222,7 +226,7 @@ function amountOf(text: string): string {
 }
 
 /** Changes one character in the middle. The result is still base64, of the same length. */
-function flipped(signature: string): string {
+function flipCharacter(signature: string): string {
   const at = Math.floor(signature.length / 2);
   return signature.slice(0, at) + (signature[at] === "A" ? "B" : "A") + signature.slice(at + 1);
 }

@@ -1,6 +1,6 @@
 import { type SourceSigner, signers } from "@payhooks/core/testing";
 import { UsageError } from "../command-line/errors.ts";
-import type { Prepared } from "./deliveries.ts";
+import type { PreparedDelivery } from "./deliveries.ts";
 
 /** The senders whose events can be signed, by their names on the command line. */
 const SENDERS: Readonly<Record<string, (secret: string) => SourceSigner>> = {
@@ -17,10 +17,10 @@ const SENDERS: Readonly<Record<string, (secret: string) => SourceSigner>> = {
 export const SENDER_NAMES: readonly string[] = Object.keys(SENDERS);
 
 /** Those whose signatures cover no time. */
-const TIMELESS: ReadonlySet<string> = new Set(["github", "shopify", "paystack"]);
+const TIMELESS_SENDERS: ReadonlySet<string> = new Set(["github", "shopify", "paystack"]);
 
 /** The delivery to send for a sender. */
-export interface SenderWish {
+export interface SenderOptions {
   readonly sender: string;
   readonly name: string;
   /** JSON. */
@@ -32,23 +32,27 @@ export interface SenderWish {
   readonly seed: number;
 }
 
-const STALE_MS = 30 * 24 * 60 * 60 * 1000;
+const STALE_AGE_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** Signs events of a sender. Each has the data that was given, and an id of its own. */
-export function prepareOf(wish: SenderWish, secret: string, now: number): readonly Prepared[] {
-  const { sender, name, events, times, forge, isStale, seed } = wish;
+export function prepareSenderDeliveries(
+  options: SenderOptions,
+  secret: string,
+  now: number,
+): readonly PreparedDelivery[] {
+  const { sender, name, events, times, forge, isStale, seed } = options;
   const make = SENDERS[sender];
   if (make === undefined) throw new UsageError(`There is no sender ${sender}.`);
   if (forge !== undefined && forge !== "signature") {
     throw new UsageError(`--forge ${forge} is for payments.`, "For a sender, use --forge signature.");
   }
-  if (isStale && TIMELESS.has(sender))
+  if (isStale && TIMELESS_SENDERS.has(sender))
     throw new UsageError(`A signature of ${sender} covers no time, so nothing is stale.`);
   const signer = make(secret);
-  const data = dataIn(wish.data);
-  const at = new Date(isStale ? now - STALE_MS : now);
+  const data = dataIn(options.data);
+  const signedAt = new Date(isStale ? now - STALE_AGE_MS : now);
   return Array.from({ length: events }, (_, index) => `evt_${seed}_${index + 1}`).flatMap((id) => {
-    const signed = signer(name, { id, ...data }, { id, at });
+    const signed = signer(name, { id, ...data }, { id, at: signedAt });
     const rawBody = forge === undefined ? signed.rawBody : Buffer.concat([signed.rawBody, Buffer.from(" ")]);
     const delivery = { ...signed, rawBody };
     return Array.from({ length: times }, () => ({

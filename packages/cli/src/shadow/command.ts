@@ -2,9 +2,9 @@ import type { ShadowLine } from "@payhooks/core/shadow";
 import type { Command } from "../command-line/command.ts";
 import { CliError, EXIT } from "../command-line/errors.ts";
 import { readText } from "../command-line/input.ts";
-import { shown } from "../command-line/printer.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
-import { timeOf } from "../events/event.ts";
+import { isoTime } from "../events/event.ts";
 import { differencesIn, type Report, type ReportEntry, ROWS, type Row, reportOf } from "./report.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -39,8 +39,8 @@ function linesIn(path: string, text: string): ShadowLine[] {
   texts.pop();
   return texts.flatMap((line, index) => {
     if (line.trim() === "") return [];
-    const read = readLine(line);
-    if (read !== null) return [read];
+    const shadowLine = readLine(line);
+    if (shadowLine !== null) return [shadowLine];
     throw new CliError(
       "ERR_JOURNAL_INVALID",
       `Line ${index + 1} of ${path} is not a line of a shadow's journal.`,
@@ -64,12 +64,14 @@ function readLine(text: string): ShadowLine | null {
 function print(report: Report, limit: number, { line, json, paint }: Terminal): void {
   const { from, until, deliveries, rows } = report;
   const differences = differencesIn(report);
-  json({ from: timeIn(from), until: timeIn(until), deliveries, differences });
-  line(`${deliveries} deliveries${from === null ? "" : `, ${timeIn(from)} to ${timeIn(until)}`}`);
+  json({ from: isoTimeOrNull(from), until: isoTimeOrNull(until), deliveries, differences });
+  line(
+    `${deliveries} deliveries${from === null ? "" : `, ${isoTimeOrNull(from)} to ${isoTimeOrNull(until)}`}`,
+  );
   for (const row of Object.keys(ROWS) as Row[]) {
     const entries = rows[row];
     const { title, advice } = ROWS[row];
-    json({ row, title, events: entries.map((entry) => ({ ...entry, at: timeOf(entry.at) })) });
+    json({ row, title, events: entries.map((entry) => ({ ...entry, at: isoTime(entry.at) })) });
     if (advice === null) {
       line(`${String(entries.length).padStart(6)}  ${title}`);
       continue;
@@ -86,16 +88,16 @@ function print(report: Report, limit: number, { line, json, paint }: Terminal): 
   line(`\n${said}`);
 }
 
-function timeIn(at: number | null): string | null {
-  return at === null ? null : timeOf(at);
+function isoTimeOrNull(at: number | null): string | null {
+  return at === null ? null : isoTime(at);
 }
 
 function describe({ flow, tenant, id, event, status, eventId, body, why, at }: ReportEntry): string {
   const name = [id, event, status, tenant].filter((text) => text !== null && text !== "").join(" ");
   const subject = id === null ? `${flow} body ${body === "" ? "not given as bytes" : body}` : name;
-  const parts = [timeOf(at), subject, why, eventId === null ? null : `event ${eventId}`];
+  const parts = [isoTime(at), subject, why, eventId === null ? null : `event ${eventId}`];
   return parts
     .filter((text) => text !== null)
-    .map((text) => shown(String(text)))
+    .map((text) => escapeForTerminal(String(text)))
     .join("  ");
 }

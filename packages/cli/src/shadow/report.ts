@@ -99,7 +99,7 @@ type DeliveryLine = Extract<ShadowLine, { type: "delivery" }>;
 type EventNames = NonNullable<DeliveryLine["event"]>;
 
 /** The lines of the journal about one event. */
-interface Seen {
+interface SeenEvent {
   readonly names: EventNames;
   at: number;
   eventId: string | null;
@@ -117,10 +117,10 @@ export function reportOf(lines: readonly ShadowLine[]): Report {
     Row,
     ReportEntry[]
   >;
-  const events = new Map<string, Seen>();
+  const events = new Map<string, SeenEvent>();
   const bodies = new Map<string, DeliveryLine[]>();
   /** Bodies that Payhooks has recorded, perhaps not at the first delivery. */
-  const recorded = new Set(
+  const recordedBodies = new Set(
     inOrder.flatMap((line) => (line.type === "delivery" && line.code === null ? [line.body] : [])),
   );
   let deliveries = 0;
@@ -138,9 +138,9 @@ export function reportOf(lines: readonly ShadowLine[]): Report {
     const { event } = line;
     if (event === null) continue;
     const key = JSON.stringify([event.flow, event.tenant, event.id, event.event, event.status]);
-    let seen = events.get(key);
-    if (seen === undefined) {
-      seen = {
+    let seenEvent = events.get(key);
+    if (seenEvent === undefined) {
+      seenEvent = {
         names: event,
         at: line.at,
         eventId: null,
@@ -149,15 +149,15 @@ export function reportOf(lines: readonly ShadowLine[]): Report {
         unmarked: new Set(),
         isDropped: false,
       };
-      events.set(key, seen);
+      events.set(key, seenEvent);
     }
-    add(seen, line);
+    addLine(seenEvent, line);
   }
-  for (const seen of events.values()) rows[rowOf(seen)].push(entryOf(seen));
-  for (const same of bodies.values()) {
-    const [first] = same;
-    if (first === undefined || (first.eventId === null && recorded.has(first.body))) continue;
-    rows[rowOfBody(same)].push(entryOfBody(same, first));
+  for (const seenEvent of events.values()) rows[rowOf(seenEvent)].push(entryOf(seenEvent));
+  for (const bodyLines of bodies.values()) {
+    const [first] = bodyLines;
+    if (first === undefined || (first.eventId === null && recordedBodies.has(first.body))) continue;
+    rows[rowOfBody(bodyLines)].push(entryOfBody(bodyLines, first));
   }
   return { from: inOrder[0]?.at ?? null, until: inOrder.at(-1)?.at ?? null, deliveries, rows };
 }
@@ -167,40 +167,41 @@ export function differencesIn({ rows }: Report): readonly Row[] {
   return (Object.keys(ROWS) as Row[]).filter((row) => ROWS[row].advice !== null && rows[row].length > 0);
 }
 
-function add(seen: Seen, line: ShadowLine): void {
+function addLine(seenEvent: SeenEvent, line: ShadowLine): void {
   switch (line.type) {
     case "delivery":
-      seen.deliveries.push(line);
+      seenEvent.deliveries.push(line);
       break;
     case "handled":
       // A report that could not be recorded may be made again.
-      if (!seen.unmarked.has("handled")) seen.handled++;
+      if (!seenEvent.unmarked.has("handled")) seenEvent.handled++;
       break;
     case "marked":
-      if (line.state === null) seen.unmarked.add(line.as);
-      else seen.unmarked.delete(line.as);
-      seen.isDropped = line.dropped === true || (seen.isDropped && seen.unmarked.size > 0);
+      if (line.state === null) seenEvent.unmarked.add(line.as);
+      else seenEvent.unmarked.delete(line.as);
+      seenEvent.isDropped = line.dropped === true || (seenEvent.isDropped && seenEvent.unmarked.size > 0);
   }
-  if (line.type !== "handled") seen.eventId ??= line.eventId;
+  if (line.type !== "handled") seenEvent.eventId ??= line.eventId;
 }
 
 function isHeld({ outcome, reason }: DeliveryLine): boolean {
   return outcome === "held" || (outcome === "duplicate" && reason !== null && reason !== "rejected");
 }
 
-function rowOf({ names, deliveries, handled, unmarked }: Seen): Row {
-  const recorded = deliveries.filter(({ code }) => code === null);
-  const oldAnswered = (answer: DeliveryLine["old"]): boolean => deliveries.some(({ old }) => old === answer);
+function rowOf({ names, deliveries, handled, unmarked }: SeenEvent): Row {
+  const recordedDeliveries = deliveries.filter(({ code }) => code === null);
+  const hasOldAnswer = (answer: DeliveryLine["old"]): boolean => deliveries.some(({ old }) => old === answer);
   if (unmarked.size > 0) return "not-marked";
   if (handled > 1) return "twice";
-  if (handled === 1) return recorded.length === 0 ? "only-old" : "both";
-  if (recorded.length === 0) return deliveries.some(isForAWhile) ? "not-recorded" : "refused-by-payhooks";
-  const [first] = recorded;
+  if (handled === 1) return recordedDeliveries.length === 0 ? "only-old" : "both";
+  if (recordedDeliveries.length === 0)
+    return deliveries.some(isForAWhile) ? "not-recorded" : "refused-by-payhooks";
+  const [first] = recordedDeliveries;
   const isNew = first?.outcome === "new" || first?.outcome === "progress";
   if (isNew && first.old === "duplicate") return "copy";
-  if (oldAnswered("accepted") || oldAnswered("duplicate"))
+  if (hasOldAnswer("accepted") || hasOldAnswer("duplicate"))
     return names.status === "PENDING" ? "pending" : "open";
-  return oldAnswered(null) ? "unanswered" : "refused-by-old";
+  return hasOldAnswer(null) ? "unanswered" : "refused-by-old";
 }
 
 /** Payhooks could not take it, and would have asked the service to send it again. */
@@ -209,16 +210,16 @@ function isForAWhile({ status }: DeliveryLine): boolean {
 }
 
 /** The row of deliveries with the same body, or with the same event that is held. */
-function rowOfBody(same: readonly DeliveryLine[]): Row {
-  if (same.some(isHeld)) return "held";
-  const wanted = same.some(({ old }) => old === "accepted" || old === "duplicate");
-  const code = same.at(-1)?.code;
-  if (same.every(isForAWhile)) return "not-recorded";
+function rowOfBody(bodyLines: readonly DeliveryLine[]): Row {
+  if (bodyLines.some(isHeld)) return "held";
+  const wanted = bodyLines.some(({ old }) => old === "accepted" || old === "duplicate");
+  const code = bodyLines.at(-1)?.code;
+  if (bodyLines.every(isForAWhile)) return "not-recorded";
   if (!wanted) return "refused-by-both";
   return code?.startsWith("ERR_SIGNATURE_") ? "forged" : "refused-by-payhooks";
 }
 
-function entryOf({ names, at, eventId, deliveries, handled, isDropped }: Seen): ReportEntry {
+function entryOf({ names, at, eventId, deliveries, handled, isDropped }: SeenEvent): ReportEntry {
   const code = deliveries.every((line) => line.code !== null) ? (deliveries.at(-1)?.code ?? null) : null;
   const why = isDropped ? "not tried again" : handled > 1 ? `${handled} times` : handled === 0 ? code : null;
   return { ...names, eventId, body: null, why, at };

@@ -34,7 +34,7 @@ export function* bodyVariants(body: Buffer): Generator<BodyVariant> {
     bytes: Buffer.from(text, "latin1"),
   };
   yield variant("before its UTF-8 was written as Latin-1", body.toString("latin1"));
-  for (const number of withFractions(text)) yield number;
+  for (const number of restoreFractions(text)) yield number;
   let value: unknown;
   try {
     value = JSON.parse(text.replace(BOM, ""));
@@ -42,18 +42,18 @@ export function* bodyVariants(body: Buffer): Generator<BodyVariant> {
     return;
   }
   for (const { what, write } of SPELLINGS) {
-    const written = write(value);
+    const json = write(value);
     const before = "before it was parsed and serialised again";
-    yield variant(`${before}; it was ${what}`, written);
-    yield variant(`${before}; it was ${what}, with a line end after it`, `${written}\n`);
-    if (written.includes("\n")) {
-      yield variant(`${before}; it was ${what}, with \\r\\n line ends`, written.replaceAll("\n", "\r\n"));
+    yield variant(`${before}; it was ${what}`, json);
+    yield variant(`${before}; it was ${what}, with a line end after it`, `${json}\n`);
+    if (json.includes("\n")) {
+      yield variant(`${before}; it was ${what}, with \\r\\n line ends`, json.replaceAll("\n", "\r\n"));
     }
   }
 }
 
 /** A parser drops the fraction of 125000.0. This puts it back, with one or two digits, into all numbers at once. */
-function* withFractions(text: string): Generator<BodyVariant> {
+function* restoreFractions(text: string): Generator<BodyVariant> {
   for (const fraction of [".0", ".00"]) {
     const changed = text.replace(/(?<=[:[,]\s*)-?\d+(?=\s*[,}\]])/g, (digits) => digits + fraction);
     const what = `before its numbers were parsed and serialised again: 125000${fraction} became 125000`;

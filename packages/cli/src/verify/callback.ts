@@ -24,7 +24,7 @@ export function explainCallback(
   body: Buffer,
   pems: readonly string[],
   settings: CallbackSettings,
-  others: readonly OtherBody[],
+  otherBodies: readonly OtherBody[],
 ): Explanation {
   const keys = importPublicKeys(pems, "--key");
   const members = membersOf(body.toString("utf8"));
@@ -43,29 +43,33 @@ export function explainCallback(
   } catch (error) {
     if (!isPayhooksError(error)) throw error;
     const { code } = error;
-    const failed = { ...base, ok: false, code };
+    const failure = { ...base, ok: false, code };
     if (members === null) {
-      return { ...failed, summary: "The body is not a JSON object.", causes: [causeOfNotJson(body)] };
+      return { ...failure, summary: "The body is not a JSON object.", causes: [causeOfNotJson(body)] };
     }
     if (code === "ERR_SIGNATURE_MISSING") {
-      return { ...failed, summary: "The body has no signature.", causes: [causeOfMissing(members)] };
+      return {
+        ...failure,
+        summary: "The body has no signature.",
+        causes: [causeOfMissingSignature(members)],
+      };
     }
     if (code === "ERR_SIGNATURE_MALFORMED") {
       const causes = causesOfMalformed(members, canonicalString ?? "", pems);
-      return { ...failed, summary: "The signature is not canonical base64.", causes };
+      return { ...failure, summary: "The signature is not canonical base64.", causes };
     }
     if (code === "ERR_SIGNATURE_INVALID") {
-      const causes = causesOfInvalid(members, canonicalString ?? "", keys, others);
-      return { ...failed, summary: "The signature does not fit the body under this key.", causes };
+      const causes = causesOfInvalid(members, canonicalString ?? "", keys, otherBodies);
+      return { ...failure, summary: "The signature does not fit the body under this key.", causes };
     }
     const [, detail = error.message] = /cannot be used: (.*?)\.(?: Keep|$)/.exec(error.message) ?? [];
     const summary = `The signature is valid, but the event is held, not run: ${detail}.`;
-    return { ...failed, summary, causes: code === "ERR_EVENT_AMBIGUOUS" ? [causeOfAmbiguous(detail)] : [] };
+    return { ...failure, summary, causes: code === "ERR_EVENT_AMBIGUOUS" ? [causeOfAmbiguity(detail)] : [] };
   }
 }
 
 /** Why the signed string cannot be trusted, and what a person can do. */
-function causeOfAmbiguous(detail: string): Cause {
+function causeOfAmbiguity(detail: string): Cause {
   const lookUp = "Look the transaction up at the service, which knows which event is true.";
   if (/ is declared as "always" |^a declared field /.test(detail)) {
     return {
@@ -84,7 +88,7 @@ function causeOfAmbiguous(detail: string): Cause {
   };
 }
 
-function causeOfMissing(members: readonly JsonMember[]): Cause {
+function causeOfMissingSignature(members: readonly JsonMember[]): Cause {
   if (members.some(({ name }) => name === "idempotency_key")) {
     return {
       what: "This is a connected-account webhook: it is signed in the header X-Connect-Signature.",
@@ -110,12 +114,12 @@ function causesOfMalformed(
       { what: "signature is not a string.", fix: "Use the body exactly as it arrived.", certain: true },
     ];
   }
-  const padded = (text: string): string => text.padEnd(Math.ceil(text.length / 4) * 4, "=");
+  const padBase64 = (text: string): string => text.padEnd(Math.ceil(text.length / 4) * 4, "=");
   const repairs: readonly (readonly [what: string, fix: string, text: string])[] = [
     [
       "signature is URL-safe base64 (- and _ in place of + and /).",
       "The service sends the standard alphabet: something on the way re-encoded it.",
-      /[-_]/.test(value) ? padded(value.replaceAll("-", "+").replaceAll("_", "/")) : value,
+      /[-_]/.test(value) ? padBase64(value.replaceAll("-", "+").replaceAll("_", "/")) : value,
     ],
     [
       "signature has white space or line ends in it.",
@@ -127,7 +131,7 @@ function causesOfMalformed(
       "It went through a form or a URL, which read + as a space.",
       value.replaceAll(" ", "+"),
     ],
-    ["signature has lost its padding (=).", "Keep it as it arrived.", padded(value)],
+    ["signature has lost its padding (=).", "Keep it as it arrived.", padBase64(value)],
     [
       "signature is percent-encoded.",
       "It went through a URL: decode it once.",
@@ -154,7 +158,7 @@ function causesOfInvalid(
   members: readonly JsonMember[],
   canonical: string,
   keys: readonly VerifyingKey[],
-  others: readonly OtherBody[],
+  otherBodies: readonly OtherBody[],
 ): Cause[] {
   const value = members.findLast(({ name }) => name === "signature")?.value;
   const signature = Buffer.from(String(value), "base64");
@@ -196,12 +200,12 @@ function causesOfInvalid(
   for (const { what, fix, text } of canonicalVariants(members)) {
     if (isDigestOf(digest, text)) return [{ what: `The key is right, but ${what}`, fix, certain: true }];
   }
-  for (const other of others) {
-    const read = membersOf(other.bytes.toString("utf8"));
-    if (read !== null && isDigestOf(digest, canonicalOf(textsOf(read)))) {
+  for (const otherBody of otherBodies) {
+    const otherMembers = membersOf(otherBody.bytes.toString("utf8"));
+    if (otherMembers !== null && isDigestOf(digest, canonicalOf(textsOf(otherMembers)))) {
       return [
         {
-          what: `The signature belongs to another body: ${other.name}.`,
+          what: `The signature belongs to another body: ${otherBody.name}.`,
           fix: "Do not mix deliveries.",
           certain: true,
         },

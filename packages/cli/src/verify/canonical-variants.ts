@@ -12,8 +12,8 @@ type Texts = readonly (readonly [name: string, text: string])[];
 
 const byCodeUnit = ([a]: readonly [string, string], [b]: readonly [string, string]): number =>
   a < b ? -1 : a > b ? 1 : 0;
-const join = (texts: Texts): string => texts.map(([name, text]) => `${name}=${text}`).join("&");
-const documented: ReadonlySet<string> = new Set(CALLBACK_FIELDS);
+const joinTexts = (texts: Texts): string => texts.map(([name, text]) => `${name}=${text}`).join("&");
+const documentedFields: ReadonlySet<string> = new Set(CALLBACK_FIELDS);
 
 /** The fields as the canonical string has them: without nulls, and with numbers as they were written. */
 export function textsOf(members: readonly JsonMember[]): Texts {
@@ -26,14 +26,14 @@ export function textsOf(members: readonly JsonMember[]): Texts {
 }
 
 export function canonicalOf(texts: Texts): string {
-  return join(texts.toSorted(byCodeUnit));
+  return joinTexts(texts.toSorted(byCodeUnit));
 }
 
 /** Plausible differences between the signed text and this body. */
 export function* canonicalVariants(members: readonly JsonMember[]): Generator<CanonicalVariant> {
   const texts = textsOf(members);
   const nulls = members.filter(({ value }) => value === null).map(({ name }) => name);
-  const changed = (
+  const changedVariant = (
     what: string,
     fix: string,
     change: (text: string, name: string) => string,
@@ -42,16 +42,22 @@ export function* canonicalVariants(members: readonly JsonMember[]): Generator<Ca
     fix,
     text: canonicalOf(texts.map(([name, text]) => [name, change(text, name)] as const)),
   });
-  const keep = "Forward and store the body as it arrived; do not serialise it again.";
-  yield changed("amount lost its six decimal places: it was read as a number.", keep, (text, name) =>
-    name === "amount" && Number.isFinite(Number(text)) ? Number(text).toFixed(6) : text,
+  const keepBodyFix = "Forward and store the body as it arrived; do not serialise it again.";
+  yield changedVariant(
+    "amount lost its six decimal places: it was read as a number.",
+    keepBodyFix,
+    (text, name) => (name === "amount" && Number.isFinite(Number(text)) ? Number(text).toFixed(6) : text),
   );
   const numbers = new Set(members.filter(({ value }) => typeof value === "number").map(({ name }) => name));
-  yield changed("numbers were parsed and serialised again: 10.0 became 10.", keep, (text, name) =>
-    numbers.has(name) && /^-?\d+$/.test(text) ? `${text}.0` : text,
+  yield changedVariant(
+    "numbers were parsed and serialised again: 10.0 became 10.",
+    keepBodyFix,
+    (text, name) => (numbers.has(name) && /^-?\d+$/.test(text) ? `${text}.0` : text),
   );
-  yield changed("white space around a value was cut off or added.", keep, (text) => text.trim());
-  yield changed("& < > or quotes were escaped for HTML.", keep, (text) =>
+  yield changedVariant("white space around a value was cut off or added.", keepBodyFix, (text) =>
+    text.trim(),
+  );
+  yield changedVariant("& < > or quotes were escaped for HTML.", keepBodyFix, (text) =>
     text
       .replaceAll("&lt;", "<")
       .replaceAll("&gt;", ">")
@@ -59,15 +65,15 @@ export function* canonicalVariants(members: readonly JsonMember[]): Generator<Ca
       .replaceAll("&#39;", "'")
       .replaceAll("&amp;", "&"),
   );
-  yield changed("values were percent-encoded.", keep, (text) => decoded(text));
-  yield changed("a + became a space, as in a form.", keep, (text) => text.replaceAll(" ", "+"));
-  yield changed("characters were read as Latin-1 and written as UTF-8.", keep, (text) =>
+  yield changedVariant("values were percent-encoded.", keepBodyFix, (text) => percentDecode(text));
+  yield changedVariant("a + became a space, as in a form.", keepBodyFix, (text) => text.replaceAll(" ", "+"));
+  yield changedVariant("characters were read as Latin-1 and written as UTF-8.", keepBodyFix, (text) =>
     Buffer.from(text, "latin1").toString("utf8"),
   );
-  yield changed("characters were written in another Unicode form (composed).", keep, (text) =>
+  yield changedVariant("characters were written in another Unicode form (composed).", keepBodyFix, (text) =>
     text.normalize("NFC"),
   );
-  yield changed("characters were written in another Unicode form (decomposed).", keep, (text) =>
+  yield changedVariant("characters were written in another Unicode form (decomposed).", keepBodyFix, (text) =>
     text.normalize("NFD"),
   );
   const senders = "The one who signed did not follow the specification (Authentication, 4).";
@@ -89,18 +95,18 @@ export function* canonicalVariants(members: readonly JsonMember[]): Generator<Ca
   yield {
     what: "the fields were signed in the order of the body, not sorted.",
     fix: senders,
-    text: join(texts),
+    text: joinTexts(texts),
   };
   yield {
     what: "the names were sorted without regard to capitals; they are sorted by code unit.",
     fix: senders,
-    text: join(texts.toSorted(([a], [b]) => a.toLowerCase().localeCompare(b.toLowerCase()))),
+    text: joinTexts(texts.toSorted(([a], [b]) => a.toLowerCase().localeCompare(b.toLowerCase()))),
   };
-  const extra = texts.filter(([name]) => !documented.has(name));
+  const extra = texts.filter(([name]) => !documentedFields.has(name));
   yield {
     what: "only documented fields were signed: the others were added afterwards.",
     fix: "Do not add fields after signing, or leave them out before verification.",
-    text: canonicalOf(texts.filter(([name]) => documented.has(name))),
+    text: canonicalOf(texts.filter(([name]) => documentedFields.has(name))),
   };
   for (const [added] of extra) {
     yield {
@@ -111,7 +117,7 @@ export function* canonicalVariants(members: readonly JsonMember[]): Generator<Ca
   }
 }
 
-function decoded(text: string): string {
+function percentDecode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

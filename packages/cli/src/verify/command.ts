@@ -4,7 +4,7 @@ import { EXIT, UsageError } from "../command-line/errors.ts";
 import { readBytes, readText } from "../command-line/input.ts";
 import { NAMES_OPTION, readNames } from "../command-line/names.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
-import { shown } from "../command-line/printer.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { explainCallback } from "./callback.ts";
 import type { Explanation } from "./explanation.ts";
@@ -73,7 +73,9 @@ async function explain(args: ParsedArguments): Promise<Explanation> {
     );
   }
   const body = await readBytes(path);
-  const others = await Promise.all(otherPaths.map(async (name) => ({ name, bytes: await readBytes(name) })));
+  const otherBodies = await Promise.all(
+    otherPaths.map(async (name) => ({ name, bytes: await readBytes(name) })),
+  );
   if (isCallback) {
     const files = await Promise.all(args.texts("key").map(readText));
     const pems = files.length > 0 ? files : [process.env.PAY_PUBLIC_KEY ?? ""];
@@ -81,7 +83,7 @@ async function explain(args: ParsedArguments): Promise<Explanation> {
       names: (await readNames(args)) ?? serviceNames(),
       pinnedUrls: args.texts("callback-url"),
     };
-    return explainCallback(body, pems, settings, others);
+    return explainCallback(body, pems, settings, otherBodies);
   }
   const secrets = args.texts("secret");
   const fromEnvironment = process.env.CONNECT_WEBHOOK_SECRET;
@@ -92,24 +94,24 @@ async function explain(args: ParsedArguments): Promise<Explanation> {
     body,
     args.text("header"),
     secrets.length > 0 ? secrets : [fromEnvironment ?? ""],
-    others,
+    otherBodies,
   );
 }
 
 function print(explanation: Explanation, { line, paint }: Terminal): void {
   const { ok, code, summary, canonicalString, keyId, causes, notes } = explanation;
   if (ok) {
-    line(`${paint("green", "Authentic.")} ${shown(summary)}`);
+    line(`${paint("green", "Authentic.")} ${escapeForTerminal(summary)}`);
     line(`key ${keyId}`);
   } else {
     line(paint("red", code ?? ""));
-    line(shown(summary, 500));
+    line(escapeForTerminal(summary, 500));
   }
   for (const { what, fix, certain } of causes) {
-    line(`\n${paint("bold", certain ? "Cause:" : "Perhaps:")} ${shown(what, 1_000)}`);
-    line(`  ${shown(fix, 1_000)}`);
+    line(`\n${paint("bold", certain ? "Cause:" : "Perhaps:")} ${escapeForTerminal(what, 1_000)}`);
+    line(`  ${escapeForTerminal(fix, 1_000)}`);
   }
   if (canonicalString !== null)
-    line(`\n${paint("bold", "Canonical string:")}\n${shown(canonicalString, 10_000)}`);
-  for (const note of notes) line(`\nNote: ${shown(note, 1_000)}`);
+    line(`\n${paint("bold", "Canonical string:")}\n${escapeForTerminal(canonicalString, 10_000)}`);
+  for (const note of notes) line(`\nNote: ${escapeForTerminal(note, 1_000)}`);
 }

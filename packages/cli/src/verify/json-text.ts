@@ -5,7 +5,7 @@ export interface JsonMember {
   readonly value: unknown;
 }
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+const TOKEN_PATTERN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
 /** The members of a JSON object in their order, duplicates included. Null if the text is not a JSON object. */
 export function membersOf(text: string): JsonMember[] | null {
@@ -20,7 +20,7 @@ export function membersOf(text: string): JsonMember[] | null {
   let depth = 0;
   let name: string | null = null;
   let start = 0;
-  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+  for (const { 0: token, index } of text.matchAll(TOKEN_PATTERN)) {
     if (depth === 1 && name === null && token.startsWith('"')) name = JSON.parse(token) as string;
     else if (depth === 1 && token === ":") start = index + 1;
     else if (token === "{" || token === "[") depth++;
@@ -43,24 +43,26 @@ export interface Spelling {
 }
 
 /** Writes the characters that a pattern finds as `\u` escapes. */
-const escaped = (text: string, characters: RegExp): string =>
+const escapeCharacters = (text: string, characters: RegExp): string =>
   text.replace(characters, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-const escapedNonAscii = (text: string): string => escaped(text, /[\u007f-\uffff]/g);
+const escapeNonAscii = (text: string): string => escapeCharacters(text, /[\u007f-\uffff]/g);
 
 /** Writes spaces after commas and colons, as Python's json.dumps does. */
-function spaced(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
+function stringifySpaced(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(stringifySpaced).join(", ")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${spaced(member)}`);
+  const members = Object.entries(value).map(
+    ([name, member]) => `${JSON.stringify(name)}: ${stringifySpaced(member)}`,
+  );
   return `{${members.join(", ")}}`;
 }
 
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+function sortMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortMembers);
   if (typeof value !== "object" || value === null) return value;
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(members.map(([name, member]) => [name, sorted(member)]));
+  return Object.fromEntries(members.map(([name, member]) => [name, sortMembers(member)]));
 }
 
 /** The ways in which common programs write the same value. */
@@ -69,19 +71,19 @@ export const SPELLINGS: readonly Spelling[] = [
   { what: "indented by two spaces", write: (value) => JSON.stringify(value, null, 2) },
   { what: "indented by four spaces", write: (value) => JSON.stringify(value, null, 4) },
   { what: "indented by tabs", write: (value) => JSON.stringify(value, null, "\t") },
-  { what: "with spaces after commas and colons, as Python's json.dumps writes it", write: spaced },
+  { what: "with spaces after commas and colons, as Python's json.dumps writes it", write: stringifySpaced },
   {
     what: "with spaces and \\u escapes, as Python's json.dumps writes it",
-    write: (value) => escapedNonAscii(spaced(value)),
+    write: (value) => escapeNonAscii(stringifySpaced(value)),
   },
-  { what: "compact with \\u escapes", write: (value) => escapedNonAscii(JSON.stringify(value)) },
+  { what: "compact with \\u escapes", write: (value) => escapeNonAscii(JSON.stringify(value)) },
   {
     what: "compact with escaped slashes, as PHP's json_encode writes it",
-    write: (value) => escapedNonAscii(JSON.stringify(value).replaceAll("/", "\\/")),
+    write: (value) => escapeNonAscii(JSON.stringify(value).replaceAll("/", "\\/")),
   },
   {
     what: "compact with <, > and & escaped, as Go's encoding/json writes it",
-    write: (value) => escaped(JSON.stringify(value), /[<>&\u2028\u2029]/g),
+    write: (value) => escapeCharacters(JSON.stringify(value), /[<>&\u2028\u2029]/g),
   },
-  { what: "compact with sorted names", write: (value) => JSON.stringify(sorted(value)) },
+  { what: "compact with sorted names", write: (value) => JSON.stringify(sortMembers(value)) },
 ];

@@ -7,7 +7,7 @@ export interface RecoveredDigest {
 }
 
 /** The ASN.1 DigestInfo up to the digest (RFC 8017, 9.2). */
-const PREFIXES: readonly (readonly [RecoveredDigest["algorithm"], string])[] = [
+const DIGEST_PREFIXES: readonly (readonly [RecoveredDigest["algorithm"], string])[] = [
   ["sha256", "3031300d060960864801650304020105000420"],
   ["sha1", "3021300906052b0e03021a05000414"],
   ["sha384", "3041300d060960864801650304020205000430"],
@@ -26,7 +26,7 @@ export function recoverDigest(signature: Uint8Array, key: KeyObject): RecoveredD
     return null;
   }
   const hex = plain.toString("hex");
-  for (const [algorithm, prefix] of PREFIXES) {
+  for (const [algorithm, prefix] of DIGEST_PREFIXES) {
     if (hex.startsWith(prefix)) return { algorithm, digest: plain.subarray(prefix.length / 2) };
   }
   return null;

@@ -14,7 +14,7 @@ export function explainWebhook(
   body: Buffer,
   header: string | undefined,
   secrets: readonly string[],
-  others: readonly OtherBody[],
+  otherBodies: readonly OtherBody[],
 ): Explanation {
   const base = { flow: "connect", canonicalString: null, keyId: null, notes: [] } as const;
   if (header === undefined || header.trim() === "") {
@@ -33,8 +33,8 @@ export function explainWebhook(
       causes: [{ what, fix, certain: true }],
     };
   }
-  const refusals = secrets.flatMap((secret) => refusalOf(secret) ?? []);
-  const usable = secrets.filter((secret) => refusalOf(secret) === null);
+  const refusals = secrets.flatMap((secret) => secretErrorOf(secret) ?? []);
+  const usable = secrets.filter((secret) => secretErrorOf(secret) === null);
   const { digest, flaw } = readHeader(header);
   if (usable.length === secrets.length && flaw === null) {
     try {
@@ -71,12 +71,12 @@ export function explainWebhook(
     ok: false,
     code,
     summary,
-    causes: causesOf(body, digest, secrets, others, flaw?.cause ?? null),
+    causes: causesOf(body, digest, secrets, otherBodies, flaw?.cause ?? null),
   };
 }
 
 /** Why a receiver would not start with a secret, or null. */
-function refusalOf(secret: string): PayhooksError | null {
+function secretErrorOf(secret: string): PayhooksError | null {
   try {
     importSecrets(secret);
     return null;
@@ -90,41 +90,41 @@ function causesOf(
   body: Buffer,
   digest: string | null,
   secrets: readonly string[],
-  others: readonly OtherBody[],
-  ofHeader: Cause | null,
+  otherBodies: readonly OtherBody[],
+  headerCause: Cause | null,
 ): Cause[] {
-  const known = ofHeader === null ? [] : [ofHeader];
-  if (digest === null) return known;
+  const knownCauses = headerCause === null ? [] : [headerCause];
+  if (digest === null) return knownCauses;
   const fits = (secret: string | Buffer, bytes: Buffer): boolean =>
     createHmac("sha256", secret).update(bytes).digest("hex") === digest;
   const candidates = secrets.flatMap((secret) => [...secretVariants(secret)]);
   for (const { cause, key } of candidates) {
     if (fits(key, body)) {
       const found = cause === null ? [] : [cause];
-      return [...known.map((one) => ({ ...one, certain: true })), ...found];
+      return [...knownCauses.map((one) => ({ ...one, certain: true })), ...found];
     }
   }
   for (const { cause, key } of candidates) {
     for (const { what, bytes } of bodyVariants(body)) {
       if (!fits(key, bytes)) continue;
-      const ofBody = {
+      const bodyCause = {
         what: `The signature was made over the body ${what}.`,
         fix: HOW_TO_KEEP_BYTES,
         certain: true,
       };
-      return [...known, ...(cause === null ? [] : [cause]), ofBody];
+      return [...knownCauses, ...(cause === null ? [] : [cause]), bodyCause];
     }
-    for (const other of others) {
-      if (!fits(key, other.bytes)) continue;
-      const what = `The header belongs to another body: ${other.name}.`;
+    for (const otherBody of otherBodies) {
+      if (!fits(key, otherBody.bytes)) continue;
+      const what = `The header belongs to another body: ${otherBody.name}.`;
       return [
-        ...known,
+        ...knownCauses,
         { what, fix: "Do not mix headers and bodies of different deliveries.", certain: true },
       ];
     }
   }
   return [
-    ...known,
+    ...knownCauses,
     {
       what: "The secret is another one, or the header belongs to another delivery.",
       fix: "Compare the secret with webhook_secret in the webhook settings. It may have been changed, or be of another environment. Pass further bodies after this one to see whether the header belongs to one of them.",

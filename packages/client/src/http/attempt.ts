@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import { nothingWasSent } from "./sent.ts";
+import { isProvenUnsent } from "./unsent.ts";
 
 /** An HTTP request. It can be sent any number of times. */
 export interface HttpRequest {
@@ -41,9 +41,9 @@ export interface AttemptOptions {
 export async function attempt(request: HttpRequest, options: AttemptOptions): Promise<Attempt> {
   const { clock, timeoutMs, maxAnswerBytes, signal } = options;
   const abort = new AbortController();
-  let stopped: "timeout" | "aborted" | null = null;
+  let stopReason: "timeout" | "aborted" | null = null;
   const stop = (why: "timeout" | "aborted", reason: unknown): void => {
-    stopped ??= why;
+    stopReason ??= why;
     abort.abort(reason);
   };
   const onAbort = (): void => stop("aborted", signal?.reason);
@@ -67,12 +67,12 @@ export async function attempt(request: HttpRequest, options: AttemptOptions): Pr
         kind: "answered",
         httpStatus: response.status,
         retryAfter,
-        body: { failure: stopped ?? "lost", cause },
+        body: { failure: stopReason ?? "lost", cause },
       };
     }
   } catch (cause) {
-    if (stopped !== null) return { kind: "failed", why: stopped, cause };
-    return { kind: "failed", why: nothingWasSent(cause) ? "unreachable" : "lost", cause };
+    if (stopReason !== null) return { kind: "failed", why: stopReason, cause };
+    return { kind: "failed", why: isProvenUnsent(cause) ? "unreachable" : "lost", cause };
   } finally {
     cancelTimeout();
     signal?.removeEventListener("abort", onAbort);

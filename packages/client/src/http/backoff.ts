@@ -1,7 +1,7 @@
-const FIRST_MS = 250;
-const LONGEST_MS = 5_000;
+const FIRST_DELAY_MS = 250;
+const MAX_DELAY_MS = 5_000;
 /** If `Retry-After` asks for more, the caller has to wait. */
-const LONGEST_RETRY_AFTER_MS = 60_000;
+const MAX_RETRY_AFTER_MS = 60_000;
 
 /**
  * The milliseconds to wait before the next attempt: 250 ms · 2ⁿ up to 5 s, ± 50 %, and at least what the service asked for.
@@ -9,9 +9,9 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
  * @param tried how many attempts have been made, from 1.
  * @returns null if the service asked for more than a minute.
  */
-export function delayBefore(tried: number, retryAfterMs: number | undefined): number | null {
-  if (retryAfterMs !== undefined && retryAfterMs > LONGEST_RETRY_AFTER_MS) return null;
-  const backoffMs = Math.min(FIRST_MS * 2 ** (tried - 1), LONGEST_MS) * (0.5 + Math.random());
+export function retryDelayMs(tried: number, retryAfterMs: number | undefined): number | null {
+  if (retryAfterMs !== undefined && retryAfterMs > MAX_RETRY_AFTER_MS) return null;
+  const backoffMs = Math.min(FIRST_DELAY_MS * 2 ** (tried - 1), MAX_DELAY_MS) * (0.5 + Math.random());
   return Math.max(Math.round(backoffMs), retryAfterMs ?? 0);
 }
 

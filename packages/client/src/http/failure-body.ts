@@ -1,5 +1,5 @@
 import { findMember, isObject, isText, type JsonObject, type JsonValue } from "../json.ts";
-import { bodyWithout } from "./secrets.ts";
+import { maskBody } from "./secrets.ts";
 
 /** The useful parts of a failure's body, without secrets. The specification shows no such body; these are the usual forms. */
 export interface FailureDetail {
@@ -27,7 +27,7 @@ export function saysFailure(json: JsonValue | undefined, idFields: readonly stri
 /** Reads the body of a failure. Its secrets are replaced before anything is read. */
 export function failureDetail(secrets: readonly string[], text: string | null | undefined): FailureDetail {
   if (typeof text !== "string") return {};
-  const body = bodyWithout(secrets, text);
+  const body = maskBody(secrets, text);
   if (!isObject(body)) return { body };
   const objects = [body, body.error, body.data].filter(isObject);
   return {
@@ -38,14 +38,14 @@ export function failureDetail(secrets: readonly string[], text: string | null | 
   };
 }
 
-const MAX_TEXT = 500;
+const MAX_TEXT_CHARS = 500;
 const MAX_FIELDS = 100;
 
 function first(objects: readonly JsonObject[], names: readonly string[]): string | undefined {
   for (const object of objects) {
     for (const name of names) {
       const value = Object.hasOwn(object, name) ? object[name] : undefined;
-      if (isText(value) || typeof value === "number") return String(value).slice(0, MAX_TEXT);
+      if (isText(value) || typeof value === "number") return String(value).slice(0, MAX_TEXT_CHARS);
     }
   }
   return undefined;
@@ -55,13 +55,15 @@ function first(objects: readonly JsonObject[], names: readonly string[]): string
 function fieldsOf(objects: readonly JsonObject[]): Readonly<Record<string, string>> | undefined {
   const lists = objects.flatMap(({ errors, details }) => [errors, details]);
   for (const list of lists) {
-    const found = (Array.isArray(list) ? list.map(entryOf) : Object.entries(isObject(list) ? list : {}))
+    const remarks = (Array.isArray(list) ? list.map(entryOf) : Object.entries(isObject(list) ? list : {}))
       .flatMap(([name, value]) => {
         const texts = (Array.isArray(value) ? value : [value]).filter(isText);
-        return isText(name) && texts.length > 0 ? [[name, texts.join("; ").slice(0, MAX_TEXT)] as const] : [];
+        return isText(name) && texts.length > 0
+          ? [[name, texts.join("; ").slice(0, MAX_TEXT_CHARS)] as const]
+          : [];
       })
       .slice(0, MAX_FIELDS);
-    if (found.length > 0) return Object.freeze(Object.fromEntries(found));
+    if (remarks.length > 0) return Object.freeze(Object.fromEntries(remarks));
   }
   return undefined;
 }

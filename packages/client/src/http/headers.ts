@@ -2,12 +2,12 @@ import { ClientError } from "../errors.ts";
 import { kindOf } from "../kind-of.ts";
 
 /** A name of a header (RFC 9110, 5.6.2). */
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const NAME_PATTERN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Visible ASCII, with spaces inside. */
-const VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+const VALUE_PATTERN = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /** The headers that only the client sets: its key, the form of the answer, and how the bytes travel. */
-const OWN: ReadonlySet<string> = new Set([
+const CLIENT_HEADERS: ReadonlySet<string> = new Set([
   "x-api-key",
   "accept",
   "accept-encoding",
@@ -23,7 +23,7 @@ const OWN: ReadonlySet<string> = new Set([
 ]);
 
 /** The names of headers whose values are kept out of errors. */
-const SECRET = /auth|cookie|key|secret|token/;
+const SECRET_NAME_PATTERN = /auth|cookie|key|secret|token/;
 
 /**
  * Checks the headers of one call. An empty value is refused, too: without the id of the connected merchant, the
@@ -39,23 +39,24 @@ export function callHeaders(headers: unknown): {
   if (headers === undefined) return { headers: {}, secrets: [] };
   // An instance of Headers, or a list of pairs, would be read as an object without members.
   if (Object.prototype.toString.call(headers) !== "[object Object]") {
-    throw invalid("headers", "is not a plain object", "Pass { name: value }.");
+    throw invalidHeaderError("headers", "is not a plain object", "Pass { name: value }.");
   }
   const checked = new Map<string, string>();
   for (const [name, value] of Object.entries(headers as Readonly<Record<string, unknown>>)) {
     const lower = name.toLowerCase();
     const field = `headers.${name.slice(0, 60)}`;
-    if (!NAME.test(name)) throw invalid(field, "is not a name of a header", "Use letters, digits and -.");
-    if (OWN.has(lower) || lower.startsWith("content-")) {
-      throw invalid(field, "is a header that the client sets itself", "Leave it out.");
+    if (!NAME_PATTERN.test(name))
+      throw invalidHeaderError(field, "is not a name of a header", "Use letters, digits and -.");
+    if (CLIENT_HEADERS.has(lower) || lower.startsWith("content-")) {
+      throw invalidHeaderError(field, "is a header that the client sets itself", "Leave it out.");
     }
-    if (checked.has(lower)) throw invalid(field, "is given twice", "Give each header once.");
+    if (checked.has(lower)) throw invalidHeaderError(field, "is given twice", "Give each header once.");
     if (typeof value !== "string" || value === "") {
       const what = value === "" ? "empty" : kindOf(value);
-      throw invalid(field, `is ${what}`, "Pass its value, or leave the header out.");
+      throw invalidHeaderError(field, `is ${what}`, "Pass its value, or leave the header out.");
     }
-    if (!VALUE.test(value)) {
-      throw invalid(
+    if (!VALUE_PATTERN.test(value)) {
+      throw invalidHeaderError(
         field,
         "has characters that no header can carry",
         "Use visible ASCII without spaces around it.",
@@ -63,10 +64,10 @@ export function callHeaders(headers: unknown): {
     }
     checked.set(lower, value);
   }
-  const secrets = [...checked].flatMap(([name, value]) => (SECRET.test(name) ? [value] : []));
+  const secrets = [...checked].flatMap(([name, value]) => (SECRET_NAME_PATTERN.test(name) ? [value] : []));
   return { headers: Object.fromEntries(checked), secrets };
 }
 
-function invalid(field: string, what: string, fix: string): ClientError {
+function invalidHeaderError(field: string, what: string, fix: string): ClientError {
   return new ClientError("ERR_HEADER_INVALID", `${field} ${what}.`, { fix, field });
 }

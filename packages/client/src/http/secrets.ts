@@ -4,41 +4,44 @@ import { type JsonValue, parseJson } from "../json.ts";
 const MASK = "[secret]";
 
 /** Longer JSON is not parsed but shown as text, since searching it would take long. */
-const MAX_JSON = 64 * 1024;
-const MAX_TEXT = 2_000;
+const MAX_JSON_CHARS = 64 * 1024;
+const MAX_TEXT_CHARS = 2_000;
 /**
  * How much of a text is searched. The end of the searched text is not shown, since it may be the beginning of a secret.
  */
-const MAX_SEARCHED = 20_000;
+const MAX_SEARCHED_CHARS = 20_000;
 
 /**
  * The body of an error without secrets, in case the service, or a proxy before it, repeats what it was sent. JSON of at
  * most 64 KiB is parsed. Of anything else, these are the first 2,000 characters. Secrets are replaced in all forms: as
  * they are, escaped as in JSON, URLs or HTML, within longer base64, and in hex.
  */
-export function bodyWithout(secrets: readonly string[], text: string): JsonValue {
+export function maskBody(secrets: readonly string[], text: string): JsonValue {
   const mask = maskerOf(secrets);
-  const json = text.length > MAX_JSON ? undefined : parseJson(text);
-  if (json !== undefined) return valueWithout(mask, json);
-  return textWithout(mask, text);
+  const json = text.length > MAX_JSON_CHARS ? undefined : parseJson(text);
+  if (json !== undefined) return maskValue(mask, json);
+  return maskText(mask, text);
 }
 
-function textWithout(mask: (text: string) => string, text: string): string {
-  const masked = mask(text.slice(0, MAX_SEARCHED));
-  return masked.slice(0, text.length > MAX_SEARCHED ? Math.min(MAX_TEXT, masked.length / 2) : MAX_TEXT);
+function maskText(mask: (text: string) => string, text: string): string {
+  const masked = mask(text.slice(0, MAX_SEARCHED_CHARS));
+  return masked.slice(
+    0,
+    text.length > MAX_SEARCHED_CHARS ? Math.min(MAX_TEXT_CHARS, masked.length / 2) : MAX_TEXT_CHARS,
+  );
 }
 
-function valueWithout(mask: (text: string) => string, value: JsonValue): JsonValue {
-  const masked = (one: JsonValue, depth: number): JsonValue => {
-    if (typeof one === "string") return mask(one);
-    if (typeof one === "number") return mask(String(one)) === String(one) ? one : MASK;
-    if (typeof one !== "object" || one === null) return one;
+function maskValue(mask: (text: string) => string, value: JsonValue): JsonValue {
+  const maskNode = (node: JsonValue, depth: number): JsonValue => {
+    if (typeof node === "string") return mask(node);
+    if (typeof node === "number") return mask(String(node)) === String(node) ? node : MASK;
+    if (typeof node !== "object" || node === null) return node;
     if (depth === MAX_DEPTH) return null;
-    if (Array.isArray(one)) return one.map((member) => masked(member, depth + 1));
-    const members = Object.entries(one).map(([name, member]) => [mask(name), masked(member, depth + 1)]);
+    if (Array.isArray(node)) return node.map((member) => maskNode(member, depth + 1));
+    const members = Object.entries(node).map(([name, member]) => [mask(name), maskNode(member, depth + 1)]);
     return Object.fromEntries(members) as JsonValue;
   };
-  return masked(value, 0);
+  return maskNode(value, 0);
 }
 
 /** Deeper values are left out, since a hostile answer may be nested without end. */
@@ -53,20 +56,20 @@ const MAX_CAUSES = 3;
  * dropped, since a custom `fetch` may add any, such as the request with its headers. Undefined for an error that throws
  * when it is read.
  */
-export function errorWithout(secrets: readonly string[], thrown: unknown, depth = 1): unknown {
+export function maskError(secrets: readonly string[], thrown: unknown, depth = 1): unknown {
   try {
-    return readError(secrets, thrown, depth);
+    return copyMasked(secrets, thrown, depth);
   } catch {
     return undefined;
   }
 }
 
-function readError(secrets: readonly string[], thrown: unknown, depth: number): unknown {
+function copyMasked(secrets: readonly string[], thrown: unknown, depth: number): unknown {
   const masker = maskerOf(secrets);
-  const mask = (text: unknown): string => textWithout(masker, String(text));
+  const mask = (text: unknown): string => maskText(masker, String(text));
   if (!(thrown instanceof Error)) return typeof thrown === "string" ? mask(thrown) : undefined;
   const inner = thrown.cause ?? (thrown as Partial<AggregateError>).errors?.[0];
-  const cause = depth < MAX_CAUSES ? errorWithout(secrets, inner, depth + 1) : undefined;
+  const cause = depth < MAX_CAUSES ? maskError(secrets, inner, depth + 1) : undefined;
   const masked = new Error(mask(thrown.message), cause === undefined ? undefined : { cause });
   masked.name = mask(thrown.name);
   masked.stack = mask(thrown.stack);
@@ -86,18 +89,18 @@ function maskerOf(secrets: readonly string[]): (text: string) => string {
 }
 
 /** Shorter pieces of base64 or hex would be found in innocent texts too. */
-const MIN_BASE64 = 8;
+const MIN_PIECE_CHARS = 8;
 
 function patternsOf(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
   const hex = Array.from(bytes, hexOf).join("");
   const base64 = [0, 1, 2]
     .map((before) => innerBase64(bytes, before))
-    .filter((text) => text.length >= MIN_BASE64);
+    .filter((text) => text.length >= MIN_PIECE_CHARS);
   return [
-    spelt(secret),
-    ...base64.map((text) => spelt(text, BASE64_OTHERS)),
-    ...(hex.length >= MIN_BASE64 ? [eitherCase(hex)] : []),
+    spellingsPattern(secret),
+    ...base64.map((text) => spellingsPattern(text, BASE64URL_DIGITS)),
+    ...(hex.length >= MIN_PIECE_CHARS ? [eitherCase(hex)] : []),
   ];
 }
 
@@ -110,8 +113,8 @@ function innerBase64(bytes: Uint8Array, before: number): string {
 }
 
 /** The characters that base64url uses instead. */
-const BASE64_OTHERS: Readonly<Record<string, string>> = { "+": "-", "/": "_" };
-const HTML_NAMES: Readonly<Record<string, string>> = {
+const BASE64URL_DIGITS: Readonly<Record<string, string>> = { "+": "-", "/": "_" };
+const HTML_ENTITIES: Readonly<Record<string, string>> = {
   "&": "amp",
   "<": "lt",
   ">": "gt",
@@ -123,7 +126,7 @@ const HTML_NAMES: Readonly<Record<string, string>> = {
  * A pattern for a text in which each character may be escaped, in any of several ways, and more than once. Its
  * repetitions are bounded, so that no answer can make the search slow.
  */
-function spelt(text: string, others: Readonly<Record<string, string>> = {}): string {
+function spellingsPattern(text: string, alternatives: Readonly<Record<string, string>> = {}): string {
   return Array.from(text, (character) => {
     const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
     const point = character.codePointAt(0) ?? 0;
@@ -139,9 +142,9 @@ function spelt(text: string, others: Readonly<Record<string, string>> = {}): str
       `&#[xX]0{0,6}${eitherCase(point.toString(16))};`,
     ];
     if (character === " ") forms.push("\\+");
-    const name = HTML_NAMES[character];
+    const name = HTML_ENTITIES[character];
     if (name !== undefined) forms.push(`&${name};`);
-    const other = others[character];
+    const other = alternatives[character];
     if (other !== undefined) forms.push(literal(other));
     return `(?:${forms.join("|")})`;
   }).join("");

@@ -1,7 +1,7 @@
 import { type Clock, sleep } from "../clock.ts";
 import { ClientError } from "../errors.ts";
 import { attempt } from "./attempt.ts";
-import { delayBefore } from "./backoff.ts";
+import { retryDelayMs } from "./backoff.ts";
 import { callHeaders } from "./headers.ts";
 import { type Call, type HttpAnswer, judge } from "./verdict.ts";
 
@@ -18,7 +18,7 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-const OPTIONS: ReadonlySet<string> = new Set<keyof CallOptions>(["signal", "timeoutMs", "headers"]);
+const CALL_OPTIONS: ReadonlySet<string> = new Set<keyof CallOptions>(["signal", "timeoutMs", "headers"]);
 
 /** The address, the credentials and the limits of all calls. */
 export interface Transport {
@@ -47,11 +47,11 @@ export async function send(
   const { signal, timeoutMs = transport.timeoutMs } = options;
   checkTimeout(timeoutMs);
   // A misspelt `headers` would make a payment for another merchant.
-  const unknown = Object.keys(options).find((name) => !OPTIONS.has(name));
-  if (unknown !== undefined) {
-    throw new ClientError("ERR_OPTION_INVALID", `${unknown} is not an option of a call.`, {
-      fix: `The options are ${[...OPTIONS].join(", ")}.`,
-      field: unknown,
+  const unknownOption = Object.keys(options).find((name) => !CALL_OPTIONS.has(name));
+  if (unknownOption !== undefined) {
+    throw new ClientError("ERR_OPTION_INVALID", `${unknownOption} is not an option of a call.`, {
+      fix: `The options are ${[...CALL_OPTIONS].join(", ")}.`,
+      field: unknownOption,
     });
   }
   const custom = callHeaders(options.headers);
@@ -64,19 +64,19 @@ export async function send(
   if (call.body !== undefined) headers["content-type"] = "application/json";
   const request = { method: call.method, url: transport.baseUrl + call.path, headers, body: call.body };
   for (let attemptNumber = 1; ; attemptNumber++) {
-    if (signal?.aborted === true) throw aborted(call, signal.reason);
+    if (signal?.aborted === true) throw abortedError(call, signal.reason);
     const verdict = judge(call, await attempt(request, { ...transport, timeoutMs, signal }), clock.now());
     if ("answer" in verdict) return verdict.answer;
     const { error, isRetryable } = verdict;
     const delayMs =
-      isRetryable && attemptNumber < attempts ? delayBefore(attemptNumber, error.retryAfterMs) : null;
+      isRetryable && attemptNumber < attempts ? retryDelayMs(attemptNumber, error.retryAfterMs) : null;
     if (delayMs === null) throw error;
     await sleep(clock, delayMs, signal);
   }
 }
 
 /** The error of an abort while no attempt is under way. */
-function aborted({ method, path }: Call, cause: unknown): ClientError {
+function abortedError({ method, path }: Call, cause: unknown): ClientError {
   return new ClientError(
     "ERR_ABORTED",
     `${method} ${path}: the signal aborted the call between two attempts or before.`,

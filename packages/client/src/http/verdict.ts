@@ -3,7 +3,7 @@ import { type JsonValue, parseJson } from "../json.ts";
 import type { Attempt, BodyFailure } from "./attempt.ts";
 import { parseRetryAfter } from "./backoff.ts";
 import { failureDetail, saysFailure } from "./failure-body.ts";
-import { errorWithout } from "./secrets.ts";
+import { maskError } from "./secrets.ts";
 
 /** A call to one endpoint. */
 export interface Call {
@@ -42,75 +42,85 @@ const leavesOutcomeOpen = (httpStatus: number): boolean =>
   httpStatus >= 500 ||
   httpStatus === 408 ||
   httpStatus < 200 ||
-  (httpStatus >= 300 && httpStatus < 400 && !MOVED.has(httpStatus));
+  (httpStatus >= 300 && httpStatus < 400 && !MOVED_STATUSES.has(httpStatus));
 
 /** The redirections that only say that the request belongs elsewhere. Others may come after the work was done. */
-const MOVED: ReadonlySet<number> = new Set([301, 307, 308]);
+const MOVED_STATUSES: ReadonlySet<number> = new Set([301, 307, 308]);
 
 /** Decides from the result of one attempt how the call continues. */
 export function judge(call: Call, attempt: Attempt, now: number): Verdict {
-  const what = `${call.method} ${call.path}`;
+  const callName = `${call.method} ${call.path}`;
   const movesMoney = call.reference !== undefined;
   if (attempt.kind === "failed") {
     const { why } = attempt;
     // The reason for an abort comes from the caller, so it is passed on as it is.
-    const cause = why === "aborted" ? attempt.cause : errorWithout(call.secrets, attempt.cause);
+    const cause = why === "aborted" ? attempt.cause : maskError(call.secrets, attempt.cause);
     if (why === "unreachable") {
       const fix =
         "Check baseUrl, the network and the service's certificate. Nothing was sent, so it is safe to call again.";
       return {
-        error: new ClientError("ERR_UNREACHABLE", `${what}: no connection could be made.`, { fix, cause }),
+        error: new ClientError("ERR_UNREACHABLE", `${callName}: no connection could be made.`, {
+          fix,
+          cause,
+        }),
         isRetryable: true,
       };
     }
-    if (movesMoney) return unknown(call, FAILURES[why].text, { cause });
-    return { error: failure(what, why, cause), isRetryable: why !== "aborted" };
+    if (movesMoney) return unknownVerdict(call, FAILURES[why].text, { cause });
+    return { error: callFailedError(callName, why, cause), isRetryable: why !== "aborted" };
   }
   const { httpStatus, body } = attempt;
   const text = "text" in body ? body.text : null;
   const json = text === null ? undefined : parseJson(text);
-  const success = httpStatus >= 200 && httpStatus < 300;
-  if (!success && call.isAnswer?.(json) !== true) {
+  const isSuccess = httpStatus >= 200 && httpStatus < 300;
+  if (!isSuccess && call.isAnswer?.(json) !== true) {
     const retryAfterMs = parseRetryAfter(attempt.retryAfter, now);
     if (movesMoney && leavesOutcomeOpen(httpStatus)) {
-      return unknown(call, `the service answered HTTP ${httpStatus}`, { httpStatus, text, retryAfterMs });
+      return unknownVerdict(call, `the service answered HTTP ${httpStatus}`, {
+        httpStatus,
+        text,
+        retryAfterMs,
+      });
     }
-    const { code, means, fix } = errorOf(httpStatus, movesMoney);
+    const { code, means, fix } = describeStatus(httpStatus, movesMoney);
     const detail = { ...failureDetail(call.secrets, text), fix, httpStatus, retryAfterMs };
     return {
-      error: new ClientError(code, `${what}: HTTP ${httpStatus}, ${means}.`, detail),
+      error: new ClientError(code, `${callName}: HTTP ${httpStatus}, ${means}.`, detail),
       isRetryable: !movesMoney && (httpStatus >= 500 || httpStatus === 408 || httpStatus === 429),
     };
   }
   if ("failure" in body) {
     const { failure: why } = body;
-    const cause = why === "aborted" ? body.cause : errorWithout(call.secrets, body.cause);
-    if (movesMoney) return unknown(call, FAILURES[why].text, { httpStatus, cause });
-    return { error: failure(what, why, cause, httpStatus), isRetryable: why === "lost" || why === "timeout" };
+    const cause = why === "aborted" ? body.cause : maskError(call.secrets, body.cause);
+    if (movesMoney) return unknownVerdict(call, FAILURES[why].text, { httpStatus, cause });
+    return {
+      error: callFailedError(callName, why, cause, httpStatus),
+      isRetryable: why === "lost" || why === "timeout",
+    };
   }
   if (json === undefined && text !== null && text.trim() !== "") {
-    if (movesMoney) return unknown(call, "the answer is not JSON", { httpStatus, text });
+    if (movesMoney) return unknownVerdict(call, "the answer is not JSON", { httpStatus, text });
     const fix = "Check baseUrl: something other than the service may have answered.";
     const detail = { ...failureDetail(call.secrets, text), fix, httpStatus };
     return {
-      error: new ClientError("ERR_ANSWER_NOT_JSON", `${what}: the answer is not JSON.`, detail),
+      error: new ClientError("ERR_ANSWER_NOT_JSON", `${callName}: the answer is not JSON.`, detail),
       isRetryable: false,
     };
   }
-  if (success && saysFailure(json, call.idFields)) {
+  if (isSuccess && saysFailure(json, call.idFields)) {
     const why = `HTTP ${httpStatus} with a body that says that the call failed`;
-    if (movesMoney) return unknown(call, why, { httpStatus, text });
+    if (movesMoney) return unknownVerdict(call, why, { httpStatus, text });
     const fix = "error.body, error.serviceCode and error.fields may say why.";
     const detail = { ...failureDetail(call.secrets, text), fix, httpStatus };
-    return { error: new ClientError("ERR_REFUSED", `${what}: ${why}.`, detail), isRetryable: false };
+    return { error: new ClientError("ERR_REFUSED", `${callName}: ${why}.`, detail), isRetryable: false };
   }
   return { answer: { httpStatus, text: text ?? "", json } };
 }
 
 /** The error for a call that moves money if it is not known whether the call was carried out. */
-function outcomeUnknown(
+function outcomeUnknownError(
   call: Call,
-  why: string,
+  reason: string,
   detail: {
     readonly cause?: unknown;
     readonly httpStatus?: number;
@@ -123,7 +133,7 @@ function outcomeUnknown(
   const reference = JSON.stringify(call.reference);
   return new ClientError(
     "ERR_OUTCOME_UNKNOWN",
-    `${call.method} ${call.path}: ${why}, so it may or may not have been carried out.`,
+    `${call.method} ${call.path}: ${reason}, so it may or may not have been carried out.`,
     {
       ...failureDetail(call.secrets, text),
       cause,
@@ -135,8 +145,8 @@ function outcomeUnknown(
   );
 }
 
-function unknown(call: Call, why: string, detail: Parameters<typeof outcomeUnknown>[2]): Verdict {
-  return { error: outcomeUnknown(call, why, detail), isRetryable: false };
+function unknownVerdict(call: Call, why: string, detail: Parameters<typeof outcomeUnknownError>[2]): Verdict {
+  return { error: outcomeUnknownError(call, why, detail), isRetryable: false };
 }
 
 const FAILURES: Readonly<
@@ -165,13 +175,18 @@ const FAILURES: Readonly<
   },
 };
 
-function failure(what: string, why: keyof typeof FAILURES, cause: unknown, httpStatus?: number): ClientError {
+function callFailedError(
+  what: string,
+  why: keyof typeof FAILURES,
+  cause: unknown,
+  httpStatus?: number,
+): ClientError {
   const { code, text, fix } = FAILURES[why];
   return new ClientError(code, `${what}: ${text}.`, { fix, cause, httpStatus });
 }
 
 /** The meaning of an error status (specification, Errors). The specification does not show the bodies of errors. */
-function errorOf(
+function describeStatus(
   httpStatus: number,
   movesMoney: boolean,
 ): { readonly code: ClientErrorCode; readonly means: string; readonly fix: string } {

@@ -22,23 +22,27 @@ export function currencyText(currency: unknown): string {
 }
 
 /** The country code comes first. One space may follow it, as in the specification. E.164 allows at most 15 digits. */
-const PHONE_NUMBER = /^[1-9][0-9]{0,2} ?[0-9]+$/;
+const PHONE_NUMBER_PATTERN = /^[1-9][0-9]{0,2} ?[0-9]+$/;
 
 /**
  * A phone number as JSON text, without the space, which services refuse in requests. Errors do not repeat it, since it
  * is personal data.
  */
 export function phoneNumberText(phone: unknown): string {
-  const refuse = (what: string, fix: string): ClientError =>
+  const phoneNumberError = (what: string, fix: string): ClientError =>
     new ClientError("ERR_PHONE_NUMBER_INVALID", what, { fix, field: "phone_number" });
-  if (typeof phone !== "string") throw refuse(`phone_number is ${kindOf(phone)}.`, "Pass it as a string.");
-  if (phone.startsWith("+")) throw refuse('phone_number begins with "+".', 'Leave the "+" off.');
+  if (typeof phone !== "string")
+    throw phoneNumberError(`phone_number is ${kindOf(phone)}.`, "Pass it as a string.");
+  if (phone.startsWith("+")) throw phoneNumberError('phone_number begins with "+".', 'Leave the "+" off.');
   if (phone.startsWith("0")) {
-    throw refuse('phone_number begins with "0".', 'Begin with the country code, such as "251911000000".');
+    throw phoneNumberError(
+      'phone_number begins with "0".',
+      'Begin with the country code, such as "251911000000".',
+    );
   }
   const digits = phone.replace(" ", "").length;
-  if (!PHONE_NUMBER.test(phone) || digits < 7 || digits > 15) {
-    throw refuse(
+  if (!PHONE_NUMBER_PATTERN.test(phone) || digits < 7 || digits > 15) {
+    throw phoneNumberError(
       "phone_number is not 7 to 15 digits with at most one space, after the country code.",
       'Write the country code and the number, such as "251911000000" or "251 911000000".',
     );
@@ -52,18 +56,18 @@ export function callbackUrlText(
   { allowHttpLoopback }: Pick<RequestRules, "allowHttpLoopback">,
   field = "callback_url",
 ): string {
-  const refuse = (what: string, fix: string): ClientError =>
+  const callbackUrlError = (what: string, fix: string): ClientError =>
     new ClientError("ERR_CALLBACK_URL_INVALID", what, { fix, field });
   const parsed = parseSecureUrl(url, allowHttpLoopback);
   if (typeof parsed === "string") {
-    throw refuse(
+    throw callbackUrlError(
       `${field} ${parsed}.`,
       "Use an absolute https:// URL; for a service on your own machine, create the client with allowHttpLoopback: true.",
     );
   }
   const [, name] = /&(event|callbackUrl)=/.exec(String(url)) ?? [];
   if (name !== undefined && field === "callback_url") {
-    throw refuse(
+    throw callbackUrlError(
       `callback_url contains "&${name}=".`,
       `Rename that query parameter or put it first. Callbacks are signed over fields that are joined with "&", so the receiver would hold each of them as ambiguous.`,
     );
@@ -72,7 +76,7 @@ export function callbackUrlText(
 }
 
 /** The schemes of URLs whose own content a browser would run or show. */
-const NOT_AN_ADDRESS = new Set(["javascript:", "data:", "vbscript:", "blob:", "file:", "about:"]);
+const FORBIDDEN_SCHEMES = new Set(["javascript:", "data:", "vbscript:", "blob:", "file:", "about:"]);
 
 /** The redirects as JSON text. `names` are their members, which differ between the two endpoints. */
 export function redirectsText(
@@ -80,35 +84,38 @@ export function redirectsText(
   names: readonly string[],
   { required }: { readonly required: boolean },
 ): string {
-  const refuse = (what: string, fix: string): ClientError =>
+  const redirectsError = (what: string, fix: string): ClientError =>
     new ClientError("ERR_REDIRECTS_INVALID", what, { fix, field: "redirects" });
   if (!isObject(redirects)) {
-    throw refuse(
+    throw redirectsError(
       `redirects is ${redirects === undefined ? "missing" : "not an object"}.`,
       `Pass { ${names.join(", ")} }.`,
     );
   }
-  const given = Object.entries(redirects as Readonly<Record<string, unknown>>).filter(
+  const givenRedirects = Object.entries(redirects as Readonly<Record<string, unknown>>).filter(
     ([, value]) => value !== undefined,
   );
-  for (const [name, value] of given) {
+  for (const [name, value] of givenRedirects) {
     if (!names.includes(name)) {
-      throw refuse(
+      throw redirectsError(
         `redirects has ${JSON.stringify(name.slice(0, 40))}.`,
         `This call names its members ${names.join(" and ")}; direct payment and checkout differ.`,
       );
     }
     const url = parseUrl(value);
-    if (typeof url === "string") throw refuse(`redirects.${name} ${url}.`, "Pass an absolute URL.");
-    if (NOT_AN_ADDRESS.has(url.protocol)) {
-      throw refuse(`redirects.${name} begins with ${url.protocol}.`, "Pass the address of a page or an app.");
+    if (typeof url === "string") throw redirectsError(`redirects.${name} ${url}.`, "Pass an absolute URL.");
+    if (FORBIDDEN_SCHEMES.has(url.protocol)) {
+      throw redirectsError(
+        `redirects.${name} begins with ${url.protocol}.`,
+        "Pass the address of a page or an app.",
+      );
     }
   }
-  const missing = names.find((name) => !given.some(([other]) => other === name));
+  const missing = names.find((name) => !givenRedirects.some(([other]) => other === name));
   if (required && missing !== undefined) {
-    throw refuse(`redirects.${missing} is missing.`, `Pass both ${names.join(" and ")}.`);
+    throw redirectsError(`redirects.${missing} is missing.`, `Pass both ${names.join(" and ")}.`);
   }
-  return JSON.stringify(Object.fromEntries(given));
+  return JSON.stringify(Object.fromEntries(givenRedirects));
 }
 
 export function textField(value: unknown, field: string): string {

@@ -17,7 +17,7 @@ export const MEDIUMS = [
 /** A payment provider, as the service names it. */
 export type Medium = (typeof MEDIUMS)[number];
 
-const known: ReadonlySet<string> = new Set(MEDIUMS);
+const knownMediums: ReadonlySet<string> = new Set(MEDIUMS);
 
 type MediumRules = Pick<RequestRules, "allowUnknownMedium" | "payMedium">;
 
@@ -28,11 +28,11 @@ export function mediumText(
   field = "medium",
 ): string {
   if (typeof medium !== "string" || medium.trim() !== medium || medium === "") {
-    throw invalid(`${field} is ${describe(medium)}.`, `Use one of ${MEDIUMS.join(", ")}.`, field);
+    throw invalidMediumError(`${field} is ${describe(medium)}.`, `Use one of ${MEDIUMS.join(", ")}.`, field);
   }
   if (medium === "PAY") return JSON.stringify(payMedium);
-  if (!known.has(medium) && medium !== payMedium && !allowUnknownMedium) {
-    throw invalid(
+  if (!knownMediums.has(medium) && medium !== payMedium && !allowUnknownMedium) {
+    throw invalidMediumError(
       `${field} is ${describe(medium)}, which the specification does not list.`,
       `Use one of ${MEDIUMS.join(", ")}, or create the client with allowUnknownMedium: true.`,
       field,
@@ -45,7 +45,7 @@ export function mediumText(
 export function mediumsText(mediums: unknown, rules: MediumRules): string {
   const field = "supported_mediums";
   if (!Array.isArray(mediums) || mediums.length === 0) {
-    throw invalid(
+    throw invalidMediumError(
       `${field} is ${Array.isArray(mediums) ? "empty" : kindOf(mediums)}.`,
       "List at least one medium: the hosted page offers no other.",
       field,
@@ -53,7 +53,7 @@ export function mediumsText(mediums: unknown, rules: MediumRules): string {
   }
   const texts = mediums.map((medium: unknown) => mediumText(medium, rules, field));
   const twice = texts.find((text, index) => texts.indexOf(text) !== index);
-  if (twice !== undefined) throw invalid(`${field} lists ${twice} twice.`, "List it once.", field);
+  if (twice !== undefined) throw invalidMediumError(`${field} lists ${twice} twice.`, "List it once.", field);
   return `[${texts.join(",")}]`;
 }
 
@@ -61,6 +61,6 @@ function describe(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : kindOf(value);
 }
 
-function invalid(what: string, fix: string, field: string): ClientError {
+function invalidMediumError(what: string, fix: string, field: string): ClientError {
   return new ClientError("ERR_MEDIUM_INVALID", what, { fix, field });
 }

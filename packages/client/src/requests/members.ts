@@ -15,25 +15,25 @@ export interface Member {
 export function writeMembers(
   request: unknown,
   members: Readonly<Record<string, Member>>,
-  { extra: extraAllowed }: { readonly extra: boolean },
+  { extra: isExtraAllowed }: { readonly extra: boolean },
 ): string {
   if (!isObject(request)) {
     throw new ClientError("ERR_FIELD_MISSING", "The request is not an object.", {
       fix: `Pass an object with ${Object.keys(members).join(", ")}.`,
     });
   }
-  const given: Readonly<Record<string, unknown>> = request;
-  const unknown = Object.keys(given).find(
-    (name) => !Object.hasOwn(members, name) && !(extraAllowed && name === "extra"),
+  const givenMembers: Readonly<Record<string, unknown>> = request;
+  const unknownName = Object.keys(givenMembers).find(
+    (name) => !Object.hasOwn(members, name) && !(isExtraAllowed && name === "extra"),
   );
-  if (unknown !== undefined) throw unknownField(unknown, Object.keys(members), extraAllowed);
-  const written = Object.entries(members).map(([name, member]) => {
-    const value = given[name];
+  if (unknownName !== undefined) throw unknownFieldError(unknownName, Object.keys(members), isExtraAllowed);
+  const texts = Object.entries(members).map(([name, member]) => {
+    const value = givenMembers[name];
     if (value !== undefined && value !== null) return [name, member.text(value)] as const;
     if (member.required !== true) return [name, undefined] as const;
     throw new ClientError("ERR_FIELD_MISSING", `${name} is missing.`, { fix: `Pass ${name}.`, field: name });
   });
-  return objectText([...written, ...extraMembers(given.extra, members)]);
+  return objectText([...texts, ...extraMembers(givenMembers.extra, members)]);
 }
 
 function extraMembers(
@@ -41,12 +41,12 @@ function extraMembers(
   members: Readonly<Record<string, Member>>,
 ): readonly (readonly [string, string | undefined])[] {
   if (extra === undefined || extra === null) return [];
-  const refuse = (what: string, fix: string, cause?: unknown): ClientError =>
+  const extraError = (what: string, fix: string, cause?: unknown): ClientError =>
     new ClientError("ERR_FIELD_INVALID", what, { fix, field: "extra", cause });
-  if (!isObject(extra)) throw refuse("extra is not an object.", "Pass an object of undocumented fields.");
+  if (!isObject(extra)) throw extraError("extra is not an object.", "Pass an object of undocumented fields.");
   return Object.entries(extra).map(([name, value]) => {
     if (Object.hasOwn(members, name)) {
-      throw refuse(
+      throw extraError(
         `extra has ${name}, which is a documented field.`,
         "Pass it beside extra, where it is checked.",
       );
@@ -54,21 +54,25 @@ function extraMembers(
     try {
       return [name, JSON.stringify(value) as string | undefined] as const;
     } catch (cause) {
-      throw refuse(`extra.${name.slice(0, 40)} cannot be written as JSON.`, "Pass JSON values only.", cause);
+      throw extraError(
+        `extra.${name.slice(0, 40)} cannot be written as JSON.`,
+        "Pass JSON values only.",
+        cause,
+      );
     }
   });
 }
 
-function unknownField(name: string, names: readonly string[], extraAllowed: boolean): ClientError {
-  const plain = (text: string): string => text.toLowerCase().replaceAll("_", "");
-  const meant = names.find((known) => plain(known) === plain(name));
-  const shown = JSON.stringify(name.slice(0, 40));
-  const otherwise = `The fields are ${names.join(", ")}.${extraAllowed ? " Undocumented ones go into extra." : ""}`;
+function unknownFieldError(name: string, names: readonly string[], isExtraAllowed: boolean): ClientError {
+  const normalize = (text: string): string => text.toLowerCase().replaceAll("_", "");
+  const meantName = names.find((known) => normalize(known) === normalize(name));
+  const quotedName = JSON.stringify(name.slice(0, 40));
+  const fieldsFix = `The fields are ${names.join(", ")}.${isExtraAllowed ? " Undocumented ones go into extra." : ""}`;
   return new ClientError(
     "ERR_FIELD_UNKNOWN",
-    `The request has a field ${shown}, which this call does not have.`,
+    `The request has a field ${quotedName}, which this call does not have.`,
     {
-      fix: meant === undefined ? otherwise : `Write ${meant}.`,
+      fix: meantName === undefined ? fieldsFix : `Write ${meantName}.`,
       field: name,
     },
   );

@@ -4,7 +4,7 @@ import { kindOf } from "../kind-of.ts";
 /**
  * The limit of the specification (Limits). It is applied to UTF-16 units, so there are never more than 100 characters.
  */
-const MAX_LENGTH = 100;
+const MAX_REFERENCE_LENGTH = 100;
 
 /**
  * The reference of a new transaction as JSON text (specification, Limits: at most 100 characters, unique). An `&` is
@@ -13,17 +13,23 @@ const MAX_LENGTH = 100;
  */
 export function referenceText(reference: unknown): string {
   const text = checkPathText(reference, "reference", "ERR_REFERENCE_INVALID");
-  if (text.length > MAX_LENGTH) {
-    throw invalid(`reference has ${text.length} characters.`, `Use at most ${MAX_LENGTH}.`);
+  if (text.length > MAX_REFERENCE_LENGTH) {
+    throw invalidReferenceError(
+      `reference has ${text.length} characters.`,
+      `Use at most ${MAX_REFERENCE_LENGTH}.`,
+    );
   }
   if (text.includes("&")) {
-    throw invalid(
+    throw invalidReferenceError(
       `reference ${JSON.stringify(text)} contains an "&".`,
       'Use another character. Callbacks are signed over fields that are joined with "&", so their signature would fit more than one event.',
     );
   }
   if (text.trim() !== text) {
-    throw invalid(`reference ${JSON.stringify(text)} begins or ends with white space.`, "Trim it.");
+    throw invalidReferenceError(
+      `reference ${JSON.stringify(text)} begins or ends with white space.`,
+      "Trim it.",
+    );
   }
   return JSON.stringify(text);
 }
@@ -37,27 +43,32 @@ export function checkPathText(
   field: string,
   code: Extract<ClientErrorCode, "ERR_REFERENCE_INVALID" | "ERR_FIELD_INVALID">,
 ): string {
-  const refuse = (what: string, fix: string): ClientError => new ClientError(code, what, { fix, field });
+  const invalidTextError = (what: string, fix: string): ClientError =>
+    new ClientError(code, what, { fix, field });
   if (value === undefined || value === null || value === "") {
     throw new ClientError("ERR_FIELD_MISSING", `${field} is missing or empty.`, {
       fix: `Pass the ${field}.`,
       field,
     });
   }
-  if (typeof value !== "string") throw refuse(`${field} is ${kindOf(value)}.`, "Pass it as a string.");
+  if (typeof value !== "string")
+    throw invalidTextError(`${field} is ${kindOf(value)}.`, "Pass it as a string.");
   if (/\p{Cc}|\p{Cs}|\u2028|\u2029/u.test(value)) {
-    throw refuse(
+    throw invalidTextError(
       `${field} contains control characters, line breaks or half a character.`,
       "Use letters, digits and signs such as - _ . only.",
     );
   }
-  if (value.trim() === "") throw refuse(`${field} is blank.`, "Pass the text itself.");
+  if (value.trim() === "") throw invalidTextError(`${field} is blank.`, "Pass the text itself.");
   if (value === "." || value === "..") {
-    throw refuse(`${field} is ${JSON.stringify(value)}, which a URL path drops.`, "Use another one.");
+    throw invalidTextError(
+      `${field} is ${JSON.stringify(value)}, which a URL path drops.`,
+      "Use another one.",
+    );
   }
   return value;
 }
 
-function invalid(what: string, fix: string): ClientError {
+function invalidReferenceError(what: string, fix: string): ClientError {
   return new ClientError("ERR_REFERENCE_INVALID", what, { fix, field: "reference" });
 }

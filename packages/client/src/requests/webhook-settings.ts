@@ -31,7 +31,7 @@ export function webhookSettingsBody(settings: WebhookSettings, rules: RequestRul
 }
 
 function secretText(secret: unknown): string {
-  const wrong =
+  const problem =
     typeof secret !== "string"
       ? `is ${kindOf(secret)}`
       : secret.trim() === ""
@@ -39,8 +39,8 @@ function secretText(secret: unknown): string {
         : secret.trim() !== secret
           ? "begins or ends with white space"
           : null;
-  if (wrong === null) return JSON.stringify(secret);
-  throw new ClientError("ERR_FIELD_INVALID", `webhook_secret ${wrong}.`, {
+  if (problem === null) return JSON.stringify(secret);
+  throw new ClientError("ERR_FIELD_INVALID", `webhook_secret ${problem}.`, {
     fix: "Pass a long random text, the same as the receiver's connect.secret.",
     field: "webhook_secret",
   });

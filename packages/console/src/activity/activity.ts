@@ -2,8 +2,8 @@ import type { AnyReceiver, HeldReason, Notice } from "@payhooks/core";
 
 const MINUTE_MS = 60_000;
 /** The minutes of a day. */
-const MINUTES = 24 * 60;
-const ENTRIES = 50;
+const MINUTES_PER_DAY = 24 * 60;
+const MAX_ENTRIES = 50;
 
 /** How often each thing happened within one minute. */
 export interface MinuteCounts {
@@ -22,13 +22,13 @@ export interface Minute extends MinuteCounts {
 }
 
 /** Something that a person did, or should know about. */
-export interface Entry {
+export interface LogEntry {
   readonly at: number;
-  readonly notice: Extract<Notice, { readonly type: (typeof LOGGED)[number] }>;
+  readonly notice: Extract<Notice, { readonly type: (typeof LOGGED_TYPES)[number] }>;
 }
 
 /** The notices that become entries. */
-const LOGGED = [
+const LOGGED_TYPES = [
   "replayed",
   "discarded",
   "erased",
@@ -40,14 +40,14 @@ const LOGGED = [
   "keys-unreadable",
 ] as const;
 
-function isLogged(notice: Notice): notice is Entry["notice"] & Notice {
-  return LOGGED.some((type) => type === notice.type);
+function isLogged(notice: Notice): notice is LogEntry["notice"] & Notice {
+  return LOGGED_TYPES.some((type) => type === notice.type);
 }
 
-type Counter = keyof MinuteCounts;
+type CounterName = keyof MinuteCounts;
 
 /** The reasons that are found when a delivery arrives. All others are found later, when the event runs. */
-const HELD_ON_ARRIVAL: ReadonlySet<HeldReason> = new Set<HeldReason>([
+const ARRIVAL_REASONS: ReadonlySet<HeldReason> = new Set<HeldReason>([
   "ambiguous",
   "malformed",
   "unexpected",
@@ -57,15 +57,15 @@ const HELD_ON_ARRIVAL: ReadonlySet<HeldReason> = new Set<HeldReason>([
   "reference-reused",
 ]);
 
-const NOTHING: MinuteCounts = { deliveries: 0, finished: 0, retried: 0, held: 0, refused: 0 };
+const ZERO_COUNTS: MinuteCounts = { deliveries: 0, finished: 0, retried: 0, held: 0, refused: 0 };
 
 /** The events of the last day in this process, minute by minute. It learns of them from the receiver's notices. */
 export class Activity {
   /** When this process began to count, in milliseconds since the epoch. */
   readonly since: number;
   /** A ring buffer. Each minute replaces the same minute of the day before. */
-  readonly #minutes: ({ at: number } & Record<Counter, number>)[] = [];
-  readonly #entries: Entry[] = [];
+  readonly #minutes: ({ at: number } & Record<CounterName, number>)[] = [];
+  readonly #entries: LogEntry[] = [];
   readonly #listeners = new Set<() => void>();
 
   constructor(now: number) {
@@ -73,11 +73,11 @@ export class Activity {
   }
 
   /** Counts a notice. */
-  add(notice: Notice): void {
+  recordNotice(notice: Notice): void {
     for (const counter of countersOf(notice)) this.#minuteOf(notice.at)[counter]++;
     if (isLogged(notice)) {
       this.#entries.unshift({ at: notice.at, notice });
-      this.#entries.splice(ENTRIES);
+      this.#entries.splice(MAX_ENTRIES);
     }
     for (const listener of this.#listeners) listener();
   }
@@ -85,16 +85,16 @@ export class Activity {
   /** The last `count` minutes, oldest first. The present minute is included. */
   minutes(now: number, count: number): readonly Minute[] {
     const last = Math.floor(now / MINUTE_MS);
-    return Array.from({ length: Math.min(count, MINUTES) }, (_, i) => {
-      const minute = last - Math.min(count, MINUTES) + 1 + i;
+    return Array.from({ length: Math.min(count, MINUTES_PER_DAY) }, (_, i) => {
+      const minute = last - Math.min(count, MINUTES_PER_DAY) + 1 + i;
       const at = minute * MINUTE_MS;
-      const known = this.#minutes[minute % MINUTES];
-      return known?.at === at ? { ...known } : { at, ...NOTHING };
+      const known = this.#minutes[minute % MINUTES_PER_DAY];
+      return known?.at === at ? { ...known } : { at, ...ZERO_COUNTS };
     });
   }
 
   /** The newest entry is first. */
-  get entries(): readonly Entry[] {
+  get entries(): readonly LogEntry[] {
     return this.#entries;
   }
 
@@ -104,19 +104,19 @@ export class Activity {
     return () => this.#listeners.delete(listener);
   }
 
-  #minuteOf(time: number): Record<Counter, number> {
+  #minuteOf(time: number): Record<CounterName, number> {
     const minute = Math.floor(time / MINUTE_MS);
     const at = minute * MINUTE_MS;
-    const index = minute % MINUTES;
+    const index = minute % MINUTES_PER_DAY;
     const known = this.#minutes[index];
     if (known?.at === at) return known;
-    const fresh = { at, ...NOTHING };
+    const fresh = { at, ...ZERO_COUNTS };
     this.#minutes[index] = fresh;
     return fresh;
   }
 }
 
-function countersOf(notice: Notice): readonly Counter[] {
+function countersOf(notice: Notice): readonly CounterName[] {
   switch (notice.type) {
     case "accepted":
     case "duplicate":
@@ -125,7 +125,7 @@ function countersOf(notice: Notice): readonly Counter[] {
     case "refused":
       return ["deliveries", "refused"];
     case "held":
-      return HELD_ON_ARRIVAL.has(notice.reason) ? ["deliveries", "held"] : ["held"];
+      return ARRIVAL_REASONS.has(notice.reason) ? ["deliveries", "held"] : ["held"];
     case "retry":
       return ["retried"];
     case "finished":
@@ -139,10 +139,10 @@ const ACTIVITIES = new WeakMap<AnyReceiver, Activity>();
 
 /** The activity of a receiver. All consoles of the receiver share it. It begins to count at the first call. */
 export function activityOf(receiver: AnyReceiver): Activity {
-  const known = ACTIVITIES.get(receiver);
-  if (known !== undefined) return known;
+  const knownActivity = ACTIVITIES.get(receiver);
+  if (knownActivity !== undefined) return knownActivity;
   const activity = new Activity(Date.now());
-  receiver.observe((notice) => activity.add(notice));
+  receiver.observe((notice) => activity.recordNotice(notice));
   ACTIVITIES.set(receiver, activity);
   return activity;
 }

@@ -4,9 +4,9 @@ import type { Context } from "hono";
 import type { Activity } from "./activity.ts";
 
 /** A page is updated no more often than this, however much happens. */
-const MIN_INTERVAL_MS = 500;
+const MIN_UPDATE_INTERVAL_MS = 500;
 /** Other processes send no notices, so the page is also told to look at regular intervals. */
-const REFRESH_EVERY_MS = 5_000;
+const REFRESH_INTERVAL_MS = 5_000;
 
 /**
  * Tells an open page that something may have changed, but never what. The page asks for that in a request of its own,
@@ -21,7 +21,7 @@ export function changeStream(c: Context, receiver: AnyReceiver, activity: Activi
     let isEnded = false;
     const sendSoon = (): void => {
       hasChanged = true;
-      timer ??= setTimeout(sendChange, MIN_INTERVAL_MS);
+      timer ??= setTimeout(sendChange, MIN_UPDATE_INTERVAL_MS);
     };
     const sendChange = async (): Promise<void> => {
       hasChanged = false;
@@ -31,11 +31,11 @@ export function changeStream(c: Context, receiver: AnyReceiver, activity: Activi
       if (hasChanged && !isEnded) sendSoon();
     };
     const unsubscribe = activity.subscribe(sendSoon);
-    const refreshing = setInterval(() => (receiver.live().ok ? sendSoon() : end()), REFRESH_EVERY_MS);
+    const refreshTimer = setInterval(() => (receiver.live().ok ? sendSoon() : end()), REFRESH_INTERVAL_MS);
     return () => {
       isEnded = true;
       unsubscribe();
-      clearInterval(refreshing);
+      clearInterval(refreshTimer);
       if (timer !== null) clearTimeout(timer);
     };
   });

@@ -1,6 +1,6 @@
 import { showLocalTimes } from "@payhooks/pages/browser";
 import { listenToButtons } from "./decide.ts";
-import { listen } from "./live.ts";
+import { keepUpToDate } from "./live.ts";
 import { listenToBoxes } from "./selection.ts";
 
 // Lists, search and single events work without this script, because they are links and a form. It updates the page, and
@@ -9,4 +9,4 @@ import { listenToBoxes } from "./selection.ts";
 showLocalTimes();
 listenToBoxes();
 listenToButtons();
-listen();
+keepUpToDate();

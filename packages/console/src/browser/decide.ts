@@ -1,9 +1,9 @@
-import { elementsOf, inPage, say } from "@payhooks/pages/browser";
-import type { Decidable, DecisionKind } from "../answers.ts";
+import { elementsOf, requireElement, showToast } from "@payhooks/pages/browser";
+import type { DecidableEvent, DecisionKind } from "../answers.ts";
 import { refresh } from "./live.ts";
-import { outcomeOf } from "./outcome.ts";
+import { waitForOutcome } from "./outcome.ts";
 import { post } from "./post.ts";
-import { picked, selectNothing, wantsAll } from "./selection.ts";
+import { selectedEventIds, selectNothing, wantsAll } from "./selection.ts";
 
 interface DialogTexts {
   readonly title: string;
@@ -14,7 +14,7 @@ interface DialogTexts {
   readonly needs: string;
 }
 
-const TEXTS: Readonly<Record<DecisionKind | "again", DialogTexts>> = {
+const DIALOG_TEXTS: Readonly<Record<DecisionKind | "again", DialogTexts>> = {
   replay: {
     title: "Replay",
     button: "Replay",
@@ -49,25 +49,25 @@ function isDecisionKind(text: string | undefined): text is DecisionKind {
   return text === "replay" || text === "discard" || text === "retry";
 }
 
-const dialog = inPage("decide", HTMLDialogElement);
-const form = inPage("decide-form", HTMLFormElement);
-const title = inPage("decide-title", HTMLElement);
-const description = inPage("decide-what", HTMLElement);
-const planned = inPage("planned", HTMLElement);
-const note = inPage("note", HTMLTextAreaElement);
-const evenIfExpired = inPage("even-if-expired", HTMLInputElement);
-const progress = inPage("progress", HTMLElement);
-const progressText = inPage("progress-text", HTMLElement);
-const bar = inPage("bar", HTMLProgressElement);
-const failures = inPage("failures", HTMLElement);
-const confirm = inPage("confirm", HTMLButtonElement);
-const cancel = inPage("cancel", HTMLButtonElement);
+const dialog = requireElement("decide", HTMLDialogElement);
+const form = requireElement("decide-form", HTMLFormElement);
+const title = requireElement("decide-title", HTMLElement);
+const description = requireElement("decide-what", HTMLElement);
+const plannedElement = requireElement("planned", HTMLElement);
+const note = requireElement("note", HTMLTextAreaElement);
+const evenIfExpired = requireElement("even-if-expired", HTMLInputElement);
+const progress = requireElement("progress", HTMLElement);
+const progressText = requireElement("progress-text", HTMLElement);
+const bar = requireElement("bar", HTMLProgressElement);
+const failures = requireElement("failures", HTMLElement);
+const confirm = requireElement("confirm", HTMLButtonElement);
+const cancel = requireElement("cancel", HTMLButtonElement);
 
 /** The decision that the dialog asks for. */
 interface OpenDecision {
   readonly kind: DecisionKind;
   /** The events that the preview has shown. Only these are decided about. */
-  events: readonly Decidable[];
+  events: readonly DecidableEvent[];
   /** The other facts that the preview has shown. */
   remark: string;
   isRunning: boolean;
@@ -83,14 +83,14 @@ export function listenToButtons(): void {
     if (!isDecisionKind(kind)) return;
     const named = button?.dataset.events?.split(" ").filter(Boolean) ?? [];
     if (named.length > 0) open(kind, { eventIds: named });
-    else open(kind, wantsAll() ? { query: location.search } : { eventIds: picked() });
+    else open(kind, wantsAll() ? { query: location.search } : { eventIds: selectedEventIds() });
   });
   form.addEventListener("change", ({ target }) => {
     if (openDecision && target instanceof HTMLInputElement && target.name !== "") countChosen(openDecision);
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (openDecision && !openDecision.isRunning) send(openDecision);
+    if (openDecision && !openDecision.isRunning) sendDecisions(openDecision);
   });
   cancel.addEventListener("click", stop);
   dialog.addEventListener("cancel", (event) => {
@@ -104,7 +104,7 @@ export function listenToButtons(): void {
     // The button that opened the dialog may be gone. The browser then leaves the focus in the closed dialog until it
     // draws the page.
     const focused = document.activeElement;
-    if (focused === document.body || dialog.contains(focused)) inPage("main", HTMLElement).focus();
+    if (focused === document.body || dialog.contains(focused)) requireElement("main", HTMLElement).focus();
   });
 }
 
@@ -118,15 +118,15 @@ async function open(
   kind: DecisionKind,
   which: { readonly query: string } | { readonly eventIds: readonly string[] },
 ): Promise<void> {
-  const opened: OpenDecision = { kind, events: [], remark: "", isRunning: false, isStopped: false };
-  openDecision = opened;
+  const decision: OpenDecision = { kind, events: [], remark: "", isRunning: false, isStopped: false };
+  openDecision = decision;
   form.reset();
   dialog.classList.remove("running");
-  title.textContent = TEXTS[kind].title;
+  title.textContent = DIALOG_TEXTS[kind].title;
   description.textContent = "Looking at the events…";
-  planned.replaceChildren();
-  inPage("expired", HTMLElement).hidden = kind !== "replay";
-  confirm.textContent = TEXTS[kind].button;
+  plannedElement.replaceChildren();
+  requireElement("expired", HTMLElement).hidden = kind !== "replay";
+  confirm.textContent = DIALOG_TEXTS[kind].button;
   confirm.className = kind === "discard" ? "danger" : "primary";
   confirm.hidden = false;
   confirm.disabled = true;
@@ -138,7 +138,7 @@ async function open(
   dialog.showModal();
   note.focus();
   const { answer, failure } = await post({ action: "preview", decision: kind, ...which });
-  if (openDecision !== opened) return;
+  if (openDecision !== decision) return;
   const { events, html, gone, more } = answer;
   if (failure !== null || !Array.isArray(events) || typeof html !== "string") {
     description.textContent = `The events could not be read: nothing was decided. ${failure ?? ""}`;
@@ -146,29 +146,29 @@ async function open(
     cancel.textContent = "Close";
     return;
   }
-  opened.events = events;
-  if (gone) opened.remark += ` ${gone} of them are no longer ${textsOf(opened).needs}.`;
+  decision.events = events;
+  if (gone) decision.remark += ` ${gone} of them are no longer ${textsOf(decision).needs}.`;
   if (more) {
-    opened.remark += ` These are the oldest ${events.length}: decide about them first, then about the rest.`;
+    decision.remark += ` These are the oldest ${events.length}: decide about them first, then about the rest.`;
   }
-  planned.replaceChildren(elementsOf(html));
-  countChosen(opened);
+  plannedElement.replaceChildren(elementsOf(html));
+  countChosen(decision);
 }
 
 /** Events that have ended are spoken of in other words. */
 function textsOf({ kind, events }: OpenDecision): DialogTexts {
-  return TEXTS[events.some(({ handlers }) => handlers) ? "again" : kind];
+  return DIALOG_TEXTS[events.some(({ handlers }) => handlers) ? "again" : kind];
 }
 
 /** The values of the boxes with a name that are ticked. */
-function ticked(name: string): ReadonlySet<string> {
+function tickedValues(name: string): ReadonlySet<string> {
   const boxes = form.querySelectorAll<HTMLInputElement>(`input[name="${name}"]:checked`);
   return new Set([...boxes].map(({ value }) => value));
 }
 
 /** The events whose reason is ticked. Of ended events, only those with a ticked handler. */
-function chosenEvents({ events }: OpenDecision): readonly Decidable[] {
-  const [reasons, names] = [ticked("reason"), ticked("handler")];
+function chosenEvents({ events }: OpenDecision): readonly DecidableEvent[] {
+  const [reasons, names] = [tickedValues("reason"), tickedValues("handler")];
   return events.filter(
     ({ reason, handlers }) =>
       reasons.has(reason) && (!handlers?.length || handlers.some((name) => names.has(name))),
@@ -177,7 +177,7 @@ function chosenEvents({ events }: OpenDecision): readonly Decidable[] {
 
 /** The handlers to name in the replay of an event that has ended; without a name, all run, and no effect happens again. */
 function replayOptionsFor(
-  { handlers = [] }: Decidable,
+  { handlers = [] }: DecidableEvent,
   names: ReadonlySet<string>,
   repeatEffects: boolean,
 ): object {
@@ -187,10 +187,10 @@ function replayOptionsFor(
     : { handlers: named, repeatEffects };
 }
 
-function countChosen(opened: OpenDecision): void {
-  const { events, remark } = opened;
-  const texts = textsOf(opened);
-  const count = chosenEvents(opened).length;
+function countChosen(decision: OpenDecision): void {
+  const { events, remark } = decision;
+  const texts = textsOf(decision);
+  const count = chosenEvents(decision).length;
   confirm.disabled = count === 0;
   confirm.textContent = texts.button + (events.length > 1 ? ` (${count})` : "");
   const many =
@@ -203,13 +203,13 @@ function countChosen(opened: OpenDecision): void {
 }
 
 /** Sends the decision about one event after the other, and shows how far it has come. */
-async function send(opened: OpenDecision): Promise<void> {
-  const { kind } = opened;
-  const events = chosenEvents(opened);
+async function sendDecisions(decision: OpenDecision): Promise<void> {
+  const { kind } = decision;
+  const events = chosenEvents(decision);
   if (events.length === 0) return;
-  opened.isRunning = true;
+  decision.isRunning = true;
   const options = { note: note.value, evenIfExpired: kind === "replay" && evenIfExpired.checked };
-  const [names, repeatEffects] = [ticked("handler"), ticked("repeatEffects").size > 0];
+  const [names, repeatEffects] = [tickedValues("handler"), tickedValues("repeatEffects").size > 0];
   setDisabled(true);
   confirm.hidden = true;
   cancel.textContent = "Stop";
@@ -217,11 +217,11 @@ async function send(opened: OpenDecision): Promise<void> {
   progress.hidden = false;
   dialog.classList.add("running");
   bar.max = events.length;
-  const done: Decidable[] = [];
-  let failed = 0;
-  const failedText = () => (failed > 0 ? `, ${failed} failed` : "");
+  const doneEvents: DecidableEvent[] = [];
+  let failedCount = 0;
+  const failedText = () => (failedCount > 0 ? `, ${failedCount} failed` : "");
   for (const event of events) {
-    if (opened.isStopped) break;
+    if (decision.isStopped) break;
     const { eventId, revision } = event;
     const { failure } = await post({
       action: kind,
@@ -230,32 +230,32 @@ async function send(opened: OpenDecision): Promise<void> {
       ...options,
       ...replayOptionsFor(event, names, repeatEffects),
     });
-    if (failure === null) done.push(event);
+    if (failure === null) doneEvents.push(event);
     else {
-      failed++;
+      failedCount++;
       showFailure(eventId, failure);
     }
-    bar.value = done.length + failed;
+    bar.value = doneEvents.length + failedCount;
     progressText.textContent = `${bar.value} of ${events.length}${failedText()}`;
   }
-  const left = events.length - done.length - failed;
-  let summary = `${done.length} ${TEXTS[kind].done}${failedText()}`;
-  if (left > 0) summary += `, stopped before the other ${left}`;
-  let isGood = failed === 0 && left === 0;
-  if (kind === "replay" && done.length > 0) {
+  const leftCount = events.length - doneEvents.length - failedCount;
+  let summary = `${doneEvents.length} ${DIALOG_TEXTS[kind].done}${failedText()}`;
+  if (leftCount > 0) summary += `, stopped before the other ${leftCount}`;
+  let isGood = failedCount === 0 && leftCount === 0;
+  if (kind === "replay" && doneEvents.length > 0) {
     cancel.textContent = "Do not wait";
-    opened.isStopped = false;
+    decision.isStopped = false;
     progressText.textContent = `${summary}. Waiting for their handlers…`;
-    const outcome = await outcomeOf(done, () => opened.isStopped);
+    const outcome = await waitForOutcome(doneEvents, () => decision.isStopped);
     summary += outcome.text;
     isGood &&= outcome.isGood;
   }
-  opened.isRunning = false;
+  decision.isRunning = false;
   selectNothing();
   refresh();
   if (isGood) {
     dialog.close();
-    say(summary);
+    showToast(summary);
   } else {
     cancel.textContent = "Close";
     progressText.textContent = `${summary}.`;

@@ -1,24 +1,24 @@
-import { inPage, setLive } from "@payhooks/pages/browser";
+import { requireElement, setLive } from "@payhooks/pages/browser";
 import { show } from "./show.ts";
 
 /** The server's answer about the page. Everything may be missing: something else than the console may have answered. */
-interface Answer {
+interface RegionsAnswer {
   readonly regions?: Readonly<Record<string, string>>;
   readonly problem?: string | null;
   readonly message?: unknown;
 }
 
 /** How long the page waits after a connection that the server has ended. */
-const CONNECT_AGAIN_MS = 5_000;
+const RECONNECT_DELAY_MS = 5_000;
 
-const problem = inPage("problem", HTMLElement);
-const said = inPage("said", HTMLElement);
+const problem = requireElement("problem", HTMLElement);
+const announcement = requireElement("said", HTMLElement);
 let events: EventSource | undefined;
 let isLoading = false;
 let isStale = false;
 
 /** Keeps the page up to date. A hidden page closes its connection, because a browser has only a few for one site. */
-export function listen(): void {
+export function keepUpToDate(): void {
   document.addEventListener("visibilitychange", connect);
   sayWhenHeldChanges();
   connect();
@@ -27,16 +27,16 @@ export function listen(): void {
 function connect(): void {
   events?.close();
   if (document.hidden) return;
-  const opened = new EventSource("?stream=1");
-  events = opened;
-  opened.onopen = () => {
+  const openedSource = new EventSource("?stream=1");
+  events = openedSource;
+  openedSource.onopen = () => {
     setLive("live", "live");
     refresh();
   };
-  opened.onmessage = () => refresh();
-  opened.onerror = () => {
+  openedSource.onmessage = () => refresh();
+  openedSource.onerror = () => {
     setLive("lost", "not connected");
-    if (opened.readyState === EventSource.CLOSED) setTimeout(connect, CONNECT_AGAIN_MS);
+    if (openedSource.readyState === EventSource.CLOSED) setTimeout(connect, RECONNECT_DELAY_MS);
   };
 }
 
@@ -67,7 +67,7 @@ async function load(): Promise<void> {
     showProblem("You may no longer see this page. Load it again.");
     return;
   }
-  const answer = (await response.json().catch(() => null)) as Answer | null;
+  const answer = (await response.json().catch(() => null)) as RegionsAnswer | null;
   if (!answer?.regions) {
     setLive("lost", "not up to date");
     showProblem(`The page could not be updated. ${reasonOf(response, answer)}`);
@@ -79,7 +79,7 @@ async function load(): Promise<void> {
 }
 
 /** Why an answer has no regions. It may come from the console, from the application around it, or from a proxy. */
-function reasonOf({ status }: Response, answer: Answer | null): string {
+function reasonOf({ status }: Response, answer: RegionsAnswer | null): string {
   if (typeof answer?.message === "string") return answer.message;
   if (status >= 500) return `The server failed: it answered ${status}.`;
   return "You may have been signed out: load it again.";
@@ -96,7 +96,7 @@ function sayWhenHeldChanges(): void {
   let before = held();
   new MutationObserver(() => {
     const now = held();
-    if (before !== undefined && now !== before) said.textContent = `${now} held`;
+    if (before !== undefined && now !== before) announcement.textContent = `${now} held`;
     before = now;
-  }).observe(inPage("counts", HTMLElement), { childList: true });
+  }).observe(requireElement("counts", HTMLElement), { childList: true });
 }

@@ -1,23 +1,23 @@
-import type { Decidable } from "../answers.ts";
+import type { DecidableEvent } from "../answers.ts";
 import { post } from "./post.ts";
 
 /** Reasons whose events are read again, and then enter as new events. */
-const READ_AGAIN: ReadonlySet<string> = new Set(["ambiguous", "malformed", "unexpected", "unrecognized"]);
+const REREAD_REASONS: ReadonlySet<string> = new Set(["ambiguous", "malformed", "unexpected", "unrecognized"]);
 /** Reasons of events that were not held before. */
-const ENDED: ReadonlySet<string> = new Set(["done", "discarded"]);
+const ENDED_REASONS: ReadonlySet<string> = new Set(["done", "discarded"]);
 /** How long the dialog waits for the handlers of replayed events. */
 const MAX_POLLS = 10;
-const POLL_EVERY_MS = 500;
+const POLL_INTERVAL_MS = 500;
 
 /** The outcome of replayed events, as far as it is known after a short while, or when somebody stops waiting. */
-export async function outcomeOf(
-  replayed: readonly Decidable[],
+export async function waitForOutcome(
+  replayed: readonly DecidableEvent[],
   isStopped: () => boolean,
 ): Promise<{ readonly text: string; readonly isGood: boolean }> {
   const reasons = new Map(replayed.map(({ eventId, reason }) => [eventId, reason]));
   let states: readonly (readonly [eventId: string, state: string])[] | null = null;
   for (let poll = 0; poll < MAX_POLLS && !isStopped(); poll++) {
-    await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS));
+    await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
     const { answer, failure } = await post({ action: "outcomes", eventIds: [...reasons.keys()] });
     if (failure !== null || !answer.states) continue;
     states = Object.entries(answer.states);
@@ -39,9 +39,9 @@ export async function outcomeOf(
 function wordOf(state: string, reason = ""): string {
   switch (state) {
     case "held":
-      return ENDED.has(reason) ? "held" : "held again";
+      return ENDED_REASONS.has(reason) ? "held" : "held again";
     case "done":
-      return READ_AGAIN.has(reason) ? "read again and settled" : "finished";
+      return REREAD_REASONS.has(reason) ? "read again and settled" : "finished";
     case "stale":
       return "overtaken, without a run";
     case "discarded":

@@ -1,4 +1,4 @@
-import type { Answer } from "../answers.ts";
+import type { ScriptAnswer } from "../answers.ts";
 
 /**
  * Sends something to the server. `failure` says what went wrong, or is null. Everything in the answer may be missing:
@@ -6,14 +6,14 @@ import type { Answer } from "../answers.ts";
  */
 export async function post(
   body: unknown,
-): Promise<{ readonly answer: Partial<Answer>; readonly failure: string | null }> {
+): Promise<{ readonly answer: Partial<ScriptAnswer>; readonly failure: string | null }> {
   try {
     const response = await fetch(location.pathname, {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-Payhooks-Console": "1" },
       body: JSON.stringify(body),
     });
-    const answer = ((await response.json().catch(() => null)) ?? {}) as Partial<Answer>;
+    const answer = ((await response.json().catch(() => null)) ?? {}) as Partial<ScriptAnswer>;
     const failure = answer.ok === true ? null : (answer.message ?? `The server answered ${response.status}.`);
     return { answer, failure };
   } catch {

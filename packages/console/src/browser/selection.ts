@@ -3,7 +3,7 @@ const boxes = (selector: string): readonly HTMLInputElement[] => [
 ];
 
 /** The ids of the events that are selected. */
-export function picked(): readonly string[] {
+export function selectedEventIds(): readonly string[] {
   return boxes("input.pick:checked").map(({ value }) => value);
 }
 
@@ -21,7 +21,7 @@ export function selectNothing(): void {
 export function countSelected(): void {
   const label = document.getElementById("selected");
   if (!label) return;
-  const count = picked().length;
+  const count = selectedEventIds().length;
   label.textContent = wantsAll() ? "all that match" : `${count} selected`;
   for (const button of document.querySelectorAll<HTMLButtonElement>("#selection [data-decide]")) {
     button.disabled = count === 0 && !wantsAll();

@@ -6,14 +6,14 @@ import { hasNamed, type RedactedValues, redactedValues } from "./values.ts";
 type ShownContents = ReturnType<typeof hideFields>;
 
 /** The text that is shown instead of a redacted value. */
-export const REDACTED = "•••";
+export const REDACTION_MARK = "•••";
 
 /** A webhook may have thousands of fields. A person needs the first ones. */
 const MAX_FIELDS = 200;
 /** A shorter value is hidden only where it is a whole field: the amount 17.00 does not reveal the id 7. */
-const MIN_PART = 4;
+const MIN_PART_LENGTH = 4;
 /** Stored texts are never cut to fewer characters than this. */
-const MAY_BE_CUT = 100;
+const MIN_CUT_LENGTH = 100;
 
 /** The parts of one event that may leave the server. */
 export interface Redaction {
@@ -23,9 +23,9 @@ export interface Redaction {
    * Removes the values of redacted fields from a text about the event, such as a note or an error. Null if these values
    * are not known, because there are fields to redact and the event has ended or cannot be read.
    */
-  text(text: string): string | null;
+  redactText(text: string): string | null;
   /** Removes them from a label of the event. */
-  label<Value extends string | null>(label: Label, value: Value): Value | string;
+  redactLabel<Value extends string | null>(label: Label, value: Value): Value | string;
 }
 
 /** The labels of an event, and the names of the fields that they come from. A source reads them from any field. */
@@ -43,7 +43,7 @@ type Label = keyof typeof LABELS;
 /** Redacts the events of a page. */
 export interface Redactor {
   /** Redacts an event. */
-  of(event: Pick<StoredEvent, "flow" | "delivery">): Redaction;
+  redact(event: Pick<StoredEvent, "flow" | "delivery">): Redaction;
   /** Redacts an event whose fields are not known. */
   readonly withoutFields: Redaction;
 }
@@ -52,7 +52,7 @@ export interface Redactor {
 export function redactorOf(names: readonly string[], receiver: Pick<AnyReceiver, "contents">): Redactor {
   const withoutFields = redactionOf(names, null);
   return {
-    of({ flow, delivery }) {
+    redact({ flow, delivery }) {
       const contents = () => (delivery === null ? null : receiver.contents(delivery));
       if (names.length > 0) return redactionOf(names, contents(), flow !== "payments" && flow !== "connect");
       // A list has no use for the contents if nothing is redacted.
@@ -84,25 +84,25 @@ export function redactionOf(
   const mayBeAnything = !isKnown && (isOfSource || contents !== null);
   const clean = cleaner(names, values);
   return {
-    contents: contents === null || redacted === null ? null : withoutParts(contents, names, redacted),
-    text: (text) => (isKnown ? withoutValues(withoutPairs(text, names), values) : null),
-    label(label, value) {
+    contents: contents === null || redacted === null ? null : redactContents(contents, names, redacted),
+    redactText: (text) => (isKnown ? redactValues(redactPairs(text, names), values) : null),
+    redactLabel(label, value) {
       if (value === null) return value;
-      if (LABELS[label].some((name) => names.includes(name))) return REDACTED;
+      if (LABELS[label].some((name) => names.includes(name))) return REDACTION_MARK;
       if (isKnown) return clean(value);
-      return mayBeAnything && (label === "id" || label === "referenceId") ? REDACTED : value;
+      return mayBeAnything && (label === "id" || label === "referenceId") ? REDACTION_MARK : value;
     },
   };
 }
 
 /** Removes the values from a short text: the whole text, or parts of it that cannot be there by chance. */
 function cleaner(names: readonly string[], values: readonly string[]): (text: string) => string {
-  const long = values.filter(({ length }) => length >= MIN_PART);
-  return (text) => (values.includes(text) ? REDACTED : withoutValues(withoutPairs(text, names), long));
+  const long = values.filter(({ length }) => length >= MIN_PART_LENGTH);
+  return (text) => (values.includes(text) ? REDACTION_MARK : redactValues(redactPairs(text, names), long));
 }
 
 /** The contents without redacted values in other fields, or in other parts of the signed text. */
-function withoutParts(
+function redactContents(
   contents: ShownContents,
   names: readonly string[],
   { values, isThere }: RedactedValues,
@@ -110,10 +110,10 @@ function withoutParts(
   const clean = cleaner(names, values);
   const shown = { fields: contents.fields.slice(0, MAX_FIELDS), signed: contents.signed };
   if (names.length === 0) return shown;
-  const hidden = hideFields(shown, names, REDACTED);
+  const hidden = hideFields(shown, names, REDACTION_MARK);
   const fields = hidden.fields.map((field) => ({
     name: clean(field.name),
-    value: hasNamed(field, names) ? REDACTED : field.value === null ? null : clean(field.value),
+    value: hasNamed(field, names) ? REDACTION_MARK : field.value === null ? null : clean(field.value),
   }));
   const pieces = hidden.signed.map(({ name, text }) => ({ name, text: clean(text) }));
   // A value that has an "&" may reach over several pieces.
@@ -121,7 +121,9 @@ function withoutParts(
     .map(({ text }) => text)
     .join("")
     .toLowerCase();
-  const isSplit = values.some((value) => value.length >= MIN_PART && whole.includes(value.toLowerCase()));
+  const isSplit = values.some(
+    (value) => value.length >= MIN_PART_LENGTH && whole.includes(value.toLowerCase()),
+  );
   // A webhook is one piece, in which a value may be escaped as in JSON within JSON.
   const isOnePiece = pieces.length > 0 && pieces.every(({ name }) => name === null);
   const isChanged = fields.some(
@@ -130,43 +132,47 @@ function withoutParts(
   const mayHaveValues = isThere || isChanged || contents.fields.length > MAX_FIELDS;
   return {
     fields,
-    signed: isSplit || (isOnePiece && mayHaveValues) ? [{ name: null, text: REDACTED }] : pieces,
+    signed: isSplit || (isOnePiece && mayHaveValues) ? [{ name: null, text: REDACTION_MARK }] : pieces,
   };
 }
 
 /** Redacts pairs within a text, such as `userId=7` and `"userId": "7"`. */
-function withoutPairs(text: string, names: readonly string[]): string {
+function redactPairs(text: string, names: readonly string[]): string {
   return names.reduce(
     (rest, name) =>
       rest.replace(
-        new RegExp(`(${escaped(name)}["']?\\s{0,8}[:=]\\s{0,8})("[^"]*"?|'[^']*'?|[^\\s&,;})\\]]+)`, "giu"),
-        (_, before: string) => before + REDACTED,
+        new RegExp(
+          `(${escapeForPattern(name)}["']?\\s{0,8}[:=]\\s{0,8})("[^"]*"?|'[^']*'?|[^\\s&,;})\\]]+)`,
+          "giu",
+        ),
+        (_, before: string) => before + REDACTION_MARK,
       ),
     text,
   );
 }
 
 /** Removes the values, however they are written: plain, as in JSON or a URL, in another case, or cut off at the end. */
-function withoutValues(text: string, values: readonly string[]): string {
+function redactValues(text: string, values: readonly string[]): string {
   let rest = text;
   for (const value of values) {
     const spellings = new Set([value, JSON.stringify(value).slice(1, -1), addressSpelling(value)]);
     for (const one of spellings) {
-      if (one.length <= rest.length) rest = rest.replace(new RegExp(escaped(one), "giu"), REDACTED);
+      if (one.length <= rest.length)
+        rest = rest.replace(new RegExp(escapeForPattern(one), "giu"), REDACTION_MARK);
     }
-    rest = withoutCutOff(rest, value);
+    rest = redactCutOff(rest, value);
   }
   return rest;
 }
 
 /** Long texts are cut before they are stored, with or without an ellipsis. The cut may be in the middle of a value. */
-function withoutCutOff(text: string, value: string): string {
+function redactCutOff(text: string, value: string): string {
   const hasEllipsis = text.endsWith("…");
-  if (!hasEllipsis && text.length < MAY_BE_CUT) return text;
+  if (!hasEllipsis && text.length < MIN_CUT_LENGTH) return text;
   const whole = (hasEllipsis ? text.slice(0, -1) : text).toLowerCase();
   const start = value.slice(0, whole.length).toLowerCase();
   for (let length = Math.min(value.length - 1, start.length); length >= 1; length--) {
-    if (whole.endsWith(start.slice(0, length))) return text.slice(0, whole.length - length) + REDACTED;
+    if (whole.endsWith(start.slice(0, length))) return text.slice(0, whole.length - length) + REDACTION_MARK;
   }
   return text;
 }
@@ -176,6 +182,6 @@ function addressSpelling(value: string): string {
   return encodeURIComponent(value.replace(/\p{Surrogate}/gu, "\uFFFD"));
 }
 
-function escaped(text: string): string {
+function escapeForPattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }

@@ -25,22 +25,22 @@ export function redactedValues(
   { fields, signed }: Pick<Contents, "fields" | "signed">,
   names: readonly string[],
 ): RedactedValues | null {
-  const found = new Set<string>();
+  const foundValues = new Set<string>();
   if (names.length === 0) return { values: [], isThere: false };
   for (const { name, value } of fields) {
     for (const { path, text } of value === null ? [] : textsIn(value, name)) {
       if (text === null) return null;
-      if (isNamed(path, names)) found.add(text);
-      if (found.size > MAX_VALUES) return null;
+      if (isNamed(path, names)) foundValues.add(text);
+      if (foundValues.size > MAX_VALUES) return null;
     }
   }
   for (const { name, text } of signed) {
-    if (name !== null && isNamed(name, names)) found.add(text.slice(text.indexOf("=") + 1));
-    if (name === null) for (const number of otherSpellings(text, found)) found.add(number);
+    if (name !== null && isNamed(name, names)) foundValues.add(text.slice(text.indexOf("=") + 1));
+    if (name === null) for (const number of otherSpellings(text, foundValues)) foundValues.add(number);
   }
-  const isThere = found.size > 0;
-  found.delete("");
-  const values = [...found].sort((a, b) => b.length - a.length);
+  const isThere = foundValues.size > 0;
+  foundValues.delete("");
+  const values = [...foundValues].sort((a, b) => b.length - a.length);
   return values.length > MAX_VALUES ? null : { values, isThere };
 }
 
@@ -59,21 +59,21 @@ function* textsIn(
   text: string,
   path: string,
 ): Generator<{ readonly path: string; readonly text: string | null }> {
-  const left: { readonly value: unknown; readonly path: string; readonly depth: number }[] = [
+  const stack: { readonly value: unknown; readonly path: string; readonly depth: number }[] = [
     { value: text, path, depth: 0 },
   ];
-  for (let one = left.pop(); one !== undefined; one = left.pop()) {
-    const { value, path, depth } = one;
+  for (let item = stack.pop(); item !== undefined; item = stack.pop()) {
+    const { value, path, depth } = item;
     if (depth > MAX_DEPTH) yield { path, text: null };
     else if (typeof value === "object" && value !== null) {
       // An element of a list is as secret as the list.
       for (const [name, inner] of Object.entries(value))
-        left.push({ value: inner, path: Array.isArray(value) ? path : `${path}.${name}`, depth: depth + 1 });
+        stack.push({ value: inner, path: Array.isArray(value) ? path : `${path}.${name}`, depth: depth + 1 });
     } else {
       yield { path, text: typeof value === "string" ? value : JSON.stringify(value) };
       const inner = typeof value === "string" ? jsonIn(value) : null;
       if (inner !== null && hasNameTwice(value as string)) yield { path, text: null };
-      else if (inner !== null) left.push({ value: inner, path, depth: depth + 1 });
+      else if (inner !== null) stack.push({ value: inner, path, depth: depth + 1 });
     }
   }
 }
@@ -89,12 +89,12 @@ function jsonIn(text: string): object | null {
 }
 
 /** In JSON, the beginnings and ends of objects, and strings; a name has a colon behind it. */
-const NAMES = /[{}]|("(?:[^"\\]+|\\.)*")(\s*:)?/g;
+const NAMES_PATTERN = /[{}]|("(?:[^"\\]+|\\.)*")(\s*:)?/g;
 
 /** True if an object in this JSON has a name twice. `JSON.parse` drops the first value. */
 function hasNameTwice(json: string): boolean {
   const objects: Set<unknown>[] = [];
-  for (const [token, text = "", colon] of json.matchAll(NAMES)) {
+  for (const [token, text = "", colon] of json.matchAll(NAMES_PATTERN)) {
     const names = objects.at(-1);
     if (token === "{") objects.push(new Set());
     else if (token === "}") objects.pop();

@@ -1,10 +1,10 @@
 import { type Html, html } from "@payhooks/pages";
 import type { Activity, Minute, MinuteCounts } from "../activity/activity.ts";
 import { addressOf, type ConsoleQuery } from "../query.ts";
-import { count, moment } from "./shown.ts";
+import { count, moment } from "./text.ts";
 
-const WIDTH = 960;
-const HEIGHT = 160;
+const CHART_WIDTH = 960;
+const CHART_HEIGHT = 160;
 
 /** How many minutes one bar covers, by the hours of the chart. There are 60 bars or 96. */
 const MINUTES_PER_BAR = { 1: 1, 24: 15 } as const;
@@ -44,26 +44,26 @@ export function activityCard(activity: Activity, query: ConsoleQuery, now: numbe
 
 function picture(bars: readonly Minute[], totals: MinuteCounts, hours: number): Html {
   const highest = Math.max(4, peakOf(bars));
-  const step = WIDTH / bars.length;
-  const high = (value: number): number => rounded((value / highest) * (HEIGHT - 8));
+  const step = CHART_WIDTH / bars.length;
+  const high = (value: number): number => roundToTenth((value / highest) * (CHART_HEIGHT - 8));
   const label = `In the last ${hours === 1 ? "hour" : "24 hours"}: ${count(totals.deliveries)} deliveries, ${OUTCOMES.map(({ key, name }) => `${count(totals[key])} ${name}`).join(", ")}.`;
-  return html`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${label}">
-    ${[0.25, 0.5, 0.75].map((part) => html`<line class="grid" x1="0" x2="${WIDTH}" y1="${HEIGHT * part}" y2="${HEIGHT * part}"/>`)}
+  return html`<svg class="chart" viewBox="0 0 ${CHART_WIDTH} ${CHART_HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${label}">
+    ${[0.25, 0.5, 0.75].map((part) => html`<line class="grid" x1="0" x2="${CHART_WIDTH}" y1="${CHART_HEIGHT * part}" y2="${CHART_HEIGHT * part}"/>`)}
     ${bars.map((bar, i) => {
-      let y = HEIGHT;
+      let y = CHART_HEIGHT;
       return html`<g>${OUTCOMES.flatMap(({ key, tone }) => {
         const height = high(bar[key]);
         if (height === 0) return [];
         y -= height;
-        return html`<rect class="${tone}" x="${rounded(i * step + step * 0.12)}" y="${rounded(y)}" width="${rounded(step * 0.76)}" height="${height}"/>`;
+        return html`<rect class="${tone}" x="${roundToTenth(i * step + step * 0.12)}" y="${roundToTenth(y)}" width="${roundToTenth(step * 0.76)}" height="${height}"/>`;
       })}</g>`;
     })}
-    ${bars.flatMap((bar, i) => (bar.deliveries === 0 ? [] : [tick(i * step, (i + 1) * step, HEIGHT - high(bar.deliveries))]))}
+    ${bars.flatMap((bar, i) => (bar.deliveries === 0 ? [] : [tick(i * step, (i + 1) * step, CHART_HEIGHT - high(bar.deliveries))]))}
   </svg>`;
 }
 
 function tick(from: number, to: number, y: number): Html {
-  return html`<line class="deliveries" x1="${rounded(from)}" x2="${rounded(to)}" y1="${rounded(y)}" y2="${rounded(y)}"/>`;
+  return html`<line class="deliveries" x1="${roundToTenth(from)}" x2="${roundToTenth(to)}" y1="${roundToTenth(y)}" y2="${roundToTenth(y)}"/>`;
 }
 
 /** The numbers of the chart, also for people who cannot see it. */
@@ -109,6 +109,6 @@ function outcomesOf(bar: MinuteCounts): number {
   return OUTCOMES.reduce((total, { key }) => total + bar[key], 0);
 }
 
-function rounded(value: number): number {
+function roundToTenth(value: number): number {
   return Math.round(value * 10) / 10;
 }

@@ -6,8 +6,8 @@ import { addressOf, type ConsoleQuery } from "../query.ts";
 import type { Redaction, Redactor } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
 import { decidableStateOf, decideButtons, decisionsOn, statePill } from "./list.ts";
-import { factsOf, stateOf as otherStateOf, sameReference } from "./planned.ts";
-import { count, moment, said, shown } from "./shown.ts";
+import { factsOf, stateOf as otherStateOf, sameReference } from "./planned-events.ts";
+import { count, moment, redactedText, untrustedText } from "./text.ts";
 
 /** The contents of the page of one event. */
 export interface EventView {
@@ -24,19 +24,19 @@ export interface EventView {
 /** The cards about one event: its facts, its history, its body and its handlers. */
 export function eventCards(view: EventView): Html {
   const { event, query, redactor, rights } = view;
-  const redaction = redactor.of(event);
+  const redaction = redactor.redact(event);
   const isHeld = event.state === "held";
   const decisions = decisionsOn(decidableStateOf(event), rights);
   return html`<section class="card" aria-labelledby="event-title">
-  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="event-title">${shown(nameOf(event, redaction))}</h2><span class="end">${statePill(event)}</span></header>
+  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="event-title">${untrustedText(nameOf(event, redaction))}</h2><span class="end">${statePill(event)}</span></header>
   <div class="inner">
-    ${explained(event, redaction)}
+    ${explanation(event, redaction)}
     ${decisions.length > 0 && html`<div class="actions" role="group" aria-label="Decide about this event">${decideButtons([event.eventId], decisions)}</div>`}
     ${isHeld && sameReference(view.successes, redactor)}
     ${facts(event, redaction)}
   </div>
 </section>
-${others(view, redaction)}
+${otherEventsCard(view, redaction)}
 ${orderOfSubject(view, redaction)}
 <div class="pair-of-cards">
   <section class="card" aria-labelledby="timeline-title"><header><h2 id="timeline-title">What happened</h2></header><div class="inner">${timeline(event, redaction)}</div></section>
@@ -58,17 +58,18 @@ export function missingEvent(query: ConsoleQuery, isKnown: boolean): Html {
 }
 
 /** Shows the state of the event and why, what happens next, and what a person can do. */
-function explained(event: StoredEvent, redaction: Redaction): Html {
+function explanation(event: StoredEvent, redaction: Redaction): Html {
   const { now, next, advice } = explain(event, Date.now());
-  const sentences = (all: readonly string[]): Html => html`${all.map((text) => html`${shown(text)} `)}`;
+  const sentences = (all: readonly string[]): Html =>
+    html`${all.map((text) => html`${untrustedText(text)} `)}`;
   const isHeld = event.state === "held";
-  return html`<p ${isHeld && html`class="reason"`}>${sentences(now)}${event.detail !== null && html` <span class="detail">${said(redaction, event.detail)}</span>`}</p>
+  return html`<p ${isHeld && html`class="reason"`}>${sentences(now)}${event.detail !== null && html` <span class="detail">${redactedText(redaction, event.detail)}</span>`}</p>
     <p class="hint">${sentences(next)}</p>
     <p>${sentences(advice)}</p>`;
 }
 
 /** The other events of the same transaction. */
-function others({ event, query }: EventView, redaction: Redaction): Html {
+function otherEventsCard({ event, query }: EventView, redaction: Redaction): Html {
   if (event.others.length === 0) return html``;
   return html`<section class="card" aria-labelledby="others-title"><header><h2 id="others-title">The same ${event.flow === "payments" ? "transaction" : "webhook"}</h2></header>
 <ul class="list">${event.others.map(
@@ -83,7 +84,7 @@ function orderOfSubject({ event, order, query }: EventView, redaction: Redaction
   const { events, complete } = order;
   return html`<section class="card" aria-labelledby="order-title"><header><h2 id="order-title">The same subject</h2><span class="end sub">by signed time</span></header>
 <ol class="list order">${explainOrder(order).map((other) => {
-    const facts = html`<span class="line"><span>${factsOf(other, redaction)}</span><span class="end">${statePill(other)}</span></span><span class="sub">signed ${moment(other.signedAt)}</span><span class="sub">${shown(other.text)}</span>`;
+    const facts = html`<span class="line"><span>${factsOf(other, redaction)}</span><span class="end">${statePill(other)}</span></span><span class="sub">signed ${moment(other.signedAt)}</span><span class="sub">${untrustedText(other.text)}</span>`;
     return other.eventId === event.eventId
       ? html`<li class="row this" aria-current="true"><div class="event">${facts}</div></li>`
       : html`<li class="row"><a class="event" href="${addressOf(query, { eventId: other.eventId })}">${facts}</a></li>`;
@@ -96,22 +97,22 @@ const ID_NAMES: Readonly<Record<string, string>> = { payments: "payTxnId", conne
 
 function facts(event: StoredEvent, redaction: Redaction): Html {
   const { flow, eventId, replays, copies, acceptedAt, lastDeliveryAt } = event;
-  const name = redaction.label("event", event.event);
-  const status = redaction.label("status", event.status) ?? "";
-  const reference = redaction.label("referenceId", event.referenceId);
-  const amount = redaction.label("amount", event.amount);
-  const tenant = redaction.label("tenant", event.tenant);
+  const name = redaction.redactLabel("event", event.event);
+  const status = redaction.redactLabel("status", event.status) ?? "";
+  const reference = redaction.redactLabel("referenceId", event.referenceId);
+  const amount = redaction.redactLabel("amount", event.amount);
+  const tenant = redaction.redactLabel("tenant", event.tenant);
   return html`<dl class="facts">
-  ${reference !== null && html`<dt>reference</dt><dd class="mono">${shown(reference)}</dd>`}
+  ${reference !== null && html`<dt>reference</dt><dd class="mono">${untrustedText(reference)}</dd>`}
   ${
     isCertain(event)
-      ? html`<dt>${ID_NAMES[flow] ?? `id at ${flow}`}</dt><dd class="mono">${shown(redaction.label("id", event.id))}</dd>`
-      : html`<dt>hash of what was signed</dt><dd class="mono">${shown(event.id)}</dd>`
+      ? html`<dt>${ID_NAMES[flow] ?? `id at ${flow}`}</dt><dd class="mono">${untrustedText(redaction.redactLabel("id", event.id))}</dd>`
+      : html`<dt>hash of what was signed</dt><dd class="mono">${untrustedText(event.id)}</dd>`
   }
-  <dt>event</dt><dd>${name === "" ? "unknown" : shown(name)}${status !== "" && html` · ${shown(status)}`}</dd>
-  ${amount !== null && html`<dt>amount</dt><dd>${shown(amount)}</dd>`}
+  <dt>event</dt><dd>${name === "" ? "unknown" : untrustedText(name)}${status !== "" && html` · ${untrustedText(status)}`}</dd>
+  ${amount !== null && html`<dt>amount</dt><dd>${untrustedText(amount)}</dd>`}
   <dt>flow</dt><dd>${flow}</dd>
-  ${tenant !== "" && html`<dt>tenant</dt><dd>${shown(tenant)}</dd>`}
+  ${tenant !== "" && html`<dt>tenant</dt><dd>${untrustedText(tenant)}</dd>`}
   <dt>first delivery</dt><dd>${moment(acceptedAt)}</dd>
   ${copies > 0 && html`<dt>last delivery</dt><dd>${moment(lastDeliveryAt)}, ${count(copies)} ${copies === 1 ? "copy" : "copies"} since the first</dd>`}
   ${replays > 0 && html`<dt>replays</dt><dd>${count(replays)}</dd>`}
@@ -156,10 +157,10 @@ function toneOf({ what, by }: HistoryEntry): string {
 
 function entryText({ what, handler, attempt, error, by, note }: HistoryEntry, redaction: Redaction): Html {
   const words = what === "lapsed" ? "its process died, or was silent for too long" : what;
-  return html`<b>${shown(words)}</b>${handler !== undefined && html`: ${shown(handler)}`}${attempt !== undefined && html`, attempt ${count(attempt)}`}${
-    by !== undefined && html` by ${shown(by)}`
-  }${error !== undefined && html`<span class="said problem">${said(redaction, error)}</span>`}${
-    note !== undefined && html`<span class="said">“${said(redaction, note)}”</span>`
+  return html`<b>${untrustedText(words)}</b>${handler !== undefined && html`: ${untrustedText(handler)}`}${attempt !== undefined && html`, attempt ${count(attempt)}`}${
+    by !== undefined && html` by ${untrustedText(by)}`
+  }${error !== undefined && html`<span class="said problem">${redactedText(redaction, error)}</span>`}${
+    note !== undefined && html`<span class="said">“${redactedText(redaction, note)}”</span>`
   }`;
 }
 
@@ -173,16 +174,16 @@ function nextAttemptAt({ state, handlers: handlerStates }: StoredEvent): number 
 function body({ delivery }: StoredEvent, redaction: Redaction): Html {
   if (delivery === null)
     return html`<p class="hint">The fields are kept while the event is unfinished or held.</p>`;
-  const size = html`<p class="hint">${count(delivery.content.byteLength)} bytes, ${delivery.arrivedBy}, received ${moment(delivery.receivedAt)}${delivery.keyId !== null && html`, verified with key <span class="mono">${shown(delivery.keyId.slice(0, 16))}</span>`}</p>`;
+  const size = html`<p class="hint">${count(delivery.content.byteLength)} bytes, ${delivery.arrivedBy}, received ${moment(delivery.receivedAt)}${delivery.keyId !== null && html`, verified with key <span class="mono">${untrustedText(delivery.keyId.slice(0, 16))}</span>`}</p>`;
   if (redaction.contents === null)
     return html`<p class="hint">It is not shown: it has too many redacted values, or is nested too deeply, to look for all of them.</p>${size}`;
   const { fields, signed } = redaction.contents;
   return html`${fields.length === 0 && html`<p class="hint">Nothing of it can be read, so its handlers get nothing.</p>`}
 <dl class="facts">${fields.map(
     ({ name, value }) =>
-      html`<dt>${shown(name)}</dt><dd class="mono">${value === null ? html`<span class="hint">not certain: what was signed can be read in several ways</span>` : shown(value)}</dd>`,
+      html`<dt>${untrustedText(name)}</dt><dd class="mono">${value === null ? html`<span class="hint">not certain: what was signed can be read in several ways</span>` : untrustedText(value)}</dd>`,
   )}</dl>
-${signed.length > 0 && html`<h3>What was signed</h3><pre class="body" tabindex="0" role="region" aria-label="What was signed">${signed.map(({ name, text }) => (name === null ? shown(text) : html`${shown(text.slice(0, text.indexOf("=") + 1))}<b>${shown(text.slice(text.indexOf("=") + 1))}</b>`))}</pre>`}${size}`;
+${signed.length > 0 && html`<h3>What was signed</h3><pre class="body" tabindex="0" role="region" aria-label="What was signed">${signed.map(({ name, text }) => (name === null ? untrustedText(text) : html`${untrustedText(text.slice(0, text.indexOf("=") + 1))}<b>${untrustedText(text.slice(text.indexOf("=") + 1))}</b>`))}</pre>`}${size}`;
 }
 
 const HANDLER_TONES: Readonly<Record<string, Tone>> = {
@@ -193,13 +194,13 @@ const HANDLER_TONES: Readonly<Record<string, Tone>> = {
 };
 
 function handlers({ handlers: handlerStates }: StoredEvent, redaction: Redaction): Html {
-  const all = Object.entries(handlerStates);
-  if (all.length === 0) return html``;
+  const entries = Object.entries(handlerStates);
+  if (entries.length === 0) return html``;
   return html`<section class="card" aria-labelledby="handlers-title"><header><h2 id="handlers-title">Handlers</h2></header>
-<ul class="list">${all.map(
+<ul class="list">${entries.map(
     ([name, { attempts, state, error, dueAt }]) => html`<li class="row"><div class="step">
-  <span class="line"><span class="name">${shown(name)}</span><span class="sub">${count(attempts)} ${attempts === 1 ? "attempt" : "attempts"}</span><span class="end">${pill(state, HANDLER_TONES[state] ?? "")}</span></span>
-  ${error !== null && html`<p class="problem">${said(redaction, error)}</p>`}
+  <span class="line"><span class="name">${untrustedText(name)}</span><span class="sub">${count(attempts)} ${attempts === 1 ? "attempt" : "attempts"}</span><span class="end">${pill(state, HANDLER_TONES[state] ?? "")}</span></span>
+  ${error !== null && html`<p class="problem">${redactedText(redaction, error)}</p>`}
   ${state === "failed" && dueAt > 0 && html`<span class="sub">to be tried again at ${moment(dueAt)}</span>`}
 </div></li>`,
   )}</ul></section>`;

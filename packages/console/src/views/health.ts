@@ -1,6 +1,6 @@
 import type { Health } from "@payhooks/core";
 import { type Html, html } from "@payhooks/pages";
-import { moment, shown } from "./shown.ts";
+import { moment, untrustedText } from "./text.ts";
 
 /** The faults of the receiver or its inbox as a whole. Empty if none is known. */
 export function healthNotes(health: Health | null, isOpen: boolean): Html {
@@ -10,7 +10,7 @@ export function healthNotes(health: Health | null, isOpen: boolean): Html {
       html`The receiver of this process is closed, or is closing: it takes no delivery and runs no event.`,
     );
   if (health !== null && !health.ok) {
-    notes.push(html`No event can be accepted now. ${health.detail !== null && shown(health.detail)}`);
+    notes.push(html`No event can be accepted now. ${health.detail !== null && untrustedText(health.detail)}`);
   }
   if (health !== null && health.lostAt !== null) {
     notes.push(

@@ -2,7 +2,7 @@ import type { StoredEvent } from "@payhooks/core";
 import type { Redaction } from "../redaction/redaction.ts";
 
 /** The names of an event on a page. */
-type Named = Pick<StoredEvent, "id" | "event" | "referenceId">;
+type NamedEvent = Pick<StoredEvent, "id" | "event" | "referenceId">;
 
 /**
  * Whether the reading of an event is certain. If it is not, its `id` is no id of the service, but a hash of the signed text.
@@ -12,9 +12,9 @@ export function isCertain({ event }: Pick<StoredEvent, "event">): boolean {
 }
 
 /** The name of an event in lists and titles: its reference, its id, or a part of its hash. */
-export function nameOf(named: Named, redaction: Redaction): string {
-  const reference = redaction.label("referenceId", named.referenceId);
+export function nameOf(named: NamedEvent, redaction: Redaction): string {
+  const reference = redaction.redactLabel("referenceId", named.referenceId);
   if (reference !== null) return reference;
   if (!isCertain(named)) return `Unnamed (${named.id.slice(0, 8)})`;
-  return redaction.label("id", named.id);
+  return redaction.redactLabel("id", named.id);
 }

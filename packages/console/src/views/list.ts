@@ -7,9 +7,9 @@ import type { ConsoleRight } from "../options.ts";
 import { addressOf, type ConsoleQuery, isNarrowed, STATES } from "../query.ts";
 import type { Redactor } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
-import { moment, shown, shownAsText } from "./shown.ts";
+import { escapeInvisible, moment, untrustedText } from "./text.ts";
 
-const DECISIONS: Readonly<Record<DecidableState, readonly DecisionKind[]>> = {
+const DECISIONS_BY_STATE: Readonly<Record<DecidableState, readonly DecisionKind[]>> = {
   held: ["replay", "discard"],
   retrying: ["retry"],
   finished: ["replay"],
@@ -34,7 +34,10 @@ export function decisionsOn(
   list: string | null,
   rights: readonly ConsoleRight[] = ALL_RIGHTS,
 ): readonly DecisionKind[] {
-  const decisions = list !== null && Object.hasOwn(DECISIONS, list) ? DECISIONS[list as DecidableState] : [];
+  const decisions =
+    list !== null && Object.hasOwn(DECISIONS_BY_STATE, list)
+      ? DECISIONS_BY_STATE[list as DecidableState]
+      : [];
   return decisions.filter((decision) => rights.includes(rightFor(decision)));
 }
 
@@ -53,7 +56,7 @@ export interface ListView {
   readonly rights: readonly ConsoleRight[];
 }
 
-const TONES: Readonly<Record<StoredEvent["state"], Tone>> = {
+const STATE_TONES: Readonly<Record<StoredEvent["state"], Tone>> = {
   held: "bad",
   retrying: "wait",
   waiting: "",
@@ -65,7 +68,7 @@ const TONES: Readonly<Record<StoredEvent["state"], Tone>> = {
 
 /** A label with the reason why an event is held or, if it is not held, with its state. */
 export function statePill({ state, reason }: Pick<StoredEvent, "state" | "reason">): Html {
-  return reason === null ? pill(state, TONES[state]) : pill(reason, "bad", "held: ");
+  return reason === null ? pill(state, STATE_TONES[state]) : pill(reason, "bad", "held: ");
 }
 
 /** The form that searches and filters. Without scripts, it loads the page again. */
@@ -96,7 +99,7 @@ export function eventsCard(view: ListView): Html {
   const decisions = decisionsOn(decidedState(query), view.rights);
   const canSelect =
     decisions.length > 0 && events.some((event) => decidableStateOf(event) === decidedState(query));
-  const title = query.search === null ? titleOf(query) : html`Found for ${shown(query.search)}`;
+  const title = query.search === null ? titleOf(query) : html`Found for ${untrustedText(query.search)}`;
   return html`<header><h2 id="events-title">${title}</h2><span class="end hint">newest first</span></header>
 ${canSelect && selection(query, decisions)}
 <ul class="list events" aria-labelledby="events-title">${events.map((event) => row(event, view))}</ul>
@@ -155,28 +158,28 @@ export function decideButtons(eventIds: readonly string[], decisions: readonly D
 
 function row(summary: StoredEvent, { query, redactor, rights }: ListView): Html {
   const { eventId, flow, acceptedAt } = summary;
-  const redaction = redactor.of(summary);
-  const id = redaction.label("id", summary.id);
-  const reference = redaction.label("referenceId", summary.referenceId);
-  const event = redaction.label("event", summary.event) || "unknown event";
-  const status = redaction.label("status", summary.status) ?? "";
-  const amount = redaction.label("amount", summary.amount);
-  const tenant = redaction.label("tenant", summary.tenant);
+  const redaction = redactor.redact(summary);
+  const id = redaction.redactLabel("id", summary.id);
+  const reference = redaction.redactLabel("referenceId", summary.referenceId);
+  const event = redaction.redactLabel("event", summary.event) || "unknown event";
+  const status = redaction.redactLabel("status", summary.status) ?? "";
+  const amount = redaction.redactLabel("amount", summary.amount);
+  const tenant = redaction.redactLabel("tenant", summary.tenant);
   const name = nameOf(summary, redaction);
   const failure = failureOf(summary, redactor);
   const state = decidableStateOf(summary);
   const canPick = state === decidedState(query) && decisionsOn(state, rights).length > 0;
   return html`<li class="row">
-  ${canPick ? html`<input type="checkbox" class="pick" id="pick-${eventId}" value="${eventId}" aria-label="Select ${shownAsText(name)}">` : html`<span class="pick"></span>`}
+  ${canPick ? html`<input type="checkbox" class="pick" id="pick-${eventId}" value="${eventId}" aria-label="Select ${escapeInvisible(name)}">` : html`<span class="pick"></span>`}
   <a class="event" id="open-${eventId}" href="${addressOf(query, { eventId })}">
-    <span class="line"><span class="name">${shown(name)}</span><span class="end">${statePill(summary)}</span></span>
-    <span class="line"><span class="sub">${shown(event)}${status !== "" && html` · ${shown(status)}`}${amount !== null && html` · <b>${shown(amount)}</b>`}${reference !== null && isCertain(summary) && html` · <span class="mono">${shown(id)}</span>`}${tenant !== "" && html` · ${shown(tenant)}`}${flow !== "payments" && ` · ${flow}`}</span><span class="end sub">${moment(acceptedAt)}</span></span>
-    ${failure !== null && html`<span class="line"><span class="sub failure">${shown(failure)}</span></span>`}
+    <span class="line"><span class="name">${untrustedText(name)}</span><span class="end">${statePill(summary)}</span></span>
+    <span class="line"><span class="sub">${untrustedText(event)}${status !== "" && html` · ${untrustedText(status)}`}${amount !== null && html` · <b>${untrustedText(amount)}</b>`}${reference !== null && isCertain(summary) && html` · <span class="mono">${untrustedText(id)}</span>`}${tenant !== "" && html` · ${untrustedText(tenant)}`}${flow !== "payments" && ` · ${flow}`}</span><span class="end sub">${moment(acceptedAt)}</span></span>
+    ${failure !== null && html`<span class="line"><span class="sub failure">${untrustedText(failure)}</span></span>`}
   </a>
 </li>`;
 }
 
-const MAX_FAILURE = 160;
+const MAX_FAILURE_CHARS = 160;
 
 /**
  * How often an event that has not ended was tried, and its last error. Null if nothing has failed, or the error may not be shown.
@@ -184,8 +187,8 @@ const MAX_FAILURE = 160;
 function failureOf(event: StoredEvent, { withoutFields }: Redactor): string | null {
   if (event.state !== "held" && event.state !== "retrying") return null;
   const { attempts, lastError } = eventRow(event);
-  const text = lastError === null ? null : withoutFields.text(lastError);
-  const said = text?.replace(/\s+/g, " ").slice(0, MAX_FAILURE) ?? null;
+  const text = lastError === null ? null : withoutFields.redactText(lastError);
+  const said = text?.replace(/\s+/g, " ").slice(0, MAX_FAILURE_CHARS) ?? null;
   if (attempts === 0) return said;
   const times = attempts === 1 ? "tried once" : `tried ${attempts} times`;
   return said === null ? times : `${times}: ${said}`;

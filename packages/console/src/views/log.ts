@@ -1,11 +1,11 @@
 import type { Notice } from "@payhooks/core";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
-import type { Activity, Entry } from "../activity/activity.ts";
+import type { Activity, LogEntry } from "../activity/activity.ts";
 import { addressOf, type ConsoleQuery } from "../query.ts";
 import type { Redactor } from "../redaction/redaction.ts";
-import { count, moment, shown } from "./shown.ts";
+import { count, moment, untrustedText } from "./text.ts";
 
-const TONES: Readonly<Record<Entry["notice"]["type"], Tone>> = {
+const NOTICE_TONES: Readonly<Record<LogEntry["notice"]["type"], Tone>> = {
   replayed: "good",
   discarded: "",
   erased: "",
@@ -25,17 +25,17 @@ ${watching}
 ${entries.length === 0 && html`<p class="empty">This process has noted no decision, alert or failure since ${moment(activity.since)}. Events may be held all the same.</p>`}
 <ol class="log">${entries.map(
     ({ at, notice }) =>
-      html`<li><span class="line">${pill(notice.type, TONES[notice.type])}<span class="end sub">${moment(at)}</span></span><span class="said">${textOf(notice, query, redactor)}</span></li>`,
+      html`<li><span class="line">${pill(notice.type, NOTICE_TONES[notice.type])}<span class="end sub">${moment(at)}</span></span><span class="said">${textOf(notice, query, redactor)}</span></li>`,
   )}</ol>`;
 }
 
-function textOf(notice: Entry["notice"], query: ConsoleQuery, redactor: Redactor): Html {
+function textOf(notice: LogEntry["notice"], query: ConsoleQuery, redactor: Redactor): Html {
   switch (notice.type) {
     case "replayed":
     case "discarded":
       return decision(notice, query, redactor);
     case "erased":
-      return html`${shown(notice.by)}: ${count(notice.count)} ${notice.count === 1 ? "event" : "events"}, of which only the ids are left${notice.count === 1 && html`: <a href="${addressOf(query, { eventId: notice.eventIds[0] ?? null })}">the event</a>`}`;
+      return html`${untrustedText(notice.by)}: ${count(notice.count)} ${notice.count === 1 ? "event" : "events"}, of which only the ids are left${notice.count === 1 && html`: <a href="${addressOf(query, { eventId: notice.eventIds[0] ?? null })}">the event</a>`}`;
     case "alert":
       return notice.kind === "held-full"
         ? html`${notice.flow}: too many events are held, and further ones are refused.`
@@ -45,13 +45,13 @@ function textOf(notice: Entry["notice"], query: ConsoleQuery, redactor: Redactor
         ? html`The store does not have the data that it had: it was emptied, or replaced.`
         : html`The store drops records when it is full: events may be lost.`;
     case "inbox-error":
-      return html`${notice.during}: ${shown(notice.error)}${notice.count > 1 && ` (${notice.count} times)`}`;
+      return html`${notice.during}: ${untrustedText(notice.error)}${notice.count > 1 && ` (${notice.count} times)`}`;
     case "keys-changed":
-      return html`${notice.option}: its keys were read again, and are others now: ${shown(notice.keyIds.map((keyId) => keyId.slice(0, 16)).join(", "))}.`;
+      return html`${notice.option}: its keys were read again, and are others now: ${untrustedText(notice.keyIds.map((keyId) => keyId.slice(0, 16)).join(", "))}.`;
     case "keys-unreadable":
-      return html`${notice.option}: its keys could not be read again, and the last ones are used until they can be. ${notice.code}: ${shown(notice.error)}`;
+      return html`${notice.option}: its keys could not be read again, and the last ones are used until they can be. ${notice.code}: ${untrustedText(notice.error)}`;
     case "warning":
-      return html`${shown(notice.what)} ${shown(notice.fix)}`;
+      return html`${untrustedText(notice.what)} ${untrustedText(notice.fix)}`;
   }
 }
 
@@ -60,6 +60,6 @@ function decision(
   query: ConsoleQuery,
   { withoutFields }: Redactor,
 ): Html {
-  const said = withoutFields.text(note);
-  return html`${shown(by)}: ${said === null ? html`<span class="hint">the note is not shown here</span>` : html`“${shown(said)}”`} <a href="${addressOf(query, { eventId })}">the event</a>`;
+  const said = withoutFields.redactText(note);
+  return html`${untrustedText(by)}: ${said === null ? html`<span class="hint">the note is not shown here</span>` : html`“${untrustedText(said)}”`} <a href="${addressOf(query, { eventId })}">the event</a>`;
 }

@@ -1,9 +1,9 @@
-import { type Html, html, ICON, MARK, pageDocument } from "@payhooks/pages";
+import { type Html, html, ICON, LOGO, pageDocument } from "@payhooks/pages";
 import type { ConsoleUser } from "../options.ts";
 import type { ConsoleQuery } from "../query.ts";
 import { consoleScript } from "./console.script.ts";
-import { shown } from "./shown.ts";
 import { STYLES } from "./styles.ts";
+import { untrustedText } from "./text.ts";
 
 /** The files of the page, by the names in their addresses. */
 export const ASSETS: ReadonlyMap<string, { readonly type: string; readonly text: () => string }> = new Map([
@@ -34,8 +34,8 @@ export function consolePage(
 ): Html {
   const { counts, health, activity, reasons, events, log, eventPage } = regions;
   const body = html`<a class="skip" href="#main">To the events</a>
-<header class="top"><div class="bar">${MARK}<h1>Payhooks console</h1>
-  <span class="end"><span class="live" id="live" data-state="connecting">connecting</span><span class="who" title="You act as">${shown(user.by)}</span></span></div></header>
+<header class="top"><div class="bar">${LOGO}<h1>Payhooks console</h1>
+  <span class="end"><span class="live" id="live" data-state="connecting">connecting</span><span class="who" title="You act as">${untrustedText(user.by)}</span></span></div></header>
 <nav class="counts" id="counts" aria-label="Events by state">${counts}</nav>
 <main id="main" tabindex="-1">
   <div id="health" role="status">${health}</div>
@@ -82,7 +82,7 @@ function dialog(): Html {
 export function plainPage(title: string, text: string): Html {
   return pageDocument({
     title,
-    body: html`<main class="plain"><section class="card"><header>${MARK}<h1>${title}</h1></header><div class="inner"><p>${text}</p></div></section></main>`,
+    body: html`<main class="plain"><section class="card"><header>${LOGO}<h1>${title}</h1></header><div class="inner"><p>${text}</p></div></section></main>`,
     bodyClass: "console",
     icon: asset("icon.svg"),
     style: asset("console.css"),

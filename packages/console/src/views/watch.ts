@@ -1,6 +1,6 @@
 import type { LeaseView } from "@payhooks/core";
 import { type Html, html } from "@payhooks/pages";
-import { moment, shown } from "./shown.ts";
+import { moment, untrustedText } from "./text.ts";
 
 /** The lease of `watch` of `@payhooks/client`, whose note is shown. */
 export const WATCH_LEASE = "payhooks-missed-callbacks";
@@ -15,10 +15,10 @@ export function watchLine(view: LeaseView | null): Html {
       ? html`${view.isTaken ? "a round began at" : "a round was broken off that began at"} ${moment(beganAt)}`
       : html`the last round ended at ${moment(endedAt)}`;
   const outcomes = Object.entries(counts).map(([outcome, count]) => `${outcome} ${String(count)}`);
-  return html`<p class="hint">Missed callbacks: ${when}. Open payments: ${note.open}, old enough to be looked up: ${note.due}, given up: ${note.givenUp}.${outcomes.length > 0 && html` Look-ups: ${shown(outcomes.join(", "))}.`}${note.trouble !== null && html` Last error: ${shown(note.trouble)}.`}</p>`;
+  return html`<p class="hint">Missed callbacks: ${when}. Open payments: ${note.open}, old enough to be looked up: ${note.due}, given up: ${note.givenUp}.${outcomes.length > 0 && html` Look-ups: ${untrustedText(outcomes.join(", "))}.`}${note.trouble !== null && html` Last error: ${untrustedText(note.trouble)}.`}</p>`;
 }
 
-interface Note {
+interface WatchNote {
   readonly beganAt: number;
   readonly endedAt: number | null;
   readonly open: number;
@@ -29,7 +29,7 @@ interface Note {
 }
 
 /** Null for a text that is no note: another version may write its notes differently. */
-function noteIn(text: string): Note | null {
+function noteIn(text: string): WatchNote | null {
   try {
     const { beganAt, endedAt, open, due, givenUp, counts, trouble } = JSON.parse(text);
     const isRight = [beganAt, open, due].every((value) => typeof value === "number");

@@ -1,6 +1,6 @@
-import { invalidOption, PayhooksError } from "../protocol/errors.ts";
+import { invalidOptionError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
-import { shown } from "../protocol/foreign-value.ts";
+import { describeValue } from "../protocol/foreign-value.ts";
 import type { Clock } from "../time/clock.ts";
 import type { AlertMessage } from "./message.ts";
 
@@ -21,7 +21,7 @@ export interface AlertChannel {
 const MAX_CHANNELS = 5;
 
 /** How long a channel has for one message. */
-const SEND_MS = 5_000;
+const SEND_TIMEOUT_MS = 5_000;
 
 /** A message was not sent. */
 export class AlertNotSent extends Error {
@@ -45,13 +45,13 @@ export class AlertNotSent extends Error {
 }
 
 /** The channel did not answer in time, or the sender was stopped. */
-export class NotInTime extends AlertNotSent {}
+export class AlertTimeout extends AlertNotSent {}
 
 /**
  * Sends a message. A channel may never answer, and may ignore its signal. So this stops waiting when the time is up, or
  * when `stopping` aborts.
  *
- * @throws NotInTime then, or whatever the channel throws.
+ * @throws AlertTimeout then, or whatever the channel throws.
  */
 export function sendInTime(
   channel: AlertChannel,
@@ -59,17 +59,19 @@ export function sendInTime(
   clock: Clock,
   stopping: AbortSignal,
 ): Promise<void> {
-  const late = new AbortController();
+  const cancellation = new AbortController();
   return new Promise<void>((resolve, reject) => {
     const giveUp = (why: string): void => {
-      late.abort();
-      reject(new NotInTime(why, { mayPass: true }));
+      cancellation.abort();
+      reject(new AlertTimeout(why, { mayPass: true }));
     };
     const stop = (): void => giveUp("the sender was stopped");
-    const cancel = clock.after(SEND_MS, () => giveUp(`no answer within ${SEND_MS / 1_000} s`));
+    const cancel = clock.after(SEND_TIMEOUT_MS, () =>
+      giveUp(`no answer within ${SEND_TIMEOUT_MS / 1_000} s`),
+    );
     stopping.addEventListener("abort", stop);
-    late.signal.addEventListener("abort", () => stopping.removeEventListener("abort", stop));
-    const sending = (async () => channel.send(message, late.signal))();
+    cancellation.signal.addEventListener("abort", () => stopping.removeEventListener("abort", stop));
+    const sending = (async () => channel.send(message, cancellation.signal))();
     sending.then(resolve, reject).finally(() => {
       cancel();
       stopping.removeEventListener("abort", stop);
@@ -78,7 +80,7 @@ export function sendInTime(
 }
 
 /** Why a message was not sent, in words without a secret. */
-export function whyNotSent(error: unknown): string {
+export function sendFailureReason(error: unknown): string {
   return error instanceof AlertNotSent ? error.message : describeError(error);
 }
 
@@ -111,15 +113,15 @@ export async function postJson(
 }
 
 /** An address of a channel. The error does not repeat it, because it may be a secret. */
-export function addressOf(option: string, given: string): URL {
-  const url = URL.canParse(given) ? new URL(given) : null;
+export function addressOf(option: string, value: string): URL {
+  const url = URL.canParse(value) ? new URL(value) : null;
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
-  throw invalidOption(`${option} is not a full address.`, "Give an address that begins with https://.");
+  throw invalidOptionError(`${option} is not a full address.`, "Give an address that begins with https://.");
 }
 
 /** A text that must not be empty. */
-export function filledText(option: string, given: string): string {
-  if (typeof given === "string" && given.trim() !== "") return given;
+export function requireText(option: string, value: string): string {
+  if (typeof value === "string" && value.trim() !== "") return value;
   throw new PayhooksError("ERR_OPTION_MISSING", `${option} is missing.`, {
     fix: "Give it as a text, such as from an environment variable that is set.",
   });
@@ -128,7 +130,7 @@ export function filledText(option: string, given: string): string {
 /** The channels by their names. */
 export function channelsOf(to: readonly AlertChannel[]): ReadonlyMap<string, AlertChannel> {
   if (!Array.isArray(to) || to.length === 0 || to.length > MAX_CHANNELS) {
-    throw invalidOption(
+    throw invalidOptionError(
       "to has no channel, or too many.",
       `Give 1 to ${MAX_CHANNELS}, such as slackChannel({ url }).`,
     );
@@ -137,13 +139,16 @@ export function channelsOf(to: readonly AlertChannel[]): ReadonlyMap<string, Ale
   for (const channel of to as readonly (AlertChannel | null)[]) {
     const { name, send } = channel ?? {};
     if (typeof name !== "string" || !/^[a-z][a-z0-9-]{0,31}$/.test(name) || channels.has(name)) {
-      throw invalidOption(
-        `A channel cannot be named ${shown(name)}.`,
+      throw invalidOptionError(
+        `A channel cannot be named ${describeValue(name)}.`,
         "Give each channel a name of its own, of up to 32 lowercase letters, digits and -.",
       );
     }
     if (channel === null || typeof send !== "function") {
-      throw invalidOption(`The channel ${name} has no function send.`, "Give it one: send(message, signal).");
+      throw invalidOptionError(
+        `The channel ${name} has no function send.`,
+        "Give it one: send(message, signal).",
+      );
     }
     channels.set(name, channel);
   }
@@ -153,5 +158,8 @@ export function channelsOf(to: readonly AlertChannel[]): ReadonlyMap<string, Ale
 /** The name of the application in messages. */
 export function senderOf(from: string): string {
   if (typeof from === "string") return from.slice(0, 60);
-  throw invalidOption("from is not a text.", "Give the name of your application, such as shop, production.");
+  throw invalidOptionError(
+    "from is not a text.",
+    "Give the name of your application, such as shop, production.",
+  );
 }

@@ -1,5 +1,5 @@
 import { checkNames } from "../protocol/check-names.ts";
-import { type AlertChannel, addressOf, filledText, postJson } from "./channel.ts";
+import { type AlertChannel, addressOf, postJson, requireText } from "./channel.ts";
 
 /** Options of {@link pagerDutyChannel}. */
 export interface PagerDutyChannelOptions {
@@ -25,7 +25,7 @@ export function pagerDutyChannel(options: PagerDutyChannelOptions): AlertChannel
   checkNames("pagerDutyChannel", options, { routingKey: true, url: true, name: true });
   const { routingKey, url = "https://events.pagerduty.com/v2/enqueue", name = "pagerduty" } = options;
   const address = addressOf("pagerDutyChannel.url", url);
-  const key = filledText("pagerDutyChannel.routingKey", routingKey);
+  const key = requireText("pagerDutyChannel.routingKey", routingKey);
   return {
     name,
     send({ what, from, incident, severity, summary, kind, advice, since }, signal) {

@@ -14,34 +14,39 @@ import type { NamedLease } from "../inbox/named-lease.ts";
 import type { Notice, StallKind } from "../notices/notice.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { checkTime } from "../protocol/check-number.ts";
-import { invalidOption } from "../protocol/errors.ts";
+import { invalidOptionError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import type { AnyReceiver } from "../receiver/receiver.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import {
   type AlertChannel,
   AlertNotSent,
+  AlertTimeout,
   channelsOf,
-  NotInTime,
   senderOf,
+  sendFailureReason,
   sendInTime,
-  whyNotSent,
 } from "./channel.ts";
+import {
+  type IncidentObservation,
+  observationIn,
+  observationsInCounts,
+  REPEATED_OBSERVATION_TTL_MS,
+} from "./incident-observation.ts";
 import { type DueMessage, Incidents } from "./incidents.ts";
-import { CHECKED_MS, type Observed, observedIn, observedInCounts } from "./observed.ts";
 
-const LEASE = "payhooks-alerts";
-const LEASE_MS = 60_000;
-const ALERTS_EVERY_MS = 30_000;
+const LEASE_NAME = "payhooks-alerts";
+const LEASE_LENGTH_MS = 60_000;
+const CHECK_INTERVAL_MS = 30_000;
 /** The pause before a check after a new observation, or after a check that found another process writing. */
-const ALERTS_SOON_MS = 1_000;
-const BUSY_MS = 5_000;
+const SOON_CHECK_DELAY_MS = 1_000;
+const BUSY_LEASE_DELAY_MS = 5_000;
 /** If no process has checked for this long, another process checks for all. */
-const TAKE_OVER_MS = 75_000;
+const TAKE_OVER_AFTER_MS = 75_000;
 /** A process that has lost the inbox sends messages itself after this time, because the process that should may be dead. */
-const SEND_ANYWAY_MS = 15 * 60_000;
+const SEND_ANYWAY_AFTER_MS = 15 * 60_000;
 /** How many messages a channel gets in one check, so that the lease does not end before the check does. */
-const MAX_AT_ONCE = 6;
+const MAX_MESSAGES_PER_CHECK = 6;
 
 /** Options of {@link sendAlerts}. */
 export interface SendAlertsOptions {
@@ -94,9 +99,9 @@ class Sender implements AlertSender {
   readonly #stopping = new AbortController();
   readonly #unobserve: () => void;
   /** The stalls of this process that have not recovered. */
-  readonly #stalls = new Map<StallKind, Observed>();
+  readonly #stalls = new Map<StallKind, IncidentObservation>();
   /** Observations from notices that are not written yet. */
-  readonly #newObservations = new Map<string, Observed>();
+  readonly #newObservations = new Map<string, IncidentObservation>();
   /** The open incidents and the channels that were notified of them, as far as this process knows. */
   #incidents: Incidents = Incidents.fromNote("", 0);
   /** True if this process has sent a message that it could not note in the inbox. */
@@ -105,7 +110,8 @@ class Sender implements AlertSender {
   #isInboxReachable = true;
   #reachabilityChangedAt = 0;
   /** The last known check of another process, and when this process learned of it, on its own clock. Null before the first. */
-  #otherCheck: { readonly by: string; readonly at: number; readonly since: number } | null = null;
+  #otherCheck: { readonly checkedBy: string; readonly checkedAt: number; readonly since: number } | null =
+    null;
   #checking: Promise<void> | null = null;
   #cancelTimer: () => void;
   #dueAt: number;
@@ -127,13 +133,13 @@ class Sender implements AlertSender {
       from = "payhooks",
       overdueMs = 5 * 60_000,
       repeatMs = 4 * 60 * 60_000,
-      onProblem = onStderr,
+      onProblem = writeToStderr,
       clock = systemClock,
     } = options;
     checkTime("overdueMs", overdueMs);
     checkTime("repeatMs", repeatMs);
     if (typeof onProblem !== "function") {
-      throw invalidOption(
+      throw invalidOptionError(
         "onProblem is not a function.",
         "Give a function, or leave it out for lines on stderr.",
       );
@@ -146,8 +152,8 @@ class Sender implements AlertSender {
     this.#onProblem = onProblem;
     this.#clock = clock;
     this.#unobserve = receiver.observe((notice) => this.#observe(notice));
-    this.#dueAt = clock.now() + ALERTS_SOON_MS;
-    this.#cancelTimer = clock.after(ALERTS_SOON_MS, () => void this.check());
+    this.#dueAt = clock.now() + SOON_CHECK_DELAY_MS;
+    this.#cancelTimer = clock.after(SOON_CHECK_DELAY_MS, () => void this.check());
   }
 
   check(): Promise<void> {
@@ -166,18 +172,18 @@ class Sender implements AlertSender {
 
   #observe(notice: Notice): void {
     if (notice.type === "recovered") this.#stalls.delete(notice.during);
-    const observed = observedIn(notice);
-    if (observed === null) return;
-    if (notice.type === "stalled") this.#stalls.set(notice.during, observed);
-    else this.#newObservations.set(observed.incident, observed);
-    this.#checkIn(ALERTS_SOON_MS);
+    const observation = observationIn(notice);
+    if (observation === null) return;
+    if (notice.type === "stalled") this.#stalls.set(notice.during, observation);
+    else this.#newObservations.set(observation.incident, observation);
+    this.#checkIn(SOON_CHECK_DELAY_MS);
   }
 
   #checkIn(ms: number): void {
-    const at = this.#clock.now() + ms;
-    if (this.#stopping.signal.aborted || this.#dueAt <= at) return;
+    const dueAt = this.#clock.now() + ms;
+    if (this.#stopping.signal.aborted || this.#dueAt <= dueAt) return;
     this.#cancelTimer();
-    this.#dueAt = at;
+    this.#dueAt = dueAt;
     this.#cancelTimer = this.#clock.after(ms, () => {
       // A check may still be under way. It sets the timer again at its end, and must not find it set.
       this.#dueAt = Number.POSITIVE_INFINITY;
@@ -189,9 +195,9 @@ class Sender implements AlertSender {
     if (this.#stopping.signal.aborted) return;
     this.#cancelTimer();
     this.#dueAt = Number.POSITIVE_INFINITY;
-    let nextMs = ALERTS_EVERY_MS;
+    let nextMs = CHECK_INTERVAL_MS;
     try {
-      if (!(await this.#checkInbox())) nextMs = BUSY_MS;
+      if (!(await this.#checkInbox())) nextMs = BUSY_LEASE_DELAY_MS;
     } catch (error) {
       await this.#checkAlone(error);
     }
@@ -200,27 +206,30 @@ class Sender implements AlertSender {
 
   /** False if another process has the lease, and this process has something to write. */
   async #checkInbox(): Promise<boolean> {
-    const view = await this.#receiver.viewLease(LEASE);
+    const view = await this.#receiver.viewLease(LEASE_NAME);
     const now = this.#clock.now();
     if (!this.#isInboxReachable) this.#reachabilityChangedAt = now;
     this.#isInboxReachable = true;
     const stored = Incidents.fromNote(view?.note ?? "", now);
     if (!this.#hasUnstoredSends) this.#incidents = stored;
-    const isNew = now - this.#reachabilityChangedAt < TAKE_OVER_MS;
+    const isNewlyReachable = now - this.#reachabilityChangedAt < TAKE_OVER_AFTER_MS;
     // A stall of this process may be part of an outage that another process reports already. So this process waits
     // before it reports the stall.
-    const hasNews = !isNew && [...this.#ownObservations()].some((observed) => !stored.covers(observed, now));
+    const hasNews =
+      !isNewlyReachable &&
+      [...this.#ownObservations()].some((observed) => !stored.hasObservation(observed, now));
     if (!this.#isLeader(stored, now) && !hasNews && !this.#hasUnstoredSends) return true;
-    const lease = await this.#receiver.lease(LEASE, LEASE_MS);
+    const lease = await this.#receiver.lease(LEASE_NAME, LEASE_LENGTH_MS);
     if (lease === null) return false;
     const incidents = Incidents.fromNote(lease.note, now);
     if (this.#hasUnstoredSends) incidents.merge(this.#incidents);
     if (this.#isLeader(incidents, now)) {
       incidents.markChecked(this.#ownId, now);
       // After an outage, an event that has waited for its end is not overdue yet.
-      if (!isNew) {
-        const counts = await this.#counts(lease);
-        for (const observed of observedInCounts(counts, this.#overdueMs)) incidents.observe(observed, now);
+      if (!isNewlyReachable) {
+        const counts = await this.#readCounts(lease);
+        for (const observation of observationsInCounts(counts, this.#overdueMs))
+          incidents.observe(observation, now);
       }
     }
     await this.#sendAll(incidents, now);
@@ -231,7 +240,7 @@ class Sender implements AlertSender {
   }
 
   /** If this fails, the lease is given back, so that no process has to wait for its end. */
-  async #counts(lease: NamedLease): Promise<EventCounts> {
+  async #readCounts(lease: NamedLease): Promise<EventCounts> {
     try {
       return await this.#receiver.events.counts();
     } catch (error) {
@@ -241,15 +250,15 @@ class Sender implements AlertSender {
   }
 
   /** True if this process checks for all: it made the last check, or there was none for long. */
-  #isLeader({ by, at }: Incidents, now: number): boolean {
-    if (by === this.#ownId) return true;
-    if (this.#otherCheck?.by !== by || this.#otherCheck.at !== at) {
+  #isLeader({ checkedBy, checkedAt }: Incidents, now: number): boolean {
+    if (checkedBy === this.#ownId) return true;
+    if (this.#otherCheck?.checkedBy !== checkedBy || this.#otherCheck.checkedAt !== checkedAt) {
       // The time is from the other process's clock. If that clock is ahead, the check counts as made now. A process
       // that has just started ignores it.
-      const isFarAhead = this.#otherCheck === null && at > now + TAKE_OVER_MS;
-      this.#otherCheck = { by, at, since: isFarAhead ? 0 : Math.min(at, now) };
+      const isFarAhead = this.#otherCheck === null && checkedAt > now + TAKE_OVER_AFTER_MS;
+      this.#otherCheck = { checkedBy, checkedAt, since: isFarAhead ? 0 : Math.min(checkedAt, now) };
     }
-    return now - Math.max(this.#otherCheck.since, this.#reachabilityChangedAt) >= TAKE_OVER_MS;
+    return now - Math.max(this.#otherCheck.since, this.#reachabilityChangedAt) >= TAKE_OVER_AFTER_MS;
   }
 
   async #checkAlone(error: unknown): Promise<void> {
@@ -259,60 +268,63 @@ class Sender implements AlertSender {
       this.#reachabilityChangedAt = now;
       this.#reportProblem(`The inbox cannot be asked for incidents: ${describeError(error)}`);
     }
-    if (this.#incidents.by !== this.#ownId && now - this.#reachabilityChangedAt < SEND_ANYWAY_MS) return;
+    if (this.#incidents.checkedBy !== this.#ownId && now - this.#reachabilityChangedAt < SEND_ANYWAY_AFTER_MS)
+      return;
     // Without the inbox, it is not known whether any other incident is over.
-    this.#incidents.prolong(now + CHECKED_MS);
+    this.#incidents.prolong(now + REPEATED_OBSERVATION_TTL_MS);
     this.#hasUnstoredSends = true;
     await this.#sendAll(this.#incidents, now);
   }
 
   /** Sends the messages that are due, and notes this in the incidents. */
   async #sendAll(incidents: Incidents, now: number): Promise<void> {
-    for (const observed of this.#ownObservations()) incidents.observe(observed, now);
+    for (const observation of this.#ownObservations()) incidents.observe(observation, now);
     this.#newObservations.clear();
     const names = [...this.#channels.keys()];
-    const due = incidents.due(names, this.#from, now, this.#repeatMs);
+    const dueMessages = incidents.dueMessages(names, this.#from, now, this.#repeatMs);
     await Promise.all(
       names.map(async (name) => {
-        for (const dueMessage of due.filter(({ channel }) => channel === name).slice(0, MAX_AT_ONCE)) {
+        for (const dueMessage of dueMessages
+          .filter(({ channel }) => channel === name)
+          .slice(0, MAX_MESSAGES_PER_CHECK)) {
           if (!(await this.#send(dueMessage))) return;
         }
       }),
     );
-    incidents.forget(names, now);
+    incidents.forgetEnded(names, now);
   }
 
   /** False if the channel did not answer. Its other messages wait for a later check, so that this check does not take long. */
-  async #send({ channel, message, sent, failed }: DueMessage): Promise<boolean> {
-    const to = this.#channels.get(channel);
-    if (to === undefined || this.#stopping.signal.aborted) return false;
+  async #send({ channel, message, onSent, onFailed }: DueMessage): Promise<boolean> {
+    const target = this.#channels.get(channel);
+    if (target === undefined || this.#stopping.signal.aborted) return false;
     try {
-      await sendInTime(to, message, this.#clock, this.#stopping.signal);
-      sent();
+      await sendInTime(target, message, this.#clock, this.#stopping.signal);
+      onSent();
       return true;
     } catch (error) {
       const { mayPass, retryAfterMs } =
         error instanceof AlertNotSent ? error : { mayPass: true, retryAfterMs: null };
-      if (failed(mayPass, retryAfterMs)) {
+      if (onFailed(mayPass, retryAfterMs)) {
         this.#reportProblem(
-          `${channel} did not take a message about ${message.incident}, which is given up: ${whyNotSent(error)}.`,
+          `${channel} did not take a message about ${message.incident}, which is given up: ${sendFailureReason(error)}.`,
         );
       }
-      return !(error instanceof NotInTime);
+      return !(error instanceof AlertTimeout);
     }
   }
 
   /** If `onProblem` fails, the problem is on stderr, and alerts go on. */
   #reportProblem(problem: string): void {
-    (async () => this.#onProblem(problem))().catch(() => onStderr(problem));
+    (async () => this.#onProblem(problem))().catch(() => writeToStderr(problem));
   }
 
-  *#ownObservations(): Iterable<Observed> {
+  *#ownObservations(): Iterable<IncidentObservation> {
     yield* this.#stalls.values();
     yield* this.#newObservations.values();
   }
 }
 
-function onStderr(problem: string): void {
+function writeToStderr(problem: string): void {
   console.warn(`payhooks: ${problem}`);
 }

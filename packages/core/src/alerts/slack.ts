@@ -2,8 +2,13 @@ import { checkNames } from "../protocol/check-names.ts";
 import { type AlertChannel, addressOf, postJson } from "./channel.ts";
 import type { AlertMessage } from "./message.ts";
 
-const SIGNS = { opened: "🔴", "going-on": "🟠", ended: "🟢", test: "🔵" } as const;
-const WORDS = { opened: "began", "going-on": "still going on", ended: "over", test: "a test" } as const;
+const EMOJI_BY_KIND = { opened: "🔴", "going-on": "🟠", ended: "🟢", test: "🔵" } as const;
+const WORDS_BY_KIND = {
+  opened: "began",
+  "going-on": "still going on",
+  ended: "over",
+  test: "a test",
+} as const;
 
 /**
  * A channel of Slack, by the address of an incoming webhook. The address is a secret. Mattermost, Rocket.Chat and
@@ -26,13 +31,13 @@ export function slackChannel(options: { readonly url: string; readonly name?: st
 function slackTextOf({ what, from, summary, advice, since }: AlertMessage): string {
   const began = `Since ${new Date(since).toISOString()}.`;
   const lines = [
-    `${SIGNS[what]} *${escaped(from)}*, ${WORDS[what]}: ${escaped(summary)}`,
-    what === "ended" ? began : `${began} ${escaped(advice)}`,
+    `${EMOJI_BY_KIND[what]} *${escapeSlackText(from)}*, ${WORDS_BY_KIND[what]}: ${escapeSlackText(summary)}`,
+    what === "ended" ? began : `${began} ${escapeSlackText(advice)}`,
   ];
   return lines.join("\n");
 }
 
 /** Slack reads these three characters as the beginning of a link or a mention. */
-function escaped(text: string): string {
+function escapeSlackText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -1,5 +1,5 @@
 import { systemClock } from "../time/clock.ts";
-import { type AlertChannel, channelsOf, senderOf, sendInTime, whyNotSent } from "./channel.ts";
+import { type AlertChannel, channelsOf, senderOf, sendFailureReason, sendInTime } from "./channel.ts";
 import { KINDS } from "./message.ts";
 
 /**
@@ -12,7 +12,7 @@ export async function testAlerts(
   to: readonly AlertChannel[],
   from = "payhooks",
 ): Promise<Readonly<Record<string, string | null>>> {
-  const at = Date.now();
+  const now = Date.now();
   const summary = "This is a test. Nothing is wrong.";
   const message = {
     what: "test",
@@ -21,16 +21,16 @@ export async function testAlerts(
     ...KINDS.test,
     summary,
     from: senderOf(from),
-    since: at,
-    at,
+    since: now,
+    at: now,
   } as const;
   const results = [...channelsOf(to).values()].map(async (channel) => {
     try {
-      const one = { ...message, id: `test:${at.toString(36)}` };
-      await sendInTime(channel, one, systemClock, new AbortController().signal);
+      const testMessage = { ...message, id: `test:${now.toString(36)}` };
+      await sendInTime(channel, testMessage, systemClock, new AbortController().signal);
       return [channel.name, null] as const;
     } catch (error) {
-      return [channel.name, whyNotSent(error)] as const;
+      return [channel.name, sendFailureReason(error)] as const;
     }
   });
   return Object.fromEntries(await Promise.all(results));

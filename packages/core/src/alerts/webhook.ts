@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { type AlertChannel, addressOf, filledText, postJson } from "./channel.ts";
+import { type AlertChannel, addressOf, postJson, requireText } from "./channel.ts";
 
 /** Options of {@link webhookChannel}. */
 export interface WebhookChannelOptions {
@@ -23,7 +23,7 @@ export function webhookChannel(options: WebhookChannelOptions): AlertChannel {
   checkNames("webhookChannel", options, { url: true, secret: true, name: true });
   const { url, secret, name = "webhook" } = options;
   const address = addressOf("webhookChannel.url", url);
-  const key = keyOf(filledText("webhookChannel.secret", secret));
+  const key = importHmacKey(requireText("webhookChannel.secret", secret));
   return {
     name,
     send(message, signal) {
@@ -45,7 +45,7 @@ export function webhookChannel(options: WebhookChannelOptions): AlertChannel {
   };
 }
 
-function keyOf(secret: string): Buffer {
+function importHmacKey(secret: string): Buffer {
   const [, text = ""] = /^whsec_([A-Za-z0-9+/]{32,}={0,2})$/.exec(secret) ?? [];
   const key = Buffer.from(text, "base64");
   if (key.length >= 24) return key;

@@ -43,7 +43,7 @@ export function durableObjectInbox(storage: ObjectStorage, options: DurableObjec
 }
 
 /** How long after a failed alarm the next one comes. */
-const FAILED_ALARM_AGAIN_MS = 60_000;
+const FAILED_ALARM_RETRY_MS = 60_000;
 
 /**
  * Runs the events that are due, for the `alarm()` of the object's class. Resolves when that has ended, and never
@@ -62,6 +62,6 @@ export async function workAtAlarm(
     console.error(
       `payhooks: the alarm could not run what is due: ${describeError(error)}. It comes again in a minute.`,
     );
-    await storage.setAlarm(Date.now() + FAILED_ALARM_AGAIN_MS);
+    await storage.setAlarm(Date.now() + FAILED_ALARM_RETRY_MS);
   }
 }

@@ -1,15 +1,15 @@
 import type { EventFilter } from "../inbox/contract/event-query.ts";
 import type {
-  Counts,
   DueRecords,
   ListCursor,
-  Listed,
   ListOrder,
+  ListPage,
   RecordStore,
-  Scanned,
+  ScanPage,
+  StoreCounts,
   Swap,
   SwapResult,
-  Versioned,
+  VersionedRecord,
 } from "../inbox/contract/store.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -28,16 +28,16 @@ import {
   scanFrom,
   swapOne,
 } from "../sqlite/operations.ts";
-import { createTables, datasetIdOf, readNote, VERSION, writeNote } from "../sqlite/schema.ts";
+import { createTables, datasetIdOf, readNote, SCHEMA_VERSION, writeNote } from "../sqlite/schema.ts";
 import { Tables } from "../sqlite/tables.ts";
 import type { Environment } from "../time/environment.ts";
 import { databaseOf, type ObjectStorage } from "./storage.ts";
 
 /** When an object wakes that was stopped while it was opened. */
-const WAKE_AFTER_MS = 60_000;
+const WAKE_DELAY_MS = 60_000;
 
 /** The object's tables, once they exist. */
-interface Opened {
+interface OpenStorage {
   readonly database: SqliteDatabase;
   readonly tables: Tables;
   readonly datasetId: string;
@@ -59,7 +59,7 @@ export class DurableObjectStore implements RecordStore {
   readonly #storage: ObjectStorage;
   readonly #environment: Environment;
   #opening: Promise<void> | null = null;
-  #openedTables: Opened | null = null;
+  #openStorageOrNull: OpenStorage | null = null;
   /** When the object is woken; null for never. Undefined: that is not known. */
   #alarmAt: number | null | undefined;
 
@@ -72,42 +72,42 @@ export class DurableObjectStore implements RecordStore {
   open(): Promise<void> {
     this.#opening ??= this.#open().catch((cause: unknown) => {
       this.#opening = null;
-      throw cause instanceof PayhooksError ? cause : unsuitable(describeError(cause), cause);
+      throw cause instanceof PayhooksError ? cause : unsuitableError(describeError(cause), cause);
     });
     return this.#opening;
   }
 
   async #open(): Promise<void> {
     const database = databaseOf(this.#storage);
-    const datasetId = this.#storage.transactionSync(() => prepare(database, this.#environment.token()));
+    const datasetId = this.#storage.transactionSync(() => prepareTables(database, this.#environment.token()));
     const tables = new Tables(database);
     // Only this shows that the class has no alarm(). Then nothing would wake the object.
-    await this.#storage.setAlarm(earliestDueAt(tables, this.now()) ?? this.now() + WAKE_AFTER_MS);
-    this.#openedTables = { database, tables, datasetId };
+    await this.#storage.setAlarm(earliestDueAt(tables, this.now()) ?? this.now() + WAKE_DELAY_MS);
+    this.#openStorageOrNull = { database, tables, datasetId };
     this.#setAlarm();
   }
 
-  get #opened(): Opened {
-    if (this.#openedTables !== null) return this.#openedTables;
+  get #openStorage(): OpenStorage {
+    if (this.#openStorageOrNull !== null) return this.#openStorageOrNull;
     throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "The storage of durableObjectInbox is not open.", {
       fix: "If the inbox was not closed, look at the error of its start.",
     });
   }
 
   get datasetId(): string {
-    return this.#opened.datasetId;
+    return this.#openStorage.datasetId;
   }
 
   now(): number {
     return this.#environment.now();
   }
 
-  read(keys: readonly string[]): readonly (Versioned | null)[] {
-    return readAll(this.#opened.tables, keys, this.now());
+  read(keys: readonly string[]): readonly (VersionedRecord | null)[] {
+    return readAll(this.#openStorage.tables, keys, this.now());
   }
 
   swap(items: readonly Swap[]): readonly SwapResult[] {
-    const { tables } = this.#opened;
+    const { tables } = this.#openStorage;
     const results = items.map((item): SwapResult => {
       try {
         return this.#storage.transactionSync(() => swapOne(tables, item, this.now()));
@@ -120,23 +120,23 @@ export class DurableObjectStore implements RecordStore {
   }
 
   takeDue(limit: Lanes, hideMs: number): DueRecords {
-    const { tables } = this.#opened;
+    const { tables } = this.#openStorage;
     const now = this.now();
     const take = () => hideDue(tables, limit, hideMs, now);
     const taken = isAnyDue(tables, limit, now) ? this.#storage.transactionSync(take) : [];
     // `work` ends with this question. If an alarm has called that, the alarm is over, perhaps before its time by this
     // clock. And a failed alarm has set the time of the next alarm. If nothing waits, none is set.
-    const isQuestion = limit.usual + limit.patient === 0;
-    if (isQuestion && this.#alarmAt !== null) this.#alarmAt = undefined;
+    const isCountOnly = limit.usual + limit.patient === 0;
+    if (isCountOnly && this.#alarmAt !== null) this.#alarmAt = undefined;
     this.#setAlarm();
     return dueRecordsOf(tables, taken, now);
   }
 
   #setAlarm(): void {
-    const at = earliestDueAt(this.#opened.tables, this.now());
-    if (at === this.#alarmAt) return;
-    this.#alarmAt = at;
-    const setting = at === null ? this.#storage.deleteAlarm() : this.#storage.setAlarm(at);
+    const alarmAt = earliestDueAt(this.#openStorage.tables, this.now());
+    if (alarmAt === this.#alarmAt) return;
+    this.#alarmAt = alarmAt;
+    const setting = alarmAt === null ? this.#storage.deleteAlarm() : this.#storage.setAlarm(alarmAt);
     // If that fails, so does the commit, and the platform resets the object.
     setting.catch(() => {});
   }
@@ -146,32 +146,32 @@ export class DurableObjectStore implements RecordStore {
     cursor: ListCursor | null,
     limit: number,
     first: ListOrder = "oldest",
-  ): Promise<Listed> {
+  ): Promise<ListPage> {
     await this.#nextTurn();
-    return listEvents(this.#opened.database, filter, cursor, limit, first, this.now());
+    return listEvents(this.#openStorage.database, filter, cursor, limit, first, this.now());
   }
 
-  async scan(cursor: string | null, limit: number): Promise<Scanned> {
+  async scan(cursor: string | null, limit: number): Promise<ScanPage> {
     await this.#nextTurn();
-    return scanFrom(this.#opened.tables, cursor, limit, this.now());
+    return scanFrom(this.#openStorage.tables, cursor, limit, this.now());
   }
 
-  counts(): Counts {
-    return countsOf(this.#opened.tables, this.now());
+  counts(): StoreCounts {
+    return countsOf(this.#openStorage.tables, this.now());
   }
 
   async prune(before: number): Promise<boolean> {
     await this.#nextTurn();
-    const { tables } = this.#opened;
+    const { tables } = this.#openStorage;
     return isAnyExpired(tables, before) && this.#storage.transactionSync(() => pruneSome(tables, before));
   }
 
   async readNote(name: string): Promise<string | null> {
-    return readNote(this.#opened.database, name);
+    return readNote(this.#openStorage.database, name);
   }
 
   async writeNote(name: string, text: string): Promise<void> {
-    writeNote(this.#opened.database, name, text);
+    writeNote(this.#openStorage.database, name, text);
   }
 
   /** SQLite answers synchronously. Without a pause between them, a sequence of pages or steps would block everything else. */
@@ -181,7 +181,7 @@ export class DurableObjectStore implements RecordStore {
 
   async close(): Promise<void> {
     await this.#opening?.catch(() => {});
-    this.#openedTables = null;
+    this.#openStorageOrNull = null;
   }
 }
 
@@ -191,20 +191,22 @@ function earliestDueAt(tables: Tables, now: number): number | null {
 }
 
 /** Makes the tables, and returns the id of the data set. */
-function prepare(database: SqliteDatabase, newId: string): string {
+function prepareTables(database: SqliteDatabase, newId: string): string {
   createTables(database, newId);
   // An object has no `user_version`.
-  database.prepare("INSERT OR IGNORE INTO meta (name, value) VALUES ('version', ?)").run(VERSION);
+  database.prepare("INSERT OR IGNORE INTO meta (name, value) VALUES ('version', ?)").run(SCHEMA_VERSION);
   const { value } = database.prepare("SELECT value FROM meta WHERE name = 'version'").get() as {
     readonly value: unknown;
   };
-  if (value !== VERSION) {
-    throw unsuitable(`its tables have version ${String(value)}, and this package knows ${VERSION}`);
+  if (value !== SCHEMA_VERSION) {
+    throw unsuitableError(
+      `its tables have version ${String(value)}, and this package knows ${SCHEMA_VERSION}`,
+    );
   }
   return datasetIdOf(database);
 }
 
-function unsuitable(how: string, cause?: unknown): PayhooksError {
+function unsuitableError(how: string, cause?: unknown): PayhooksError {
   return new PayhooksError("ERR_SQLITE_UNSUITABLE", `The Durable Object cannot be an inbox: ${how}.`, {
     fix: "Give durableObjectInbox the ctx.storage of a class with SQLite storage (new_sqlite_classes) that has an alarm(), and no tables of your own named records, events, readings or meta.",
     cause,

@@ -18,7 +18,7 @@ export interface EffectRun {
   /** A person has decided to run the event although the ids of its effects may have been deleted. */
   readonly evenIfExpired: boolean;
   /** Called if an earlier run has had the effect. */
-  skipped(effect: string): void;
+  onSkipped(effect: string): void;
 }
 
 /** The effects of one run of one handler. */
@@ -28,7 +28,7 @@ export interface RunEffects<Context extends HandlerContext = HandlerContext> {
   /** Waits for transactions that the handler did not await. Rejects with the error of the first that fails. */
   atRest(): Promise<void>;
   /** The `ERR_EFFECT_ENDED` of one of its transactions, even if the handler has caught it; null if there is none. */
-  lost(): Error | null;
+  endedError(): Error | null;
 }
 
 /**

@@ -1,13 +1,13 @@
-import { usedAfterEnd } from "./errors.ts";
+import { usedAfterEndError } from "./errors.ts";
 
 /** A transaction as its function gets it, and a way to end it. */
-export interface Guarded<Tx> {
+export interface GuardedTransaction<Tx> {
   readonly tx: Tx;
   end(): void;
 }
 
 /** Properties that may be read at any time, even after the end. */
-const HARMLESS: ReadonlySet<string> = new Set(["then", "constructor", "toJSON", "inspect"]);
+const HARMLESS_PROPERTIES: ReadonlySet<string> = new Set(["then", "constructor", "toJSON", "inspect"]);
 
 /**
  * The same transaction, which refuses every use after its end. By then, other code may use its connection, and a late statement
@@ -15,13 +15,16 @@ const HARMLESS: ReadonlySet<string> = new Set(["then", "constructor", "toJSON", 
  *
  * @param refused methods that the function must not call, such as giving the connection back.
  */
-export function guard<Tx>(transaction: Tx, refused: Readonly<Record<string, () => Error>> = {}): Guarded<Tx> {
+export function guard<Tx>(
+  transaction: Tx,
+  refused: Readonly<Record<string, () => Error>> = {},
+): GuardedTransaction<Tx> {
   let isOpen = true;
   const check = (): void => {
-    if (!isOpen) throw usedAfterEnd();
+    if (!isOpen) throw usedAfterEndError();
   };
   const get = (target: object, name: string | symbol): unknown => {
-    if (typeof name === "string" && !HARMLESS.has(name)) check();
+    if (typeof name === "string" && !HARMLESS_PROPERTIES.has(name)) check();
     const refusal = typeof name === "string" && Object.hasOwn(refused, name) ? refused[name] : undefined;
     if (refusal !== undefined) {
       return () => {
@@ -30,14 +33,14 @@ export function guard<Tx>(transaction: Tx, refused: Readonly<Record<string, () =
     }
     const value: unknown = Reflect.get(target, name, target);
     if (typeof value !== "function" || name === "constructor") return value;
-    return (...given: readonly unknown[]): unknown => {
+    return (...args: readonly unknown[]): unknown => {
       check();
-      return Reflect.apply(value, target, given);
+      return Reflect.apply(value, target, args);
     };
   };
-  const apply = (target: object, self: unknown, given: readonly unknown[]): unknown => {
+  const apply = (target: object, self: unknown, args: readonly unknown[]): unknown => {
     check();
-    return Reflect.apply(target as () => unknown, self, given);
+    return Reflect.apply(target as () => unknown, self, args);
   };
   const isObject =
     (typeof transaction === "object" && transaction !== null) || typeof transaction === "function";

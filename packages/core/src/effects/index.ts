@@ -9,4 +9,4 @@ export { mysqlEffectsSql } from "./mysql-table.ts";
 export { effects, type OwnClient } from "./own-client.ts";
 export { postgresEffectsSql } from "./postgres-table.ts";
 export { sqliteEffectsSql } from "./sqlite-table.ts";
-export type { EffectsClient, Stored, StoredNow } from "./transaction.ts";
+export type { EffectInsertResult, EffectsClient, InsertedEffect } from "./transaction.ts";

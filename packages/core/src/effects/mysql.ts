@@ -7,13 +7,13 @@ import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { propertyOf } from "../protocol/foreign-value.ts";
 import { systemClock } from "../time/clock.ts";
-import { inTime } from "../time/in-time.ts";
+import { withTimeout } from "../time/with-timeout.ts";
 import type { EffectContext } from "./context.ts";
 import type { Effects, EffectsOptions } from "./effects.ts";
-import { usedAfterEnd } from "./errors.ts";
+import { usedAfterEndError } from "./errors.ts";
 import { isMysqlRepeatable, isMysqlUnavailable, type MysqlQuery, MysqlTable } from "./mysql-table.ts";
 import { effects } from "./own-client.ts";
-import { milliseconds } from "./table-options.ts";
+import { checkMilliseconds } from "./table-options.ts";
 
 export { mysqlEffectsSql } from "./mysql-table.ts";
 
@@ -49,11 +49,11 @@ export interface MysqlEffectsOptions extends EffectsOptions {
 }
 
 /** How long to wait for a rollback while another statement does not end. Then the connection is closed instead. */
-const ROLLBACK_WITHIN_MS = 2_000;
+const ROLLBACK_TIMEOUT_MS = 2_000;
 /** How rows are read, whatever the options of the pool say. */
-const READING = { rowsAsArray: false, nestTables: false, typeCast: true } as const;
+const ROW_OPTIONS = { rowsAsArray: false, nestTables: false, typeCast: true } as const;
 /** The settings of a session that a transaction changes and then restores. */
-const CHANGED = ["autocommit", "innodb_lock_wait_timeout", "wait_timeout"] as const;
+const CHANGED_SETTINGS = ["autocommit", "innodb_lock_wait_timeout", "wait_timeout"] as const;
 
 /**
  * Effects in MySQL or MariaDB, on InnoDB, through the application's own pool. A transaction takes one connection of it; `tx` is a
@@ -84,7 +84,7 @@ export function mysqlEffects<Connection extends MysqlConnection>(
     );
   }
   const table = new MysqlTable(options.table ?? "payhooks_effects");
-  const begin = beginning(options);
+  const setupSql = transactionSetupSql(options);
 
   /**
    * If the program has left a transaction open on the connection, it is rolled back: it was never committed, and may
@@ -93,15 +93,15 @@ export function mysqlEffects<Connection extends MysqlConnection>(
    */
   async function transaction<T>(work: (tx: Connection) => Promise<T>): Promise<T> {
     const connection = await pool.getConnection();
-    const query = on(connection);
+    const query = queryOn(connection);
     let isRolledBack = false;
     try {
       await query("ROLLBACK");
-      await query(begin);
+      await query(setupSql);
       const value = await work(connection);
       await query("COMMIT");
       // It is committed, so nothing may fail from here.
-      isRolledBack = await query(END).then(
+      isRolledBack = await query(RESTORE_SETTINGS_SQL).then(
         () => true,
         () => false,
       );
@@ -118,45 +118,46 @@ export function mysqlEffects<Connection extends MysqlConnection>(
   return effects<Connection>(
     {
       transaction,
-      insert: (tx, id, as) => table.insert(on(tx), id, as),
-      finish: (tx, id) => table.finish(on(tx), id),
-      hasEnded: (tx, _id, _stored, error) => table.hasEnded(on(tx), error),
+      insert: (tx, id, as) => table.insert(queryOn(tx), id, as),
+      finish: (tx, id) => table.finish(queryOn(tx), id),
+      hasEnded: (tx, _id, _stored, error) => table.hasEnded(queryOn(tx), error),
       isRepeatable: isMysqlRepeatable,
       isUnavailable: isMysqlUnavailable,
-      refused: { release: usedAfterEnd, destroy: usedAfterEnd, end: usedAfterEnd },
-      open: () => table.open((work) => transaction((tx) => work(on(tx))), options.createTable ?? true),
-      prune: (keepMs, limit) => transaction((tx) => table.prune(on(tx), keepMs, limit)),
+      refused: { release: usedAfterEndError, destroy: usedAfterEndError, end: usedAfterEndError },
+      open: () => table.open((work) => transaction((tx) => work(queryOn(tx))), options.createTable ?? true),
+      prune: (keepMs, limit) => transaction((tx) => table.prune(queryOn(tx), keepMs, limit)),
     },
     { scope: options.scope, keepMs: options.keepMs },
   );
 }
 
 /** Runs statements on a connection. */
-function on(connection: MysqlConnection): MysqlQuery {
+function queryOn(connection: MysqlConnection): MysqlQuery {
   return async (sql, ...values) => {
-    const [answer] = await connection.query({ ...READING, sql, values });
+    const [answer] = await connection.query({ ...ROW_OPTIONS, sql, values });
     return answer as Awaited<ReturnType<MysqlQuery>>;
   };
 }
 
 /** Remembers the settings of the session, and changes them. */
-function beginning({ lockTimeoutMs = 5_000, idleTimeoutMs = 15_000 }: MysqlEffectsOptions): string {
-  const seconds = (option: string, ms: number): number => Math.ceil(Number(milliseconds(option, ms)) / 1_000);
-  const kept = CHANGED.map((name) => `@payhooks_${name} = @@SESSION.${name}`);
-  const lock = seconds("lockTimeoutMs", lockTimeoutMs);
-  const idle = seconds("idleTimeoutMs", idleTimeoutMs);
-  return `SET ${kept.join(", ")}, SESSION autocommit = 0, SESSION innodb_lock_wait_timeout = ${lock}, SESSION wait_timeout = ${idle}`;
+function transactionSetupSql({ lockTimeoutMs = 5_000, idleTimeoutMs = 15_000 }: MysqlEffectsOptions): string {
+  const toSeconds = (option: string, ms: number): number =>
+    Math.ceil(Number(checkMilliseconds(option, ms)) / 1_000);
+  const savedSettings = CHANGED_SETTINGS.map((name) => `@payhooks_${name} = @@SESSION.${name}`);
+  const lock = toSeconds("lockTimeoutMs", lockTimeoutMs);
+  const idle = toSeconds("idleTimeoutMs", idleTimeoutMs);
+  return `SET ${savedSettings.join(", ")}, SESSION autocommit = 0, SESSION innodb_lock_wait_timeout = ${lock}, SESSION wait_timeout = ${idle}`;
 }
 
 /** Restores the settings of the session. The transaction must have ended before that, because this would commit it. */
-const END = `SET ${CHANGED.map((name) => `SESSION ${name} = @payhooks_${name}`).join(", ")}`;
+const RESTORE_SETTINGS_SQL = `SET ${CHANGED_SETTINGS.map((name) => `SESSION ${name} = @payhooks_${name}`).join(", ")}`;
 
 function rollBack(query: MysqlQuery): Promise<boolean> {
   const undo = async (): Promise<boolean> => {
     await query("ROLLBACK");
-    await query(END);
+    await query(RESTORE_SETTINGS_SQL);
     return true;
   };
-  const late = (): Error => new Error("the rollback does not end");
-  return inTime(systemClock, ROLLBACK_WITHIN_MS, undo, late).catch(() => false);
+  const timeoutError = (): Error => new Error("the rollback does not end");
+  return withTimeout(systemClock, ROLLBACK_TIMEOUT_MS, undo, timeoutError).catch(() => false);
 }

@@ -5,9 +5,9 @@ import { type Clock, systemClock } from "../time/clock.ts";
 import type { EffectContext } from "./context.ts";
 import { checkScope } from "./effect-ids.ts";
 import type { EffectRun, Effects, EffectsOptions, RunEffects } from "./effects.ts";
-import { databaseAway, endedTransaction } from "./errors.ts";
+import { databaseUnavailableError, transactionEndedError } from "./errors.ts";
 import { type EffectStorage, effectsOfRun } from "./run.ts";
-import { type EffectsClient, isClassifiedAs, type Stored, transact } from "./transaction.ts";
+import { type EffectInsertResult, type EffectsClient, isClassifiedAs, transact } from "./transaction.ts";
 
 /** A client of your own, for {@link effects}. */
 export interface OwnClient<Tx> extends EffectsClient<Tx> {
@@ -18,13 +18,13 @@ export interface OwnClient<Tx> extends EffectsClient<Tx> {
 }
 
 const DAY_MS = 86_400_000;
-const KEEP_MS = 400 * DAY_MS;
+const DEFAULT_KEEP_MS = 400 * DAY_MS;
 /** Effects are kept a little longer than promised, because clocks differ. */
-const SLACK_MS = DAY_MS;
-const PRUNE_STEP = 1_000;
+const CLOCK_SLACK_MS = DAY_MS;
+const PRUNE_BATCH_SIZE = 1_000;
 
 /** Checks the options that all kinds of effects have, and fills in their defaults. */
-export function commonOptions({ scope = "", keepMs = KEEP_MS }: EffectsOptions): Required<{
+export function checkCommonOptions({ scope = "", keepMs = DEFAULT_KEEP_MS }: EffectsOptions): Required<{
   readonly scope: string;
   readonly keepMs: number;
 }> {
@@ -33,7 +33,7 @@ export function commonOptions({ scope = "", keepMs = KEEP_MS }: EffectsOptions):
 }
 
 /** Opens once. After a failure, the next call tries again. */
-export function onceOpened(open: () => Promise<void>): () => Promise<void> {
+export function openOnce(open: () => Promise<void>): () => Promise<void> {
   let opening: Promise<void> | null = null;
   return () => {
     opening ??= emptyContext.run(open).catch((error: unknown) => {
@@ -45,8 +45,8 @@ export function onceOpened(open: () => Promise<void>): () => Promise<void> {
 }
 
 /** True if a claim has stored its id. Throws `ERR_EFFECT_ENDED` for an effect that has only begun. */
-export function isClaimed({ found }: Stored): boolean {
-  if (found === "begun") throw endedTransaction();
+export function isClaimed({ found }: EffectInsertResult): boolean {
+  if (found === "begun") throw transactionEndedError();
   return found === "nothing";
 }
 
@@ -73,13 +73,13 @@ export function effectsOn<Tx>(
       fix: "Give it { transaction, insert, finish }; docs/guides/exactly-once.md has an example.",
     });
   }
-  const { scope, keepMs } = commonOptions(options);
-  const open = onceOpened(async () => {
+  const { scope, keepMs } = checkCommonOptions(options);
+  const open = openOnce(async () => {
     try {
       await client.open?.();
     } catch (error) {
       const isAway = !isPayhooksError(error) && isClassifiedAs(client, "isUnavailable", error);
-      throw isAway ? databaseAway(error) : error;
+      throw isAway ? databaseUnavailableError(error) : error;
     }
   });
   const storage: EffectStorage = {
@@ -99,8 +99,8 @@ export function effectsOn<Tx>(
     keepMs,
     open,
     async prune() {
-      const deleted = (await client.prune?.(keepMs + SLACK_MS, PRUNE_STEP)) ?? 0;
-      return deleted >= PRUNE_STEP;
+      const deleted = (await client.prune?.(keepMs + CLOCK_SLACK_MS, PRUNE_BATCH_SIZE)) ?? 0;
+      return deleted >= PRUNE_BATCH_SIZE;
     },
     forRun: (run: EffectRun): RunEffects<EffectContext<Tx>> => effectsOfRun(storage, run),
   };

@@ -1,9 +1,9 @@
-import { isConnectionUnusable } from "../postgres/spent.ts";
-import { isPending } from "../time/awaitable.ts";
+import { isConnectionUnusable } from "../postgres/connection-errors.ts";
+import { isThenable } from "../time/awaitable.ts";
 import { systemClock } from "../time/clock.ts";
 import type { EffectContext } from "./context.ts";
 import type { Effects } from "./effects.ts";
-import { usedAfterEnd } from "./errors.ts";
+import { usedAfterEndError } from "./errors.ts";
 import { effectsThrough } from "./postgres-binding.ts";
 import type { PostgresEffectsOptions } from "./postgres-table.ts";
 
@@ -28,7 +28,7 @@ export interface PgPool<Client> {
 }
 
 /** How long to wait for a rollback while another statement does not end. Then the connection is closed instead. */
-const ROLLBACK_WITHIN_MS = 2_000;
+const ROLLBACK_TIMEOUT_MS = 2_000;
 
 /**
  * Effects in PostgreSQL, through the application's own pool. A transaction takes one connection of it; `tx` is a `PoolClient`.
@@ -50,9 +50,9 @@ export function pgEffects<Client extends PgClient>(
           await client.query("COMMIT");
           return value;
         }),
-      outside: (use) => withConnection(pool, use),
+      withoutTransaction: (use) => withConnection(pool, use),
       query: async (on, sql, parameters) => (await on.query(sql, [...parameters])).rows,
-      refused: { release: usedAfterEnd, end: usedAfterEnd },
+      refused: { release: usedAfterEndError, end: usedAfterEndError },
     },
     options,
   );
@@ -63,9 +63,9 @@ async function withConnection<Client extends PgClient, T>(
   pool: PgPool<Client>,
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
-  let lost: Error | null = null;
+  let connectionError: Error | null = null;
   const onError = (error: Error): void => {
-    lost ??= error;
+    connectionError ??= error;
   };
   const client = await connect(pool, onError);
   try {
@@ -74,10 +74,10 @@ async function withConnection<Client extends PgClient, T>(
     client.release();
     return value;
   } catch (error) {
-    const isRolledBack = lost === null && (await rollBack(client));
+    const isRolledBack = connectionError === null && (await rollBack(client));
     if (isRolledBack) client.removeListener("error", onError);
     client.release(!isRolledBack || isConnectionUnusable(error));
-    throw lost ?? error;
+    throw connectionError ?? error;
   }
 }
 
@@ -91,21 +91,21 @@ function connect<Client extends PgClient>(
   onError: (error: Error) => void,
 ): Promise<Client> {
   return new Promise((resolve, reject) => {
-    const take = (client: Client): void => {
+    const acceptClient = (client: Client): void => {
       client.on("error", onError);
       resolve(client);
     };
-    const promised = pool.connect((error, client) => (client === undefined ? reject(error) : take(client))) as
-      | undefined
-      | Promise<Client>;
+    const promised = pool.connect((error, client) =>
+      client === undefined ? reject(error) : acceptClient(client),
+    ) as undefined | Promise<Client>;
     // A pool around another one may know promises alone.
-    if (isPending(promised)) promised.then(take, reject);
+    if (isThenable(promised)) promised.then(acceptClient, reject);
   });
 }
 
 function rollBack(client: PgClient): Promise<boolean> {
   return new Promise((resolve) => {
-    const cancelTimer = systemClock.after(ROLLBACK_WITHIN_MS, () => resolve(false));
+    const cancelTimer = systemClock.after(ROLLBACK_TIMEOUT_MS, () => resolve(false));
     const settle = (isRolledBack: boolean): void => {
       cancelTimer();
       resolve(isRolledBack);

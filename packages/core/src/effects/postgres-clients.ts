@@ -33,7 +33,7 @@ export function postgresJsEffects<Tx extends PostgresJsQueries>(
     {
       owner: "postgresJsEffects",
       transaction: async <T>(work: (tx: Tx) => Promise<T>) => (await sql.begin(work)) as T,
-      outside: (use) => use(sql),
+      withoutTransaction: (use) => use(sql),
       query: async (on, text, parameters) => [...(await on.unsafe(text, [...parameters]))],
     },
     options,
@@ -67,21 +67,21 @@ export function drizzleEffects<Tx extends DrizzleQueries>(
     {
       owner: "drizzleEffects",
       transaction: (work) => db.transaction(work),
-      outside: (use) => use(db),
-      query: async (on, sql, parameters) => rowsOf(await on.execute(withLiterals(sql, parameters))),
+      withoutTransaction: (use) => use(db),
+      query: async (on, sql, parameters) => rowsOf(await on.execute(inlineParameters(sql, parameters))),
     },
     options,
   );
 }
 
 /** Texts of Payhooks that need no escaping: ids, numbers, names of tables. */
-const PLAIN = /^[A-Za-z0-9_.:/~ -]*$/;
+const LITERAL_PATTERN = /^[A-Za-z0-9_.:/~ -]*$/;
 
 /** Writes parameters into the text. Drizzle takes parameters only through its own `sql`, which Payhooks does not have. */
-function withLiterals(sql: string, parameters: readonly string[]): string {
+function inlineParameters(sql: string, parameters: readonly string[]): string {
   return sql.replace(/\$(\d)/g, (_, number: string) => {
     const text = parameters[Number(number) - 1] ?? "";
-    if (!PLAIN.test(text)) throw new TypeError("a parameter cannot be written as a literal");
+    if (!LITERAL_PATTERN.test(text)) throw new TypeError("a parameter cannot be written as a literal");
     return `'${text}'`;
   });
 }
@@ -126,7 +126,7 @@ export function kyselyEffects<Tx extends KyselyQueries>(
     {
       owner: "kyselyEffects",
       transaction: (work) => db.transaction().execute(work),
-      outside: (use) => use(db),
+      withoutTransaction: (use) => use(db),
       // A query like those of Kysely's `CompiledQuery.raw`, which Payhooks does not have.
       query: async (on, sql, parameters) => {
         const queryId = { queryId: "payhooks" };
@@ -178,9 +178,9 @@ export function prismaEffects<Tx extends PrismaQueries>(
   return effectsThrough<Tx, PrismaQueries>(
     {
       owner: "prismaEffects",
-      further: { timeoutMs: true, maxWaitMs: true },
+      extraOptions: { timeoutMs: true, maxWaitMs: true },
       transaction: (work) => prisma.$transaction(work, { timeout, maxWait }),
-      outside: (use) => use(prisma),
+      withoutTransaction: (use) => use(prisma),
       async query(on, sql, parameters) {
         if (/^(?:SELECT|INSERT|UPDATE|DELETE)/.test(sql)) {
           return on.$queryRawUnsafe<readonly unknown[]>(sql, ...parameters);

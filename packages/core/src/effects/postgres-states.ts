@@ -1,15 +1,19 @@
 /** The meaning of the clients' errors for PostgreSQL. Some of them put the server's code elsewhere. */
-import { isServerUnavailable } from "../postgres/spent.ts";
+import { isServerUnavailable } from "../postgres/connection-errors.ts";
 import { isError, propertyOf, stringOf } from "../protocol/foreign-value.ts";
 
 /** The codes of an error and its causes: SQLSTATEs, and those of the clients and of Node.js. */
 export function codesOf(error: unknown): readonly string[] {
   const codes: string[] = [];
-  for (let one: unknown = error, depth = 0; isObject(one) && depth < 5; one = nextOf(one), depth++) {
-    const meta = propertyOf(one, "meta");
+  for (
+    let current: unknown = error, depth = 0;
+    isObject(current) && depth < 5;
+    current = nextOf(current), depth++
+  ) {
+    const meta = propertyOf(current, "meta");
     const adapter = propertyOf(meta, "driverAdapterError");
-    const found = [propertyOf(one, "code"), propertyOf(meta, "code")];
-    codes.push(...found.filter((code) => typeof code === "string"));
+    const candidates = [propertyOf(current, "code"), propertyOf(meta, "code")];
+    codes.push(...candidates.filter((code) => typeof code === "string"));
     codes.push(...codesOfAdapter(propertyOf(adapter, "cause")));
   }
   return codes;
@@ -21,12 +25,12 @@ function codesOfAdapter(cause: unknown): readonly string[] {
   return [
     propertyOf(cause, "originalCode"),
     propertyOf(cause, "code"),
-    typeof kind === "string" ? KINDS[kind] : undefined,
+    typeof kind === "string" ? CODE_BY_KIND[kind] : undefined,
   ].filter((one) => typeof one === "string");
 }
 
 /** The kinds of Prisma's adapters that stand for a code. */
-const KINDS: Readonly<Record<string, string>> = {
+const CODE_BY_KIND: Readonly<Record<string, string>> = {
   TransactionWriteConflict: "40001",
   AuthenticationFailed: "28P01",
   DatabaseAccessDenied: "28000",
@@ -49,7 +53,7 @@ function nextOf(error: unknown): unknown {
  * CONNECTION_CLOSED is the code of postgres.js for the last. If the transaction was committed after all, the next attempt finds
  * its id.
  */
-const REPEATABLE: ReadonlySet<string> = new Set([
+const REPEATABLE_CODES: ReadonlySet<string> = new Set([
   "40001",
   "40P01",
   "55P03",
@@ -59,26 +63,30 @@ const REPEATABLE: ReadonlySet<string> = new Set([
 ]);
 
 export function isPostgresRepeatable(error: unknown): boolean {
-  return codesOf(error).some((code) => REPEATABLE.has(code));
+  return codesOf(error).some((code) => REPEATABLE_CODES.has(code));
 }
 
 /** Codes of clients that got no connection, or lost it: those of Node.js, postgres.js and Prisma. */
-const UNREACHED =
+const UNREACHED_PATTERN =
   /^(?:E(?:CONN\w+|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH|HOSTDOWN)|CONNECT\w+|P100[128]|P2024|P2028)$/;
 
 /** `pg` and its pool give no code for these. */
-const UNREACHED_TEXT =
+const UNREACHED_TEXT_PATTERN =
   /timeout exceeded when trying to connect|connection terminated|client has encountered a connection error|not queryable/i;
 
 /** The server could not be reached, had no room, or accepted no writes. */
 export function isPostgresUnavailable(error: unknown): boolean {
   const codes = codesOf(error);
-  if (codes.some((code) => isServerUnavailable(code) || UNREACHED.test(code))) return true;
-  return codes.length === 0 && isError(error) && UNREACHED_TEXT.test(stringOf(propertyOf(error, "message")));
+  if (codes.some((code) => isServerUnavailable(code) || UNREACHED_PATTERN.test(code))) return true;
+  return (
+    codes.length === 0 &&
+    isError(error) &&
+    UNREACHED_TEXT_PATTERN.test(stringOf(propertyOf(error, "message")))
+  );
 }
 
 /** A statement was refused because an earlier one of its transaction had failed. */
-export function isAborted(error: unknown): boolean {
+export function isTransactionAborted(error: unknown): boolean {
   return codesOf(error).includes("25P02");
 }
 

@@ -1,9 +1,9 @@
 import { checkFlag, checkNames, type OptionNames } from "../protocol/check-names.ts";
 import type { EffectsOptions } from "./effects.ts";
-import { swallowedId } from "./errors.ts";
-import { isAborted, textIn } from "./postgres-states.ts";
-import { checkTable, milliseconds } from "./table-options.ts";
-import type { Stored, StoredNow } from "./transaction.ts";
+import { idNotStoredError } from "./errors.ts";
+import { isTransactionAborted, textIn } from "./postgres-states.ts";
+import { checkMilliseconds, checkTable } from "./table-options.ts";
+import type { EffectInsertResult, InsertedEffect } from "./transaction.ts";
 
 /** Options of the effects in PostgreSQL, for every client. */
 export interface PostgresEffectsOptions extends EffectsOptions {
@@ -48,7 +48,7 @@ export class PostgresTable {
   /** Its name, as it is written in statements. */
   readonly name: string;
   /** The table is made at the start if it is missing. */
-  readonly isMade: boolean;
+  readonly shouldCreate: boolean;
   readonly #lockTimeout: string;
   readonly #idleTimeout: string;
 
@@ -63,16 +63,16 @@ export class PostgresTable {
     } = options;
     checkFlag(`createTable of ${owner}`, createTable);
     this.name = checkTable(table);
-    this.isMade = createTable;
-    this.#lockTimeout = milliseconds("lockTimeoutMs", lockTimeoutMs);
-    this.#idleTimeout = milliseconds("idleTimeoutMs", idleTimeoutMs);
+    this.shouldCreate = createTable;
+    this.#lockTimeout = checkMilliseconds("lockTimeoutMs", lockTimeoutMs);
+    this.#idleTimeout = checkMilliseconds("idleTimeoutMs", idleTimeoutMs);
   }
 
   /**
    * Stores the id, and sets the timeouts of the transaction. If another transaction is storing the same id, waits until that
    * transaction has ended.
    */
-  async insert(query: PostgresQuery, id: string, as: "begun" | "done"): Promise<Stored> {
+  async insert(query: PostgresQuery, id: string, as: "begun" | "done"): Promise<EffectInsertResult> {
     const [row] = await query(
       `INSERT INTO ${this.name} (id, done) SELECT $1::text, $2::text::boolean
        WHERE set_config('lock_timeout', $3::text, true) <> ''
@@ -81,16 +81,16 @@ export class PostgresTable {
       [id, String(as === "done"), this.#lockTimeout, this.#idleTimeout],
     );
     if (row !== undefined) {
-      if (textIn(row, "id") !== id) throw swallowedId(this.name);
+      if (textIn(row, "id") !== id) throw idNotStoredError(this.name);
       return { found: "nothing", transaction: textIn(row, "xid") };
     }
-    const stored = await this.#stored(query, id);
-    if (stored === null) throw swallowedId(this.name);
-    return { found: stored };
+    const state = await this.#stateOf(query, id);
+    if (state === null) throw idNotStoredError(this.name);
+    return { found: state };
   }
 
   /** False, and changes nothing, if this is no longer the transaction that stored the id. */
-  async finish(query: PostgresQuery, id: string, { transaction = "" }: StoredNow): Promise<boolean> {
+  async finish(query: PostgresQuery, id: string, { transaction = "" }: InsertedEffect): Promise<boolean> {
     const [row] = await query(
       `UPDATE ${this.name} SET done = true
        WHERE id = $1::text AND NOT done AND pg_current_xact_id_if_assigned()::text = $2::text RETURNING 1 AS one`,
@@ -100,20 +100,20 @@ export class PostgresTable {
   }
 
   /** True if the transaction that stored the id has ended, after a failure. It may roll back. */
-  async hasEnded(query: PostgresQuery, id: string, { transaction }: StoredNow): Promise<boolean> {
+  async hasEnded(query: PostgresQuery, id: string, { transaction }: InsertedEffect): Promise<boolean> {
     try {
       const [row] = await query("SELECT coalesce(pg_current_xact_id_if_assigned()::text, '') AS xid", []);
       return textIn(row, "xid") !== transaction;
     } catch (error) {
       // An aborted transaction does not show whether it is the one that stored the id. If it is another one, the id was
       // committed as begun.
-      if (!isAborted(error)) throw error;
+      if (!isTransactionAborted(error)) throw error;
       await query("ROLLBACK", []);
-      return (await this.#stored(query, id)) === "begun";
+      return (await this.#stateOf(query, id)) === "begun";
     }
   }
 
-  async #stored(query: PostgresQuery, id: string): Promise<"begun" | "done" | null> {
+  async #stateOf(query: PostgresQuery, id: string): Promise<"begun" | "done" | null> {
     const [row] = await query(`SELECT done::text AS done FROM ${this.name} WHERE id = $1::text`, [id]);
     if (row === undefined) return null;
     return textIn(row, "done") === "true" ? "done" : "begun";

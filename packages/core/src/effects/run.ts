@@ -1,9 +1,9 @@
-import { unrepeatable } from "../handlers/handler.ts";
+import { markUnrepeatable } from "../handlers/handler.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { EffectResult } from "./context.ts";
 import { effectIdIn } from "./effect-ids.ts";
 import type { EffectRun, RunEffects } from "./effects.ts";
-import { isEnded } from "./errors.ts";
+import { isTransactionEndedError } from "./errors.ts";
 
 /** The work of each kind of database for one effect. */
 export interface EffectStorage {
@@ -18,23 +18,23 @@ export interface EffectStorage {
 }
 
 /** The methods without their generic types. */
-export interface LooseMethods {
+export interface UntypedEffectMethods {
   transaction(...args: readonly unknown[]): Promise<EffectResult<unknown>>;
   claimEffect(tx: unknown, name?: string): boolean | Promise<boolean>;
 }
 
 /** The effects of one run of one handler. Each id is used once, and only one effect runs at a time. */
-class HandlerEffects implements LooseMethods {
+class HandlerEffects implements UntypedEffectMethods {
   readonly #storage: EffectStorage;
   readonly #run: EffectRun;
   /** Ids whose transaction has succeeded in this run. */
-  readonly #committed = new Set<string>();
+  readonly #committedIds = new Set<string>();
   /** Ids that this run has claimed in the merchant's own transactions. */
-  readonly #claimed = new Set<string>();
+  readonly #claimedIds = new Set<string>();
   #openTransaction: Promise<unknown> | null = null;
   /** The id of the open transaction. It is stored there as begun, so a query would find it. */
   #openId: string | null = null;
-  #lost: Error | null = null;
+  #endedError: Error | null = null;
 
   constructor(storage: EffectStorage, run: EffectRun) {
     this.#storage = storage;
@@ -58,17 +58,17 @@ class HandlerEffects implements LooseMethods {
         },
       );
     }
-    if (this.#committed.has(id) || this.#claimed.has(id)) throw reused();
+    if (this.#committedIds.has(id) || this.#claimedIds.has(id)) throw effectReusedError();
     try {
       this.#openId = id;
       const open = this.#storage.transact(id, fn as (tx: unknown) => unknown, this.#run.signal);
       this.#openTransaction = open;
       const result = await open;
-      this.#committed.add(id);
-      if (!result.ran) this.#run.skipped(id);
+      this.#committedIds.add(id);
+      if (!result.ran) this.#run.onSkipped(id);
       return result;
     } catch (error) {
-      throw this.#rememberLost(error);
+      throw this.#noteEnded(error);
     } finally {
       this.#openTransaction = null;
       this.#openId = null;
@@ -82,18 +82,18 @@ class HandlerEffects implements LooseMethods {
   #claim(tx: unknown, name: string | undefined): boolean | Promise<boolean> {
     this.#run.signal.throwIfAborted();
     const id = this.#idOf(name ?? null);
-    if (id === this.#openId) throw reused();
+    if (id === this.#openId) throw effectReusedError();
     try {
       const claim = this.#storage.claim(tx, id);
       if (typeof claim === "boolean") return this.#recordClaim(id, claim);
       return claim.then(
         (isNew) => this.#recordClaim(id, isNew),
         (error: unknown) => {
-          throw this.#rememberLost(error);
+          throw this.#noteEnded(error);
         },
       );
     } catch (error) {
-      throw this.#rememberLost(error);
+      throw this.#noteEnded(error);
     }
   }
 
@@ -102,30 +102,30 @@ class HandlerEffects implements LooseMethods {
    * the second effect would be skipped.
    */
   #recordClaim(id: string, isNew: boolean): boolean {
-    if (!isNew && (this.#claimed.has(id) || this.#committed.has(id))) throw reused();
-    if (isNew) this.#claimed.add(id);
-    else this.#run.skipped(id);
+    if (!isNew && (this.#claimedIds.has(id) || this.#committedIds.has(id))) throw effectReusedError();
+    if (isNew) this.#claimedIds.add(id);
+    else this.#run.onSkipped(id);
     return isNew;
   }
 
   async atRest(): Promise<void> {
     await this.#openTransaction;
-    if (this.#lost !== null) throw this.#lost;
+    if (this.#endedError !== null) throw this.#endedError;
   }
 
-  lost(): Error | null {
-    return this.#lost;
+  endedError(): Error | null {
+    return this.#endedError;
   }
 
-  #rememberLost(error: unknown): unknown {
-    if (isEnded(error)) this.#lost ??= error;
+  #noteEnded(error: unknown): unknown {
+    if (isTransactionEndedError(error)) this.#endedError ??= error;
     return error;
   }
 
   #idOf(name: string | null): string {
     const { effectId, receivedAt, now, evenIfExpired } = this.#run;
     const { scope, keepMs } = this.#storage;
-    if (now - receivedAt > keepMs && !evenIfExpired) throw forgotten(keepMs);
+    if (now - receivedAt > keepMs && !evenIfExpired) throw effectForgottenError(keepMs);
     return effectIdIn(scope, effectId, name);
   }
 }
@@ -133,10 +133,14 @@ class HandlerEffects implements LooseMethods {
 /** The effects of one run, on a storage. The caller adds their types. */
 export function effectsOfRun(storage: EffectStorage, run: EffectRun): RunEffects<never> {
   const effects = new HandlerEffects(storage, run);
-  return { methods: effects as never, atRest: () => effects.atRest(), lost: () => effects.lost() };
+  return {
+    methods: effects as never,
+    atRest: () => effects.atRest(),
+    endedError: () => effects.endedError(),
+  };
 }
 
-function reused(): PayhooksError {
+function effectReusedError(): PayhooksError {
   return new PayhooksError(
     "ERR_EFFECT_REUSED",
     "A handler has used one effect twice. The second one would never happen.",
@@ -147,9 +151,9 @@ function reused(): PayhooksError {
 }
 
 /** The error of an effect that may have happened or not. A later attempt could not find that out either. */
-function forgotten(keepMs: number): PayhooksError {
+function effectForgottenError(keepMs: number): PayhooksError {
   const days = Math.round(keepMs / 86_400_000);
-  return unrepeatable(
+  return markUnrepeatable(
     new PayhooksError(
       "ERR_EFFECT_FORGOTTEN",
       `The event arrived longer ago than effects are kept (${days} days). Its effect may have happened and been forgotten.`,

@@ -1,12 +1,12 @@
 /** The table of effects in SQLite, on one handle. */
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
-import { isBusy, isFull, wordsOf } from "../sqlite/failure.ts";
+import { errorTextOf, isBusy, isFull } from "../sqlite/failure.ts";
 import type { SqliteHandle, SqliteStatement } from "../sqlite/handle.ts";
 import { APPLICATION_ID } from "../sqlite/schema.ts";
-import { databaseAway, swallowedId, unsuitableEffects } from "./errors.ts";
+import { databaseUnavailableError, effectsUnsuitableError, idNotStoredError } from "./errors.ts";
 import { checkTable } from "./table-options.ts";
-import type { Stored } from "./transaction.ts";
+import type { EffectInsertResult } from "./transaction.ts";
 
 /** The SQL that makes the table, for migrations of your own. */
 export function sqliteEffectsSql(table: string = "payhooks_effects"): readonly string[] {
@@ -29,22 +29,22 @@ export class SqliteTable {
   }
 
   /** Stores the id. Must be called in a transaction. */
-  insert(id: string, as: "begun" | "done"): Stored {
+  insert(id: string, as: "begun" | "done"): EffectInsertResult {
     const sql = `INSERT INTO ${this.name} (id, at, done) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`;
-    if (this.#change(sql, id, Date.now(), as === "done" ? 1 : 0) === 1) return { found: "nothing" };
-    const stored = this.stored(id);
-    if (stored === null) throw swallowedId(this.name);
-    return { found: stored };
+    if (this.#runChange(sql, id, Date.now(), as === "done" ? 1 : 0) === 1) return { found: "nothing" };
+    const state = this.stateOf(id);
+    if (state === null) throw idNotStoredError(this.name);
+    return { found: state };
   }
 
   /** Makes the id `done`. Throws if it is not there as `begun`. */
   finish(id: string): void {
     const sql = `UPDATE ${this.name} SET done = 1 WHERE id = ? AND done = 0`;
-    if (this.#change(sql, id) !== 1) throw swallowedId(this.name);
+    if (this.#runChange(sql, id) !== 1) throw idNotStoredError(this.name);
   }
 
   /** The state with which the id is stored; null if it is not stored. */
-  stored(id: string): "begun" | "done" | null {
+  stateOf(id: string): "begun" | "done" | null {
     const row = this.#prepare(`SELECT done FROM ${this.name} WHERE id = ?`).get(id);
     if (row === undefined || row === null) return null;
     return Number((row as { readonly done: unknown }).done) === 1 ? "done" : "begun";
@@ -53,7 +53,7 @@ export class SqliteTable {
   /** Deletes up to `limit` ids that were stored before this time, and returns how many. */
   prune(before: number, limit: number): number {
     const old = `SELECT id FROM ${this.name} WHERE at < ? ORDER BY at LIMIT ${limit}`;
-    return this.#change(`DELETE FROM ${this.name} WHERE id IN (${old})`, before);
+    return this.#runChange(`DELETE FROM ${this.name} WHERE id IN (${old})`, before);
   }
 
   /**
@@ -62,9 +62,9 @@ export class SqliteTable {
    * @throws PayhooksError `ERR_EFFECTS_UNSUITABLE`, `ERR_EFFECTS_UNAVAILABLE`; and the error of a busy file.
    */
   open(): void {
-    const found = this.#prepare("PRAGMA application_id").get() as Record<string, unknown> | undefined;
-    if (Number(Object.values(found ?? {})[0]) === APPLICATION_ID) {
-      throw unsuitableEffects(
+    const row = this.#prepare("PRAGMA application_id").get() as Record<string, unknown> | undefined;
+    if (Number(Object.values(row ?? {})[0]) === APPLICATION_ID) {
+      throw effectsUnsuitableError(
         "The file is that of the inbox.",
         "Use your application's own file, where an effect is committed together with your rows.",
       );
@@ -74,7 +74,7 @@ export class SqliteTable {
       this.#tryOut();
     } catch (error) {
       if (isBusy(error) || isPayhooksError(error)) throw error;
-      throw isRoomless(error) ? databaseAway(error) : unusable(this.name, error);
+      throw isDiskFailure(error) ? databaseUnavailableError(error) : tableUnusableError(this.name, error);
     }
   }
 
@@ -85,13 +85,13 @@ export class SqliteTable {
     try {
       this.insert(id, "begun");
       this.finish(id);
-      if (this.stored(id.toUpperCase()) !== null) {
-        throw unsuitableEffects(
+      if (this.stateOf(id.toUpperCase()) !== null) {
+        throw effectsUnsuitableError(
           `The table ${this.name} takes ids that differ in case for the same.`,
           "Make it anew, without COLLATE NOCASE.",
         );
       }
-      this.#change(`DELETE FROM ${this.name} WHERE id = ?`, id);
+      this.#runChange(`DELETE FROM ${this.name} WHERE id = ?`, id);
     } finally {
       rollBack(this.#handle);
     }
@@ -101,7 +101,7 @@ export class SqliteTable {
     return this.#handle.prepare(sql) as SqliteStatement;
   }
 
-  #change(sql: string, ...values: (string | number)[]): number {
+  #runChange(sql: string, ...values: (string | number)[]): number {
     const { changes } = this.#prepare(sql).run(...values) as { readonly changes: number | bigint };
     return Number(changes);
   }
@@ -112,7 +112,7 @@ export function beginImmediate(handle: SqliteHandle): void {
   try {
     handle.exec("BEGIN IMMEDIATE");
   } catch (error) {
-    if (isBusy(error) || !/within a transaction/i.test(wordsOf(error))) throw error;
+    if (isBusy(error) || !/within a transaction/i.test(errorTextOf(error))) throw error;
     throw new PayhooksError("ERR_EFFECT_TRANSACTION", "The handle is in a transaction already.", {
       fix: "Give effects a handle of their own, or call ctx.claimEffect(tx) inside your transaction.",
       cause: error,
@@ -129,17 +129,17 @@ export function rollBack(handle: SqliteHandle): void {
 }
 
 /** The disk is full, or does not answer. */
-function isRoomless(error: unknown): boolean {
-  return isFull(error) || /SQLITE_IOERR|disk I\/O error/i.test(wordsOf(error));
+function isDiskFailure(error: unknown): boolean {
+  return isFull(error) || /SQLITE_IOERR|disk I\/O error/i.test(errorTextOf(error));
 }
 
 /** The file accepts no writes now. */
-export function acceptsNoWrites(error: unknown): boolean {
-  return isRoomless(error) || /SQLITE_READONLY|readonly database/i.test(wordsOf(error));
+export function isWriteRefused(error: unknown): boolean {
+  return isDiskFailure(error) || /SQLITE_READONLY|readonly database/i.test(errorTextOf(error));
 }
 
-function unusable(table: string, cause: unknown): PayhooksError {
-  return unsuitableEffects(
+function tableUnusableError(table: string, cause: unknown): PayhooksError {
+  return effectsUnsuitableError(
     `The table ${table} cannot be made, or is not as effects need it: ${describeError(cause)}.`,
     `Check that this process may write to the file and its folder. Another program may have a table of this name, or the table may have a trigger. Choose another name with the option table, or make it anew: ${sqliteEffectsSql(table).join("; ")};`,
     cause,

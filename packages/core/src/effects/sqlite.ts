@@ -12,11 +12,11 @@ import type { SqliteHandle } from "../sqlite/handle.ts";
 import { sleep, systemClock } from "../time/clock.ts";
 import type { EffectContext, EffectResult } from "./context.ts";
 import type { Effects, EffectsOptions } from "./effects.ts";
-import { databaseAway, endedTransaction } from "./errors.ts";
+import { databaseUnavailableError, transactionEndedError } from "./errors.ts";
 import { guard } from "./guard.ts";
-import { commonOptions, isClaimed, onceOpened } from "./own-client.ts";
+import { checkCommonOptions, isClaimed, openOnce } from "./own-client.ts";
 import { type EffectStorage, effectsOfRun } from "./run.ts";
-import { acceptsNoWrites, beginImmediate, rollBack, SqliteTable } from "./sqlite-table.ts";
+import { beginImmediate, isWriteRefused, rollBack, SqliteTable } from "./sqlite-table.ts";
 
 export { sqliteEffectsSql } from "./sqlite-table.ts";
 
@@ -27,9 +27,9 @@ export interface SqliteEffectsOptions extends EffectsOptions {
 }
 
 const DAY_MS = 86_400_000;
-const PRUNE_STEP = 1_000;
-const BUSY_RETRY_MS = 20;
-const SAVEPOINT = "payhooks_effect";
+const PRUNE_BATCH_SIZE = 1_000;
+const BUSY_RETRY_PAUSE_MS = 20;
+const SAVEPOINT_NAME = "payhooks_effect";
 
 /**
  * Effects in SQLite, through the application's own handle: `node:sqlite`, better-sqlite3, libsql or `bun:sqlite`. A handle is
@@ -44,63 +44,63 @@ export function sqliteEffects<Handle extends SqliteHandle>(
   options: SqliteEffectsOptions = {},
 ): Effects<EffectContext<Handle, true>> {
   checkNames("sqliteEffects", options, { table: true, scope: true, keepMs: true });
-  const { scope, keepMs } = commonOptions(options);
+  const { scope, keepMs } = checkCommonOptions(options);
   const table = new SqliteTable(handle, options.table ?? "payhooks_effects");
-  const open = onceOpened(() => whenFree(() => table.open()));
+  const open = openOnce(() => retryWhileLocked(() => table.open()));
 
   /** Runs synchronously from BEGIN to COMMIT, so that no other code of this process runs in between. */
   function transact(id: string, fn: (tx: Handle) => unknown): EffectResult<unknown> {
-    if (!begins(id)) return { ran: false, value: undefined };
+    if (!beginEffect(id)) return { ran: false, value: undefined };
     try {
-      const value = call(fn);
+      const value = callInSavepoint(fn);
       table.finish(id);
       handle.exec("COMMIT");
       return { ran: true, value };
     } catch (error) {
       rollBack(handle);
-      throw hasCommitted(id) ? endedTransaction(error) : error;
+      throw hasCommitted(id) ? transactionEndedError(error) : error;
     }
   }
 
   /** Opens the transaction, and stores the id as begun. False if the effect is done already. */
-  function begins(id: string): boolean {
+  function beginEffect(id: string): boolean {
     try {
       beginImmediate(handle);
     } catch (error) {
-      throw acceptsNoWrites(error) ? databaseAway(error) : error;
+      throw isWriteRefused(error) ? databaseUnavailableError(error) : error;
     }
     try {
       if (isClaimed(table.insert(id, "begun"))) return true;
     } catch (error) {
       rollBack(handle);
-      throw acceptsNoWrites(error) ? databaseAway(error) : error;
+      throw isWriteRefused(error) ? databaseUnavailableError(error) : error;
     }
     rollBack(handle);
     return false;
   }
 
   /** Calls the function. Throws `ERR_EFFECT_ENDED` if the transaction has ended by then: the savepoint is gone with it. */
-  function call(fn: (tx: Handle) => unknown): unknown {
-    handle.exec(`SAVEPOINT ${SAVEPOINT}`);
+  function callInSavepoint(fn: (tx: Handle) => unknown): unknown {
+    handle.exec(`SAVEPOINT ${SAVEPOINT_NAME}`);
     const { tx, end } = guard(handle);
     let value: unknown;
     try {
       value = fn(tx);
-      if (isPromise(value)) throw asyncFunction();
+      if (isPromise(value)) throw asyncCallbackError();
     } catch (error) {
       // SQLite itself rolls back at some errors. If the function has thrown such an error, nothing was written after it.
-      throw isSqliteError(error) || releases(handle) ? error : endedTransaction(error);
+      throw isSqliteError(error) || releaseSavepoint(handle) ? error : transactionEndedError(error);
     } finally {
       end();
     }
-    if (!releases(handle)) throw endedTransaction();
+    if (!releaseSavepoint(handle)) throw transactionEndedError();
     return value;
   }
 
   /** True if code inside has committed the id while the effect had only begun. */
   function hasCommitted(id: string): boolean {
     try {
-      return table.stored(id) === "begun";
+      return table.stateOf(id) === "begun";
     } catch {
       return false;
     }
@@ -111,9 +111,9 @@ export function sqliteEffects<Handle extends SqliteHandle>(
     keepMs,
     isSync: true,
     async transact(id, fn, signal) {
-      if (fn.constructor.name === "AsyncFunction") throw asyncFunction();
+      if (fn.constructor.name === "AsyncFunction") throw asyncCallbackError();
       await open();
-      return whenFree(() => transact(id, fn as (tx: Handle) => unknown), signal);
+      return retryWhileLocked(() => transact(id, fn as (tx: Handle) => unknown), signal);
     },
     claim: (tx, id) => isClaimed(new SqliteTable(tx as Handle, table.name).insert(id, "done")),
   };
@@ -124,29 +124,29 @@ export function sqliteEffects<Handle extends SqliteHandle>(
     async prune() {
       await open();
       const before = Date.now() - keepMs - DAY_MS;
-      return (await whenFree(() => table.prune(before, PRUNE_STEP))) >= PRUNE_STEP;
+      return (await retryWhileLocked(() => table.prune(before, PRUNE_BATCH_SIZE))) >= PRUNE_BATCH_SIZE;
     },
     forRun: (run) => effectsOfRun(storage, run),
   };
 }
 
 /** Tries again while another process writes, without blocking the event loop. */
-async function whenFree<T>(work: () => T, signal?: AbortSignal): Promise<T> {
+async function retryWhileLocked<T>(work: () => T, signal?: AbortSignal): Promise<T> {
   for (;;) {
     signal?.throwIfAborted();
     try {
       return work();
     } catch (error) {
       if (!isBusy(error)) throw error;
-      await sleep(systemClock, BUSY_RETRY_MS);
+      await sleep(systemClock, BUSY_RETRY_PAUSE_MS);
     }
   }
 }
 
 /** False if the savepoint is gone, and the transaction with it. */
-function releases(handle: SqliteHandle): boolean {
+function releaseSavepoint(handle: SqliteHandle): boolean {
   try {
-    handle.exec(`RELEASE ${SAVEPOINT}`);
+    handle.exec(`RELEASE ${SAVEPOINT_NAME}`);
     return true;
   } catch {
     return false;
@@ -164,7 +164,7 @@ function isPromise(value: unknown): boolean {
   );
 }
 
-function asyncFunction(): PayhooksError {
+function asyncCallbackError(): PayhooksError {
   return new PayhooksError(
     "ERR_EFFECT_ASYNC",
     "The function of ctx.transaction is async, but the database is synchronous.",

@@ -1,10 +1,16 @@
 import { type Clock, sleep } from "../time/clock.ts";
 import type { EffectResult } from "./context.ts";
-import { brokenTransaction, databaseAway, endedTransaction, isEnded, swallowedId } from "./errors.ts";
+import {
+  databaseUnavailableError,
+  idNotStoredError,
+  isTransactionEndedError,
+  transactionAbortedError,
+  transactionEndedError,
+} from "./errors.ts";
 import { guard } from "./guard.ts";
 
 /** The client's answer to the request to store the id of an effect. */
-export type Stored =
+export type EffectInsertResult =
   /** No such id, so it is stored now. `transaction` is passed to `finish` and `hasEnded`, such as the transaction's id. */
   | { readonly found: "nothing"; readonly transaction?: string }
   /** An effect that was begun, and committed before its end. That happens only if code inside the effect commits. */
@@ -13,7 +19,7 @@ export type Stored =
   | { readonly found: "done" };
 
 /** An id that was stored by this transaction. */
-export type StoredNow = Extract<Stored, { readonly found: "nothing" }>;
+export type InsertedEffect = Extract<EffectInsertResult, { readonly found: "nothing" }>;
 
 /** The operations that effects need of a client. */
 export interface EffectsClient<Tx> {
@@ -27,18 +33,18 @@ export interface EffectsClient<Tx> {
    * already. In that case it must not throw. If another transaction is storing the same id, it must wait for that
    * transaction.
    */
-  insert(tx: Tx, id: string, as: "begun" | "done"): Promise<Stored>;
+  insert(tx: Tx, id: string, as: "begun" | "done"): Promise<EffectInsertResult>;
   /**
    * The last statement before the commit: makes the id `done`. False if this is no longer the transaction that stored
    * the id, or if the id is not stored as `begun`. False, or a rejection, rolls back.
    */
-  finish(tx: Tx, id: string, stored: StoredNow): Promise<boolean>;
+  finish(tx: Tx, id: string, stored: InsertedEffect): Promise<boolean>;
   /**
    * Called after a failure, before the rollback. True if code inside has ended the transaction that stored the id. Then
    * something may be committed, and the event is held. Without this function, only a commit is noticed, and only by the
    * next run.
    */
-  hasEnded?(tx: Tx, id: string, stored: StoredNow, error: unknown): Promise<boolean>;
+  hasEnded?(tx: Tx, id: string, stored: InsertedEffect, error: unknown): Promise<boolean>;
   /**
    * True if a transaction that failed with this error should be tried again at once, as after a deadlock or a serialization
    * failure.
@@ -53,10 +59,10 @@ export interface EffectsClient<Tx> {
   readonly refused?: Readonly<Record<string, () => Error>>;
 }
 
-const REPEAT_MIN_MS = 5;
-const REPEAT_MAX_MS = 1_000;
+const MIN_REPEAT_DELAY_MS = 5;
+const MAX_REPEAT_DELAY_MS = 1_000;
 /** How long to wait for the answer of `hasEnded` after a failure, because a statement may still be running. */
-const HAS_ENDED_WITHIN_MS = 2_000;
+const HAS_ENDED_TIMEOUT_MS = 2_000;
 
 /**
  * Makes one effect happen: the id and the changes of `fn` are committed together, or not at all. The id is stored as
@@ -81,11 +87,11 @@ export async function transact<Tx, T>(
     } catch (error) {
       // If a connection breaks, a client may report the failed rollback instead of the cause.
       const cause = attempt.failure ?? error;
-      if (signal.aborted || isEnded(cause)) throw cause;
+      if (signal.aborted || isTransactionEndedError(cause)) throw cause;
       const failsAs = (classification: "isRepeatable" | "isUnavailable"): boolean =>
         isClassifiedAs(client, classification, cause) || isClassifiedAs(client, classification, error);
       if (!failsAs("isRepeatable"))
-        throw !attempt.hasCalled && failsAs("isUnavailable") ? databaseAway(cause) : cause;
+        throw !attempt.hasCalled && failsAs("isUnavailable") ? databaseUnavailableError(cause) : cause;
       await sleep(clock, backoffMs(repeats));
     }
   }
@@ -117,7 +123,7 @@ class Attempt<Tx, T> {
   readonly #clock: Clock;
   #hasBegun = false;
   /** The id as this transaction has stored it; null before that. */
-  #stored: StoredNow | null = null;
+  #insertedEffect: InsertedEffect | null = null;
   /** The client has given the transaction up. */
   #isLost = false;
   #end = (): void => {};
@@ -138,24 +144,24 @@ class Attempt<Tx, T> {
 
   /** True if `fn` was called. Then it may have changed something. */
   get hasCalled(): boolean {
-    return this.#stored !== null;
+    return this.#insertedEffect !== null;
   }
 
   async run(): Promise<EffectResult<T>> {
     this.#signal.throwIfAborted();
-    const aborted = this.#whenAborted();
+    const abortWait = this.#rejectOnAbort();
     try {
-      const committed = this.#client.transaction((tx) => this.#work(tx, aborted.promise));
-      committed.catch(() => this.#lose());
+      const committed = this.#client.transaction((tx) => this.#work(tx, abortWait.promise));
+      committed.catch(() => this.#onConnectionLost());
       // An abort ends the wait for a connection. If the transaction has begun, the attempt waits for it, including its commit.
-      const committedUnlessAborted = aborted.promise.catch((reason: unknown) => {
+      const committedUnlessAborted = abortWait.promise.catch((reason: unknown) => {
         if (this.#hasBegun) return committed;
         committed.catch(() => {});
         throw reason;
       });
       return await Promise.race([committed, committedUnlessAborted]);
     } finally {
-      aborted.forget();
+      abortWait.forget();
     }
   }
 
@@ -165,29 +171,29 @@ class Attempt<Tx, T> {
       this.#hasBegun = true;
       const stored = await Promise.race([this.#client.insert(tx, this.#id, "begun"), aborted]);
       if (stored.found === "done") return { ran: false, value: undefined };
-      if (stored.found === "begun") throw endedTransaction();
-      this.#stored = stored;
-      const value = await Promise.race([this.#call(tx), aborted]);
+      if (stored.found === "begun") throw transactionEndedError();
+      this.#insertedEffect = stored;
+      const value = await Promise.race([this.#callFunction(tx), aborted]);
       await Promise.race([this.#finish(tx, stored), aborted]);
       return { ran: true, value };
     } catch (error) {
       this.failure ??= error;
       // This gives a client that has lost its connection the time to report it.
       await sleep(this.#clock, 0);
-      if (await this.#hasEnded(tx, error)) this.failure = endedTransaction(error);
+      if (await this.#hasEnded(tx, error)) this.failure = transactionEndedError(error);
       // postgres.js would still send a rollback on the lost connection, and that would end the process.
-      if (this.#isLost) await NEVER;
+      if (this.#isLost) await NEVER_SETTLED;
       throw this.failure;
     }
   }
 
   /** Ends the attempt if the client notices during `fn` that the connection is lost. */
-  #lose(): void {
+  #onConnectionLost(): void {
     this.#isLost = true;
     this.#end();
   }
 
-  async #call(transaction: Tx): Promise<T> {
+  async #callFunction(transaction: Tx): Promise<T> {
     const { tx, end } = guard(transaction, this.#client.refused);
     this.#end = end;
     // An abort ends the attempt as well, even while `fn` runs.
@@ -200,26 +206,26 @@ class Attempt<Tx, T> {
     }
   }
 
-  async #finish(tx: Tx, stored: StoredNow): Promise<void> {
-    if (this.#isLost) throw brokenTransaction();
+  async #finish(tx: Tx, stored: InsertedEffect): Promise<void> {
+    if (this.#isLost) throw transactionAbortedError();
     let isDone: boolean;
     try {
       isDone = await this.#client.finish(tx, this.#id, stored);
     } catch (cause) {
       if (isClassifiedAs(this.#client, "isRepeatable", cause)) throw cause;
-      throw brokenTransaction(cause);
+      throw transactionAbortedError(cause);
     }
-    if (!isDone) throw swallowedId("its table");
+    if (!isDone) throw idNotStoredError("its table");
   }
 
   /** False if that cannot be found out. Then the next run finds a commit. */
   async #hasEnded(transaction: Tx, error: unknown): Promise<boolean> {
-    if (this.#stored === null || this.#isLost || this.#client.hasEnded === undefined) return false;
+    if (this.#insertedEffect === null || this.#isLost || this.#client.hasEnded === undefined) return false;
     // If the answer comes too late, no further statement may be sent.
     const { tx, end } = guard(transaction);
-    const isLate = sleep(this.#clock, HAS_ENDED_WITHIN_MS).then(() => false);
+    const isLate = sleep(this.#clock, HAS_ENDED_TIMEOUT_MS).then(() => false);
     try {
-      return await Promise.race([this.#client.hasEnded(tx, this.#id, this.#stored, error), isLate]);
+      return await Promise.race([this.#client.hasEnded(tx, this.#id, this.#insertedEffect, error), isLate]);
     } catch {
       return false;
     } finally {
@@ -227,7 +233,7 @@ class Attempt<Tx, T> {
     }
   }
 
-  #whenAborted(): { readonly promise: Promise<never>; forget(): void } {
+  #rejectOnAbort(): { readonly promise: Promise<never>; forget(): void } {
     let abort = (): void => {};
     const promise = new Promise<never>((_, reject) => {
       abort = () => reject(this.#signal.reason);
@@ -238,9 +244,11 @@ class Attempt<Tx, T> {
   }
 }
 
-const NEVER: Promise<never> = new Promise(() => {});
+const NEVER_SETTLED: Promise<never> = new Promise(() => {});
 
 /** 5 ms, doubled up to a second, ± 50 %, so that transactions that collided once do not collide again. */
 function backoffMs(repeats: number): number {
-  return Math.min(REPEAT_MIN_MS * 2 ** Math.min(repeats, 20), REPEAT_MAX_MS) * (0.5 + Math.random());
+  return (
+    Math.min(MIN_REPEAT_DELAY_MS * 2 ** Math.min(repeats, 20), MAX_REPEAT_DELAY_MS) * (0.5 + Math.random())
+  );
 }

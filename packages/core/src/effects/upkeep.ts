@@ -1,16 +1,16 @@
-import type { NoticeBoard } from "../notices/board.ts";
-import { inboxError } from "../notices/notice.ts";
+import { inboxErrorNotice } from "../notices/notice.ts";
+import type { NoticeBoard } from "../notices/notice-board.ts";
 import { isPayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { type Clock, sleep } from "../time/clock.ts";
 import type { Effects } from "./effects.ts";
 
 /** How long a start waits for the merchant's database. Deliveries can be accepted without it. */
-const OPEN_WITHIN_MS = 2_000;
-const FIRST_PRUNE_MS = 60_000;
-const PRUNE_EVERY_MS = 3_600_000;
+const OPEN_TIMEOUT_MS = 2_000;
+const FIRST_PRUNE_DELAY_MS = 60_000;
+const PRUNE_INTERVAL_MS = 3_600_000;
 /** A pause between two steps, during which others can use the database. */
-const BETWEEN_STEPS_MS = 100;
+const STEP_PAUSE_MS = 100;
 
 /** Opens the table of effects at the start, and regularly deletes old effects from then on. */
 export class EffectsUpkeep {
@@ -29,7 +29,7 @@ export class EffectsUpkeep {
   /** @throws PayhooksError if the table cannot be used. If the database does not answer, there is only a notice. */
   async open(): Promise<void> {
     const opening = this.#effects.open();
-    const isLate = sleep(this.#clock, OPEN_WITHIN_MS).then(() => "late" as const);
+    const isLate = sleep(this.#clock, OPEN_TIMEOUT_MS).then(() => "late" as const);
     try {
       if ((await Promise.race([opening, isLate])) === "late") {
         opening.catch((error: unknown) => this.#warn(error));
@@ -50,13 +50,13 @@ export class EffectsUpkeep {
 
   /** Begins to delete old effects once an hour, in small steps. */
   begin(): void {
-    this.#later(FIRST_PRUNE_MS);
+    this.#schedulePrune(FIRST_PRUNE_DELAY_MS);
   }
 
   /** Does one step, if there was none for an hour. For processes that run nothing in the background. */
-  async pruneNowAndThen(): Promise<void> {
+  async pruneIfDue(): Promise<void> {
     const now = this.#clock.monotonic();
-    if (this.#prunedAt !== null && now - this.#prunedAt < PRUNE_EVERY_MS) return;
+    if (this.#prunedAt !== null && now - this.#prunedAt < PRUNE_INTERVAL_MS) return;
     if (!(await this.#prune())) this.#prunedAt = now;
   }
 
@@ -65,7 +65,7 @@ export class EffectsUpkeep {
     try {
       return await this.#effects.prune();
     } catch (error) {
-      this.#notices.post(inboxError("pruneEffects", error));
+      this.#notices.post(inboxErrorNotice("pruneEffects", error));
       return false;
     }
   }
@@ -74,10 +74,10 @@ export class EffectsUpkeep {
     this.#isClosed = true;
   }
 
-  #later(ms: number): void {
+  #schedulePrune(ms: number): void {
     this.#clock.after(ms, () => {
       if (this.#isClosed) return;
-      void this.#prune().then((isMore) => this.#later(isMore ? BETWEEN_STEPS_MS : PRUNE_EVERY_MS));
+      void this.#prune().then((isMore) => this.#schedulePrune(isMore ? STEP_PAUSE_MS : PRUNE_INTERVAL_MS));
     });
   }
 }

@@ -1,4 +1,4 @@
-import { sentByDefault, type WireField, wireFields } from "../names/fields.ts";
+import { defaultPresenceOf, type WireField, wireFields } from "../names/fields.ts";
 import type { ServiceNames } from "../names/options.ts";
 import { isAmount } from "../protocol/amount.ts";
 import type { PaymentStatus } from "../protocol/events.ts";
@@ -29,15 +29,15 @@ export interface CallbackRules {
   /** `payments.expect.callbackUrl`: URLs that are known completely. */
   readonly pinnedUrls: ReadonlySet<string>;
   /** True if a resolver chooses the keys by `merchantId`. Then an event must have one. */
-  readonly merchantIdRequired: boolean;
+  readonly isMerchantIdRequired: boolean;
   /** `payments.expect.merchantId`; empty: any. */
   readonly pinnedMerchantIds: ReadonlySet<string>;
   /** False for look-ups, because a transaction may have been created without one. */
-  readonly callbackUrlRequired: boolean;
+  readonly isCallbackUrlRequired: boolean;
 }
 
-const CODE = /^[A-Z_]{1,64}$/;
-const isCode = (text: string): boolean => CODE.test(text);
+const CODE_PATTERN = /^[A-Z_]{1,64}$/;
+const isCode = (text: string): boolean => CODE_PATTERN.test(text);
 const isPresent = (text: string): boolean => text !== "";
 const isAnything = (): boolean => true;
 
@@ -49,24 +49,24 @@ interface FieldForm {
   readonly fault: string;
 }
 
-const ANYTHING: FieldForm = { fits: isAnything, fault: "" };
+const ANY_FORM: FieldForm = { fits: isAnything, fault: "" };
 
 /** The specification's fields (Payment callback events). */
 const FIELD_FORMS: Readonly<Record<CallbackField, FieldForm>> = {
   amount: { fits: isAmount, fault: "is not digits with up to six decimals" },
   callbackUrl: { fits: isAbsoluteUrl, fault: "is not an absolute URL" },
   event: { fits: isCode, fault: "is not an upper-case name" },
-  merchantId: ANYTHING,
-  message: ANYTHING,
+  merchantId: ANY_FORM,
+  message: ANY_FORM,
   payTxnId: { fits: isPresent, fault: "is missing or empty" },
-  providerTxId: ANYTHING,
+  providerTxId: ANY_FORM,
   referenceId: { fits: isPresent, fault: "is missing or empty" },
   status: { fits: isCode, fault: "is not an upper-case name" },
   timestamp: {
     fits: (text) => parseTimestamp(text) !== null,
     fault: "is not an ISO 8601 date and time with its zone",
   },
-  userId: ANYTHING,
+  userId: ANY_FORM,
 };
 
 /** A field that may be part of a reading. */
@@ -74,9 +74,9 @@ export interface KnownField extends WireField {
   /** The key in events: its neutral name, or the name of an extra field. */
   readonly key: string;
   /** True if every body has the field. Then every reading has it, too. */
-  readonly required: boolean;
+  readonly isRequired: boolean;
   /** True if the event needs a certain value of the field. */
-  readonly essential: boolean;
+  readonly isEssential: boolean;
   /** True for a value that the service can have sent under this name. */
   readonly fits: (text: string) => boolean;
 }
@@ -99,7 +99,7 @@ export interface Wire {
 export function wireOf({ fields, extra, statuses }: ServiceNames["callback"]): Wire {
   const words = Object.entries(statuses) as [PaymentStatus, readonly string[]][];
   const statusOf = new Map(words.flatMap(([status, list]) => list.map((word) => [word, status] as const)));
-  return wireWith(wireFields({ fields, extra }).map(knownField), statusOf);
+  return buildWire(wireFields({ fields, extra }).map(toKnownField), statusOf);
 }
 
 /**
@@ -107,34 +107,34 @@ export function wireOf({ fields, extra, statuses }: ServiceNames["callback"]): W
  * declares as always sent is optional. So a declaration that is no longer true does no harm here.
  */
 export function withoutDeclarations({ fields, statusOf }: Wire): Wire {
-  const kept = fields.flatMap((field) =>
-    field.role === null ? [] : [field.essential ? field : knownField({ ...field, sent: "sometimes" })],
+  const specifiedFields = fields.flatMap((field) =>
+    field.role === null ? [] : [field.isEssential ? field : toKnownField({ ...field, sent: "sometimes" })],
   );
-  return wireWith(kept, statusOf);
+  return buildWire(specifiedFields, statusOf);
 }
 
-function knownField({ name, role, sent, free }: WireField): KnownField {
-  const required = sent === "always";
-  const essential = required && (role === null || sentByDefault(role) === "always");
+function toKnownField({ name, role, sent: presence, isFreeText }: WireField): KnownField {
+  const isRequired = presence === "always";
+  const isEssential = isRequired && (role === null || defaultPresenceOf(role) === "always");
   // Only required fields must be well formed: the body that was signed has to be among the readings.
-  const fits = required && role !== null ? FIELD_FORMS[role].fits : isAnything;
-  return { name, role, sent, free, key: role ?? name, required, essential, fits };
+  const fits = isRequired && role !== null ? FIELD_FORMS[role].fits : isAnything;
+  return { name, role, sent: presence, isFreeText, key: role ?? name, isRequired, isEssential, fits };
 }
 
-function wireWith(fields: readonly KnownField[], statusOf: Wire["statusOf"]): Wire {
+function buildWire(fields: readonly KnownField[], statusOf: Wire["statusOf"]): Wire {
   const roles = fields.flatMap((field) => (field.role === null ? [] : [[field.role, field] as const]));
   return {
     fields,
     byName: new Map(fields.map((field) => [field.name, field])),
     byRole: new Map(roles),
-    requiredCount: fields.filter(({ required }) => required).length,
+    requiredCount: fields.filter(({ isRequired }) => isRequired).length,
     extra: fields.flatMap(({ role, name }) => (role === null ? [name] : [])),
     statusOf,
   };
 }
 
 /** In a pattern with the flag `u`, the two surrogates of a pair are one character, so this is an unpaired one. */
-const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
+const UNPAIRED_SURROGATE_PATTERN = /\p{Surrogate}/u;
 
 /** Opens a callback's body; null when it is not a JSON object. Then there is nothing to verify. */
 export function openCallback(rawBody: Uint8Array, wire: Wire): CallbackBody | null {
@@ -158,7 +158,7 @@ export function openCallback(rawBody: Uint8Array, wire: Wire): CallbackBody | nu
     canonical += canonical === "" ? `${name}=${text}` : `&${name}=${text}`;
   }
   // An escape can write an unpaired surrogate. In UTF-8 they all become the same character, which no signature tells apart.
-  if (UNPAIRED_SURROGATE.test(canonical)) canonical = Buffer.from(canonical, "utf8").toString("utf8");
+  if (UNPAIRED_SURROGATE_PATTERN.test(canonical)) canonical = Buffer.from(canonical, "utf8").toString("utf8");
   return { canonical, signature: json.object.signature, merchantId };
 }
 
@@ -173,29 +173,29 @@ export interface Cut {
    * A plain string belongs to one body only. In another body, a free text would have swallowed the field after it, so
    * this body would lack a field that is always sent.
    */
-  readonly plain: boolean;
+  readonly isPlain: boolean;
 }
 
 /** Cuts a signed string at the known names that follow each other in their order. */
 export function cutAtNames(signed: string, wire: Wire): Cut {
   const texts = new Map<string, string>();
   let isPlain = true;
-  let required = 0;
-  let last: KnownField | undefined;
+  let requiredCount = 0;
+  let lastField: KnownField | undefined;
   for (const part of signed.split("&")) {
     const equals = part.indexOf("=");
     const field = equals < 0 ? undefined : wire.byName.get(part.slice(0, equals));
-    if (field !== undefined && (last === undefined || field.name > last.name)) {
+    if (field !== undefined && (lastField === undefined || field.name > lastField.name)) {
       texts.set(field.key, part.slice(equals + 1));
-      if (field.required) required++;
-      else if (last?.free === true) isPlain = false;
-      last = field;
+      if (field.isRequired) requiredCount++;
+      else if (lastField?.isFreeText === true) isPlain = false;
+      lastField = field;
     } else {
       isPlain = false;
-      if (last !== undefined) texts.set(last.key, `${texts.get(last.key)}&${part}`);
+      if (lastField !== undefined) texts.set(lastField.key, `${texts.get(lastField.key)}&${part}`);
     }
   }
-  return { texts, plain: isPlain && required === wire.requiredCount };
+  return { texts, isPlain: isPlain && requiredCount === wire.requiredCount };
 }
 
 /** Describes the fault of a field of the specification without which there is no event; null if there is none. */
@@ -204,17 +204,17 @@ export function findMalformedField(texts: CallbackTexts, rules: CallbackRules): 
     const field = rules.wire.byRole.get(role);
     if (field === undefined) continue;
     const text = texts.get(role);
-    const isMissing = text === undefined && field.essential;
-    if (isMissing && role === "callbackUrl" && !rules.callbackUrlRequired) continue;
+    const isMissing = text === undefined && field.isEssential;
+    if (isMissing && role === "callbackUrl" && !rules.isCallbackUrlRequired) continue;
     if (isMissing || (text !== undefined && !FIELD_FORMS[role].fits(text)))
-      return `${spelt(field)} ${FIELD_FORMS[role].fault}`;
+      return `${fieldLabel(field)} ${FIELD_FORMS[role].fault}`;
   }
-  if (rules.merchantIdRequired && !texts.get("merchantId")) return "merchantId is missing or empty";
+  if (rules.isMerchantIdRequired && !texts.get("merchantId")) return "merchantId is missing or empty";
   return null;
 }
 
 /** A field's name, for people, with its name on the wire. */
-export function spelt({ key, name }: KnownField): string {
+export function fieldLabel({ key, name }: KnownField): string {
   return key === name ? key : `${key} (${name})`;
 }
 
@@ -225,11 +225,11 @@ let lastUrl: string | null = null;
  * A scheme, and a host of limited length. A host has at most 253 characters. The time that the JavaScript engine takes to parse
  * one grows with the square of its length: half a second for 60 KB.
  */
-const SHORT_HOST = /^[A-Za-z][A-Za-z0-9+.-]{0,31}:\/\/[^/?#\\]{1,512}(?![^/?#\\])/;
+const SHORT_HOST_PATTERN = /^[A-Za-z][A-Za-z0-9+.-]{0,31}:\/\/[^/?#\\]{1,512}(?![^/?#\\])/;
 
 function isAbsoluteUrl(text: string): boolean {
   if (text === lastUrl) return true;
-  if (!SHORT_HOST.test(text) || !URL.canParse(text)) return false;
+  if (!SHORT_HOST_PATTERN.test(text) || !URL.canParse(text)) return false;
   lastUrl = text;
   return true;
 }

@@ -4,10 +4,10 @@ import type { SetupWarning } from "../notices/setup-warnings.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { type ConnectEvent, DATA, flowOfEvent, objectOfEvent } from "../protocol/events.ts";
-import { shown } from "../protocol/foreign-value.ts";
+import { type ConnectEvent, flowOfEvent, OBJECT_MEMBERS, objectOfEvent } from "../protocol/events.ts";
+import { describeValue } from "../protocol/foreign-value.ts";
 import {
-  frozen,
+  deepFreeze,
   isUnwieldy,
   type JsonBody,
   type JsonObject,
@@ -18,22 +18,22 @@ import {
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { findSecret, isSignatureHeader } from "../signature/hmac.ts";
 import { countUnset, importSecrets, type SecretInput, type VerifyingSecret } from "../signature/keys.ts";
-import { isPending } from "../time/awaitable.ts";
+import { isThenable } from "../time/awaitable.ts";
 import { contentsOf } from "./contents.ts";
 import {
   cachedReading,
   cacheReading,
-  eventNamed,
   eventOf,
+  eventWithoutDelivery,
   type Flow,
   ReadDelivery,
   readingOutsideTable,
-  UNKNOWN_TENANT,
-  unsetEntries,
+  UNKNOWN_TENANT_REASON,
+  unsetEntryWarnings,
   type Verification,
   withFreshness,
 } from "./flow.ts";
-import { type KeepOptions, keepMsOf } from "./keep.ts";
+import { type KeepOptions, keepMsOf } from "./keep-options.ts";
 import { type Keyring, verifyWithKeys } from "./keyring.ts";
 import { type Keys, keyringOf } from "./keys.ts";
 import type { FlowContext } from "./payments.ts";
@@ -76,13 +76,13 @@ export function connectFlow(
   if (![400, 401].includes(badSignatureStatus)) {
     throw new PayhooksError(
       "ERR_OPTION_INVALID",
-      `connect.badSignatureStatus is ${shown(badSignatureStatus)}.`,
+      `connect.badSignatureStatus is ${describeValue(badSignatureStatus)}.`,
       { fix: "It can be 400 or 401." },
     );
   }
   const lifetimes = { windowMs, keepMs: keepMsOf("connect.keep", options.keep) };
-  const unsigned = options.unsafeAllowUnsigned === true;
-  if (unsigned && options.secret !== undefined) {
+  const isUnsigned = options.unsafeAllowUnsigned === true;
+  if (isUnsigned && options.secret !== undefined) {
     throw new PayhooksError("ERR_OPTION_INVALID", "connect has both a secret and unsafeAllowUnsigned.", {
       fix: "Remove unsafeAllowUnsigned: with a secret every webhook is signed.",
     });
@@ -92,11 +92,11 @@ export function connectFlow(
   const headerName = signatureHeader.toLowerCase();
 
   function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
-    if (unsigned) return accept(delivery, "", null, now);
+    if (isUnsigned) return accept(delivery, "", null, now);
     const header = delivery.headers.get(headerName) ?? "";
-    if (header === "") return withoutHeader(delivery);
+    if (header === "") return refuseWithoutHeader(delivery);
     if (!isSignatureHeader(header)) {
-      return refused(
+      return refuse(
         "ERR_SIGNATURE_MALFORMED",
         `${signatureHeader} is not sha256= and 64 lowercase hex digits`,
       );
@@ -109,33 +109,33 @@ export function connectFlow(
    * The delivery has no signature in the expected header. If another header has a genuine signature, the refusal names that
    * header.
    */
-  function withoutHeader(delivery: Delivery): Verification | Promise<Verification> {
-    const missing = refused("ERR_SIGNATURE_MISSING", `there is no ${signatureHeader} header`);
-    const others = otherSignatures(delivery);
-    if (others.length === 0) return missing;
-    const verificationOf = (found: Awaited<ReturnType<typeof keyring.find>>): Verification => {
-      const fitting = others.find(
-        ({ value }) => findSecret(delivery.rawBody, value, found?.keys ?? []) !== null,
+  function refuseWithoutHeader(delivery: Delivery): Verification | Promise<Verification> {
+    const refusal = refuse("ERR_SIGNATURE_MISSING", `there is no ${signatureHeader} header`);
+    const otherHeaders = otherSignatures(delivery);
+    if (otherHeaders.length === 0) return refusal;
+    const verificationOf = (resolved: Awaited<ReturnType<typeof keyring.find>>): Verification => {
+      const fitting = otherHeaders.find(
+        ({ value }) => findSecret(delivery.rawBody, value, resolved?.keys ?? []) !== null,
       );
-      if (fitting === undefined) return missing;
+      if (fitting === undefined) return refusal;
       const { name } = fitting;
       const fix = `If the service calls it so, set names: serviceNames({ connect: { signatureHeader: "${name}" } }). Until then it sends the webhook again.`;
-      return { ...missing, why: `${missing.why}, and the signature in ${name} is genuine`, fix };
+      return { ...refusal, why: `${refusal.why}, and the signature in ${name} is genuine`, fix };
     };
-    const found = keyring.find(delivery.tenant === undefined ? {} : { tenant: delivery.tenant });
-    return isPending(found) ? found.then(verificationOf) : verificationOf(found);
+    const resolved = keyring.find(delivery.tenant === undefined ? {} : { tenant: delivery.tenant });
+    return isThenable(resolved) ? resolved.then(verificationOf) : verificationOf(resolved);
   }
 
   function verifyWith(
-    found: Awaited<ReturnType<Keyring<VerifyingSecret>["find"]>>,
+    resolved: Awaited<ReturnType<Keyring<VerifyingSecret>["find"]>>,
     delivery: Delivery,
     header: string,
     now: number,
   ): Verification {
-    if (found === null) return refused("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT);
-    const secret = findSecret(delivery.rawBody, header, found.keys);
-    if (secret === null) return refused("ERR_SIGNATURE_INVALID", "the signature fits none of the secrets");
-    return accept(delivery, found.tenant, secret.keyId, now, header);
+    if (resolved === null) return refuse("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT_REASON);
+    const secret = findSecret(delivery.rawBody, header, resolved.keys);
+    if (secret === null) return refuse("ERR_SIGNATURE_INVALID", "the signature fits none of the secrets");
+    return accept(delivery, resolved.tenant, secret.keyId, now, header);
   }
 
   function accept(
@@ -156,7 +156,7 @@ export function connectFlow(
     };
     const reading = readingOf(stored);
     if (reading === null)
-      return refused("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
+      return refuse("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
     cacheReading(stored, keyring, reading);
     return withFreshness(reading, now, windowMs);
   }
@@ -183,7 +183,7 @@ export function connectFlow(
         lifetimes,
       );
     }
-    const { name, data, listed } = envelope;
+    const { name, data, isListed } = envelope;
     const fixedFacts: Record<string, string> = { event: name };
     const status = data.kyc_status ?? data.status;
     if (typeof data.object === "string") fixedFacts.object = data.object;
@@ -198,7 +198,7 @@ export function connectFlow(
         fixedFacts,
         amount: typeof data.amount === "number" ? String(data.amount) : null,
         signedAt: envelope.occurredAt,
-        hold: listed
+        hold: isListed
           ? null
           : { reason: "unrecognized", detail: "the event is not one that the specification lists" },
         reference: null,
@@ -210,14 +210,14 @@ export function connectFlow(
     );
     return new ReadDelivery(
       verified,
-      listed ? () => toEvent(body.object, data, stored.keyId !== null) : null,
+      isListed ? () => toEvent(body.object, data, stored.keyId !== null) : null,
     );
   }
 
   function readStored(stored: StoredDelivery): ReadDelivery {
-    const read = cachedReading(stored, keyring) ?? readingOf(stored);
+    const reading = cachedReading(stored, keyring) ?? readingOf(stored);
     return (
-      read ??
+      reading ??
       readingOutsideTable("malformed", "the stored body is not JSON", stored.content, null, stored, lifetimes)
     );
   }
@@ -228,27 +228,27 @@ export function connectFlow(
     badSignatureStatus,
     windowMs,
     async prepare() {
-      if (unsigned) return [UNSIGNED];
+      if (isUnsigned) return [UNSIGNED_WARNING];
       const secrets = await keyring.prepare();
-      const weak = secrets.some((secret) => secret.weak) ? [WEAK] : [];
-      return [...unsetEntries("connect.secret", countUnset(options.secret)), ...weak];
+      const weakWarnings = secrets.some((secret) => secret.isWeak) ? [WEAK_SECRET_WARNING] : [];
+      return [...unsetEntryWarnings("connect.secret", countUnset(options.secret)), ...weakWarnings];
     },
     verify,
     read: readStored,
-    named(event, tenant, now) {
+    eventFromName(event, tenant, now) {
       if (flowOfEvent(event.event) !== "connect" || (event.status ?? "") !== "") return null;
       const origin = { flow: "connect", tenant, arrivedBy: "webhook", receivedAt: now } as const;
-      return eventNamed(event, { status: "", rank: 1 }, origin, lifetimes);
+      return eventWithoutDelivery(event, { status: "", rank: 1 }, origin, lifetimes);
     },
     contents: contentsOf,
   };
 }
 
-const UNSIGNED: SetupWarning = {
+const UNSIGNED_WARNING: SetupWarning = {
   what: "connect.unsafeAllowUnsigned is set: anybody can send events.",
   fix: "Set a webhook_secret with the webhook settings, and give it as connect.secret.",
 };
-const WEAK: SetupWarning = {
+const WEAK_SECRET_WARNING: SetupWarning = {
   what: "connect.secret has under 16 characters and may be guessed.",
   fix: "Use a long random secret.",
 };
@@ -258,7 +258,7 @@ interface Envelope {
   readonly key: string;
   readonly occurredAt: number;
   readonly data: JsonObject;
-  readonly listed: boolean;
+  readonly isListed: boolean;
 }
 
 /** The envelope, or its fault. */
@@ -273,12 +273,14 @@ function readEnvelope(object: JsonObject): Envelope | string {
   const members = data as JsonObject;
   const expected = objectOfEvent(event);
   const fault = expected === null ? null : findDataFault(expected, members);
-  return fault ?? { name: event, key: idempotency_key, occurredAt, data: members, listed: expected !== null };
+  return (
+    fault ?? { name: event, key: idempotency_key, occurredAt, data: members, isListed: expected !== null }
+  );
 }
 
-function findDataFault(object: keyof typeof DATA, data: JsonObject): string | null {
+function findDataFault(object: keyof typeof OBJECT_MEMBERS, data: JsonObject): string | null {
   if (data.object !== object) return `data.object is not "${object}"`;
-  for (const [name, example] of Object.entries(DATA[object])) {
+  for (const [name, example] of Object.entries(OBJECT_MEMBERS[object])) {
     const value = data[name];
     if (typeof example === "number") {
       if (!Number.isSafeInteger(value)) return `data.${name} is not a safe integer`;
@@ -288,8 +290,11 @@ function findDataFault(object: keyof typeof DATA, data: JsonObject): string | nu
 }
 
 /** The members of `data` that the specification lists, by its `object`. */
-const DOCUMENTED: ReadonlyMap<unknown, ReadonlySet<string>> = new Map(
-  Object.entries(DATA).map(([object, members]) => [object, new Set(["object", ...Object.keys(members)])]),
+const DOCUMENTED_MEMBERS: ReadonlyMap<unknown, ReadonlySet<string>> = new Map(
+  Object.entries(OBJECT_MEMBERS).map(([object, members]) => [
+    object,
+    new Set(["object", ...Object.keys(members)]),
+  ]),
 );
 const NO_FIELDS: ReadonlySet<string> = new Set();
 const ENVELOPE_FIELDS: ReadonlySet<string> = new Set(["event", "idempotency_key", "occurred_at", "data"]);
@@ -297,9 +302,9 @@ const ENVELOPE_FIELDS: ReadonlySet<string> = new Set(["event", "idempotency_key"
 /** A frozen event without prototypes. Members that the specification does not list go to `extra`. */
 function toEvent(object: JsonObject, data: JsonObject, authenticated: boolean): ConnectEvent {
   const event = withoutPrototype();
-  const extra = split(object, ENVELOPE_FIELDS, event);
+  const extra = copyDocumented(object, ENVELOPE_FIELDS, event);
   const eventData = withoutPrototype();
-  eventData.extra = split(data, DOCUMENTED.get(data.object) ?? NO_FIELDS, eventData);
+  eventData.extra = copyDocumented(data, DOCUMENTED_MEMBERS.get(data.object) ?? NO_FIELDS, eventData);
   event.data = Object.freeze(eventData);
   event.extra = extra;
   event.authenticated = authenticated;
@@ -309,24 +314,24 @@ function toEvent(object: JsonObject, data: JsonObject, authenticated: boolean): 
 /**
  * Copies documented members into `target`, and returns the others. Except for `data`, documented members are text and numbers.
  */
-function split(
+function copyDocumented(
   source: JsonObject,
   documented: ReadonlySet<string>,
   target: Record<string, unknown>,
 ): JsonObject {
-  let rest: Record<string, JsonValue> | null = null;
+  let otherMembers: Record<string, JsonValue> | null = null;
   for (const name of Object.keys(source)) {
     const value = source[name] as JsonValue;
     if (documented.has(name)) target[name] = value;
     else {
-      rest ??= Object.create(null) as Record<string, JsonValue>;
-      rest[name] = frozen(value);
+      otherMembers ??= Object.create(null) as Record<string, JsonValue>;
+      otherMembers[name] = deepFreeze(value);
     }
   }
-  return rest === null ? NOTHING_ELSE : Object.freeze(rest);
+  return otherMembers === null ? NO_OTHER_MEMBERS : Object.freeze(otherMembers);
 }
 
-const NOTHING_ELSE: JsonObject = Object.freeze(Object.create(null) as Record<string, JsonValue>);
+const NO_OTHER_MEMBERS: JsonObject = Object.freeze(Object.create(null) as Record<string, JsonValue>);
 
 /** How many headers of other names are tried: each costs a hash over the body. */
 const MAX_OTHER_HEADERS = 2;
@@ -335,18 +340,18 @@ const MAX_OTHER_HEADERS = 2;
 function otherSignatures({
   headers,
 }: Delivery): readonly { readonly name: string; readonly value: string }[] {
-  const found: { readonly name: string; readonly value: string }[] = [];
+  const signatures: { readonly name: string; readonly value: string }[] = [];
   for (const name of headers.keys?.() ?? []) {
     if (!/signature/i.test(name)) continue;
     const value = headers.get(name) ?? "";
-    if (isSignatureHeader(value)) found.push({ name, value });
-    if (found.length === MAX_OTHER_HEADERS) break;
+    if (isSignatureHeader(value)) signatures.push({ name, value });
+    if (signatures.length === MAX_OTHER_HEADERS) break;
   }
-  return found;
+  return signatures;
 }
 
-type Refused = Extract<Verification, { ok: false }>;
+type RefusedVerification = Extract<Verification, { ok: false }>;
 
-function refused(code: Refused["code"], why: string): Refused {
+function refuse(code: RefusedVerification["code"], why: string): RefusedVerification {
   return { ok: false, code, why };
 }

@@ -6,15 +6,15 @@ import { decodeUtf8, type JsonObject, parseJsonBody } from "../protocol/json.ts"
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import type { CallbackRules, Wire } from "./callback.ts";
 import type { Flow } from "./flow.ts";
-import { judgeBy } from "./judgement.ts";
+import { callbackJudge } from "./judgement.ts";
 import { rulesOf } from "./payments-options.ts";
 
 /**
  * Shows a person a stored delivery. `rules` are those of the receiver; without them, the names are those of the
  * specification. Its time grows linearly with the length of the delivery.
  */
-export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => Contents {
-  const judge = judgeBy(rules);
+export function contentsReader(rules: CallbackRules): (delivery: StoredDelivery) => Contents {
+  const judge = callbackJudge(rules);
   return ({ arrivedBy, content }) => {
     const text = decodeUtf8(content);
     if (arrivedBy === "webhook") {
@@ -54,18 +54,18 @@ function statusFields(word: string, { statusOf }: Wire): readonly ContentField[]
 
 /** Shows a person a stored delivery, for a program that does not know the receiver's options. */
 export function contentsOf(delivery: StoredDelivery): Contents {
-  withoutOptions ??= contentsBy(rulesOf({}, SPECIFIED_NAMES, false));
-  return withoutOptions(delivery);
+  defaultReader ??= contentsReader(rulesOf({}, SPECIFIED_NAMES, false));
+  return defaultReader(delivery);
 }
 
-let withoutOptions: ReturnType<typeof contentsBy> | null = null;
+let defaultReader: ReturnType<typeof contentsReader> | null = null;
 
 /** Shows a person a stored delivery. If its flow is off, this is what a program without the receiver's options sees. */
-export function contentsIn(flows: Flows, delivery: StoredDelivery): Contents {
+export function contentsWithFlows(flows: FlowContents, delivery: StoredDelivery): Contents {
   return (flows.get(delivery.flow)?.contents ?? contentsOf)(delivery);
 }
 
-type Flows = ReadonlyMap<string, Pick<Flow, "contents">>;
+type FlowContents = ReadonlyMap<string, Pick<Flow, "contents">>;
 
 /**
  * The contents with `mark` in place of the values of some fields, in every place where they appear. In the signed text,
@@ -87,7 +87,10 @@ export function hideFields(
   return {
     fields: fields.map(({ name, value }) => {
       if (value === null) return { name, value };
-      return { name, value: isHidden(name) ? mark : joined(hidePieces(piecesOf(value, keyOf), names, mark)) };
+      return {
+        name,
+        value: isHidden(name) ? mark : joinPieces(hidePieces(piecesOf(value, keyOf), names, mark)),
+      };
     }),
     signed: signed.every(({ name }) => name === null)
       ? signed.map(({ name, text }) => ({ name, text: hidesText ? mark : text }))
@@ -103,15 +106,15 @@ function hidePieces(
   let isHidden = false;
   return pieces.map(({ name, text }) => {
     const wireName = wireNameOf(text);
-    const begins = name !== null && (names.includes(name) || names.includes(wireName));
-    if (begins || (name !== null && isDocumented(name))) isHidden = begins;
+    const isHiddenField = name !== null && (names.includes(name) || names.includes(wireName));
+    if (isHiddenField || (name !== null && isDocumented(name))) isHidden = isHiddenField;
     if (!isHidden) return { name, text };
     const separator = text.startsWith("&") ? "&" : "";
-    return { name, text: begins ? `${separator}${wireName}=${mark}` : `${separator}${mark}` };
+    return { name, text: isHiddenField ? `${separator}${wireName}=${mark}` : `${separator}${mark}` };
   });
 }
 
-function joined(pieces: readonly SignedPiece[]): string {
+function joinPieces(pieces: readonly SignedPiece[]): string {
   return pieces.map(({ text }) => text).join("");
 }
 
@@ -123,12 +126,12 @@ function wireNameOf(text: string): string {
 /** A text, cut before every `&` that a name may follow. `keyOf` gives the name of a field in events. */
 function piecesOf(text: string, keyOf: (name: string) => string): readonly SignedPiece[] {
   const pieces: { name: string | null; text: string }[] = [];
-  for (const [at, part] of text.split("&").entries()) {
+  for (const [index, part] of text.split("&").entries()) {
     const equals = part.indexOf("=");
     const name = equals > 0 && isFieldName(part.slice(0, equals)) ? keyOf(part.slice(0, equals)) : null;
-    const last = pieces.at(-1);
-    const whole = at === 0 ? part : `&${part}`;
-    if (name === null && last !== undefined) last.text += whole;
+    const lastPiece = pieces.at(-1);
+    const whole = index === 0 ? part : `&${part}`;
+    if (name === null && lastPiece !== undefined) lastPiece.text += whole;
     else pieces.push({ name, text: whole });
   }
   return pieces;

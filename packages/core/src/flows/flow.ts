@@ -1,6 +1,6 @@
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
 import { claimKeyFor, hashOf, recordKeyFor, subjectKeyFor } from "../inbox/record/keys.ts";
-import { label } from "../inbox/record/label.ts";
+import { labelOf } from "../inbox/record/label.ts";
 import type { SetupWarning } from "../notices/setup-warnings.ts";
 import type { Contents } from "../protocol/contents.ts";
 import type { Delivery, Reply } from "../protocol/delivery.ts";
@@ -9,9 +9,9 @@ import type { AnyEvent, FlowName, SourceEvent } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import { sha256 } from "../signature/sha256.ts";
 
-const EVERYTHING_CERTAIN: readonly string[] = [];
+const NO_FIELDS_LEFT_OUT: readonly string[] = [];
 
-type ReadEvent = AnyEvent | SourceEvent;
+type FlowEvent = AnyEvent | SourceEvent;
 
 /** A stored delivery, read with today's rules. */
 export class ReadDelivery {
@@ -19,53 +19,53 @@ export class ReadDelivery {
   readonly verified: VerifiedEvent;
   /** Documented and declared fields that the body has but the event lacks, because their value is not certain. */
   readonly leftOut: readonly string[];
-  #make: (() => ReadEvent | null) | null;
-  #event: ReadEvent | null = null;
+  #readEvent: (() => FlowEvent | null) | null;
+  #event: FlowEvent | null = null;
 
   /** `make` is called only when the event is needed. A process that only accepts does not need it. */
   constructor(
     verified: VerifiedEvent,
-    make: (() => ReadEvent | null) | null,
-    leftOut: readonly string[] = EVERYTHING_CERTAIN,
+    readEvent: (() => FlowEvent | null) | null,
+    leftOut: readonly string[] = NO_FIELDS_LEFT_OUT,
   ) {
     this.verified = verified;
     this.leftOut = leftOut;
-    this.#make = make;
+    this.#readEvent = readEvent;
   }
 
   /** The event, if its reading is certain and its fields are as documented. */
-  get event(): ReadEvent | null {
-    if (this.#make !== null) {
-      this.#event = this.#make();
-      this.#make = null;
+  get event(): FlowEvent | null {
+    if (this.#readEvent !== null) {
+      this.#event = this.#readEvent();
+      this.#readEvent = null;
     }
     return this.#event;
   }
 }
 
 /** A delivery that is authentic. */
-export interface Verified {
+export interface AuthenticReading {
   readonly ok: true;
   readonly reading: ReadDelivery;
   /** Set if the signed timestamp is outside of the window. This is then the answer, unless the event is recorded already. */
   readonly outsideWindow: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
 }
 
-const READ: unique symbol = Symbol("read");
+const CACHED_READING: unique symbol = Symbol("read");
 
 /** A delivery that was read in this process. If it runs from memory, it need not be read again. */
 interface DeliveryWithReading extends StoredDelivery {
-  [READ]?: { readonly by: object; readonly reading: ReadDelivery };
+  [CACHED_READING]?: { readonly by: object; readonly reading: ReadDelivery };
 }
 
 /** Caches a reading with its delivery. `by` identifies the rules, because other rules may read it differently. */
 export function cacheReading(delivery: DeliveryWithReading, by: object, reading: ReadDelivery): void {
-  delivery[READ] = { by, reading };
+  delivery[CACHED_READING] = { by, reading };
 }
 
 /** The reading that was cached with exactly this delivery, not with one that it was copied from. */
 export function cachedReading(delivery: DeliveryWithReading, by: object): ReadDelivery | undefined {
-  const cached = delivery[READ];
+  const cached = delivery[CACHED_READING];
   return cached?.by === by && cached.reading.verified.delivery === delivery ? cached.reading : undefined;
 }
 
@@ -77,7 +77,7 @@ export interface ChallengeAnswer {
 
 /** The outcome of the verification of one delivery. */
 export type Verification =
-  | Verified
+  | AuthenticReading
   | {
       readonly ok: false;
       readonly code: DeliveryErrorCode;
@@ -87,10 +87,10 @@ export type Verification =
     };
 
 /** Why a delivery is refused if the resolver does not know its merchant. */
-export const UNKNOWN_TENANT = "unknown tenant: the resolver has no keys for it";
+export const UNKNOWN_TENANT_REASON = "unknown tenant: the resolver has no keys for it";
 
 /** The warning about entries of a list of keys that are not set, if there are any. */
-export function unsetEntries(option: string, count: number): readonly SetupWarning[] {
+export function unsetEntryWarnings(option: string, count: number): readonly SetupWarning[] {
   if (count === 0) return [];
   const what = `${option} lists ${count} ${count === 1 ? "entry that is" : "entries that are"} not set.`;
   const fix = "That is fine between two rotations. During a rotation, check the environment variable.";
@@ -100,7 +100,7 @@ export function unsetEntries(option: string, count: number): readonly SetupWarni
 /** The traits that only the flow of a source has. */
 export interface SourceTraits {
   /** The answer to a delivery that was accepted. */
-  readonly received: Reply;
+  readonly acceptedReply: Reply;
   readonly maxBodyBytes: number;
   /** The sender does not repeat a refused delivery. */
   readonly sendsOnce: boolean;
@@ -141,7 +141,7 @@ export interface Flow {
   /** Reads a stored delivery again, for a run. It was verified when it arrived. */
   read(stored: StoredDelivery): ReadDelivery;
   /** An event that another receiver names, for the inbox. Null if the flow has no event of this name and status. */
-  named(event: NamedEvent, tenant: string, now: number): VerifiedEvent | null;
+  eventFromName(event: NamedEvent, tenant: string, now: number): VerifiedEvent | null;
   /** Left out for the service's two flows. */
   readonly source?: SourceTraits;
   /** Shows a person a stored delivery. */
@@ -172,7 +172,7 @@ function slotKey(name: string, status: string): string {
 /** Facts as labels, so that a record stays short. */
 function labelsOf(facts: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const labels: Record<string, string> = {};
-  for (const name in facts) labels[name] = label(facts[name] ?? "");
+  for (const name in facts) labels[name] = labelOf(facts[name] ?? "");
   return labels;
 }
 
@@ -240,8 +240,8 @@ export function eventOf(
     ...lifetimesOf(lifetimes),
     verdict: hold?.reason ?? "run",
     detail: hold?.detail ?? null,
-    referenceKey: reference === null ? null : claimKeyFor(tenant, flow, name, label(reference)),
-    referenceId: referenceId === null ? null : label(referenceId),
+    referenceKey: reference === null ? null : claimKeyFor(tenant, flow, name, labelOf(reference)),
+    referenceId: referenceId === null ? null : labelOf(referenceId),
     ...(subject === undefined || hold !== null
       ? {}
       : { subject: { key: subjectKeyFor(tenant, flow, subject.name), at: subject.at } }),
@@ -250,7 +250,7 @@ export function eventOf(
 }
 
 /** The event that the inbox records if another receiver names it. It contradicts no delivery of the same event. */
-export function eventNamed(
+export function eventWithoutDelivery(
   { id, event: name }: NamedEvent,
   { status, ...ranks }: Pick<CertainReading, "status" | "rank" | "lastRank">,
   origin: Pick<StoredDelivery, "flow" | "tenant" | "arrivedBy" | "receivedAt">,
@@ -301,20 +301,20 @@ export function readingOutsideTable(
 }
 
 /** Compares the signed time with the window. */
-export function withFreshness(reading: ReadDelivery, now: number, windowMs: number): Verified {
+export function withFreshness(reading: ReadDelivery, now: number, windowMs: number): AuthenticReading {
   const { signedAt } = reading.verified;
   if (signedAt === null) return { ok: true, reading, outsideWindow: null };
-  const outside =
+  const outsideWindow =
     signedAt < now - windowMs
       ? "ERR_TIMESTAMP_EXPIRED"
       : signedAt > now + MAX_FUTURE_MS
         ? "ERR_TIMESTAMP_FUTURE"
         : null;
-  if (outside === null) return { ok: true, reading, outsideWindow: outside };
+  if (outsideWindow === null) return { ok: true, reading, outsideWindow: outsideWindow };
   const verified = { ...reading.verified, isWithinWindow: false };
   return {
     ok: true,
     reading: new ReadDelivery(verified, () => reading.event, reading.leftOut),
-    outsideWindow: outside,
+    outsideWindow: outsideWindow,
   };
 }

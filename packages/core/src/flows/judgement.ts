@@ -8,7 +8,7 @@ import {
   type Wire,
   withoutDeclarations,
 } from "./callback.ts";
-import { findMissing } from "./missing-field.ts";
+import { guessMissingField } from "./missing-field.ts";
 import { knownFields, MAX_SIGNED_PARTS, PossibleReadings } from "./readings.ts";
 
 /** The certain content of an authentic callback. */
@@ -35,58 +35,60 @@ export type Judgement =
     };
 
 /** How many references, and how many transaction ids, are kept with an event outside of the table. Others are left out. */
-const MAX_NAMED = 8;
+const MAX_KEPT_IDS = 8;
 
-const NOTHING_LEFT_OUT: readonly string[] = [];
+const NO_FIELDS_LEFT_OUT: readonly string[] = [];
 
 /** Makes the judge of authentic callbacks. `docs/concepts/security.md` explains the attack, and what a reading is. */
-export function judgeBy(rules: CallbackRules): (signed: string) => Judgement {
+export function callbackJudge(rules: CallbackRules): (signed: string) => Judgement {
   const { wire } = rules;
   const fields = knownFields(wire, rules);
-  const offered = knownFields(withoutDeclarations(wire), rules);
-  const merchantIdNeeded = rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;
+  const specifiedFields = knownFields(withoutDeclarations(wire), rules);
+  const isMerchantIdNeeded = rules.isMerchantIdRequired || rules.pinnedMerchantIds.size > 0;
 
   return (signed) => {
     const cut = cutAtNames(signed, wire);
-    if (cut.plain && findMalformedField(cut.texts, rules) === null) {
-      return { kind: "certain", texts: cut.texts, leftOut: NOTHING_LEFT_OUT };
+    if (cut.isPlain && findMalformedField(cut.texts, rules) === null) {
+      return { kind: "certain", texts: cut.texts, leftOut: NO_FIELDS_LEFT_OUT };
     }
     const readings = new PossibleReadings(signed, fields);
-    if (readings.any) {
+    if (readings.hasReading) {
       const { texts, leftOut, ...agreement } = readings.agreement();
-      const isInDoubt = merchantIdNeeded && leftOut.includes("merchantId");
+      const isInDoubt = isMerchantIdNeeded && leftOut.includes("merchantId");
       const contradicted = isInDoubt ? [...agreement.contradicted, "merchantId"] : agreement.contradicted;
-      const repeated = contradicted.length > 0 ? [] : readings.repeated();
-      if (repeated.length > 0) return ambiguous(`its signed string repeats ${repeated.join(", ")}`, readings);
+      const repeatedNames = contradicted.length > 0 ? [] : readings.repeatedFields();
+      if (repeatedNames.length > 0)
+        return ambiguousJudgement(`its signed string repeats ${repeatedNames.join(", ")}`, readings);
       if (contradicted.length === 0) {
         const fault = findMalformedField(texts, rules);
-        return fault === null ? { kind: "certain", texts, leftOut } : malformed(fault, signed, wire);
+        return fault === null ? { kind: "certain", texts, leftOut } : malformedJudgement(fault, signed, wire);
       }
-      return ambiguous(
+      return ambiguousJudgement(
         `its signature fits events that differ in ${contradicted.join(", ")}${hintOf(readings)}`,
         readings,
       );
     }
-    const withoutDeclared = new PossibleReadings(signed, offered);
-    if (withoutDeclared.any) return ambiguous(missingIn(readings, wire), withoutDeclared);
-    const detail = readings.tooLong
+    const specifiedReadings = new PossibleReadings(signed, specifiedFields);
+    if (specifiedReadings.hasReading)
+      return ambiguousJudgement(describeMissingField(readings, wire), specifiedReadings);
+    const detail = readings.isTooLong
       ? `the signed string has more than ${MAX_SIGNED_PARTS} parts`
-      : (findMissing(signed, wire) ??
+      : (guessMissingField(signed, wire) ??
         findMalformedField(cut.texts, rules) ??
         "its fields cannot be told apart in the signed string");
-    return malformed(detail, signed, wire);
+    return malformedJudgement(detail, signed, wire);
   };
 }
 
-function malformed(detail: string, signed: string, wire: Wire): Judgement {
+function malformedJudgement(detail: string, signed: string, wire: Wire): Judgement {
   return { kind: "malformed", detail, signedTimes: timesIn(signed, wire), mayName: [], candidates: null };
 }
 
-function ambiguous(detail: string, readings: PossibleReadings): Judgement {
-  const all = readings.valuesOf("payTxnId");
-  const ids = all.slice(0, MAX_NAMED);
-  const mayName = [...readings.valuesOf("referenceId").slice(0, MAX_NAMED), ...ids];
-  const candidates = { ids, complete: ids.length === all.length && readings.hasEach("payTxnId") };
+function ambiguousJudgement(detail: string, readings: PossibleReadings): Judgement {
+  const allIds = readings.valuesOf("payTxnId");
+  const ids = allIds.slice(0, MAX_KEPT_IDS);
+  const mayName = [...readings.valuesOf("referenceId").slice(0, MAX_KEPT_IDS), ...ids];
+  const candidates = { ids, complete: ids.length === allIds.length && readings.hasEach("payTxnId") };
   return { kind: "ambiguous", detail, signedTimes: readings.signedTimes(), mayName, candidates };
 }
 
@@ -97,9 +99,10 @@ function hintOf(readings: PossibleReadings): string {
   return ` (${name} is not documented: if every callback has it and only the service chooses its value, declare it as "always" in names.callback.extra)`;
 }
 
-function missingIn(readings: PossibleReadings, { fields }: Wire): string {
-  const missing = fields.find(({ name, required }) => required && !readings.hasName(name));
-  if (missing !== undefined) return `${missing.key} is declared as "always" in the names but missing`;
+function describeMissingField(readings: PossibleReadings, { fields }: Wire): string {
+  const missingField = fields.find(({ name, isRequired }) => isRequired && !readings.hasName(name));
+  if (missingField !== undefined)
+    return `${missingField.key} is declared as "always" in the names but missing`;
   return "a declared field cannot be told apart in the signed string";
 }
 

@@ -4,9 +4,9 @@ import type { UndatedNotice } from "../notices/notice.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { emptyContext } from "../time/async-context.ts";
-import { type Awaitable, isPending } from "../time/awaitable.ts";
+import { type Awaitable, isThenable } from "../time/awaitable.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
-import { callWithTimeout, TIME_IS_UP } from "../time/deadline.ts";
+import { callWithDeadline, TIME_IS_UP } from "../time/deadline.ts";
 
 /**
  * The facts by which a resolver may choose keys. They come from unverified bytes, so they may only select keys, never
@@ -42,7 +42,7 @@ export type KeyResolver<Key> = (
 ) => TenantKeys<Key> | null | Promise<TenantKeys<Key> | null>;
 
 /** Keys that are ready for use, and the tenant that they belong to. */
-export interface Resolved<Imported> {
+export interface ResolvedKeys<Imported> {
   readonly tenant: string;
   readonly keys: readonly Imported[];
 }
@@ -57,12 +57,12 @@ export interface Keyring<Imported> {
    * Null if the resolver knows no such tenant. If the resolver throws, this rejects. If it takes too long, this rejects with
    * `TIME_IS_UP`. Throws `ERR_OVERLOADED` if too many deliveries wait for the resolver.
    */
-  find(hint: KeyHint): Awaitable<Resolved<Imported> | null>;
+  find(hint: KeyHint): Awaitable<ResolvedKeys<Imported> | null>;
   /**
    * Reads the keys again after a signature that fits none of them. Null if they were read a moment ago. Without this
    * limit, forged deliveries could cause any number of reads.
    */
-  refresh?(): Promise<Resolved<Imported>> | null;
+  refresh?(): Promise<ResolvedKeys<Imported>> | null;
 }
 
 /** The limits of a resolver's calls: see the receiver's options. */
@@ -78,43 +78,49 @@ export interface ResolverLimits {
 export function verifyWithKeys<Imported, Outcome extends { readonly ok: boolean | null }>(
   keyring: Keyring<Imported>,
   hint: KeyHint,
-  verify: (found: Resolved<Imported> | null) => Outcome,
+  verify: (found: ResolvedKeys<Imported> | null) => Outcome,
 ): Awaitable<Outcome> {
-  function verifyOrRefresh(found: Resolved<Imported> | null): Awaitable<Outcome> {
-    const outcome = verify(found);
+  function verifyOrRefresh(resolved: ResolvedKeys<Imported> | null): Awaitable<Outcome> {
+    const outcome = verify(resolved);
     if (outcome.ok !== false) return outcome;
     const refreshed = keyring.refresh?.() ?? null;
-    return refreshed === null ? outcome : refreshed.then((keys) => (keys === found ? outcome : verify(keys)));
+    return refreshed === null
+      ? outcome
+      : refreshed.then((keys) => (keys === resolved ? outcome : verify(keys)));
   }
-  const found = keyring.find(hint);
-  return isPending(found) ? found.then(verifyOrRefresh) : verifyOrRefresh(found);
+  const resolved = keyring.find(hint);
+  return isThenable(resolved) ? resolved.then(verifyOrRefresh) : verifyOrRefresh(resolved);
 }
 
-const MAX_CACHED = 1_000;
+const MAX_CACHED_ANSWERS = 1_000;
 const MAX_HINT_LENGTH = 512;
-const FOUND_TTL_MS = 60_000;
-const UNKNOWN_TTL_MS = 10_000;
+const KNOWN_MERCHANT_TTL_MS = 60_000;
+const UNKNOWN_MERCHANT_TTL_MS = 10_000;
 
 /**
  * The error of a resolver that fails. It says nothing about the signature, so the sender must try again. The resolver's
  * message is not logged: it may repeat the merchant id, which a stranger may have written.
  */
-export function resolverFailed(cause: unknown): PayhooksError {
+export function resolverError(cause: unknown): PayhooksError {
   if (isPayhooksError(cause) && cause.code === "ERR_OVERLOADED") return cause;
   const isLate = cause === TIME_IS_UP;
-  const why = isLate ? "no answer within limits.acceptTimeoutMs" : describeError(cause);
-  return new PayhooksError("ERR_RESOLVER_FAILED", `The key resolver failed: ${why}`, isLate ? {} : { cause });
+  const reason = isLate ? "no answer within limits.acceptTimeoutMs" : describeError(cause);
+  return new PayhooksError(
+    "ERR_RESOLVER_FAILED",
+    `The key resolver failed: ${reason}`,
+    isLate ? {} : { cause },
+  );
 }
 
 /** A keyring of keys that are ready for use. */
-export function fixedKeys<Imported>(keys: readonly Imported[]): Keyring<Imported> {
+export function fixedKeyring<Imported>(keys: readonly Imported[]): Keyring<Imported> {
   const resolved = { tenant: ONLY_TENANT, keys };
   return { usesResolver: false, prepare: async () => keys, find: () => resolved };
 }
 
 /** A keyring of fixed keys that `load` imports once, when the receiver starts or the first delivery arrives. */
-export function lazyKeys<Imported>(load: () => Promise<readonly Imported[]>): Keyring<Imported> {
-  let resolved: Resolved<Imported> | null = null;
+export function lazyKeyring<Imported>(load: () => Promise<readonly Imported[]>): Keyring<Imported> {
+  let resolved: ResolvedKeys<Imported> | null = null;
   let loading: Promise<readonly Imported[]> | null = null;
   return {
     usesResolver: false,
@@ -134,22 +140,22 @@ export function lazyKeys<Imported>(load: () => Promise<readonly Imported[]>): Ke
 }
 
 /** A keyring that asks the merchant's resolver, once per hint and minute. */
-export function resolvedKeys<Key, Imported>(
+export function resolverKeyring<Key, Imported>(
   resolver: KeyResolver<Key>,
   importKeys: (keys: Key | readonly Key[]) => Promise<readonly Imported[]>,
   option: string,
   { clock, acceptTimeoutMs, maxResolving }: ResolverLimits,
 ): Keyring<Imported> {
   const cache = new ResolverCache<Imported>();
-  const calls = new Map<string, Promise<Resolved<Imported> | null>>();
+  const calls = new Map<string, Promise<ResolvedKeys<Imported> | null>>();
   /** How many deliveries wait. Those of known merchants are counted separately, so that strangers cannot take their places. */
-  const [fromKnown, fromUnknown] = [{ waiting: 0 }, { waiting: 0 }];
+  const [knownMerchants, unknownMerchants] = [{ waiting: 0 }, { waiting: 0 }];
 
   async function callResolver(
     hint: KeyHint,
     key: string,
     signal: AbortSignal,
-  ): Promise<Resolved<Imported> | null> {
+  ): Promise<ResolvedKeys<Imported> | null> {
     const called = new Stopwatch(clock);
     const answer = await resolver(hint, { signal });
     if (answer === null || answer === undefined) {
@@ -167,9 +173,9 @@ export function resolvedKeys<Key, Imported>(
   }
 
   /** A call may never settle, for example on a dead connection. It must not block the next one. */
-  async function call(hint: KeyHint, key: string): Promise<Resolved<Imported> | null> {
+  async function call(hint: KeyHint, key: string): Promise<ResolvedKeys<Imported> | null> {
     try {
-      return await callWithTimeout(clock, acceptTimeoutMs, (signal) => callResolver(hint, key, signal));
+      return await callWithDeadline(clock, acceptTimeoutMs, (signal) => callResolver(hint, key, signal));
     } finally {
       calls.delete(key);
     }
@@ -182,9 +188,9 @@ export function resolvedKeys<Key, Imported>(
       const key = JSON.stringify([hint.tenant ?? null, hint.merchantId ?? null]);
       // Hints come from unverified bytes, so they must not fill the caches with long texts.
       if (key.length > MAX_HINT_LENGTH) return null;
-      const known = cache.get(key);
-      if (known !== undefined) return known;
-      const group = cache.wasKnown(key) ? fromKnown : fromUnknown;
+      const cached = cache.get(key);
+      if (cached !== undefined) return cached;
+      const group = cache.wasKnown(key) ? knownMerchants : unknownMerchants;
       if (group.waiting >= maxResolving) {
         throw new PayhooksError(
           "ERR_OVERLOADED",
@@ -208,42 +214,42 @@ export function resolvedKeys<Key, Imported>(
 
 /** An answer of a resolver; null for an unknown merchant. */
 interface CachedAnswer<Imported> {
-  readonly resolved: Resolved<Imported> | null;
+  readonly resolved: ResolvedKeys<Imported> | null;
   /** The time since the call. */
   readonly called: Stopwatch;
 }
 
 /** The answers of a resolver, kept for a minute, counted from the call. */
 class ResolverCache<Imported> {
-  readonly #known = new LRUCache<string, CachedAnswer<Imported>>({ max: MAX_CACHED });
+  readonly #knownMerchants = new LRUCache<string, CachedAnswer<Imported>>({ max: MAX_CACHED_ANSWERS });
   /** Unknown merchants are kept separately, and for a shorter time, so that a flood of them cannot evict known merchants. */
-  readonly #unknown = new LRUCache<string, CachedAnswer<Imported>>({ max: MAX_CACHED });
-  readonly #knownBefore = new LRUCache<string, true>({ max: MAX_CACHED });
+  readonly #unknownMerchants = new LRUCache<string, CachedAnswer<Imported>>({ max: MAX_CACHED_ANSWERS });
+  readonly #lastKnown = new LRUCache<string, true>({ max: MAX_CACHED_ANSWERS });
 
   /** Null: there is no such merchant. Undefined: the resolver has to be asked. */
-  get(key: string): Resolved<Imported> | null | undefined {
-    const answer = this.#known.get(key) ?? this.#unknown.get(key);
+  get(key: string): ResolvedKeys<Imported> | null | undefined {
+    const answer = this.#knownMerchants.get(key) ?? this.#unknownMerchants.get(key);
     return answer === undefined || isTooOld(answer) ? undefined : answer.resolved;
   }
 
   /** True if the last answer about this merchant had keys, however old it is. */
   wasKnown(key: string): boolean {
-    return this.#knownBefore.has(key);
+    return this.#lastKnown.has(key);
   }
 
   /** Keeps an answer, even a late one, unless a later call has been answered before it. */
-  store(key: string, resolved: Resolved<Imported> | null, called: Stopwatch): void {
-    const other = this.#known.peek(key) ?? this.#unknown.peek(key);
-    if (other !== undefined && other.called.elapsedMs < called.elapsedMs) return;
-    this.#known.delete(key);
-    this.#unknown.delete(key);
-    this.#knownBefore.delete(key);
-    if (resolved !== null) this.#knownBefore.set(key, true);
+  store(key: string, resolved: ResolvedKeys<Imported> | null, called: Stopwatch): void {
+    const previous = this.#knownMerchants.peek(key) ?? this.#unknownMerchants.peek(key);
+    if (previous !== undefined && previous.called.elapsedMs < called.elapsedMs) return;
+    this.#knownMerchants.delete(key);
+    this.#unknownMerchants.delete(key);
+    this.#lastKnown.delete(key);
+    if (resolved !== null) this.#lastKnown.set(key, true);
     const answer = { resolved, called };
-    (resolved === null ? this.#unknown : this.#known).set(key, answer);
+    (resolved === null ? this.#unknownMerchants : this.#knownMerchants).set(key, answer);
   }
 }
 
 function isTooOld({ resolved, called }: CachedAnswer<unknown>): boolean {
-  return called.elapsedMs >= (resolved === null ? UNKNOWN_TTL_MS : FOUND_TTL_MS);
+  return called.elapsedMs >= (resolved === null ? UNKNOWN_MERCHANT_TTL_MS : KNOWN_MERCHANT_TTL_MS);
 }

@@ -9,7 +9,7 @@ import {
   type VerifyingKey,
 } from "../signature/keys.ts";
 import { type CallbackRules, wireOf } from "./callback.ts";
-import type { KeepOptions } from "./keep.ts";
+import type { KeepOptions } from "./keep-options.ts";
 import type { Keys } from "./keys.ts";
 
 /** The values that signed fields must have. They are compared as a whole. */
@@ -85,7 +85,7 @@ export function checkExpectations({ expect = {} }: PaymentsOptions): void {
 export function rulesOf(
   { expect }: Pick<PaymentsOptions, "expect">,
   { callback }: ServiceNames,
-  merchantIdRequired: boolean,
+  isMerchantIdRequired: boolean,
 ): CallbackRules {
   checkNames<PaymentExpectations>("payments.expect", expect ?? {}, { merchantId: true, callbackUrl: true });
   const pinnedUrls = setOf(expect?.callbackUrl, "payments.expect.callbackUrl");
@@ -108,8 +108,8 @@ export function rulesOf(
         },
       );
     }
-    for (const other of pinnedUrls) {
-      if (other.startsWith(`${url}&`)) {
+    for (const otherUrl of pinnedUrls) {
+      if (otherUrl.startsWith(`${url}&`)) {
         throw new PayhooksError(
           "ERR_OPTION_INVALID",
           'payments.expect.callbackUrl has a URL that begins with another one and "&", so it could be cut down to that one.',
@@ -122,19 +122,19 @@ export function rulesOf(
   }
   const pinnedMerchantIds = setOf(expect?.merchantId, "payments.expect.merchantId");
   const { callbackUrl, merchantId } = callback.fields;
-  if (pinnedUrls.size > 0) checkSent("callbackUrl", callbackUrl, "payments.expect.callbackUrl");
-  if (pinnedMerchantIds.size > 0) checkSent("merchantId", merchantId, "payments.expect.merchantId");
-  if (merchantIdRequired) checkSent("merchantId", merchantId, "A resolver as payments.publicKey");
+  if (pinnedUrls.size > 0) checkFieldIsSent("callbackUrl", callbackUrl, "payments.expect.callbackUrl");
+  if (pinnedMerchantIds.size > 0) checkFieldIsSent("merchantId", merchantId, "payments.expect.merchantId");
+  if (isMerchantIdRequired) checkFieldIsSent("merchantId", merchantId, "A resolver as payments.publicKey");
   return {
     wire: wireOf(callback),
     pinnedUrls,
-    merchantIdRequired,
+    isMerchantIdRequired,
     pinnedMerchantIds,
-    callbackUrlRequired: true,
+    isCallbackUrlRequired: true,
   };
 }
 
-function checkSent(field: string, { sent }: FieldName, what: string): void {
+function checkFieldIsSent(field: string, { sent }: FieldName, what: string): void {
   if (sent !== "absent") return;
   throw new PayhooksError("ERR_NAMES_INVALID", `${what} needs ${field}, which the names call absent.`, {
     fix: `Leave one of the two out: without ${field} every callback would be held.`,

@@ -1,6 +1,6 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
+import { checkFieldOrder } from "../names/field-order.ts";
 import type { ServiceNames } from "../names/options.ts";
-import { findInOrder } from "../names/order.ts";
 import { SPECIFIED_NAMES } from "../names/service-names.ts";
 import { normalizeAmount } from "../protocol/amount.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
@@ -19,27 +19,27 @@ import {
   findMalformedField,
   openCallback,
 } from "./callback.ts";
-import { contentsBy } from "./contents.ts";
+import { checkOwner } from "./check-owner.ts";
+import { contentsReader } from "./contents.ts";
 import {
   cachedReading,
   cacheReading,
-  eventNamed,
   eventOf,
+  eventWithoutDelivery,
   type Flow,
   MAX_FUTURE_MS,
   ReadDelivery,
   readingOutsideTable,
-  UNKNOWN_TENANT,
-  unsetEntries,
+  UNKNOWN_TENANT_REASON,
+  unsetEntryWarnings,
   type Verification,
   withFreshness,
 } from "./flow.ts";
-import { judgeBy } from "./judgement.ts";
-import { keepMsOf } from "./keep.ts";
+import { callbackJudge } from "./judgement.ts";
+import { keepMsOf } from "./keep-options.ts";
 import { type KeyHint, type Keyring, type ResolverLimits, verifyWithKeys } from "./keyring.ts";
 import { keyringOf } from "./keys.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
-import { checkOwner } from "./owner.ts";
 import { checkExpectations, importKeys, type PaymentsOptions, rulesOf } from "./payments-options.ts";
 
 /** The payments flow: {@link Flow}, with the methods that only this flow has. */
@@ -73,20 +73,17 @@ export function paymentsFlow(
   checkFlag("payments.oneSuccessPerReference", options.oneSuccessPerReference);
   const lifetimes = { windowMs, keepMs: keepMsOf("payments.keep", options.keep) };
   const rules = rulesOf(options, names, keyring.usesResolver);
-  const { warnings } = findInOrder(rules.wire.fields, { urlKnown: rules.pinnedUrls.size > 0 });
-  const judge = judgeBy(rules);
-  const lookupRules: CallbackRules = { ...rules, callbackUrlRequired: false };
+  const { warnings } = checkFieldOrder(rules.wire.fields, { urlKnown: rules.pinnedUrls.size > 0 });
+  const judge = callbackJudge(rules);
+  const lookupRules: CallbackRules = { ...rules, isCallbackUrlRequired: false };
 
   function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
     if (isUnwieldy(delivery.rawBody)) {
-      return refused(
-        "ERR_BODY_NOT_JSON",
-        "the body has more than 8 KiB and 1,000 parts: no payment callback",
-      );
+      return refuse("ERR_BODY_NOT_JSON", "the body has more than 8 KiB and 1,000 parts: no payment callback");
     }
     const body = openCallback(delivery.rawBody, rules.wire);
     if (body === null)
-      return refused("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
+      return refuse("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
     const signature = readSignature(body);
     if (!(signature instanceof Uint8Array)) return signature;
     const hint = keyring.usesResolver ? hintOf(delivery, body) : NO_HINT;
@@ -94,18 +91,18 @@ export function paymentsFlow(
   }
 
   function verifyWith(
-    found: Awaited<ReturnType<Keyring<VerifyingKey>["find"]>>,
+    resolved: Awaited<ReturnType<Keyring<VerifyingKey>["find"]>>,
     body: CallbackBody,
     signature: Uint8Array,
     now: number,
   ): Verification {
-    if (found === null) return refused("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT);
+    if (resolved === null) return refuse("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT_REASON);
     const content = Buffer.from(body.canonical, "utf8");
-    const key = findRsaKey(content, signature, found.keys);
-    if (key === null) return refused("ERR_SIGNATURE_INVALID", "the signature fits none of the keys");
+    const key = findRsaKey(content, signature, resolved.keys);
+    if (key === null) return refuse("ERR_SIGNATURE_INVALID", "the signature fits none of the keys");
     const stored: StoredDelivery = {
       flow: "payments",
-      tenant: found.tenant,
+      tenant: resolved.tenant,
       arrivedBy: "callback",
       content,
       signature: Buffer.from(signature).toString("base64"),
@@ -115,7 +112,7 @@ export function paymentsFlow(
     };
     const reading = read(body.canonical, stored);
     if (reading === null) {
-      return refused(
+      return refuse(
         "ERR_SIGNATURE_INVALID",
         "the merchantId that chose the key is not the one that was signed",
       );
@@ -148,7 +145,7 @@ export function paymentsFlow(
     leftOut?: readonly string[],
   ): ReadDelivery {
     const text = (name: string): string => texts.get(name) ?? "";
-    const { name, status, listed } = listing(text("event"), text("status"), rules);
+    const { name, status, isListed } = resolveListing(text("event"), text("status"), rules);
     const fixedFacts: Record<string, string> = { event: name, referenceId: text("referenceId") };
     if (texts.has("merchantId")) fixedFacts.merchantId = text("merchantId");
     // The merchant has asked the service itself, so the address is not checked.
@@ -162,7 +159,7 @@ export function paymentsFlow(
         fixedFacts,
         amount: normalizeAmount(text("amount")),
         signedAt: parseTimestamp(text("timestamp")),
-        hold: listed
+        hold: isListed
           ? unexpected === null
             ? null
             : { reason: "unexpected", detail: unexpected }
@@ -177,7 +174,7 @@ export function paymentsFlow(
     const arrivedBy = stored.arrivedBy === "lookup" ? "lookup" : "callback";
     return new ReadDelivery(
       verified,
-      listed ? () => toEvent(texts, status, rules, arrivedBy) : null,
+      isListed ? () => toEvent(texts, status, rules, arrivedBy) : null,
       leftOut,
     );
   }
@@ -197,8 +194,8 @@ export function paymentsFlow(
     if (stored.arrivedBy === "lookup") {
       return readingOf(new Map(Object.entries(JSON.parse(decodeUtf8(stored.content)) as object)), stored);
     }
-    const known = cachedReading(stored, rules);
-    if (known !== undefined) return known;
+    const cached = cachedReading(stored, rules);
+    if (cached !== undefined) return cached;
     const reading = read(decodeUtf8(stored.content), stored);
     if (reading !== null) return reading;
     const detail = "its keys were chosen by another merchantId than the one that was signed";
@@ -213,18 +210,18 @@ export function paymentsFlow(
     async prepare() {
       checkExpectations(options);
       await keyring.prepare();
-      return [...unsetEntries("payments.publicKey", countUnset(options.publicKey)), ...warnings];
+      return [...unsetEntryWarnings("payments.publicKey", countUnset(options.publicKey)), ...warnings];
     },
     verify,
     read: readStored,
-    named(event, tenant, now) {
-      const { status, listed } = listing(event.event, event.status ?? "", rules);
-      if (!listed) return null;
+    eventFromName(event, tenant, now) {
+      const { status, isListed } = resolveListing(event.event, event.status ?? "", rules);
+      if (!isListed) return null;
       const rank = STATUS_RANK[status as PaymentStatus];
       const origin = { flow: "payments", tenant, arrivedBy: "callback", receivedAt: now } as const;
-      return eventNamed(event, { status, rank }, origin, lifetimes);
+      return eventWithoutDelivery(event, { status, rank }, origin, lifetimes);
     },
-    contents: contentsBy(rules),
+    contents: contentsReader(rules),
     async fromLookup(transaction, tenant, now) {
       const texts = textsOfLookup(transaction);
       const fault = findMalformedField(texts, lookupRules);
@@ -252,15 +249,15 @@ export function paymentsFlow(
  */
 function latestTime(times: readonly number[], now: number): number | null {
   if (times.length === 0) return null;
-  const past = times.filter((time) => time <= now + MAX_FUTURE_MS);
-  return Math.max(...(past.length > 0 ? past : times));
+  const pastTimes = times.filter((time) => time <= now + MAX_FUTURE_MS);
+  return Math.max(...(pastTimes.length > 0 ? pastTimes : times));
 }
 
 function readSignature({ signature: field }: CallbackBody): Uint8Array | Verification {
   if (field === undefined || field === null || field === "")
-    return refused("ERR_SIGNATURE_MISSING", "the body has no signature");
+    return refuse("ERR_SIGNATURE_MISSING", "the body has no signature");
   const bytes = typeof field === "string" ? decodeCanonicalBase64(field) : null;
-  return bytes ?? refused("ERR_SIGNATURE_MALFORMED", "the signature is not canonical base64");
+  return bytes ?? refuse("ERR_SIGNATURE_MALFORMED", "the signature is not canonical base64");
 }
 
 const NO_HINT: KeyHint = {};
@@ -273,13 +270,13 @@ function hintOf(delivery: Delivery, body: CallbackBody): KeyHint {
   };
 }
 
-function listing(
+function resolveListing(
   name: string,
   word: string,
   { wire }: CallbackRules,
-): { readonly name: string; readonly status: string; readonly listed: boolean } {
+): { readonly name: string; readonly status: string; readonly isListed: boolean } {
   const status = wire.statusOf.get(word) ?? word;
-  return { name, status, listed: flowOfEvent(name) === "payments" && Object.hasOwn(STATUS_RANK, status) };
+  return { name, status, isListed: flowOfEvent(name) === "payments" && Object.hasOwn(STATUS_RANK, status) };
 }
 
 /** A frozen event without a prototype. Event and status must be listed for the type to be true. */
@@ -303,13 +300,13 @@ function toEvent(
 }
 
 /** `event.extra` if there is nothing in it. */
-const NO_EXTRA: Readonly<Record<string, string>> = Object.freeze(
+const NO_EXTRA_FIELDS: Readonly<Record<string, string>> = Object.freeze(
   Object.create(null) as Record<string, string>,
 );
 
 /** The extra fields, for `event.extra`. */
 function extraOf(texts: CallbackTexts, names: readonly string[]): Readonly<Record<string, string>> {
-  if (names.length === 0) return NO_EXTRA;
+  if (names.length === 0) return NO_EXTRA_FIELDS;
   const extra = Object.create(null) as Record<string, string>;
   for (const name of names) {
     const text = texts.get(name);
@@ -318,6 +315,6 @@ function extraOf(texts: CallbackTexts, names: readonly string[]): Readonly<Recor
   return Object.freeze(extra);
 }
 
-function refused(code: Extract<Verification, { ok: false }>["code"], why: string): Verification {
+function refuse(code: Extract<Verification, { ok: false }>["code"], why: string): Verification {
   return { ok: false, code, why };
 }

@@ -88,15 +88,17 @@ export function knownFields(
 
 function afterUrlOf(fields: readonly KnownField[]): string | null {
   const url = fields.findIndex(({ role }) => role === "callbackUrl");
-  if (fields[url]?.required !== true) return null;
-  const next = fields.find(({ free, required, role }, i) => i > url && (free || (required && role !== null)));
-  return next === undefined || next.free ? null : next.name;
+  if (fields[url]?.isRequired !== true) return null;
+  const nextField = fields.find(
+    ({ isFreeText, isRequired, role }, i) => i > url && (isFreeText || (isRequired && role !== null)),
+  );
+  return nextField === undefined || nextField.isFreeText ? null : nextField.name;
 }
 
 /** The readings of one signed string. */
 export class PossibleReadings {
   /** True for a string of more than {@link MAX_SIGNED_PARTS} parts. Such a string is not read. */
-  readonly tooLong: boolean;
+  readonly isTooLong: boolean;
   /** The position of each part in the string. The last entry is the end of the string, as if it were followed by an `&`. */
   readonly #starts: readonly number[];
   readonly #signed: string;
@@ -114,17 +116,17 @@ export class PossibleReadings {
   constructor(signed: string, known: KnownFields) {
     const starts = partStarts(signed);
     const count = starts.length - 1;
-    this.tooLong = count > MAX_SIGNED_PARTS;
+    this.isTooLong = count > MAX_SIGNED_PARTS;
     this.#signed = signed;
     this.#starts = starts;
     this.#known = known;
-    this.#names = Array.from({ length: this.tooLong ? 0 : count }, (_, i) => nameAt(signed, starts, i));
+    this.#names = Array.from({ length: this.isTooLong ? 0 : count }, (_, i) => nameAt(signed, starts, i));
     this.#ordinals = this.#names.map((name) => (name === null ? -1 : ordinalOf(name, known)));
     this.#steps = this.#findSteps();
   }
 
   /** False if the service cannot have signed the string for any body. */
-  get any(): boolean {
+  get hasReading(): boolean {
     return (this.#steps[0]?.length ?? 0) > 0;
   }
 
@@ -178,7 +180,7 @@ export class PossibleReadings {
   agreement(): Agreement {
     const { fields } = this.#known;
     const values = fields.map(({ role }) => new FieldValues(MAY_LOSE_TAIL.has(role)));
-    const optional = fields.flatMap(({ required }, i) => (required ? [] : [i]));
+    const optional = fields.flatMap(({ isRequired }, i) => (isRequired ? [] : [i]));
     const skip = (from: number, to: number): void => {
       for (const i of optional) if (from < 2 * i + 1 && 2 * i + 1 < to) values[i]?.skip();
     };
@@ -193,11 +195,11 @@ export class PossibleReadings {
     const texts = new Map<string, string>();
     const leftOut: string[] = [];
     const contradicted: string[] = [];
-    fields.forEach(({ key, role, essential }, i) => {
-      const found = values[i];
-      if (found === undefined || !found.any) return;
-      if (found.agreed) texts.set(key, found.choose(role === "callbackUrl"));
-      else (essential ? contradicted : leftOut).push(key);
+    fields.forEach(({ key, role, isEssential }, i) => {
+      const fieldValues = values[i];
+      if (fieldValues === undefined || !fieldValues.hasValues) return;
+      if (fieldValues.isAgreed) texts.set(key, fieldValues.choose(role === "callbackUrl"));
+      else (isEssential ? contradicted : leftOut).push(key);
     });
     return { texts, leftOut, contradicted };
   }
@@ -207,29 +209,29 @@ export class PossibleReadings {
    * swallowed a field, the field's name is still in the string. So this also reveals a forgery if the service wrote a
    * field in an undocumented way, and the genuine body is not among the readings.
    */
-  repeated(): readonly string[] {
+  repeatedFields(): readonly string[] {
     const { fields, indexOf, pinnedUrls, roles, afterUrl } = this.#known;
     const urlName = roles.get("callbackUrl") ?? "";
     // If another free text may follow the URL, or the URL may be missing, no part counts as its query.
-    const url = afterUrl === null ? -1 : this.#firstStep(urlName);
-    const after = afterUrl === null ? -1 : this.#firstStep(afterUrl);
-    const urlEnd = Math.max(...(this.#steps[url] ?? []));
-    const isPinned = url >= 0 && pinnedUrls.size > 0 && this.#isPinned(url, urlEnd);
+    const urlPart = afterUrl === null ? -1 : this.#firstStep(urlName);
+    const afterUrlPart = afterUrl === null ? -1 : this.#firstStep(afterUrl);
+    const urlEnd = Math.max(...(this.#steps[urlPart] ?? []));
+    const isPinned = urlPart >= 0 && pinnedUrls.size > 0 && this.#isPinned(urlPart, urlEnd);
     const inQuery = new Set<string>();
     const elsewhere = new Set<string>();
-    const repeated = new Set<string>();
+    const repeatedNames = new Set<string>();
     this.#names.forEach((name, part) => {
       if (name === null || !indexOf.has(name)) return;
-      const mayBeQuery = part < after && name !== afterUrl && name !== urlName;
-      if (url >= 0 && url < part && (mayBeQuery || (isPinned && part < urlEnd))) inQuery.add(name);
-      else if (elsewhere.has(name)) repeated.add(name);
+      const mayBeQuery = part < afterUrlPart && name !== afterUrl && name !== urlName;
+      if (urlPart >= 0 && urlPart < part && (mayBeQuery || (isPinned && part < urlEnd))) inQuery.add(name);
+      else if (elsewhere.has(name)) repeatedNames.add(name);
       else elsewhere.add(name);
     });
     // Another field may be between the URL and the field that ends its query. The agreement has checked that field already.
     for (const name of inQuery) {
-      if (name > urlName && name < (afterUrl ?? "") && elsewhere.has(name)) repeated.add(name);
+      if (name > urlName && name < (afterUrl ?? "") && elsewhere.has(name)) repeatedNames.add(name);
     }
-    return [...repeated].map((name) => fields[indexOf.get(name) ?? -1]?.key ?? name);
+    return [...repeatedNames].map((name) => fields[indexOf.get(name) ?? -1]?.key ?? name);
   }
 
   #hasStep(part: number): boolean {
@@ -279,12 +281,14 @@ export class PossibleReadings {
     followers.forEach((next, part) => {
       if (reached.has(part)) for (const end of next) reached.add(end);
     });
-    const whole = new Set([count]);
+    const reachesEnd = new Set([count]);
     const steps: (readonly number[])[] = [];
     for (let part = count - 1; part >= 0; part--) {
-      const next = reached.has(part) ? (followers[part] ?? []).filter((end) => whole.has(end)) : [];
-      if (next.length > 0) whole.add(part);
-      steps[part] = next;
+      const followingParts = reached.has(part)
+        ? (followers[part] ?? []).filter((end) => reachesEnd.has(end))
+        : [];
+      if (followingParts.length > 0) reachesEnd.add(part);
+      steps[part] = followingParts;
     }
     return steps;
   }
@@ -293,17 +297,17 @@ export class PossibleReadings {
   #followersOf(part: number, count: number): readonly number[] {
     const ordinal = this.#ordinals[part] ?? 0;
     const form = ordinal % 2 === 1 ? this.#known.fields[(ordinal - 1) / 2] : undefined;
-    const next: number[] = [];
-    const most = form?.free === false ? part + 1 : count;
+    const ends: number[] = [];
+    const lastEnd = form?.isFreeText === false ? part + 1 : count;
     let fits = true;
-    for (let end = part + 1; end <= most; end++) {
+    for (let end = part + 1; end <= lastEnd; end++) {
       // After the host of a URL, further characters cannot make it invalid, so it is not parsed again.
-      const settled =
+      const isSettled =
         end > part + 1 && form?.role === "callbackUrl" && !mayEndInHost(this.#valueAt(part, end - 1));
-      if (form !== undefined && !settled) fits = form.fits(this.#valueAt(part, end));
-      if (fits && this.#mayFollow(part, end)) next.push(end);
+      if (form !== undefined && !isSettled) fits = form.fits(this.#valueAt(part, end));
+      if (fits && this.#mayFollow(part, end)) ends.push(end);
     }
-    return next;
+    return ends;
   }
 
   /** True if a value is a pinned URL. Only the few values of the right length are compared. */
@@ -325,30 +329,30 @@ class FieldValues {
   readonly #mayLoseTail: boolean;
   #part = -1;
   #values: string[] = [];
-  #agreed = true;
+  #isAgreed = true;
 
   constructor(mayLoseTail: boolean) {
     this.#mayLoseTail = mayLoseTail;
   }
 
-  get any(): boolean {
+  get hasValues(): boolean {
     return this.#values.length > 0;
   }
 
   /** True if all readings have the field with the same value or, for some fields, with a shorter or longer part of one value. */
-  get agreed(): boolean {
-    return this.#agreed;
+  get isAgreed(): boolean {
+    return this.#isAgreed;
   }
 
   /** There is a reading without the field. */
   skip(): void {
-    this.#agreed = false;
+    this.#isAgreed = false;
   }
 
   add(part: number, value: string): void {
-    if (!this.any) this.#part = part;
-    else if (this.#mayLoseTail ? part !== this.#part : value !== this.#values[0]) this.#agreed = false;
-    if (this.#agreed || !this.any) this.#values.push(value);
+    if (!this.hasValues) this.#part = part;
+    else if (this.#mayLoseTail ? part !== this.#part : value !== this.#values[0]) this.#isAgreed = false;
+    if (this.#isAgreed || !this.hasValues) this.#values.push(value);
   }
 
   /**
@@ -381,17 +385,17 @@ function nameAt(signed: string, starts: readonly number[], part: number): string
 function ordinalOf(name: string, { fields, indexOf }: KnownFields): number {
   const index = indexOf.get(name);
   if (index !== undefined) return 2 * index + 1;
-  const next = fields.findIndex((field) => field.name > name);
-  return 2 * (next < 0 ? fields.length : next);
+  const nextIndex = fields.findIndex((field) => field.name > name);
+  return 2 * (nextIndex < 0 ? fields.length : nextIndex);
 }
 
 /** For each ordinal, the ordinal of the next required field. If none follows, this is the ordinal of the string's end. */
 function nextRequiredOf(fields: readonly KnownField[]): readonly number[] {
-  const next: number[] = [];
-  let required = 2 * fields.length + 1;
+  const nextRequired: number[] = [];
+  let requiredOrdinal = 2 * fields.length + 1;
   for (let ordinal = 2 * fields.length; ordinal >= 0; ordinal--) {
-    next[ordinal] = required;
-    if (ordinal % 2 === 1 && fields[(ordinal - 1) / 2]?.required === true) required = ordinal;
+    nextRequired[ordinal] = requiredOrdinal;
+    if (ordinal % 2 === 1 && fields[(ordinal - 1) / 2]?.isRequired === true) requiredOrdinal = ordinal;
   }
-  return next;
+  return nextRequired;
 }

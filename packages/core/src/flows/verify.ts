@@ -15,7 +15,7 @@ import {
 import { systemClock } from "../time/clock.ts";
 import { connectFlow, SIGNATURE_HEADER } from "./connect.ts";
 import type { Flow, Verification } from "./flow.ts";
-import { fixedKeys } from "./keyring.ts";
+import { fixedKeyring } from "./keyring.ts";
 import { paymentsFlow } from "./payments.ts";
 import { checkExpectations, type PaymentExpectations } from "./payments-options.ts";
 
@@ -54,8 +54,8 @@ export function verifyPaymentCallback(
   const { publicKey, expect, names } = options;
   checkExpectations({ publicKey, expect });
   const keys = importPublicKeys(publicKey, "publicKey");
-  const context = { ...UNLIMITED, names: names === undefined ? undefined : serviceNames(names) };
-  const flow = paymentsFlow({ publicKey: undefined, expect }, context, fixedKeys(keys));
+  const context = { ...UNLIMITED_CONTEXT, names: names === undefined ? undefined : serviceNames(names) };
+  const flow = paymentsFlow({ publicKey: undefined, expect }, context, fixedKeyring(keys));
   return eventOrThrow(flow, deliveryOf(rawBody, null)) as VerifiedDelivery<PaymentEvent>;
 }
 
@@ -81,12 +81,12 @@ export function verifyConnectWebhook(
   checkNames("verifyConnectWebhook", options, { secret: true });
   const { secret } = options;
   const secrets = importSecrets(secret, "secret");
-  const flow = connectFlow({}, UNLIMITED, fixedKeys(secrets));
+  const flow = connectFlow({}, UNLIMITED_CONTEXT, fixedKeyring(secrets));
   return eventOrThrow(flow, deliveryOf(rawBody, signatureHeader ?? null)) as VerifiedDelivery<ConnectEvent>;
 }
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
-const UNLIMITED = {
+const UNLIMITED_CONTEXT = {
   windowMs: NO_LIMIT,
   acceptTimeoutMs: NO_LIMIT,
   maxResolving: NO_LIMIT,

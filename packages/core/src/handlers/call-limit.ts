@@ -1,7 +1,7 @@
 /** About how long an event may wait in its process for a call. */
-const MAX_QUEUED_MS = 5_000;
+const MAX_QUEUE_TIME_MS = 5_000;
 /** The most events that may wait in the process, even for a quick handler. */
-const MAX_WAITING = 256;
+const MAX_QUEUED_EVENTS = 256;
 /** A deferred event comes back after this time at the earliest. */
 const MIN_DEFER_MS = 1_000;
 /** And after this time at the latest: the handler may have become quicker since, or its process may have died. */
@@ -16,7 +16,7 @@ export interface QueuedCall {
   /** Resolves when the call may begin. */
   readonly turn: Promise<void>;
   /** Leaves the queue. If its turn has come, the next event gets the place. */
-  leave(): void;
+  leaveQueue(): void;
 }
 
 /**
@@ -46,7 +46,7 @@ export class CallLimit {
 
   /** Waits for a place. Null if too many events wait, unless this event cannot be deferred. */
   enqueue(canDefer: boolean): QueuedCall | null {
-    if (canDefer && this.#queue.size >= this.#maxWaiting) return null;
+    if (canDefer && this.#queue.size >= this.#maxQueuedEvents) return null;
     let call = (): void => {};
     const turn = new Promise<void>((resolve) => {
       call = resolve;
@@ -54,48 +54,48 @@ export class CallLimit {
     this.#queue.add(call);
     return {
       turn,
-      leave: () => {
+      leaveQueue: () => {
         if (!this.#queue.delete(call)) this.release();
       },
     };
   }
 
-  get #maxWaiting(): number {
-    const callableSoon = Math.floor((this.#places * MAX_QUEUED_MS) / this.#averageMs);
-    return Math.max(this.#places, Math.min(callableSoon, MAX_WAITING));
+  get #maxQueuedEvents(): number {
+    const callableSoon = Math.floor((this.#places * MAX_QUEUE_TIME_MS) / this.#averageMs);
+    return Math.max(this.#places, Math.min(callableSoon, MAX_QUEUED_EVENTS));
   }
 
   /** The delay of a deferred event, in milliseconds. */
   deferMs(now: number): number {
-    const at = Math.min(Math.max(now + MIN_DEFER_MS, this.#reservedUntil), now + MAX_DEFER_MS);
-    this.#reservedUntil = at + this.#averageMs / this.#places;
-    return at - now;
+    const dueAt = Math.min(Math.max(now + MIN_DEFER_MS, this.#reservedUntil), now + MAX_DEFER_MS);
+    this.#reservedUntil = dueAt + this.#averageMs / this.#places;
+    return dueAt - now;
   }
 
   /** A call has ended, and releases its place. */
-  callEnded(tookMs: number): void {
+  recordCallEnd(tookMs: number): void {
     this.#averageMs += (Math.max(0.05, tookMs) - this.#averageMs) * NEWEST_WEIGHT;
     this.release();
   }
 
   /** Releases a place: the handler was not called after all, or the call no longer counts. */
   release(): void {
-    const [next] = this.#queue;
-    if (next === undefined) this.#openCalls--;
+    const [nextCall] = this.#queue;
+    if (nextCall === undefined) this.#openCalls--;
     else {
-      this.#queue.delete(next);
-      next();
+      this.#queue.delete(nextCall);
+      nextCall();
     }
   }
 
   /** A call is past its timeout, and keeps its place. True if now all places have such calls. */
-  callOverdue(): boolean {
+  recordOverdueCall(): boolean {
     return ++this.#overdueCalls === this.#places;
   }
 
   /** A call that was past its timeout has ended. */
-  overdueCallEnded(tookMs: number): void {
+  recordOverdueCallEnd(tookMs: number): void {
     this.#overdueCalls--;
-    this.callEnded(tookMs);
+    this.recordCallEnd(tookMs);
   }
 }

@@ -101,9 +101,9 @@ export interface HeldEvent extends EventFacts {
   readonly contents: Contents;
 }
 
-const RETRY_AFTER = Symbol.for("payhooks.RetryAfter");
-const REJECT = Symbol.for("payhooks.Reject");
-const UNCOUNTED = Symbol.for("payhooks.Uncounted");
+const RETRY_AFTER_BRAND = Symbol.for("payhooks.RetryAfter");
+const REJECT_BRAND = Symbol.for("payhooks.Reject");
+const UNCOUNTED_BRAND = Symbol.for("payhooks.Uncounted");
 
 /**
  * Thrown by a handler to be tried again after `ms` milliseconds; if that is no finite number, after its backoff. It
@@ -115,7 +115,7 @@ export class RetryAfter extends Error {
     super(message);
     this.name = "RetryAfter";
     this.ms = ms;
-    Object.defineProperty(this, RETRY_AFTER, { value: ms });
+    Object.defineProperty(this, RETRY_AFTER_BRAND, { value: ms });
   }
 }
 
@@ -124,46 +124,46 @@ export class Reject extends Error {
   constructor(reason: string) {
     super(reason);
     this.name = "Reject";
-    Object.defineProperty(this, REJECT, { value: true });
+    Object.defineProperty(this, REJECT_BRAND, { value: true });
   }
 }
 
 /** Marks an error of Payhooks that no later attempt can correct. The event is held, as if a handler had thrown `Reject`. */
-export function unrepeatable<E extends Error>(error: E): E {
-  return Object.defineProperty(error, REJECT, { value: true });
+export function markUnrepeatable<E extends Error>(error: E): E {
+  return Object.defineProperty(error, REJECT_BRAND, { value: true });
 }
 
 /**
  * Marks an error of Payhooks that is no fault of the handler, and after which nothing was changed. The call does not
  * count as an attempt.
  */
-export function uncounted<E extends Error>(error: E): E {
-  return Object.defineProperty(error, UNCOUNTED, { value: true });
+export function markUncounted<E extends Error>(error: E): E {
+  return Object.defineProperty(error, UNCOUNTED_BRAND, { value: true });
 }
 
 /** True if a call that threw this does not count as an attempt, even if it comes from another copy of the package. */
 export function isUncounted(thrown: unknown): boolean {
-  return branded(thrown, UNCOUNTED) === true;
+  return brandValueOf(thrown, UNCOUNTED_BRAND) === true;
 }
 
 /** The delay that a thrown value asks for, even if it comes from another copy of the package. */
 export function retryAfterOf(thrown: unknown): number | null {
-  return delayOf(branded(thrown, RETRY_AFTER));
+  return delayOf(brandValueOf(thrown, RETRY_AFTER_BRAND));
 }
 
 /** The delay that a handler or its `backoffMs` gave, ten years at most; null if it is negative or no finite number. */
-export function delayOf(given: unknown): number | null {
-  return typeof given === "number" && given >= 0 && given < Number.POSITIVE_INFINITY
-    ? Math.min(given, MAX_DELAY_MS)
+export function delayOf(value: unknown): number | null {
+  return typeof value === "number" && value >= 0 && value < Number.POSITIVE_INFINITY
+    ? Math.min(value, MAX_DELAY_MS)
     : null;
 }
 
 /** True if a thrown value rejects the event, even if it comes from another copy of the package. */
 export function isReject(thrown: unknown): boolean {
-  return branded(thrown, REJECT) === true;
+  return brandValueOf(thrown, REJECT_BRAND) === true;
 }
 
-function branded(thrown: unknown, brand: symbol): unknown {
+function brandValueOf(thrown: unknown, brand: symbol): unknown {
   return propertyOf(thrown, brand);
 }
 
@@ -181,10 +181,10 @@ export function defaultBackoffMs(attempt: number): number {
   return Math.round(full * (0.5 + Math.random()));
 }
 
-const MAX_UNCOUNTED_MS = 30_000;
+const MAX_UNCOUNTED_BACKOFF_MS = 30_000;
 
 /** After a call that does not count: 1 s, then twice as long as the last delay, up to 30 s; ± 50 %. */
 export function uncountedBackoffMs(lastMs: number): number {
-  const full = Math.min(Math.max(FIRST_BACKOFF_MS, lastMs * 2), MAX_UNCOUNTED_MS);
+  const full = Math.min(Math.max(FIRST_BACKOFF_MS, lastMs * 2), MAX_UNCOUNTED_BACKOFF_MS);
   return Math.round(full * (0.5 + Math.random()));
 }

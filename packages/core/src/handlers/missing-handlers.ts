@@ -1,13 +1,13 @@
 import { ON_HELD_PREFIX } from "../inbox/record/handler-state.ts";
 import type { RunInput } from "../inbox/record/run-input.ts";
-import type { GivenUp } from "../protocol/held-reasons.ts";
+import type { GiveUpReason } from "../protocol/held-reasons.ts";
 
 /** Handlers of an event that this process does not call. */
-export interface Missing {
+export interface MissingHandlers {
   /** The names of handlers that have not finished, and that another process has tried or registered, or a replay names. */
   readonly unfinished: readonly string[];
   /** Why one of them was given up; null if none was given up. */
-  readonly givenUp: { readonly reason: GivenUp; readonly error: string } | null;
+  readonly givenUp: { readonly reason: GiveUpReason; readonly error: string } | null;
 }
 
 /**
@@ -15,7 +15,7 @@ export interface Missing {
  * event waited, or they are handlers of another process. `registered` are all handlers of the event's name here. `called` are the
  * handlers that this process calls for the event.
  */
-export function missingHandlers(
+export function findMissingHandlers(
   {
     handlerStates,
     untriedHandlers,
@@ -23,10 +23,10 @@ export function missingHandlers(
   }: Pick<RunInput, "handlerStates" | "untriedHandlers" | "onlyHandlers">,
   registered: ReadonlySet<string>,
   called: ReadonlySet<string>,
-): Missing {
+): MissingHandlers {
   const unfinished = new Set((onlyHandlers ?? []).filter((name) => !registered.has(name)));
   for (const name of untriedHandlers) if (!called.has(name) && isHandler(name)) unfinished.add(name);
-  let givenUp: Missing["givenUp"] = null;
+  let givenUp: MissingHandlers["givenUp"] = null;
   for (const [name, { state, reason, error }] of Object.entries(handlerStates)) {
     if (called.has(name) || !isHandler(name)) continue;
     if (state === "given-up") givenUp ??= { reason: reason ?? "exhausted", error: error ?? "" };
@@ -40,14 +40,14 @@ function isHandler(name: string): boolean {
 }
 
 /** The handlers that an entry still needs before its onHeld handlers are done, except those that this process calls. */
-export function missingOnHeld(
+export function findMissingOnHeld(
   { handlerStates, untriedHandlers }: Pick<RunInput, "handlerStates" | "untriedHandlers">,
   called: readonly string[],
 ): readonly string[] {
   const isFinished = (name: string): boolean =>
     handlerStates[name]?.state === "done" || handlerStates[name]?.state === "given-up";
-  const known = new Set([...Object.keys(handlerStates), ...untriedHandlers]);
-  return [...known].filter(
+  const knownNames = new Set([...Object.keys(handlerStates), ...untriedHandlers]);
+  return [...knownNames].filter(
     (name) => name.startsWith(ON_HELD_PREFIX) && !called.includes(name) && !isFinished(name),
   );
 }

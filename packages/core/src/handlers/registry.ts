@@ -11,7 +11,7 @@ import {
   type SourceEvent,
   STATUS_RANK,
 } from "../protocol/events.ts";
-import { shown } from "../protocol/foreign-value.ts";
+import { describeValue } from "../protocol/foreign-value.ts";
 import { isHandlerName } from "../protocol/handler-name.ts";
 import { CallLimit } from "./call-limit.ts";
 import { defaultBackoffMs, type Handler, type HandlerOptions, type HeldEvent } from "./handler.ts";
@@ -51,48 +51,51 @@ const NO_HANDLERS: readonly RegisteredHandler[] = [];
 
 /** `connected_account.approved` → `connectedAccountApproved`. The first handler of an event has this name. */
 function defaultHandlerName(event: string): string {
-  if (event === EVERY) return "every";
+  if (event === EVERY_EVENT) return "every";
   return event.toLowerCase().replace(/[^a-z0-9]+([a-z0-9]?)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Stands for every name of a source. */
-const EVERY = "*";
+const EVERY_EVENT = "*";
 
 /** The key under which an event's handlers are kept. The service's own names are the same in both of its flows. */
-function keyOf(flow: FlowName, event: string): string {
+function registrationKeyOf(flow: FlowName, event: string): string {
   return Object.hasOwn(FLOWS, flow) ? event : `${flow} ${event}`;
 }
 
 /** All handlers of a receiver. Registration closes at the start, or at the first delivery. */
 export class Registry {
   readonly #handlers = new Map<string, RegisteredHandler[]>();
-  readonly #held: RegisteredHeldHandler[] = [];
-  readonly #ignored = new Set<string>();
-  #closed = false;
+  readonly #heldHandlers: RegisteredHeldHandler[] = [];
+  readonly #ignoredEvents = new Set<string>();
+  #isClosed = false;
 
   /** Payments: a function is for SUCCESS only. An object has a function for each wanted status. */
-  add(event: EventName, given: unknown, options: HandlerOptions): void {
+  add(event: EventName, handlers: unknown, options: HandlerOptions): void {
     const byStatus = flowOfEvent(event) === "payments";
-    const functions = typeof given === "function" ? { [byStatus ? "SUCCESS" : ""]: given } : given;
-    const wanted = checkHandlers(event, functions, byStatus ? STATUSES : ANY_STATUS);
-    if (this.#ignored.has(event)) throw contradiction(event);
+    const functions = typeof handlers === "function" ? { [byStatus ? "SUCCESS" : ""]: handlers } : handlers;
+    const handlerByStatus = checkHandlers(event, functions, byStatus ? STATUSES : ANY_STATUS);
+    if (this.#ignoredEvents.has(event)) throw handledAndIgnoredError(event);
     const list = this.#handlers.get(event) ?? [];
     list.push({
       ...this.#check(list, event, defaultHandlerName(event), options),
-      statuses: [...wanted.keys()],
-      pick: (one) => wanted.get("status" in one ? one.status : "") ?? null,
+      statuses: [...handlerByStatus.keys()],
+      pick: (one) => handlerByStatus.get("status" in one ? one.status : "") ?? null,
     });
     this.#handlers.set(event, list);
   }
 
   /** A handler of one name of a source, or of every name. */
   addOfSource(source: FlowName, event: string, handle: unknown, options: HandlerOptions): void {
-    const eventKey = keyOf(source, event);
+    const eventKey = registrationKeyOf(source, event);
     checkHandler(eventKey, handle);
-    if (this.#ignored.has(eventKey)) throw contradiction(eventKey);
+    if (this.#ignoredEvents.has(eventKey)) throw handledAndIgnoredError(eventKey);
     const list = this.#handlers.get(eventKey) ?? [];
     // One event may have handlers of both kinds, so their names must differ.
-    const beside = event === EVERY ? this.#ofSource(source) : this.#handlersAt(keyOf(source, EVERY));
+    const beside =
+      event === EVERY_EVENT
+        ? this.#ofSource(source)
+        : this.#handlersAt(registrationKeyOf(source, EVERY_EVENT));
     const registered = this.#check(list, eventKey, defaultHandlerName(event), options, beside);
     list.push({ ...registered, statuses: null, pick: () => handle as Handler<never> });
     this.#handlers.set(eventKey, list);
@@ -108,7 +111,7 @@ export class Registry {
 
   addHeld(handle: Handler<HeldEvent>, options: HandlerOptions): void {
     checkHandler("held entries", handle);
-    this.#held.push({ ...this.#check(this.#held, "held entries", "held", options), handle });
+    this.#heldHandlers.push({ ...this.#check(this.#heldHandlers, "held entries", "held", options), handle });
   }
 
   ignore(event: EventName): void {
@@ -116,25 +119,25 @@ export class Registry {
   }
 
   ignoreOfSource(source: FlowName, event: string): void {
-    this.#ignore(keyOf(source, event));
+    this.#ignore(registrationKeyOf(source, event));
   }
 
   #ignore(event: string): void {
     this.#checkOpen();
-    if (this.#handlers.has(event)) throw contradiction(event);
-    this.#ignored.add(event);
+    if (this.#handlers.has(event)) throw handledAndIgnoredError(event);
+    this.#ignoredEvents.add(event);
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
   }
 
   /** The handlers of an event: none if it is ignored, even beside a handler of every name. */
   handlersOf(flow: FlowName, event: string): readonly RegisteredHandler[] {
-    const own = this.#handlersAt(keyOf(flow, event));
-    const every = this.#handlersAt(keyOf(flow, EVERY));
-    if (every.length === 0) return own;
-    return this.isIgnored(flow, event) ? NO_HANDLERS : [...own, ...every];
+    const eventHandlers = this.#handlersAt(registrationKeyOf(flow, event));
+    const catchAllHandlers = this.#handlersAt(registrationKeyOf(flow, EVERY_EVENT));
+    if (catchAllHandlers.length === 0) return eventHandlers;
+    return this.isIgnored(flow, event) ? NO_HANDLERS : [...eventHandlers, ...catchAllHandlers];
   }
 
   /** The names of the handlers that an event with this name and status runs. Either may be unknown. */
@@ -150,7 +153,7 @@ export class Registry {
     if (this.handlersOf(source, event).length > 0) return "handled";
     if (this.isIgnored(source, event)) return "ignored";
     const isOfSource = (key: string): boolean => key.startsWith(`${source} `);
-    return [...this.#handlers.keys(), ...this.#ignored].some(isOfSource) ? "none" : "unknown";
+    return [...this.#handlers.keys(), ...this.#ignoredEvents].some(isOfSource) ? "none" : "unknown";
   }
 
   /** How often a handler with this name may try an event with this name; 0 if there is no such handler. */
@@ -159,11 +162,11 @@ export class Registry {
   }
 
   get heldHandlers(): readonly RegisteredHeldHandler[] {
-    return this.#held;
+    return this.#heldHandlers;
   }
 
   isIgnored(flow: FlowName, event: string): boolean {
-    return this.#ignored.has(keyOf(flow, event));
+    return this.#ignoredEvents.has(registrationKeyOf(flow, event));
   }
 
   /** Everything that is registered, in words and in alphabetical order. */
@@ -173,21 +176,23 @@ export class Registry {
         (statuses ?? [""]).map((status) => `${name} (${`${event} ${status}`.trim()})`),
       ),
     );
-    const held = this.#held.map(({ name }) => `${name} (onHeld)`);
-    return [...handlers, ...held, ...[...this.#ignored].map((event) => `ignore (${event})`)].toSorted();
+    const held = this.#heldHandlers.map(({ name }) => `${name} (onHeld)`);
+    return [...handlers, ...held, ...[...this.#ignoredEvents].map((event) => `ignore (${event})`)].toSorted();
   }
 
-  get empty(): boolean {
+  get isEmpty(): boolean {
     return this.#handlers.size === 0;
   }
 
   /** The event names of a flow that have no handler and are not ignored. */
-  unhandled(flow: FlowName): readonly EventName[] {
-    return eventNamesOf(flow).filter((event) => !this.#handlers.has(event) && !this.#ignored.has(event));
+  unhandledEvents(flow: FlowName): readonly EventName[] {
+    return eventNamesOf(flow).filter(
+      (event) => !this.#handlers.has(event) && !this.#ignoredEvents.has(event),
+    );
   }
 
   #checkOpen(): void {
-    if (!this.#closed) return;
+    if (!this.#isClosed) return;
     throw new PayhooksError(
       "ERR_REGISTRATION_CLOSED",
       "The receiver has started: handlers can no longer be registered.",
@@ -198,7 +203,7 @@ export class Registry {
   }
 
   #check(
-    others: readonly HandlerSettings[],
+    registered: readonly HandlerSettings[],
     owner: string,
     defaultName: string,
     options: HandlerOptions,
@@ -214,19 +219,19 @@ export class Registry {
       onTimeout: true,
       concurrency: true,
     });
-    const { name = others.length === 0 ? defaultName : undefined } = options;
+    const { name = registered.length === 0 ? defaultName : undefined } = options;
     if (!isHandlerName(name)) {
       throw new PayhooksError(
         "ERR_HANDLER_NAME",
         name === undefined
           ? `A further handler of ${owner} has no name.`
-          : `A handler of ${owner} has the name ${shown(name)}.`,
+          : `A handler of ${owner} has the name ${describeValue(name)}.`,
         {
           fix: 'Give { name } as letters, digits, "_", "." or "-", and keep it: it is part of effectId. Names that every object has, such as "constructor", are not allowed.',
         },
       );
     }
-    if ([...others, ...beside].some((other) => other.name === name)) {
+    if ([...registered, ...beside].some((other) => other.name === name)) {
       throw new PayhooksError("ERR_HANDLER_DUPLICATE", `${owner} has a handler named "${name}" already.`, {
         fix: "Give each handler of an event its own { name }, and check that this module is not loaded twice.",
       });
@@ -255,7 +260,7 @@ function checkHandler(owner: string, handle: unknown): void {
   });
 }
 
-function contradiction(event: string): PayhooksError {
+function handledAndIgnoredError(event: string): PayhooksError {
   return new PayhooksError("ERR_OPTION_INVALID", `${event} has a handler and is ignored.`, {
     fix: "Remove one of the two: an ignored event runs no handler.",
   });
@@ -267,16 +272,19 @@ function checkHandlers(
   handlers: unknown,
   statuses: ReadonlySet<string>,
 ): ReadonlyMap<string, Handler<AnyEvent>> {
-  const given = Object.entries(Object(handlers) as Readonly<Record<string, unknown>>).filter(
+  const entries = Object.entries(Object(handlers) as Readonly<Record<string, unknown>>).filter(
     ([, handler]) => handler !== undefined,
   );
-  const wrong = given.find(([status, handler]) => typeof handler !== "function" || !statuses.has(status));
-  if (given.length > 0 && wrong === undefined) return new Map(given as [string, Handler<AnyEvent>][]);
+  const wrongEntry = entries.find(
+    ([status, handler]) => typeof handler !== "function" || !statuses.has(status),
+  );
+  if (entries.length > 0 && wrongEntry === undefined)
+    return new Map(entries as [string, Handler<AnyEvent>][]);
   throw new PayhooksError(
     "ERR_OPTION_INVALID",
-    wrong === undefined
+    wrongEntry === undefined
       ? `No handler for ${name} was given.`
-      : `The handler for ${name} under ${JSON.stringify(wrong[0])} cannot be used.`,
+      : `The handler for ${name} under ${JSON.stringify(wrongEntry[0])} cannot be used.`,
     {
       fix: "Give a function, or for payments an object of functions under SUCCESS, FAILED and PENDING.",
     },

@@ -80,7 +80,7 @@ export function ready<Platform = unknown>(
   return (_request, platform) => answerProbe(probe, platform as Platform);
 }
 
-const FIX =
+const CONSUMED_BODY_FIX =
   "mount it before anything that calls request.json() or request.text(), or pass it a request.clone()";
 
 function mount<Platform>(
@@ -96,7 +96,7 @@ function mount<Platform>(
       tenant: tenant?.(request, platform as Platform),
       remoteAddress: remoteAddress?.(request, platform as Platform),
       waitUntil: context?.waitUntil?.bind(context),
-      fix: FIX,
+      fix: CONSUMED_BODY_FIX,
     };
     return answerRequest(mounted, request, facts, platform as Platform);
   };

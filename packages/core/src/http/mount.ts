@@ -10,7 +10,7 @@ import { emptyContext } from "../time/async-context.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import { systemClock } from "../time/clock.ts";
 import { environmentOf } from "../time/environment.ts";
-import { isShared } from "./shared.ts";
+import { isShared } from "./shared-receiver.ts";
 
 /**
  * A receiver, or a factory of one, for platforms whose environment is available later or comes with the request
@@ -27,7 +27,7 @@ export interface BodyFault {
 }
 
 /** One request, whose body was not read yet. */
-export interface Incoming extends Omit<Delivery, "rawBody"> {
+export interface IncomingRequest extends Omit<Delivery, "rawBody"> {
   /**
    * The exact bytes of the body, at most `maxBodyBytes` of them, or why they are not available. Never rejects. After a
    * cancellation, the result is ignored.
@@ -38,7 +38,7 @@ export interface Incoming extends Omit<Delivery, "rawBody"> {
 /** A flow that is mounted. */
 export interface MountedFlow<Platform = void> {
   /** Answers one request. Rejects only if the factory does. */
-  answer(incoming: Incoming, platform: Platform): Promise<Reply>;
+  answer(incoming: IncomingRequest, platform: Platform): Promise<Reply>;
   /**
    * For servers that keep running: starts the receiver in the next turn of the event loop, when its handlers are
    * registered. The error of a wrong set-up is thrown uncaught, so that the process ends at boot and shows the fix.
@@ -48,10 +48,10 @@ export interface MountedFlow<Platform = void> {
   startSoon(platform: Platform): void;
 }
 
-const MOUNTED = { mounted: true } as const;
+const MOUNTED_OPTIONS = { mounted: true } as const;
 
 /** Receivers by the factory that made them. */
-const made = new WeakMap<object, Promise<AnyReceiver>>();
+const receivers = new WeakMap<object, Promise<AnyReceiver>>();
 
 /**
  * Mounts a flow. `check` throws if the platform cannot do what the receiver's options ask for.
@@ -75,14 +75,17 @@ export function mountFlow<Platform = void>(
       const endpoint = endpointOf(receiver, flow);
       if (typeof receiverOrFactory === "function") check(endpoint);
       const { method, url, headers, remoteAddress, tenant, waitUntil } = incoming;
-      const early = endpoint.check(incoming, remoteAddress);
-      if (early !== null) return early;
+      const earlyReply = endpoint.check(incoming, remoteAddress);
+      if (earlyReply !== null) return earlyReply;
       const rawBody = await readBodyInTime(incoming, endpoint);
       if (!(rawBody instanceof Uint8Array)) return endpoint.refuse(rawBody.code, rawBody.why, remoteAddress);
-      return endpoint.receive({ method, url, headers, remoteAddress, tenant, waitUntil, rawBody }, MOUNTED);
+      return endpoint.receive(
+        { method, url, headers, remoteAddress, tenant, waitUntil, rawBody },
+        MOUNTED_OPTIONS,
+      );
     },
     startSoon(platform) {
-      environmentOf().nextTurn(() => void startOf(receiverOrFactory, flow, platform));
+      environmentOf().nextTurn(() => void startReceiver(receiverOrFactory, flow, platform));
     },
   };
 }
@@ -90,7 +93,7 @@ export function mountFlow<Platform = void>(
 /**
  * Makes the receiver and starts it. A factory that fails is called again after a pause. The receiver itself repeats its start.
  */
-async function startOf<Platform>(
+async function startReceiver<Platform>(
   receiverOrFactory: ReceiverOrFactory<Platform>,
   flow: FlowName,
   platform: Platform,
@@ -121,7 +124,7 @@ async function startOf<Platform>(
 
 /** Waits for the body for at most `bodyTimeoutMs`. */
 function readBodyInTime(
-  incoming: Incoming,
+  incoming: IncomingRequest,
   { maxBodyBytes, bodyTimeoutMs }: Endpoint,
 ): Promise<Uint8Array | BodyFault> {
   const cancellation = new Cancellation();
@@ -157,11 +160,11 @@ function makeOnce<Platform>(
   factory: (platform: Platform) => AnyReceiver | Promise<AnyReceiver>,
   platform: Platform,
 ): Promise<AnyReceiver> {
-  const known = made.get(factory);
-  if (known !== undefined) return known;
+  const existing = receivers.get(factory);
+  if (existing !== undefined) return existing;
   const making = emptyContext.run(async () => factory(platform));
-  made.set(factory, making);
-  making.catch(() => made.delete(factory));
+  receivers.set(factory, making);
+  making.catch(() => receivers.delete(factory));
   return making;
 }
 

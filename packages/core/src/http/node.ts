@@ -34,35 +34,35 @@ export async function readNodeBody(
   maxBodyBytes: number,
   { read, kept: { rawBody, body } = {}, fix }: ReadOptions,
 ): Promise<Uint8Array | BodyFault> {
-  const consumed: BodyFault = {
+  const consumedFault: BodyFault = {
     code: "ERR_BODY_CONSUMED",
     why: `a body parser ran before Payhooks and the exact bytes are gone: ${fix}`,
   };
-  for (const kept of [rawBody, body]) {
-    if (kept instanceof Uint8Array) return isWhole(kept, request) ? kept : consumed;
-    if (typeof kept !== "string") continue;
+  for (const keptBody of [rawBody, body]) {
+    if (keptBody instanceof Uint8Array) return isWhole(keptBody, request) ? keptBody : consumedFault;
+    if (typeof keptBody !== "string") continue;
     return (
-      bytesOfText(kept, request.headers["content-length"]) ?? {
+      bytesOfText(keptBody, request.headers["content-length"]) ?? {
         code: "ERR_BODY_CONSUMED",
         why: `a body parser ran before Payhooks and kept the body as text, which is not as long as its content-length: keep the bytes (a Buffer) in request.rawBody, or ${fix}`,
       }
     );
   }
-  if (request.readableDidRead || request.readableEncoding !== null) return consumed;
+  if (request.readableDidRead || request.readableEncoding !== null) return consumedFault;
   // The body was read to its end without a single byte, so it has none.
   if (request.readableEnded) return new Uint8Array(0);
-  if (request.destroyed) return incomplete;
+  if (request.destroyed) return INCOMPLETE_BODY_FAULT;
   // A connection that breaks later must not end the process.
   request.on("error", () => {});
   try {
     return await read(request, { limit: maxBodyBytes });
   } catch (error) {
-    if ((error as { type?: unknown } | null)?.type !== "entity.too.large") return incomplete;
+    if ((error as { type?: unknown } | null)?.type !== "entity.too.large") return INCOMPLETE_BODY_FAULT;
     return { code: "ERR_BODY_TOO_LARGE", why: `the body has more than ${maxBodyBytes} bytes` };
   }
 }
 
-const incomplete: BodyFault = {
+const INCOMPLETE_BODY_FAULT: BodyFault = {
   code: "ERR_BODY_INCOMPLETE",
   why: "the connection ended in the middle of the body",
 };
@@ -79,12 +79,13 @@ export function nodeHeaders(request: IncomingMessage): DeliveryHead["headers"] {
 function nodeHeader({ headers, rawHeaders }: IncomingMessage, name: string): string | undefined {
   const value = headers[name];
   if (name !== "content-type") return Array.isArray(value) ? value.join(", ") : value;
-  const sent: (string | undefined)[] = [];
+  const contentTypes: (string | undefined)[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const other = rawHeaders[at];
-    if (other?.length === name.length && other.toLowerCase() === name) sent.push(rawHeaders[at + 1]);
+    const headerName = rawHeaders[at];
+    if (headerName?.length === name.length && headerName.toLowerCase() === name)
+      contentTypes.push(rawHeaders[at + 1]);
   }
-  return sent.length > 1 ? sent.join(", ") : headers["content-type"];
+  return contentTypes.length > 1 ? contentTypes.join(", ") : headers["content-type"];
 }
 
 /** The bytes that a parser kept are the whole body only if their number equals the announced length. */
@@ -112,9 +113,9 @@ export function writeReply(
   }
   response.write(body);
   const cancelTimer = systemClock.after(LINGER_MS, () => response.end());
-  const end = (): void => {
+  const endResponse = (): void => {
     cancelTimer();
     response.end();
   };
-  request.once("end", end).once("close", end).resume();
+  request.once("end", endResponse).once("close", endResponse).resume();
 }

@@ -17,7 +17,7 @@ export type MountedProbe<Platform = void> = (platform: Platform) => Promise<Repl
  */
 export function mountProbe<Platform = void>(
   receiverOrFactory: ReceiverOrFactory<Platform>,
-  which: "live" | "ready",
+  probeName: "live" | "ready",
   options: ReadyOptions = {},
 ): MountedProbe<Platform> {
   checkNames("ready", options, { maxDueAgeMs: true });
@@ -26,13 +26,13 @@ export function mountProbe<Platform = void>(
   return async (platform) => {
     try {
       const receiver = await receiverOf(receiverOrFactory, platform);
-      const probe = which === "live" ? receiver.live() : await receiver.ready(options);
+      const probe = probeName === "live" ? receiver.live() : await receiver.ready(options);
       lastError = null;
       return replyOf(probe);
     } catch (error) {
       const facts = factsOfThrown(error);
       if (facts.error !== lastError)
-        consoleLogger.error(`/${which} is answered 503: there is no receiver`, facts);
+        consoleLogger.error(`/${probeName} is answered 503: there is no receiver`, facts);
       lastError = facts.error;
       return replyOf({ ok: false, code: "no-receiver" });
     }
@@ -40,12 +40,12 @@ export function mountProbe<Platform = void>(
 }
 
 /** Answers must never come from a cache. */
-const HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
+const PROBE_HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
 
 function replyOf({ ok, code }: Pick<Probe, "ok" | "code">): Reply {
   return {
     status: ok ? 200 : 503,
-    headers: HEADERS,
+    headers: PROBE_HEADERS,
     body: JSON.stringify(ok ? { ok } : { ok, code }),
   };
 }

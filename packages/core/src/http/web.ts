@@ -19,7 +19,7 @@ export interface RequestFacts {
 
 const ON_DENO = "Deno" in globalThis;
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
+type BodyReader = ReadableStreamDefaultReader<Uint8Array>;
 
 /** Answers a web-standard request with a mounted flow, for adapters of frameworks that are built on such requests. */
 export async function answerRequest<Platform>(
@@ -34,7 +34,7 @@ export async function answerRequest<Platform>(
       method: request.method,
       url: request.url,
       headers: {
-        get: (name) => withoutSpaceAround(request.headers.get(name)),
+        get: (name) => trimWhitespace(request.headers.get(name)),
         keys: () => request.headers.keys(),
       },
       remoteAddress,
@@ -42,7 +42,7 @@ export async function answerRequest<Platform>(
       waitUntil,
       readBody: async (maxBodyBytes, cancellation) =>
         (bodyUsed === true
-          ? await keptBytes(kept, request)
+          ? await readKeptBytes(kept, request)
           : await body.read(maxBodyBytes, cancellation)) ?? {
           code: "ERR_BODY_CONSUMED",
           why: `the request's body was read before Payhooks: ${fix}`,
@@ -50,12 +50,12 @@ export async function answerRequest<Platform>(
     },
     platform,
   );
-  const rest = body.discardRest();
-  return rest === null ? asResponse(reply) : withoutTheRest(reply, rest);
+  const discarding = body.discardRest();
+  return discarding === null ? asResponse(reply) : responseAfterRest(reply, discarding);
 }
 
 /** The bytes that the reader of a body has kept, if they are exactly those that were sent; otherwise null. */
-async function keptBytes(kept: RequestFacts["kept"], { headers }: Request): Promise<Uint8Array | null> {
+async function readKeptBytes(kept: RequestFacts["kept"], { headers }: Request): Promise<Uint8Array | null> {
   const length = headers.get("content-length");
   try {
     const [bytes, text] = [await kept?.arrayBuffer, await kept?.text];
@@ -73,7 +73,7 @@ async function keptBytes(kept: RequestFacts["kept"], { headers }: Request): Prom
 class RequestBody {
   readonly #request: Request;
   #isRead = false;
-  #reader: Reader | null = null;
+  #reader: BodyReader | null = null;
   #whole: Promise<unknown> | null = null;
 
   constructor(request: Request) {
@@ -98,10 +98,12 @@ class RequestBody {
       const whole = this.#request.arrayBuffer();
       this.#whole = whole;
       const bytes = new Uint8Array(await whole);
-      return bytes.byteLength === length ? bytes : incomplete("it is shorter than its content-length");
+      return bytes.byteLength === length
+        ? bytes
+        : incompleteBodyFault("it is shorter than its content-length");
     } catch (error) {
       // A body that was locked but not read is still complete.
-      return this.#request.bodyUsed ? incomplete(String(error)) : null;
+      return this.#request.bodyUsed ? incompleteBodyFault(String(error)) : null;
     }
   }
 
@@ -111,7 +113,7 @@ class RequestBody {
     return this.#reader === null ? new Uint8Array(0) : readAll(this.#reader, maxBodyBytes, cancellation);
   }
 
-  #open(): Reader | null {
+  #open(): BodyReader | null {
     const { bodyUsed, body } = this.#request;
     return bodyUsed || body === null || body.locked ? null : body.getReader();
   }
@@ -119,9 +121,9 @@ class RequestBody {
   /** Reads the rest for a while and discards it. Otherwise a sender that is still sending would not see the answer. */
   discardRest(): Promise<void> | null {
     if (this.#isRead) return null;
-    if (this.#whole !== null) return lingering(this.#whole);
+    if (this.#whole !== null) return waitForBody(this.#whole);
     this.#reader ??= this.#open();
-    return this.#reader === null ? null : discard(this.#reader);
+    return this.#reader === null ? null : discardBody(this.#reader);
   }
 }
 
@@ -131,12 +133,12 @@ function lengthOf({ headers }: Request): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-function incomplete(why: string): BodyFault {
+function incompleteBodyFault(why: string): BodyFault {
   return { code: "ERR_BODY_INCOMPLETE", why };
 }
 
 /** White space around a value is not part of it (RFC 9110, 5.5), but workerd keeps tabs there. */
-function withoutSpaceAround(value: string | null): string | null {
+function trimWhitespace(value: string | null): string | null {
   if (value === null) return null;
   let start = 0;
   let end = value.length;
@@ -147,7 +149,7 @@ function withoutSpaceAround(value: string | null): string | null {
 
 /** The exact bytes of the body, up to a limit. */
 async function readAll(
-  reader: Reader,
+  reader: BodyReader,
   maxBodyBytes: number,
   cancellation: Cancellation,
 ): Promise<Uint8Array | BodyFault> {
@@ -156,7 +158,7 @@ async function readAll(
   try {
     while (!cancellation.isCancelled) {
       const part = await reader.read();
-      if (part.done) return joined(chunks, length);
+      if (part.done) return joinChunks(chunks, length);
       length += part.value.byteLength;
       if (length > maxBodyBytes) {
         return { code: "ERR_BODY_TOO_LARGE", why: `the body has more than ${maxBodyBytes} bytes` };
@@ -165,36 +167,36 @@ async function readAll(
     }
     return { code: "ERR_BODY_TIMEOUT", why: "nobody waits for it any more" };
   } catch (error) {
-    return incomplete(String(error));
+    return incompleteBodyFault(String(error));
   }
 }
 
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+function joinChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
   const [only] = chunks;
   if (chunks.length === 1 && only !== undefined) return only;
   const body = new Uint8Array(length);
-  let at = 0;
+  let offset = 0;
   for (const chunk of chunks) {
-    body.set(chunk, at);
-    at += chunk.byteLength;
+    body.set(chunk, offset);
+    offset += chunk.byteLength;
   }
   return body;
 }
 
 /** If the body is being read already, only waits for that. */
-function lingering(reading: Promise<unknown>): Promise<void> {
+function waitForBody(reading: Promise<unknown>): Promise<void> {
   return new Promise((resolve) => {
     const stop = systemClock.after(LINGER_MS, resolve);
-    const end = (): void => {
+    const finish = (): void => {
       stop();
       resolve();
     };
-    reading.then(end, end);
+    reading.then(finish, finish);
   });
 }
 
 /** Reads to the end, or until the sender's time is up. */
-async function discard(reader: Reader): Promise<void> {
+async function discardBody(reader: BodyReader): Promise<void> {
   const stop = systemClock.after(LINGER_MS, () => void reader.cancel().catch(() => {}));
   try {
     while (!(await reader.read()).done);
@@ -215,13 +217,13 @@ function asResponse({ status, headers, body }: Reply): Response {
  * ends only with the request. Closing while the sender is still sending would reset the connection, and the answer could be
  * lost.
  */
-function withoutTheRest(reply: Reply, rest: Promise<void>): Response {
+function responseAfterRest(reply: Reply, discarding: Promise<void>): Response {
   if (reply.headers.connection !== "close" || reply.body === "") return asResponse(reply);
   const bytes = new TextEncoder().encode(reply.body);
   const body = new ReadableStream<Uint8Array>({
     async start(stream) {
       stream.enqueue(bytes);
-      await rest;
+      await discarding;
       try {
         stream.close();
       } catch {

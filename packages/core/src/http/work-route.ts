@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { consoleLogger } from "../notices/logger.ts";
 import { factsOfThrown } from "../notices/thrown.ts";
-import { refusal } from "../protocol/delivery.ts";
+import { refusalReply } from "../protocol/delivery.ts";
 import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError, isSetupError } from "../protocol/errors.ts";
 import { type ReceiverOrFactory, receiverOf } from "./mount.ts";
 
@@ -26,23 +26,24 @@ export async function answerWork<Platform>(
     consoleLogger.error(
       "workRoute was given no secret, so every call is refused. Check the environment variable.",
     );
-    return refused("ERR_MISCONFIGURED");
+    return refusedResponse("ERR_MISCONFIGURED");
   }
-  const given = request.headers.get("authorization") ?? "";
+  const authorization = request.headers.get("authorization") ?? "";
   // Hashes have the same length, so that the time of the comparison says nothing about the secret.
-  if (!timingSafeEqual(sha256(given), sha256(`Bearer ${secret}`))) return refused("ERR_UNAUTHORIZED");
+  if (!timingSafeEqual(sha256(authorization), sha256(`Bearer ${secret}`)))
+    return refusedResponse("ERR_UNAUTHORIZED");
   try {
     const report = await (await receiverOf(receiverOrFactory, platform)).work(limits);
     return Response.json(report, { headers: { "cache-control": "no-store" } });
   } catch (error) {
-    if (isPayhooksError(error) && error.code === "ERR_CLOSING") return refused(error.code);
+    if (isPayhooksError(error) && error.code === "ERR_CLOSING") return refusedResponse(error.code);
     consoleLogger.error("the work route failed", factsOfThrown(error));
-    return refused(isSetupError(error) ? "ERR_MISCONFIGURED" : "ERR_INBOX_UNAVAILABLE");
+    return refusedResponse(isSetupError(error) ? "ERR_MISCONFIGURED" : "ERR_INBOX_UNAVAILABLE");
   }
 }
 
-function refused(code: DeliveryErrorCode): Response {
-  const { status, headers, body } = refusal(code, ANSWER_STATUS[code]);
+function refusedResponse(code: DeliveryErrorCode): Response {
+  const { status, headers, body } = refusalReply(code, ANSWER_STATUS[code]);
   return new Response(body, { status, headers });
 }
 

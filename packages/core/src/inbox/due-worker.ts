@@ -1,8 +1,8 @@
-import { inboxError } from "../notices/notice.ts";
+import { inboxErrorNotice } from "../notices/notice.ts";
 import type { Runner, WorkOptions, WorkReport } from "./contract/inbox.ts";
 import type { DueRecord } from "./contract/store.ts";
 import type { Pruning } from "./pruning.ts";
-import { type Lane, NO_EVENTS, otherThan } from "./record/lane.ts";
+import { type Lane, otherLane, ZERO_PER_LANE } from "./record/lane.ts";
 import type { Run } from "./run/run.ts";
 import type { DueRequest } from "./run/runs.ts";
 import type { InboxCore } from "./write/inbox-core.ts";
@@ -46,40 +46,40 @@ export class DueWorker {
 
   async #run(runner: Runner, { deadlineMs, limit, concurrency }: WorkOptions): Promise<WorkReport> {
     const time = this.#core.stopwatch();
-    let taken = 0;
+    let takenCount = 0;
     let ran = 0;
     let failed = 0;
     const next: NextLane = { lane: "usual" };
     const isInTime = (): boolean => time.elapsedMs < deadlineMs;
-    const take = async (): Promise<DueRecord | undefined> => {
-      if (taken >= limit || !isInTime() || this.#core.isClosing) return undefined;
-      taken++;
+    const takeNext = async (): Promise<DueRecord | undefined> => {
+      if (takenCount >= limit || !isInTime() || this.#core.isClosing) return undefined;
+      takenCount++;
       const record = await this.#takeOne(next);
-      if (record === undefined) taken--;
+      if (record === undefined) takenCount--;
       return record;
     };
-    const worker = async (found: DueRecord | undefined): Promise<void> => {
-      for (let record = found; record !== undefined; record = await take()) {
+    const worker = async (firstRecord: DueRecord | undefined): Promise<void> => {
+      for (let record = firstRecord; record !== undefined; record = await takeNext()) {
         const run = await this.#beginDue(record, { runner, inBackground: false }, isInTime);
         const ending = run === null ? null : (await run.whenEnded).ending;
-        if (ending === null) taken--;
+        if (ending === null) takenCount--;
         else ran++;
         if (ending === "retry" || ending === "held") failed++;
       }
     };
     // After most responses nothing else is due. So the other workers poll only if the first worker has found an
     // event.
-    const first = await take();
+    const first = await takeNext();
     if (first !== undefined) {
-      const others = Array.from({ length: Math.min(concurrency, limit) - 1 }, async () =>
-        worker(await take()),
+      const otherWorkers = Array.from({ length: Math.min(concurrency, limit) - 1 }, async () =>
+        worker(await takeNext()),
       );
       // Wait for the running events, even if no more can be taken.
-      const results = await Promise.allSettled([worker(first), ...others]);
+      const results = await Promise.allSettled([worker(first), ...otherWorkers]);
       for (const result of results) if (result.status === "rejected") throw result.reason;
     }
     await this.#pruneSome(runner);
-    const { left, nextDueAt } = await this.#core.store.takeDue(NO_EVENTS, 0);
+    const { left, nextDueAt } = await this.#core.store.takeDue(ZERO_PER_LANE, 0);
     return { ran, failed, remaining: left.usual + left.patient, nextDueAt };
   }
 
@@ -88,7 +88,7 @@ export class DueWorker {
     try {
       await this.#pruning.pruneSome();
     } catch (error) {
-      runner.notify(inboxError("prune", error));
+      runner.notify(inboxErrorNotice("prune", error));
     }
   }
 
@@ -96,10 +96,10 @@ export class DueWorker {
   async #takeOne(next: NextLane): Promise<DueRecord | undefined> {
     const { store, hideMs } = this.#core;
     const first = next.lane;
-    for (const lane of [first, otherThan(first)]) {
-      const { records, left } = await store.takeDue({ ...NO_EVENTS, [lane]: 1 }, hideMs);
-      const isMoreInOther = left[otherThan(lane)] > 0;
-      if (isMoreInOther) next.lane = otherThan(lane);
+    for (const lane of [first, otherLane(first)]) {
+      const { records, left } = await store.takeDue({ ...ZERO_PER_LANE, [lane]: 1 }, hideMs);
+      const isMoreInOther = left[otherLane(lane)] > 0;
+      if (isMoreInOther) next.lane = otherLane(lane);
       if (records.length > 0 || !isMoreInOther) return records[0];
     }
     return undefined;

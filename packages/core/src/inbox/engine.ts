@@ -1,4 +1,4 @@
-import { inboxError, type UndatedNotice } from "../notices/notice.ts";
+import { inboxErrorNotice, type UndatedNotice } from "../notices/notice.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
@@ -9,10 +9,10 @@ import type { Events } from "./contract/events.ts";
 import { compareHandlers } from "./contract/handler-sets.ts";
 import type {
   AcceptOptions,
+  BackgroundRuns,
   Inbox,
   RunEventOptions,
   Runner,
-  Running,
   WorkOptions,
   WorkReport,
 } from "./contract/inbox.ts";
@@ -23,7 +23,7 @@ import { decisions } from "./decide/decide.ts";
 import { type BeginDue, DueWorker } from "./due-worker.ts";
 import { Pruning } from "./pruning.ts";
 import { isCanary } from "./record/canary.ts";
-import { type Accepted, isEventId, type RunReport, type VerifiedEvent } from "./record/event.ts";
+import { type AcceptResult, isEventId, type RunReport, type VerifiedEvent } from "./record/event.ts";
 import { Crowds } from "./run/crowds.ts";
 import { Dispatcher } from "./run/dispatcher.ts";
 import { Places } from "./run/places.ts";
@@ -56,9 +56,9 @@ export interface InboxOptions {
 
 const DEFAULT_LEASE_MS = 30_000;
 const DEFAULT_POLL_MS = 500;
-const PRUNE_EVERY_MS = 60_000;
+const PRUNE_INTERVAL_MS = 60_000;
 const WORKERS_AT_CLOSE = 16;
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
 /**
  * Makes an inbox of a store. The inbox adds the table of deduplication, leases, retries, the held list, and the runs of events
@@ -92,17 +92,18 @@ class Engine implements Inbox {
   #unsubscribe: (() => void) | null = null;
 
   constructor(
-    given: RecordStore,
+    plainStore: RecordStore,
     { leaseMs = DEFAULT_LEASE_MS, pollMs = DEFAULT_POLL_MS, ...options }: InboxOptions,
   ) {
     checkTime("leaseMs", leaseMs);
     checkTime("pollMs", pollMs);
     const environment = environmentOf(options.clock);
-    const store = options.seal?.over(given, environment, (notice) => this.#core.notify(notice)) ?? given;
+    const store =
+      options.seal?.wrap(plainStore, environment, (notice) => this.#core.notify(notice)) ?? plainStore;
     this.#store = store;
     this.durability = store.durability;
-    const known = new KnownRecords();
-    const records = new Records(store, environment, leaseMs, (item) => known.written(item));
+    const knownRecords = new KnownRecords();
+    const records = new Records(store, environment, leaseMs, (item) => knownRecords.onWritten(item));
     const core = new InboxCore(store, environment, records, leaseMs);
     this.#core = core;
     const places = new Places(environment);
@@ -125,25 +126,25 @@ class Engine implements Inbox {
       accept: (event, options = {}) => this.#acceptor.accept(event, options),
     });
     this.#acceptor = new Acceptor(core, this.#runs, this.#dispatcher);
-    this.#losses = new LossWatch(core, known, () => canary.suspect());
+    this.#losses = new LossWatch(core, knownRecords, () => canary.request());
     this.#pruning = new Pruning(core);
     this.#dueWorker = new DueWorker(core, this.#pruning, (...due) => this.#beginDue(...due));
     const reader = new EventReader(core, () => this.ready());
-    const decided = decisions({
+    const decisionMethods = decisions({
       core,
       ready: () => this.ready(),
-      decided: () => {
-        this.#acceptor.heldChanged();
+      onDecided: () => {
+        this.#acceptor.onHeldChanged();
         this.#dispatcher.wake(0);
       },
     });
     this.events = {
       get: (eventId) => reader.get(eventId),
       list: (query) => reader.list(query),
-      claimant: (eventId) => reader.claimant(eventId),
-      order: (eventId) => reader.order(eventId),
+      referenceHolder: (eventId) => reader.referenceHolder(eventId),
+      subjectOrder: (eventId) => reader.subjectOrder(eventId),
       counts: () => reader.counts(),
-      ...decided,
+      ...decisionMethods,
     };
     this.texts = sharedTexts(records, () => this.ready());
     this.#health = new HealthCheck(core, () => this.ready(), this.#losses, canary, reader);
@@ -154,7 +155,7 @@ class Engine implements Inbox {
   }
 
   ready(): Promise<void> {
-    if (this.#isClosed || (this.#core.isClosing && !this.#isOpen)) return Promise.reject(closed());
+    if (this.#isClosed || (this.#core.isClosing && !this.#isOpen)) return Promise.reject(inboxClosedError());
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = null;
       throw error;
@@ -178,17 +179,17 @@ class Engine implements Inbox {
     return compareHandlers(this.#store, handlers, () => !this.#core.isClosing);
   }
 
-  async accept(event: VerifiedEvent, options: AcceptOptions = {}): Promise<Accepted> {
+  async accept(event: VerifiedEvent, options: AcceptOptions = {}): Promise<AcceptResult> {
     if (!this.#isOpen) await this.ready();
     // Such a store ends with the process. An event that is accepted after the final count would be lost, unnoticed.
     const isOver = this.#isClosed || (this.#core.isClosing && this.#store.endsWithProcess === true);
-    if (isOver) throw closed();
+    if (isOver) throw inboxClosedError();
     return this.#acceptor.accept(event, options);
   }
 
-  async run(...[runner, { concurrency }]: Parameters<Inbox["run"]>): Promise<Running> {
+  async run(...[runner, { concurrency }]: Parameters<Inbox["run"]>): Promise<BackgroundRuns> {
     await this.ready();
-    if (this.#core.isClosing) throw closed();
+    if (this.#core.isClosing) throw inboxClosedError();
     this.#runner = runner;
     this.#runs.places.open(concurrency);
     const dispatcher = this.#dispatcher;
@@ -202,7 +203,7 @@ class Engine implements Inbox {
       if (this.#core.isClosing) this.#unsubscribe?.();
     } catch (error) {
       // Without announcements, events of other processes are found at the next poll.
-      if (!this.#core.isClosing) runner.notify(inboxError("listen", error));
+      if (!this.#core.isClosing) runner.notify(inboxErrorNotice("listen", error));
     }
     return {
       pause: () => {
@@ -239,16 +240,16 @@ class Engine implements Inbox {
     await this.ready();
     this.#runner ??= runner;
     if (!isEventId(eventId)) return { state: null, ran: false };
-    if (afterOthers) await this.#runs.othersEnded(eventId);
+    if (afterOthers) await this.#runs.waitForOthers(eventId);
     return this.#runs.runNow(runner, eventId, "requested", context);
   }
 
   health(): ReturnType<Inbox["health"]> {
-    return this.#health.ask();
+    return this.#health.check();
   }
 
   #pruneLater(): void {
-    this.#core.environment.after(PRUNE_EVERY_MS, () => {
+    this.#core.environment.after(PRUNE_INTERVAL_MS, () => {
       if (!this.#core.isClosing) void this.#prune().finally(() => this.#pruneLater());
     });
   }
@@ -257,7 +258,7 @@ class Engine implements Inbox {
     try {
       await this.#pruning.pruneAll();
     } catch (error) {
-      this.#core.notify(inboxError("prune", error));
+      this.#core.notify(inboxErrorNotice("prune", error));
     }
   }
 
@@ -269,8 +270,8 @@ class Engine implements Inbox {
     try {
       this.#dispatcher.stop();
       this.#unsubscribe?.();
-      const ended = this.#finishWhatRuns().then(() => true);
-      const isInTime = await Promise.race([ended, sleep(environment, graceMs).then(() => false)]);
+      const draining = this.#drain().then(() => true);
+      const isInTime = await Promise.race([draining, sleep(environment, graceMs).then(() => false)]);
       this.#core.isAbandoned = !isInTime;
       const stillRunning = isInTime ? 0 : this.#runs.abandon();
       return { unfinished: this.#store.endsWithProcess === true ? await this.#countLost() : stillRunning };
@@ -286,7 +287,7 @@ class Engine implements Inbox {
   }
 
   /** Hands back the events that were begun. If no other process can take them, runs them to their end. */
-  async #finishWhatRuns(): Promise<void> {
+  async #drain(): Promise<void> {
     this.#runs.startAll();
     // A connection that is still being opened would stay open.
     await this.#opening?.catch(() => {});
@@ -296,22 +297,23 @@ class Engine implements Inbox {
     await this.#dueWorker.atRest();
     await this.#runs.atRest();
     await this.#canary.atRest();
-    if (this.#store.endsWithProcess === true && this.#runner !== null) await this.#runTheRest(this.#runner);
+    if (this.#store.endsWithProcess === true && this.#runner !== null)
+      await this.#runWaitingEvents(this.#runner);
   }
 
   /** The store ends with the process, so every waiting event gets one last attempt. */
-  async #runTheRest(runner: Runner): Promise<void> {
-    const waiting: string[] = [];
+  async #runWaitingEvents(runner: Runner): Promise<void> {
+    const eventIds: string[] = [];
     for (const state of ["waiting", "retrying", "held"] as const) {
       let cursor: ListCursor | null = null;
       do {
-        const page = await this.#store.list({ state }, cursor, PAGE);
-        waiting.push(...page.events.map(({ eventId }) => eventId));
+        const page = await this.#store.list({ state }, cursor, PAGE_SIZE);
+        eventIds.push(...page.events.map(({ eventId }) => eventId));
         cursor = page.next;
       } while (cursor !== null);
     }
     const worker = async (): Promise<void> => {
-      for (let eventId = waiting.shift(); eventId !== undefined; eventId = waiting.shift()) {
+      for (let eventId = eventIds.shift(); eventId !== undefined; eventId = eventIds.shift()) {
         if (this.#core.isAbandoned) return;
         const { state } = await this.#runs.runNow(runner, eventId, "last", emptyContext);
         // The last attempts may have put events on hold. Their onHeld handlers run now.
@@ -332,7 +334,7 @@ function isAlone({ endsWithProcess, sleeps }: RecordStore): boolean {
   return endsWithProcess === true || sleeps === true;
 }
 
-function closed(): PayhooksError {
+function inboxClosedError(): PayhooksError {
   return new PayhooksError("ERR_CLOSING", "The inbox is closing or closed. Nothing was accepted or run.", {
     fix: "Use it only before its receiver is closed.",
   });

@@ -12,18 +12,18 @@ export type { EventFilter } from "./contract/event-query.ts";
 export type { Inbox } from "./contract/inbox.ts";
 export type { Seal } from "./contract/seal.ts";
 export type {
-  Counts,
   DueRecord,
   DueRecords,
   ListCursor,
-  Listed,
   ListedEvent,
   ListOrder,
+  ListPage,
   RecordStore,
-  Scanned,
+  ScanPage,
+  StoreCounts,
   Swap,
   SwapResult,
-  Versioned,
+  VersionedRecord,
 } from "./contract/store.ts";
 export { createInbox, type InboxOptions } from "./engine.ts";
 export { type MoveOptions, type MoveReport, moveRecords } from "./move.ts";
@@ -34,7 +34,7 @@ export {
   isUnreadable,
   type SealedRecord,
   type SealedText,
-  type Unreadable,
+  type UnreadableRecord,
 } from "./record/codec.ts";
 export type { EventLabels, EventState, RecordIndex } from "./record/index-of.ts";
 export type { Lane, Lanes } from "./record/lane.ts";

@@ -12,8 +12,15 @@ import { checkFlag } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type Clock, sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
-import { HANDLERS } from "./contract/handler-sets.ts";
-import type { DueRecord, RecordStore, Scanned, Swap, SwapResult, Versioned } from "./contract/store.ts";
+import { HANDLER_SETS_NOTE } from "./contract/handler-sets.ts";
+import type {
+  DueRecord,
+  RecordStore,
+  ScanPage,
+  Swap,
+  SwapResult,
+  VersionedRecord,
+} from "./contract/store.ts";
 import { isCanary } from "./record/canary.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { knowsAllOf } from "./record/compare-copies.ts";
@@ -23,10 +30,10 @@ import type { IdempotencyRecord } from "./record/record.ts";
 /** How many records are moved together. */
 const RECORDS_PER_STEP = 100;
 /** How often to try when a store does not take a write. */
-const ATTEMPTS = 5;
-const PAUSE_MS = 300;
+const MAX_ATTEMPTS = 5;
+const REFUSED_WRITE_PAUSE_MS = 300;
 /** The expiry of a record that was moved away: before that of any other record. */
-const LONG_AGO = 1;
+const EXPIRED_AT = 1;
 
 /** Options of {@link moveRecords}. */
 export interface MoveOptions {
@@ -58,10 +65,10 @@ export interface MoveReport {
   }[];
 }
 
-type WhyLeft = MoveReport["left"][number]["why"];
+type NotMovedReason = MoveReport["left"][number]["why"];
 
 /** A record on its way. */
-interface Moving {
+interface MovingRecord {
   readonly key: string;
   readonly version: string;
   readonly record: IdempotencyRecord;
@@ -86,33 +93,36 @@ export async function moveRecords(
   checkFlag("dryRun of moveRecords", dryRun);
   const environment = environmentOf(clock);
   checkStores(from, to);
-  const found = new MoveCounts();
+  const foundCounts = new MoveCounts();
   for await (const page of pagesOf(from)) {
-    for (const one of page) {
-      const moving = movingOf(one);
-      if (moving === null) found.leave(one.key, whyUnreadable(one));
-      else found.count(moving, isLeased(moving, from));
+    for (const entry of page) {
+      const moving = movingOf(entry);
+      if (moving === null) foundCounts.addNotMoved(entry.key, whyUnreadable(entry));
+      else foundCounts.count(moving, isLeased(moving, from));
     }
   }
-  if (found.leased > 0) throw inUse(`${found.leased} of its events are leased to one`);
-  if (dryRun) return found.report();
-  const moved = new MoveCounts();
-  const mover = new Mover(from, to, environment, moved);
+  if (foundCounts.leased > 0) throw inboxInUseError(`${foundCounts.leased} of its events are leased to one`);
+  if (dryRun) return foundCounts.report();
+  const movedCounts = new MoveCounts();
+  const mover = new Mover(from, to, environment, movedCounts);
   const stopKeepingAlive = environment.keepAlive();
   try {
     for await (const page of pagesOf(from)) await mover.move(page);
-    while ((await from.prune?.(LONG_AGO)) === true);
-    await keepHandlers(from, to);
+    while ((await from.prune?.(EXPIRED_AT)) === true);
+    await copyHandlerSets(from, to);
   } finally {
     stopKeepingAlive();
   }
-  return moved.report();
+  return movedCounts.report();
 }
 
 /** Moves the names of the handlers, so that a receiver that starts on the new inbox with other handlers gets a notice. */
-async function keepHandlers(from: RecordStore, to: RecordStore): Promise<void> {
-  const [old = null, known = null] = [await from.readNote?.(HANDLERS), await to.readNote?.(HANDLERS)];
-  if (old !== null && known === null) await to.writeNote?.(HANDLERS, old);
+async function copyHandlerSets(from: RecordStore, to: RecordStore): Promise<void> {
+  const [oldSets = null, newSets = null] = [
+    await from.readNote?.(HANDLER_SETS_NOTE),
+    await to.readNote?.(HANDLER_SETS_NOTE),
+  ];
+  if (oldSets !== null && newSets === null) await to.writeNote?.(HANDLER_SETS_NOTE, oldSets);
 }
 
 function checkStores(from: RecordStore, to: RecordStore): void {
@@ -130,7 +140,7 @@ function checkStores(from: RecordStore, to: RecordStore): void {
 async function* pagesOf(store: RecordStore): AsyncIterable<readonly DueRecord[]> {
   let cursor: string | null = null;
   do {
-    const page: Scanned | undefined = await store.scan?.(cursor, RECORDS_PER_STEP);
+    const page: ScanPage | undefined = await store.scan?.(cursor, RECORDS_PER_STEP);
     if (page === undefined) return;
     yield page.records.filter(({ key }) => !isCanary(key));
     cursor = page.next;
@@ -138,7 +148,7 @@ async function* pagesOf(store: RecordStore): AsyncIterable<readonly DueRecord[]>
 }
 
 /** Null for a record that cannot be read. */
-function movingOf({ key, version, record }: DueRecord): Moving | null {
+function movingOf({ key, version, record }: DueRecord): MovingRecord | null {
   if (isUnreadable(record)) return null;
   return { key, version, record, index: indexOf(key, record) };
 }
@@ -147,7 +157,7 @@ function whyUnreadable({ record }: DueRecord): "unreadable" | "key-missing" {
   return isUnreadable(record) && record.code === "ERR_SEAL_KEY_MISSING" ? "key-missing" : "unreadable";
 }
 
-function isLeased({ key, record }: Moving, store: RecordStore): boolean {
+function isLeased({ key, record }: MovingRecord, store: RecordStore): boolean {
   return record.lease !== null && record.lease.until > store.now(key);
 }
 
@@ -155,30 +165,30 @@ function isLeased({ key, record }: Moving, store: RecordStore): boolean {
 class MoveCounts {
   leased = 0;
   #records = 0;
-  #thereBefore = 0;
+  #alreadyPresent = 0;
   readonly #events = { waiting: 0, retrying: 0, running: 0, held: 0, finished: 0 };
-  readonly #left: MoveReport["left"][number][] = [];
+  readonly #notMoved: MoveReport["left"][number][] = [];
 
-  count({ index }: Moving, isLeased: boolean): void {
+  count({ index }: MovingRecord, isLeased: boolean): void {
     this.#records++;
     if (isLeased) this.leased++;
     for (const { state } of index.events) this.#events[state]++;
   }
 
-  knownBefore(): void {
-    this.#thereBefore++;
+  countAlreadyPresent(): void {
+    this.#alreadyPresent++;
   }
 
-  leave(key: string, why: WhyLeft): void {
-    this.#left.push({ key, why });
+  addNotMoved(key: string, why: NotMovedReason): void {
+    this.#notMoved.push({ key, why });
   }
 
   report(): MoveReport {
     return {
       records: this.#records,
       events: { ...this.#events },
-      thereBefore: this.#thereBefore,
-      left: this.#left,
+      thereBefore: this.#alreadyPresent,
+      left: this.#notMoved,
     };
   }
 }
@@ -187,102 +197,107 @@ class Mover {
   readonly #from: RecordStore;
   readonly #to: RecordStore;
   readonly #environment: Environment;
-  readonly #tally: MoveCounts;
+  readonly #counts: MoveCounts;
 
-  constructor(from: RecordStore, to: RecordStore, environment: Environment, tally: MoveCounts) {
+  constructor(from: RecordStore, to: RecordStore, environment: Environment, counts: MoveCounts) {
     this.#from = from;
     this.#to = to;
     this.#environment = environment;
-    this.#tally = tally;
+    this.#counts = counts;
   }
 
   async move(page: readonly DueRecord[]): Promise<void> {
-    const wanted = new Map<string, Moving>();
-    for (const one of page) {
-      const moving = movingOf(one);
-      if (moving === null) this.#tally.leave(one.key, whyUnreadable(one));
-      else if (isLeased(moving, this.#from)) throw inUse("it has begun to run an event during the move");
-      else wanted.set(one.key, moving);
+    const movingByKey = new Map<string, MovingRecord>();
+    for (const entry of page) {
+      const moving = movingOf(entry);
+      if (moving === null) this.#counts.addNotMoved(entry.key, whyUnreadable(entry));
+      else if (isLeased(moving, this.#from))
+        throw inboxInUseError("it has begun to run an event during the move");
+      else movingByKey.set(entry.key, moving);
     }
-    const there = await this.#bring([...wanted.values()]);
-    await this.#to.replicated?.(there.map(({ key, version }) => ({ key, version })));
-    await this.#takeOut(there.flatMap(({ key }) => wanted.get(key) ?? []));
+    const presentRecords = await this.#copyToTarget([...movingByKey.values()]);
+    await this.#to.replicated?.(presentRecords.map(({ key, version }) => ({ key, version })));
+    await this.#removeFromSource(presentRecords.flatMap(({ key }) => movingByKey.get(key) ?? []));
   }
 
   /**
    * Writes the records that the new store lacks, or of which it has an outdated copy, until a read finds them there.
    * Resolves to the versions in the new store.
    */
-  async #bring(wanted: readonly Moving[]): Promise<readonly { key: string; version: string }[]> {
-    const there: { key: string; version: string }[] = [];
-    const written = new Set<string>();
-    let missing = wanted;
-    for (let attempt = 0; missing.length > 0; attempt++) {
-      const found = await this.#to.read(missing.map(({ key }) => key));
-      const replaced = new Map<string, Moving>();
-      missing = missing.filter((moving, at) => {
+  async #copyToTarget(
+    records: readonly MovingRecord[],
+  ): Promise<readonly { key: string; version: string }[]> {
+    const presentRecords: { key: string; version: string }[] = [];
+    const writtenKeys = new Set<string>();
+    let missingRecords = records;
+    for (let attempt = 0; missingRecords.length > 0; attempt++) {
+      const foundRecords = await this.#to.read(missingRecords.map(({ key }) => key));
+      const outdatedCopies = new Map<string, MovingRecord>();
+      missingRecords = missingRecords.filter((moving, position) => {
         const { key, index } = moving;
-        const current = found[at] ?? null;
+        const current = foundRecords[position] ?? null;
         // A record that has expired by now is not found, and need not be.
         if (current === null) return (index.expiresAt ?? Infinity) > this.#to.now(key);
-        const next = nextOf(moving, current, this.#to);
-        if (next === "there") {
-          if (!written.has(key)) this.#tally.knownBefore();
-          there.push({ key, version: current.version });
+        const nextStep = nextStepOf(moving, current, this.#to);
+        if (nextStep === "there") {
+          if (!writtenKeys.has(key)) this.#counts.countAlreadyPresent();
+          presentRecords.push({ key, version: current.version });
           return false;
         }
-        if (typeof next !== "string") {
-          replaced.set(key, next);
+        if (typeof nextStep !== "string") {
+          outdatedCopies.set(key, nextStep);
           return true;
         }
-        this.#tally.leave(key, next);
+        this.#counts.addNotMoved(key, nextStep);
         return false;
       });
-      if (missing.length === 0) break;
-      for (const { key } of missing) written.add(key);
-      await this.#swap(this.#to, missing, attempt, (moving) => {
-        const { version: expected = null, index: before = null } = replaced.get(moving.key) ?? {};
+      if (missingRecords.length === 0) break;
+      for (const { key } of missingRecords) writtenKeys.add(key);
+      await this.#swap(this.#to, missingRecords, attempt, (moving) => {
+        const { version: expected = null, index: before = null } = outdatedCopies.get(moving.key) ?? {};
         return { ...moving, expected, before };
       });
     }
-    return there;
+    return presentRecords;
   }
 
   /** Empties records of the old store. If one was written since it was read, a receiver runs there. */
-  async #takeOut(moved: readonly Moving[]): Promise<void> {
-    let left = moved;
-    for (let attempt = 0; left.length > 0; attempt++) {
-      await this.#swap(this.#from, left, attempt, (moving) => ({
-        ...emptied(moving),
+  async #removeFromSource(movedRecords: readonly MovingRecord[]): Promise<void> {
+    let remaining = movedRecords;
+    for (let attempt = 0; remaining.length > 0; attempt++) {
+      await this.#swap(this.#from, remaining, attempt, (moving) => ({
+        ...emptyRecordOf(moving),
         version: this.#environment.token(),
         expected: moving.version,
         before: moving.index,
       }));
-      const found = await this.#from.read(left.map(({ key }) => key));
-      const changed = left.filter(({ version }, at) => (found[at]?.version ?? version) !== version);
-      for (const moving of left.filter((_, at) => (found[at] ?? null) === null)) {
-        this.#tally.count(moving, false);
+      const foundRecords = await this.#from.read(remaining.map(({ key }) => key));
+      const changedRecords = remaining.filter(
+        ({ version }, at) => (foundRecords[at]?.version ?? version) !== version,
+      );
+      for (const moving of remaining.filter((_, at) => (foundRecords[at] ?? null) === null)) {
+        this.#counts.count(moving, false);
       }
-      if (changed.length > 0) {
-        const isUndone = await this.#undo(changed);
-        throw inUse(
+      if (changedRecords.length > 0) {
+        const isUndone = await this.#undo(changedRecords);
+        throw inboxInUseError(
           `it has changed an event during the move${isUndone ? "" : ", and a receiver of the new inbox has it too"}`,
         );
       }
-      left = left.filter((_, at) => (found[at] ?? null) !== null);
+      remaining = remaining.filter((_, at) => (foundRecords[at] ?? null) !== null);
     }
   }
 
   /** Removes records from the new store if they have changed in the old one, so that they run in one store only. */
-  async #undo(changed: readonly Moving[]): Promise<boolean> {
+  async #undo(changedRecords: readonly MovingRecord[]): Promise<boolean> {
     const results = await this.#to.swap(
-      inOrder(changed).map((moving) => ({
-        ...emptied(moving),
+      sortByKey(changedRecords).map((moving) => ({
+        ...emptyRecordOf(moving),
         version: this.#environment.token(),
         expected: moving.version,
         before: moving.index,
         at: this.#to.now(moving.key),
-        announce: false,
+        shouldAnnounce: false,
       })),
     );
     return results.every(({ kind }) => kind === "written");
@@ -290,20 +305,20 @@ class Mover {
 
   async #swap(
     store: RecordStore,
-    records: readonly Moving[],
+    records: readonly MovingRecord[],
     attempt: number,
-    itemOf: (moving: Moving) => Omit<Swap, "at" | "announce">,
+    itemOf: (moving: MovingRecord) => Omit<Swap, "at" | "shouldAnnounce">,
   ): Promise<void> {
-    if (attempt > 0) await sleep(this.#environment, PAUSE_MS);
-    const items = inOrder(records).map((moving) => {
-      return { ...itemOf(moving), at: store.now(moving.key), announce: false };
+    if (attempt > 0) await sleep(this.#environment, REFUSED_WRITE_PAUSE_MS);
+    const items = sortByKey(records).map((moving) => {
+      return { ...itemOf(moving), at: store.now(moving.key), shouldAnnounce: false };
     });
     const results = await store.swap(items);
-    const failed = results.filter(({ kind }) => kind !== "written");
-    const refused = failed.filter(({ kind }) => kind === "refused");
-    if (refused.length === 0 && (failed.length === 0 || attempt + 1 < ATTEMPTS)) return;
+    const failedResults = results.filter(({ kind }) => kind !== "written");
+    const refusedResults = failedResults.filter(({ kind }) => kind === "refused");
+    if (refusedResults.length === 0 && (failedResults.length === 0 || attempt + 1 < MAX_ATTEMPTS)) return;
     const causeOf = (result: SwapResult): readonly unknown[] => ("cause" in result ? [result.cause] : []);
-    const [cause] = [...refused, ...failed].flatMap(causeOf);
+    const [cause] = [...refusedResults, ...failedResults].flatMap(causeOf);
     throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "An inbox did not take a record that was moved.", {
       fix: "Nothing is lost: each record is in the old inbox or the new one. Look at the cause, and move again.",
       cause,
@@ -312,7 +327,11 @@ class Mover {
 }
 
 /** Decides about a record of which the new store has a copy already. Returns the copy if it must be replaced. */
-function nextOf(moving: Moving, current: Versioned, to: RecordStore): "there" | WhyLeft | Moving {
+function nextStepOf(
+  moving: MovingRecord,
+  current: VersionedRecord,
+  to: RecordStore,
+): "there" | NotMovedReason | MovingRecord {
   const copy = movingOf({ key: moving.key, ...current });
   if (copy === null) return "unreadable-there";
   if (copy.version === moving.version) return "there";
@@ -324,28 +343,32 @@ function nextOf(moving: Moving, current: Versioned, to: RecordStore): "there" | 
 }
 
 /** The record in an ended and expired form. Every store treats such a record as absent. */
-function emptied({ key, record }: Moving): Pick<Swap, "key" | "record" | "index"> {
+function emptyRecordOf({ key, record }: MovingRecord): Pick<Swap, "key" | "record" | "index"> {
   const nothing = { lease: null, slots: {}, statusSlot: null };
   return {
     key,
-    record: { ...record, ...nothing, isClosed: true, expiresAt: LONG_AGO },
+    record: { ...record, ...nothing, isClosed: true, expiresAt: EXPIRED_AT },
     index: {
       dueAt: null,
-      delayWhenWrittenMs: 0,
+      originalDelayMs: 0,
       isLeased: false,
       lane: "usual",
-      expiresAt: LONG_AGO,
+      expiresAt: EXPIRED_AT,
       events: [],
     },
   };
 }
 
-function inOrder(records: readonly Moving[]): readonly Moving[] {
+function sortByKey(records: readonly MovingRecord[]): readonly MovingRecord[] {
   return records.toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-function inUse(why: string): PayhooksError {
-  return new PayhooksError("ERR_INBOX_IN_USE", `A receiver runs on the inbox that is to be moved: ${why}.`, {
-    fix: "Stop every process that uses it, and move again. If a process has died, its lease ends within leaseMs (30 s).",
-  });
+function inboxInUseError(detail: string): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_IN_USE",
+    `A receiver runs on the inbox that is to be moved: ${detail}.`,
+    {
+      fix: "Stop every process that uses it, and move again. If a process has died, its lease ends within leaseMs (30 s).",
+    },
+  );
 }

@@ -1,8 +1,8 @@
 import { checkTime } from "../protocol/check-number.ts";
-import { invalidOption } from "../protocol/errors.ts";
-import { shown } from "../protocol/foreign-value.ts";
+import { invalidOptionError } from "../protocol/errors.ts";
+import { describeValue } from "../protocol/foreign-value.ts";
 import type { SharedTexts } from "./contract/texts.ts";
-import { pulledBack } from "./record/schedule.ts";
+import { pullBackTime } from "./record/schedule.ts";
 
 /**
  * The lease of a task that only one process may do at a time. It ends by itself, on the store's clock, unless the
@@ -29,19 +29,19 @@ export interface LeaseView {
   readonly isTaken: boolean;
 }
 
-interface Stored {
+interface StoredLease {
   readonly token: string;
   /** When the lease ends, on the store's clock. */
   readonly until: number;
   /** How far away that was when it was written. It shows whether the clock was wrong then. */
-  readonly lengthWhenWrittenMs: number;
+  readonly originalLengthMs: number;
   readonly note: string;
 }
 
-const NAME = /^[a-z][a-z0-9-]{0,49}$/;
-const MAX_NOTE = 15_000;
+const LEASE_NAME_PATTERN = /^[a-z][a-z0-9-]{0,49}$/;
+const MAX_NOTE_CHARS = 15_000;
 
-const NO_LEASE: Stored = { token: "", until: 0, lengthWhenWrittenMs: 0, note: "" };
+const NO_LEASE: StoredLease = { token: "", until: 0, originalLengthMs: 0, note: "" };
 
 /** Takes the lease with this name for this long. Null while another holder has it. */
 export async function takeLease(
@@ -53,28 +53,28 @@ export async function takeLease(
   checkTime("lengthMs", lengthMs);
   const text = textName(name);
   const note = await texts.change<string | null>(text, (stored, now) => {
-    const given = leaseIn(stored);
-    const known = corrected(given, now);
-    if (known.token !== token && isTaken(known, now)) {
+    const storedLease = decodeLease(stored);
+    const lease = correctLease(storedLease, now);
+    if (lease.token !== token && isTaken(lease, now)) {
       // A time that was corrected is written, so that the lease ends although nobody renews it.
-      return { answer: null, text: known.until === given.until ? null : encodeLease(known) };
+      return { answer: null, text: lease.until === storedLease.until ? null : encodeLease(lease) };
     }
     return {
-      answer: known.note,
-      text: encodeLease({ token, until: now + lengthMs, lengthWhenWrittenMs: lengthMs, note: known.note }),
+      answer: lease.note,
+      text: encodeLease({ token, until: now + lengthMs, originalLengthMs: lengthMs, note: lease.note }),
     };
   });
   if (note === null) return null;
   async function write(note: string, lastsMs: number): Promise<boolean> {
     checkNote(note);
     return texts.change<boolean>(text, (stored, now) => {
-      const known = leaseIn(stored);
-      if (known.token !== token) return { answer: lastsMs === 0 && known.token === `${token}.`, text: null };
+      const lease = decodeLease(stored);
+      if (lease.token !== token) return { answer: lastsMs === 0 && lease.token === `${token}.`, text: null };
       // A lease that has ended gets another token, so that its last holder cannot write under it again.
       const next = lastsMs === 0 ? `${token}.` : token;
       return {
         answer: true,
-        text: encodeLease({ token: next, until: now + lastsMs, lengthWhenWrittenMs: lastsMs, note }),
+        text: encodeLease({ token: next, until: now + lastsMs, originalLengthMs: lastsMs, note }),
       };
     });
   }
@@ -84,26 +84,26 @@ export async function takeLease(
 /** Reads a lease from the store; null if nobody has ever taken it. */
 export async function viewLease(texts: SharedTexts, name: string): Promise<LeaseView | null> {
   return texts.change<LeaseView | null>(textName(name), (stored, now) => {
-    const known = corrected(leaseIn(stored), now);
-    const view = stored === null ? null : { note: known.note, isTaken: isTaken(known, now) };
+    const lease = correctLease(decodeLease(stored), now);
+    const view = stored === null ? null : { note: lease.note, isTaken: isTaken(lease, now) };
     return { answer: view, text: null };
   });
 }
 
 /** Corrects the end of a lease that a wrong clock has dated, as in a record. A small step of a clock changes nothing. */
-function corrected(lease: Stored, now: number): Stored {
-  return { ...lease, until: pulledBack(lease.until, lease.lengthWhenWrittenMs, now) };
+function correctLease(lease: StoredLease, now: number): StoredLease {
+  return { ...lease, until: pullBackTime(lease.until, lease.originalLengthMs, now) };
 }
 
 /** A lease that was ended is free at once, even if the clock has stepped back since. */
-function isTaken({ until, lengthWhenWrittenMs }: Stored, now: number): boolean {
-  return lengthWhenWrittenMs > 0 && until > now;
+function isTaken({ until, originalLengthMs }: StoredLease, now: number): boolean {
+  return originalLengthMs > 0 && until > now;
 }
 
 function textName(name: string): string {
-  if (typeof name !== "string" || !NAME.test(name)) {
-    throw invalidOption(
-      `A lease cannot be named ${shown(name)}.`,
+  if (typeof name !== "string" || !LEASE_NAME_PATTERN.test(name)) {
+    throw invalidOptionError(
+      `A lease cannot be named ${describeValue(name)}.`,
       "Use up to 50 lowercase letters, digits and -, beginning with a letter.",
     );
   }
@@ -112,32 +112,32 @@ function textName(name: string): string {
 
 function checkNote(note: string): void {
   if (typeof note !== "string") {
-    throw invalidOption(
-      `The note of a lease is ${shown(note)}.`,
+    throw invalidOptionError(
+      `The note of a lease is ${describeValue(note)}.`,
       "Give a text, such as String(value) or JSON.stringify(value).",
     );
   }
-  if (note.length > MAX_NOTE) {
-    throw invalidOption(
+  if (note.length > MAX_NOTE_CHARS) {
+    throw invalidOptionError(
       `The note of a lease has ${note.length} characters.`,
-      `Keep it to ${MAX_NOTE} characters.`,
+      `Keep it to ${MAX_NOTE_CHARS} characters.`,
     );
   }
 }
 
 /** The note comes last and as it is, so that it takes no more room than it has letters. */
-function encodeLease({ token, until, lengthWhenWrittenMs, note }: Stored): string {
-  return `${JSON.stringify([token, until, lengthWhenWrittenMs])}\n${note}`;
+function encodeLease({ token, until, originalLengthMs, note }: StoredLease): string {
+  return `${JSON.stringify([token, until, originalLengthMs])}\n${note}`;
 }
 
 /** A text that cannot be read counts as none. */
-function leaseIn(text: string | null): Stored {
+function decodeLease(text: string | null): StoredLease {
   const [head = "", ...lines] = (text ?? "").split("\n");
   try {
-    const [token, until, lengthWhenWrittenMs]: readonly unknown[] = JSON.parse(head);
+    const [token, until, originalLengthMs]: readonly unknown[] = JSON.parse(head);
     const isRight =
-      typeof token === "string" && typeof until === "number" && typeof lengthWhenWrittenMs === "number";
-    return isRight ? { token, until, lengthWhenWrittenMs, note: lines.join("\n") } : NO_LEASE;
+      typeof token === "string" && typeof until === "number" && typeof originalLengthMs === "number";
+    return isRight ? { token, until, originalLengthMs, note: lines.join("\n") } : NO_LEASE;
   } catch {
     return NO_LEASE;
   }

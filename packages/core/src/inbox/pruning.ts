@@ -10,8 +10,8 @@ import type { InboxCore } from "./write/inbox-core.ts";
 const SAMPLES_APART_MS = 3_600_000;
 /** Clocks of several processes are assumed to be no further apart than this. */
 const SMALL_SETBACK_MS = 5_000;
-/** The name of the text in which the store keeps the samples. */
-const SAMPLES = "looks";
+/** The name of the note in which the store keeps the samples. */
+const CLOCK_SAMPLES_NOTE = "looks";
 
 /** Two samples of the store's clock. */
 export interface ClockSamples {
@@ -22,17 +22,17 @@ export interface ClockSamples {
 }
 
 /** The samples to keep after one more. */
-export function withSample(known: ClockSamples | null, now: number): ClockSamples {
-  if (known === null) return { last: now, before: 0 };
-  const { last, before } = known;
+export function addSample(samples: ClockSamples | null, now: number): ClockSamples {
+  if (samples === null) return { last: now, before: 0 };
+  const { last, before } = samples;
   if (now < last - SMALL_SETBACK_MS) return { last: now, before: Math.min(before, now) };
-  return now - last < SAMPLES_APART_MS ? known : { last: now, before: last };
+  return now - last < SAMPLES_APART_MS ? samples : { last: now, before: last };
 }
 
 /** Prunes the store of an inbox. */
 export class Pruning {
   readonly #core: InboxCore;
-  /** The samples that this process knows, for a store that keeps no such texts. */
+  /** The samples that this process knows, for a store that keeps no notes. */
   #samples: ClockSamples | null = null;
 
   constructor(core: InboxCore) {
@@ -56,16 +56,17 @@ export class Pruning {
   async #safeTime(): Promise<number> {
     const { store } = this.#core;
     if (store.prune === undefined) return 0;
-    const known = store.readNote === undefined ? this.#samples : samplesIn(await store.readNote(SAMPLES));
-    const samples = withSample(known, store.now(""));
-    if (samples !== known && !this.#core.isClosing)
-      await store.writeNote?.(SAMPLES, `${samples.last} ${samples.before}`);
+    const keptSamples =
+      store.readNote === undefined ? this.#samples : decodeSamples(await store.readNote(CLOCK_SAMPLES_NOTE));
+    const samples = addSample(keptSamples, store.now(""));
+    if (samples !== keptSamples && !this.#core.isClosing)
+      await store.writeNote?.(CLOCK_SAMPLES_NOTE, `${samples.last} ${samples.before}`);
     this.#samples = samples;
     return samples.before;
   }
 }
 
-function samplesIn(text: string | null): ClockSamples | null {
+function decodeSamples(text: string | null): ClockSamples | null {
   const [last = Number.NaN, before = Number.NaN] = (text ?? "").split(" ").map(Number);
   return Number.isFinite(last) && Number.isFinite(before) ? { last, before } : null;
 }

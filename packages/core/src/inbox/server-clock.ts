@@ -1,7 +1,7 @@
 import type { Clock } from "../time/clock.ts";
 
 /** A clock that is corrected gradually runs too slowly by this factor at most. */
-const SLOWEST = 1 - 1 / 2000;
+const MIN_CLOCK_RATE = 1 - 1 / 2000;
 /** Servers tell their time in whole milliseconds. */
 const ROUNDING_MS = 1;
 
@@ -21,19 +21,19 @@ export class ServerClock {
 
   /** Milliseconds since the epoch; the process's own clock until an answer has told the server's time. */
   now(): number {
-    return Math.floor(this.#at(this.#clock.monotonic()));
+    return Math.floor(this.#timeAt(this.#clock.monotonic()));
   }
 
-  #at(monotonic: number): number {
+  #timeAt(monotonic: number): number {
     if (this.#serverTime === null) return this.#clock.now();
-    return this.#serverTime + (monotonic - this.#arrivedAt) * SLOWEST;
+    return this.#serverTime + (monotonic - this.#arrivedAt) * MIN_CLOCK_RATE;
   }
 
   /** Takes in the server's time from an answer to a question that was sent at `askedAt` (monotonic). */
-  learn(serverTime: number, askedAt: number): void {
+  recordServerTime(serverTime: number, askedAt: number): void {
     const arrivedAt = this.#clock.monotonic();
-    const isAhead = this.#at(askedAt) >= serverTime + ROUNDING_MS;
-    if (this.#serverTime !== null && !isAhead && serverTime < this.#at(arrivedAt)) return;
+    const isAhead = this.#timeAt(askedAt) >= serverTime + ROUNDING_MS;
+    if (this.#serverTime !== null && !isAhead && serverTime < this.#timeAt(arrivedAt)) return;
     this.#serverTime = serverTime;
     this.#arrivedAt = arrivedAt;
   }

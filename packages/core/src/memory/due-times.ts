@@ -1,14 +1,14 @@
-import { EarliestFirst } from "../collections/earliest-first.ts";
+import { IndexedHeap } from "../collections/indexed-heap.ts";
 import { LANES, type Lanes } from "../inbox/record/lane.ts";
 import type { OpenRecord } from "./open-record.ts";
 
 /** If a time is further away than when it was set, by more than this, a wrong clock has set it. */
-const WRONG_BY_MS = 5_000;
+const CLOCK_TOLERANCE_MS = 5_000;
 
 /** The times at which records are due, past and future. */
 export class DueTimes {
-  readonly #due: Lanes<EarliestFirst<OpenRecord>> = { usual: newLane(), patient: newLane() };
-  readonly #later = new EarliestFirst<OpenRecord>((a, b) => a.lookAt < b.lookAt);
+  readonly #due: Lanes<IndexedHeap<OpenRecord>> = { usual: makeLaneHeap(), patient: makeLaneHeap() };
+  readonly #later = new IndexedHeap<OpenRecord>((a, b) => a.availableAt < b.availableAt);
   /** The latest known time: of the last poll, or of anything added since. */
   #knownNow = Number.NEGATIVE_INFINITY;
   /** True if a record has a due time that is too far away to be right. */
@@ -17,16 +17,16 @@ export class DueTimes {
   add(entry: OpenRecord, now: number): void {
     this.#knownNow = Math.max(this.#knownNow, now);
     if (entry.index.dueAt === null) return;
-    if (!isDue(entry, now)) this.#wait(entry, this.#later);
+    if (!isDue(entry, now)) this.#moveTo(entry, this.#later);
     else {
-      this.#wait(entry, this.#due[entry.index.lane]);
-      if (entry.lookAt > now) this.#isInDoubt = true;
+      this.#moveTo(entry, this.#due[entry.index.lane]);
+      if (entry.availableAt > now) this.#isInDoubt = true;
     }
   }
 
   remove(entry: OpenRecord): void {
-    entry.line?.remove(entry);
-    entry.line = null;
+    entry.heap?.remove(entry);
+    entry.heap = null;
   }
 
   /** Takes records that are due, the longest waiting of each lane first, and hides them for a while. */
@@ -38,9 +38,9 @@ export class DueTimes {
         const entry = this.#due[lane].peek();
         if (entry === undefined) break;
         this.remove(entry);
-        entry.lookAt = now + hideMs;
-        entry.lookInMs = hideMs;
-        this.#wait(entry, this.#later);
+        entry.availableAt = now + hideMs;
+        entry.availableInMs = hideMs;
+        this.#moveTo(entry, this.#later);
         taken.push(entry);
       }
     }
@@ -48,57 +48,59 @@ export class DueTimes {
   }
 
   /** How many records are due and not hidden. */
-  count(now: number): Lanes {
+  countDue(now: number): Lanes {
     this.#moveDue(now);
     return { usual: this.#due.usual.size, patient: this.#due.patient.size };
   }
 
   /** Since when the record that waits longest has been due; null when none is due. */
-  oldest(now: number): number | null {
+  oldestDueAt(now: number): number | null {
     this.#moveDue(now);
-    const times = LANES.flatMap((lane) => this.#due[lane].peek()?.lookAt ?? []);
+    const times = LANES.flatMap((lane) => this.#due[lane].peek()?.availableAt ?? []);
     return times.length === 0 ? null : Math.min(...times, now);
   }
 
   /** When the next record falls due, or comes out of hiding; null when none waits. */
-  get next(): number | null {
-    return this.#later.peek()?.lookAt ?? null;
+  get nextDueAt(): number | null {
+    return this.#later.peek()?.availableAt ?? null;
   }
 
-  #wait(entry: OpenRecord, line: EarliestFirst<OpenRecord>): void {
+  #moveTo(entry: OpenRecord, heap: IndexedHeap<OpenRecord>): void {
     this.remove(entry);
-    entry.line = line;
-    line.add(entry);
+    entry.heap = heap;
+    heap.add(entry);
   }
 
   #moveDue(now: number): void {
     for (
       let entry = this.#later.peek();
-      entry !== undefined && entry.lookAt <= now;
+      entry !== undefined && entry.availableAt <= now;
       entry = this.#later.peek()
     ) {
-      this.#wait(entry, this.#due[entry.index.lane]);
+      this.#moveTo(entry, this.#due[entry.index.lane]);
     }
     // After the clock was set back, some times are too far away until it is right again.
-    if (now < this.#knownNow || this.#isInDoubt) this.#sortOut(now);
+    if (now < this.#knownNow || this.#isInDoubt) this.#resort(now);
     this.#knownNow = now;
   }
 
-  #sortOut(now: number): void {
+  #resort(now: number): void {
     this.#isInDoubt = false;
     const { usual, patient } = this.#due;
     for (const entry of [...usual.values(), ...patient.values(), ...this.#later.values()]) {
-      const line = isDue(entry, now) ? this.#due[entry.index.lane] : this.#later;
-      if (line !== entry.line) this.#wait(entry, line);
-      if (line !== this.#later && entry.lookAt > now) this.#isInDoubt = true;
+      const heap = isDue(entry, now) ? this.#due[entry.index.lane] : this.#later;
+      if (heap !== entry.heap) this.#moveTo(entry, heap);
+      if (heap !== this.#later && entry.availableAt > now) this.#isInDoubt = true;
     }
   }
 }
 
-function newLane(): EarliestFirst<OpenRecord> {
-  return new EarliestFirst((a, b) => a.lookAt < b.lookAt || (a.lookAt === b.lookAt && a.order < b.order));
+function makeLaneHeap(): IndexedHeap<OpenRecord> {
+  return new IndexedHeap(
+    (a, b) => a.availableAt < b.availableAt || (a.availableAt === b.availableAt && a.order < b.order),
+  );
 }
 
-function isDue({ lookAt, lookInMs }: OpenRecord, now: number): boolean {
-  return lookAt <= now || lookAt > now + lookInMs + WRONG_BY_MS;
+function isDue({ availableAt, availableInMs }: OpenRecord, now: number): boolean {
+  return availableAt <= now || availableAt > now + availableInMs + CLOCK_TOLERANCE_MS;
 }

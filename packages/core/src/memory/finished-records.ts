@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
-import { EarliestFirst, type HeapEntry } from "../collections/earliest-first.ts";
-import { mayHaveOneMore } from "../inbox/accept/shares.ts";
-import type { Versioned } from "../inbox/contract/store.ts";
+import { type HeapEntry, IndexedHeap } from "../collections/indexed-heap.ts";
+import { mayHaveOneMore } from "../inbox/accept/tenant-share.ts";
+import type { VersionedRecord } from "../inbox/contract/store.ts";
 import { decodeRecord, encodeRecord, isUnreadable } from "../inbox/record/codec.ts";
 import { type IdempotencyRecord, isFinished } from "../inbox/record/record.ts";
 
@@ -11,7 +11,7 @@ export function fold(version: string, record: IdempotencyRecord): string {
 }
 
 /** The reverse of {@link fold}; null if the record has expired, or there is none. */
-export function unfold(folded: string | undefined, now: number): Versioned | null {
+export function unfold(folded: string | undefined, now: number): VersionedRecord | null {
   if (folded === undefined) return null;
   const start = folded.indexOf("\n") + 1;
   const end = folded.indexOf("\n", start);
@@ -25,14 +25,14 @@ function signedAtOf(folded: string): number {
 }
 
 /** How many records are checked at each write, because their signed time may have come. */
-const LOOKED_AT = 2;
+const CHECKED_PER_WRITE = 2;
 
 /** The records of one tenant. It stays when no record is left in it, because it knows what was forgotten. */
-interface Share extends HeapEntry {
+interface TenantShare extends HeapEntry {
   /** Its records that may make room. */
-  readonly folded: LRUCache<string, string>;
+  readonly cache: LRUCache<string, string>;
   /** How many of its records were signed in the future. */
-  ahead: number;
+  aheadCount: number;
   forgottenBefore: number;
 }
 
@@ -43,15 +43,15 @@ interface Share extends HeapEntry {
  * otherwise all current events would be refused until then.
  */
 export class FinishedRecords {
-  readonly #max: number;
-  readonly #shares = new Map<string, Share>();
-  readonly #shareOf = new Map<string, Share>();
-  readonly #largest = new EarliestFirst<Share>((a, b) => a.folded.size > b.folded.size);
+  readonly #maxRecords: number;
+  readonly #shares = new Map<string, TenantShare>();
+  readonly #shareByKey = new Map<string, TenantShare>();
+  readonly #sharesBySize = new IndexedHeap<TenantShare>((a, b) => a.cache.size > b.cache.size);
   /** Records that were signed in the future when they were last checked. The next to be checked comes first. */
-  readonly #ahead = new Map<string, string>();
+  readonly #aheadRecords = new Map<string, string>();
 
-  constructor(max: number) {
-    this.#max = max;
+  constructor(maxRecords: number) {
+    this.#maxRecords = maxRecords;
   }
 
   /** The latest signed time of any record of this tenant that had to make room. It is never in the future. */
@@ -61,15 +61,19 @@ export class FinishedRecords {
 
   /** True if a further record of this tenant may be signed in the future. These records are never dropped to make room. */
   hasRoomAhead(tenant: string): boolean {
-    return mayHaveOneMore(tenant, this.#shares.get(tenant)?.ahead ?? 0, this.#max - this.#ahead.size);
+    return mayHaveOneMore(
+      tenant,
+      this.#shares.get(tenant)?.aheadCount ?? 0,
+      this.#maxRecords - this.#aheadRecords.size,
+    );
   }
 
-  get(key: string, now: number): Versioned | null {
-    return unfold(this.#shareOf.get(key)?.folded.get(key) ?? this.#ahead.get(key), now);
+  get(key: string, now: number): VersionedRecord | null {
+    return unfold(this.#shareByKey.get(key)?.cache.get(key) ?? this.#aheadRecords.get(key), now);
   }
 
   /** Like {@link get}, but the record does not count as used. */
-  peek(key: string, now: number): Versioned | null {
+  peek(key: string, now: number): VersionedRecord | null {
     return unfold(this.#peek(key), now);
   }
 
@@ -82,68 +86,68 @@ export class FinishedRecords {
   set(key: string, version: string, record: IdempotencyRecord, now: number): void {
     this.delete(key);
     this.#put(compact(key), fold(version, record), this.#shareFor(record.tenant), now);
-    let left = LOOKED_AT;
-    for (const [known, folded] of this.#ahead) {
-      if (left-- === 0) break;
-      const share = this.#shareOf.get(known);
+    let remaining = CHECKED_PER_WRITE;
+    for (const [aheadKey, folded] of this.#aheadRecords) {
+      if (remaining-- === 0) break;
+      const share = this.#shareByKey.get(aheadKey);
       if (share === undefined) continue;
-      this.delete(known);
-      this.#put(known, folded, share, now);
+      this.delete(aheadKey);
+      this.#put(aheadKey, folded, share, now);
     }
   }
 
   delete(key: string): void {
-    const share = this.#shareOf.get(key);
+    const share = this.#shareByKey.get(key);
     if (share === undefined) return;
-    this.#shareOf.delete(key);
-    if (this.#ahead.delete(key)) share.ahead--;
-    else this.#change(share, () => share.folded.delete(key));
+    this.#shareByKey.delete(key);
+    if (this.#aheadRecords.delete(key)) share.aheadCount--;
+    else this.#resize(share, () => share.cache.delete(key));
   }
 
   keys(): Iterable<string> {
-    return [...this.#shareOf.keys()];
+    return [...this.#shareByKey.keys()];
   }
 
   #peek(key: string): string | undefined {
-    return this.#shareOf.get(key)?.folded.peek(key) ?? this.#ahead.get(key);
+    return this.#shareByKey.get(key)?.cache.peek(key) ?? this.#aheadRecords.get(key);
   }
 
-  #shareFor(tenant: string): Share {
-    const known = this.#shares.get(tenant);
-    if (known !== undefined) return known;
+  #shareFor(tenant: string): TenantShare {
+    const existing = this.#shares.get(tenant);
+    if (existing !== undefined) return existing;
     // With a size of 1 each, nothing is allocated before it is needed.
-    const folded = new LRUCache<string, string>({ maxSize: this.#max, sizeCalculation: () => 1 });
-    const share = { folded, ahead: 0, forgottenBefore: Number.NEGATIVE_INFINITY, position: 0 };
+    const cache = new LRUCache<string, string>({ maxSize: this.#maxRecords, sizeCalculation: () => 1 });
+    const share = { cache, aheadCount: 0, forgottenBefore: Number.NEGATIVE_INFINITY, position: 0 };
     this.#shares.set(compact(tenant), share);
-    this.#largest.add(share);
+    this.#sharesBySize.add(share);
     return share;
   }
 
-  #put(key: string, folded: string, share: Share, now: number): void {
+  #put(key: string, folded: string, share: TenantShare, now: number): void {
     if (signedAtOf(folded) > now) {
-      this.#ahead.set(key, folded);
-      share.ahead++;
+      this.#aheadRecords.set(key, folded);
+      share.aheadCount++;
     } else {
-      if (this.#shareOf.size - this.#ahead.size >= this.#max) this.#makeRoom();
-      this.#change(share, () => share.folded.set(key, folded));
+      if (this.#shareByKey.size - this.#aheadRecords.size >= this.#maxRecords) this.#makeRoom();
+      this.#resize(share, () => share.cache.set(key, folded));
     }
-    this.#shareOf.set(key, share);
+    this.#shareByKey.set(key, share);
   }
 
   #makeRoom(): void {
-    const share = this.#largest.peek();
-    const oldest = share?.folded.rkeys().next().value;
+    const share = this.#sharesBySize.peek();
+    const oldest = share?.cache.rkeys().next().value;
     if (share === undefined || oldest === undefined) return;
-    const signedAt = signedAtOf(share.folded.peek(oldest) ?? "");
+    const signedAt = signedAtOf(share.cache.peek(oldest) ?? "");
     share.forgottenBefore = Math.max(share.forgottenBefore, signedAt);
     this.delete(oldest);
   }
 
   /** Changes how many records a tenant has. */
-  #change(share: Share, change: () => void): void {
-    this.#largest.remove(share);
+  #resize(share: TenantShare, change: () => void): void {
+    this.#sharesBySize.remove(share);
     change();
-    this.#largest.add(share);
+    this.#sharesBySize.add(share);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { EarliestFirst, HeapEntry } from "../collections/earliest-first.ts";
+import type { HeapEntry, IndexedHeap } from "../collections/indexed-heap.ts";
 import type { DueRecord } from "../inbox/contract/store.ts";
 import type { RecordIndex } from "../inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
@@ -10,9 +10,9 @@ export interface OpenRecord extends DueRecord, HeapEntry {
   /** Increases with each version that is written. */
   readonly order: number;
   /** The record is not handed out before this time: when it falls due, or when its hiding ends. */
-  lookAt: number;
+  availableAt: number;
   /** How far away that time was when it was set. */
-  lookInMs: number;
+  availableInMs: number;
   /** The heap in which it waits for that time, or to be taken; null if nothing has to be done. */
-  line: EarliestFirst<OpenRecord> | null;
+  heap: IndexedHeap<OpenRecord> | null;
 }

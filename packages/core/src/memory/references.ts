@@ -1,13 +1,13 @@
-import { mayHaveOneMore } from "../inbox/accept/shares.ts";
-import type { Versioned } from "../inbox/contract/store.ts";
+import { mayHaveOneMore } from "../inbox/accept/tenant-share.ts";
+import type { VersionedRecord } from "../inbox/contract/store.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import { compact, fold, unfold } from "./finished-records.ts";
 
 /** How often to search for expired references at most, because a search looks at all of them. */
-const LOOK_EVERY_MS = 60_000;
+const SEARCH_INTERVAL_MS = 60_000;
 
 /** How many references a tenant has. */
-interface Share {
+interface TenantShare {
   size: number;
 }
 
@@ -16,17 +16,17 @@ interface Share {
  * SUCCESS could run then. A tenant may have as many as there are places left.
  */
 export class References {
-  readonly #max: number;
-  readonly #known = new Map<string, { readonly folded: string; readonly share: Share }>();
-  readonly #shares = new Map<string, Share>();
-  #nextLookAt = Number.NEGATIVE_INFINITY;
+  readonly #maxReferences: number;
+  readonly #references = new Map<string, { readonly folded: string; readonly share: TenantShare }>();
+  readonly #shares = new Map<string, TenantShare>();
+  #nextSearchAt = Number.NEGATIVE_INFINITY;
 
-  constructor(max: number) {
-    this.#max = max;
+  constructor(maxReferences: number) {
+    this.#maxReferences = maxReferences;
   }
 
-  get(key: string, now: number): Versioned | null {
-    return unfold(this.#known.get(key)?.folded, now);
+  get(key: string, now: number): VersionedRecord | null {
+    return unfold(this.#references.get(key)?.folded, now);
   }
 
   set(key: string, version: string, record: IdempotencyRecord): void {
@@ -37,26 +37,31 @@ export class References {
       this.#shares.set(compact(record.tenant), share);
     }
     share.size++;
-    this.#known.set(key, { folded: fold(version, record), share });
+    this.#references.set(key, { folded: fold(version, record), share });
   }
 
   delete(key: string): void {
-    const known = this.#known.get(key);
-    if (known === undefined) return;
-    known.share.size--;
-    this.#known.delete(key);
+    const reference = this.#references.get(key);
+    if (reference === undefined) return;
+    reference.share.size--;
+    this.#references.delete(key);
   }
 
   hasRoomFor(key: string, tenant: string, now: number): boolean {
-    if (this.#known.has(key) || this.#hasRoom(tenant)) return true;
-    if (now >= this.#nextLookAt) {
-      for (const [known, { folded }] of this.#known) if (unfold(folded, now) === null) this.delete(known);
-      this.#nextLookAt = now + LOOK_EVERY_MS;
+    if (this.#references.has(key) || this.#hasRoom(tenant)) return true;
+    if (now >= this.#nextSearchAt) {
+      for (const [knownKey, { folded }] of this.#references)
+        if (unfold(folded, now) === null) this.delete(knownKey);
+      this.#nextSearchAt = now + SEARCH_INTERVAL_MS;
     }
     return this.#hasRoom(tenant);
   }
 
   #hasRoom(tenant: string): boolean {
-    return mayHaveOneMore(tenant, this.#shares.get(tenant)?.size ?? 0, this.#max - this.#known.size);
+    return mayHaveOneMore(
+      tenant,
+      this.#shares.get(tenant)?.size ?? 0,
+      this.#maxReferences - this.#references.size,
+    );
   }
 }

@@ -1,18 +1,18 @@
-import { InFlight } from "../collections/in-flight.ts";
+import { InFlightMap } from "../collections/in-flight-map.ts";
 import type {
-  Counts,
   DueRecords,
   RecordStore,
+  StoreCounts,
   Swap,
   SwapResult,
-  Versioned,
+  VersionedRecord,
 } from "../inbox/contract/store.ts";
 import { isCanary } from "../inbox/record/canary.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { type EventLabels, indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
-import { Listing } from "../inbox/search/listing.ts";
+import { ListPageBuilder } from "../inbox/search/listing.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
@@ -20,14 +20,14 @@ import { DueTimes } from "./due-times.ts";
 import { FinishedRecords } from "./finished-records.ts";
 import type { OpenRecord } from "./open-record.ts";
 import { References } from "./references.ts";
-import { Tally, unfinishedOf } from "./tally.ts";
+import { countUnfinished, Tally } from "./tally.ts";
 
 /** A write that was computed longer ago than this has to be computed again. */
-const OUTDATED_MS = 5_000;
+const MAX_WRITE_AGE_MS = 5_000;
 /** How many finished records are read in one turn of the event loop. */
-const LOOKED_AT_ONCE = 500;
+const RECORDS_PER_TURN = 500;
 
-const WRITTEN: SwapResult = { kind: "written" };
+const WRITTEN_RESULT: SwapResult = { kind: "written" };
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
@@ -42,17 +42,17 @@ export interface MemoryStoreOptions {
 /** A store in memory, whose answers are synchronous. */
 export interface MemoryStore extends RecordStore {
   /** As in every store, but synchronous. */
-  read(keys: readonly string[]): readonly (Versioned | null)[];
+  read(keys: readonly string[]): readonly (VersionedRecord | null)[];
   /** As in every store, but synchronous. */
   swap(items: readonly Swap[]): readonly SwapResult[];
   /** As in every store, but synchronous. */
   takeDue(limit: Lanes, hideMs: number): DueRecords;
   /** As in every store, but synchronous. */
-  counts(): Counts;
+  counts(): StoreCounts;
   /** The latest signed time of any finished record of this tenant that had to make room. It is never in the future. */
   forgottenBefore(tenant: string): number;
   /** For tests: sets a record back to an earlier state, whatever it is now, as if the process had died at that moment. */
-  restore(key: string, versioned: Versioned): void;
+  restore(key: string, versioned: VersionedRecord): void;
 }
 
 /**
@@ -65,38 +65,42 @@ export function memoryStore({
   clock,
 }: MemoryStoreOptions = {}): MemoryStore {
   const environment = environmentOf(clock);
-  const open = new InFlight<string, OpenRecord>();
-  const finished = new FinishedRecords(maxRecords);
+  const openRecords = new InFlightMap<string, OpenRecord>();
+  const finishedRecords = new FinishedRecords(maxRecords);
   const references = new References(maxRecords);
   const dueTimes = new DueTimes();
   const tally = new Tally();
   let datasetId = "";
-  let writes = 0;
+  let writeCount = 0;
 
-  function find(key: string, now: number): Versioned | null {
-    return open.get(key) ?? finished.get(key, now) ?? references.get(key, now);
+  function find(key: string, now: number): VersionedRecord | null {
+    return openRecords.get(key) ?? finishedRecords.get(key, now) ?? references.get(key, now);
   }
 
   function write(item: Swap, now: number): SwapResult {
     const { key, index } = item;
     const current = find(key, now);
-    const isComputedNow = item.at <= now && item.at >= now - OUTDATED_MS;
-    if (!isComputedNow || (current?.version ?? null) !== item.expected) return { kind: "conflict", current };
+    const isTimely = item.at <= now && item.at >= now - MAX_WRITE_AGE_MS;
+    if (!isTimely || (current?.version ?? null) !== item.expected) return { kind: "conflict", current };
     const isReference = isEmpty(item.record) && index.dueAt === null;
     if (isReference && !references.hasRoomFor(key, item.record.tenant, now)) {
-      return { kind: "refused", cause: fullOfReferences(maxRecords) };
+      return { kind: "refused", cause: referencesFullError(maxRecords) };
     }
-    if (item.expected === null && item.record.signedAt > now && !finished.hasRoomAhead(item.record.tenant)) {
-      return { kind: "refused", cause: fullOfFuture(maxRecords) };
+    if (
+      item.expected === null &&
+      item.record.signedAt > now &&
+      !finishedRecords.hasRoomAhead(item.record.tenant)
+    ) {
+      return { kind: "refused", cause: futureEventsFullError(maxRecords) };
     }
     if (tally.unfinished >= maxUnfinished) {
-      const before = open.get(key)?.index;
+      const before = openRecords.get(key)?.index;
       if (roomOf(key, index) > (before === undefined ? 0 : roomOf(key, before))) {
-        return { kind: "refused", cause: fullOfEvents(tally.unfinished) };
+        return { kind: "refused", cause: eventsFullError(tally.unfinished) };
       }
     }
     put(key, item.version, item.record, index, now);
-    return WRITTEN;
+    return WRITTEN_RESULT;
   }
 
   function put(
@@ -106,51 +110,51 @@ export function memoryStore({
     index: RecordIndex,
     now: number,
   ): void {
-    const before = open.get(key);
+    const before = openRecords.get(key);
     if (before !== undefined) {
       tally.count(before.index.events, -1);
       dueTimes.remove(before);
     }
     if (index.expiresAt !== null && index.expiresAt <= now) {
-      open.delete(key);
+      openRecords.delete(key);
       references.delete(key);
     } else if (isEmpty(record) && index.dueAt === null) {
       // The record of a subject was leased.
-      open.delete(key);
+      openRecords.delete(key);
       references.set(key, version, record);
     } else if (index.expiresAt !== null) {
-      open.delete(key);
-      finished.set(key, version, record, now);
+      openRecords.delete(key);
+      finishedRecords.set(key, version, record, now);
     } else {
-      finished.delete(key);
+      finishedRecords.delete(key);
       tally.count(index.events, 1);
       const entry: OpenRecord = {
         key,
         version,
         record,
         index,
-        order: writes++,
-        lookAt: index.dueAt ?? 0,
-        lookInMs: index.delayWhenWrittenMs,
-        line: null,
+        order: writeCount++,
+        availableAt: index.dueAt ?? 0,
+        availableInMs: index.originalDelayMs,
+        heap: null,
         position: 0,
       };
-      open.set(key, entry);
+      openRecords.set(key, entry);
       dueTimes.add(entry, now);
     }
   }
 
-  async function throughFinished(
+  async function forEachFinished(
     mayFit: (folded: string) => boolean,
-    take: (versioned: Versioned, events: readonly EventLabels[]) => void,
+    visit: (versioned: VersionedRecord, events: readonly EventLabels[]) => void,
   ): Promise<void> {
-    let lookedAt = 0;
-    for (const key of finished.keys()) {
-      if (++lookedAt % LOOKED_AT_ONCE === 0) await new Promise<void>((go) => environment.nextTurn(go));
-      if (!finished.mayFit(key, mayFit)) continue;
-      const versioned = finished.peek(key, environment.now());
+    let readCount = 0;
+    for (const key of finishedRecords.keys()) {
+      if (++readCount % RECORDS_PER_TURN === 0) await new Promise<void>((go) => environment.nextTurn(go));
+      if (!finishedRecords.mayFit(key, mayFit)) continue;
+      const versioned = finishedRecords.peek(key, environment.now());
       if (versioned === null || isUnreadable(versioned.record)) continue;
-      take(versioned, indexOf(key, versioned.record).events);
+      visit(versioned, indexOf(key, versioned.record).events);
     }
   }
 
@@ -175,27 +179,27 @@ export function memoryStore({
     takeDue(limit, hideMs) {
       const now = environment.now();
       const records = dueTimes.take(limit, hideMs, now);
-      return { records, left: dueTimes.count(now), nextDueAt: dueTimes.next };
+      return { records, left: dueTimes.countDue(now), nextDueAt: dueTimes.nextDueAt };
     },
     now: () => environment.now(),
     async list(filter, cursor, limit, first = "oldest") {
-      const listing = new Listing(filter, cursor, first);
-      for (const [, entry] of open.entries()) listing.add(entry, entry.index.events);
+      const listing = new ListPageBuilder(filter, cursor, first);
+      for (const [, entry] of openRecords.entries()) listing.add(entry, entry.index.events);
       if (filter.state === "finished" || filter.state === "any") {
         // Most records need not be decoded to see that they do not match. Their texts contain no digests, so a digest
         // is left out here.
         const texts = [filter.id ?? "", filter.referenceId ?? ""]
           .filter((text) => !text.startsWith("sha256:"))
           .map((text) => JSON.stringify(text).slice(1, -1));
-        await throughFinished(
+        await forEachFinished(
           (folded) => texts.every((text) => folded.includes(text)),
           (versioned, events) => listing.add(versioned, events),
         );
       }
       return listing.page(limit);
     },
-    counts: () => ({ ...tally.counts, oldestDueAt: dueTimes.oldest(environment.now()) }),
-    forgottenBefore: (tenant) => finished.forgottenBefore(tenant),
+    counts: () => ({ ...tally.counts, oldestDueAt: dueTimes.oldestDueAt(environment.now()) }),
+    forgottenBefore: (tenant) => finishedRecords.forgottenBefore(tenant),
     async close() {},
     restore(key, { version, record }) {
       if (!isUnreadable(record)) put(key, version, record, indexOf(key, record), environment.now());
@@ -214,10 +218,10 @@ function isEmpty({ slots }: IdempotencyRecord): boolean {
  * subject counts nothing, because an event that is counted already needs it to run.
  */
 function roomOf(key: string, { events, dueAt }: RecordIndex): number {
-  return isCanary(key) && dueAt !== null ? 1 : unfinishedOf(events);
+  return isCanary(key) && dueAt !== null ? 1 : countUnfinished(events);
 }
 
-function fullOfEvents(unfinished: number): PayhooksError {
+function eventsFullError(unfinished: number): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_FULL",
     `The memory inbox holds ${unfinished} unfinished events, which is its limit.`,
@@ -228,7 +232,7 @@ function fullOfEvents(unfinished: number): PayhooksError {
 }
 
 /** The error if too many of the records that are kept were signed in the future. Dropping one would let its event run again. */
-function fullOfFuture(maxRecords: number): PayhooksError {
+function futureEventsFullError(maxRecords: number): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_FULL",
     `The memory inbox has no room for a further event of this tenant that was signed in the future: it keeps ${maxRecords} finished ones in all.`,
@@ -242,7 +246,7 @@ function fullOfFuture(maxRecords: number): PayhooksError {
  * The error if there is no room for a reference, or a subject. Dropping one early would let a second SUCCESS run, or an
  * older event, so the service has to wait.
  */
-function fullOfReferences(maxRecords: number): PayhooksError {
+function referencesFullError(maxRecords: number): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_FULL",
     `The memory inbox has no room for a further reference or subject of this tenant: it keeps ${maxRecords} in all.`,

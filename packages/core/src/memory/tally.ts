@@ -1,4 +1,4 @@
-import type { Counts } from "../inbox/contract/store.ts";
+import type { StoreCounts } from "../inbox/contract/store.ts";
 import type { EventLabels, EventState } from "../inbox/record/index-of.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 
@@ -26,14 +26,14 @@ export class Tally {
     }
   }
 
-  get counts(): Omit<Counts, "oldestDueAt"> {
+  get counts(): Omit<StoreCounts, "oldestDueAt"> {
     const { finished: _, ...counts } = this.#byState;
     return { ...counts, heldBy: { ...this.#byReason } };
   }
 }
 
 /** How many of these events wait or run. */
-export function unfinishedOf(events: readonly EventLabels[]): number {
+export function countUnfinished(events: readonly EventLabels[]): number {
   let unfinished = 0;
   for (const { state } of events) if (state !== "held" && state !== "finished") unfinished++;
   return unfinished;

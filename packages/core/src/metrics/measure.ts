@@ -5,20 +5,20 @@ import type { DeliveryEnd, HandlerEnd } from "../receiver/instrumentation.ts";
 import type { Attributes, CounterName, HistogramName } from "./table.ts";
 
 /** The receiver of measurements. */
-export interface Sink {
+export interface MetricSink {
   count(metric: CounterName, attributes: Attributes): void;
-  time(metric: HistogramName, seconds: number, attributes: Attributes): void;
+  recordDuration(metric: HistogramName, seconds: number, attributes: Attributes): void;
 }
 
 const SYSTEM_NAME = "payhooks";
 /** The attribute that every measurement has, as the conventions ask. */
-const SYSTEM = { "messaging.system": SYSTEM_NAME } as const;
+const SYSTEM_ATTRIBUTES = { "messaging.system": SYSTEM_NAME } as const;
 
 /** Attributes of the measurements for each event. They are written out, because a spread would cost microseconds. */
-type WrittenOut = Record<string, string | number>;
+type MutableAttributes = Record<string, string | number>;
 
-export function measureDelivery(sink: Sink, flow: FlowName, end: DeliveryEnd, seconds: number): void {
-  const attributes: WrittenOut = {
+export function measureDelivery(sink: MetricSink, flow: FlowName, end: DeliveryEnd, seconds: number): void {
+  const attributes: MutableAttributes = {
     "messaging.system": SYSTEM_NAME,
     "messaging.operation.name": "accept",
     "messaging.destination.name": flow,
@@ -27,17 +27,17 @@ export function measureDelivery(sink: Sink, flow: FlowName, end: DeliveryEnd, se
   };
   if (end.code !== null) attributes["error.type"] = end.code;
   sink.count("deliveries", attributes);
-  sink.time("acceptDuration", seconds, attributes);
+  sink.recordDuration("acceptDuration", seconds, attributes);
 }
 
 /** A call of a handler. Its error is not among the attributes: a merchant's errors may have any name. */
 export function measureHandler(
-  sink: Sink,
+  sink: MetricSink,
   { flow, handler }: { readonly flow: FlowName; readonly handler: string },
   { outcome }: HandlerEnd,
   seconds: number,
 ): void {
-  const attributes: WrittenOut = {
+  const attributes: MutableAttributes = {
     "messaging.system": SYSTEM_NAME,
     "messaging.operation.name": "process",
     "messaging.destination.name": flow,
@@ -46,30 +46,33 @@ export function measureHandler(
   if (outcome === "retry") sink.count("retries", { ...attributes });
   attributes["payhooks.outcome"] = outcome;
   if (outcome !== "done") attributes["error.type"] = "_OTHER";
-  sink.time("handlerDuration", seconds, attributes);
+  sink.recordDuration("handlerDuration", seconds, attributes);
 }
 
 /** A count of one. */
-type Counted = readonly [CounterName, Attributes];
+type CounterIncrement = readonly [CounterName, Attributes];
 
 /** The count that comes from this notice only; null if the notice is not counted. */
-export function countOf(notice: UndatedNotice): Counted | null {
+export function countOf(notice: UndatedNotice): CounterIncrement | null {
   switch (notice.type) {
     case "held":
-      return ["held", { ...ofFlow(notice), "payhooks.reason": notice.reason }];
+      return ["held", { ...flowAttributes(notice), "payhooks.reason": notice.reason }];
     case "stale":
-      return ["stale", ofFlow(notice)];
+      return ["stale", flowAttributes(notice)];
     case "double-risk":
-      return ["doubleRisks", { ...ofFlow(notice), "payhooks.why": notice.why }];
+      return ["doubleRisks", { ...flowAttributes(notice), "payhooks.why": notice.why }];
     case "alert":
-      return ["alerts", { ...ofFlow(notice), "payhooks.kind": notice.kind, "error.type": notice.code }];
+      return [
+        "alerts",
+        { ...flowAttributes(notice), "payhooks.kind": notice.kind, "error.type": notice.code },
+      ];
     default:
       return null;
   }
 }
 
-function ofFlow({ flow }: { readonly flow: FlowName }): Attributes {
-  return { ...SYSTEM, "messaging.destination.name": flow };
+function flowAttributes({ flow }: { readonly flow: FlowName }): Attributes {
+  return { ...SYSTEM_ATTRIBUTES, "messaging.destination.name": flow };
 }
 
 /** The counts of an inbox as values of the gauge `events`, by state. Unknown counts are left out. */
@@ -79,7 +82,7 @@ export function stateCounts(health: Pick<Health, "waiting" | "retrying" | "runni
 }[] {
   const { waiting, retrying, running, held } = health;
   return Object.entries({ waiting, retrying, running, held }).flatMap(([state, count]) =>
-    count === null ? [] : [{ attributes: { ...SYSTEM, "payhooks.state": state }, count }],
+    count === null ? [] : [{ attributes: { ...SYSTEM_ATTRIBUTES, "payhooks.state": state }, count }],
   );
 }
 
@@ -89,5 +92,5 @@ export function oldestDueSeconds({ oldestDueMs, waiting }: Pick<Health, "oldestD
   readonly seconds: number;
 } | null {
   if (oldestDueMs === null && waiting === null) return null;
-  return { attributes: SYSTEM, seconds: (oldestDueMs ?? 0) / 1_000 };
+  return { attributes: SYSTEM_ATTRIBUTES, seconds: (oldestDueMs ?? 0) / 1_000 };
 }

@@ -6,7 +6,7 @@ import type {
   HandlerFacts,
   Instrumentation,
   Observation,
-  Watched,
+  ObservedReceiver,
 } from "../receiver/instrumentation.ts";
 import { prometheusCounts } from "./counts.ts";
 import { countOf, measureDelivery, measureHandler } from "./measure.ts";
@@ -42,26 +42,26 @@ export function prometheusMetrics(): PrometheusMetrics {
 class Prometheus implements PrometheusMetrics {
   readonly contentType: string = CONTENT_TYPE;
   readonly #sink = new SeriesSink();
-  #receiver: Watched | null = null;
+  #receiver: ObservedReceiver | null = null;
 
-  attach(receiver: Watched): void {
+  attach(receiver: ObservedReceiver): void {
     this.#receiver = receiver;
   }
 
-  noticed(notice: UndatedNotice): void {
-    const counted = countOf(notice);
-    if (counted !== null) this.#sink.count(...counted);
+  onNotice(notice: UndatedNotice): void {
+    const increment = countOf(notice);
+    if (increment !== null) this.#sink.count(...increment);
   }
 
-  delivery({ flow }: DeliveryFacts): Observation<DeliveryEnd> {
-    return timed((end, seconds) => measureDelivery(this.#sink, flow, end, seconds));
+  observeDelivery({ flow }: DeliveryFacts): Observation<DeliveryEnd> {
+    return startObservation((end, seconds) => measureDelivery(this.#sink, flow, end, seconds));
   }
 
-  handler(facts: HandlerFacts): Observation<HandlerEnd> {
-    return timed((end, seconds) => measureHandler(this.#sink, facts, end, seconds));
+  observeHandler(facts: HandlerFacts): Observation<HandlerEnd> {
+    return startObservation((end, seconds) => measureHandler(this.#sink, facts, end, seconds));
   }
 
-  ended(): void {}
+  onEventEnd(): void {}
 
   async text(): Promise<string> {
     let counts = "";
@@ -80,11 +80,11 @@ class Prometheus implements PrometheusMetrics {
   }
 }
 
-function timed<End>(ended: (end: End, seconds: number) => void): Observation<End> {
+function startObservation<End>(onEnd: (end: End, seconds: number) => void): Observation<End> {
   const began = performance.now();
   return {
     trace: null,
     run: (call) => call(),
-    end: (end) => ended(end, (performance.now() - began) / 1_000),
+    end: (end) => onEnd(end, (performance.now() - began) / 1_000),
   };
 }

@@ -1,10 +1,10 @@
-import type { Sink } from "./measure.ts";
-import { type Attributes, BUCKETS, COUNTERS, HISTOGRAMS, type Metric } from "./table.ts";
+import type { MetricSink } from "./measure.ts";
+import { type Attributes, BUCKET_BOUNDS, COUNTERS, HISTOGRAMS, type Metric } from "./table.ts";
 import { type MetricLine, writeMetric, writeNumber } from "./text.ts";
 
 /** How many series a metric may have. Measurements with further attributes are added up in one more series. */
 const MAX_SERIES = 1_000;
-const OVERFLOW: Attributes = { "otel.metric.overflow": "true" };
+const OVERFLOW_ATTRIBUTES: Attributes = { "otel.metric.overflow": "true" };
 
 interface CounterSeries {
   readonly labels: Attributes;
@@ -18,25 +18,29 @@ interface HistogramSeries extends CounterSeries {
 }
 
 /** Counters and histograms in memory, since the process began. */
-export class SeriesSink implements Sink {
+export class SeriesSink implements MetricSink {
   readonly #counters = new Map<Metric, Map<string, CounterSeries>>();
   readonly #histograms = new Map<Metric, Map<string, HistogramSeries>>();
 
-  count(metric: Parameters<Sink["count"]>[0], attributes: Attributes): void {
+  count(metric: Parameters<MetricSink["count"]>[0], attributes: Attributes): void {
     seriesOf(this.#counters, COUNTERS[metric], attributes, (labels) => ({ labels, count: 0 })).count++;
   }
 
-  time(metric: Parameters<Sink["time"]>[0], seconds: number, attributes: Attributes): void {
+  recordDuration(
+    metric: Parameters<MetricSink["recordDuration"]>[0],
+    seconds: number,
+    attributes: Attributes,
+  ): void {
     const series = seriesOf(this.#histograms, HISTOGRAMS[metric], attributes, (labels) => ({
       labels,
       count: 0,
       sum: 0,
-      buckets: BUCKETS.map(() => 0),
+      buckets: BUCKET_BOUNDS.map(() => 0),
     }));
     series.count++;
     series.sum += seconds;
-    const at = BUCKETS.findIndex((bound) => seconds <= bound);
-    if (at >= 0) series.buckets[at] = (series.buckets[at] ?? 0) + 1;
+    const bucket = BUCKET_BOUNDS.findIndex((bound) => seconds <= bound);
+    if (bucket >= 0) series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
   }
 
   /** The text for Prometheus. A metric that has counted nothing yet is left out. */
@@ -55,10 +59,10 @@ export class SeriesSink implements Sink {
 }
 
 function samplesOf({ labels, count, sum, buckets }: HistogramSeries): readonly MetricLine[] {
-  let below = 0;
-  const bounded = BUCKETS.map((bound, at): MetricLine => {
-    below += buckets[at] ?? 0;
-    return { suffix: "_bucket", labels: { ...labels, le: writeNumber(bound) }, value: below };
+  let cumulativeCount = 0;
+  const bounded = BUCKET_BOUNDS.map((bound, at): MetricLine => {
+    cumulativeCount += buckets[at] ?? 0;
+    return { suffix: "_bucket", labels: { ...labels, le: writeNumber(bound) }, value: cumulativeCount };
   });
   return [
     ...bounded,
@@ -74,16 +78,17 @@ function seriesOf<S>(
   attributes: Attributes,
   make: (labels: Attributes) => S,
 ): S {
-  let ofMetric = all.get(metric);
-  if (ofMetric === undefined) {
-    ofMetric = new Map();
-    all.set(metric, ofMetric);
+  let seriesByLabels = all.get(metric);
+  if (seriesByLabels === undefined) {
+    seriesByLabels = new Map();
+    all.set(metric, seriesByLabels);
   }
   const key = JSON.stringify(Object.values(attributes));
-  const known = ofMetric.get(key);
-  if (known !== undefined) return known;
-  if (ofMetric.size >= MAX_SERIES && attributes !== OVERFLOW) return seriesOf(all, metric, OVERFLOW, make);
+  const existing = seriesByLabels.get(key);
+  if (existing !== undefined) return existing;
+  if (seriesByLabels.size >= MAX_SERIES && attributes !== OVERFLOW_ATTRIBUTES)
+    return seriesOf(all, metric, OVERFLOW_ATTRIBUTES, make);
   const made = make(attributes);
-  ofMetric.set(key, made);
+  seriesByLabels.set(key, made);
   return made;
 }

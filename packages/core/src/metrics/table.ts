@@ -82,6 +82,6 @@ export const GAUGES: Readonly<Record<GaugeName, Metric>> = {
 };
 
 /** The upper bounds of the histograms' buckets, in seconds: those that the conventions advise. */
-export const BUCKETS: readonly number[] = [
+export const BUCKET_BOUNDS: readonly number[] = [
   0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
 ];

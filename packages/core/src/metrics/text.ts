@@ -37,10 +37,10 @@ function plainName(name: string): string {
 }
 
 function writeLabels(labels: Attributes): string {
-  const written = Object.entries(labels).map(
+  const pairs = Object.entries(labels).map(
     ([name, value]) => `${plainName(name)}="${escapeLabel(String(value))}"`,
   );
-  return written.length === 0 ? "" : `{${written.join(",")}}`;
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
 }
 
 function escapeHelp(text: string): string {

@@ -1,8 +1,8 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import { propertyOf } from "../protocol/foreign-value.ts";
 import type { Environment } from "../time/environment.ts";
-import { inTime } from "../time/in-time.ts";
-import { explained, isRepeatable, NoAnswer, NotSent } from "./failure.ts";
+import { withTimeout } from "../time/with-timeout.ts";
+import { explainConnectionError, isRepeatable, NoAnswerError, NotSentError } from "./failure.ts";
 
 /** A pool of `mysql2` or of `mysql2/promise`. Its address and user are used to make connections of the inbox's own. */
 export interface MysqlPool {
@@ -41,15 +41,15 @@ export interface Driver {
 }
 
 /** How often to try a transaction that has collided with another transaction. */
-const ATTEMPTS = 4;
+const MAX_ATTEMPTS = 4;
 /** How long to wait for the end of connections. */
-const CLOSE_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 1_000;
 
 /**
  * The settings of a pool that its driver needs to connect to the same server as the same user. All others are about the
  * program's own answers.
  */
-const SHARED = [
+const COPIED_SETTINGS = [
   ...["host", "port", "socketPath", "localAddress", "stream", "ssl", "compress", "database", "user"],
   ...[
     "password",
@@ -68,17 +68,17 @@ const SHARED = [
  * Settings of an address that are left out. The first one would undo the beginning of a session. Then values would be
  * escaped for another `sql_mode`. With the others, a statement fails instead of waiting until a connection is free.
  */
-const NOT_TAKEN = ["resetOnRelease", "waitForConnections", "queueLimit"] as const;
+const IGNORED_SETTINGS = ["resetOnRelease", "waitForConnections", "queueLimit"] as const;
 
 /** How rows are read, whatever the address says. */
-const READING = { typeCast: true, rowsAsArray: false, nestTables: false, namedPlaceholders: false };
+const ROW_OPTIONS = { typeCast: true, rowsAsArray: false, nestTables: false, namedPlaceholders: false };
 
 /**
  * The beginning of each session, independent of the server's and the user's defaults. `DEFAULT` would be one of those. Values are
  * escaped for this character set, which the server need not take from the handshake, and for this `sql_mode`. At level "read
  * committed", a statement locks the rows that it finds, and no gaps between them.
  */
-function beginning(timeoutMs: number): string {
+function sessionSetupSql(timeoutMs: number): string {
   return `SET NAMES utf8mb4;
     SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', autocommit = 1, completion_type = 0,
     innodb_lock_wait_timeout = ${Math.max(1, Math.floor(timeoutMs / 1_000))}, sql_select_limit = 18446744073709551615,
@@ -94,7 +94,8 @@ export function connectionSettingsOf(target: MysqlTarget | undefined): object {
     });
   }
   if (typeof target === "string") {
-    if (/^(?:mysql|mariadb):\/\//.test(target) && URL.canParse(target)) return { uri: taken(target) };
+    if (/^(?:mysql|mariadb):\/\//.test(target) && URL.canParse(target))
+      return { uri: removeIgnoredSettings(target) };
     throw new PayhooksError("ERR_OPTION_INVALID", "The address that mysqlInbox was given cannot be read.", {
       fix: "Write it as mysql://user:password@host:3306/database, with user and password percent-encoded (encodeURIComponent) if they contain characters such as / ? # or %.",
     });
@@ -111,7 +112,7 @@ export function connectionSettingsOf(target: MysqlTarget | undefined): object {
       },
     );
   }
-  const settings = SHARED.map((name) => [name, propertyOf(config, name)] as const);
+  const settings = COPIED_SETTINGS.map((name) => [name, propertyOf(config, name)] as const);
   // An earlier version of the driver complains of a setting that it does not know.
   return Object.fromEntries(settings.filter(([, value]) => value !== undefined));
 }
@@ -119,9 +120,9 @@ export function connectionSettingsOf(target: MysqlTarget | undefined): object {
 /**
  * The driver lets an address replace settings that are false. So settings that are not taken are removed from the address itself.
  */
-function taken(address: string): string {
+function removeIgnoredSettings(address: string): string {
   const url = new URL(address);
-  for (const name of NOT_TAKEN) url.searchParams.delete(name);
+  for (const name of IGNORED_SETTINGS) url.searchParams.delete(name);
   return url.href;
 }
 
@@ -152,8 +153,8 @@ export class Connections {
   readonly #pool: ReturnType<Driver["createPool"]>;
   readonly #environment: Environment;
   readonly #timeoutMs: number;
-  readonly #begun = new WeakSet<object>();
-  readonly #inUse = new Set<Connection>();
+  readonly #preparedConnections = new WeakSet<object>();
+  readonly #busyConnections = new Set<Connection>();
 
   constructor(driver: Driver, settings: object, count: number, environment: Environment, timeoutMs: number) {
     this.#driver = driver;
@@ -183,26 +184,31 @@ export class Connections {
 
   /**
    * Sends a text of statements, and returns the answer of each one. If one fails, those behind it are not run, and a transaction
-   * that it was in is rolled back. Rejects with {@link NotSent} if nothing has left this process.
+   * that it was in is rolled back. Rejects with {@link NotSentError} if nothing has left this process.
    */
   async send(text: string, limitMs: number = this.#timeoutMs): Promise<readonly StatementResult[]> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#use(await this.#connected(), text, limitMs);
+        return await this.#use(await this.#connect(), text, limitMs);
       } catch (error) {
-        if (attempt === ATTEMPTS || !isRepeatable(error)) throw error;
+        if (attempt === MAX_ATTEMPTS || !isRepeatable(error)) throw error;
       }
     }
   }
 
-  async #connected(): Promise<Connection> {
+  async #connect(): Promise<Connection> {
     const connecting = this.#pool.getConnection();
-    const late = (): Error => new NoAnswer("no connection became free in time");
+    const timeoutError = (): Error => new NoAnswerError("no connection became free in time");
     try {
-      const connection = await inTime(this.#environment, this.#timeoutMs, () => connecting, late);
-      if (!this.#begun.has(connection.connection)) {
-        await this.#ask(connection, beginning(this.#timeoutMs), this.#timeoutMs);
-        this.#begun.add(connection.connection);
+      const connection = await withTimeout(
+        this.#environment,
+        this.#timeoutMs,
+        () => connecting,
+        timeoutError,
+      );
+      if (!this.#preparedConnections.has(connection.connection)) {
+        await this.#query(connection, sessionSetupSql(this.#timeoutMs), this.#timeoutMs);
+        this.#preparedConnections.add(connection.connection);
       }
       return connection;
     } catch (cause) {
@@ -210,13 +216,13 @@ export class Connections {
         (connection) => connection.destroy(),
         () => {},
       );
-      throw new NotSent("there is no connection", { cause: explained(cause) });
+      throw new NotSentError("there is no connection", { cause: explainConnectionError(cause) });
     }
   }
 
   async #use(connection: Connection, text: string, limitMs: number): Promise<readonly StatementResult[]> {
     try {
-      const answers = await this.#ask(connection, text, limitMs);
+      const answers = await this.#query(connection, text, limitMs);
       connection.release();
       return answers;
     } catch (error) {
@@ -228,28 +234,31 @@ export class Connections {
   }
 
   async #isRolledBack(connection: Connection, limitMs: number): Promise<boolean> {
-    return this.#ask(connection, "ROLLBACK", limitMs).then(
+    return this.#query(connection, "ROLLBACK", limitMs).then(
       () => true,
       () => false,
     );
   }
 
-  async #ask(connection: Connection, sql: string, limitMs: number): Promise<readonly StatementResult[]> {
-    const late = (): Error => new NoAnswer(`no answer within ${limitMs} ms`);
-    this.#inUse.add(connection);
+  async #query(connection: Connection, sql: string, limitMs: number): Promise<readonly StatementResult[]> {
+    const timeoutError = (): Error => new NoAnswerError(`no answer within ${limitMs} ms`);
+    this.#busyConnections.add(connection);
     try {
       // Two statements at least have a list of answers. One alone would have its own.
-      const query = (): Promise<[unknown, unknown]> => connection.query({ ...READING, sql: `DO 0;\n${sql}` });
-      const [answers] = await inTime(this.#environment, limitMs, query, late);
+      const query = (): Promise<[unknown, unknown]> =>
+        connection.query({ ...ROW_OPTIONS, sql: `DO 0;\n${sql}` });
+      const [answers] = await withTimeout(this.#environment, limitMs, query, timeoutError);
       return (answers as StatementResult[]).slice(1);
     } finally {
-      this.#inUse.delete(connection);
+      this.#busyConnections.delete(connection);
     }
   }
 
   async close(): Promise<void> {
-    const late = (): Error => new NoAnswer("the connections do not end");
-    await inTime(this.#environment, CLOSE_MS, () => this.#pool.end(), late).catch(() => {});
-    for (const connection of this.#inUse) connection.destroy();
+    const timeoutError = (): Error => new NoAnswerError("the connections do not end");
+    await withTimeout(this.#environment, CLOSE_TIMEOUT_MS, () => this.#pool.end(), timeoutError).catch(
+      () => {},
+    );
+    for (const connection of this.#busyConnections) connection.destroy();
   }
 }

@@ -5,56 +5,58 @@ import { describeError } from "../protocol/foreign-error.ts";
 import { propertyOf } from "../protocol/foreign-value.ts";
 
 /** Statements that never left this process. */
-export class NotSent extends Error {
-  override readonly name = "NotSent";
+export class NotSentError extends Error {
+  override readonly name = "NotSentError";
 }
 
 /** No answer came in time. The statements may have been run, or may still be. */
-export class NoAnswer extends Error {
-  override readonly name = "NoAnswer";
+export class NoAnswerError extends Error {
+  override readonly name = "NoAnswerError";
 }
 
 /** The server's number of the error; null if the server did not send one. */
-export function numberOf(error: unknown): number | null {
+export function errnoOf(error: unknown): number | null {
   const number = propertyOf(error, "errno");
   return typeof propertyOf(error, "sqlState") === "string" && typeof number === "number" ? number : null;
 }
 
-const isOneOf =
+const isErrnoIn =
   (...numbers: readonly number[]) =>
   (error: unknown): boolean =>
-    numbers.includes(numberOf(error) ?? 0);
+    numbers.includes(errnoOf(error) ?? 0);
 
 /**
  * The transaction has collided with another one: by a deadlock, by a write elsewhere in a cluster, or because both have made the
  * same record. It was rolled back, and may succeed at once.
  */
-export const isRepeatable: (error: unknown) => boolean = isOneOf(1213, 3101, 1062);
+export const isRepeatable: (error: unknown) => boolean = isErrnoIn(1213, 3101, 1062);
 /** The server accepts no writes: it is a replica, or was made read-only in a failover. */
-export const isReadOnly: (error: unknown) => boolean = isOneOf(1290, 1792, 1836, 3100);
+export const isReadOnly: (error: unknown) => boolean = isErrnoIn(1290, 1792, 1836, 3100);
 /** A table or a column does not exist. */
-export const isMissing: (error: unknown) => boolean = isOneOf(1146, 1054);
+export const isTableMissing: (error: unknown) => boolean = isErrnoIn(1146, 1054);
 /** The user lacks a privilege. */
-export const isForbidden: (error: unknown) => boolean = isOneOf(1044, 1142, 1143, 1227);
+export const isForbidden: (error: unknown) => boolean = isErrnoIn(1044, 1142, 1143, 1227);
 
 /** There is no room on the disk or in the table, the node of a cluster is not ready, or too many sessions are open. */
-export const isNoRoom: (error: unknown) => boolean = isOneOf(1021, 1114, 1040, 1047, 1203, 1226);
+export const isOutOfRoom: (error: unknown) => boolean = isErrnoIn(1021, 1114, 1040, 1047, 1203, 1226);
 /**
  * The server has not made the write: the lock of a row was not free in time, or there is no room. After any of these,
  * the transaction is never committed, because its connection is thrown away.
  */
-const isNotMade = (error: unknown): boolean => numberOf(error) === 1205 || isNoRoom(error);
+const isNotWritten = (error: unknown): boolean => errnoOf(error) === 1205 || isOutOfRoom(error);
 /** The data is at fault: it is too long, out of range, cannot be encoded, or is larger than a packet may be. */
-const isAtFault = isOneOf(1406, 1264, 1366, 1048, 1153, 3140);
+const isDataRefused = isErrnoIn(1406, 1264, 1366, 1048, 1153, 3140);
 
 /**
  * The meaning of a transaction's failure for its writes. An error that is in no list counts as unknown, as the loss of the
  * connection does: the transaction may have been committed.
  */
-export function fateOf(error: unknown): Extract<SwapResult, { readonly cause: unknown }> {
-  if (error instanceof NotSent) return { kind: "not-written", cause: error.cause ?? error };
-  if (isAtFault(error)) return { kind: "refused", cause: error };
-  const isUndone = [isRepeatable, isReadOnly, isMissing, isForbidden, isNotMade].some((fits) => fits(error));
+export function writeOutcomeOf(error: unknown): Extract<SwapResult, { readonly cause: unknown }> {
+  if (error instanceof NotSentError) return { kind: "not-written", cause: error.cause ?? error };
+  if (isDataRefused(error)) return { kind: "refused", cause: error };
+  const isUndone = [isRepeatable, isReadOnly, isTableMissing, isForbidden, isNotWritten].some((fits) =>
+    fits(error),
+  );
   return { kind: isUndone ? "not-written" : "unknown", cause: error };
 }
 
@@ -122,25 +124,25 @@ const REFUSALS: readonly (readonly [is: RegExp, what: string, fix: string])[] = 
 ];
 
 /** The same error in words, if it says why there is no connection. The code is that of an inbox that is away. */
-export function explained(error: unknown): unknown {
+export function explainConnectionError(error: unknown): unknown {
   if (isPayhooksError(error)) return error;
-  if (error instanceof NoAnswer)
-    return unreachable(
+  if (error instanceof NoAnswerError)
+    return openFailedError(
       "it did not answer in time",
       "Check whether it is overloaded or paused, or its tables are locked.",
       error,
     );
-  if (error instanceof NotSent) {
-    const cause = explained(error.cause ?? error);
+  if (error instanceof NotSentError) {
+    const cause = explainConnectionError(error.cause ?? error);
     return isPayhooksError(cause)
       ? cause
-      : unreachable(describeError(cause), "Check the address, and the log of the server.", cause);
+      : openFailedError(describeError(cause), "Check the address, and the log of the server.", cause);
   }
-  const text = `${numberOf(error) ?? ""} ${String(propertyOf(error, "code") ?? "")}`.trim();
+  const text = `${errnoOf(error) ?? ""} ${String(propertyOf(error, "code") ?? "")}`.trim();
   const [, what, fix] = REFUSALS.find(([fits]) => fits.test(text)) ?? [];
-  return what === undefined || fix === undefined ? error : unreachable(what, fix, error);
+  return what === undefined || fix === undefined ? error : openFailedError(what, fix, error);
 }
 
-function unreachable(what: string, fix: string, cause: unknown): PayhooksError {
+function openFailedError(what: string, fix: string, cause: unknown): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", `MySQL cannot be opened: ${what}.`, { fix, cause });
 }

@@ -10,7 +10,7 @@ import { createInbox } from "../inbox/engine.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import { environmentOf } from "../time/environment.ts";
 import type { MysqlTarget } from "./client.ts";
-import { checkPrefix, migration } from "./schema.ts";
+import { checkPrefix, migrationSql } from "./schema.ts";
 import { type MysqlStoreOptions, mysqlStore } from "./store.ts";
 
 export type { MysqlPool, MysqlTarget } from "./client.ts";
@@ -62,7 +62,7 @@ export function mysqlInbox(target: MysqlTarget | undefined, options: MysqlInboxO
  */
 export function mysqlMigration(prefix = "payhooks"): string {
   checkPrefix(prefix);
-  return migration(prefix)
+  return migrationSql(prefix)
     .map((statement) => `${statement};\n`)
     .join("");
 }

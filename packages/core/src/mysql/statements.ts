@@ -4,18 +4,18 @@ import type { Statement } from "./client.ts";
 /**
  * The server's clock in whole milliseconds, at the beginning of the statement. Sessions are in UTC, where no hour comes twice.
  */
-export const NOW: string = "CAST(FLOOR(UNIX_TIMESTAMP(NOW(6)) * 1000) AS SIGNED)";
+export const NOW_SQL: string = "CAST(FLOOR(UNIX_TIMESTAMP(NOW(6)) * 1000) AS SIGNED)";
 
 /** The condition for a record that has not expired. */
-export const UNEXPIRED: string = `(r.expires_at IS NULL OR r.expires_at > ${NOW})`;
+export const UNEXPIRED_SQL: string = `(r.expires_at IS NULL OR r.expires_at > ${NOW_SQL})`;
 
 /** Columns of times have whole milliseconds. */
-export const whole = (time: number | null): number | null => (time === null ? null : Math.ceil(time));
+export const toWholeMs = (time: number | null): number | null => (time === null ? null : Math.ceil(time));
 
 /** Above this number, due records are not counted exactly. */
-const COUNTED_DUE = 1_000;
+const MAX_COUNTED_DUE = 1_000;
 /** How many expired records one step deletes. */
-const PRUNED_AT_ONCE = 200;
+const PRUNE_BATCH_SIZE = 200;
 
 /**
  * The records with these keys, except those with one of these versions. Each row has the server's time. Without any
@@ -24,43 +24,43 @@ const PRUNED_AT_ONCE = 200;
 export function readRecords(
   prefix: string,
   keys: readonly string[],
-  butFor: readonly string[] = [""],
+  exceptVersions: readonly string[] = [""],
 ): Statement {
   return [
-    `SELECT ${NOW} AS now, r.\`key\`, r.version, r.text FROM (SELECT 1) one
-    LEFT JOIN ${prefix}_records r ON r.\`key\` IN (?) AND r.version NOT IN (?) AND ${UNEXPIRED}`,
+    `SELECT ${NOW_SQL} AS now, r.\`key\`, r.version, r.text FROM (SELECT 1) one
+    LEFT JOIN ${prefix}_records r ON r.\`key\` IN (?) AND r.version NOT IN (?) AND ${UNEXPIRED_SQL}`,
     keys,
-    butFor,
+    exceptVersions,
   ];
 }
 
 /**
- * Deletes records together with their events and readings. `chosen` is the beginning of a FROM, in which the records
+ * Deletes records together with their events and readings. `source` is the beginning of a FROM, in which the records
  * are named `r`.
  */
-export function deleteRecords(prefix: string, chosen: string): string {
-  return `DELETE r, e, s FROM ${chosen} LEFT JOIN ${prefix}_events e ON e.record = r.row_id
+export function deleteRecords(prefix: string, source: string): string {
+  return `DELETE r, e, s FROM ${source} LEFT JOIN ${prefix}_events e ON e.record = r.row_id
     LEFT JOIN ${prefix}_readings s ON s.record = r.row_id`;
 }
 
 /** Deletes some records that have expired, and returns whether there are more. */
 export function pruneRecords(prefix: string, before: number): readonly Statement[] {
-  const expired = `FROM ${prefix}_records WHERE expires_at <= ?`;
-  const some = `(SELECT row_id ${expired} ORDER BY expires_at LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED) gone`;
+  const expiredSql = `FROM ${prefix}_records WHERE expires_at <= ?`;
+  const expiredRows = `(SELECT row_id ${expiredSql} ORDER BY expires_at LIMIT ${PRUNE_BATCH_SIZE} FOR UPDATE SKIP LOCKED) gone`;
   return [
-    [deleteRecords(prefix, `${some} JOIN ${prefix}_records r ON r.row_id = gone.row_id`), before],
-    [`SELECT EXISTS (SELECT 1 ${expired}) AS is_more`, before],
+    [deleteRecords(prefix, `${expiredRows} JOIN ${prefix}_records r ON r.row_id = gone.row_id`), before],
+    [`SELECT EXISTS (SELECT 1 ${expiredSql}) AS is_more`, before],
   ];
 }
 
 /** The records of a lane that a transaction has taken, as `r`. A variable of the session has their row ids. */
-function takenOf(prefix: string, lane: Lane): string {
+function takenRecordsSql(prefix: string, lane: Lane): string {
   return `JSON_TABLE(@payhooks_${lane}, '$[*]' COLUMNS (row_id BIGINT PATH '$.row_id', since BIGINT PATH '$.since')) taken
     STRAIGHT_JOIN ${prefix}_records r FORCE INDEX (PRIMARY) ON r.row_id = taken.row_id`;
 }
 
 /** Takes due records of a lane, and hides them. It skips the records that others are taking or writing. */
-function takeOf(
+function takeStatements(
   prefix: string,
   lane: Lane,
   limit: number,
@@ -71,42 +71,42 @@ function takeOf(
     [
       `SELECT JSON_ARRAYAGG(JSON_OBJECT('row_id', row_id, 'since', due_at)) INTO @payhooks_${lane} FROM (
         SELECT row_id, due_at FROM ${prefix}_records FORCE INDEX (by_due)
-        WHERE lane = ? AND due_at >= ? AND due_at <= ${NOW} ORDER BY due_at LIMIT ? FOR UPDATE SKIP LOCKED
+        WHERE lane = ? AND due_at >= ? AND due_at <= ${NOW_SQL} ORDER BY due_at LIMIT ? FOR UPDATE SKIP LOCKED
       ) due`,
       lane,
       from,
       limit,
     ],
-    [`UPDATE ${takenOf(prefix, lane)} SET r.due_at = ${NOW} + ?`, Math.ceil(hideMs)],
+    [`UPDATE ${takenRecordsSql(prefix, lane)} SET r.due_at = ${NOW_SQL} + ?`, Math.ceil(hideMs)],
   ];
 }
 
 /** The earliest due time of all lanes, of the records that this condition holds for. It is a subquery. */
-function earliest(prefix: string, condition: string): string {
-  const ofLanes = LANES.map(
+function earliestDueSql(prefix: string, condition: string): string {
+  const laneQueries = LANES.map(
     (lane) => `SELECT MIN(due_at) AS at FROM ${prefix}_records WHERE lane = '${lane}' AND ${condition}`,
   );
-  return `(SELECT MIN(at) FROM (${ofLanes.join(" UNION ALL ")}) lanes)`;
+  return `(SELECT MIN(at) FROM (${laneQueries.join(" UNION ALL ")}) lanes)`;
 }
 
 /** The condition for a record that has been due since this time or later. */
-const dueFrom = (from: number): string => `due_at >= ${from} AND due_at <= ${NOW}`;
+const dueCondition = (from: number): string => `due_at >= ${from} AND due_at <= ${NOW_SQL}`;
 
 /** Counts the due records that were left, and finds since when the first has been due, and when the next falls due. */
-function lookAt(prefix: string, counted: number, from: number): Statement {
-  const due = (lane: Lane): string =>
+function countDue(prefix: string, maxCount: number, from: number): Statement {
+  const countSql = (lane: Lane): string =>
     `(SELECT COUNT(*) FROM (
-      SELECT 1 FROM ${prefix}_records WHERE lane = '${lane}' AND ${dueFrom(from)} LIMIT ${counted}
+      SELECT 1 FROM ${prefix}_records WHERE lane = '${lane}' AND ${dueCondition(from)} LIMIT ${maxCount}
     ) due) AS ${lane}`;
   return [
-    `SELECT ${NOW} AS now, ${LANES.map(due).join(", ")}, ${earliest(prefix, dueFrom(from))} AS oldest,
-    ${earliest(prefix, `due_at > ${NOW}`)} AS next`,
+    `SELECT ${NOW_SQL} AS now, ${LANES.map(countSql).join(", ")}, ${earliestDueSql(prefix, dueCondition(from))} AS oldest,
+    ${earliestDueSql(prefix, `due_at > ${NOW_SQL}`)} AS next`,
   ];
 }
 
 /** Finds since when the first record of all has been due, however long ago that is. */
-export function lookAtAll(prefix: string): Statement {
-  return [`SELECT ${NOW} AS now, ${earliest(prefix, `due_at <= ${NOW}`)} AS oldest`];
+export function findOldestDue(prefix: string): Statement {
+  return [`SELECT ${NOW_SQL} AS now, ${earliestDueSql(prefix, `due_at <= ${NOW_SQL}`)} AS oldest`];
 }
 
 /**
@@ -121,16 +121,16 @@ export function takeRecords(
   from: number,
 ): readonly Statement[] {
   const lanes = LANES.filter((lane) => limit[lane] > 0);
-  if (lanes.length === 0) return [lookAt(prefix, COUNTED_DUE, from)];
-  const read = (lane: Lane): Statement => [
-    `SELECT r.\`key\`, r.version, r.text FROM ${takenOf(prefix, lane)} ORDER BY taken.since`,
+  if (lanes.length === 0) return [countDue(prefix, MAX_COUNTED_DUE, from)];
+  const readTaken = (lane: Lane): Statement => [
+    `SELECT r.\`key\`, r.version, r.text FROM ${takenRecordsSql(prefix, lane)} ORDER BY taken.since`,
   ];
   return [
     ["START TRANSACTION"],
-    ...lanes.flatMap((lane) => takeOf(prefix, lane, limit[lane], hideMs, from)),
+    ...lanes.flatMap((lane) => takeStatements(prefix, lane, limit[lane], hideMs, from)),
     ["COMMIT"],
-    ...lanes.map(read),
-    lookAt(prefix, 1, from),
+    ...lanes.map(readTaken),
+    countDue(prefix, 1, from),
   ];
 }
 
@@ -143,6 +143,6 @@ export function countEvents(prefix: string, from: number): readonly Statement[] 
       `SELECT state, reason, COUNT(*) AS n FROM ${prefix}_events
       WHERE state IN ('waiting', 'retrying', 'running', 'held') GROUP BY state, reason`,
     ],
-    [`SELECT ${NOW} AS now, ${earliest(prefix, dueFrom(from))} AS oldest`],
+    [`SELECT ${NOW_SQL} AS now, ${earliestDueSql(prefix, dueCondition(from))} AS oldest`],
   ];
 }

@@ -1,16 +1,16 @@
 import type { EventFilter } from "../inbox/contract/event-query.ts";
 import type {
-  Counts,
   DueRecords,
   KnownRecord,
   ListCursor,
-  Listed,
   ListOrder,
+  ListPage,
   RecordStore,
-  Scanned,
+  ScanPage,
+  StoreCounts,
   Swap,
   SwapResult,
-  Versioned,
+  VersionedRecord,
 } from "../inbox/contract/store.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
@@ -20,7 +20,7 @@ import type { Loss } from "../notices/notice.ts";
 import { type SetupWarning, SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { countsIn } from "../sql/counts.ts";
-import { DueBound, LOOK_AT_ALL_MS, pollResultOf, timeOf } from "../sql/due-bound.ts";
+import { DueBound, OLDEST_DUE_TIMEOUT_MS, pollResultOf, rowTimeOf } from "../sql/due-bound.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import {
@@ -32,22 +32,22 @@ import {
   type Row,
   type Statement,
 } from "./client.ts";
-import { explained } from "./failure.ts";
+import { explainConnectionError } from "./failure.ts";
 import { listEvents } from "./listing.ts";
-import { checkPrefix, datasetIdOf, prepare } from "./schema.ts";
+import { checkPrefix, datasetIdOf, prepareTables } from "./schema.ts";
 import {
   countEvents,
-  lookAtAll,
-  NOW,
+  findOldestDue,
+  NOW_SQL,
   pruneRecords,
   readRecords,
   takeRecords,
-  UNEXPIRED,
+  UNEXPIRED_SQL,
 } from "./statements.ts";
 import { type SwapDependencies, Writes } from "./swap.ts";
 
 /** How many connections are on the path of a delivery. One more is for lists, counts and pruning. */
-const ON_THE_PATH = 2;
+const FOREGROUND_CONNECTIONS = 2;
 
 /** Options of {@link mysqlStore}. */
 export interface MysqlStoreOptions {
@@ -85,11 +85,11 @@ export function mysqlStoreOn(
 }
 
 /** The parts of a store that is connected. */
-interface Opened {
+interface OpenStore {
   /** For calls that a delivery or a run waits for. */
-  readonly path: Connections;
+  readonly foreground: Connections;
   /** For statements that may take longer, so that no delivery waits for them. */
-  readonly upkeep: Connections;
+  readonly background: Connections;
   readonly writes: Writes;
 }
 
@@ -99,20 +99,20 @@ class MysqlStore implements RecordStore {
   readonly #load: () => Promise<Driver>;
   readonly #target: MysqlTarget | undefined;
   readonly #prefix: string;
-  readonly #migrates: boolean;
+  readonly #shouldMigrate: boolean;
   readonly #timeoutMs: number;
   readonly #environment: Environment;
   readonly #clock: ServerClock;
   readonly #warnings: SetupWarnings;
   readonly #dueBound: DueBound;
-  #opening: Promise<Opened> | null = null;
+  #opening: Promise<OpenStore> | null = null;
 
   constructor(load: () => Promise<Driver>, target: MysqlTarget | undefined, options: MysqlStoreOptions) {
     const { prefix = "payhooks", migrate = true, statementTimeoutMs = 1_500 } = options;
     this.#load = load;
     this.#target = target;
     this.#prefix = prefix;
-    this.#migrates = migrate;
+    this.#shouldMigrate = migrate;
     this.#timeoutMs = statementTimeoutMs;
     this.#environment = environmentOf(options.clock);
     this.#clock = new ServerClock(this.#environment);
@@ -121,9 +121,9 @@ class MysqlStore implements RecordStore {
       environment: this.#environment,
       statementTimeoutMs,
       serverNow: () => this.now(),
-      lookAtAll: async () => {
-        const { upkeep } = await this.#open();
-        const [[row] = []] = await upkeep.run([lookAtAll(this.#prefix)], LOOK_AT_ALL_MS);
+      findOldest: async () => {
+        const { background } = await this.#open();
+        const [[row] = []] = await background.run([findOldestDue(this.#prefix)], OLDEST_DUE_TIMEOUT_MS);
         return pollResultOf(row);
       },
     });
@@ -135,36 +135,40 @@ class MysqlStore implements RecordStore {
 
   async open(): Promise<void> {
     try {
-      const { path } = await this.#open();
-      await this.#prepare(path);
-      await this.#ask(path, [[`SELECT ${NOW} AS now`]]);
+      const { foreground } = await this.#open();
+      await this.#prepare(foreground);
+      await this.#run(foreground, [[`SELECT ${NOW_SQL} AS now`]]);
     } catch (error) {
-      throw explained(error);
+      throw explainConnectionError(error);
     }
   }
 
-  async #prepare(on: Connections): Promise<void> {
-    this.datasetId = await prepare(on, this.#prefix, this.#migrates, this.#warnings);
+  async #prepare(connections: Connections): Promise<void> {
+    this.datasetId = await prepareTables(connections, this.#prefix, this.#shouldMigrate, this.#warnings);
   }
 
   /** Connects when something is asked. After a failure, it can be called again. */
-  #open(): Promise<Opened> {
+  #open(): Promise<OpenStore> {
     this.#opening ??= (async () => {
       const settings = connectionSettingsOf(this.#target);
       checkTime("statementTimeoutMs", this.#timeoutMs);
       const driver = await this.#load();
       const makeConnections = (count: number): Connections =>
         new Connections(driver, settings, count, this.#environment, this.#timeoutMs);
-      const path = makeConnections(ON_THE_PATH);
+      const foreground = makeConnections(FOREGROUND_CONNECTIONS);
       const dependencies: SwapDependencies = {
         prefix: this.#prefix,
-        connections: path,
-        learn: (rows, askedAt) => this.#learn(rows, askedAt),
+        connections: foreground,
+        learnServerTime: (rows, askedAt) => this.#learnServerTime(rows, askedAt),
         monotonic: () => this.#environment.monotonic(),
         read: (keys) => this.read(keys),
-        versioned: versionedOf,
+        toRecord: versionedRecordOf,
       };
-      return { path, upkeep: makeConnections(1), writes: new Writes(dependencies, ON_THE_PATH) };
+      return {
+        foreground,
+        background: makeConnections(1),
+        writes: new Writes(dependencies, FOREGROUND_CONNECTIONS),
+      };
     })().catch((error: unknown) => {
       this.#opening = null;
       throw error;
@@ -173,44 +177,47 @@ class MysqlStore implements RecordStore {
   }
 
   /** Runs statements, and learns the server's time from the first row of the last statement. */
-  async #ask(on: Connections, statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+  async #run(
+    connections: Connections,
+    statements: readonly Statement[],
+  ): Promise<readonly (readonly Row[])[]> {
     const askedAt = this.#environment.monotonic();
-    const answers = await on.run(statements);
-    this.#learn(answers.at(-1) ?? [], askedAt);
+    const answers = await connections.run(statements);
+    this.#learnServerTime(answers.at(-1) ?? [], askedAt);
     return answers;
   }
 
-  #learn([row]: readonly Row[], askedAt: number): void {
-    if (row?.now !== undefined) this.#clock.learn(Number(row.now), askedAt);
+  #learnServerTime([row]: readonly Row[], askedAt: number): void {
+    if (row?.now !== undefined) this.#clock.recordServerTime(Number(row.now), askedAt);
   }
 
-  async #runUpkeep(...statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
-    return this.#ask((await this.#open()).upkeep, statements);
+  async #runBackground(...statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+    return this.#run((await this.#open()).background, statements);
   }
 
   async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
-    const { upkeep } = await this.#open();
-    const before = this.datasetId;
-    const found = await datasetIdOf(upkeep, this.#prefix);
-    this.datasetId = found ?? "";
+    const { background } = await this.#open();
+    const idBefore = this.datasetId;
+    const datasetId = await datasetIdOf(background, this.#prefix);
+    this.datasetId = datasetId ?? "";
     // If something cannot be made again now, the next check tries it.
-    if (found === null) await this.#prepare(upkeep).catch(() => {});
+    if (datasetId === null) await this.#prepare(background).catch(() => {});
     // The loss of a data set without an id was reported before.
-    if (before !== "" && found !== before) return "replaced";
-    return (await this.#hasAll(known)) ? null : "missing";
+    if (idBefore !== "" && datasetId !== idBefore) return "replaced";
+    return (await this.#hasAllRecords(known)) ? null : "missing";
   }
 
-  async #hasAll(known: readonly KnownRecord[]): Promise<boolean> {
+  async #hasAllRecords(known: readonly KnownRecord[]): Promise<boolean> {
     if (known.length === 0) return true;
-    const [rows = []] = await this.#runUpkeep([
+    const [rows = []] = await this.#runBackground([
       `SELECT r.\`key\`, r.version, COUNT(e.event_id) AS n, SUM(e.state <> 'finished') AS open
       FROM ${this.#prefix}_records r LEFT JOIN ${this.#prefix}_events e ON e.record = r.row_id
       WHERE r.\`key\` IN (?) GROUP BY r.row_id, r.\`key\`, r.version`,
       known.map(({ key }) => key),
     ]);
-    const found = new Map(rows.map((row) => [String(row.key), row]));
+    const rowsByKey = new Map(rows.map((row) => [String(row.key), row]));
     return known.every(({ key, version, index }) => {
-      const row = found.get(key);
+      const row = rowsByKey.get(key);
       if (row === undefined) return false;
       const isOpen = index.events.some(({ state }) => state !== "finished");
       if (row.version !== version) return true;
@@ -222,12 +229,14 @@ class MysqlStore implements RecordStore {
     return this.#clock.now();
   }
 
-  async read(keys: readonly string[]): Promise<readonly (Versioned | null)[]> {
+  async read(keys: readonly string[]): Promise<readonly (VersionedRecord | null)[]> {
     if (keys.length === 0) return [];
-    const { path } = await this.#open();
-    const [rows = []] = await this.#ask(path, [readRecords(this.#prefix, keys)]);
-    const found = new Map(rows.filter((row) => row.key !== null).map((row) => [row.key, versionedOf(row)]));
-    return keys.map((key) => found.get(key) ?? null);
+    const { foreground } = await this.#open();
+    const [rows = []] = await this.#run(foreground, [readRecords(this.#prefix, keys)]);
+    const recordsByKey = new Map(
+      rows.filter((row) => row.key !== null).map((row) => [row.key, versionedRecordOf(row)]),
+    );
+    return keys.map((key) => recordsByKey.get(key) ?? null);
   }
 
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
@@ -236,18 +245,18 @@ class MysqlStore implements RecordStore {
 
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     if (limit.usual + limit.patient > 0) this.#dueBound.throwFailure();
-    const { path } = await this.#open();
-    const from = await this.#dueBound.from();
-    const answers = await this.#ask(path, takeRecords(this.#prefix, limit, hideMs, from));
-    const [left] = answers.at(-1) ?? [];
-    this.#dueBound.learn(from, pollResultOf(left));
+    const { foreground } = await this.#open();
+    const from = await this.#dueBound.pollStart();
+    const answers = await this.#run(foreground, takeRecords(this.#prefix, limit, hideMs, from));
+    const [dueRow] = answers.at(-1) ?? [];
+    this.#dueBound.recordPoll(from, pollResultOf(dueRow));
     return {
       records: answers
         .slice(0, -1)
         .flat()
-        .map((row) => ({ key: String(row.key), ...versionedOf(row) })),
-      left: { usual: Number(left?.usual ?? 0), patient: Number(left?.patient ?? 0) },
-      nextDueAt: timeOf(left?.next),
+        .map((row) => ({ key: String(row.key), ...versionedRecordOf(row) })),
+      left: { usual: Number(dueRow?.usual ?? 0), patient: Number(dueRow?.patient ?? 0) },
+      nextDueAt: rowTimeOf(dueRow?.next),
     };
   }
 
@@ -256,41 +265,41 @@ class MysqlStore implements RecordStore {
     cursor: ListCursor | null,
     limit: number,
     first: ListOrder = "oldest",
-  ): Promise<Listed> {
+  ): Promise<ListPage> {
     return listEvents(this.#prefix, filter, cursor, limit, first, async (statement) => {
-      const [rows = []] = await this.#runUpkeep(statement);
+      const [rows = []] = await this.#runBackground(statement);
       return rows;
     });
   }
 
-  async scan(cursor: string | null, limit: number): Promise<Scanned> {
-    const [rows = []] = await this.#runUpkeep([
-      `SELECT r.row_id, r.\`key\`, r.version, r.text, ${UNEXPIRED} AS is_there
+  async scan(cursor: string | null, limit: number): Promise<ScanPage> {
+    const [rows = []] = await this.#runBackground([
+      `SELECT r.row_id, r.\`key\`, r.version, r.text, ${UNEXPIRED_SQL} AS is_there
       FROM ${this.#prefix}_records r WHERE r.row_id > ? ORDER BY r.row_id LIMIT ?`,
       Number(cursor ?? 0),
       limit,
     ]);
     const records = rows
       .filter((row) => Number(row.is_there) === 1)
-      .map((row) => ({ key: String(row.key), ...versionedOf(row) }));
+      .map((row) => ({ key: String(row.key), ...versionedRecordOf(row) }));
     return { records, next: rows.length < limit ? null : String(rows.at(-1)?.row_id) };
   }
 
-  async counts(): Promise<Counts> {
-    const from = await this.#dueBound.from();
-    const [rows = [], [due] = []] = await this.#runUpkeep(...countEvents(this.#prefix, from));
+  async counts(): Promise<StoreCounts> {
+    const from = await this.#dueBound.pollStart();
+    const [rows = [], [dueRow] = []] = await this.#runBackground(...countEvents(this.#prefix, from));
     // A process that only counts polls nothing, so its counts move the bound as well.
-    this.#dueBound.learn(from, pollResultOf(due));
-    return countsIn(rows, timeOf(due?.oldest));
+    this.#dueBound.recordPoll(from, pollResultOf(dueRow));
+    return countsIn(rows, rowTimeOf(dueRow?.oldest));
   }
 
   async prune(before: number): Promise<boolean> {
-    const [[row] = []] = await this.#runUpkeep(...pruneRecords(this.#prefix, Math.floor(before)));
+    const [[row] = []] = await this.#runBackground(...pruneRecords(this.#prefix, Math.floor(before)));
     return Number(row?.is_more) === 1;
   }
 
   async readNote(name: string): Promise<string | null> {
-    const [[row] = []] = await this.#runUpkeep([
+    const [[row] = []] = await this.#runBackground([
       `SELECT text FROM ${this.#prefix}_notes WHERE name = ?`,
       name,
     ]);
@@ -299,15 +308,15 @@ class MysqlStore implements RecordStore {
 
   async writeNote(name: string, text: string): Promise<void> {
     const sql = `INSERT INTO ${this.#prefix}_notes (name, text) VALUES (?, ?) ON DUPLICATE KEY UPDATE text = ?`;
-    await this.#runUpkeep([sql, name, text, text]);
+    await this.#runBackground([sql, name, text, text]);
   }
 
   async close(): Promise<void> {
-    const opened = await this.#opening?.catch(() => null);
-    await Promise.all([opened?.path.close(), opened?.upkeep.close()]);
+    const openStore = await this.#opening?.catch(() => null);
+    await Promise.all([openStore?.foreground.close(), openStore?.background.close()]);
   }
 }
 
-function versionedOf(row: Row): Versioned {
+function versionedRecordOf(row: Row): VersionedRecord {
   return { version: String(row.version), record: decodeRecord(String(row.text)) };
 }

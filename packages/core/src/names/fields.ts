@@ -1,8 +1,8 @@
 import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
-import type { FieldName, Sent, ServiceNames } from "./options.ts";
+import type { FieldName, FieldPresence, ServiceNames } from "./options.ts";
 
 /** Fields without which there is no event. So every callback has them. */
-export const NEVER_ABSENT: ReadonlySet<CallbackField> = new Set([
+export const NEVER_ABSENT_FIELDS: ReadonlySet<CallbackField> = new Set([
   "amount",
   "event",
   "payTxnId",
@@ -20,27 +20,27 @@ const FREE_FIELDS: ReadonlySet<CallbackField> = new Set([
   "userId",
 ]);
 
-const documented: ReadonlySet<string> = new Set(CALLBACK_FIELDS);
+const documentedNames: ReadonlySet<string> = new Set(CALLBACK_FIELDS);
 
 /** True for a field of the specification. */
 export function isDocumented(name: string): name is CallbackField {
-  return documented.has(name);
+  return documentedNames.has(name);
 }
 
-const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
-const RESERVED: ReadonlySet<string> = new Set(["signature", "constructor", "prototype"]);
+const FIELD_NAME_PATTERN = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
+const RESERVED_NAMES: ReadonlySet<string> = new Set(["signature", "constructor", "prototype"]);
 
 /**
  * True for a name that a signed field may have. A name with `=` or `&` would have two readings, and names beyond ASCII sort
  * differently by code unit and by byte.
  */
 export function isFieldName(name: unknown): name is string {
-  return typeof name === "string" && NAME.test(name) && !RESERVED.has(name);
+  return typeof name === "string" && FIELD_NAME_PATTERN.test(name) && !RESERVED_NAMES.has(name);
 }
 
 /** How often the specification's fields are sent, unless the names say otherwise. */
-export function sentByDefault(field: CallbackField): Sent {
-  return NEVER_ABSENT.has(field) || field === "callbackUrl" ? "always" : "sometimes";
+export function defaultPresenceOf(field: CallbackField): FieldPresence {
+  return NEVER_ABSENT_FIELDS.has(field) || field === "callbackUrl" ? "always" : "sometimes";
 }
 
 /** A signed field as the wire has it. */
@@ -49,9 +49,9 @@ export interface WireField {
   readonly name: string;
   /** Its neutral name; null for an extra field. */
   readonly role: CallbackField | null;
-  readonly sent: Sent;
+  readonly sent: FieldPresence;
   /** True if an `&` may be in its value. */
-  readonly free: boolean;
+  readonly isFreeText: boolean;
 }
 
 /** The fields that a callback may have, sorted by their names on the wire as the canonical string has them. */
@@ -62,8 +62,8 @@ export function wireFields({
   const wire: WireField[] = [];
   for (const role of CALLBACK_FIELDS) {
     const { name, sent }: FieldName = fields[role];
-    if (sent !== "absent") wire.push({ name, role, sent, free: FREE_FIELDS.has(role) });
+    if (sent !== "absent") wire.push({ name, role, sent, isFreeText: FREE_FIELDS.has(role) });
   }
-  for (const [name, sent] of Object.entries(extra)) wire.push({ name, role: null, sent, free: false });
+  for (const [name, sent] of Object.entries(extra)) wire.push({ name, role: null, sent, isFreeText: false });
   return wire.sort((a, b) => (a.name < b.name ? -1 : 1));
 }

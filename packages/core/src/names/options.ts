@@ -2,9 +2,9 @@ import type { PaymentStatus } from "../protocol/events.ts";
 import type { CallbackField } from "../signature/canonical.ts";
 
 /** How often the service sends an undocumented field: with every callback, or with some. */
-export type Sent = "always" | "sometimes";
+export type FieldPresence = "always" | "sometimes";
 
-type NeverAbsent = "amount" | "event" | "payTxnId" | "referenceId" | "status" | "timestamp";
+type NeverAbsentField = "amount" | "event" | "payTxnId" | "referenceId" | "status" | "timestamp";
 
 /**
  * The name of a specification's field on the wire, and how often it is sent. A text is its name alone. With `"always"` you
@@ -14,7 +14,7 @@ export type FieldOption<Field extends CallbackField> =
   | string
   | {
       readonly name?: string | undefined;
-      readonly sent?: (Field extends NeverAbsent ? "always" : Sent | "absent") | undefined;
+      readonly sent?: (Field extends NeverAbsentField ? "always" : FieldPresence | "absent") | undefined;
     };
 
 /** Options of {@link serviceNames}. Members that are left out have the specification's names. */
@@ -24,7 +24,7 @@ export interface ServiceNamesOptions {
         /** By the specification's name of each field. */
         readonly fields?: { readonly [Field in CallbackField]?: FieldOption<Field> | undefined } | undefined;
         /** Signed fields that the specification does not list, whose values only the service can choose. */
-        readonly extra?: Readonly<Record<string, Sent>> | undefined;
+        readonly extra?: Readonly<Record<string, FieldPresence>> | undefined;
         /** Further words for a status, such as `{ FAILED: ["CANCELLED"] }`. Each is 1 to 64 of `A` to `Z` and `_`. */
         readonly statuses?:
           | { readonly [Status in PaymentStatus]?: readonly string[] | undefined }
@@ -52,7 +52,7 @@ export interface ServiceNamesOptions {
 /** The name of a specification's field on the wire, and how often it is sent. */
 export interface FieldName {
   readonly name: string;
-  readonly sent: Sent | "absent";
+  readonly sent: FieldPresence | "absent";
 }
 
 /**
@@ -62,7 +62,7 @@ export interface FieldName {
 export interface ServiceNames {
   readonly callback: {
     readonly fields: Readonly<Record<CallbackField, FieldName>>;
-    readonly extra: Readonly<Record<string, Sent>>;
+    readonly extra: Readonly<Record<string, FieldPresence>>;
     /** The further words for each status. */
     readonly statuses: Readonly<Record<PaymentStatus, readonly string[]>>;
   };

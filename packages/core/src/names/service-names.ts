@@ -1,8 +1,8 @@
 import { PayhooksError } from "../protocol/errors.ts";
-import { Check } from "./check.ts";
+import { checkFieldOrder } from "./field-order.ts";
 import { wireFields } from "./fields.ts";
+import { NamesCheck } from "./names-check.ts";
 import type { ServiceNames, ServiceNamesOptions } from "./options.ts";
-import { findInOrder } from "./order.ts";
 
 /**
  * The names that a deployment of the service uses where the specification has a neutral word (specification, Naming
@@ -18,17 +18,17 @@ import { findInOrder } from "./order.ts";
  * const names = serviceNames({ callback: { fields: { payTxnId: "acmeTxnId" }, statuses: { FAILED: ["CANCELLED"] } } });
  */
 export function serviceNames(options: ServiceNamesOptions | ServiceNames = {}): ServiceNames {
-  const check = new Check();
+  const check = new NamesCheck();
   // Names that are made already have their warnings with them. They are checked again, because anybody can write such an object.
-  const given = check.membersOf(options, "The names", ["callback", "connect", "api", "warnings"]);
-  const callback = check.membersOf(given.callback, "callback", ["fields", "extra", "statuses"]);
+  const members = check.membersOf(options, "The names", ["callback", "connect", "api", "warnings"]);
+  const callback = check.membersOf(members.callback, "callback", ["fields", "extra", "statuses"]);
   const fields = check.fields(callback.fields);
   const extra = check.extra(callback.extra, fields);
   const statuses = check.statuses(callback.statuses);
-  const connect = check.connect(given.connect);
-  const api = check.api(given.api);
-  check.unique({ fields, extra });
-  const order = findInOrder(wireFields({ fields, extra }), { urlKnown: false });
+  const connect = check.connect(members.connect);
+  const api = check.api(members.api);
+  check.checkUnique({ fields, extra });
+  const order = checkFieldOrder(wireFields({ fields, extra }), { urlKnown: false });
   const faults = [...check.faults, ...order.faults];
   if (faults.length > 0) {
     const list = faults.map(({ what, fix }) => `${what}. ${fix}.`).join("\n");

@@ -14,49 +14,51 @@ interface Rule {
 }
 
 /** One line within the minute is enough. Further lines are only counted. */
-const ONCE = 1;
+const LIMIT_ONE = 1;
 /** Strangers can cause these, and make up a new name for each. */
-const FEW = 10;
+const LIMIT_FEW = 10;
 /** Each of these names an event, which a person may have to search for. */
-const MANY = 100;
+const LIMIT_MANY = 100;
 /** Only authentic deliveries cause these, and copies do not. */
-const EVERY = Number.POSITIVE_INFINITY;
+const NO_LIMIT = Number.POSITIVE_INFINITY;
 
 /** How each notice is logged, except `refused` ones; null: not at all. */
-export const RULES: Readonly<Record<Exclude<Notice["type"], "refused">, Rule | null>> = {
-  accepted: { level: "info", perMinute: EVERY },
-  duplicate: { level: "info", perMinute: MANY },
-  stale: { level: "info", perMinute: MANY },
-  held: { level: "warn", perMinute: MANY },
-  unhandled: { level: "warn", perMinute: MANY },
-  replayed: { level: "info", perMinute: EVERY },
-  discarded: { level: "info", perMinute: EVERY },
-  erased: { level: "info", perMinute: EVERY },
-  "amount-changed": { level: "info", perMinute: EVERY },
+export const LOG_RULES: Readonly<Record<Exclude<Notice["type"], "refused">, Rule | null>> = {
+  accepted: { level: "info", perMinute: NO_LIMIT },
+  duplicate: { level: "info", perMinute: LIMIT_MANY },
+  stale: { level: "info", perMinute: LIMIT_MANY },
+  held: { level: "warn", perMinute: LIMIT_MANY },
+  unhandled: { level: "warn", perMinute: LIMIT_MANY },
+  replayed: { level: "info", perMinute: NO_LIMIT },
+  discarded: { level: "info", perMinute: NO_LIMIT },
+  erased: { level: "info", perMinute: NO_LIMIT },
+  "amount-changed": { level: "info", perMinute: NO_LIMIT },
   started: null,
-  done: { level: "info", perMinute: EVERY },
-  retry: { level: "warn", perMinute: MANY },
-  "given-up": { level: "error", perMinute: MANY },
+  done: { level: "info", perMinute: NO_LIMIT },
+  retry: { level: "warn", perMinute: LIMIT_MANY },
+  "given-up": { level: "error", perMinute: LIMIT_MANY },
   finished: null,
-  "double-risk": { level: "warn", perMinute: MANY },
-  "effect-skipped": { level: "info", perMinute: MANY },
-  "record-missing": { level: "warn", perMinute: MANY },
-  "inbox-error": { level: "error", perMinute: ONCE },
-  stalled: { level: "error", perMinute: FEW },
-  recovered: { level: "warn", perMinute: FEW },
-  readiness: { level: "warn", perMinute: FEW },
-  "data-lost": { level: "error", perMinute: MANY },
-  "window-shrunk": { level: "warn", perMinute: ONCE },
-  alert: { level: "error", perMinute: FEW },
-  "keys-changed": { level: "info", perMinute: FEW },
-  "keys-unreadable": { level: "error", perMinute: ONCE },
-  warning: { level: "warn", perMinute: MANY },
+  "double-risk": { level: "warn", perMinute: LIMIT_MANY },
+  "effect-skipped": { level: "info", perMinute: LIMIT_MANY },
+  "record-missing": { level: "warn", perMinute: LIMIT_MANY },
+  "inbox-error": { level: "error", perMinute: LIMIT_ONE },
+  stalled: { level: "error", perMinute: LIMIT_FEW },
+  recovered: { level: "warn", perMinute: LIMIT_FEW },
+  readiness: { level: "warn", perMinute: LIMIT_FEW },
+  "data-lost": { level: "error", perMinute: LIMIT_MANY },
+  "window-shrunk": { level: "warn", perMinute: LIMIT_ONE },
+  alert: { level: "error", perMinute: LIMIT_FEW },
+  "keys-changed": { level: "info", perMinute: LIMIT_FEW },
+  "keys-unreadable": { level: "error", perMinute: LIMIT_ONE },
+  warning: { level: "warn", perMinute: LIMIT_MANY },
 };
 
-type WithOwnText = "refused" | "warning" | "alert";
+type NoticeWithOwnText = "refused" | "warning" | "alert";
 
 /** The text of a notice's line. The facts of the notice follow. */
-const TEXTS: Readonly<Record<Exclude<Notice["type"], WithOwnText | "started" | "finished">, string>> = {
+const NOTICE_TEXTS: Readonly<
+  Record<Exclude<Notice["type"], NoticeWithOwnText | "started" | "finished">, string>
+> = {
   accepted: "the event is stored and will run",
   duplicate: "a copy of a stored event",
   stale: "a later event has overtaken this one, so it does not run",
@@ -82,11 +84,11 @@ const TEXTS: Readonly<Record<Exclude<Notice["type"], WithOwnText | "started" | "
   "window-shrunk": "the memory inbox is too small, and forgets events too early",
 };
 
-const FOUND_AT_FIRST =
+const UNEXPECTED_EFFECT_TEXT =
   "this effect is committed already, though the inbox knows of no earlier run. Two receivers may share a table of effects without a scope";
 
 /** The text of an alert's line, by its kind. */
-const ALERTS: Readonly<Record<Alert["kind"], string>> = {
+const ALERT_TEXTS: Readonly<Record<Alert["kind"], string>> = {
   "all-failing": "no delivery is authentic. The key may be wrong, or was rotated",
   probing: "deliveries keep failing, while others are authentic",
   "held-full": "too many events are held, so new ones that would be held are refused",
@@ -94,27 +96,27 @@ const ALERTS: Readonly<Record<Alert["kind"], string>> = {
 };
 
 /** Anybody can cause refused deliveries, as often as they like. */
-const REFUSED_BY_FAULT: Rule = { level: "error", perMinute: ONCE };
-const FIRST_BAD_SIGNATURE: Rule = { level: "warn", perMinute: FEW };
+const SERVER_FAULT_RULE: Rule = { level: "error", perMinute: LIMIT_ONE };
+const BAD_SIGNATURE_RULE: Rule = { level: "warn", perMinute: LIMIT_FEW };
 /** An authentic delivery that will never be accepted. Perhaps a clock is wrong. */
-const OUTSIDE_THE_WINDOW: Rule = { level: "warn", perMinute: FEW };
+const OUTSIDE_WINDOW_RULE: Rule = { level: "warn", perMinute: LIMIT_FEW };
 
 /** An effect that is stored although this inbox knows of no run that had it. */
-const SKIPPED_AT_FIRST: Rule = { level: "warn", perMinute: MANY };
+const UNEXPECTED_EFFECT_RULE: Rule = { level: "warn", perMinute: LIMIT_MANY };
 
 /** A logger that leaves out lines below a level. */
-export function fromLevel(log: Logger, level: LogLevel): Logger {
-  const quiet = (): void => {};
+export function loggerFromLevel(log: Logger, level: LogLevel): Logger {
+  const ignoreLine = (): void => {};
   return {
-    info: RANK.info >= RANK[level] ? log.info : quiet,
-    warn: RANK.warn >= RANK[level] ? log.warn : quiet,
+    info: LEVEL_RANKS.info >= LEVEL_RANKS[level] ? log.info : ignoreLine,
+    warn: LEVEL_RANKS.warn >= LEVEL_RANKS[level] ? log.warn : ignoreLine,
     error: log.error,
   };
 }
 
 const MINUTE_MS = 60_000;
-const RANK: Readonly<Record<LogLevel, number>> = { info: 0, warn: 1, error: 2 };
-const MAX_TEXT = 500;
+const LEVEL_RANKS: Readonly<Record<LogLevel, number>> = { info: 0, warn: 1, error: 2 };
+const MAX_FACT_CHARS = 500;
 
 /** A line that may be written. */
 interface Line {
@@ -164,15 +166,15 @@ export class LogLines {
     if (rule !== null) this.#limit(lineOf(notice, rule));
   }
 
-  observerThrew(error: string): void {
+  logObserverError(error: string): void {
     const title = "the observer threw";
-    const rule = { level: "error", perMinute: ONCE } as const;
+    const rule = { level: "error", perMinute: LIMIT_ONE } as const;
     this.#limit({ rule, subject: title, title, message: title, facts: { error } });
   }
 
-  noticesDropped(count: number): void {
+  logDroppedNotices(count: number): void {
     const title = "notices were dropped: the observer is too slow";
-    const rule = { level: "warn", perMinute: ONCE } as const;
+    const rule = { level: "warn", perMinute: LIMIT_ONE } as const;
     if (this.#isWanted(rule)) this.#limit({ rule, subject: title, title, message: `${count} ${title}` });
   }
 
@@ -188,12 +190,12 @@ export class LogLines {
   }
 
   #isWanted({ level }: Rule): boolean {
-    return RANK[level] >= RANK[this.#level];
+    return LEVEL_RANKS[level] >= LEVEL_RANKS[this.#level];
   }
 
   #limit(line: Line): void {
     const { rule, subject, times = 1 } = line;
-    if (rule.perMinute === EVERY) this.#writeLine(line);
+    if (rule.perMinute === NO_LIMIT) this.#writeLine(line);
     else this.#limiter.add(subject, line, rule.perMinute, times);
   }
 
@@ -203,12 +205,12 @@ export class LogLines {
 }
 
 function ruleOf(notice: UndatedNotice): Rule | null {
-  if (notice.type === "effect-skipped" && notice.unexpected) return SKIPPED_AT_FIRST;
+  if (notice.type === "effect-skipped" && notice.unexpected) return UNEXPECTED_EFFECT_RULE;
   if (notice.type === "unhandled" && notice.count > 1) return null;
-  if (notice.type !== "refused") return RULES[notice.type];
-  if (notice.httpStatus >= 500) return REFUSED_BY_FAULT;
-  if (notice.code.startsWith("ERR_TIMESTAMP_")) return OUTSIDE_THE_WINDOW;
-  return notice.fix === null ? null : FIRST_BAD_SIGNATURE;
+  if (notice.type !== "refused") return LOG_RULES[notice.type];
+  if (notice.httpStatus >= 500) return SERVER_FAULT_RULE;
+  if (notice.code.startsWith("ERR_TIMESTAMP_")) return OUTSIDE_WINDOW_RULE;
+  return notice.fix === null ? null : BAD_SIGNATURE_RULE;
 }
 
 function lineOf(notice: Notice, rule: Rule): Line {
@@ -218,9 +220,9 @@ function lineOf(notice: Notice, rule: Rule): Line {
   }
   if (notice.type === "refused") {
     const { flow, code, httpStatus, why, fix, address, stack } = notice;
-    const refused = `refused with ${httpStatus} ${code}`;
-    const title = `${refused} in ${flow}`;
-    const message = `${refused}: ${why}${fix === null ? "" : `. ${fix}`}`;
+    const refusalText = `refused with ${httpStatus} ${code}`;
+    const title = `${refusalText} in ${flow}`;
+    const message = `${refusalText}: ${why}${fix === null ? "" : `. ${fix}`}`;
     const facts = { flow, address, ...(stack === null ? {} : { stack }) };
     return { rule, subject: title, title, message, facts };
   }
@@ -234,14 +236,14 @@ function lineOf(notice: Notice, rule: Rule): Line {
 function lineTextOf(notice: Exclude<Notice, { type: "refused" | "warning" }>): string | null {
   switch (notice.type) {
     case "alert":
-      return ALERTS[notice.kind];
+      return ALERT_TEXTS[notice.kind];
     case "started":
     case "finished":
       return null;
     case "effect-skipped":
-      return notice.unexpected ? FOUND_AT_FIRST : TEXTS[notice.type];
+      return notice.unexpected ? UNEXPECTED_EFFECT_TEXT : NOTICE_TEXTS[notice.type];
     default:
-      return TEXTS[notice.type];
+      return NOTICE_TEXTS[notice.type];
   }
 }
 
@@ -253,10 +255,10 @@ function titleOf(notice: Notice): string {
 
 /** The notice's facts, with long texts shortened. Ids and references are as long as their sender likes. */
 function factsIn({ type: _, at, ...facts }: Notice): Readonly<Record<string, unknown>> {
-  const written: Record<string, unknown> = { at: new Date(at).toISOString() };
+  const shownFacts: Record<string, unknown> = { at: new Date(at).toISOString() };
   for (const [name, value] of Object.entries(facts)) {
-    const isLong = typeof value === "string" && name !== "stack" && value.length > MAX_TEXT;
-    written[name] = isLong ? `${value.slice(0, MAX_TEXT)}…` : value;
+    const isLong = typeof value === "string" && name !== "stack" && value.length > MAX_FACT_CHARS;
+    shownFacts[name] = isLong ? `${value.slice(0, MAX_FACT_CHARS)}…` : value;
   }
-  return written;
+  return shownFacts;
 }

@@ -1,5 +1,5 @@
 import { PayhooksError } from "../protocol/errors.ts";
-import { isPending } from "../time/awaitable.ts";
+import { isThenable } from "../time/awaitable.ts";
 
 /** Lines that a person should see. `console`, winston and most loggers fit. */
 export interface Logger {
@@ -43,11 +43,11 @@ type Write = (...given: readonly unknown[]) => unknown;
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` if a method is missing.
  */
-export function loggerOf(given: LoggerOption): Logger {
-  const log = given as unknown as Readonly<Record<string, Write | undefined>>;
-  const missing = LEVELS.filter((level) => typeof log?.[level] !== "function");
-  if (missing.length > 0) {
-    throw new PayhooksError("ERR_OPTION_INVALID", `The logger has no ${missing.join(", no ")}.`, {
+export function loggerOf(option: LoggerOption): Logger {
+  const log = option as unknown as Readonly<Record<string, Write | undefined>>;
+  const missingMethods = LEVELS.filter((level) => typeof log?.[level] !== "function");
+  if (missingMethods.length > 0) {
+    throw new PayhooksError("ERR_OPTION_INVALID", `The logger has no ${missingMethods.join(", no ")}.`, {
       fix: "Give it { info, warn, error }, each called with a message and an object of facts, such as { info: (message, facts) => log.log(message, facts), … }.",
     });
   }
@@ -58,7 +58,7 @@ export function loggerOf(given: LoggerOption): Logger {
       try {
         const inOrder = facts === undefined ? [message] : isFactsFirst ? [facts, message] : [message, facts];
         const answer = log[level]?.(...inOrder);
-        if (isPending(answer)) answer.then(undefined, () => {});
+        if (isThenable(answer)) answer.then(undefined, () => {});
       } catch {
         // The error of a logger can be reported nowhere else.
       }

@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import { describeError, originOf } from "../protocol/foreign-error.ts";
-import type { GivenUp, HeldReason } from "../protocol/held-reasons.ts";
+import type { GiveUpReason, HeldReason } from "../protocol/held-reasons.ts";
 
 /** The facts of one event in a notice. It never has a body, a key or a signature. */
 export interface EventFacts {
@@ -104,7 +104,7 @@ export type UndatedNotice =
   | (AboutHandler<"done"> & { readonly durationMs: number })
   | (AboutHandler<"retry"> & { readonly delayMs: number } & ThrownByHandler)
   /** A handler will not be tried again. The event is held once no other handler has attempts left. */
-  | (AboutHandler<"given-up"> & { readonly reason: GivenUp } & ThrownByHandler)
+  | (AboutHandler<"given-up"> & { readonly reason: GiveUpReason } & ThrownByHandler)
   /** All handlers that wanted the event are done. */
   | AboutEvent<"finished">
   /** A handler may run, or may have run, a second time, in one of the three documented cases. */
@@ -225,7 +225,7 @@ export type InboxCall =
   | "pruneEffects";
 
 /** The notice about a store that did not answer. The error of a store becomes a text only here. */
-export function inboxError(during: InboxCall, error: unknown): UndatedNotice {
+export function inboxErrorNotice(during: InboxCall, error: unknown): UndatedNotice {
   return { type: "inbox-error", during, count: 1, error: describeError(error), stack: originOf(error) };
 }
 
@@ -246,11 +246,11 @@ export type NotReadyCode =
   | "not-counted"
   | "overdue";
 
-export function stalled(during: StallKind, cause: unknown): UndatedNotice {
+export function stalledNotice(during: StallKind, cause: unknown): UndatedNotice {
   return { type: "stalled", during, error: describeError(cause), stack: originOf(cause) };
 }
 
-export function recovered(during: StallKind, afterMs: number): UndatedNotice {
+export function recoveredNotice(during: StallKind, afterMs: number): UndatedNotice {
   return { type: "recovered", during, afterMs: Math.round(afterMs) };
 }
 

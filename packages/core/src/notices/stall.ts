@@ -1,14 +1,14 @@
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import type { StallKind, UndatedNotice } from "./notice.ts";
-import { recovered, stalled } from "./notice.ts";
+import { recoveredNotice, stalledNotice } from "./notice.ts";
 
 /** A failure is reported after this time. A store that restarts, or fails over, is often back earlier. */
-const TOLD_AFTER_MS = 5_000;
+const REPORT_AFTER_MS = 5_000;
 
-interface Failing {
+interface OngoingFailure {
   cause: unknown;
   readonly since: Stopwatch;
-  isTold: boolean;
+  isReported: boolean;
   readonly cancelTimer: () => void;
 }
 
@@ -17,7 +17,7 @@ export class Stall {
   readonly #kind: StallKind;
   readonly #clock: Clock;
   readonly #notify: (notice: UndatedNotice) => void;
-  #failing: Failing | null = null;
+  #failure: OngoingFailure | null = null;
 
   constructor(kind: StallKind, clock: Clock, notify: (notice: UndatedNotice) => void) {
     this.#kind = kind;
@@ -26,37 +26,37 @@ export class Stall {
   }
 
   /** Why it failed last, and whether that was reported; null if it works. */
-  get failing(): { readonly cause: unknown; readonly isTold: boolean } | null {
-    return this.#failing;
+  get failure(): { readonly cause: unknown; readonly isReported: boolean } | null {
+    return this.#failure;
   }
 
-  failed(cause: unknown): void {
-    if (this.#failing !== null) {
-      this.#failing.cause = cause;
+  recordFailure(cause: unknown): void {
+    if (this.#failure !== null) {
+      this.#failure.cause = cause;
       return;
     }
-    const failing: Failing = {
+    const failure: OngoingFailure = {
       cause,
       since: new Stopwatch(this.#clock),
-      isTold: false,
-      cancelTimer: this.#clock.after(TOLD_AFTER_MS, () => {
-        failing.isTold = true;
-        this.#notify(stalled(this.#kind, failing.cause));
+      isReported: false,
+      cancelTimer: this.#clock.after(REPORT_AFTER_MS, () => {
+        failure.isReported = true;
+        this.#notify(stalledNotice(this.#kind, failure.cause));
       }),
     };
-    this.#failing = failing;
+    this.#failure = failure;
   }
 
-  succeeded(): void {
-    const failing = this.#failing;
-    if (failing === null) return;
-    this.end();
-    if (failing.isTold) this.#notify(recovered(this.#kind, failing.since.elapsedMs));
+  recordSuccess(): void {
+    const failure = this.#failure;
+    if (failure === null) return;
+    this.forget();
+    if (failure.isReported) this.#notify(recoveredNotice(this.#kind, failure.since.elapsedMs));
   }
 
   /** Forgets the failure, without a report. */
-  end(): void {
-    this.#failing?.cancelTimer();
-    this.#failing = null;
+  forget(): void {
+    this.#failure?.cancelTimer();
+    this.#failure = null;
   }
 }

@@ -9,7 +9,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import { countOf, measureDelivery, measureHandler, type Sink } from "../metrics/measure.ts";
+import { countOf, type MetricSink, measureDelivery, measureHandler } from "../metrics/measure.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import type {
   DeliveryEnd,
@@ -19,9 +19,9 @@ import type {
   HandlerFacts,
   Instrumentation,
   Observation,
-  Watched,
+  ObservedReceiver,
 } from "../receiver/instrumentation.ts";
-import { keptTrace, spanOfKept } from "./kept-trace.ts";
+import { formatTrace, parseTrace } from "./kept-trace.ts";
 import { openMeters } from "./meters.ts";
 
 /** Options of {@link otel}. */
@@ -54,41 +54,41 @@ const TRACE_HEADERS = ["traceparent", "b3", "x-b3-traceid", "x-amzn-trace-id", "
 export function otel(options: OtelOptions = {}): Instrumentation {
   checkNames("otel", options, { personal: true });
   checkFlag("personal of otel", options.personal);
-  return new Otel(options.personal === true);
+  return new OtelInstrumentation(options.personal === true);
 }
 
-class Otel implements Instrumentation {
+class OtelInstrumentation implements Instrumentation {
   readonly #isPersonal: boolean;
   readonly #tracer: Tracer = trace.getTracer("@payhooks/core");
-  #receiver: Watched | null = null;
+  #receiver: ObservedReceiver | null = null;
   /** Null until the application has registered its SDK. That may be after deliveries have come. */
-  #sink: Sink | null = null;
+  #sink: MetricSink | null = null;
 
   constructor(isPersonal: boolean) {
     this.#isPersonal = isPersonal;
   }
 
-  attach(receiver: Watched): void {
+  attach(receiver: ObservedReceiver): void {
     this.#receiver = receiver;
   }
 
-  noticed(notice: Parameters<Instrumentation["noticed"]>[0]): void {
+  onNotice(notice: Parameters<Instrumentation["onNotice"]>[0]): void {
     const counted = countOf(notice);
     if (counted !== null) this.#meters()?.count(...counted);
   }
 
-  delivery({ flow, header }: DeliveryFacts): Observation<DeliveryEnd> | null {
+  observeDelivery({ flow, header }: DeliveryFacts): Observation<DeliveryEnd> | null {
     const sink = this.#meters();
     const parent = context.active();
     const span = this.#startAccept(flow, header, parent);
-    const kept = isOfNoTrace(span) ? null : keptTrace(span.spanContext());
-    if (sink === null && kept === null) return null;
-    const began = sink === null ? 0 : performance.now();
+    const keptText = hasNoTrace(span) ? null : formatTrace(span.spanContext());
+    if (sink === null && keptText === null) return null;
+    const beganAt = sink === null ? 0 : performance.now();
     return {
-      trace: kept,
+      trace: keptText,
       run: (call) => context.with(trace.setSpan(parent, span), call),
       end: (end) => {
-        if (sink !== null) measureDelivery(sink, flow, end, (performance.now() - began) / 1_000);
+        if (sink !== null) measureDelivery(sink, flow, end, (performance.now() - beganAt) / 1_000);
         if (span.isRecording()) span.setAttributes(attributesOfEnd(end));
         // An error of the sender, such as a bad signature, is not an error of this process.
         if (end.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
@@ -97,29 +97,29 @@ class Otel implements Instrumentation {
     };
   }
 
-  handler(facts: HandlerFacts): Observation<HandlerEnd> | null {
+  observeHandler(facts: HandlerFacts): Observation<HandlerEnd> | null {
     const sink = this.#meters();
-    const [active, span] = this.#startLater("process", facts, SpanKind.CONSUMER);
-    if (sink === null && isOfNoTrace(span)) return null;
+    const [activeContext, span] = this.#startLater("process", facts, SpanKind.CONSUMER);
+    if (sink === null && hasNoTrace(span)) return null;
     if (span.isRecording()) {
       span.setAttributes({
         "payhooks.handler": facts.handler,
         "payhooks.attempt": facts.attempt,
       });
     }
-    const began = sink === null ? 0 : performance.now();
+    const beganAt = sink === null ? 0 : performance.now();
     return {
       trace: null,
-      run: (call) => context.with(active, call),
+      run: (call) => context.with(activeContext, call),
       end: (end) => {
-        if (sink !== null) measureHandler(sink, facts, end, (performance.now() - began) / 1_000);
+        if (sink !== null) measureHandler(sink, facts, end, (performance.now() - beganAt) / 1_000);
         if (span.isRecording()) this.#describe(span, end);
         span.end();
       },
     };
   }
 
-  ended(facts: EndedFacts): void {
+  onEventEnd(facts: EndedFacts): void {
     const { outcome, reason } = facts;
     const [, span] = this.#startLater(outcome === "held" ? "hold" : "overtake", facts, SpanKind.INTERNAL);
     if (reason !== null && span.isRecording()) {
@@ -128,23 +128,25 @@ class Otel implements Instrumentation {
     span.end();
   }
 
-  #meters(): Sink | null {
+  #meters(): MetricSink | null {
     this.#sink ??= openMeters(this.#receiver);
     return this.#sink;
   }
 
   /** The sender's trace is never continued: it could put all events into one trace, and decide which of them are sampled. */
   #startAccept(flow: string, header: DeliveryFacts["header"], parent: Context): Span {
-    const options = { kind: SpanKind.CONSUMER, attributes: messaging("accept", "receive", flow) };
-    const above = trace.getSpanContext(parent);
-    if (above === undefined) return this.#tracer.startSpan(`accept ${flow}`, options, parent);
+    const options = { kind: SpanKind.CONSUMER, attributes: messagingAttributes("accept", "receive", flow) };
+    const parentSpan = trace.getSpanContext(parent);
+    if (parentSpan === undefined) return this.#tracer.startSpan(`accept ${flow}`, options, parent);
     const isSenders =
-      above.isRemote === true ||
-      TRACE_HEADERS.some((name) => header(name)?.toLowerCase().replaceAll("-", "").includes(above.traceId));
+      parentSpan.isRemote === true ||
+      TRACE_HEADERS.some((name) =>
+        header(name)?.toLowerCase().replaceAll("-", "").includes(parentSpan.traceId),
+      );
     if (!isSenders) return this.#tracer.startSpan(`accept ${flow}`, options, parent);
     return this.#tracer.startSpan(
       `accept ${flow}`,
-      { ...options, root: true, links: [{ context: above }] },
+      { ...options, root: true, links: [{ context: parentSpan }] },
       parent,
     );
   }
@@ -156,11 +158,11 @@ class Otel implements Instrumentation {
     kind: SpanKind,
   ): [Context, Span] {
     const { flow, eventId, event, status, replays } = facts;
-    const accepted = spanOfKept(facts.trace);
+    const acceptingSpan = parseTrace(facts.trace);
     // The first attempt is called in the context of its request. A span there may belong to the sender's trace.
     const here = propagation.deleteBaggage(trace.deleteSpan(context.active()));
-    const parent = accepted === null ? here : trace.setSpanContext(here, accepted);
-    const attributes = messaging(operation, "process", flow);
+    const parent = acceptingSpan === null ? here : trace.setSpanContext(here, acceptingSpan);
+    const attributes = messagingAttributes(operation, "process", flow);
     attributes["messaging.message.id"] = eventId;
     attributes["payhooks.event"] = event;
     attributes["payhooks.status"] = status;
@@ -187,11 +189,11 @@ class Otel implements Instrumentation {
 }
 
 /** True if no SDK for traces is registered, and nothing above the span has a trace. */
-function isOfNoTrace(span: Span): boolean {
+function hasNoTrace(span: Span): boolean {
   return !trace.isSpanContextValid(span.spanContext());
 }
 
-function messaging(name: string, type: "receive" | "process", flow: string): Attributes {
+function messagingAttributes(name: string, type: "receive" | "process", flow: string): Attributes {
   return {
     "messaging.system": "payhooks",
     "messaging.operation.name": name,

@@ -1,7 +1,7 @@
 import { type Counter, createNoopMeter, type Histogram, metrics } from "@opentelemetry/api";
-import { oldestDueSeconds, type Sink, stateCounts } from "../metrics/measure.ts";
+import { type MetricSink, oldestDueSeconds, stateCounts } from "../metrics/measure.ts";
 import {
-  BUCKETS,
+  BUCKET_BOUNDS,
   COUNTERS,
   type CounterName,
   GAUGES,
@@ -9,10 +9,10 @@ import {
   type HistogramName,
   type Metric,
 } from "../metrics/table.ts";
-import type { Watched } from "../receiver/instrumentation.ts";
+import type { ObservedReceiver } from "../receiver/instrumentation.ts";
 
 /** Makes the instruments. Null as long as the application has registered no SDK for metrics: then nothing need be measured. */
-export function openMeters(receiver: Watched | null): Sink | null {
+export function openMeters(receiver: ObservedReceiver | null): MetricSink | null {
   const meter = metrics.getMeter("@payhooks/core");
   // Without an SDK, the API returns a meter that does nothing. Its instruments never become real ones, even if an SDK is
   // registered later.
@@ -24,7 +24,7 @@ export function openMeters(receiver: Watched | null): Sink | null {
     (metric): Histogram =>
       meter.createHistogram(metric.name, {
         ...optionsOf(metric),
-        advice: { explicitBucketBoundaries: [...BUCKETS] },
+        advice: { explicitBucketBoundaries: [...BUCKET_BOUNDS] },
       }),
   );
   const events = meter.createObservableGauge(GAUGES.events.name, optionsOf(GAUGES.events));
@@ -34,14 +34,15 @@ export function openMeters(receiver: Watched | null): Sink | null {
       const health = await receiver?.health();
       if (health === undefined) return;
       for (const { attributes, count } of stateCounts(health)) result.observe(events, count, attributes);
-      const due = oldestDueSeconds(health);
-      if (due !== null) result.observe(oldest, due.seconds, due.attributes);
+      const oldestDue = oldestDueSeconds(health);
+      if (oldestDue !== null) result.observe(oldest, oldestDue.seconds, oldestDue.attributes);
     },
     [events, oldest],
   );
   return {
     count: (metric: CounterName, attributes) => counters[metric].add(1, attributes),
-    time: (metric: HistogramName, seconds, attributes) => histograms[metric].record(seconds, attributes),
+    recordDuration: (metric: HistogramName, seconds, attributes) =>
+      histograms[metric].record(seconds, attributes),
   };
 }
 
@@ -49,6 +50,6 @@ function mapOf<K extends string, Made>(
   table: Readonly<Record<K, Metric>>,
   make: (metric: Metric) => Made,
 ): Readonly<Record<K, Made>> {
-  const made = Object.entries<Metric>(table).map(([key, metric]) => [key, make(metric)] as const);
-  return Object.fromEntries(made) as Record<K, Made>;
+  const instruments = Object.entries<Metric>(table).map(([key, metric]) => [key, make(metric)] as const);
+  return Object.fromEntries(instruments) as Record<K, Made>;
 }

@@ -53,16 +53,16 @@ export interface SessionClient {
 }
 
 /** Parses nothing but booleans. */
-const TEXTS = {
-  getTypeParser: (type: number) => (text: string) => (type === BOOLEAN ? text === "t" : text),
+const TEXT_PARSERS = {
+  getTypeParser: (type: number) => (text: string) => (type === BOOLEAN_OID ? text === "t" : text),
 };
 /** The number of PostgreSQL's type. */
-const BOOLEAN = 16;
+const BOOLEAN_OID = 16;
 
 type ClientClass = new (settings: object) => SessionClient;
 
 /** The part of a statement's time that connecting may take. Both have to fit into the time for a delivery. */
-const TO_CONNECT = 2 / 3;
+const CONNECT_TIME_SHARE = 2 / 3;
 
 /** True for a pool of `pg`. */
 export function isPool(target: PostgresTarget | undefined): target is PostgresPool {
@@ -75,8 +75,8 @@ export async function clientMaker(
   timeoutMs: number,
   isPooled: boolean,
 ): Promise<() => SessionClient> {
-  const own = {
-    connectionTimeoutMillis: Math.ceil(timeoutMs * TO_CONNECT),
+  const ownSettings = {
+    connectionTimeoutMillis: Math.ceil(timeoutMs * CONNECT_TIME_SHARE),
     keepAlive: true,
     // PgBouncer refuses it as a parameter at the start of a session. So a pooler that was not announced is noticed at
     // once, before the settings of a session reach the program's own statements through it.
@@ -84,18 +84,19 @@ export async function clientMaker(
     query_timeout: undefined,
     lock_timeout: undefined,
     // Answers are texts, whatever parsers and formats the program has chosen for its own.
-    types: TEXTS,
+    types: TEXT_PARSERS,
     binary: false,
   };
   if (typeof target === "string") {
     checkUrl(target);
     const Client = await loadClient();
-    return () => new Client({ application_name: "payhooks", ...own, connectionString: target });
+    return () => new Client({ application_name: "payhooks", ...ownSettings, connectionString: target });
   }
   const Client = (target as { readonly Client?: ClientClass }).Client ?? (await loadClient());
   const settings = target.options as { readonly password?: unknown };
   // A pool hides its password from copies of its options.
-  return () => new Client({ application_name: "payhooks", ...settings, password: settings.password, ...own });
+  return () =>
+    new Client({ application_name: "payhooks", ...settings, password: settings.password, ...ownSettings });
 }
 
 function checkUrl(target: string): void {

@@ -4,10 +4,10 @@ import type { Environment } from "../time/environment.ts";
 import { clientMaker, isPool, type PostgresTarget } from "./client.ts";
 import { GivenSession, PgSession, type Session } from "./session.ts";
 import { Sessions } from "./sessions.ts";
-import { listenTo } from "./statements.ts";
+import { listenSql } from "./statements.ts";
 
 /** How many connections are on the path of a delivery. One more is for lists, counts, pruning and hints. */
-const ON_THE_PATH = 2;
+const FOREGROUND_CONNECTIONS = 2;
 
 export interface ConnectionSettings {
   readonly target: PostgresTarget | undefined;
@@ -21,19 +21,21 @@ export interface ConnectionSettings {
 
 export interface Connections {
   /** For calls that a delivery or a run waits for. */
-  readonly path: Sessions;
+  readonly foreground: Sessions;
   /** One session, for statements that may take longer, so that no delivery waits for them. */
-  readonly upkeep: Sessions;
+  readonly background: Sessions;
 }
 
 /** @throws PayhooksError `ERR_OPTION_MISSING`, `ERR_OPTION_INVALID`, `ERR_PEER_MISSING`. */
 export async function connections(settings: ConnectionSettings): Promise<Connections> {
   const { target, timeoutMs, environment } = settings;
-  const make = await sessionMaker(settings);
-  const path = Array.from({ length: isQueryClient(target) ? 1 : ON_THE_PATH }, () => make(false));
+  const makeSession = await sessionMaker(settings);
+  const foregroundSessions = Array.from({ length: isQueryClient(target) ? 1 : FOREGROUND_CONNECTIONS }, () =>
+    makeSession(false),
+  );
   return {
-    path: new Sessions(path, environment, timeoutMs),
-    upkeep: new Sessions([make(true)], environment, timeoutMs),
+    foreground: new Sessions(foregroundSessions, environment, timeoutMs),
+    background: new Sessions([makeSession(true)], environment, timeoutMs),
   };
 }
 
@@ -44,7 +46,7 @@ async function sessionMaker({
   timeoutMs,
   environment,
   onNotification,
-}: ConnectionSettings): Promise<(listens: boolean) => Session> {
+}: ConnectionSettings): Promise<(shouldListen: boolean) => Session> {
   if (target === undefined || target === null || target === "") {
     throw new PayhooksError("ERR_OPTION_MISSING", "postgresInbox was given no URL and no pool.", {
       fix: "Set it (check the environment variable), such as postgres://user:password@localhost:5432/shop. There is no default address.",
@@ -52,14 +54,14 @@ async function sessionMaker({
   }
   checkTime("statementTimeoutMs", timeoutMs);
   if (isQueryClient(target)) return () => new GivenSession(target, environment, timeoutMs);
-  const make = await clientMaker(target, timeoutMs, pooled);
-  return (listens) =>
+  const makeClient = await clientMaker(target, timeoutMs, pooled);
+  return (shouldListen) =>
     new PgSession({
-      make,
+      makeClient,
       environment,
       timeoutMs,
-      begin: pooled ? null : beginning(timeoutMs, listens ? schema : null),
-      onNotification: listens ? onNotification : undefined,
+      setupSql: pooled ? null : sessionSetupSql(timeoutMs, shouldListen ? schema : null),
+      onNotification: shouldListen ? onNotification : undefined,
     });
 }
 
@@ -73,7 +75,7 @@ function isQueryClient(target: PostgresTarget | undefined): target is Exclude<Po
  * committed", is not compiled, and finds its rows by an index even before the server has statistics about them. On the path of a
  * delivery, a named statement is planned once: planning one for many writes takes three times as long as running it.
  */
-function beginning(timeoutMs: number, listensTo: string | null): string {
+function sessionSetupSql(timeoutMs: number, channelSchema: string | null): string {
   const settings = [
     `SET statement_timeout = ${timeoutMs}`,
     "SET default_transaction_isolation = 'read committed'",
@@ -82,6 +84,8 @@ function beginning(timeoutMs: number, listensTo: string | null): string {
     "SET enable_hashjoin = off",
     "SET enable_mergejoin = off",
   ];
-  settings.push(listensTo === null ? "SET plan_cache_mode = force_generic_plan" : listenTo(listensTo));
+  settings.push(
+    channelSchema === null ? "SET plan_cache_mode = force_generic_plan" : listenSql(channelSchema),
+  );
   return settings.join("; ");
 }

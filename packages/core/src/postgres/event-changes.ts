@@ -2,7 +2,7 @@ import type { Swap } from "../inbox/contract/store.ts";
 import type { EventLabels } from "../inbox/record/index-of.ts";
 
 /** A write, with the text of its record. */
-export interface Write {
+export interface RecordWrite {
   readonly item: Swap;
   readonly text: string;
 }
@@ -16,27 +16,28 @@ export interface StateChange {
 /** The events of one write whose rows change. */
 export interface EventChanges {
   /** Those that are new in the record. */
-  readonly added: readonly EventLabels[];
+  readonly addedEvents: readonly EventLabels[];
   /** Those that are no longer in it. */
-  readonly gone: readonly EventLabels[];
-  readonly changes: readonly StateChange[];
+  readonly removedEvents: readonly EventLabels[];
+  readonly stateChanges: readonly StateChange[];
 }
 
 /** Compares the keys by which the record is found before a write with those after it. */
 export function eventChanges({ index, before, expected }: Swap): EventChanges {
-  const known = new Map((expected === null ? [] : (before?.events ?? [])).map((one) => [one.eventId, one]));
-  const added: EventLabels[] = [];
-  const changes: StateChange[] = [];
+  const oldById = new Map((expected === null ? [] : (before?.events ?? [])).map((one) => [one.eventId, one]));
+  const addedEvents: EventLabels[] = [];
+  const stateChanges: StateChange[] = [];
   for (const labels of index.events) {
-    const old = known.get(labels.eventId);
-    known.delete(labels.eventId);
-    if (old === undefined) added.push(labels);
+    const old = oldById.get(labels.eventId);
+    oldById.delete(labels.eventId);
+    if (old === undefined) addedEvents.push(labels);
     const change = changeOf(old, labels);
-    if (change !== null) changes.push({ labels, change });
+    if (change !== null) stateChanges.push({ labels, change });
   }
-  const gone = [...known.values()];
-  for (const labels of gone) if (labels.state !== "finished") changes.push({ labels, change: "closed" });
-  return { added, gone, changes };
+  const removedEvents = [...oldById.values()];
+  for (const labels of removedEvents)
+    if (labels.state !== "finished") stateChanges.push({ labels, change: "closed" });
+  return { addedEvents, removedEvents, stateChanges };
 }
 
 function changeOf(old: EventLabels | undefined, labels: EventLabels): StateChange["change"] | null {

@@ -1,15 +1,15 @@
 import { type Clock, sleep } from "../time/clock.ts";
 
 /** Hints within this time are sent as one hint. */
-const GATHER_MS = 5;
+const GATHER_DELAY_MS = 5;
 /** How often to check that a session listens, as long as anybody wants hints. */
-const KEEP_MS = 2_000;
+const LISTEN_CHECK_MS = 2_000;
 
 export interface HintDependencies {
   readonly clock: Clock;
   announce(): Promise<unknown>;
   /** Makes sure that there is a session that listens. */
-  keep(): Promise<unknown>;
+  ensureListening(): Promise<unknown>;
 }
 
 /**
@@ -22,7 +22,7 @@ export class Hints {
   readonly #wakes = new Set<() => boolean>();
   #isWanted = false;
   #isSending = false;
-  #isKept = false;
+  #isCheckingListener = false;
 
   constructor(dependencies: HintDependencies) {
     this.#dependencies = dependencies;
@@ -37,7 +37,7 @@ export class Hints {
   async #send(): Promise<void> {
     this.#isSending = true;
     while (this.#isWanted) {
-      await sleep(this.#dependencies.clock, GATHER_MS);
+      await sleep(this.#dependencies.clock, GATHER_DELAY_MS);
       this.#isWanted = false;
       await this.#dependencies.announce().catch(() => {});
     }
@@ -45,7 +45,7 @@ export class Hints {
   }
 
   /** A notification has arrived. */
-  heard(): void {
+  onNotification(): void {
     for (const wake of this.#wakes) wake();
   }
 
@@ -53,17 +53,17 @@ export class Hints {
   async listen(wake: () => boolean): Promise<() => void> {
     this.#wakes.add(wake);
     // If this fails, it is tried again regularly.
-    await this.#dependencies.keep().catch(() => {});
-    if (!this.#isKept) void this.#keep();
+    await this.#dependencies.ensureListening().catch(() => {});
+    if (!this.#isCheckingListener) void this.#checkListener();
     return () => void this.#wakes.delete(wake);
   }
 
-  async #keep(): Promise<void> {
-    this.#isKept = true;
+  async #checkListener(): Promise<void> {
+    this.#isCheckingListener = true;
     while (this.#wakes.size > 0) {
-      await sleep(this.#dependencies.clock, KEEP_MS);
-      if (this.#wakes.size > 0) await this.#dependencies.keep().catch(() => {});
+      await sleep(this.#dependencies.clock, LISTEN_CHECK_MS);
+      if (this.#wakes.size > 0) await this.#dependencies.ensureListening().catch(() => {});
     }
-    this.#isKept = false;
+    this.#isCheckingListener = false;
   }
 }

@@ -10,7 +10,7 @@ import { createInbox } from "../inbox/engine.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import { environmentOf } from "../time/environment.ts";
 import type { PostgresTarget } from "./client.ts";
-import { checkSchemaName, migration } from "./schema.ts";
+import { checkSchemaName, migrationSql } from "./schema.ts";
 import { type PostgresStoreOptions, postgresStore } from "./store.ts";
 
 export type { PostgresPool, PostgresTarget, QueryClient } from "./client.ts";
@@ -65,5 +65,5 @@ export function postgresInbox(target: PostgresTarget | undefined, options: Postg
  */
 export function postgresMigration(schema = "payhooks"): string {
   checkSchemaName(schema);
-  return `${migration(schema)};\n`;
+  return `${migrationSql(schema)};\n`;
 }

@@ -1,6 +1,6 @@
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
-import { NoAnswer, NotSent } from "./failure.ts";
+import { NoAnswerError, NotSentError } from "./failure.ts";
 
 /**
  * Why there is no connection, and what to do. The server's own words are not repeated: they may contain the data of a statement.
@@ -85,7 +85,7 @@ const REFUSALS: readonly Refusal[] = [
  * The same error in words, if it says why there is no connection. The database may be reachable later, or let this
  * process in. So the code is that of an inbox that is away.
  */
-export function explained(error: unknown): unknown {
+export function explainConnectionError(error: unknown): unknown {
   if (isPayhooksError(error)) return error;
   const { code = "", message = "" } = (error ?? {}) as {
     readonly code?: unknown;
@@ -93,25 +93,25 @@ export function explained(error: unknown): unknown {
   };
   const text = `${String(code)} ${String(message)}`.trim();
   const refusal = REFUSALS.find(({ pattern }) => pattern.test(text));
-  return refusal === undefined ? error : unreachable(refusal.what, refusal.fix, error);
+  return refusal === undefined ? error : openFailedError(refusal.what, refusal.fix, error);
 }
 
 /** The error of a start that had no connection, or no answer. */
-export function explainedStart(error: unknown): unknown {
-  if (error instanceof NoAnswer) {
-    return unreachable(
+export function explainStartError(error: unknown): unknown {
+  if (error instanceof NoAnswerError) {
+    return openFailedError(
       "PostgreSQL did not answer in time",
       "Check whether it is overloaded or paused, or its tables are locked.",
       error,
     );
   }
-  if (!(error instanceof NotSent)) return explained(error);
-  const cause = explained(error.cause ?? error);
+  if (!(error instanceof NotSentError)) return explainConnectionError(error);
+  const cause = explainConnectionError(error.cause ?? error);
   if (isPayhooksError(cause)) return cause;
-  return unreachable(describeError(cause), "Check the address, and the log of the server.", cause);
+  return openFailedError(describeError(cause), "Check the address, and the log of the server.", cause);
 }
 
-function unreachable(what: string, fix: string, cause: unknown): PayhooksError {
+function openFailedError(what: string, fix: string, cause: unknown): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", `PostgreSQL cannot be opened: ${what}.`, {
     fix,
     cause,

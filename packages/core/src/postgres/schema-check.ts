@@ -4,25 +4,25 @@ import type { Loss } from "../notices/notice.ts";
 import { type SetupWarning, SetupWarnings } from "../notices/setup-warnings.ts";
 import type { Row, Statement } from "./client.ts";
 import type { Connections } from "./connections.ts";
-import { isForbidden, isMissing, isReadOnly } from "./failure.ts";
+import { isForbidden, isReadOnly, isTableMissing } from "./failure.ts";
 import {
-  countMissing,
+  countMissingRecords,
+  hasAllTables,
   insertMetaRow,
   inspectSchema,
-  isWhole,
-  migration,
-  noTables,
+  migrationSql,
   SCHEMA_VERSION,
-  wrongVersion,
+  tablesMissingError,
+  wrongVersionError,
 } from "./schema.ts";
 import type { Sessions } from "./sessions.ts";
-import { checkSuitability, suitability } from "./suitability.ts";
+import { checkSuitability, inspectSuitability } from "./suitability.ts";
 
 /** A given client may have to wake its server for the first statement, or create the tables. */
-export const OPEN_MS = 30_000;
+export const OPEN_TIMEOUT_MS = 30_000;
 
 /** Identifies the data of one inbox. */
-interface Data {
+interface DatasetIdentity {
   readonly datasetId: string;
   /** The number of each table. */
   readonly tables: string;
@@ -31,16 +31,16 @@ interface Data {
 /** The tables of a store: makes and checks them at the start, and notices later whether they or their data were lost. */
 export class SchemaCheck {
   readonly #schema: string;
-  readonly #migrates: boolean;
+  readonly #shouldMigrate: boolean;
   readonly #warnings: SetupWarnings;
-  #data: Data = { datasetId: "", tables: "" };
+  #identity: DatasetIdentity = { datasetId: "", tables: "" };
   /** The row that names the data was missing, and was made again. The next check reports it. */
   #wasEmptied = false;
-  #isWarned = false;
+  #hasWarned = false;
 
-  constructor(schema: string, migrates: boolean, logger: LoggerOption | undefined) {
+  constructor(schema: string, shouldMigrate: boolean, logger: LoggerOption | undefined) {
     this.#schema = schema;
-    this.#migrates = migrates;
+    this.#shouldMigrate = shouldMigrate;
     this.#warnings = new SetupWarnings(logger);
   }
 
@@ -50,7 +50,7 @@ export class SchemaCheck {
 
   /** The id of the data set; empty until it was checked. */
   get datasetId(): string {
-    return this.#data.datasetId;
+    return this.#identity.datasetId;
   }
 
   /**
@@ -58,54 +58,64 @@ export class SchemaCheck {
    *
    * @throws PayhooksError `ERR_POSTGRES_UNSUITABLE`, or the error of the server
    */
-  async check({ path }: Connections): Promise<void> {
+  async check({ foreground }: Connections): Promise<void> {
     const schema = this.#schema;
-    const statement = { ...inspectSchema(schema), givenClientLimitMs: OPEN_MS };
-    let found: Row | undefined;
+    const statement = { ...inspectSchema(schema), givenClientLimitMs: OPEN_TIMEOUT_MS };
+    let row: Row | undefined;
     try {
-      [found] = await path.run(statement);
-      if (found !== undefined && Number(found.version) !== SCHEMA_VERSION) {
-        throw wrongVersion(schema, Number(found.version));
+      [row] = await foreground.run(statement);
+      if (row !== undefined && Number(row.version) !== SCHEMA_VERSION) {
+        throw wrongVersionError(schema, Number(row.version));
       }
       // The transaction that makes the tables makes this row too, so it was deleted since.
-      this.#wasEmptied ||= found === undefined;
-      if (found === undefined && !this.#migrates) await path.run(insertMetaRow(schema));
-      if (!isUsable(found)) [found] = await this.#make(path, statement);
+      this.#wasEmptied ||= row === undefined;
+      if (row === undefined && !this.#shouldMigrate) await foreground.run(insertMetaRow(schema));
+      if (!isUsable(row)) [row] = await this.#makeTables(foreground, statement);
     } catch (error) {
-      if (!isMissing(error)) throw error;
-      [found] = await this.#make(path, statement, error);
+      if (!isTableMissing(error)) throw error;
+      [row] = await this.#makeTables(foreground, statement, error);
     }
-    if (!isUsable(found)) throw noTables(schema, "or they are incomplete");
-    const [suited] = await path.run({ ...suitability(schema), givenClientLimitMs: OPEN_MS });
-    checkSuitability(schema, suited);
-    this.#data = dataOf(found);
-    this.#warn(found);
+    if (!isUsable(row)) throw tablesMissingError(schema, "or they are incomplete");
+    const [privilegesRow] = await foreground.run({
+      ...inspectSuitability(schema),
+      givenClientLimitMs: OPEN_TIMEOUT_MS,
+    });
+    checkSuitability(schema, privilegesRow);
+    this.#identity = identityOf(row);
+    this.#warn(row);
   }
 
   /** Makes the tables, or their missing parts, and checks again. */
-  async #make(path: Sessions, statement: Statement, cause?: unknown): Promise<readonly Row[]> {
-    if (!this.#migrates) {
-      if (cause !== undefined) throw noTables(this.#schema, "and migrate is false", cause);
-      return path.run(statement);
+  async #makeTables(foreground: Sessions, statement: Statement, cause?: unknown): Promise<readonly Row[]> {
+    if (!this.#shouldMigrate) {
+      if (cause !== undefined) throw tablesMissingError(this.#schema, "and migrate is false", cause);
+      return foreground.run(statement);
     }
     try {
-      await path.run({ name: "", text: migration(this.#schema), givenClientLimitMs: OPEN_MS });
+      await foreground.run({
+        name: "",
+        text: migrationSql(this.#schema),
+        givenClientLimitMs: OPEN_TIMEOUT_MS,
+      });
     } catch (error) {
       if (isForbidden(error)) {
-        const why = "and this role may not create them: it lacks CREATE on the database or on the schema";
-        throw noTables(this.#schema, why, error);
+        const reason = "and this role may not create them: it lacks CREATE on the database or on the schema";
+        throw tablesMissingError(this.#schema, reason, error);
       }
-      if (isReadOnly(error)) throw noTables(this.#schema, "and this server accepts no writes", error);
+      if (isReadOnly(error))
+        throw tablesMissingError(this.#schema, "and this server accepts no writes", error);
       throw error;
     }
-    return path.run(statement);
+    return foreground.run(statement);
   }
 
-  #warn(found: Row): void {
-    if (this.#isWarned) return;
-    this.#isWarned = true;
-    const off = ["synchronous_commit", "fsync", "full_page_writes"].filter((name) => found[name] === "off");
-    for (const name of off) {
+  #warn(row: Row): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const offSettings = ["synchronous_commit", "fsync", "full_page_writes"].filter(
+      (name) => row[name] === "off",
+    );
+    for (const name of offSettings) {
       this.#warnings.add(
         `PostgreSQL runs with ${name} = off: acknowledged events are lost if its machine crashes.`,
         "Set it to on.",
@@ -115,46 +125,48 @@ export class SchemaCheck {
 
   /** See `findLoss` of a store. */
   async findLoss(connections: Connections, known: readonly KnownRecord[]): Promise<Loss | null> {
-    const before = this.#data;
+    const identityBefore = this.#identity;
     try {
-      const [found] = await connections.upkeep.run(inspectSchema(this.#schema));
-      if (isUsable(found)) this.#data = dataOf(found);
+      const [row] = await connections.background.run(inspectSchema(this.#schema));
+      if (isUsable(row)) this.#identity = identityOf(row);
       else await this.#repair(connections);
     } catch (error) {
-      if (!isMissing(error)) throw error;
+      if (!isTableMissing(error)) throw error;
       await this.#repair(connections);
     }
     const isReplaced =
-      this.#wasEmptied || this.#data.datasetId !== before.datasetId || this.#data.tables !== before.tables;
+      this.#wasEmptied ||
+      this.#identity.datasetId !== identityBefore.datasetId ||
+      this.#identity.tables !== identityBefore.tables;
     this.#wasEmptied = false;
     if (isReplaced) return "replaced";
-    return (await this.#isMissing(connections, known)) ? "missing" : null;
+    return (await this.#isAnyRecordMissing(connections, known)) ? "missing" : null;
   }
 
   /** Makes what is missing of the tables. If it cannot be made, every write says so. */
   async #repair(connections: Connections): Promise<void> {
-    this.#data = { datasetId: "", tables: "" };
+    this.#identity = { datasetId: "", tables: "" };
     await this.check(connections).catch(() => {});
   }
 
-  async #isMissing({ upkeep }: Connections, known: readonly KnownRecord[]): Promise<boolean> {
+  async #isAnyRecordMissing({ background }: Connections, known: readonly KnownRecord[]): Promise<boolean> {
     if (known.length === 0) return false;
-    const numberOf = (flag: boolean): number => (flag ? 1 : 0);
-    const [row] = await upkeep.run(countMissing(this.#schema), [
+    const toFlag = (flag: boolean): number => (flag ? 1 : 0);
+    const [row] = await background.run(countMissingRecords(this.#schema), [
       known.map(({ key }) => key),
       known.map(({ version }) => version),
-      known.map(({ index }) => numberOf(index.events.length > 0)),
-      known.map(({ index }) => numberOf(index.events.some(({ state }) => state !== "finished"))),
+      known.map(({ index }) => toFlag(index.events.length > 0)),
+      known.map(({ index }) => toFlag(index.events.some(({ state }) => state !== "finished"))),
     ]);
     return Number(row?.n) > 0;
   }
 }
 
-function dataOf({ dataset_id: datasetId, tables }: Row): Data {
+function identityOf({ dataset_id: datasetId, tables }: Row): DatasetIdentity {
   return { datasetId: String(datasetId), tables: String(tables) };
 }
 
 /** True if all tables exist, and the row that names them. */
-function isUsable(found: Row | undefined): found is Row {
-  return found !== undefined && isWhole(String(found.tables));
+function isUsable(row: Row | undefined): row is Row {
+  return row !== undefined && hasAllTables(String(row.tables));
 }

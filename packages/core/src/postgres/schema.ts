@@ -1,20 +1,20 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Statement } from "./client.ts";
 
-/** The version of the tables that {@link migration} makes. */
+/** The version of the tables that {@link migrationSql} makes. */
 export const SCHEMA_VERSION = 7;
 
 /** Names that need no escapes in SQL. */
-const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,39}$/;
+const PLAIN_NAME_PATTERN = /^[a-z_][a-z0-9_]{0,39}$/;
 
 /** The schema as a statement names it: in quotes, because plain words such as `order` have a meaning in SQL. */
-export function quoted(schema: string): string {
+export function quoteSchema(schema: string): string {
   return `"${schema}"`;
 }
 
 /** Throws `ERR_OPTION_INVALID` for a name that would need escapes, or that PostgreSQL keeps for itself. */
 export function checkSchemaName(schema: string): void {
-  if (PLAIN_NAME.test(schema) && !schema.startsWith("pg_")) return;
+  if (PLAIN_NAME_PATTERN.test(schema) && !schema.startsWith("pg_")) return;
   throw new PayhooksError("ERR_OPTION_INVALID", "The schema of postgresInbox is not a plain name.", {
     fix: "Use at most 40 of a to z, 0 to 9 and _, not beginning with a digit or with pg_.",
   });
@@ -24,8 +24,8 @@ export function checkSchemaName(schema: string): void {
 const TABLES = ["records", "labels", "unfinished", "readings", "notes", "meta"] as const;
 
 /** The row of `meta`, which is made again if it was deleted. */
-const fillMeta = (schema: string): string =>
-  `INSERT INTO ${quoted(schema)}.meta VALUES (${SCHEMA_VERSION}, gen_random_uuid()::text) ON CONFLICT DO NOTHING`;
+const fillMetaSql = (schema: string): string =>
+  `INSERT INTO ${quoteSchema(schema)}.meta VALUES (${SCHEMA_VERSION}, gen_random_uuid()::text) ON CONFLICT DO NOTHING`;
 
 /**
  * Makes what is missing of the tables. It is one statement, so that it is done completely or not at all, even if a pooler
@@ -38,8 +38,8 @@ const fillMeta = (schema: string): string =>
  * Large rows are written once and deleted once: `labels` is never updated. Rows that change are small, or are in `records`,
  * where most events write their row twice. `readings` has the texts that a held event with several readings is found by.
  */
-export function migration(schema: string): string {
-  const tables = quoted(schema);
+export function migrationSql(schema: string): string {
+  const tables = quoteSchema(schema);
   return `DO $payhooks$
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtext('payhooks'), hashtext('${schema}'));
@@ -105,14 +105,14 @@ BEGIN
   -- Rows that belong to records of an earlier table must not be taken for those of new records.
   PERFORM setval(pg_get_serial_sequence('${tables}.records', 'row_id'), (SELECT max(record) FROM ${tables}.labels))
     WHERE NOT EXISTS (SELECT FROM ${tables}.records) AND EXISTS (SELECT FROM ${tables}.labels);
-  ${fillMeta(schema)};
+  ${fillMetaSql(schema)};
 END
 $payhooks$`;
 }
 
 /** Makes the row of `meta`, for a role that may not make tables. */
 export function insertMetaRow(schema: string): Statement {
-  return { name: "", text: fillMeta(schema) };
+  return { name: "", text: fillMetaSql(schema) };
 }
 
 /**
@@ -120,18 +120,18 @@ export function insertMetaRow(schema: string): Statement {
  * dropped and made again has another number. There is no row if `meta` was emptied.
  */
 export function inspectSchema(schema: string): Statement {
-  const numbers = TABLES.map((table) => `to_regclass('${quoted(schema)}.${table}')::oid`).join(", ");
+  const numbers = TABLES.map((table) => `to_regclass('${quoteSchema(schema)}.${table}')::oid`).join(", ");
   return {
     name: `payhooks_${schema}_look`,
     text: `SELECT version, dataset_id, array_to_string(ARRAY[${numbers}], ' ', '-') AS tables,
       current_setting('synchronous_commit') AS synchronous_commit,
       current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes
-      FROM ${quoted(schema)}.meta`,
+      FROM ${quoteSchema(schema)}.meta`,
   };
 }
 
 /** True if all tables exist. */
-export function isWhole(tables: string): boolean {
+export function hasAllTables(tables: string): boolean {
   return !tables.includes("-");
 }
 
@@ -140,23 +140,23 @@ export function isWhole(tables: string): boolean {
  * keys, their versions, and 1 if they have labels and unfinished events. Each step is a single row of an index, whatever the
  * server believes about the size of its tables.
  */
-export function countMissing(schema: string): Statement {
-  const has = (table: string): string =>
-    `(SELECT 1 FROM ${quoted(schema)}.${table} one WHERE one.record = stored.row_id LIMIT 1) IS NOT NULL`;
+export function countMissingRecords(schema: string): Statement {
+  const hasRow = (table: string): string =>
+    `(SELECT 1 FROM ${quoteSchema(schema)}.${table} one WHERE one.record = stored.row_id LIMIT 1) IS NOT NULL`;
   return {
     name: `payhooks_${schema}_missing`,
     text: `SELECT count(*)::float8 AS n
       FROM unnest($1::text[], $2::text[], $3::int[], $4::int[]) AS known (key, version, has_labels, is_open)
       LEFT JOIN LATERAL (
-        SELECT row_id, version FROM ${quoted(schema)}.records r WHERE r.key = known.key LIMIT 1
+        SELECT row_id, version FROM ${quoteSchema(schema)}.records r WHERE r.key = known.key LIMIT 1
       ) stored ON TRUE
       WHERE stored.row_id IS NULL OR (stored.version = known.version
-        AND ((has_labels = 1 AND NOT ${has("labels")}) OR (is_open = 1 AND NOT ${has("unfinished")})))`,
+        AND ((has_labels = 1 AND NOT ${hasRow("labels")}) OR (is_open = 1 AND NOT ${hasRow("unfinished")})))`,
   };
 }
 
 /** The error for tables of another version. */
-export function wrongVersion(schema: string, version: number): PayhooksError {
+export function wrongVersionError(schema: string, version: number): PayhooksError {
   return new PayhooksError(
     "ERR_POSTGRES_UNSUITABLE",
     `The schema ${schema} of postgresInbox has version ${version}, and this package knows version ${SCHEMA_VERSION}.`,
@@ -170,12 +170,12 @@ export function wrongVersion(schema: string, version: number): PayhooksError {
 }
 
 /** The error for tables that are missing and are not to be made, or cannot be. */
-export function noTables(schema: string, why: string, cause?: unknown): PayhooksError {
+export function tablesMissingError(schema: string, reason: string, cause?: unknown): PayhooksError {
   return new PayhooksError(
     "ERR_POSTGRES_UNSUITABLE",
-    `The schema ${schema} of postgresInbox has no tables, ${why}.`,
+    `The schema ${schema} of postgresInbox has no tables, ${reason}.`,
     {
-      fix: `Let a role that may create schemas run postgresMigration("${schema}") of @payhooks/core/postgres, then: GRANT USAGE ON SCHEMA ${quoted(schema)} TO your_role; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoted(schema)} TO your_role;`,
+      fix: `Let a role that may create schemas run postgresMigration("${schema}") of @payhooks/core/postgres, then: GRANT USAGE ON SCHEMA ${quoteSchema(schema)} TO your_role; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoteSchema(schema)} TO your_role;`,
       cause,
     },
   );

@@ -1,9 +1,9 @@
 import type { Environment } from "../time/environment.ts";
-import { inTime } from "../time/in-time.ts";
+import { withTimeout } from "../time/with-timeout.ts";
 import type { QueryClient, Row, SessionClient, Statement, Values } from "./client.ts";
-import { isStale, NoAnswer, NotSent } from "./failure.ts";
-import { explained } from "./refusal.ts";
-import { isSpent as isSpentConnection } from "./spent.ts";
+import { isConnectionLost } from "./connection-errors.ts";
+import { isStatementStale, NoAnswerError, NotSentError } from "./failure.ts";
+import { explainConnectionError } from "./refusal.ts";
 
 interface QueryAnswer {
   readonly rows: readonly unknown[];
@@ -17,19 +17,19 @@ export interface Session {
 
 /** Settings of a session of `pg`. */
 export interface SessionSettings {
-  readonly make: () => SessionClient;
+  readonly makeClient: () => SessionClient;
   readonly environment: Environment;
   /** The time after which a statement and its connection are given up. */
   readonly timeoutMs: number;
   /** Statements to run at the beginning of a session; null if a pooler gives each statement to another session. */
-  readonly begin: string | null;
+  readonly setupSql: string | null;
   /** Called for each notification of the server. */
   readonly onNotification?: (() => void) | undefined;
 }
 
 /** True if the next statement should use another connection, which may lead to another server. */
-function isSpent(error: unknown): boolean {
-  return isStale(error) || isSpentConnection(error);
+function needsNewConnection(error: unknown): boolean {
+  return isStatementStale(error) || isConnectionLost(error);
 }
 
 /**
@@ -45,19 +45,19 @@ export class PgSession implements Session {
     this.#settings = settings;
   }
 
-  /** Rejects with {@link NotSent} if the statement never reached the server. */
+  /** Rejects with {@link NotSentError} if the statement never reached the server. */
   async run(statement: Statement, values: Values = []): Promise<readonly Row[]> {
-    const client = await this.#connected();
-    const { begin, timeoutMs } = this.#settings;
+    const client = await this.#connect();
+    const { setupSql, timeoutMs } = this.#settings;
     const { name, text, timeLimitMs = timeoutMs } = statement;
     const query = (): Promise<QueryAnswer> =>
-      client.query({ text, values: [...values], ...(begin === null ? {} : { name }) });
-    if (timeLimitMs === timeoutMs) return this.#inTime(client, query());
+      client.query({ text, values: [...values], ...(setupSql === null ? {} : { name }) });
+    if (timeLimitMs === timeoutMs) return this.#awaitAnswer(client, query());
     // Behind a pooler, the session and its settings are not this process's own.
-    if (begin === null) return this.#inTime(client, query(), timeLimitMs);
-    await this.#inTime(client, client.query({ text: `SET statement_timeout = ${timeLimitMs}` }));
+    if (setupSql === null) return this.#awaitAnswer(client, query(), timeLimitMs);
+    await this.#awaitAnswer(client, client.query({ text: `SET statement_timeout = ${timeLimitMs}` }));
     try {
-      return await this.#inTime(client, query(), timeLimitMs);
+      return await this.#awaitAnswer(client, query(), timeLimitMs);
     } finally {
       await this.#restoreTimeLimit(client);
     }
@@ -67,7 +67,7 @@ export class PgSession implements Session {
   async #restoreTimeLimit(client: SessionClient): Promise<void> {
     if (this.#client !== client) return;
     try {
-      await this.#inTime(
+      await this.#awaitAnswer(
         client,
         client.query({ text: `SET statement_timeout = ${this.#settings.timeoutMs}` }),
       );
@@ -78,45 +78,45 @@ export class PgSession implements Session {
 
   #discard(client: SessionClient): void {
     if (this.#client === client) this.#client = null;
-    discard(client);
+    endClient(client);
   }
 
-  async #connected(): Promise<SessionClient> {
+  async #connect(): Promise<SessionClient> {
     if (this.#client !== null) return this.#client;
-    if (this.#isClosed) throw new NotSent("the connection is closed");
-    const { make, begin, onNotification } = this.#settings;
-    const client = make();
-    const gone = (): void => {
+    if (this.#isClosed) throw new NotSentError("the connection is closed");
+    const { makeClient, setupSql, onNotification } = this.#settings;
+    const client = makeClient();
+    const dropClient = (): void => {
       if (this.#client === client) this.#client = null;
     };
     // Without a listener, the end of a connection would end the process.
-    client.on("error", gone);
-    client.on("end", gone);
+    client.on("error", dropClient);
+    client.on("end", dropClient);
     if (onNotification !== undefined) client.on("notification", onNotification);
     try {
       await client.connect();
-      if (begin !== null) await this.#inTime(client, client.query({ text: begin }));
+      if (setupSql !== null) await this.#awaitAnswer(client, client.query({ text: setupSql }));
     } catch (cause) {
-      discard(client);
-      throw new NotSent("there is no connection", { cause: explained(cause) });
+      endClient(client);
+      throw new NotSentError("there is no connection", { cause: explainConnectionError(cause) });
     }
     if (this.#isClosed) {
-      discard(client);
-      throw new NotSent("the connection is closed");
+      endClient(client);
+      throw new NotSentError("the connection is closed");
     }
     this.#client = client;
     return client;
   }
 
-  async #inTime(
+  async #awaitAnswer(
     client: SessionClient,
     answer: Promise<QueryAnswer>,
     limitMs: number = this.#settings.timeoutMs,
   ): Promise<readonly Row[]> {
     try {
-      return await rowsInTime(() => answer, this.#settings.environment, limitMs);
+      return await queryWithTimeout(() => answer, this.#settings.environment, limitMs);
     } catch (error) {
-      if (isSpent(error)) this.#discard(client);
+      if (needsNewConnection(error)) this.#discard(client);
       throw error;
     }
   }
@@ -125,7 +125,7 @@ export class PgSession implements Session {
     this.#isClosed = true;
     const client = this.#client;
     this.#client = null;
-    if (client !== null) discard(client);
+    if (client !== null) endClient(client);
   }
 }
 
@@ -142,21 +142,21 @@ export class GivenSession implements Session {
   }
 
   run({ text, givenClientLimitMs, timeLimitMs }: Statement, values: Values = []): Promise<readonly Row[]> {
-    const limit = timeLimitMs ?? givenClientLimitMs ?? this.#timeoutMs;
-    return rowsInTime(() => this.#client.query(text, [...values]), this.#environment, limit);
+    const limitMs = timeLimitMs ?? givenClientLimitMs ?? this.#timeoutMs;
+    return queryWithTimeout(() => this.#client.query(text, [...values]), this.#environment, limitMs);
   }
 
   async close(): Promise<void> {}
 }
 
-/** Rejects with {@link NoAnswer} if there is no answer in time. */
-async function rowsInTime(
+/** Rejects with {@link NoAnswerError} if there is no answer in time. */
+async function queryWithTimeout(
   call: () => PromiseLike<QueryAnswer>,
   environment: Environment,
   timeoutMs: number,
 ): Promise<readonly Row[]> {
-  const late = (): Error => new NoAnswer(`no answer within ${timeoutMs} ms`);
-  const { rows } = await inTime(environment, timeoutMs, call, late);
+  const timeoutError = (): Error => new NoAnswerError(`no answer within ${timeoutMs} ms`);
+  const { rows } = await withTimeout(environment, timeoutMs, call, timeoutError);
   return rows as readonly Row[];
 }
 
@@ -164,7 +164,7 @@ async function rowsInTime(
  * If a statement is under way, `pg` destroys the socket. Otherwise it notifies the server, and waits for the end of the
  * connection. A server that has gone silent must not keep the process alive until then.
  */
-function discard(client: SessionClient): void {
+function endClient(client: SessionClient): void {
   void client.end().catch(() => {});
   client.unref?.();
 }

@@ -1,19 +1,19 @@
 import { LANES } from "../inbox/record/lane.ts";
-import { LOOK_AT_ALL_MS } from "../sql/due-bound.ts";
+import { OLDEST_DUE_TIMEOUT_MS } from "../sql/due-bound.ts";
 import type { Statement } from "./client.ts";
-import { quoted } from "./schema.ts";
+import { quoteSchema } from "./schema.ts";
 
 /** The server's clock in whole milliseconds, at the time when it received the statement. */
-export const NOW: string = "floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint";
+export const NOW_SQL: string = "floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint";
 
 /** The condition for records that have not expired. */
-export const UNEXPIRED: string = `(expires_at IS NULL OR expires_at > ${NOW})`;
+export const UNEXPIRED_SQL: string = `(expires_at IS NULL OR expires_at > ${NOW_SQL})`;
 
 /** Columns of times have whole milliseconds. */
-export const whole = (time: number | null): number | null => (time === null ? null : Math.ceil(time));
+export const toWholeMs = (time: number | null): number | null => (time === null ? null : Math.ceil(time));
 
 /** How many expired records one step deletes. */
-export const PRUNED_AT_ONCE = 200;
+export const PRUNE_BATCH_SIZE = 200;
 
 /** The statements of a store. Each one is a transaction by itself. */
 export interface Statements {
@@ -23,14 +23,14 @@ export interface Statements {
   readonly scan: Statement;
   /**
    * Takes due records of one lane. `$1`: how many; `$2`: for how many milliseconds; `$3`: from which due time on; `$4`:
-   * the lane. If the poll includes a look at ended leases, `$5` is the end from which on it looks, and `$6` how far it
+   * the lane. If the poll includes a query for ended leases, `$5` is the end from which on it looks, and `$6` how far it
    * looks ahead; otherwise both are null.
    */
   readonly takeDue: Statement;
-  readonly lookAtDue: Statement;
-  readonly lookAtAll: Statement;
-  readonly lookAtAllTaken: Statement;
-  readonly forget: Statement;
+  readonly countDue: Statement;
+  readonly oldestDue: Statement;
+  readonly oldestTakenEnd: Statement;
+  readonly deleteExpired: Statement;
   readonly prune: Statement;
   readonly readNote: Statement;
   readonly writeNote: Statement;
@@ -44,16 +44,16 @@ export interface Statements {
  * The channel of hints. Any role may notify any channel whose name it knows. So the name contains the id of the data set, which
  * only roles that may read the tables know. It changes with the data.
  */
-const CHANNEL = "'payhooks_' || dataset_id";
+const CHANNEL_SQL = "'payhooks_' || dataset_id";
 
 /** Listens only to the channel of the current data. Does nothing if there is no data yet. */
-export function listenTo(schema: string): string {
-  const tables = quoted(schema);
+export function listenSql(schema: string): string {
+  const tables = quoteSchema(schema);
   return `DO $payhooks$
   DECLARE channel text;
   BEGIN
     IF to_regclass('${tables}.meta') IS NOT NULL THEN
-      SELECT ${CHANNEL} INTO channel FROM ${tables}.meta;
+      SELECT ${CHANNEL_SQL} INTO channel FROM ${tables}.meta;
       IF channel IS NOT NULL AND channel NOT IN (SELECT pg_listening_channels()) THEN
         UNLISTEN *;
         EXECUTE format('LISTEN %I', channel);
@@ -65,97 +65,108 @@ export function listenTo(schema: string): string {
 
 /** The statements for the tables of one schema. */
 export function statementsFor(schema: string): Statements {
-  const tables = quoted(schema);
+  const tables = quoteSchema(schema);
   const statement = (name: string, text: string): Statement => ({ name: `payhooks_${schema}_${name}`, text });
   /** The records of a lane that nobody has. */
-  const waiting = (lane: string): string => `${tables}.records WHERE NOT taken AND lane = ${lane}`;
+  const waitingRecords = (lane: string): string => `${tables}.records WHERE NOT taken AND lane = ${lane}`;
   /** The records of a lane that somebody has: a run by its lease, or a process by a poll. */
-  const taken = (lane: string): string => `${tables}.records WHERE taken AND lane = ${lane}`;
+  const takenRecords = (lane: string): string => `${tables}.records WHERE taken AND lane = ${lane}`;
   /** Those that are due, from this time on. */
-  const due = (records: string, from: string): string =>
-    `${records} AND due_at >= ${from}::bigint AND due_at <= ${NOW}`;
+  const dueRecords = (records: string, from: string): string =>
+    `${records} AND due_at >= ${from}::bigint AND due_at <= ${NOW_SQL}`;
   /** The earliest due time of all lanes. */
-  const earliest = (records: (lane: string) => string, more = ""): string =>
+  const earliestDueSql = (records: (lane: string) => string, more = ""): string =>
     `least(${LANES.map((lane) => `(SELECT min(due_at) FROM ${records(`'${lane}'`)}${more})`).join(", ")})`;
-  const laterThan = ` AND due_at > ${NOW}`;
+  const laterCondition = ` AND due_at > ${NOW_SQL}`;
   /** Those of them that this statement does not give out. */
-  const notGiven = " AND row_id <> ALL (ARRAY(SELECT row_id FROM given))";
-  const left = (records: string, from: string): string =>
-    `(SELECT due_at FROM ${due(records, from)}${notGiven} ORDER BY due_at LIMIT 1)`;
+  const notGivenCondition = " AND row_id <> ALL (ARRAY(SELECT row_id FROM given))";
+  const firstLeftSql = (records: string, from: string): string =>
+    `(SELECT due_at FROM ${dueRecords(records, from)}${notGivenCondition} ORDER BY due_at LIMIT 1)`;
   const countOf = (records: string): string =>
     `(SELECT count(*) FROM (SELECT FROM ${records} LIMIT $1::int) counted)`;
-  const lookAtAll = (records: (lane: string) => string): string =>
-    `SELECT ${NOW} AS now, ${earliest(records, ` AND due_at <= ${NOW}`)}::float8 AS oldest`;
-  const withoutLabels = (records: string): string => `
+  const oldestDueSql = (records: (lane: string) => string): string =>
+    `SELECT ${NOW_SQL} AS now, ${earliestDueSql(records, ` AND due_at <= ${NOW_SQL}`)}::float8 AS oldest`;
+  const deleteWithLabels = (records: string): string => `
     WITH gone AS (${records} RETURNING row_id),
       labels AS (DELETE FROM ${tables}.labels WHERE record IN (SELECT row_id FROM gone)),
       readings AS (DELETE FROM ${tables}.readings WHERE record IN (SELECT row_id FROM gone))
-    SELECT ${NOW} AS now, count(*)::float8 AS n FROM gone`;
+    SELECT ${NOW_SQL} AS now, count(*)::float8 AS n FROM gone`;
   return {
     read: statement(
       "read",
-      `SELECT ${NOW} AS now, key, version, text
-      FROM (SELECT) one LEFT JOIN ${tables}.records ON key = ANY ($1::text[]) AND ${UNEXPIRED}`,
+      `SELECT ${NOW_SQL} AS now, key, version, text
+      FROM (SELECT) one LEFT JOIN ${tables}.records ON key = ANY ($1::text[]) AND ${UNEXPIRED_SQL}`,
     ),
     readOne: statement(
       "read_one",
-      `SELECT ${NOW} AS now, key, version, text
-      FROM (SELECT) one LEFT JOIN ${tables}.records ON key = $1::text AND ${UNEXPIRED}`,
+      `SELECT ${NOW_SQL} AS now, key, version, text
+      FROM (SELECT) one LEFT JOIN ${tables}.records ON key = $1::text AND ${UNEXPIRED_SQL}`,
     ),
     scan: statement(
       "scan",
-      `SELECT row_id::text AS row_id, key, version, text, ${UNEXPIRED} AS is_there
+      `SELECT row_id::text AS row_id, key, version, text, ${UNEXPIRED_SQL} AS is_there
       FROM ${tables}.records r WHERE r.row_id > $1::bigint ORDER BY r.row_id LIMIT $2::int`,
     ),
     takeDue: statement(
       "take_due",
       `WITH waiting AS MATERIALIZED (
-        SELECT row_id, due_at FROM ${due(waiting("$4::text"), "$3")}
+        SELECT row_id, due_at FROM ${dueRecords(waitingRecords("$4::text"), "$3")}
         ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
       ), lapsed AS MATERIALIZED (
-        SELECT row_id, due_at FROM ${due(taken("$4::text"), "$5")}
+        SELECT row_id, due_at FROM ${dueRecords(takenRecords("$4::text"), "$5")}
         ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
       ), due AS MATERIALIZED (
         SELECT row_id, due_at FROM (SELECT * FROM waiting UNION ALL SELECT * FROM lapsed) found
         ORDER BY due_at LIMIT $1::int
       ), given AS (
-        UPDATE ${tables}.records r SET due_at = ${NOW} + $2::bigint, taken = TRUE FROM due WHERE r.row_id = due.row_id
+        UPDATE ${tables}.records r SET due_at = ${NOW_SQL} + $2::bigint, taken = TRUE FROM due WHERE r.row_id = due.row_id
         RETURNING r.row_id, r.key, due.due_at AS since
       ), others AS (
-        SELECT ${earliest(waiting, laterThan)} AS next,
-          ${earliest(taken, `${laterThan} AND due_at <= ${NOW} + $6::bigint`)} AS next_end,
+        SELECT ${earliestDueSql(waitingRecords, laterCondition)} AS next,
+          ${earliestDueSql(takenRecords, `${laterCondition} AND due_at <= ${NOW_SQL} + $6::bigint`)} AS next_end,
           ${LANES.flatMap((lane) => [
-            `${left(waiting(`'${lane}'`), "$3")} AS ${lane}`,
-            `${left(taken(`'${lane}'`), "$5")} AS ${lane}_lapsed`,
+            `${firstLeftSql(waitingRecords(`'${lane}'`), "$3")} AS ${lane}`,
+            `${firstLeftSql(takenRecords(`'${lane}'`), "$5")} AS ${lane}_lapsed`,
           ]).join(", ")}
       )
-      SELECT ${NOW} AS now, least(${LANES.join(", ")})::float8 AS oldest,
+      SELECT ${NOW_SQL} AS now, least(${LANES.join(", ")})::float8 AS oldest,
         least(${LANES.map((lane) => `${lane}_lapsed`).join(", ")})::float8 AS lapsed_at,
         ${LANES.map((lane) => `(least(${lane}, ${lane}_lapsed) IS NOT NULL)::int AS ${lane}`).join(", ")},
         next::float8 AS next, next_end::float8 AS next_end, key
       FROM others LEFT JOIN given ON TRUE ORDER BY since`,
     ),
-    lookAtDue: statement(
+    countDue: statement(
       "look_at_due",
-      `SELECT ${NOW} AS now, least(${earliest(waiting, laterThan)}, ${earliest(taken, laterThan)})::float8 AS next,
-        ${earliest((lane) => due(waiting(lane), "$2"))}::float8 AS oldest,
-        ${earliest((lane) => due(taken(lane), "$3"))}::float8 AS lapsed_at,
+      `SELECT ${NOW_SQL} AS now, least(${earliestDueSql(waitingRecords, laterCondition)}, ${earliestDueSql(takenRecords, laterCondition)})::float8 AS next,
+        ${earliestDueSql((lane) => dueRecords(waitingRecords(lane), "$2"))}::float8 AS oldest,
+        ${earliestDueSql((lane) => dueRecords(takenRecords(lane), "$3"))}::float8 AS lapsed_at,
         ${LANES.map((lane) => {
-          const counted = [due(waiting(`'${lane}'`), "$2"), due(taken(`'${lane}'`), "$3")];
-          return `(${counted.map(countOf).join(" + ")})::float8 AS ${lane}`;
+          const dueSources = [
+            dueRecords(waitingRecords(`'${lane}'`), "$2"),
+            dueRecords(takenRecords(`'${lane}'`), "$3"),
+          ];
+          return `(${dueSources.map(countOf).join(" + ")})::float8 AS ${lane}`;
         }).join(", ")}`,
     ),
-    lookAtAll: { ...statement("look_at_all", lookAtAll(waiting)), timeLimitMs: LOOK_AT_ALL_MS },
-    lookAtAllTaken: { ...statement("look_at_all_taken", lookAtAll(taken)), timeLimitMs: LOOK_AT_ALL_MS },
-    forget: statement(
+    oldestDue: {
+      ...statement("look_at_all", oldestDueSql(waitingRecords)),
+      timeLimitMs: OLDEST_DUE_TIMEOUT_MS,
+    },
+    oldestTakenEnd: {
+      ...statement("look_at_all_taken", oldestDueSql(takenRecords)),
+      timeLimitMs: OLDEST_DUE_TIMEOUT_MS,
+    },
+    deleteExpired: statement(
       "forget",
-      withoutLabels(`DELETE FROM ${tables}.records WHERE key = ANY ($1::text[]) AND expires_at <= ${NOW}`),
+      deleteWithLabels(
+        `DELETE FROM ${tables}.records WHERE key = ANY ($1::text[]) AND expires_at <= ${NOW_SQL}`,
+      ),
     ),
     prune: statement(
       "prune",
-      withoutLabels(`DELETE FROM ${tables}.records WHERE row_id = ANY (ARRAY(
+      deleteWithLabels(`DELETE FROM ${tables}.records WHERE row_id = ANY (ARRAY(
         SELECT row_id FROM ${tables}.records WHERE expires_at <= $1::bigint
-        ORDER BY expires_at LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED))`),
+        ORDER BY expires_at LIMIT ${PRUNE_BATCH_SIZE} FOR UPDATE SKIP LOCKED))`),
     ),
     readNote: statement("read_note", `SELECT text FROM ${tables}.notes WHERE name = $1`),
     writeNote: statement(
@@ -167,8 +178,8 @@ export function statementsFor(schema: string): Statements {
       "counts",
       `SELECT state, reason, count(*)::float8 AS n FROM ${tables}.unfinished GROUP BY state, reason`,
     ),
-    announce: statement("announce", `SELECT pg_notify(${CHANNEL}, '') FROM ${tables}.meta`),
-    listen: { name: "", text: listenTo(schema) },
-    time: statement("time", `SELECT ${NOW} AS now`),
+    announce: statement("announce", `SELECT pg_notify(${CHANNEL_SQL}, '') FROM ${tables}.meta`),
+    listen: { name: "", text: listenSql(schema) },
+    time: statement("time", `SELECT ${NOW_SQL} AS now`),
   };
 }

@@ -1,17 +1,17 @@
 import type { EventFilter } from "../inbox/contract/event-query.ts";
 import type { Inbox } from "../inbox/contract/inbox.ts";
 import type {
-  Counts,
   DueRecords,
   KnownRecord,
   ListCursor,
-  Listed,
   ListOrder,
+  ListPage,
   RecordStore,
-  Scanned,
+  ScanPage,
+  StoreCounts,
   Swap,
   SwapResult,
-  Versioned,
+  VersionedRecord,
 } from "../inbox/contract/store.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
 import { LANES, type Lane, type Lanes } from "../inbox/record/lane.ts";
@@ -21,30 +21,30 @@ import type { Loss } from "../notices/notice.ts";
 import type { SetupWarning } from "../notices/setup-warnings.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { countsIn } from "../sql/counts.ts";
-import { DueBound, pollResultOf, timeOf } from "../sql/due-bound.ts";
+import { DueBound, pollResultOf, rowTimeOf } from "../sql/due-bound.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { isPool, type PostgresTarget, type Row, type Statement, type Values } from "./client.ts";
 import { type Connections, connections } from "./connections.ts";
-import { isPooled } from "./failure.ts";
+import { isPoolerError } from "./failure.ts";
 import { Hints } from "./hints.ts";
 import { listEvents } from "./listing.ts";
-import { explainedStart } from "./refusal.ts";
-import { checkSchemaName, quoted } from "./schema.ts";
-import { OPEN_MS, SchemaCheck } from "./schema-check.ts";
+import { explainStartError } from "./refusal.ts";
+import { checkSchemaName, quoteSchema } from "./schema.ts";
+import { OPEN_TIMEOUT_MS, SchemaCheck } from "./schema-check.ts";
 import type { Session } from "./session.ts";
-import { runAgain } from "./sessions.ts";
-import { PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
+import { runWithRetries } from "./sessions.ts";
+import { PRUNE_BATCH_SIZE, type Statements, statementsFor } from "./statements.ts";
 import { Writes } from "./swap.ts";
-import { type LapseLook, TakenRecords } from "./taken-records.ts";
+import { type LapseQuery, TakenRecords } from "./taken-records.ts";
 
 /** Above this number, due records are not counted exactly. */
-const COUNTED_DUE = 1_000;
+const MAX_COUNTED_DUE = 1_000;
 
-type Run = (statement: Statement, values: Values) => Promise<readonly Row[]>;
+type RunStatement = (statement: Statement, values: Values) => Promise<readonly Row[]>;
 
 /** The records that one statement has found and taken. */
-interface Polled extends Omit<DueRecords, "records"> {
+interface LanePollResult extends Omit<DueRecords, "records"> {
   /** Of the records that were taken, in the order of {@link DueRecords.records}. */
   readonly keys: readonly string[];
 }
@@ -85,7 +85,7 @@ export function postgresStore(
 }
 
 /** The parts of a store that is connected. */
-interface Opened extends Connections {
+interface OpenStore extends Connections {
   readonly writes: Writes;
 }
 
@@ -101,11 +101,11 @@ class PostgresStore implements RecordStore {
   readonly #hints: Hints | null;
   /** Where polls for waiting records begin. */
   readonly #dueBound: DueBound;
-  /** Where looks for ended leases begin. */
+  /** Where queries for ended leases begin. */
   readonly #endBound: DueBound;
-  readonly #taken: TakenRecords;
-  readonly #check: SchemaCheck;
-  #opening: Promise<Opened> | null = null;
+  readonly #takenRecords: TakenRecords;
+  readonly #schemaCheck: SchemaCheck;
+  #opening: Promise<OpenStore> | null = null;
 
   constructor(target: PostgresTarget | undefined, options: PostgresStoreOptions) {
     const { schema = "payhooks", pooled = false, statementTimeoutMs = 1_500 } = options;
@@ -115,48 +115,52 @@ class PostgresStore implements RecordStore {
     this.#schema = schema;
     this.#environment = environment;
     this.#clock = new ServerClock(environment);
-    this.#check = new SchemaCheck(schema, options.migrate !== false, options.logger);
+    this.#schemaCheck = new SchemaCheck(schema, options.migrate !== false, options.logger);
     this.#statements = statementsFor(schema);
     const serverNow = (): number => this.now();
-    const boundBy = (lookAtAll: Statement): DueBound =>
+    const makeBound = (findOldest: Statement): DueBound =>
       new DueBound({
         environment,
         statementTimeoutMs,
         serverNow,
-        lookAtAll: async () => pollResultOf((await this.#runUpkeep(lookAtAll))[0]),
+        findOldest: async () => pollResultOf((await this.#runBackground(findOldest))[0]),
       });
-    this.#dueBound = boundBy(this.#statements.lookAtAll);
-    this.#endBound = boundBy(this.#statements.lookAtAllTaken);
-    this.#taken = new TakenRecords(this.#endBound);
+    this.#dueBound = makeBound(this.#statements.oldestDue);
+    this.#endBound = makeBound(this.#statements.oldestTakenEnd);
+    this.#takenRecords = new TakenRecords(this.#endBound);
     this.#hints = null;
     const hasSessions = typeof target === "string" || isPool(target);
     if (!hasSessions || pooled) return;
-    const upkeep = (statement: Statement) => this.#open().then((opened) => opened.upkeep.run(statement));
+    const runBackground = (statement: Statement) =>
+      this.#open().then((opened) => opened.background.run(statement));
     const hints = new Hints({
       clock: environment,
-      announce: () => upkeep(this.#statements.announce),
-      keep: () => upkeep(this.#statements.listen),
+      announce: () => runBackground(this.#statements.announce),
+      ensureListening: () => runBackground(this.#statements.listen),
     });
     this.#hints = hints;
     this.onDue = (wake) => hints.listen(wake);
   }
 
   get warnings(): readonly SetupWarning[] {
-    return this.#check.warnings;
+    return this.#schemaCheck.warnings;
   }
 
   get datasetId(): string {
-    return this.#check.datasetId;
+    return this.#schemaCheck.datasetId;
   }
 
   async open(): Promise<void> {
-    const opened = await this.#open();
+    const openStore = await this.#open();
     try {
-      await this.#check.check(opened);
+      await this.#schemaCheck.check(openStore);
       const askedAt = this.#environment.monotonic();
-      this.#learn(await opened.path.run({ ...this.#statements.time, givenClientLimitMs: OPEN_MS }), askedAt);
+      this.#learnServerTime(
+        await openStore.foreground.run({ ...this.#statements.time, givenClientLimitMs: OPEN_TIMEOUT_MS }),
+        askedAt,
+      );
     } catch (error) {
-      if (!isPooled(error)) throw explainedStart(error);
+      if (!isPoolerError(error)) throw explainStartError(error);
       throw new PayhooksError(
         "ERR_POSTGRES_UNSUITABLE",
         "postgresInbox reaches PostgreSQL through a pooler, such as PgBouncer.",
@@ -169,10 +173,10 @@ class PostgresStore implements RecordStore {
   }
 
   async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
-    return this.#check.findLoss(await this.#open(), known);
+    return this.#schemaCheck.findLoss(await this.#open(), known);
   }
 
-  #open(): Promise<Opened> {
+  #open(): Promise<OpenStore> {
     this.#opening ??= this.#connect().catch((error: unknown) => {
       this.#opening = null;
       throw error;
@@ -180,56 +184,58 @@ class PostgresStore implements RecordStore {
     return this.#opening;
   }
 
-  async #connect(): Promise<Opened> {
+  async #connect(): Promise<OpenStore> {
     const { pooled = false, statementTimeoutMs = 1_500 } = this.#options;
-    const opened = await connections({
+    const openStore = await connections({
       target: this.#target,
       schema: this.#schema,
       pooled,
       timeoutMs: statementTimeoutMs,
       environment: this.#environment,
-      onNotification: () => this.#hints?.heard(),
+      onNotification: () => this.#hints?.onNotification(),
     });
     const writes = new Writes({
       schema: this.#schema,
-      sessions: opened.path,
-      learn: (rows, askedAt) => this.#learn(rows, askedAt),
+      sessions: openStore.foreground,
+      learnServerTime: (rows, askedAt) => this.#learnServerTime(rows, askedAt),
       monotonic: () => this.#environment.monotonic(),
       read: (session, keys) => this.#read(session, keys),
-      versioned: versionedOf,
-      forget: async (session, keys) => {
-        await runAgain(session, this.#statements.forget, [keys]);
+      toRecord: versionedRecordOf,
+      deleteExpired: async (session, keys) => {
+        await runWithRetries(session, this.#statements.deleteExpired, [keys]);
       },
     });
-    return { ...opened, writes };
+    return { ...openStore, writes };
   }
 
-  #learn(rows: readonly Row[], askedAt: number): void {
+  #learnServerTime(rows: readonly Row[], askedAt: number): void {
     const [row] = rows;
-    if (row !== undefined) this.#clock.learn(Number(row.now), askedAt);
+    if (row !== undefined) this.#clock.recordServerTime(Number(row.now), askedAt);
   }
 
   now(): number {
     return this.#clock.now();
   }
 
-  async read(keys: readonly string[]): Promise<readonly (Versioned | null)[]> {
+  async read(keys: readonly string[]): Promise<readonly (VersionedRecord | null)[]> {
     if (keys.length === 0) return [];
-    const { path } = await this.#open();
-    return path.use((session) => this.#read(session, keys));
+    const { foreground } = await this.#open();
+    return foreground.use((session) => this.#read(session, keys));
   }
 
-  async #read(session: Session, keys: readonly string[]): Promise<readonly (Versioned | null)[]> {
+  async #read(session: Session, keys: readonly string[]): Promise<readonly (VersionedRecord | null)[]> {
     const askedAt = this.#environment.monotonic();
     const { read, readOne } = this.#statements;
     const [key] = keys;
     const isOne = key !== undefined && keys.length === 1;
-    const rows = await (isOne ? runAgain(session, readOne, [key]) : runAgain(session, read, [keys]));
-    this.#learn(rows, askedAt);
+    const rows = await (isOne
+      ? runWithRetries(session, readOne, [key])
+      : runWithRetries(session, read, [keys]));
+    this.#learnServerTime(rows, askedAt);
     // If there is no record, the only row has no key.
-    const there = rows.filter((row) => row.key !== null);
-    const found = new Map(there.map((row) => [String(row.key), versionedOf(row)]));
-    return keys.map((key) => found.get(key) ?? null);
+    const storedRows = rows.filter((row) => row.key !== null);
+    const recordsByKey = new Map(storedRows.map((row) => [String(row.key), versionedRecordOf(row)]));
+    return keys.map((key) => recordsByKey.get(key) ?? null);
   }
 
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
@@ -240,9 +246,10 @@ class PostgresStore implements RecordStore {
     } finally {
       // A write whose outcome is unknown also counts as taken.
       for (const { index } of items)
-        if (index.isLeased && index.dueAt !== null) this.#taken.noteTakenUntil(index.dueAt);
+        if (index.isLeased && index.dueAt !== null) this.#takenRecords.noteTakenUntil(index.dueAt);
     }
-    if (items.some(({ announce }, at) => announce && results[at]?.kind === "written")) this.#hints?.send();
+    if (items.some(({ shouldAnnounce }, at) => shouldAnnounce && results[at]?.kind === "written"))
+      this.#hints?.send();
     return results;
   }
 
@@ -253,63 +260,74 @@ class PostgresStore implements RecordStore {
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const lanes = LANES.filter((lane) => limit[lane] > 0);
     if (lanes.length === 0) {
-      const row = await this.#lookAtDue(COUNTED_DUE, (statement, values) => this.#poll(statement, values));
-      return { records: [], left: leftBy(row), nextDueAt: timeOf(row?.next) };
+      const row = await this.#countDue(MAX_COUNTED_DUE, (statement, values) => this.#poll(statement, values));
+      return { records: [], left: countsLeftIn(row), nextDueAt: rowTimeOf(row?.next) };
     }
     for (const bound of [this.#dueBound, this.#endBound]) bound.throwFailure();
-    const look = await this.#taken.nextLook(this.now(), hideMs);
-    const polled: Polled[] = [];
-    for (const lane of lanes) polled.push(await this.#take(lane, limit[lane], hideMs, look));
-    const [first, second = first] = polled;
+    const lapseQuery = await this.#takenRecords.nextQuery(this.now(), hideMs);
+    const results: LanePollResult[] = [];
+    for (const lane of lanes) results.push(await this.#takeLane(lane, limit[lane], hideMs, lapseQuery));
+    const [first, second = first] = results;
     if (first === undefined || second === undefined) throw new Error("no poll was made");
-    const keys = polled.flatMap((one) => one.keys);
-    const found = await this.read(keys);
-    const records = keys.flatMap((key, at) => (found[at] ? [{ key, ...found[at] }] : []));
+    const keys = results.flatMap((one) => one.keys);
+    const storedRecords = await this.read(keys);
+    const records = keys.flatMap((key, at) => (storedRecords[at] ? [{ key, ...storedRecords[at] }] : []));
     // The second poll sees what the first poll has left and hidden.
     return { records, left: second.left, nextDueAt: second.nextDueAt };
   }
 
-  async #take(lane: Lane, limit: number, hideMs: number, look: LapseLook | null): Promise<Polled> {
-    const from = await this.#dueBound.from();
-    const ends = [look?.from ?? null, look?.aheadMs ?? null];
-    const rows = await this.#poll(this.#statements.takeDue, [limit, Math.ceil(hideMs), from, lane, ...ends]);
+  async #takeLane(
+    lane: Lane,
+    limit: number,
+    hideMs: number,
+    lapseQuery: LapseQuery | null,
+  ): Promise<LanePollResult> {
+    const from = await this.#dueBound.pollStart();
+    const lapseParameters = [lapseQuery?.from ?? null, lapseQuery?.aheadMs ?? null];
+    const rows = await this.#poll(this.#statements.takeDue, [
+      limit,
+      Math.ceil(hideMs),
+      from,
+      lane,
+      ...lapseParameters,
+    ]);
     const [first] = rows;
-    const found = pollResultOf(first);
-    this.#dueBound.learn(from, found);
+    const result = pollResultOf(first);
+    this.#dueBound.recordPoll(from, result);
     const keys = rows.flatMap(({ key }) => (typeof key === "string" ? [key] : []));
-    if (look !== null) {
-      this.#taken.learn(look, {
-        now: found.now,
-        oldest: timeOf(first?.lapsed_at),
-        nextEndAt: timeOf(first?.next_end),
+    if (lapseQuery !== null) {
+      this.#takenRecords.recordResult(lapseQuery, {
+        now: result.now,
+        oldest: rowTimeOf(first?.lapsed_at),
+        nextEndAt: rowTimeOf(first?.next_end),
       });
     }
-    if (keys.length > 0) this.#taken.noteTakenUntil(found.now + hideMs);
+    if (keys.length > 0) this.#takenRecords.noteTakenUntil(result.now + hideMs);
     return {
       keys,
-      left: leftBy(first),
-      nextDueAt: earliest(timeOf(first?.next), this.#taken.nothingEndsBefore),
+      left: countsLeftIn(first),
+      nextDueAt: earlierOf(rowTimeOf(first?.next), this.#takenRecords.nothingEndsBefore),
     };
   }
 
   /**
-   * Looks at all that is due, lapsed leases included, and takes nothing. It moves the bounds as a poll does, because a
+   * Counts all that is due, lapsed leases included, and takes nothing. It moves the bounds as a poll does, because a
    * process that only counts makes no polls.
    */
-  async #lookAtDue(counted: number, run: Run): Promise<Row | undefined> {
-    const [from, endsFrom] = [await this.#dueBound.from(), await this.#endBound.from()];
-    const [row] = await run(this.#statements.lookAtDue, [counted, from, endsFrom]);
-    const found = pollResultOf(row);
-    this.#dueBound.learn(from, found);
-    this.#endBound.learn(endsFrom, { now: found.now, oldest: timeOf(row?.lapsed_at) });
+  async #countDue(maxCount: number, run: RunStatement): Promise<Row | undefined> {
+    const [from, endsFrom] = [await this.#dueBound.pollStart(), await this.#endBound.pollStart()];
+    const [row] = await run(this.#statements.countDue, [maxCount, from, endsFrom]);
+    const result = pollResultOf(row);
+    this.#dueBound.recordPoll(from, result);
+    this.#endBound.recordPoll(endsFrom, { now: result.now, oldest: rowTimeOf(row?.lapsed_at) });
     return row;
   }
 
   async #poll(statement: Statement, values: Values): Promise<readonly Row[]> {
-    const { path } = await this.#open();
+    const { foreground } = await this.#open();
     const askedAt = this.#environment.monotonic();
-    const rows = await path.run(statement, values);
-    this.#learn(rows, askedAt);
+    const rows = await foreground.run(statement, values);
+    this.#learnServerTime(rows, askedAt);
     return rows;
   }
 
@@ -318,60 +336,60 @@ class PostgresStore implements RecordStore {
     cursor: ListCursor | null,
     limit: number,
     first: ListOrder = "oldest",
-  ): Promise<Listed> {
-    return listEvents(quoted(this.#schema), filter, cursor, limit, first, (statement, values) =>
-      this.#runUpkeep(statement, values),
+  ): Promise<ListPage> {
+    return listEvents(quoteSchema(this.#schema), filter, cursor, limit, first, (statement, values) =>
+      this.#runBackground(statement, values),
     );
   }
 
-  async scan(cursor: string | null, limit: number): Promise<Scanned> {
-    const rows = await this.#runUpkeep(this.#statements.scan, [cursor ?? "0", limit]);
+  async scan(cursor: string | null, limit: number): Promise<ScanPage> {
+    const rows = await this.#runBackground(this.#statements.scan, [cursor ?? "0", limit]);
     const records = rows
       .filter((row) => row.is_there === true)
-      .map((row) => ({ key: String(row.key), ...versionedOf(row) }));
+      .map((row) => ({ key: String(row.key), ...versionedRecordOf(row) }));
     return { records, next: rows.length < limit ? null : String(rows.at(-1)?.row_id) };
   }
 
-  async counts(): Promise<Counts> {
-    const rows = await this.#runUpkeep(this.#statements.counts);
-    const due = await this.#lookAtDue(1, (statement, values) => this.#runUpkeep(statement, values));
-    return countsIn(rows, earliest(timeOf(due?.oldest), timeOf(due?.lapsed_at)));
+  async counts(): Promise<StoreCounts> {
+    const rows = await this.#runBackground(this.#statements.counts);
+    const due = await this.#countDue(1, (statement, values) => this.#runBackground(statement, values));
+    return countsIn(rows, earlierOf(rowTimeOf(due?.oldest), rowTimeOf(due?.lapsed_at)));
   }
 
   async prune(before: number): Promise<boolean> {
-    const [row] = await this.#runUpkeep(this.#statements.prune, [Math.floor(before)]);
-    return Number(row?.n) === PRUNED_AT_ONCE;
+    const [row] = await this.#runBackground(this.#statements.prune, [Math.floor(before)]);
+    return Number(row?.n) === PRUNE_BATCH_SIZE;
   }
 
   async readNote(name: string): Promise<string | null> {
-    const [row] = await this.#runUpkeep(this.#statements.readNote, [name]);
+    const [row] = await this.#runBackground(this.#statements.readNote, [name]);
     return row === undefined ? null : String(row.text);
   }
 
   async writeNote(name: string, text: string): Promise<void> {
-    await this.#runUpkeep(this.#statements.writeNote, [name, text]);
+    await this.#runBackground(this.#statements.writeNote, [name, text]);
   }
 
-  async #runUpkeep(statement: Statement, values: Values = []): Promise<readonly Row[]> {
-    const { upkeep } = await this.#open();
-    return upkeep.run(statement, values);
+  async #runBackground(statement: Statement, values: Values = []): Promise<readonly Row[]> {
+    const { background } = await this.#open();
+    return background.run(statement, values);
   }
 
   async close(): Promise<void> {
-    const opened = await this.#opening?.catch(() => null);
-    await opened?.path.close();
-    await opened?.upkeep.close();
+    const openStore = await this.#opening?.catch(() => null);
+    await openStore?.foreground.close();
+    await openStore?.background.close();
   }
 }
 
-function leftBy(row: Row | undefined): Lanes {
+function countsLeftIn(row: Row | undefined): Lanes {
   return { usual: Number(row?.usual ?? 0), patient: Number(row?.patient ?? 0) };
 }
 
-function earliest(one: number | null, other: number | null): number | null {
+function earlierOf(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
-function versionedOf(row: Row): Versioned {
+function versionedRecordOf(row: Row): VersionedRecord {
   return { version: String(row.version), record: decodeRecord(String(row.text)) };
 }

@@ -1,8 +1,8 @@
-import { MAX_AGE_MS } from "../sql/due-bound.ts";
+import { MAX_WRITE_AGE_MS } from "../sql/due-bound.ts";
 import type { BoundStatement, Value } from "./client.ts";
-import { eventChanges, type Write } from "./event-changes.ts";
-import { quoted } from "./schema.ts";
-import { NOW, UNEXPIRED, whole } from "./statements.ts";
+import { eventChanges, type RecordWrite } from "./event-changes.ts";
+import { quoteSchema } from "./schema.ts";
+import { NOW_SQL, toWholeMs, UNEXPIRED_SQL } from "./statements.ts";
 
 /**
  * Writes one record together with its labels, with the answer of {@link swapMany}. Every step changes one row, by an
@@ -11,41 +11,41 @@ import { NOW, UNEXPIRED, whole } from "./statements.ts";
  *
  * Few writes take several rows of a table. For such a write, the answer is null.
  */
-export function swapOne(schema: string, { item, text }: Write): BoundStatement | null {
-  const { added, gone, changes } = eventChanges(item);
-  const [label] = added;
-  const [state] = changes;
-  const isPlain = added.length < 2 && changes.length < 2 && gone.length === 0;
-  if (!isPlain || (label !== undefined && label.foundBy.length > 0)) return null;
+export function swapOne(schema: string, { item, text }: RecordWrite): BoundStatement | null {
+  const { addedEvents, removedEvents, stateChanges } = eventChanges(item);
+  const [label] = addedEvents;
+  const [stateChange] = stateChanges;
+  const isSingleEvent = addedEvents.length < 2 && stateChanges.length < 2 && removedEvents.length === 0;
+  if (!isSingleEvent || (label !== undefined && label.foundBy.length > 0)) return null;
 
-  const tables = quoted(schema);
+  const tables = quoteSchema(schema);
   const values: Value[] = [];
   const bind = (value: Value, type = "text"): string => `$${values.push(value)}::${type}`;
   const { key, version, expected, index } = item;
   const [boundKey, at, dueAt] = [
     bind(key),
     bind(Math.ceil(item.at), "bigint"),
-    bind(whole(index.dueAt), "bigint"),
+    bind(toWholeMs(index.dueAt), "bigint"),
   ];
-  const isTimely = `${at} <= ${NOW} AND ${at} >= ${NOW} - ${MAX_AGE_MS}`;
-  const record = [
+  const timelyCondition = `${at} <= ${NOW_SQL} AND ${at} >= ${NOW_SQL} - ${MAX_WRITE_AGE_MS}`;
+  const recordValues = [
     bind(version),
     bind(text),
     bind(index.lane),
     // A lease that has lapsed keeps nobody from the record.
-    `${bind(index.isLeased ? 1 : 0, "bigint")} = 1 AND coalesce(${dueAt} > ${NOW}, FALSE)`,
-    `CASE WHEN ${dueAt} IS NOT NULL THEN greatest(${dueAt}, ${NOW} - ${MAX_AGE_MS}) END`,
-    bind(whole(index.expiresAt), "bigint"),
+    `${bind(index.isLeased ? 1 : 0, "bigint")} = 1 AND coalesce(${dueAt} > ${NOW_SQL}, FALSE)`,
+    `CASE WHEN ${dueAt} IS NOT NULL THEN greatest(${dueAt}, ${NOW_SQL} - ${MAX_WRITE_AGE_MS}) END`,
+    bind(toWholeMs(index.expiresAt), "bigint"),
   ].join(", ");
   const steps = [
     expected === null
       ? `written AS (
           INSERT INTO ${tables}.records (key, version, text, lane, taken, due_at, expires_at)
-          SELECT ${boundKey}, ${record} WHERE ${isTimely} ON CONFLICT (key) DO NOTHING RETURNING row_id
+          SELECT ${boundKey}, ${recordValues} WHERE ${timelyCondition} ON CONFLICT (key) DO NOTHING RETURNING row_id
         )`
       : `written AS (
-          UPDATE ${tables}.records SET (version, text, lane, taken, due_at, expires_at) = ROW (${record})
-          WHERE key = ${boundKey} AND version = ${bind(expected)} AND ${UNEXPIRED} AND ${isTimely} RETURNING row_id
+          UPDATE ${tables}.records SET (version, text, lane, taken, due_at, expires_at) = ROW (${recordValues})
+          WHERE key = ${boundKey} AND version = ${bind(expected)} AND ${UNEXPIRED_SQL} AND ${timelyCondition} RETURNING row_id
         )`,
   ];
   if (label !== undefined) {
@@ -56,10 +56,10 @@ export function swapOne(schema: string, { item, text }: Write): BoundStatement |
       SELECT row_id, to_timestamp(${bind(acceptedAt, "float8")} / 1000), ${facts.join(", ")} FROM written
     )`);
   }
-  if (state !== undefined) {
-    const { labels, change } = state;
+  if (stateChange !== undefined) {
+    const { labels, change } = stateChange;
     const eventId = bind(labels.eventId);
-    const ofEvent = `WHERE record = (SELECT row_id FROM written) AND event_id = ${eventId}`;
+    const eventCondition = `WHERE record = (SELECT row_id FROM written) AND event_id = ${eventId}`;
     if (change === "opened") {
       steps.push(`opened AS (
         INSERT INTO ${tables}.unfinished (record, event_id, accepted_at, state, reason)
@@ -68,18 +68,18 @@ export function swapOne(schema: string, { item, text }: Write): BoundStatement |
       )`);
     } else if (change === "moved") {
       const set = `state = ${bind(labels.state)}, reason = ${bind(labels.reason)}`;
-      steps.push(`moved AS (UPDATE ${tables}.unfinished SET ${set} ${ofEvent})`);
-    } else steps.push(`closed AS (DELETE FROM ${tables}.unfinished ${ofEvent})`);
+      steps.push(`moved AS (UPDATE ${tables}.unfinished SET ${set} ${eventCondition})`);
+    } else steps.push(`closed AS (DELETE FROM ${tables}.unfinished ${eventCondition})`);
   }
-  const kind = `${expected === null ? "new" : "old"}${label === undefined ? "" : "_l"}_${state?.change[0] ?? ""}`;
+  const kind = `${expected === null ? "new" : "old"}${label === undefined ? "" : "_l"}_${stateChange?.change[0] ?? ""}`;
   return {
     statement: {
       name: `payhooks_${schema}_one_${kind}`,
       text: `WITH ${steps.join(", ")}
-        SELECT ${NOW} AS now, (SELECT ${boundKey} FROM written) AS keys, r.key, r.version, r.text
+        SELECT ${NOW_SQL} AS now, (SELECT ${boundKey} FROM written) AS keys, r.key, r.version, r.text
         FROM (SELECT) one LEFT JOIN LATERAL (
           SELECT key, version, text FROM ${tables}.records
-          WHERE NOT EXISTS (SELECT FROM written) AND key = ${boundKey} AND ${UNEXPIRED}
+          WHERE NOT EXISTS (SELECT FROM written) AND key = ${boundKey} AND ${UNEXPIRED_SQL}
         ) r ON TRUE`,
     },
     values,

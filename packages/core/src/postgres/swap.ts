@@ -1,38 +1,38 @@
-import type { Swap, SwapResult, Versioned } from "../inbox/contract/store.ts";
+import type { Swap, SwapResult, VersionedRecord } from "../inbox/contract/store.ts";
 import { encodeRecord } from "../inbox/record/codec.ts";
 import type { Row } from "./client.ts";
-import type { Write } from "./event-changes.ts";
-import { fateOf } from "./failure.ts";
+import type { RecordWrite } from "./event-changes.ts";
+import { writeOutcomeOf } from "./failure.ts";
 import type { Session } from "./session.ts";
-import { runAgain, type Sessions } from "./sessions.ts";
+import { runWithRetries, type Sessions } from "./sessions.ts";
 import { swapMany } from "./swap-many.ts";
 import { swapOne } from "./swap-one.ts";
 
 /** How many writes one statement makes at most. */
-const MAX_TOGETHER = 100;
+const MAX_BATCH_WRITES = 100;
 /** About how many characters the records of one statement have. A longer statement only delays the others in it. */
-const MAX_LENGTH = 200_000;
+const MAX_BATCH_CHARS = 200_000;
 
 /** A write under way. */
-interface Pending extends Write {
-  readonly done: (result: SwapResult) => void;
+interface PendingWrite extends RecordWrite {
+  readonly settle: (result: SwapResult) => void;
 }
 
 /** The keys of the records that a statement has written. For other records, their state when the statement began. */
 interface SwapAnswer {
-  readonly written: ReadonlySet<string>;
-  readonly others: ReadonlyMap<string, Versioned>;
+  readonly writtenKeys: ReadonlySet<string>;
+  readonly currentRecords: ReadonlyMap<string, VersionedRecord>;
 }
 
 export interface SwapDependencies {
   readonly schema: string;
   readonly sessions: Sessions;
   /** Learns the server's time from the first row of an answer. The question was sent at `askedAt`. */
-  readonly learn: (rows: readonly Row[], askedAt: number) => void;
+  readonly learnServerTime: (rows: readonly Row[], askedAt: number) => void;
   readonly monotonic: () => number;
-  readonly read: (session: Session, keys: readonly string[]) => Promise<readonly (Versioned | null)[]>;
-  readonly versioned: (row: Row) => Versioned;
-  readonly forget: (session: Session, keys: readonly string[]) => Promise<void>;
+  readonly read: (session: Session, keys: readonly string[]) => Promise<readonly (VersionedRecord | null)[]>;
+  readonly toRecord: (row: Row) => VersionedRecord;
+  readonly deleteExpired: (session: Session, keys: readonly string[]) => Promise<void>;
 }
 
 /**
@@ -41,7 +41,7 @@ export interface SwapDependencies {
  */
 export class Writes {
   readonly #dependencies: SwapDependencies;
-  #waiting: Pending[] = [];
+  #queue: PendingWrite[] = [];
   #isSending = false;
 
   constructor(dependencies: SwapDependencies) {
@@ -52,8 +52,8 @@ export class Writes {
     return Promise.all(
       items.map(
         (item) =>
-          new Promise<SwapResult>((done) => {
-            this.#waiting.push({ item, text: encodeRecord(item.record), done });
+          new Promise<SwapResult>((settle) => {
+            this.#queue.push({ item, text: encodeRecord(item.record), settle });
             if (!this.#isSending) void this.#send();
           }),
       ),
@@ -68,64 +68,64 @@ export class Writes {
     try {
       await this.#dependencies.sessions.use((session) => {
         this.#isSending = false;
-        const portion = this.#take();
-        if (this.#waiting.length > 0) void this.#send();
-        return this.#write(session, portion);
+        const batch = this.#nextBatch();
+        if (this.#queue.length > 0) void this.#send();
+        return this.#write(session, batch);
       });
     } catch (error) {
       // No session became free.
       this.#isSending = false;
-      for (const { done } of this.#waiting.splice(0)) done(fateOf(error));
+      for (const { settle } of this.#queue.splice(0)) settle(writeOutcomeOf(error));
     }
   }
 
-  #take(): readonly Pending[] {
+  #nextBatch(): readonly PendingWrite[] {
     let count = 0;
     let length = 0;
-    for (const { text } of this.#waiting) {
-      if (count === MAX_TOGETHER || (count > 0 && length + text.length > MAX_LENGTH)) break;
+    for (const { text } of this.#queue) {
+      if (count === MAX_BATCH_WRITES || (count > 0 && length + text.length > MAX_BATCH_CHARS)) break;
       count++;
       length += text.length;
     }
-    return this.#waiting.splice(0, count).toSorted((a, b) => (a.item.key < b.item.key ? -1 : 1));
+    return this.#queue.splice(0, count).toSorted((a, b) => (a.item.key < b.item.key ? -1 : 1));
   }
 
-  async #write(session: Session, portion: readonly Pending[]): Promise<void> {
-    if (portion.length === 0) return;
+  async #write(session: Session, batch: readonly PendingWrite[]): Promise<void> {
+    if (batch.length === 0) return;
     let answer: SwapAnswer;
     try {
-      answer = await this.#attempt(session, portion);
+      answer = await this.#sendBatch(session, batch);
     } catch (error) {
-      const fate = fateOf(error);
-      if (fate.kind === "refused" && portion.length > 1) {
+      const outcome = writeOutcomeOf(error);
+      if (outcome.kind === "refused" && batch.length > 1) {
         // One of them is at fault. Each is sent by itself, so that it does not fail the others.
-        for (const one of portion) await this.#write(session, [one]);
-      } else for (const { done } of portion) done(fate);
+        for (const one of batch) await this.#write(session, [one]);
+      } else for (const { settle } of batch) settle(outcome);
       return;
     }
-    const conflicts: Pending[] = [];
-    for (const one of portion) {
-      const { key, expected } = one.item;
-      const current = answer.others.get(key) ?? null;
-      if (answer.written.has(key)) one.done({ kind: "written" });
-      else if (current !== null && current.version !== expected) one.done({ kind: "conflict", current });
-      else conflicts.push(one);
+    const conflicts: PendingWrite[] = [];
+    for (const write of batch) {
+      const { key, expected } = write.item;
+      const current = answer.currentRecords.get(key) ?? null;
+      if (answer.writtenKeys.has(key)) write.settle({ kind: "written" });
+      else if (current !== null && current.version !== expected) write.settle({ kind: "conflict", current });
+      else conflicts.push(write);
     }
     if (conflicts.length > 0) await this.#answerConflicts(session, conflicts);
   }
 
-  async #attempt(session: Session, portion: readonly Pending[]): Promise<SwapAnswer> {
-    const { schema, learn, monotonic, versioned } = this.#dependencies;
-    const [first, ...others] = portion;
-    const one = first !== undefined && others.length === 0 ? swapOne(schema, first) : null;
-    const { statement, values } = one ?? swapMany(schema, portion);
+  async #sendBatch(session: Session, batch: readonly PendingWrite[]): Promise<SwapAnswer> {
+    const { schema, learnServerTime, monotonic, toRecord } = this.#dependencies;
+    const [first, ...others] = batch;
+    const singleStatement = first !== undefined && others.length === 0 ? swapOne(schema, first) : null;
+    const { statement, values } = singleStatement ?? swapMany(schema, batch);
     const askedAt = monotonic();
-    const rows = await runAgain(session, statement, values);
-    learn(rows, askedAt);
+    const rows = await runWithRetries(session, statement, values);
+    learnServerTime(rows, askedAt);
     return {
-      written: new Set(String(rows[0]?.keys ?? "").split(",")),
-      others: new Map(
-        rows.flatMap((row) => (typeof row.key === "string" ? [[row.key, versioned(row)] as const] : [])),
+      writtenKeys: new Set(String(rows[0]?.keys ?? "").split(",")),
+      currentRecords: new Map(
+        rows.flatMap((row) => (typeof row.key === "string" ? [[row.key, toRecord(row)] as const] : [])),
       ),
     };
   }
@@ -134,32 +134,32 @@ export class Writes {
    * Reads the records that conflicted. A statement sees only the data from its beginning, but other sessions may have written
    * since.
    */
-  async #answerConflicts(session: Session, conflicts: readonly Pending[]): Promise<void> {
-    const { read, forget } = this.#dependencies;
+  async #answerConflicts(session: Session, conflicts: readonly PendingWrite[]): Promise<void> {
+    const { read, deleteExpired } = this.#dependencies;
     try {
       const keys = conflicts.map(({ item }) => item.key);
-      let found = await read(session, keys);
-      const inTheWay = conflicts.filter(
-        ({ item }, at) => item.expected === null && (found[at] ?? null) === null,
+      let storedRecords = await read(session, keys);
+      const insertsToRetry = conflicts.filter(
+        ({ item }, at) => item.expected === null && (storedRecords[at] ?? null) === null,
       );
-      if (inTheWay.length > 0) {
+      if (insertsToRetry.length > 0) {
         // Either an expired record still has the key, or the time of the write was wrong.
-        await forget(
+        await deleteExpired(
           session,
-          inTheWay.map(({ item }) => item.key),
+          insertsToRetry.map(({ item }) => item.key),
         );
-        const { written } = await this.#attempt(session, inTheWay);
-        for (const { item, done } of inTheWay) if (written.has(item.key)) done({ kind: "written" });
-        found = await read(session, keys);
+        const { writtenKeys: written } = await this.#sendBatch(session, insertsToRetry);
+        for (const { item, settle } of insertsToRetry) if (written.has(item.key)) settle({ kind: "written" });
+        storedRecords = await read(session, keys);
       }
-      conflicts.forEach(({ done }, at) => {
-        done({ kind: "conflict", current: found[at] ?? null });
+      conflicts.forEach(({ settle }, at) => {
+        settle({ kind: "conflict", current: storedRecords[at] ?? null });
       });
     } catch (error) {
       // Writes of the second attempt may have been made. The others were not.
-      const fate = fateOf(error);
-      for (const { item, done } of conflicts) {
-        done(item.expected === null ? fate : { kind: "not-written", cause: fate.cause });
+      const outcome = writeOutcomeOf(error);
+      for (const { item, settle } of conflicts) {
+        settle(item.expected === null ? outcome : { kind: "not-written", cause: outcome.cause });
       }
     }
   }

@@ -1,11 +1,11 @@
 import { PayhooksError } from "./errors.ts";
 
-const AMOUNT = /^[0-9]{1,30}(?:\.[0-9]{1,6})?$/;
-const NORMAL = /^(?:0|[1-9][0-9]*)\.[0-9]{6}$/;
+const AMOUNT_PATTERN = /^[0-9]{1,30}(?:\.[0-9]{1,6})?$/;
+const NORMALIZED_PATTERN = /^(?:0|[1-9][0-9]*)\.[0-9]{6}$/;
 
 /** True for an amount as the service writes it: digits with up to six decimals (specification, Payment callback events). */
 export function isAmount(text: string): boolean {
-  return AMOUNT.test(text);
+  return AMOUNT_PATTERN.test(text);
 }
 
 /**
@@ -18,7 +18,7 @@ export function isAmount(text: string): boolean {
  */
 export function parseAmount(text: string): bigint {
   if (typeof text !== "string" || !isAmount(text)) {
-    throw new PayhooksError("ERR_AMOUNT_INVALID", `Not an amount: ${describe(text)}.`, {
+    throw new PayhooksError("ERR_AMOUNT_INVALID", `Not an amount: ${describeAmount(text)}.`, {
       fix: 'Pass digits with at most six decimals, as a string such as "10.500000".',
     });
   }
@@ -37,21 +37,25 @@ export function formatAmount(millionths: bigint): string {
   const digits = typeof millionths === "bigint" ? millionths.toString().padStart(7, "0") : "";
   const text = `${digits.slice(0, -6)}.${digits.slice(-6)}`;
   if (!isAmount(text)) {
-    throw new PayhooksError("ERR_AMOUNT_INVALID", `Not an amount in millionths: ${describe(millionths)}.`, {
-      fix: "Pass a bigint that is not negative, such as 10500000n.",
-    });
+    throw new PayhooksError(
+      "ERR_AMOUNT_INVALID",
+      `Not an amount in millionths: ${describeAmount(millionths)}.`,
+      {
+        fix: "Pass a bigint that is not negative, such as 10500000n.",
+      },
+    );
   }
   return text;
 }
 
 /** Writes each value in one way, so that "10.5" and "10.500000" are the same fact. The text must be an amount. */
 export function normalizeAmount(text: string): string {
-  if (NORMAL.test(text)) return text;
+  if (NORMALIZED_PATTERN.test(text)) return text;
   const [whole = "", decimals = ""] = text.split(".");
   return `${whole.replace(/^0+(?=[0-9])/, "")}.${decimals.padEnd(6, "0")}`;
 }
 
-function describe(value: unknown): string {
+function describeAmount(value: unknown): string {
   return typeof value === "string"
     ? JSON.stringify(value.slice(0, 40))
     : `${typeof value} ${String(value).slice(0, 40)}`;

@@ -1,5 +1,5 @@
 import { PayhooksError } from "./errors.ts";
-import { shown } from "./foreign-value.ts";
+import { describeValue } from "./foreign-value.ts";
 
 /** The names of all options of a type. The compiler compares them with the type. */
 export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
@@ -10,14 +10,14 @@ export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
  */
 export function checkNames<Options extends object>(
   owner: string,
-  given: Options,
+  options: Options,
   names: OptionNames<Options>,
 ): void {
   const fix = `The options are ${Object.keys(names).join(", ")}.`;
-  if (typeof given !== "object" || given === null) {
+  if (typeof options !== "object" || options === null) {
     throw new PayhooksError("ERR_OPTION_INVALID", `The options of ${owner} are not an object.`, { fix });
   }
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(options)) {
     if (value === undefined || Object.hasOwn(names, name)) continue;
     throw new PayhooksError("ERR_OPTION_INVALID", `${owner} has no option ${JSON.stringify(name)}.`, { fix });
   }
@@ -26,19 +26,19 @@ export function checkNames<Options extends object>(
 /** Throws `ERR_OPTION_INVALID` for a value that is none of these. `undefined` counts as not given. */
 export function checkChoice<Value extends string>(
   option: string,
-  given: Value | undefined,
+  value: Value | undefined,
   values: Readonly<Record<Value, unknown>>,
 ): void {
-  if (given === undefined || (typeof given === "string" && Object.hasOwn(values, given))) return;
-  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is ${shown(given)}.`, {
+  if (value === undefined || (typeof value === "string" && Object.hasOwn(values, value))) return;
+  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is ${describeValue(value)}.`, {
     fix: `It can be ${Object.keys(values).join(", ")}.`,
   });
 }
 
 /** Throws `ERR_OPTION_INVALID` for a value that is neither true nor false. `undefined` counts as not given. */
-export function checkFlag(option: string, given: boolean | undefined): void {
-  if (given === undefined || typeof given === "boolean") return;
-  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is ${shown(given)}.`, {
+export function checkFlag(option: string, value: boolean | undefined): void {
+  if (value === undefined || typeof value === "boolean") return;
+  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is ${describeValue(value)}.`, {
     fix: "Give true or false, not text or a number.",
   });
 }

@@ -33,7 +33,7 @@ export interface Reply {
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
 
 /** The only 2xx answer. */
-export const RECEIVED: Reply = Object.freeze({
+export const RECEIVED_REPLY: Reply = Object.freeze({
   status: 200,
   headers: Object.freeze({ ...JSON_HEADERS }),
   body: '{"received":true}',
@@ -46,7 +46,7 @@ const RETRY_AFTER_SECONDS = "5";
 export const LINGER_MS = 2_000;
 
 /** An answer that is not 2xx. It has the code and nothing more. */
-export function refusal(code: DeliveryErrorCode, status: number): Reply {
+export function refusalReply(code: DeliveryErrorCode, status: number): Reply {
   const headers: Record<string, string> = { ...JSON_HEADERS };
   if (status === 405) headers.allow = "POST";
   if (status === 503) headers["retry-after"] = RETRY_AFTER_SECONDS;
@@ -58,12 +58,12 @@ export function refusal(code: DeliveryErrorCode, status: number): Reply {
 }
 
 /** The same answer, after which the connection is closed. */
-export function lastOfConnection({ status, headers, body }: Reply): Reply {
+export function closingReply({ status, headers, body }: Reply): Reply {
   return { status, headers: { ...headers, connection: "close" }, body };
 }
 
 /** One JSON type. A comma means that the header was repeated, so it is not known which value is true. */
-const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;[^,]*)?$/i;
+const JSON_TYPE_PATTERN = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;[^,]*)?$/i;
 
 /** Describes the fault of a request that does not depend on its body (docs/reference/outcomes.md); null if there is none. */
 export function findHeadFault(
@@ -72,7 +72,7 @@ export function findHeadFault(
   takesAnyType: boolean = false,
 ): DeliveryErrorCode | null {
   if (method !== "POST") return "ERR_METHOD_NOT_ALLOWED";
-  if (!takesAnyType && !JSON_TYPE.test(headers.get("content-type") ?? "")) return "ERR_CONTENT_TYPE";
+  if (!takesAnyType && !JSON_TYPE_PATTERN.test(headers.get("content-type") ?? "")) return "ERR_CONTENT_TYPE";
   const encoding = headers.get("content-encoding") ?? "";
   if (encoding !== "" && encoding.toLowerCase() !== "identity") return "ERR_CONTENT_ENCODING";
   if (Number(headers.get("content-length") ?? 0) > maxBodyBytes) return "ERR_BODY_TOO_LARGE";

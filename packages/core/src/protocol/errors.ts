@@ -1,4 +1,4 @@
-import { withoutData } from "./foreign-error.ts";
+import { errorWithoutData } from "./foreign-error.ts";
 import { isError, propertyOf } from "./foreign-value.ts";
 
 /**
@@ -151,7 +151,7 @@ export class PayhooksError extends Error {
   constructor(code: ErrorCode, what: string, detail: ErrorDetail = {}) {
     super(
       detail.fix === undefined ? what : `${what} ${detail.fix}`,
-      detail.cause === undefined ? undefined : { cause: withoutData(detail.cause) },
+      detail.cause === undefined ? undefined : { cause: errorWithoutData(detail.cause) },
     );
     this.name = "PayhooksError";
     this.code = code;
@@ -163,7 +163,7 @@ export class PayhooksError extends Error {
 }
 
 /** The error for an option that cannot be right, and how to fix it. */
-export function invalidOption(what: string, fix: string): PayhooksError {
+export function invalidOptionError(what: string, fix: string): PayhooksError {
   return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
 }
 

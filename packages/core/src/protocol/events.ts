@@ -9,7 +9,7 @@ import type { JsonObject } from "./json.ts";
  * The members of a webhook's `data` besides `object`, each with an example. A text is never empty, and a number is a
  * safe integer. A test builder puts a new id in the place of each `_1`, and the decision in the place of `approved`.
  */
-export const DATA = {
+export const OBJECT_MEMBERS = {
   /** A connected account (specification, Connected account). */
   connected_account: { id: "cm_1", master_merchant_id: "mm_1", kyc_status: "approved" },
   /** A settlement (specification, Settlement). */
@@ -76,7 +76,7 @@ interface ConnectRow {
   readonly name: string;
   readonly flow: "connect";
   /** The kind of its `data`. */
-  readonly object: keyof typeof DATA;
+  readonly object: keyof typeof OBJECT_MEMBERS;
 }
 
 /** The row of an event. */
@@ -100,30 +100,30 @@ export type FlowName = ServiceFlow | (string & {});
 /** The service's flows. */
 export const FLOWS: Readonly<Record<ServiceFlow, true>> = { payments: true, connect: true };
 
-const FLOW_NAME = /^[a-z][a-z0-9-]{0,31}$/;
+const FLOW_NAME_PATTERN = /^[a-z][a-z0-9-]{0,31}$/;
 
 /** True if a text can be the name of a flow: 32 lowercase letters, digits and `-` at most, of which the first is a letter. */
 export function isFlowName(text: unknown): text is FlowName {
-  return typeof text === "string" && FLOW_NAME.test(text);
+  return typeof text === "string" && FLOW_NAME_PATTERN.test(text);
 }
 
-const ROWS: ReadonlyMap<string, Row & (PaymentRow | ConnectRow)> = new Map(
+const ROW_BY_NAME: ReadonlyMap<string, Row & (PaymentRow | ConnectRow)> = new Map(
   Object.values(EVENTS).map((row) => [row.name, row]),
 );
 
 /** The event names of a flow, in the specification's order. */
 export function eventNamesOf(flow: string): readonly EventName[] {
-  return [...ROWS.values()].filter((row) => row.flow === flow).map(({ name }) => name);
+  return [...ROW_BY_NAME.values()].filter((row) => row.flow === flow).map(({ name }) => name);
 }
 
 /** The flow of a listed event; null for any other text. */
 export function flowOfEvent(name: string): ServiceFlow | null {
-  return ROWS.get(name)?.flow ?? null;
+  return ROW_BY_NAME.get(name)?.flow ?? null;
 }
 
 /** The kind of the `data` of a listed webhook; null for any other text. */
-export function objectOfEvent(name: string): keyof typeof DATA | null {
-  const row = ROWS.get(name);
+export function objectOfEvent(name: string): keyof typeof OBJECT_MEMBERS | null {
+  const row = ROW_BY_NAME.get(name);
   return row?.flow === "connect" ? row.object : null;
 }
 
@@ -169,8 +169,8 @@ export type PaymentEvent<Name extends NameOf<"payments"> = NameOf<"payments">> =
 type NameOf<Flow extends ServiceFlow> = Extract<Row, { readonly flow: Flow }>["name"];
 
 /** The data of a webhook, by its `object`. */
-type DataOf<Kind extends keyof typeof DATA> = { readonly object: Kind } & {
-  readonly [Member in keyof (typeof DATA)[Kind]]: (typeof DATA)[Kind][Member];
+type DataOf<Kind extends keyof typeof OBJECT_MEMBERS> = { readonly object: Kind } & {
+  readonly [Member in keyof (typeof OBJECT_MEMBERS)[Kind]]: (typeof OBJECT_MEMBERS)[Kind][Member];
 } & { readonly extra: JsonObject };
 
 /** A connected account, as event data (specification, Connected account). */

@@ -21,10 +21,10 @@ function framesOf(error: unknown): string | null {
   if (!isError(error)) return null;
   const [stack, message] = [propertyOf(error, "stack"), propertyOf(error, "message")];
   if (typeof stack !== "string" || typeof message !== "string") return null;
-  const at = message === "" ? -1 : stack.indexOf(message);
-  const frames = (at < 0 ? stack : stack.slice(at + message.length))
+  const messageStart = message === "" ? -1 : stack.indexOf(message);
+  const frames = (messageStart < 0 ? stack : stack.slice(messageStart + message.length))
     .split("\n")
-    .filter((line) => FRAME.test(line));
+    .filter((line) => FRAME_PATTERN.test(line));
   return frames.length === 0 ? null : frames.slice(0, MAX_FRAMES).join("\n");
 }
 
@@ -37,29 +37,29 @@ export function originOf(error: unknown): string | null {
 }
 
 /** A copy of an error, to keep as the cause of another one. It has the kind, the code and the frames, but no data. */
-export function withoutData(error: unknown): Error {
+export function errorWithoutData(error: unknown): Error {
   if (isOurs(error)) return error;
   const name = nameOf(error);
-  const kept = new Error(describeError(error));
-  Object.defineProperty(kept, "name", { value: name, configurable: true, writable: true });
+  const copy = new Error(describeError(error));
+  Object.defineProperty(copy, "name", { value: name, configurable: true, writable: true });
   const code = codeOf(error);
-  if (code !== null) Object.defineProperty(kept, "code", { value: code, enumerable: true });
-  kept.stack = [kept.message, framesOf(error)].filter((part) => part !== null).join("\n");
-  return kept;
+  if (code !== null) Object.defineProperty(copy, "code", { value: code, enumerable: true });
+  copy.stack = [copy.message, framesOf(error)].filter((part) => part !== null).join("\n");
+  return copy;
 }
 
 const MAX_CAUSES = 3;
 const MAX_FRAMES = 10;
-const FRAME = /^ +at [^"'{}]{1,500}(?::\d+|native|<anonymous>|index \d+)\)?$/;
-const NAME = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
-const CODE = /^[A-Za-z0-9_]{1,40}$/;
-const WORD = /^[A-Za-z_|.]{1,32}$/;
-const ADDRESS = /^[0-9A-Fa-f.:]{2,45}$/;
+const FRAME_PATTERN = /^ +at [^"'{}]{1,500}(?::\d+|native|<anonymous>|index \d+)\)?$/;
+const NAME_PATTERN = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
+const CODE_PATTERN = /^[A-Za-z0-9_]{1,40}$/;
+const WORD_PATTERN = /^[A-Za-z_|.]{1,32}$/;
+const ADDRESS_PATTERN = /^[0-9A-Fa-f.:]{2,45}$/;
 /** The word that an error of Redis begins with: OOM, READONLY, WRONGPASS. */
-const REPLY = /^[A-Z][A-Z0-9]{1,31}(?= |$)/;
+const REPLY_PATTERN = /^[A-Z][A-Z0-9]{1,31}(?= |$)/;
 
 /** Texts of drivers that give no code for these errors. */
-const KNOWN_TEXTS = [
+const KNOWN_ERROR_TEXTS = [
   // ioredis
   "Command timed out",
   "Connection is closed",
@@ -99,12 +99,14 @@ function describeOne(error: unknown): string {
     (name) => propertyOf(error, name),
   );
   const text = typeof message === "string" ? message : "";
-  const reply = nameOf(error) === "ReplyError" ? (REPLY.exec(text)?.[0] ?? null) : null;
-  const target = matches(address, ADDRESS) ? ` ${address}${Number.isInteger(port) ? `:${port}` : ""}` : "";
+  const reply = nameOf(error) === "ReplyError" ? (REPLY_PATTERN.exec(text)?.[0] ?? null) : null;
+  const target = matches(address, ADDRESS_PATTERN)
+    ? ` ${address}${Number.isInteger(port) ? `:${port}` : ""}`
+    : "";
   const facts = [
     codeOf(error) ?? reply,
-    matches(syscall, WORD) ? syscall + target : null,
-    KNOWN_TEXTS.find((known) => text.includes(known)) ?? null,
+    matches(syscall, WORD_PATTERN) ? syscall + target : null,
+    KNOWN_ERROR_TEXTS.find((known) => text.includes(known)) ?? null,
     nameOfCommand(command),
   ].filter((fact) => fact !== null);
   return facts.length === 0 ? nameOf(error) : `${nameOf(error)}: ${facts.join(", ")}`;
@@ -112,18 +114,18 @@ function describeOne(error: unknown): string {
 
 function nameOf(error: unknown): string {
   const name = propertyOf(error, "name");
-  return matches(name, NAME) ? name : "Error";
+  return matches(name, NAME_PATTERN) ? name : "Error";
 }
 
 function nameOfCommand(command: unknown): string | null {
   const name = propertyOf(command, "name");
-  return matches(name, WORD) ? name : null;
+  return matches(name, WORD_PATTERN) ? name : null;
 }
 
 function codeOf(error: unknown): string | null {
   const code = propertyOf(error, "code");
   if (Number.isInteger(code)) return String(code);
-  return matches(code, CODE) ? code : null;
+  return matches(code, CODE_PATTERN) ? code : null;
 }
 
 /**

@@ -32,7 +32,7 @@ export function stringOf(value: unknown): string {
 }
 
 /** A given value, for a message: the beginning of a text in quotation marks, and only the kind of an object. */
-export function shown(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 80));
   if (typeof value === "function") return "a function";
   return typeof value === "object" && value !== null ? "an object" : stringOf(value);

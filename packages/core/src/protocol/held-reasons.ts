@@ -18,23 +18,23 @@ export type HeldReason =
   | "unhandled";
 
 /**
- * The work that a held event leaves to a person, for each reason. For `truth`, the person finds out which event is genuine, which
+ * The work that a held event leaves to a person, for each reason. For `investigate`, the person finds out which event is genuine, which
  * amount is right, or whether an effect has happened: a replay runs the event as it is, perhaps beside another event that has
- * run. For `repair`, the person fixes a fault, and a replay repeats the failed work.
+ * run. For `fix`, the person fixes a fault, and a replay repeats the failed work.
  */
-export const HELD_REASONS: Readonly<Record<HeldReason, "truth" | "repair">> = {
-  ambiguous: "truth",
-  malformed: "truth",
-  unexpected: "truth",
-  unrecognized: "truth",
-  conflict: "truth",
-  mismatch: "truth",
-  "reference-reused": "truth",
-  exhausted: "repair",
-  rejected: "repair",
-  crashed: "truth",
-  schema: "repair",
-  unhandled: "repair",
+export const HELD_REASONS: Readonly<Record<HeldReason, "investigate" | "fix">> = {
+  ambiguous: "investigate",
+  malformed: "investigate",
+  unexpected: "investigate",
+  unrecognized: "investigate",
+  conflict: "investigate",
+  mismatch: "investigate",
+  "reference-reused": "investigate",
+  exhausted: "fix",
+  rejected: "fix",
+  crashed: "investigate",
+  schema: "fix",
+  unhandled: "fix",
 };
 
 /** Why an event is held, as a sentence for the person who has to decide about it. */
@@ -54,20 +54,20 @@ export const HELD_BECAUSE: Readonly<Record<HeldReason, string>> = {
   unhandled: "There is no handler for it, and it is not ignored either.",
 };
 
-const ASK =
+const ASK_ADVICE =
   "Ask the service which of the two is true. A replay runs the handlers for this event as well. If it is not true, discard it.";
-const AGAIN = "Then replay it: it is read again, as if it had just arrived.";
+const REPLAY_ADVICE = "Then replay it: it is read again, as if it had just arrived.";
 
 /** The advice for a held event. */
 export const HELD_ADVICE: Readonly<Record<HeldReason, string>> = {
   ambiguous:
     "Look the transaction up at the service, pass the true result to receiver.payments.ingest, and discard this event.",
-  malformed: `Update Payhooks, or declare the field in your names. ${AGAIN}`,
-  unexpected: `If it is for you, correct payments.expect. ${AGAIN} If it is not, discard it.`,
-  unrecognized: `Update Payhooks, or declare the status in your names. ${AGAIN}`,
-  conflict: ASK,
-  mismatch: ASK,
-  "reference-reused": ASK,
+  malformed: `Update Payhooks, or declare the field in your names. ${REPLAY_ADVICE}`,
+  unexpected: `If it is for you, correct payments.expect. ${REPLAY_ADVICE} If it is not, discard it.`,
+  unrecognized: `Update Payhooks, or declare the status in your names. ${REPLAY_ADVICE}`,
+  conflict: ASK_ADVICE,
+  mismatch: ASK_ADVICE,
+  "reference-reused": ASK_ADVICE,
   exhausted: "Fix what failed. Then replay it: the handlers that have not finished run again.",
   rejected: "Decide whether the handler was right. Replay it once the cause is gone, or discard it.",
   crashed: "Find out whether the handler's effect has happened. If not, replay it. If it has, discard it.",
@@ -79,8 +79,8 @@ export const HELD_ADVICE: Readonly<Record<HeldReason, string>> = {
  * True if a person must find out what is true before deciding about an event that is held for this reason. A bulk includes
  * such events only if it names the reason.
  */
-export function isAboutTruth(reason: HeldReason): boolean {
-  return HELD_REASONS[reason] === "truth";
+export function needsInvestigation(reason: HeldReason): boolean {
+  return HELD_REASONS[reason] === "investigate";
 }
 
 /** True for an event that never entered the table of deduplication. A replay reads it again, as if it had just arrived. */
@@ -94,4 +94,4 @@ export function isOutsideTable(verdict: "run" | HeldReason): boolean {
 }
 
 /** Why a handler is not tried again. */
-export type GivenUp = "exhausted" | "rejected" | "crashed";
+export type GiveUpReason = "exhausted" | "rejected" | "crashed";

@@ -18,7 +18,7 @@ export interface JsonBody {
 const MAX_DEPTH = 16;
 
 /** Shorter bodies may have any number of parts, because parsing them takes a fraction of a millisecond. */
-const SHORT_BYTES = 8 * 1024;
+const SHORT_BODY_BYTES = 8 * 1024;
 /** A payment callback has about 25 parts. */
 const MAX_UNVERIFIED_PARTS = 1_000;
 
@@ -57,11 +57,11 @@ export function parseJson(bytes: Uint8Array): ParsedJson | null {
     return null;
   }
   if (typeof value !== "object" || value === null) return { value, text, flaw: null };
-  const { names, hasEscapedName, isTooDeep } = shapeOf(text);
+  const { nameCount, hasEscapedName, isTooDeep } = shapeOf(text);
   if (isTooDeep) return { value, text, flaw: "nested too deeply" };
   if (hasEscapedName) value = readWithEscapedNames(text);
   // If the text has more names than the value, a name was given twice.
-  const flaw = names === countNames(value) ? null : "duplicate names";
+  const flaw = nameCount === countNames(value) ? null : "duplicate names";
   return { value, text, flaw };
 }
 
@@ -71,13 +71,13 @@ export function parseJson(bytes: Uint8Array): ParsedJson | null {
  * have to be parsed too (decision 0010).
  */
 export function isUnwieldy(bytes: Uint8Array, maxParts: number = MAX_UNVERIFIED_PARTS): boolean {
-  if (bytes.byteLength <= SHORT_BYTES) return false;
+  if (bytes.byteLength <= SHORT_BODY_BYTES) return false;
   let parts = 0;
-  let inString = false;
+  let isInString = false;
   for (let i = 0; i < bytes.byteLength; i++) {
     const byte = bytes[i];
-    if (byte === 0x22) inString = !inString;
-    else if (inString) {
+    if (byte === 0x22) isInString = !isInString;
+    else if (isInString) {
       if (byte === 0x5c) i++;
     } else if (byte === 0x2c || byte === 0x5b || byte === 0x7b) {
       if (++parts > maxParts) return true;
@@ -89,13 +89,13 @@ export function isUnwieldy(bytes: Uint8Array, maxParts: number = MAX_UNVERIFIED_
 /** The facts about valid JSON that can be found without parsing it. */
 interface Shape {
   /** How many names there are, as written. */
-  readonly names: number;
+  readonly nameCount: number;
   readonly hasEscapedName: boolean;
   readonly isTooDeep: boolean;
 }
 
 function shapeOf(text: string): Shape {
-  let names = 0;
+  let nameCount = 0;
   let depth = 0;
   const mayHaveEscapes = text.includes("\\");
   let hasEscapedName = false;
@@ -107,12 +107,12 @@ function shapeOf(text: string): Shape {
         i = end = endOfString(text, i);
         break;
       case 0x3a: // a colon outside of strings follows a name
-        names++;
+        nameCount++;
         hasEscapedName ||= mayHaveEscapes && text.slice(start, end).includes("\\");
         break;
       case 0x7b:
       case 0x5b:
-        if (++depth > MAX_DEPTH) return { names, hasEscapedName, isTooDeep: true };
+        if (++depth > MAX_DEPTH) return { nameCount, hasEscapedName, isTooDeep: true };
         break;
       case 0x7d:
       case 0x5d:
@@ -120,7 +120,7 @@ function shapeOf(text: string): Shape {
         break;
     }
   }
-  return { names, hasEscapedName, isTooDeep: false };
+  return { nameCount, hasEscapedName, isTooDeep: false };
 }
 
 /**
@@ -228,8 +228,8 @@ export function withoutPrototype(): Record<string, unknown> {
  * Freezes a parsed value deeply, and removes its prototypes, so that a name such as `constructor` is never found by accident.
  * It works in place, because copying thousands of small objects takes several times as long.
  */
-export function frozen<T extends JsonValue>(value: T): T {
+export function deepFreeze<T extends JsonValue>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
-  for (const member of Object.values(value as JsonObject)) frozen(member);
+  for (const member of Object.values(value as JsonObject)) deepFreeze(member);
   return Object.freeze(Array.isArray(value) ? value : Object.setPrototypeOf(value, null)) as T;
 }

@@ -5,7 +5,7 @@ import type { JsonValue } from "./json.ts";
  * 12:15:27,5+03:00`, `20251121T091527Z`. Groups: year, hyphen, month, day, hour, colon, minute, second, fraction, sign,
  * and hour and minute of the zone.
  */
-const ISO_8601 =
+const ISO_8601_PATTERN =
   /^(\d{4})(-?)(\d\d)\2(\d\d)[Tt ](\d\d)(:?)(\d\d)(?:\6(\d\d)(?:[.,](\d+))?)?(?:[Zz]|([+\-\u2212])(\d\d)(?::?(\d\d))?)$/;
 
 const MINUTE_MS = 60_000;
@@ -26,12 +26,12 @@ const CYCLE_MS = 146_097 * DAY_MS;
  * second after it, as on every clock that counts from the epoch.
  */
 export function parseTimestamp(text: JsonValue | undefined): number | null {
-  const found = typeof text === "string" ? ISO_8601.exec(text) : null;
-  if (found === null) return null;
-  const number = (group: number): number => Number(found[group] ?? 0);
+  const match = typeof text === "string" ? ISO_8601_PATTERN.exec(text) : null;
+  if (match === null) return null;
+  const number = (group: number): number => Number(match[group] ?? 0);
   const [month, day, hour, minute, second] = [number(3), number(4), number(5), number(7), number(8)];
   const [zoneHour, zoneMinute] = [number(11), number(12)];
-  const fraction = found[9] ?? "";
+  const fraction = match[9] ?? "";
   const milliseconds = Number(fraction.slice(0, 3).padEnd(3, "0"));
   const isEndOfDay = hour === 24 && minute === 0 && second === 0 && /^0*$/.test(fraction);
   if (month < 1 || month > 12 || day < 1 || (hour > 23 && !isEndOfDay) || minute > 59 || second > 60)
@@ -39,8 +39,8 @@ export function parseTimestamp(text: JsonValue | undefined): number | null {
   if (zoneHour > 23 || zoneMinute > 59) return null;
   const year = number(1) + CYCLE_YEARS;
   if (day > 28 && day > new Date(Date.UTC(year, month, 0)).getUTCDate()) return null;
-  const zoneMs = (zoneHour * 60 + zoneMinute) * MINUTE_MS * (found[10] === "+" ? 1 : -1);
-  const at = Date.UTC(year, month - 1, day, hour, minute, second, milliseconds) - CYCLE_MS - zoneMs;
-  if (second === 60 && (((at - milliseconds) % DAY_MS) + DAY_MS) % DAY_MS !== 0) return null;
-  return at;
+  const zoneMs = (zoneHour * 60 + zoneMinute) * MINUTE_MS * (match[10] === "+" ? 1 : -1);
+  const time = Date.UTC(year, month - 1, day, hour, minute, second, milliseconds) - CYCLE_MS - zoneMs;
+  if (second === 60 && (((time - milliseconds) % DAY_MS) + DAY_MS) % DAY_MS !== 0) return null;
+  return time;
 }

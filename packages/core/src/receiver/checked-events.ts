@@ -3,14 +3,14 @@ import type { BulkFilter, BulkOptions, EventSelection } from "../inbox/contract/
 import type { EventQuery } from "../inbox/contract/event-query.ts";
 import type { Events } from "../inbox/contract/events.ts";
 import { isMade } from "../inbox/record/decisions.ts";
-import type { Decision, ReplayDecision } from "../inbox/record/life.ts";
-import type { NoticeBoard } from "../notices/board.ts";
+import type { Decision, ReplayDecision } from "../inbox/record/stored-event.ts";
+import type { NoticeBoard } from "../notices/notice-board.ts";
 import { checkFlag, checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { FLOWS } from "../protocol/events.ts";
-import { shown } from "../protocol/foreign-value.ts";
+import { describeValue } from "../protocol/foreign-value.ts";
 
-const BULK: OptionNames<BulkOptions> = {
+const BULK_OPTION_NAMES: OptionNames<BulkOptions> = {
   dryRun: true,
   perSecond: true,
   name: true,
@@ -38,14 +38,14 @@ export function checkedEvents(
     note: string,
     options: Options,
   ): Options {
-    const progress: BulkOptions["progress"] = (one, report) => {
-      if (isMade(one.outcome) && !report.dryRun) notices.post({ type, eventId: one.eventId, by, note });
-      options.progress?.(one, report);
+    const progress: BulkOptions["progress"] = (item, report) => {
+      if (isMade(item.outcome) && !report.dryRun) notices.post({ type, eventId: item.eventId, by, note });
+      options.progress?.(item, report);
     };
     return { ...options, progress };
   }
-  function checkWhich(which: EventSelection): void {
-    if (isFilter(which)) checkQuery(which);
+  function checkSelection(selection: EventSelection): void {
+    if (isFilter(selection)) checkQuery(selection);
   }
   return {
     ...events,
@@ -53,45 +53,45 @@ export function checkedEvents(
       checkQuery(query);
       return events.list(query);
     },
-    replay: async (which, decision) => {
-      checkWhich(which);
+    replay: async (selection, decision) => {
+      checkSelection(selection);
       checkReplay(decision);
-      return events.replay(which, withNotices("replayed", decision.by, decision.note, decision));
+      return events.replay(selection, withNotices("replayed", decision.by, decision.note, decision));
     },
-    retryNow: async (which, decision) => {
-      checkWhich(which);
-      checkNames("retryNow", decision, { by: true, note: true, ...BULK });
-      return events.retryNow(which, decision);
+    retryNow: async (selection, decision) => {
+      checkSelection(selection);
+      checkNames("retryNow", decision, { by: true, note: true, ...BULK_OPTION_NAMES });
+      return events.retryNow(selection, decision);
     },
-    discard: async (which, decision) => {
-      checkWhich(which);
+    discard: async (selection, decision) => {
+      checkSelection(selection);
       checkNames<Decision & BulkOptions>("discard", decision, {
         by: true,
         note: true,
         revision: true,
-        ...BULK,
+        ...BULK_OPTION_NAMES,
       });
-      return events.discard(which, withNotices("discarded", decision.by, decision.note, decision));
+      return events.discard(selection, withNotices("discarded", decision.by, decision.note, decision));
     },
-    erase: async (which, decision) => {
-      checkWhich(which);
-      checkNames("erase", decision, { by: true, unfinished: true, ...BULK });
+    erase: async (selection, decision) => {
+      checkSelection(selection);
+      checkNames("erase", decision, { by: true, unfinished: true, ...BULK_OPTION_NAMES });
       checkFlag("unfinished of erase", decision.unfinished);
-      const erased: string[] = [];
+      const erasedIds: string[] = [];
       const post = (name: string): void => {
-        const eventIds = erased.splice(0);
+        const eventIds = erasedIds.splice(0);
         if (eventIds.length === 0) return;
         notices.post({ type: "erased", by: decision.by, name, count: eventIds.length, eventIds });
       };
       let name = "";
-      const progress: BulkOptions["progress"] = (one, report) => {
+      const progress: BulkOptions["progress"] = (item, report) => {
         name = report.name;
-        if (isMade(one.outcome) && !report.dryRun) erased.push(one.eventId);
-        if (erased.length === ERASED_PER_NOTICE) post(name);
-        decision.progress?.(one, report);
+        if (isMade(item.outcome) && !report.dryRun) erasedIds.push(item.eventId);
+        if (erasedIds.length === ERASED_PER_NOTICE) post(name);
+        decision.progress?.(item, report);
       };
       // Even if the call fails halfway, the notice names what was erased.
-      return await events.erase(which, { ...decision, progress }).finally(() => post(name));
+      return await events.erase(selection, { ...decision, progress }).finally(() => post(name));
     },
   };
 }
@@ -101,16 +101,16 @@ type BulkNotice = "replayed" | "discarded";
 /** A notice is also a line of the log. */
 const ERASED_PER_NOTICE = 50;
 
-function isFilter(which: EventSelection): which is BulkFilter & EventQuery {
-  return typeof which !== "string" && !Array.isArray(which);
+function isFilter(selection: EventSelection): selection is BulkFilter & EventQuery {
+  return typeof selection !== "string" && !Array.isArray(selection);
 }
 
 /** A query for a flow that does not exist would find nothing. */
 function checkFlowOf({ flow }: EventQuery, flows: ReadonlyMap<string, Flow>): void {
   if (flow === undefined || Object.hasOwn(FLOWS, flow) || flows.has(flow)) return;
-  const known = [...new Set([...Object.keys(FLOWS), ...flows.keys()])].join(", ");
-  throw new PayhooksError("ERR_OPTION_INVALID", `The flow of events.list is ${shown(flow)}.`, {
-    fix: `It can be ${known}.`,
+  const flowNames = [...new Set([...Object.keys(FLOWS), ...flows.keys()])].join(", ");
+  throw new PayhooksError("ERR_OPTION_INVALID", `The flow of events.list is ${describeValue(flow)}.`, {
+    fix: `It can be ${flowNames}.`,
   });
 }
 
@@ -140,7 +140,7 @@ function checkReplay(decision: ReplayDecision & BulkOptions): void {
     handlers: true,
     evenIfExpired: true,
     repeatEffects: true,
-    ...BULK,
+    ...BULK_OPTION_NAMES,
   });
   const { repeatEffects, evenIfExpired, handlers } = decision;
   checkFlag("repeatEffects of replay", repeatEffects);

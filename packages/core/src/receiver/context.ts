@@ -1,7 +1,7 @@
 import type { EffectResult } from "../effects/context.ts";
 import type { EffectRun, Effects, RunEffects } from "../effects/effects.ts";
-import { effectsOff } from "../effects/errors.ts";
-import type { LooseMethods } from "../effects/run.ts";
+import { effectsOffError } from "../effects/errors.ts";
+import type { UntypedEffectMethods } from "../effects/run.ts";
 import type { HandlerContext } from "../handlers/handler.ts";
 import type { RunHandle } from "../inbox/contract/inbox.ts";
 import type { RunInput } from "../inbox/record/run-input.ts";
@@ -21,10 +21,10 @@ export interface EffectDependencies {
 class WatchedPromise<T> extends Promise<T> {
   isAwaited = false;
 
-  static of<T>(promise: Promise<T>): WatchedPromise<T> {
-    const watched = new WatchedPromise<T>((resolve) => resolve(promise));
-    Promise.prototype.then.call(watched, undefined, () => {});
-    return watched;
+  static watch<T>(promise: Promise<T>): WatchedPromise<T> {
+    const watchedPromise = new WatchedPromise<T>((resolve) => resolve(promise));
+    Promise.prototype.then.call(watchedPromise, undefined, () => {});
+    return watchedPromise;
   }
 
   // A promise that is derived from it is an ordinary one.
@@ -43,7 +43,7 @@ class WatchedPromise<T> extends Promise<T> {
 }
 
 /** The context of a handler, with its effects. The public types say which of the members exist. */
-export class RunContext implements HandlerContext, LooseMethods {
+export class RunContext implements HandlerContext, UntypedEffectMethods {
   readonly effectId: string;
   readonly eventId: string;
   readonly attempt: number;
@@ -96,32 +96,32 @@ export class RunContext implements HandlerContext, LooseMethods {
   }
 
   #watch<T>(effect: Promise<T>): Promise<T> {
-    const watched = WatchedPromise.of(effect);
-    this.#watched.push(watched);
-    return watched;
+    const watchedEffect = WatchedPromise.watch(effect);
+    this.#watched.push(watchedEffect);
+    return watchedEffect;
   }
 
   /**
    * Waits for effects that the handler did not wait for, and rejects if one of them failed; null if there are none. Without
    * this, such a failure would end the process as an unhandled rejection, or be overlooked.
    */
-  effectsAtRest(): Promise<void> | null {
+  waitForEffects(): Promise<void> | null {
     if (this.#effects === null && this.#watched.length === 0) return null;
-    const dropped = this.#watched.filter(({ isAwaited }) => !isAwaited);
-    return Promise.all([this.#effects?.atRest(), ...dropped]).then(() => {});
+    const unawaitedEffects = this.#watched.filter(({ isAwaited }) => !isAwaited);
+    return Promise.all([this.#effects?.atRest(), ...unawaitedEffects]).then(() => {});
   }
 
   /**
    * The error of an effect whose outcome only a person can find out, even if the handler has caught the error; null if
    * there is none.
    */
-  lostEffect(): Error | null {
-    return this.#effects?.lost() ?? null;
+  lostEffectError(): Error | null {
+    return this.#effects?.endedError() ?? null;
   }
 
-  #methods(call: keyof LooseMethods): LooseMethods {
+  #methods(call: keyof UntypedEffectMethods): UntypedEffectMethods {
     const { effects, now, skipped } = this.#effectDependencies;
-    if (effects === null) throw effectsOff(call);
+    if (effects === null) throw effectsOffError(call);
     const { effectId, receivedAt, signal } = this;
     const evenIfExpired = this.#evenIfExpired;
     const run: EffectRun = {
@@ -130,10 +130,10 @@ export class RunContext implements HandlerContext, LooseMethods {
       receivedAt: receivedAt.getTime(),
       now,
       evenIfExpired,
-      skipped,
+      onSkipped: skipped,
     };
     this.#effects ??= effects.forRun(run);
-    return this.#effects.methods as unknown as LooseMethods;
+    return this.#effects.methods as unknown as UntypedEffectMethods;
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Effects } from "../effects/effects.ts";
 import { EffectsUpkeep } from "../effects/upkeep.ts";
 import { connectFlow } from "../flows/connect.ts";
-import { contentsIn } from "../flows/contents.ts";
+import { contentsWithFlows } from "../flows/contents.ts";
 import { type Flow, withFreshness } from "../flows/flow.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
 import { type FlowContext, type PaymentsFlow, paymentsFlow } from "../flows/payments.ts";
@@ -9,18 +9,18 @@ import type { HandlerContext } from "../handlers/handler.ts";
 import { type Registration, registrationIn } from "../handlers/registration.ts";
 import { Registry } from "../handlers/registry.ts";
 import type { Events } from "../inbox/contract/events.ts";
-import type { Health, Inbox, Runner, Running, WorkReport } from "../inbox/contract/inbox.ts";
+import type { BackgroundRuns, Health, Inbox, Runner, WorkReport } from "../inbox/contract/inbox.ts";
 import { type LeaseView, type NamedLease, takeLease, viewLease } from "../inbox/named-lease.ts";
 import { isEventId, type RunReport, type StoredDelivery } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { withPayhooksErrors } from "../inbox/watch/failures.ts";
 import { memoryInbox } from "../memory/index.ts";
 import { SPECIFIED_NAMES, serviceNames } from "../names/service-names.ts";
-import { Alerts } from "../notices/alerts.ts";
-import { NoticeBoard } from "../notices/board.ts";
-import { fromLevel, LogLines } from "../notices/log-lines.ts";
+import { DeliveryAlerts } from "../notices/delivery-alerts.ts";
+import { LogLines, loggerFromLevel } from "../notices/log-lines.ts";
 import { consoleLogger, loggerOf } from "../notices/logger.ts";
-import { inboxError, type Notice, type NotReadyCode } from "../notices/notice.ts";
+import { inboxErrorNotice, type Notice, type NotReadyCode } from "../notices/notice.ts";
+import { NoticeBoard } from "../notices/notice-board.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import type { Contents } from "../protocol/contents.ts";
@@ -79,8 +79,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   return receiver;
 }
 
-const OK: Probe = { ok: true, code: null, detail: null };
-const CLOSING: Probe = notReady("closing", "the receiver is closing or closed");
+const OK_PROBE: Probe = { ok: true, code: null, detail: null };
+const CLOSING_PROBE: Probe = notReadyProbe("closing", "the receiver is closing or closed");
 
 /** For how many values of `maxDueAgeMs` the last answer is remembered. */
 const MAX_READY_CODES = 10;
@@ -117,7 +117,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     const clock = environmentOf(options.clock);
     this.#clock = clock;
     const { logLevel } = this.#settings;
-    const logger = loggerOf(options.logger ?? fromLevel(consoleLogger, logLevel));
+    const logger = loggerOf(options.logger ?? loggerFromLevel(consoleLogger, logLevel));
     const notices = new NoticeBoard(new LogLines(logger, logLevel, clock), clock);
     this.#notices = notices;
     this.#inbox = withPayhooksErrors(options.inbox ?? memoryInbox({ clock }));
@@ -126,10 +126,10 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     const names = options.names === undefined ? SPECIFIED_NAMES : serviceNames(options.names);
     const notify: FlowContext["notify"] = (notice) => notices.post(notice);
     const context = { windowMs, acceptTimeoutMs, maxResolving, clock, names, notify };
-    const paid = payments === undefined ? null : paymentsFlow(payments, context);
-    const connected = connect === undefined ? null : connectFlow(connect, context);
-    const others = sourceFlowsOf(options.sources ?? {}, context);
-    const flows = [paid, connected, ...others].filter((flow) => flow !== null);
+    const paymentFlow = payments === undefined ? null : paymentsFlow(payments, context);
+    const accountFlow = connect === undefined ? null : connectFlow(connect, context);
+    const sourceFlows = sourceFlowsOf(options.sources ?? {}, context);
+    const flows = [paymentFlow, accountFlow, ...sourceFlows].filter((flow) => flow !== null);
     this.#flows = new Map(flows.map((flow) => [flow.name, flow]));
     const { effects = null } = options;
     const instrumentation = this.#instrumentationOf(options);
@@ -153,7 +153,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     });
     this.#outcomes = new Outcomes(
       notices,
-      new Alerts(options.alerts ?? {}, clock, (alert) => notices.post(alert)),
+      new DeliveryAlerts(options.alerts ?? {}, clock, (alert) => notices.post(alert)),
     );
     this.#intake = new Intake({
       settings: this.#settings,
@@ -168,14 +168,14 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
       treatmentOf: (flow, event) => registry.treatmentOf(flow, event),
     });
     if (instrumentation !== null) {
-      notices.watch((notice) => instrumentation.noticed(notice));
+      notices.watch((notice) => instrumentation.onNotice(notice));
       instrumentation.attach({ health: () => this.health() });
     }
-    const endpoints = others.map((flow) => [flow.name, this.#intake.endpoint(flow)] as const);
+    const endpoints = sourceFlows.map((flow) => [flow.name, this.#intake.endpoint(flow)] as const);
     this.sources = Object.freeze(Object.assign(Object.create(null), Object.fromEntries(endpoints)));
     this.#endpoints = {
-      payments: paid === null ? null : this.#paymentsEndpoint(paid),
-      connect: connected === null ? null : this.#intake.endpoint(connected),
+      payments: paymentFlow === null ? null : this.#paymentsEndpoint(paymentFlow),
+      connect: accountFlow === null ? null : this.#intake.endpoint(accountFlow),
     };
     const { events } = this.#inbox;
     this.events = checkedEvents(events, notices, this.#flows);
@@ -197,11 +197,11 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
   }
 
   get payments(): PaymentsEndpoint {
-    return this.#endpoints.payments ?? flowOff("payments", "payments: { publicKey }");
+    return this.#endpoints.payments ?? throwFlowOff("payments", "payments: { publicKey }");
   }
 
   get connect(): Endpoint {
-    return this.#endpoints.connect ?? flowOff("connect", "connect: { secret }");
+    return this.#endpoints.connect ?? throwFlowOff("connect", "connect: { secret }");
   }
 
   observe(observer: (notice: Notice) => void): () => void {
@@ -221,7 +221,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
       registry: this.#registry,
       flows: [...this.#flows.values()],
     });
-    await this.#noticing(() => this.#inbox.ready());
+    await this.#withFailureNotice(() => this.#inbox.ready());
     if (this.#settings.run !== "elsewhere") {
       await this.#upkeep?.open();
       await this.#compareHandlers();
@@ -236,13 +236,13 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
       const change = await this.#inbox.compareHandlers(this.#registry.names);
       if (change !== null) this.#notices.post({ type: "warning", ...differenceOf(change) });
     } catch (error) {
-      this.#notices.post(inboxError("handlers", error));
+      this.#notices.post(inboxErrorNotice("handlers", error));
     }
   }
 
-  async #run(): Promise<Running> {
+  async #run(): Promise<BackgroundRuns> {
     const { concurrency } = this.#settings;
-    const running = await this.#noticing(() => this.#inbox.run(this.#runner, { concurrency }));
+    const running = await this.#withFailureNotice(() => this.#inbox.run(this.#runner, { concurrency }));
     this.#upkeep?.begin();
     return running;
   }
@@ -251,14 +251,14 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
    * Posts one notice about a failure, however many deliveries wait for the action. A wrong set-up is reported only when
    * it changes, because each attempt finds it again.
    */
-  async #noticing<T>(action: () => Promise<T>): Promise<T> {
+  async #withFailureNotice<T>(action: () => Promise<T>): Promise<T> {
     try {
       return await action();
     } catch (error) {
-      const setup = isSetupError(error) ? describeError(error) : null;
-      const isNewError = setup === null || setup !== this.#lastSetupError;
-      this.#lastSetupError = setup;
-      if (isNewError && !this.#lifecycle.isClosing) this.#notices.post(inboxError("start", error));
+      const setupError = isSetupError(error) ? describeError(error) : null;
+      const isNewError = setupError === null || setupError !== this.#lastSetupError;
+      this.#lastSetupError = setupError;
+      if (isNewError && !this.#lifecycle.isClosing) this.#notices.post(inboxErrorNotice("start", error));
       throw error;
     }
   }
@@ -284,13 +284,13 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     const { maxHeld } = this.#settings;
     const delivery = await flow.fromLookup(transaction, tenant ?? ONLY_TENANT, now);
     const { reading } = withFreshness(flow.read(delivery), now, flow.windowMs);
-    const accepted = await this.#inbox.accept(reading.verified, { maxHeld });
-    this.#outcomes.accepted(reading, accepted);
+    const acceptResult = await this.#inbox.accept(reading.verified, { maxHeld });
+    this.#outcomes.recordAccepted(reading, acceptResult);
     const calls: Promise<unknown>[] = [];
-    this.#intake.notifyWorker(accepted, (call) => calls.push(call));
+    this.#intake.notifyWorker(acceptResult, (call) => calls.push(call));
     // Nobody keeps the process alive for a call that is still on its way.
     await Promise.all(calls);
-    return { outcome: accepted.outcome, eventId: accepted.eventId };
+    return { outcome: acceptResult.outcome, eventId: acceptResult.eventId };
   }
 
   async work(options: Parameters<Receiver["work"]>[0] = {}): Promise<WorkReport> {
@@ -301,7 +301,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     const { concurrency } = this.#settings;
     return this.#lifecycle.during(async () => {
       const report = await this.#inbox.work(this.#runner, { deadlineMs, limit, concurrency });
-      await this.#upkeep?.pruneNowAndThen();
+      await this.#upkeep?.pruneIfDue();
       return report;
     });
   }
@@ -340,18 +340,18 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
   }
 
   contents(delivery: StoredDelivery): Contents {
-    return contentsIn(this.#flows, delivery);
+    return contentsWithFlows(this.#flows, delivery);
   }
 
   async health(): Promise<Health> {
     const health = await this.#inbox.health();
-    const { missing } = this.#lifecycle;
-    if (missing === null || missing.cause === null || this.#lifecycle.isClosing) return health;
-    return { ...health, ok: false, detail: notStarted(missing.cause), failing: "start" };
+    const { startProblem } = this.#lifecycle;
+    if (startProblem === null || startProblem.cause === null || this.#lifecycle.isClosing) return health;
+    return { ...health, ok: false, detail: describeStartProblem(startProblem.cause), failing: "start" };
   }
 
   live(): Probe {
-    return this.#lifecycle.isClosing ? CLOSING : OK;
+    return this.#lifecycle.isClosing ? CLOSING_PROBE : OK_PROBE;
   }
 
   async ready(options: ReadyOptions = {}): Promise<Probe> {
@@ -359,29 +359,29 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     const { maxDueAgeMs } = options;
     if (maxDueAgeMs !== undefined) checkTime("maxDueAgeMs", maxDueAgeMs);
     const probe = await this.#ready(maxDueAgeMs);
-    const last = this.#lastReadyCodes.get(maxDueAgeMs) ?? null;
+    const lastCode = this.#lastReadyCodes.get(maxDueAgeMs) ?? null;
     const isKnown = this.#lastReadyCodes.has(maxDueAgeMs);
     if (!isKnown && this.#lastReadyCodes.size === MAX_READY_CODES) this.#lastReadyCodes.clear();
     this.#lastReadyCodes.set(maxDueAgeMs, probe.code);
-    if (probe.code !== last) this.#notices.post({ type: "readiness", ...probe });
+    if (probe.code !== lastCode) this.#notices.post({ type: "readiness", ...probe });
     return probe;
   }
 
   async #ready(maxDueAgeMs: number | undefined): Promise<Probe> {
-    if (this.#lifecycle.isClosing) return CLOSING;
-    const { missing } = this.#lifecycle;
-    if (missing !== null) {
-      return notReady(
-        isSetupError(missing.cause) ? "misconfigured" : "not-started",
-        notStarted(missing.cause),
+    if (this.#lifecycle.isClosing) return CLOSING_PROBE;
+    const { startProblem } = this.#lifecycle;
+    if (startProblem !== null) {
+      return notReadyProbe(
+        isSetupError(startProblem.cause) ? "misconfigured" : "not-started",
+        describeStartProblem(startProblem.cause),
       );
     }
     const { ok, detail, failing, waiting, oldestDueMs } = await this.#inbox.health();
-    if (!ok) return notReady(failing === "accept" ? "inbox-unavailable" : "stalled", detail ?? "");
-    if (maxDueAgeMs === undefined) return OK;
-    if (waiting === null) return notReady("not-counted", "the events that are due could not be counted");
-    if (oldestDueMs === null || oldestDueMs <= maxDueAgeMs) return OK;
-    return notReady(
+    if (!ok) return notReadyProbe(failing === "accept" ? "inbox-unavailable" : "stalled", detail ?? "");
+    if (maxDueAgeMs === undefined) return OK_PROBE;
+    if (waiting === null) return notReadyProbe("not-counted", "the events that are due could not be counted");
+    if (oldestDueMs === null || oldestDueMs <= maxDueAgeMs) return OK_PROBE;
+    return notReadyProbe(
       "overdue",
       `an event has been due for ${oldestDueMs} ms, and maxDueAgeMs is ${maxDueAgeMs}`,
     );
@@ -404,26 +404,26 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
     this.#upkeep?.close();
     const time = new Stopwatch(this.#clock);
     try {
-      const closed = await this.#inbox.close({ graceMs });
+      const closeResult = await this.#inbox.close({ graceMs });
       await this.#intake.drain(graceMs - time.elapsedMs);
-      return closed;
+      return closeResult;
     } finally {
       this.#notices.close();
     }
   }
 }
 
-function notReady(code: NotReadyCode, detail: string): Probe {
+function notReadyProbe(code: NotReadyCode, detail: string): Probe {
   return { ok: false, code, detail };
 }
 
-function notStarted(cause: unknown): string {
+function describeStartProblem(cause: unknown): string {
   return cause === null
     ? "the receiver is starting"
     : `the receiver has not started: ${describeError(cause)}`;
 }
 
-function flowOff(flow: FlowName, option: string): never {
+function throwFlowOff(flow: FlowName, option: string): never {
   throw new PayhooksError("ERR_FLOW_OFF", `The ${flow} flow is off: createReceiver was not given ${flow}.`, {
     fix: `Add ${option} to its options, or do not mount this flow.`,
   });

@@ -1,4 +1,4 @@
-import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
+import type { AcceptResult, VerifiedEvent } from "../inbox/record/event.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { DeliveryEnd, DeliveryOutcome } from "./instrumentation.ts";
 
@@ -9,23 +9,27 @@ export interface DeliveryProgress {
   /** Counts only if the delivery was neither refused nor accepted. */
   outcome: DeliveryOutcome;
   code: DeliveryErrorCode | null;
-  accepted: Accepted | null;
+  acceptResult: AcceptResult | null;
   /** Null until it is verified. */
   event: VerifiedEvent | null;
 }
 
 export function newDeliveryProgress(trace: string | null): DeliveryProgress {
-  return { trace, outcome: "answered", code: null, accepted: null, event: null };
+  return { trace, outcome: "answered", code: null, acceptResult: null, event: null };
 }
 
 /** The end of a delivery that was answered with this status. */
-export function deliveryEndOf({ outcome, code, accepted }: DeliveryProgress, status: number): DeliveryEnd {
-  const isStored = accepted !== null && accepted.outcome !== "expired" && accepted.outcome !== "stale";
+export function deliveryEndOf(
+  { outcome, code, acceptResult }: DeliveryProgress,
+  status: number,
+): DeliveryEnd {
+  const isStored =
+    acceptResult !== null && acceptResult.outcome !== "expired" && acceptResult.outcome !== "stale";
   return {
-    outcome: accepted?.outcome ?? (code === null ? outcome : "refused"),
+    outcome: acceptResult?.outcome ?? (code === null ? outcome : "refused"),
     status,
     code,
-    eventId: isStored ? accepted.eventId : null,
-    reason: accepted?.reason ?? null,
+    eventId: isStored ? acceptResult.eventId : null,
+    reason: acceptResult?.reason ?? null,
   };
 }

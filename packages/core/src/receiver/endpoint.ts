@@ -3,7 +3,7 @@ import type { Delivery, DeliveryHead, Reply } from "../protocol/delivery.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { DeliveryEnd } from "./instrumentation.ts";
-import type { Marked, MarkOptions, OtherReceiverEvent } from "./mark-handled.ts";
+import type { MarkOptions, MarkResult, OtherReceiverEvent } from "./mark-handled.ts";
 import type { Settings } from "./options.ts";
 
 /** The part of a receiver that an adapter mounts: one flow. */
@@ -32,7 +32,7 @@ export interface Endpoint {
    * tenant if a resolver chooses the keys; `ERR_CLOSING` after `close()`; or what the inbox throws. After an error of
    * the inbox, the event may be marked or not: call again.
    */
-  markHandled(event: OtherReceiverEvent, options?: MarkOptions): Promise<Marked>;
+  markHandled(event: OtherReceiverEvent, options?: MarkOptions): Promise<MarkResult>;
 }
 
 /** Options of {@link Endpoint.receive}. */

@@ -1,20 +1,20 @@
-import { FirstInFirstOut } from "../collections/first-in-first-out.ts";
+import { FifoQueue } from "../collections/fifo-queue.ts";
 import type { Environment } from "../time/environment.ts";
 
 /** For how long deliveries are begun in one turn of the event loop. */
-const TURN_MS = 10;
+const MAX_TURN_MS = 10;
 
 /**
  * Bounds the work of one turn of the event loop. After a burst, the bodies of thousands of requests may end in one
  * turn. Without a bound, the process would verify and accept all of them in that turn, and answer the first delivery
  * only after the last.
  *
- * A single delivery is not delayed. When deliveries have taken {@link TURN_MS} of a turn, further deliveries wait for
+ * A single delivery is not delayed. When deliveries have taken {@link MAX_TURN_MS} of a turn, further deliveries wait for
  * the next turn, in their order.
  */
 export class EventLoopBudget {
   readonly #environment: Environment;
-  readonly #waiting = new FirstInFirstOut<() => void>();
+  readonly #waiting = new FifoQueue<() => void>();
   /** Until when deliveries may continue at once (monotonic clock). */
   #turnEndsAt = Number.NEGATIVE_INFINITY;
   /** True until the turn is over in which `#turnEndsAt` was set. */
@@ -40,7 +40,7 @@ export class EventLoopBudget {
 
   #begin(now: number): void {
     this.#isTurnUnderWay = true;
-    this.#turnEndsAt = now + TURN_MS;
+    this.#turnEndsAt = now + MAX_TURN_MS;
   }
 
   #end(): void {

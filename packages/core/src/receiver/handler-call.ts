@@ -12,15 +12,15 @@ import type { HandlerSettings } from "../handlers/registry.ts";
 import type { RunHandle } from "../inbox/contract/inbox.ts";
 import type { HandlerState } from "../inbox/record/handler-state.ts";
 import { factsOf } from "../inbox/record/run-input.ts";
-import type { NoticeBoard } from "../notices/board.ts";
 import type { Logger } from "../notices/logger.ts";
 import type { Notice, UndatedNotice } from "../notices/notice.ts";
+import type { NoticeBoard } from "../notices/notice-board.ts";
 import { factsOfThrown } from "../notices/thrown.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import { RunContext } from "./context.ts";
 import type { HandlerEnd, HandlerFacts, Instrumentation, Observation } from "./instrumentation.ts";
-import { loseLease, type RunProgress, retryIn } from "./run-progress.ts";
+import { loseLease, type RunProgress, scheduleRetry } from "./run-progress.ts";
 
 export interface HandlerCallDependencies {
   readonly notices: NoticeBoard;
@@ -37,11 +37,11 @@ interface CallFacts {
   /** True if the inbox knows of no earlier call for this event. */
   readonly isFirst: boolean;
   /** Called for each skipped effect. */
-  readonly skipped: () => void;
+  readonly onSkipped: () => void;
 }
 
 /** A call of a handler. Its result has no meaning. */
-export type Call = (context: HandlerContext) => unknown;
+export type HandlerCall = (context: HandlerContext) => unknown;
 type CallOutcome = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
 
 /**
@@ -54,24 +54,24 @@ export type RunHandler = (
   run: RunHandle,
   handler: HandlerSettings,
   progress: RunProgress,
-  call: Call,
+  call: HandlerCall,
 ) => Promise<"done" | "open">;
 
 export function createRunHandler(dependencies: HandlerCallDependencies): RunHandler {
   const { notices, logger, clock, effects, instrumentation } = dependencies;
   /** The calls that are past their timeout and have not ended, by event and handler, with their attempt. */
-  const overdue = new Map<string, number>();
+  const overdueCalls = new Map<string, number>();
 
   const runHandler: RunHandler = async (run, handler, progress, call) => {
     const { name } = handler;
-    const before = run.input.handlerStates[name];
-    if (before?.state === "done") return "done";
-    if (before?.state === "given-up") {
-      progress.givenUp ??= { reason: before.reason ?? "exhausted", error: before.error ?? "" };
+    const state = run.input.handlerStates[name];
+    if (state?.state === "done") return "done";
+    if (state?.state === "given-up") {
+      progress.givenUp ??= { reason: state.reason ?? "exhausted", error: state.error ?? "" };
       return "open";
     }
-    const attempts = before?.attempts ?? 0;
-    const hasDied = before?.state === "started";
+    const attempts = state?.attempts ?? 0;
+    const hasDied = state?.state === "started";
     const warnOfDeath = (): void => {
       if (hasDied) notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(run.input) });
     };
@@ -80,26 +80,26 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       const error = `the process died in attempt ${attempts}`;
       return giveUp(run, handler, progress, { reason: "crashed", error, attempt: attempts, stack: null });
     }
-    const isEarly = before !== undefined && before.dueAt > run.input.now;
+    const isEarly = state !== undefined && state.dueAt > run.input.now;
     if (isEarly && !run.input.isEarlyAllowed) {
-      retryIn(progress, msUntilDue(before, run, progress));
+      scheduleRetry(progress, msUntilDue(state, run, progress));
       return "open";
     }
     const attempt = attempts + 1;
     if (progress.startedAhead === name) progress.startedAhead = null;
-    let outcome = overdueOf(run, handler);
+    let outcome = overdueOutcomeOf(run, handler);
     let observation: Observation<HandlerEnd> | null = null;
     if (outcome === null && !(await takePlace(run, handler, progress))) return "open";
     warnOfDeath();
     const startedAt = clock.monotonic();
-    let skipped = 0;
+    let skippedCount = 0;
     if (outcome === null) {
-      const isStarted = run.input.started === name || (await writeStart(run, name, attempt, progress));
+      const isStarted = run.input.startedHandler === name || (await writeStart(run, name, attempt, progress));
       const permission = isStarted ? run.mayCall() : "lost";
       if (permission !== "yes") {
         handler.callLimit?.release();
         // The handler was not called. So the next process that runs the event starts it as if it had not been started here.
-        if (isStarted) progress.unwrittenChanges.push({ name, kind: "undone", before: before ?? null });
+        if (isStarted) progress.unwrittenChanges.push({ name, kind: "undone", before: state ?? null });
         if (permission === "lost") return loseLease(progress);
         progress.isHandedBack = true;
         return "open";
@@ -107,21 +107,28 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       if (notices.isObserved)
         notices.post({ type: "started", ...factsOf(run.input), handler: name, attempt });
       run.noteCall();
-      const isFirst = before === undefined && run.input.replays === 0;
+      const isFirst = state === undefined && run.input.replays === 0;
       if (instrumentation !== null) {
-        observation = run.context.run(() => instrumentation.handler(observedOf(run, name, attempt)));
+        observation = run.context.run(() =>
+          instrumentation.observeHandler(handlerFactsOf(run, name, attempt)),
+        );
       }
       outcome = await callInTime(
         run,
         handler,
-        { attempt, isFirst, skipped: () => skipped++ },
+        { attempt, isFirst, onSkipped: () => skippedCount++ },
         call,
         observation,
       );
     }
     if (outcome.ok) {
       observation?.end({ outcome: "done", error: undefined });
-      progress.unwrittenChanges.push({ name, kind: "done", attempt, ...(skipped > 0 && { skipped }) });
+      progress.unwrittenChanges.push({
+        name,
+        kind: "done",
+        attempt,
+        ...(skippedCount > 0 && { skipped: skippedCount }),
+      });
       if (notices.isObserved) {
         const durationMs = Math.round(clock.monotonic() - startedAt);
         progress.unsentNotices.push({
@@ -135,10 +142,10 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       return "done";
     }
     const retryAfter = retryAfterOf(outcome.error);
-    const thrown = factsOfThrown(outcome.error);
-    const { error } = thrown;
+    const thrownFacts = factsOfThrown(outcome.error);
+    const { error } = thrownFacts;
     // If a handler asks to be tried again later, nothing went wrong.
-    const stack = retryAfter === null ? thrown.stack : null;
+    const stack = retryAfter === null ? thrownFacts.stack : null;
     const isCounted = !isUncounted(outcome.error);
     const isRejected = isReject(outcome.error);
     // Anybody may have sent the copy that asked for this early attempt. So the attempt is not counted, and does not
@@ -151,26 +158,26 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       return giveUp(run, handler, progress, { reason, error, attempt, stack });
     }
     const delayMs = isEarly
-      ? msUntilDue(before, run, progress)
+      ? msUntilDue(state, run, progress)
       : isCounted
         ? (retryAfter ?? backoffOf(run, handler, attempt))
-        : uncountedBackoffMs(before?.delayWhenWrittenMs ?? 0);
+        : uncountedBackoffMs(state?.delayWhenWrittenMs ?? 0);
     progress.unwrittenChanges.push(
       isEarly
-        ? { name, kind: "undone", before: { ...before, error } }
+        ? { name, kind: "undone", before: { ...state, error } }
         : { name, kind: "failed", attempt: isCounted ? attempt : attempts, delayMs, error },
     );
     const facts = { ...factsOf(run.input), handler: name, attempt };
     progress.unsentNotices.push({ type: "retry", ...facts, delayMs, error, stack });
-    retryIn(progress, delayMs);
+    scheduleRetry(progress, delayMs);
     return "open";
   };
 
   /**
    * If an earlier call has timed out and still runs, a failed attempt in place of another call. Null: the handler may be called.
    */
-  function overdueOf({ input }: RunHandle, { name, onTimeout }: HandlerSettings): CallOutcome | null {
-    const attempt = onTimeout === "wait" ? overdue.get(`${input.eventId} ${name}`) : undefined;
+  function overdueOutcomeOf({ input }: RunHandle, { name, onTimeout }: HandlerSettings): CallOutcome | null {
+    const attempt = onTimeout === "wait" ? overdueCalls.get(`${input.eventId} ${name}`) : undefined;
     if (attempt === undefined) return null;
     const error = new Error(
       `attempt ${attempt} is over time and has not ended, so the handler was not called again`,
@@ -188,18 +195,18 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     progress: RunProgress,
   ): Promise<boolean> {
     if (callLimit === null || callLimit.tryTake()) return true;
-    const queued = callLimit.enqueue(!run.input.isEarlyAllowed);
-    if (queued === null) {
-      retryIn(progress, callLimit.deferMs(clock.monotonic()));
+    const queuedCall = callLimit.enqueue(!run.input.isEarlyAllowed);
+    if (queuedCall === null) {
+      scheduleRetry(progress, callLimit.deferMs(clock.monotonic()));
       return false;
     }
     // Write the results of the earlier handlers first, so that they are not called again if the process dies during the wait.
     const changes = progress.unwrittenChanges.splice(0);
-    const isHeld = changes.length === 0 || (await run.write(changes));
-    if (isHeld) for (const notice of progress.unsentNotices.splice(0)) notices.post(notice);
-    if (isHeld && (await run.waitWithoutPlace(queued.turn))) return true;
-    queued.leave();
-    if (!isHeld || run.mayCall() === "lost") loseLease(progress);
+    const isLeaseHeld = changes.length === 0 || (await run.write(changes));
+    if (isLeaseHeld) for (const notice of progress.unsentNotices.splice(0)) notices.post(notice);
+    if (isLeaseHeld && (await run.waitWithoutPlace(queuedCall.turn))) return true;
+    queuedCall.leaveQueue();
+    if (!isLeaseHeld || run.mayCall() === "lost") loseLease(progress);
     else progress.isHandedBack = true;
     return false;
   }
@@ -234,11 +241,11 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     run: RunHandle,
     { name: handler }: HandlerSettings,
     progress: RunProgress,
-    why: Pick<Extract<Notice, { type: "given-up" }>, "reason" | "error" | "attempt" | "stack">,
+    failure: Pick<Extract<Notice, { type: "given-up" }>, "reason" | "error" | "attempt" | "stack">,
   ): "open" {
-    const { reason, error, attempt } = why;
+    const { reason, error, attempt } = failure;
     progress.unwrittenChanges.push({ name: handler, kind: "given-up", attempt, reason, error });
-    progress.unsentNotices.push({ type: "given-up", ...factsOf(run.input), handler, ...why });
+    progress.unsentNotices.push({ type: "given-up", ...factsOf(run.input), handler, ...failure });
     progress.givenUp ??= { reason, error };
     return "open";
   }
@@ -251,7 +258,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     run: RunHandle,
     handler: HandlerSettings,
     facts: CallFacts,
-    call: Call,
+    call: HandlerCall,
     observation: Observation<HandlerEnd> | null,
   ): Promise<CallOutcome> {
     const cancellation = run.cancellation.derive();
@@ -260,30 +267,30 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     return new Promise((resolve) => {
       const { name, callLimit, onTimeout } = handler;
       const time = new Stopwatch(clock);
-      let end = (): void => callLimit?.callEnded(time.elapsedMs);
+      let releasePlace = (): void => callLimit?.recordCallEnd(time.elapsedMs);
       const cancelTimer = clock.after(handler.timeoutMs, () => {
         const error = new Error(`timed out after ${handler.timeoutMs} ms`);
         notices.post({ type: "double-risk", why: "timeout", ...factsOf(run.input) });
         cancellation.cancel(error);
-        overdue.set(key, facts.attempt);
+        overdueCalls.set(key, facts.attempt);
         if (onTimeout === "rerun") {
-          end();
-          end = () => {};
+          releasePlace();
+          releasePlace = () => {};
         } else {
-          if (callLimit?.callOverdue() === true) notices.post(allOverdue(name));
-          end = () => callLimit?.overdueCallEnded(time.elapsedMs);
+          if (callLimit?.recordOverdueCall() === true) notices.post(allCallsOverdueWarning(name));
+          releasePlace = () => callLimit?.recordOverdueCallEnd(time.elapsedMs);
         }
         resolve({ ok: false, error });
       });
       const settle = (outcome: CallOutcome): void => {
         cancelTimer();
-        end();
-        if (overdue.get(key) === facts.attempt) overdue.delete(key);
+        releasePlace();
+        if (overdueCalls.get(key) === facts.attempt) overdueCalls.delete(key);
         resolve(outcome);
       };
       // After a lost effect, a person must find out whether the effect has happened. So its error replaces any error of
       // the handler.
-      const fail = (error: unknown): void => settle({ ok: false, error: context.lostEffect() ?? error });
+      const fail = (error: unknown): void => settle({ ok: false, error: context.lostEffectError() ?? error });
       try {
         const returned = run.context.run(() =>
           observation === null ? call(context) : observation.run(() => call(context)),
@@ -292,7 +299,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
           .then(() => {
             const succeed = (): void => settle({ ok: true });
             // A transaction that the handler did not await can still fail. Then the handler counts as failed, too.
-            const effectsSettled = context.effectsAtRest();
+            const effectsSettled = context.waitForEffects();
             return effectsSettled === null ? succeed() : effectsSettled.then(succeed);
           })
           .catch(fail);
@@ -305,7 +312,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   function contextOf(
     run: RunHandle,
     { name }: HandlerSettings,
-    { attempt, isFirst, skipped: count }: CallFacts,
+    { attempt, isFirst, onSkipped: count }: CallFacts,
     cancellation: Cancellation,
   ): RunContext {
     const skipped = (effect: string): void => {
@@ -326,13 +333,13 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   return runHandler;
 }
 
-function observedOf({ input }: RunHandle, handler: string, attempt: number): HandlerFacts {
+function handlerFactsOf({ input }: RunHandle, handler: string, attempt: number): HandlerFacts {
   const { replays, trace } = input;
   return { ...factsOf(input), handler, attempt, replays, trace };
 }
 
 /** The notice that a handler is not called until one of its calls ends. */
-function allOverdue(name: string): UndatedNotice {
+function allCallsOverdueWarning(name: string): UndatedNotice {
   return {
     type: "warning",
     what: `All calls that the concurrency of the handler ${name} allows are past its timeoutMs and have not ended. It is not called before one of them ends.`,

@@ -1,11 +1,11 @@
 import type { Health } from "../inbox/contract/inbox.ts";
 import type { AcceptOutcome } from "../inbox/record/event.ts";
-import { MAX_TRACE } from "../inbox/record/record.ts";
+import { MAX_TRACE_CHARS } from "../inbox/record/record.ts";
 import type { EventFacts, UndatedNotice } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
-import { isPending } from "../time/awaitable.ts";
+import { isThenable } from "../time/awaitable.ts";
 
 /**
  * Measures or traces a receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of
@@ -14,19 +14,19 @@ import { isPending } from "../time/awaitable.ts";
  */
 export interface Instrumentation {
   /** Called once, by `createReceiver`. */
-  attach(receiver: Watched): void;
+  attach(receiver: ObservedReceiver): void;
   /** A notice was posted. Called at once. Without an observer, the receiver makes no notices about successes. */
-  noticed(notice: UndatedNotice): void;
+  onNotice(notice: UndatedNotice): void;
   /** A delivery has arrived. Called in the context of its request. Null: it is not observed. */
-  delivery(delivery: DeliveryFacts): Observation<DeliveryEnd> | null;
+  observeDelivery(delivery: DeliveryFacts): Observation<DeliveryEnd> | null;
   /** A handler is about to be called. Called in the context in which the handler is called. Null: it is not observed. */
-  handler(call: HandlerFacts): Observation<HandlerEnd> | null;
+  observeHandler(call: HandlerFacts): Observation<HandlerEnd> | null;
   /** A run has put its event on hold, or has found that a later event of the same subject has overtaken it. */
-  ended(event: EndedFacts): void;
+  onEventEnd(event: EndedFacts): void;
 }
 
 /** The questions that an instrumentation may ask of its receiver. */
-export interface Watched {
+export interface ObservedReceiver {
   health(): Promise<Health>;
 }
 
@@ -109,22 +109,22 @@ export function guardInstrumentation(
   instrumentation: Instrumentation,
   onError: (error: unknown) => void,
 ): Instrumentation {
-  const names = ["attach", "noticed", "delivery", "handler", "ended"] as const;
-  const missing = names.filter((name) => typeof instrumentation?.[name] !== "function");
-  if (missing.length > 0) {
-    throw new PayhooksError("ERR_OPTION_INVALID", `instrumentation has no ${missing.join(", no ")}.`, {
+  const names = ["attach", "onNotice", "observeDelivery", "observeHandler", "onEventEnd"] as const;
+  const missingNames = names.filter((name) => typeof instrumentation?.[name] !== "function");
+  if (missingNames.length > 0) {
+    throw new PayhooksError("ERR_OPTION_INVALID", `instrumentation has no ${missingNames.join(", no ")}.`, {
       fix: "Give it otel() of @payhooks/core/otel, or prometheusMetrics() of @payhooks/core/metrics.",
     });
   }
   const observe = <End>(call: () => Observation<End> | null): Observation<End> | null =>
-    attempt(
+    callSafely(
       () => {
         const observation = call();
         if (observation === null) return null;
-        if (!isPending(observation)) return new GuardedObservation(observation, onError);
+        if (!isThenable(observation)) return new GuardedObservation(observation, onError);
         // The delivery or the call begins now, so a promise of an observation would come too late.
         observation.then(
-          () => onError(new TypeError("delivery and handler must not return a promise.")),
+          () => onError(new TypeError("observeDelivery and observeHandler must not return a promise.")),
           onError,
         );
         return null;
@@ -132,13 +132,13 @@ export function guardInstrumentation(
       null,
       onError,
     );
-  const notify = (call: () => void): void => void attempt(call, undefined, onError);
+  const notify = (call: () => void): void => void callSafely(call, undefined, onError);
   return {
     attach: (receiver) => notify(() => instrumentation.attach(receiver)),
-    noticed: (notice) => notify(() => instrumentation.noticed(notice)),
-    delivery: (facts) => observe(() => instrumentation.delivery(facts)),
-    handler: (facts) => observe(() => instrumentation.handler(facts)),
-    ended: (facts) => notify(() => instrumentation.ended(facts)),
+    onNotice: (notice) => notify(() => instrumentation.onNotice(notice)),
+    observeDelivery: (facts) => observe(() => instrumentation.observeDelivery(facts)),
+    observeHandler: (facts) => observe(() => instrumentation.observeHandler(facts)),
+    onEventEnd: (facts) => notify(() => instrumentation.onEventEnd(facts)),
   };
 }
 
@@ -146,10 +146,10 @@ export function guardInstrumentation(
  * Makes a call, and passes its error to `onError`. If the function is async, this does not wait for it, but still passes on its
  * rejection.
  */
-function attempt<T>(call: () => T, fallback: T, onError: (error: unknown) => void): T {
+function callSafely<T>(call: () => T, fallback: T, onError: (error: unknown) => void): T {
   try {
     const returned = call();
-    if (isPending(returned)) returned.then(undefined, onError);
+    if (isThenable(returned)) returned.then(undefined, onError);
     return returned;
   } catch (error) {
     onError(error);
@@ -166,31 +166,31 @@ class GuardedObservation<End> implements Observation<End> {
     this.#observation = observation;
     this.#onError = onError;
     const { trace } = observation;
-    this.trace = typeof trace === "string" && trace.length <= MAX_TRACE ? trace : null;
+    this.trace = typeof trace === "string" && trace.length <= MAX_TRACE_CHARS ? trace : null;
   }
 
   run<T>(call: () => T): T {
-    const once = new Once(call);
-    attempt<unknown>(
-      () => this.#observation.run(() => once.result()),
+    const singleCall = new SingleCall(call);
+    callSafely<unknown>(
+      () => this.#observation.run(() => singleCall.result()),
       undefined,
       (error) => {
-        if (!once.hasFailedWith(error)) this.#onError(error);
+        if (!singleCall.hasFailedWith(error)) this.#onError(error);
       },
     );
-    return once.result();
+    return singleCall.result();
   }
 
   end(end: End): void {
-    attempt(() => this.#observation.end(end), undefined, this.#onError);
+    callSafely(() => this.#observation.end(end), undefined, this.#onError);
   }
 }
 
 /** A call that is made once, even if its result is used several times. */
-class Once<T> {
+class SingleCall<T> {
   readonly #call: () => T;
-  #returned: { readonly value: T } | null = null;
-  #failed: { readonly error: unknown } | null = null;
+  #success: { readonly value: T } | null = null;
+  #failure: { readonly error: unknown } | null = null;
 
   constructor(call: () => T) {
     this.#call = call;
@@ -198,31 +198,31 @@ class Once<T> {
 
   /** Returns what the call has returned, or throws what it has thrown. */
   result(): T {
-    if (this.#returned === null && this.#failed === null) this.#make();
-    if (this.#returned === null) throw this.#failed?.error;
-    return this.#returned.value;
+    if (this.#success === null && this.#failure === null) this.#makeCall();
+    if (this.#success === null) throw this.#failure?.error;
+    return this.#success.value;
   }
 
   /** True if the call has thrown this error, or its promise has rejected with it. */
   hasFailedWith(error: unknown): boolean {
-    return this.#failed !== null && this.#failed.error === error;
+    return this.#failure !== null && this.#failure.error === error;
   }
 
-  #make(): void {
+  #makeCall(): void {
     try {
       const value = this.#call();
-      if (!isPending(value)) {
-        this.#returned = { value };
+      if (!isThenable(value)) {
+        this.#success = { value };
         return;
       }
       // Some thenables, such as queries, begin anew each time that they are awaited. A promise of one begins once.
       const promise = Promise.resolve(value);
-      this.#returned = { value: promise as T };
+      this.#success = { value: promise as T };
       promise.catch((error: unknown) => {
-        this.#failed = { error };
+        this.#failure = { error };
       });
     } catch (error) {
-      this.#failed = { error };
+      this.#failure = { error };
     }
   }
 }

@@ -1,23 +1,23 @@
-import type { ChallengeAnswer, Flow, ReadDelivery, Verification, Verified } from "../flows/flow.ts";
-import { resolverFailed } from "../flows/keyring.ts";
+import type { AuthenticReading, ChallengeAnswer, Flow, ReadDelivery, Verification } from "../flows/flow.ts";
+import { resolverError } from "../flows/keyring.ts";
 import type { Inbox, Runner } from "../inbox/contract/inbox.ts";
-import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
-import type { NoticeBoard } from "../notices/board.ts";
-import { inboxError } from "../notices/notice.ts";
+import type { AcceptResult, VerifiedEvent } from "../inbox/record/event.ts";
+import { inboxErrorNotice } from "../notices/notice.ts";
+import type { NoticeBoard } from "../notices/notice-board.ts";
 import {
+  closingReply,
   type Delivery,
   findHeadFault,
-  lastOfConnection,
-  RECEIVED,
+  RECEIVED_REPLY,
   type Reply,
 } from "../protocol/delivery.ts";
 import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import { describeError, originOf } from "../protocol/foreign-error.ts";
 import { currentContext } from "../time/async-context.ts";
-import { isPending } from "../time/awaitable.ts";
+import { isThenable } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
-import { callWithTimeout, Deadline, TIME_IS_UP } from "../time/deadline.ts";
+import { callWithDeadline, Deadline, TIME_IS_UP } from "../time/deadline.ts";
 import { type Environment, ON_WORKERS } from "../time/environment.ts";
 import { type DeliveryProgress, deliveryEndOf, newDeliveryProgress } from "./delivery-progress.ts";
 import type { Endpoint, ReceiveOptions } from "./endpoint.ts";
@@ -48,7 +48,7 @@ export interface IntakeDependencies {
 /** For how long only the request that accepted an event may run it, after its response. Then any process may. */
 const RESERVED_FOR_REQUEST_MS = 5_000;
 
-type Refuse = (...fault: Fault) => Reply;
+type RefuseDelivery = (...fault: Fault) => Reply;
 type Obstacle = readonly [code: DeliveryErrorCode, why: string];
 
 /** Takes a delivery from its bytes to its answer: verify, accept, acknowledge. All flows of a receiver share one. */
@@ -77,7 +77,7 @@ export class Intake {
     const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
       this.#answerUnread(
         flow,
-        this.#dependencies.outcomes.refused(flow, remoteAddress, false, [code, why]),
+        this.#dependencies.outcomes.refuse(flow, remoteAddress, false, [code, why]),
         code,
       );
     return {
@@ -109,8 +109,8 @@ export class Intake {
   async drain(waitMs: number): Promise<void> {
     const { environment } = this.#dependencies;
     if (this.#unanswered > 0 && waitMs > 0) {
-      const answered = new Promise<void>((resolve) => this.#drainWaiters.push(resolve));
-      await Promise.race([answered, sleep(environment, waitMs)]);
+      const allAnswered = new Promise<void>((resolve) => this.#drainWaiters.push(resolve));
+      await Promise.race([allAnswered, sleep(environment, waitMs)]);
     }
     await new Promise<void>((resolve) => environment.nextTurn(resolve));
   }
@@ -136,7 +136,7 @@ export class Intake {
     delivery: Delivery,
     options: ReceiveOptions,
   ): Promise<Reply> {
-    const observation = instrumentation.delivery({
+    const observation = instrumentation.observeDelivery({
       flow: flow.name,
       header: (name) => delivery.headers.get(name) ?? null,
     });
@@ -158,10 +158,10 @@ export class Intake {
     flow: Flow,
     delivery: Delivery,
     { mounted = false, onEnd }: ReceiveOptions,
-    observed: DeliveryProgress | null = null,
+    observedProgress: DeliveryProgress | null = null,
   ): Promise<Reply> {
-    if (onEnd === undefined) return this.#receive(flow, delivery, mounted, observed);
-    const progress = observed ?? newDeliveryProgress(null);
+    if (onEnd === undefined) return this.#receive(flow, delivery, mounted, observedProgress);
+    const progress = observedProgress ?? newDeliveryProgress(null);
     const reply = await this.#receive(flow, delivery, mounted, progress);
     onEnd(deliveryEndOf(progress, reply.status), progress.event);
     return reply;
@@ -172,7 +172,7 @@ export class Intake {
     const { instrumentation } = this.#dependencies;
     if (instrumentation !== null) {
       const outcome = code === null ? "answered" : "refused";
-      const observation = instrumentation.delivery({ flow: flow.name, header: () => null });
+      const observation = instrumentation.observeDelivery({ flow: flow.name, header: () => null });
       observation?.end({ outcome, status: reply.status, code, eventId: null, reason: null });
     }
     return this.#closeConnectionIfClosing(reply);
@@ -180,7 +180,7 @@ export class Intake {
 
   /** A closing process ends each connection with its answer, so that the sender's next request goes to another process. */
   #closeConnectionIfClosing(reply: Reply): Reply {
-    return this.#dependencies.lifecycle.isClosing ? lastOfConnection(reply) : reply;
+    return this.#dependencies.lifecycle.isClosing ? closingReply(reply) : reply;
   }
 
   /** From bytes to an answer. Verification and acceptance share one deadline. */
@@ -192,9 +192,9 @@ export class Intake {
   ): Promise<Reply> {
     const { settings, environment: clock, outcomes, inbox, lifecycle, runner } = this.#dependencies;
     let isAuthentic = false;
-    const refuse: Refuse = (...fault) => {
+    const refuse: RefuseDelivery = (...fault) => {
       if (progress !== null) progress.code = fault[0];
-      return outcomes.refused(flow, delivery.remoteAddress, isAuthentic, fault);
+      return outcomes.refuse(flow, delivery.remoteAddress, isAuthentic, fault);
     };
     const fault = this.#findFault(flow, delivery, mounted);
     if (fault !== null) return refuse(...fault);
@@ -206,14 +206,14 @@ export class Intake {
       const turn = this.#eventLoopBudget?.waitForTurn() ?? null;
       if (turn !== null) {
         await turn;
-        if (deadline.leftMs <= this.#lastAcceptMs) return refuse(...this.#turnCameTooLate(deadline));
+        if (deadline.remainingMs <= this.#lastAcceptMs) return refuse(...this.#lateTurnObstacle(deadline));
       }
       // A mounted receiver that runs in the background should run by now, so a start that fails here is repeated too.
       const shouldStart = mounted && this.#runOf(delivery) === "background";
       if (!lifecycle.isReady) await deadline.race(shouldStart ? lifecycle.start() : lifecycle.prepare());
-      const leftAtStartMs = deadline.leftMs;
+      const leftAtStartMs = deadline.remainingMs;
       let verification = flow.verify(delivery, clock.now());
-      if (isPending(verification)) {
+      if (isThenable(verification)) {
         // A delivery that waits for a resolver does not count as in flight. Otherwise strangers could take all places with
         // made-up merchants.
         isInFlight = false;
@@ -224,22 +224,22 @@ export class Intake {
         return refuse(verification.code, verification.why, null, verification.fix);
       }
       if (!isInFlight) {
-        if (this.#inFlight >= settings.maxInFlight) return refuse(...this.#overloaded());
+        if (this.#inFlight >= settings.maxInFlight) return refuse(...this.#overloadObstacle());
         isInFlight = true;
         this.#inFlight++;
       }
       // `close` may have been called while a key was looked up.
       if (lifecycle.isClosing) return refuse("ERR_CLOSING", "the receiver is closing");
-      outcomes.verified(flow);
+      outcomes.recordAuthentic(flow);
       if (verification.ok === null) return verification.reply;
       isAuthentic = true;
       if (progress !== null) progress.event = verification.reading.verified;
       const run = this.#runOf(delivery);
-      const received = flow.source?.received ?? RECEIVED;
+      const acceptedReply = flow.source?.acceptedReply ?? RECEIVED_REPLY;
       const event = this.#eventToAccept(flow, verification.reading, run);
       if (event === null) {
         if (progress !== null) progress.outcome = "unwanted";
-        return received;
+        return acceptedReply;
       }
       if (run === "background" && !lifecycle.isRunning) {
         if (!lifecycle.shouldRun && !mounted) {
@@ -250,7 +250,7 @@ export class Intake {
       const { ack, maxHeld } = settings;
       const accepting = inbox.accept(event, {
         maxHeld,
-        deadlineMs: deadline.leftMs,
+        deadlineMs: deadline.remainingMs,
         delayMs: ack === "enqueued" && run === "after-response" ? RESERVED_FOR_REQUEST_MS : 0,
         runAtOnce: ack === "handled" ? runner : undefined,
         onFailure: (cause) => {
@@ -259,23 +259,27 @@ export class Intake {
         context: currentContext(),
         trace: progress?.trace,
       });
-      const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;
-      this.#lastAcceptMs = leftAtStartMs - deadline.leftMs;
-      if (progress !== null) progress.accepted = accepted;
-      if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
+      const acceptResult = isThenable(accepting) ? await deadline.race(accepting) : accepting;
+      this.#lastAcceptMs = leftAtStartMs - deadline.remainingMs;
+      if (progress !== null) progress.acceptResult = acceptResult;
+      if (acceptResult.outcome === "expired") return this.#refuseExpired(verification, acceptResult, refuse);
       // The event is stored. A refusal from here on loses nothing, so it does not count as the refusal of an authentic delivery.
       isAuthentic = false;
-      outcomes.accepted(verification.reading, accepted);
-      if (accepted.outcome === "stale") return received;
-      if (settings.ack === "handled") return await this.#handle(accepted, refuse, received);
-      if (run === "after-response") this.#workAfter(delivery, accepted);
-      else this.notifyWorker(accepted, (work) => delivery.waitUntil?.(work));
-      return received;
+      outcomes.recordAccepted(verification.reading, acceptResult);
+      if (acceptResult.outcome === "stale") return acceptedReply;
+      if (settings.ack === "handled") return await this.#handle(acceptResult, refuse, acceptedReply);
+      if (run === "after-response") this.#workAfter(delivery, acceptResult);
+      else this.notifyWorker(acceptResult, (work) => delivery.waitUntil?.(work));
+      return acceptedReply;
     } catch (error) {
-      const cause = failure ?? lifecycle.missing?.cause ?? null;
+      const cause = failure ?? lifecycle.startProblem?.cause ?? null;
       if (error !== TIME_IS_UP || cause === null)
-        return refuse(codeOf(error), describe(error), originOf(error));
-      return refuse(codeOf(cause), `${describe(error)}, since: ${describe(cause)}`, originOf(cause));
+        return refuse(codeOf(error), describeFailure(error), originOf(error));
+      return refuse(
+        codeOf(cause),
+        `${describeFailure(error)}, since: ${describeFailure(cause)}`,
+        originOf(cause),
+      );
     } finally {
       deadline.cancel();
       if (isInFlight) this.#inFlight--;
@@ -293,7 +297,7 @@ export class Intake {
     if (treatment === "handled" || (treatment === "none" && source.unhandled === "hold")) return verified;
     // The handlers are in another process, and this process does not know their names.
     if (treatment === "unknown" || run === "elsewhere") {
-      return { ...verified, delivery: { ...verified.delivery, perhapsUnwanted: true } };
+      return { ...verified, delivery: { ...verified.delivery, mayBeUnhandled: true } };
     }
     if (treatment === "none") this.#unhandled.count(flow, verified.name);
     return null;
@@ -314,15 +318,15 @@ export class Intake {
   #findObstacle(): Obstacle | null {
     const { settings, lifecycle } = this.#dependencies;
     if (lifecycle.isClosing) return ["ERR_CLOSING", "the receiver is closing"];
-    return this.#inFlight < settings.maxInFlight ? null : this.#overloaded();
+    return this.#inFlight < settings.maxInFlight ? null : this.#overloadObstacle();
   }
 
-  #overloaded(): Obstacle {
+  #overloadObstacle(): Obstacle {
     return ["ERR_OVERLOADED", `${this.#inFlight} deliveries are in flight`];
   }
 
   /** The delivery has waited for its turn for so long that it could not be answered in time. */
-  #turnCameTooLate({ leftMs }: Deadline): Obstacle {
+  #lateTurnObstacle({ remainingMs: leftMs }: Deadline): Obstacle {
     const [left, took] = [leftMs, this.#lastAcceptMs].map(Math.ceil);
     return [
       "ERR_OVERLOADED",
@@ -330,10 +334,10 @@ export class Intake {
     ];
   }
 
-  #refuseExpired(verification: Verified, accepted: Accepted, refuse: Refuse): Reply {
-    const { signedBefore } = accepted;
+  #refuseExpired(verification: AuthenticReading, acceptResult: AcceptResult, refuse: RefuseDelivery): Reply {
+    const { signedBefore } = acceptResult;
     if (signedBefore !== undefined) this.#dependencies.notices.post({ type: "window-shrunk", signedBefore });
-    return refuse(...expiredFault(verification, accepted));
+    return refuse(...expiredFault(verification, acceptResult));
   }
 
   /**
@@ -348,21 +352,21 @@ export class Intake {
   }
 
   /** `ack: "handled"`: every copy is answered with the event's state after this attempt. */
-  async #handle({ handled }: Accepted, refuse: Refuse, received: Reply): Promise<Reply> {
+  async #handle({ whenHandled }: AcceptResult, refuse: RefuseDelivery, acceptedReply: Reply): Promise<Reply> {
     const { settings, environment: clock, inbox } = this.#dependencies;
-    if (handled === undefined) return received;
+    if (whenHandled === undefined) return acceptedReply;
     const budget = new Deadline(clock, settings.handledBudgetMs);
     try {
-      const { state } = await budget.race(handled);
+      const { state } = await budget.race(whenHandled);
       switch (state) {
         case "done":
         case "stale":
         case "discarded":
-          return received;
+          return acceptedReply;
         case "held":
           return inbox.durability === "process"
             ? refuse("ERR_HELD", "held in memory, which may be lost")
-            : received;
+            : acceptedReply;
         default:
           return refuse("ERR_NOT_HANDLED", `the event is ${state ?? "gone"}`);
       }
@@ -376,13 +380,13 @@ export class Intake {
   }
 
   /** `run: "after-response"`: runs this event, then other due events. */
-  #workAfter(delivery: Delivery, { outcome, eventId }: Accepted): void {
+  #workAfter(delivery: Delivery, { outcome, eventId }: AcceptResult): void {
     const { inbox, runner, notices } = this.#dependencies;
     const context = currentContext();
     const work = (async () => {
       if (outcome !== "duplicate") await inbox.runEvent(runner, eventId, { context, afterOthers: true });
       if (!this.#dependencies.lifecycle.isClosing) await this.#dependencies.work();
-    })().catch((error: unknown) => notices.post(inboxError("work", error)));
+    })().catch((error: unknown) => notices.post(inboxErrorNotice("work", error)));
     delivery.waitUntil?.(work);
   }
 
@@ -390,21 +394,24 @@ export class Intake {
    * Calls `notifyWorker` for an event that was stored but not begun. Another process must run it. A platform waits for
    * the call before it sends the answer, so the call has a time limit.
    */
-  notifyWorker({ begun, outcome, eventId }: Accepted, waitUntil: (work: Promise<unknown>) => void): void {
+  notifyWorker(
+    { isBegun, outcome, eventId }: AcceptResult,
+    waitUntil: (work: Promise<unknown>) => void,
+  ): void {
     const { settings, notices, environment } = this.#dependencies;
     const { notifyWorker, acceptTimeoutMs } = settings;
     const isStored = outcome === "new" || outcome === "progress" || outcome === "held";
-    if (notifyWorker === undefined || begun || !isStored) return;
-    const notifying = callWithTimeout(environment, acceptTimeoutMs, async () => notifyWorker(eventId));
+    if (notifyWorker === undefined || isBegun || !isStored) return;
+    const notifying = callWithDeadline(environment, acceptTimeoutMs, async () => notifyWorker(eventId));
     // Even if the call fails, the event is stored, and a worker finds it.
     const notified = notifying.catch((error: unknown) =>
-      notices.post(inboxError("notifyWorker", error === TIME_IS_UP ? notifyTimedOut() : error)),
+      notices.post(inboxErrorNotice("notifyWorker", error === TIME_IS_UP ? notifyTimeoutError() : error)),
     );
     waitUntil(notified);
   }
 }
 
-function notifyTimedOut(): PayhooksError {
+function notifyTimeoutError(): PayhooksError {
   return new PayhooksError(
     "ERR_ACCEPT_TIMEOUT",
     "notifyWorker has not ended within limits.acceptTimeoutMs.",
@@ -421,11 +428,11 @@ async function withResolverErrors(
   try {
     return await verifying;
   } catch (cause) {
-    throw cause === TIME_IS_UP ? cause : resolverFailed(cause);
+    throw cause === TIME_IS_UP ? cause : resolverError(cause);
   }
 }
 
-function expiredFault(verification: Verified, { signedBefore }: Accepted): Fault {
+function expiredFault(verification: AuthenticReading, { signedBefore }: AcceptResult): Fault {
   if (verification.outsideWindow === "ERR_TIMESTAMP_FUTURE") {
     return [verification.outsideWindow, "signed more than 24 h in the future, and not recorded"];
   }
@@ -444,7 +451,7 @@ function codeOf(error: unknown): DeliveryErrorCode {
   return Object.hasOwn(ANSWER_STATUS, error.code) ? (error.code as DeliveryErrorCode) : "ERR_MISCONFIGURED";
 }
 
-function describe(error: unknown): string {
+function describeFailure(error: unknown): string {
   if (error === TIME_IS_UP) return "no answer within limits.acceptTimeoutMs";
   const isAnswer = isPayhooksError(error) && error.code === codeOf(error);
   return isAnswer ? error.message : describeError(error);

@@ -13,7 +13,7 @@
  * `closing`: from then on, every call is refused with `ERR_CLOSING`.
  */
 
-import type { Running } from "../inbox/contract/inbox.ts";
+import type { BackgroundRuns } from "../inbox/contract/inbox.ts";
 import type { UndatedNotice } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
@@ -39,7 +39,7 @@ export interface LifecycleDependencies {
   /** From new to ready. */
   prepare(): Promise<void>;
   /** From ready to running. */
-  run(): Promise<Running>;
+  run(): Promise<BackgroundRuns>;
   /** From closing to closed. */
   close(options: { readonly graceMs: number }): Promise<CloseResult>;
 }
@@ -54,7 +54,7 @@ export class Lifecycle {
   #preparing: Promise<void> | null = null;
   #starting: Promise<void> | null = null;
   #closing: Promise<CloseResult> | null = null;
-  #running: Running | null = null;
+  #running: BackgroundRuns | null = null;
   #isPaused = false;
 
   constructor(dependencies: LifecycleDependencies) {
@@ -87,10 +87,10 @@ export class Lifecycle {
    * Why the start has not reached its goal; null if it has, or if `start` was not called. `cause` is null during the
    * first attempt.
    */
-  get missing(): { readonly cause: unknown } | null {
+  get startProblem(): { readonly cause: unknown } | null {
     if (this.#goal === null || this.isClosing) return null;
     if (this.#goal === "running" ? this.isRunning : this.isReady) return null;
-    return this.#startRetry.failing ?? { cause: null };
+    return this.#startRetry.failure ?? { cause: null };
   }
 
   get isRunning(): boolean {
@@ -138,9 +138,9 @@ export class Lifecycle {
           if (this.#isPaused) this.#running.pause();
         });
       }
-      this.#startRetry.succeeded();
+      this.#startRetry.recordSuccess();
     } catch (error) {
-      if (!this.isClosing) this.#startRetry.failed(error);
+      if (!this.isClosing) this.#startRetry.recordFailure(error);
       throw error;
     }
   }

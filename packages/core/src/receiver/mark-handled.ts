@@ -9,8 +9,8 @@ import type { Ending } from "../inbox/record/ending.ts";
 import type { SlotState } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { factsOf } from "../inbox/record/run-input.ts";
-import type { NoticeBoard } from "../notices/board.ts";
 import type { UndatedNotice } from "../notices/notice.ts";
+import type { NoticeBoard } from "../notices/notice-board.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { isOutsideTable } from "../protocol/held-reasons.ts";
@@ -37,7 +37,7 @@ export interface MarkOptions {
 }
 
 /** The result of marking an event that another receiver has handled. */
-export interface Marked {
+export interface MarkResult {
   readonly eventId: string;
   /**
    * `done`, unless the event had ended otherwise, or is held. `running` or `waiting`: another process still has it, and
@@ -55,11 +55,11 @@ export interface MarkDependencies {
   readonly lifecycle: Pick<Lifecycle, "during">;
 }
 
-const DOUBT =
+const UNMARKED_COPY_DETAIL =
   "another receiver took a delivery of it for a copy, and has not said that it handled it: look into its books, then discard or replay it";
 
-const OTHER_RECEIVER = { by: "the other receiver", note: "it has handled the event" } as const;
-const POLL_EVERY_MS = 20;
+const OTHER_RECEIVER_DECISION = { by: "the other receiver", note: "it has handled the event" } as const;
+const POLL_INTERVAL_MS = 20;
 
 /**
  * Ends an event without a call of its handlers. If the inbox does not know it, it is recorded first.
@@ -71,7 +71,7 @@ export async function markHandled(
   flow: Flow,
   handledEvent: OtherReceiverEvent,
   options: MarkOptions,
-): Promise<Marked> {
+): Promise<MarkResult> {
   checkNames("markHandled", options, { certain: true });
   checkFlag("certain of markHandled", options.certain);
   checkTenant(flow, handledEvent.tenant, "markHandled");
@@ -85,24 +85,24 @@ async function markEvent(
   flow: Flow,
   handledEvent: OtherReceiverEvent,
   isCertain: boolean,
-): Promise<Marked> {
-  const event = flow.named(handledEvent, handledEvent.tenant ?? ONLY_TENANT, environment.now());
-  if (event === null || handledEvent.id === "") throw unknownEvent(flow, handledEvent);
+): Promise<MarkResult> {
+  const event = flow.eventFromName(handledEvent, handledEvent.tenant ?? ONLY_TENANT, environment.now());
+  if (event === null || handledEvent.id === "") throw unknownEventError(flow, handledEvent);
   const runner = runnerFor(flow, notices, isCertain);
   const time = new Stopwatch(environment);
   for (;;) {
-    const { handled, eventId } = await inbox.accept(event, { runAtOnce: runner });
-    const state = (await handled)?.state ?? null;
+    const { whenHandled, eventId } = await inbox.accept(event, { runAtOnce: runner });
+    const state = (await whenHandled)?.state ?? null;
     const held = state === "held" && isCertain ? await inbox.events.get(eventId) : null;
-    const isDoubt = held?.reason === "rejected" && held.detail === DOUBT;
-    if (isDoubt && (await inbox.events.discard([eventId], OTHER_RECEIVER)).decided === 1) {
+    const isUnmarkedCopy = held?.reason === "rejected" && held.detail === UNMARKED_COPY_DETAIL;
+    if (isUnmarkedCopy && (await inbox.events.discard([eventId], OTHER_RECEIVER_DECISION)).decided === 1) {
       return { eventId, state: "discarded" };
     }
     // A person may have decided about the doubtful event meanwhile. The next read shows how.
-    const wasDecided = held !== null && (isDoubt || held.state !== "held");
+    const wasDecided = held !== null && (isUnmarkedCopy || held.state !== "held");
     const isBusy = wasDecided || state === "waiting" || state === "running";
     if (!isBusy || time.elapsedMs >= settings.acceptTimeoutMs) return { eventId, state };
-    await sleep(environment, POLL_EVERY_MS);
+    await sleep(environment, POLL_INTERVAL_MS);
   }
 }
 
@@ -113,21 +113,21 @@ function runnerFor(flow: Flow, notices: NoticeBoard, isCertain: boolean): Runner
     const { mode, verdict, delivery } = run.input;
     // The receiver that will run events calls the onHeld handlers of a held event.
     if (mode === "onHeld" || isOutsideTable(verdict)) return { kind: "handed-back" };
-    if (!isCertain) return { kind: "held", reason: "rejected", detail: DOUBT, onHeld: [] };
+    if (!isCertain) return { kind: "held", reason: "rejected", detail: UNMARKED_COPY_DETAIL, onHeld: [] };
     const { verified } = flow.read(delivery);
-    const turn = verified.subject === undefined ? "mine" : await run.takeSubject(verified);
+    const turn = verified.subject === undefined ? "acquired" : await run.takeSubject(verified);
     if (turn === "busy") return { kind: "handed-back" };
     return { kind: turn === "overtaken" ? "stale" : "done" };
   }
   return {
     async run(run): Promise<RunEnd> {
       const ending = await endingOf(run);
-      const written = (): void => {
+      const postHeldNotice = (): void => {
         if (ending.kind !== "held") return;
         const { reason, detail } = ending;
         notify({ type: "held", ...factsOf(run.input), reason, detail });
       };
-      return { ending, changes: [], written };
+      return { ending, changes: [], onWritten: postHeldNotice };
     },
     firstHandler: () => null,
     handlersOf: () => [],
@@ -135,7 +135,7 @@ function runnerFor(flow: Flow, notices: NoticeBoard, isCertain: boolean): Runner
   };
 }
 
-function unknownEvent({ name }: Flow, { event, status }: OtherReceiverEvent): PayhooksError {
+function unknownEventError({ name }: Flow, { event, status }: OtherReceiverEvent): PayhooksError {
   const shownEvent = [event, status]
     .map((text) => JSON.stringify(String(text).slice(0, 40)))
     .join(" with the status ");

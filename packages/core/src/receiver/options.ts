@@ -3,13 +3,13 @@ import type { ConnectOptions } from "../flows/connect.ts";
 import type { PaymentsOptions } from "../flows/payments-options.ts";
 import type { Inbox } from "../inbox/contract/inbox.ts";
 import type { ServiceNames } from "../names/options.ts";
-import type { AlertOptions } from "../notices/alerts.ts";
+import type { AlertOptions } from "../notices/delivery-alerts.ts";
 import type { LogLevel } from "../notices/log-lines.ts";
 import type { LoggerOption } from "../notices/logger.ts";
 import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { checkCount, checkLimit, checkTime } from "../protocol/check-number.ts";
-import { invalidOption } from "../protocol/errors.ts";
-import { shown } from "../protocol/foreign-value.ts";
+import { invalidOptionError } from "../protocol/errors.ts";
+import { describeValue } from "../protocol/foreign-value.ts";
 import type { Sources } from "../sources/source.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Instrumentation } from "./instrumentation.ts";
@@ -104,7 +104,7 @@ export interface Settings {
   readonly notifyWorker: ((eventId: string) => void | Promise<void>) | undefined;
 }
 
-const DEFAULTS: Settings = {
+const DEFAULT_SETTINGS: Settings = {
   ack: "enqueued",
   handledBudgetMs: 8_000,
   run: undefined,
@@ -123,41 +123,44 @@ const DEFAULTS: Settings = {
 /** Checks what can be checked without the environment, and fills in the defaults. Throws `ERR_OPTION_INVALID`. */
 export function settingsOf(options: ReceiverOptions): Settings {
   if (typeof options !== "object" || options === null) {
-    throw invalidOption("createReceiver was given no options.", "Give it at least one flow.");
+    throw invalidOptionError("createReceiver was given no options.", "Give it at least one flow.");
   }
   const { sources = {} } = options;
   if (options.payments === undefined && options.connect === undefined && Object.keys(sources).length === 0) {
-    throw invalidOption(
+    throw invalidOptionError(
       "Every flow is off.",
       "Give payments: { publicKey }, connect: { secret } or sources.",
     );
   }
   checkNames("createReceiver", options, OPTION_NAMES);
-  const { ack = DEFAULTS.ack, run, logLevel = DEFAULTS.logLevel, notifyWorker } = options;
+  const { ack = DEFAULT_SETTINGS.ack, run, logLevel = DEFAULT_SETTINGS.logLevel, notifyWorker } = options;
   if (!["enqueued", "handled"].includes(ack)) {
-    throw invalidOption(`ack is ${shown(ack)}.`, 'Use "enqueued" or "handled".');
+    throw invalidOptionError(`ack is ${describeValue(ack)}.`, 'Use "enqueued" or "handled".');
   }
   if (run !== undefined && !["background", "after-response", "elsewhere"].includes(run)) {
-    throw invalidOption(`run is ${shown(run)}.`, 'Use "background", "after-response" or "elsewhere".');
+    throw invalidOptionError(
+      `run is ${describeValue(run)}.`,
+      'Use "background", "after-response" or "elsewhere".',
+    );
   }
   if (!["info", "warn", "error"].includes(logLevel)) {
-    throw invalidOption(`logLevel is ${shown(logLevel)}.`, 'Use "info", "warn" or "error".');
+    throw invalidOptionError(`logLevel is ${describeValue(logLevel)}.`, 'Use "info", "warn" or "error".');
   }
   if (run === "elsewhere" && ack === "handled") {
-    throw invalidOption(
+    throw invalidOptionError(
       'run: "elsewhere" runs no handler here, so ack: "handled" is not possible.',
       'Use ack: "enqueued".',
     );
   }
   if (notifyWorker !== undefined && typeof notifyWorker !== "function") {
-    throw invalidOption("notifyWorker is not a function.", "Give it (eventId) => …, or leave it out.");
+    throw invalidOptionError("notifyWorker is not a function.", "Give it (eventId) => …, or leave it out.");
   }
   const { limits = {} } = options;
   checkNames("limits", limits, LIMIT_NAMES);
   const number = (name: NumberOption, check: (option: string, value: number) => void): number => {
     const value = isLimit(name) ? limits[name] : options[name];
     if (value !== undefined) check(isLimit(name) ? `limits.${name}` : name, value);
-    return value ?? DEFAULTS[name];
+    return value ?? DEFAULT_SETTINGS[name];
   };
   return {
     ack,

@@ -1,11 +1,11 @@
 import type { Flow, ReadDelivery } from "../flows/flow.ts";
-import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
-import type { Alerts } from "../notices/alerts.ts";
-import type { NoticeBoard } from "../notices/board.ts";
+import type { AcceptResult, VerifiedEvent } from "../inbox/record/event.ts";
+import type { DeliveryAlerts } from "../notices/delivery-alerts.ts";
 import type { EventFacts } from "../notices/notice.ts";
-import { type Reply, refusal } from "../protocol/delivery.ts";
+import type { NoticeBoard } from "../notices/notice-board.ts";
+import { type Reply, refusalReply } from "../protocol/delivery.ts";
 import { ANSWER_STATUS, type DeliveryErrorCode } from "../protocol/errors.ts";
-import { ABOUT_TIME, likelyCauseOf } from "./likely-cause.ts";
+import { likelyCauseOf, SIGNED_TIME_ADVICE } from "./likely-cause.ts";
 
 /** `stack`: where the error behind the refusal was thrown. */
 export type Fault = readonly [
@@ -15,34 +15,34 @@ export type Fault = readonly [
   hint?: string | undefined,
 ];
 
-const MAX_ADDRESS = 64;
+const MAX_ADDRESS_CHARS = 64;
 
 /** Reports the result of each delivery to the observers, the log and the alerts. */
 export class Outcomes {
   readonly #notices: NoticeBoard;
-  readonly #alerts: Alerts;
+  readonly #alerts: DeliveryAlerts;
   /** The sets of left-out fields that were warned about. There are few, because only four fields are optional. */
   readonly #warnedLeftOut = new Set<string>();
 
-  constructor(notices: NoticeBoard, alerts: Alerts) {
+  constructor(notices: NoticeBoard, alerts: DeliveryAlerts) {
     this.#notices = notices;
     this.#alerts = alerts;
   }
 
   /** A delivery is authentic. */
-  verified({ name }: Flow): void {
-    this.#alerts.succeeded(name);
+  recordAuthentic({ name }: Flow): void {
+    this.#alerts.recordSuccess(name);
   }
 
   /** The result of a verified event in the inbox. */
-  accepted({ verified, leftOut }: ReadDelivery, accepted: Accepted): void {
+  recordAccepted({ verified, leftOut }: ReadDelivery, accepted: AcceptResult): void {
     if (leftOut.length > 0) this.#warnOf(leftOut.join(", "));
     this.#report(verified, accepted);
     for (const facts of accepted.overtaken) this.#notices.post({ type: "stale", ...facts });
   }
 
-  #report(verified: VerifiedEvent, accepted: Accepted): void {
-    const { outcome, eventId, reason, previousAmount } = accepted;
+  #report(verified: VerifiedEvent, result: AcceptResult): void {
+    const { outcome, eventId, reason, previousAmount } = result;
     const notices = this.#notices;
     const isNoted = outcome === "held" || outcome === "stale" || previousAmount !== null;
     if (!notices.isObserved && !isNoted) return;
@@ -62,7 +62,7 @@ export class Outcomes {
         notices.post({ type: outcome, ...facts });
         break;
       case "held":
-        notices.post({ type: "held", ...facts, reason: reason ?? "malformed", detail: accepted.detail });
+        notices.post({ type: "held", ...facts, reason: reason ?? "malformed", detail: result.detail });
         break;
       case "expired":
         break;
@@ -80,23 +80,23 @@ export class Outcomes {
   }
 
   /** The answer to a delivery that is refused. `isAuthentic`: it was verified, and its event is not stored. */
-  refused(
+  refuse(
     flow: Flow,
     remoteAddress: string | undefined,
     isAuthentic: boolean,
     [code, why, stack = null, hint]: Fault,
   ): Reply {
     const alerts = this.#alerts;
-    const notAuthentic = code.startsWith("ERR_SIGNATURE_");
-    const status = notAuthentic ? flow.badSignatureStatus : ANSWER_STATUS[code];
+    const isInauthentic = code.startsWith("ERR_SIGNATURE_");
+    const status = isInauthentic ? flow.badSignatureStatus : ANSWER_STATUS[code];
     const address = addressOf(remoteAddress);
-    const isFirst = notAuthentic && alerts.failed(flow.name, code, address);
-    if (code === "ERR_HELD_FULL") alerts.heldFull(flow.name);
+    const isFirst = isInauthentic && alerts.recordFailure(flow.name, code, address);
+    if (code === "ERR_HELD_FULL") alerts.recordHeldFull(flow.name);
     const isAboutTime = code.startsWith("ERR_TIMESTAMP_");
     const isCounted = isAuthentic && code !== "ERR_HELD_FULL" && code !== "ERR_CLOSING";
-    const isAlert = isCounted && alerts.refused(flow.name, code, flow.source?.sendsOnce === true);
+    const isAlert = isCounted && alerts.recordRefusal(flow.name, code, flow.source?.sendsOnce === true);
     const cause = isFirst ? (hint ?? likelyCauseOf(flow.name, code, why)) : null;
-    const fix = isAlert && isAboutTime ? ABOUT_TIME : cause;
+    const fix = isAlert && isAboutTime ? SIGNED_TIME_ADVICE : cause;
     this.#notices.post({
       type: "refused",
       flow: flow.name,
@@ -107,12 +107,12 @@ export class Outcomes {
       fix,
       stack,
     });
-    return refusal(code, status);
+    return refusalReply(code, status);
   }
 }
 
 /** Shortens an address, because a sender may choose its length. The copy does not keep the long text in memory. */
 function addressOf(remoteAddress: string | undefined): string | null {
-  if (remoteAddress === undefined || remoteAddress.length <= MAX_ADDRESS) return remoteAddress ?? null;
-  return Buffer.from(remoteAddress.slice(0, MAX_ADDRESS)).toString();
+  if (remoteAddress === undefined || remoteAddress.length <= MAX_ADDRESS_CHARS) return remoteAddress ?? null;
+  return Buffer.from(remoteAddress.slice(0, MAX_ADDRESS_CHARS)).toString();
 }

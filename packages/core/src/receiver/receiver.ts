@@ -7,11 +7,11 @@ import type { Events } from "../inbox/contract/events.ts";
 import type { Health, WorkReport } from "../inbox/contract/inbox.ts";
 import type { LeaseView, NamedLease } from "../inbox/named-lease.ts";
 import type { AcceptOutcome, RunReport, StoredDelivery } from "../inbox/record/event.ts";
-import type { StoredEvent } from "../inbox/record/life.ts";
+import type { StoredEvent } from "../inbox/record/stored-event.ts";
 import type { Notice, NotReadyCode } from "../notices/notice.ts";
 import type { Contents } from "../protocol/contents.ts";
 import type { EventName, FlowName } from "../protocol/events.ts";
-import { unknownSource } from "../sources/known-sources.ts";
+import { unknownSourceError } from "../sources/known-sources.ts";
 import type { EventOfSource, NameOf, Sources } from "../sources/source.ts";
 import type { Endpoint } from "./endpoint.ts";
 
@@ -183,6 +183,6 @@ export function endpointOf(receiver: AnyReceiver, flow: FlowName): Endpoint {
   if (flow === "connect") return receiver.connect;
   const { sources } = receiver;
   const endpoint = Object.hasOwn(sources, flow) ? sources[flow] : undefined;
-  if (endpoint === undefined) throw unknownSource(flow, Object.keys(sources));
+  if (endpoint === undefined) throw unknownSourceError(flow, Object.keys(sources));
   return endpoint;
 }

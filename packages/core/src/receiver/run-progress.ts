@@ -1,7 +1,7 @@
 import type { Ending } from "../inbox/record/ending.ts";
 import type { HandlerChange } from "../inbox/record/handler-state.ts";
 import type { UndatedNotice } from "../notices/notice.ts";
-import type { GivenUp, HeldReason } from "../protocol/held-reasons.ts";
+import type { GiveUpReason, HeldReason } from "../protocol/held-reasons.ts";
 import type { Stopwatch } from "../time/clock.ts";
 
 /** The results so far of the handlers of one run. */
@@ -16,7 +16,7 @@ export interface RunProgress {
   readonly since: Stopwatch;
   /** When the next attempt is due, in ms from now; null when none is. */
   retryInMs: number | null;
-  givenUp: { readonly reason: GivenUp; readonly error: string } | null;
+  givenUp: { readonly reason: GiveUpReason; readonly error: string } | null;
   /** The lease is lost, so nothing that this run writes counts any more. */
   isLeaseLost: boolean;
   /** Nothing was started, so another process may take the event. */
@@ -60,6 +60,6 @@ export function loseLease(progress: RunProgress): "open" {
 }
 
 /** A handler is called again after this time, so the event runs again then. */
-export function retryIn(progress: RunProgress, ms: number): void {
+export function scheduleRetry(progress: RunProgress, ms: number): void {
   progress.retryInMs = Math.min(progress.retryInMs ?? ms, ms);
 }

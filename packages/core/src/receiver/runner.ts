@@ -1,7 +1,7 @@
-import { contentsIn } from "../flows/contents.ts";
-import { type Flow, type Verified, withFreshness } from "../flows/flow.ts";
+import { contentsWithFlows } from "../flows/contents.ts";
+import { type AuthenticReading, type Flow, withFreshness } from "../flows/flow.ts";
 import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
-import { missingHandlers, missingOnHeld } from "../handlers/missing-handlers.ts";
+import { findMissingHandlers, findMissingOnHeld } from "../handlers/missing-handlers.ts";
 import type { HandledEvent, HandlerSettings, Registry } from "../handlers/registry.ts";
 import type { RunEnd, RunHandle, Runner } from "../inbox/contract/inbox.ts";
 import type { Ending } from "../inbox/record/ending.ts";
@@ -9,11 +9,11 @@ import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
 import { type HandlerState, ON_HELD_PREFIX } from "../inbox/record/handler-state.ts";
 import { factsOf, type RunInput } from "../inbox/record/run-input.ts";
 import { failedRunDelayMs } from "../inbox/record/schedule.ts";
-import { inboxError } from "../notices/notice.ts";
+import { inboxErrorNotice } from "../notices/notice.ts";
 import type { SourceEvent } from "../protocol/events.ts";
-import { type HeldReason, isAboutTruth, isOutsideTable } from "../protocol/held-reasons.ts";
+import { type HeldReason, isOutsideTable, needsInvestigation } from "../protocol/held-reasons.ts";
 import { Stopwatch } from "../time/clock.ts";
-import { type Call, createRunHandler, type HandlerCallDependencies } from "./handler-call.ts";
+import { createRunHandler, type HandlerCall, type HandlerCallDependencies } from "./handler-call.ts";
 import type { EndedFacts } from "./instrumentation.ts";
 import { endingOf, heldEnding, newRunProgress, type RunProgress } from "./run-progress.ts";
 
@@ -24,7 +24,7 @@ export interface RunnerDependencies extends HandlerCallDependencies {
 }
 
 /** The rules by which an onHeld handler that this process lacks is retried. */
-const MISSING_HANDLER: Omit<HandlerSettings, "name"> = {
+const MISSING_HANDLER_SETTINGS: Omit<HandlerSettings, "name"> = {
   timeoutMs: 60_000,
   maxAttempts: 25,
   backoffMs: defaultBackoffMs,
@@ -34,19 +34,19 @@ const MISSING_HANDLER: Omit<HandlerSettings, "name"> = {
 };
 
 /** The detail of an event that may have run before, because its record would have expired by now. */
-const TOO_OLD =
+const TOO_OLD_DETAIL =
   "signed so long ago that it may have run and been forgotten: only a replay with evenIfExpired runs it";
 
 /**
  * The detail of an event that claimed no reference when it was accepted, and whose reference another event has when it is to run.
  */
-const REUSED = "another payTxnId has a SUCCESS for this reference by now";
+const REFERENCE_REUSED_DETAIL = "another payTxnId has a SUCCESS for this reference by now";
 
 /** An event whose subject is busy is tried again after this time. */
-const BUSY_MS = 500;
+const BUSY_SUBJECT_DELAY_MS = 500;
 
 /** The detail of an event whose place in the order of its subject is not known. */
-const UNORDERED = {
+const UNORDERED_DETAILS = {
   equal:
     "another event of its subject was signed at the same time: nobody can say which of them is the latest",
   forgotten:
@@ -60,9 +60,9 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
 
   /** The inbox begins no event of a flow that this process does not have. */
   function flowOf({ flow }: StoredDelivery): Flow {
-    const found = flows.get(flow);
-    if (found === undefined) throw new Error(`this process has no flow ${flow}`);
-    return found;
+    const knownFlow = flows.get(flow);
+    if (knownFlow === undefined) throw new Error(`this process has no flow ${flow}`);
+    return knownFlow;
   }
 
   async function runEvent(run: RunHandle, progress: RunProgress): Promise<Ending> {
@@ -82,8 +82,8 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     if (subjectEnding !== null) return subjectEnding;
     if (registry.isIgnored(delivery.flow, event.event)) return endIgnored(run, event);
     const handlers = registry.handlersOf(delivery.flow, event.event);
-    const isUnwanted = handlers.length === 0 && delivery.perhapsUnwanted === true;
-    if (isUnwanted && flow.source?.unhandled === "acknowledge") return endIgnored(run, event);
+    const isUnhandled = handlers.length === 0 && delivery.mayBeUnhandled === true;
+    if (isUnhandled && flow.source?.unhandled === "acknowledge") return endIgnored(run, event);
     if (handlers.length === 0) {
       return holdUncalled(run, "unhandled", `no handler is registered for ${event.event}`);
     }
@@ -100,30 +100,30 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       const isClaimed = await run.claimReference(verified);
       // The entry was held for this reason. So a person who replays it has decided that it runs all the same.
       if (!isClaimed && run.input.reason !== "reference-reused")
-        return heldEnding("reference-reused", REUSED);
+        return heldEnding("reference-reused", REFERENCE_REUSED_DETAIL);
     }
-    const checked = await checkSchema(flow, event);
-    if (checked.kind === "unfit") return holdUncalled(run, "schema", checked.detail);
-    const calls: { readonly handler: HandlerSettings; readonly call: Call }[] = [];
+    const schemaCheck = await checkSchema(flow, event);
+    if (schemaCheck.kind === "unfit") return holdUncalled(run, "schema", schemaCheck.detail);
+    const calls: { readonly handler: HandlerSettings; readonly call: HandlerCall }[] = [];
     for (const handler of handlers) {
       if (onlyHandlers !== null && !onlyHandlers.includes(handler.name)) continue;
       const handle = handler.pick(event);
       if (handle === null) continue;
-      const call: Call = (context) => {
-        if (checked.kind === "failed") throw checked.error;
-        return handle(checked.event as never, context);
+      const call: HandlerCall = (context) => {
+        if (schemaCheck.kind === "failed") throw schemaCheck.error;
+        return handle(schemaCheck.event as never, context);
       };
       calls.push({ handler, call });
     }
-    for (const one of calls) {
-      await runHandler(run, one.handler, progress, one.call);
+    for (const handlerCall of calls) {
+      await runHandler(run, handlerCall.handler, progress, handlerCall.call);
       if (progress.isLeaseLost || progress.isHandedBack) break;
     }
     const ending = endingOf(progress);
     const registered = new Set(handlers.map(({ name }) => name));
     if (ending.kind === "held") warnOfMissing(run, registered);
     if (ending.kind !== "done") return ending;
-    const { givenUp, unfinished } = missingHandlers(
+    const { givenUp, unfinished } = findMissingHandlers(
       run.input,
       registered,
       new Set(calls.map(({ handler }) => handler.name)),
@@ -141,15 +141,15 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   async function endingBySubject(run: RunHandle, verified: VerifiedEvent): Promise<Ending | null> {
     const answer = await run.takeSubject(verified);
     switch (answer) {
-      case "mine":
+      case "acquired":
         return null;
       case "busy":
-        return { kind: "handed-back", delayMs: BUSY_MS };
+        return { kind: "handed-back", delayMs: BUSY_SUBJECT_DELAY_MS };
       case "overtaken":
         return { kind: "stale" };
       case "equal":
       case "forgotten":
-        return heldEnding("conflict", UNORDERED[answer]);
+        return heldEnding("conflict", UNORDERED_DETAILS[answer]);
     }
   }
 
@@ -167,7 +167,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
 
   /** Ends an event that is ignored here, unless it waits for a handler of another process, or of an earlier version. */
   function endIgnored(run: RunHandle, { event }: HandledEvent): Ending {
-    const { givenUp, unfinished } = missingHandlers(run.input, new Set(), new Set());
+    const { givenUp, unfinished } = findMissingHandlers(run.input, new Set(), new Set());
     if (givenUp !== null) {
       warnOfMissing(run, new Set());
       return heldEnding(givenUp.reason, givenUp.error);
@@ -191,8 +191,8 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
    */
   function holdUncalled(run: RunHandle, reason: "unhandled" | "schema", detail: string): Ending {
     if (reason === "unhandled") warnOfMissing(run, new Set());
-    const before = run.input.reason;
-    return heldEnding(before !== null && isAboutTruth(before) ? before : reason, detail);
+    const heldReason = run.input.reason;
+    return heldEnding(heldReason !== null && needsInvestigation(heldReason) ? heldReason : reason, detail);
   }
 
   /** If a handler that this process lacks was running when its own process died, a replay may repeat its effect. */
@@ -205,12 +205,12 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** Replays an entry that never entered the table: reads it again, and enters it as if it had just arrived. */
-  async function enterTable(run: RunHandle, { reading: { verified } }: Verified): Promise<Ending> {
+  async function enterTable(run: RunHandle, { reading: { verified } }: AuthenticReading): Promise<Ending> {
     const { verdict, evenIfExpired } = run.input;
     if (isOutsideTable(verified.verdict)) return heldEnding(verified.verdict as HeldReason, verified.detail);
     const { outcome } = await run.accept(verified);
     if (outcome === "expired") {
-      if (!evenIfExpired) return heldEnding(verdict as HeldReason, TOO_OLD);
+      if (!evenIfExpired) return heldEnding(verdict as HeldReason, TOO_OLD_DETAIL);
       notices.post({ type: "double-risk", why: "replayed-after-expiry", ...factsOf(run.input) });
       await run.accept({ ...verified, isWithinWindow: true, evenIfExpired: true });
     }
@@ -221,14 +221,14 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   async function callOnHeld(run: RunHandle, progress: RunProgress): Promise<Ending> {
     const heldEvent = heldEventOf(run, flows);
     for (const handler of registry.heldHandlers) {
-      const named = { ...handler, name: ON_HELD_PREFIX + handler.name };
-      await runHandler(run, named, progress, (context) => handler.handle(heldEvent, context));
+      const settings = { ...handler, name: ON_HELD_PREFIX + handler.name };
+      await runHandler(run, settings, progress, (context) => handler.handle(heldEvent, context));
       if (progress.isLeaseLost || progress.isHandedBack) break;
     }
     // Another process has these handlers, or an earlier version had them. So each counts as failed, and is tried again later.
-    for (const name of missingOnHeld(run.input, onHeldNames())) {
+    for (const name of findMissingOnHeld(run.input, onHeldNames())) {
       if (progress.isLeaseLost || progress.isHandedBack) break;
-      await runHandler(run, { ...MISSING_HANDLER, name }, progress, () => {
+      await runHandler(run, { ...MISSING_HANDLER_SETTINGS, name }, progress, () => {
         throw new Error("the process that was to call it has no such handler");
       });
     }
@@ -246,22 +246,26 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
         before: run.input.handlerStates[startedAhead] ?? null,
       });
     }
-    const written = (): void => {
+    const postEndNotices = (): void => {
       for (const notice of unsentNotices) notices.post(notice);
       if (ending.kind === "done" && notices.isObserved)
         notices.post({ type: "finished", ...factsOf(run.input) });
       if (ending.kind === "stale") {
         notices.post({ type: "stale", ...factsOf(run.input) });
-        instrumentation?.ended(endedOf(run.input, "stale", null));
+        instrumentation?.onEventEnd(eventEndOf(run.input, "stale", null));
       }
       if (ending.kind === "held") {
         const { reason, detail } = ending;
         notices.post({ type: "held", ...factsOf(run.input), reason, detail });
-        instrumentation?.ended(endedOf(run.input, "held", reason));
+        instrumentation?.onEventEnd(eventEndOf(run.input, "held", reason));
       }
     };
-    if (ending.kind !== "held") return { ending, changes: unwrittenChanges, written };
-    return { ending: { ...ending, onHeld: onHeldNames() }, changes: unwrittenChanges, written };
+    if (ending.kind !== "held") return { ending, changes: unwrittenChanges, onWritten: postEndNotices };
+    return {
+      ending: { ...ending, onHeld: onHeldNames() },
+      changes: unwrittenChanges,
+      onWritten: postEndNotices,
+    };
   }
 
   /** The names of the onHeld handlers, as a record has them. */
@@ -271,7 +275,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
 
   /** The end of a run after an error that no handler threw: reading or releasing the event failed. The event is tried again. */
   function endAfterError({ input }: RunHandle, error: unknown): Ending {
-    notices.post(inboxError("run", error));
+    notices.post(inboxErrorNotice("run", error));
     return { kind: "retry", delayMs: failedRunDelayMs(input.lastDelayMs) };
   }
 
@@ -279,10 +283,10 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   function findFirstHandler(input: RunInput): HandlerSettings | undefined {
     const { delivery, verdict, onlyHandlers } = input;
     if (input.mode === "onHeld") {
-      const first = registry.heldHandlers.find(
+      const handler = registry.heldHandlers.find(
         ({ name }) => !isFinished(input.handlerStates[ON_HELD_PREFIX + name]),
       );
-      return first === undefined ? undefined : { ...first, name: ON_HELD_PREFIX + first.name };
+      return handler === undefined ? undefined : { ...handler, name: ON_HELD_PREFIX + handler.name };
     }
     if (isOutsideTable(verdict)) return undefined;
     const { event } = flowOf(delivery).read(delivery);
@@ -298,20 +302,20 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
 
   return {
     async run(run) {
-      const progress = newRunProgress(new Stopwatch(clock), run.input.started);
+      const progress = newRunProgress(new Stopwatch(clock), run.input.startedHandler);
       const running = run.input.mode === "onHeld" ? callOnHeld(run, progress) : runEvent(run, progress);
       return runEndOf(run, await running.catch((error: unknown) => endAfterError(run, error)), progress);
     },
     firstHandler(input) {
-      const first = findFirstHandler(input);
-      if (first === undefined) return null;
-      const before = input.handlerStates[first.name];
+      const handler = findFirstHandler(input);
+      if (handler === undefined) return null;
+      const state = input.handlerStates[handler.name];
       // The start of a handler that must not run twice is a write of its own: if the process dies before that write, the handler
       // was never called. A handler with a limit of its own may have to wait before its start.
-      if (first.onCrash === "hold" || first.maxAttempts === 1 || first.callLimit !== null) return null;
+      if (handler.onCrash === "hold" || handler.maxAttempts === 1 || handler.callLimit !== null) return null;
       // If its process died in the last run, or the handler is not due yet, the run itself decides.
-      return before === undefined || (before.state === "failed" && before.dueAt <= input.now)
-        ? first.name
+      return state === undefined || (state.state === "failed" && state.dueAt <= input.now)
+        ? handler.name
         : null;
     },
     handlersOf(input) {
@@ -352,7 +356,7 @@ function isFinished(before: HandlerState | undefined): boolean {
   return before?.state === "done" || before?.state === "given-up";
 }
 
-function endedOf(input: RunInput, outcome: EndedFacts["outcome"], reason: HeldReason | null): EndedFacts {
+function eventEndOf(input: RunInput, outcome: EndedFacts["outcome"], reason: HeldReason | null): EndedFacts {
   const { replays, trace } = input;
   return { ...factsOf(input), outcome, reason, replays, trace };
 }
@@ -363,6 +367,6 @@ function heldEventOf({ input }: RunHandle, flows: RunnerDependencies["flows"]): 
     ...factsOf(input),
     reason: reason ?? "malformed",
     detail,
-    contents: contentsIn(flows, delivery),
+    contents: contentsWithFlows(flows, delivery),
   };
 }

@@ -43,7 +43,7 @@ export async function checkSetup({
       fix: "Choose one: postgresInbox(url), mysqlInbox(url) or redisInbox(url) for several machines, sqliteInbox(file) for one machine, or memoryInbox(), which loses acknowledged events when the process dies.",
     });
   }
-  if (!runsElsewhere && registry.empty) {
+  if (!runsElsewhere && registry.isEmpty) {
     throw new PayhooksError("ERR_NO_HANDLERS", "The receiver has no handler: every event would be held.", {
       fix: 'Register one, such as receiver.onDeposit(…), before the start (check that the module with your handlers is imported); or set run: "elsewhere" if another process runs them.',
     });
@@ -52,7 +52,7 @@ export async function checkSetup({
   for (const flow of flows) {
     warnings.push(...(await flow.prepare()));
     if (runsElsewhere) continue;
-    for (const name of registry.unhandled(flow.name)) {
+    for (const name of registry.unhandledEvents(flow.name)) {
       warnings.push({
         what: `No handler for ${name}: such events will be held.`,
         fix: `Register one, or call receiver.ignore("${name}").`,

@@ -1,11 +1,11 @@
 import type { UndatedNotice } from "../notices/notice.ts";
 import { Stall } from "../notices/stall.ts";
 import type { Environment } from "../time/environment.ts";
-import { spreadOf } from "../time/spread.ts";
+import { jitterOf } from "../time/jitter.ts";
 
 /** The first pause after an attempt has failed. Each further pause is twice as long, up to the longest. */
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
+const MAX_PAUSE_MS = 10_000;
 
 /** Repeats a start that has failed until it succeeds, or is no longer wanted. */
 export class StartRetry {
@@ -22,30 +22,30 @@ export class StartRetry {
   }
 
   /** Why the last attempt failed; null if none has, or if the start has succeeded. */
-  get failing(): { readonly cause: unknown } | null {
-    return this.#stall.failing;
+  get failure(): { readonly cause: unknown } | null {
+    return this.#stall.failure;
   }
 
-  failed(cause: unknown): void {
-    this.#stall.failed(cause);
+  recordFailure(cause: unknown): void {
+    this.#stall.recordFailure(cause);
     this.#cancelTimer?.();
     const pauseMs = pauseAfter(this.#failures++, this.#environment.token());
     this.#cancelTimer = this.#environment.after(pauseMs, this.#start);
   }
 
-  succeeded(): void {
+  recordSuccess(): void {
     this.#cancelTimer?.();
     this.#failures = 0;
-    this.#stall.succeeded();
+    this.#stall.recordSuccess();
   }
 
   stop(): void {
     this.#cancelTimer?.();
-    this.#stall.end();
+    this.#stall.forget();
   }
 }
 
 /** How long to wait before the next attempt, in milliseconds. The token spreads processes that were started together. */
 export function pauseAfter(failures: number, token: string): number {
-  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 20), LONGEST_PAUSE_MS) * spreadOf(token);
+  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 20), MAX_PAUSE_MS) * jitterOf(token);
 }

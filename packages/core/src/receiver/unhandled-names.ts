@@ -1,9 +1,9 @@
-import type { NoticeBoard } from "../notices/board.ts";
+import type { NoticeBoard } from "../notices/notice-board.ts";
 import type { FlowName } from "../protocol/events.ts";
 
 /** This many names of a source are counted separately, and all others together. */
-const MAX_NAMES = 1_000;
-const OTHERS = "others";
+const MAX_COUNTED_NAMES = 1_000;
+const OTHER_NAMES = "others";
 
 /** Counts the events of sources that were acknowledged without a handler, by their names, and posts a notice about each. */
 export class UnhandledNames {
@@ -18,7 +18,7 @@ export class UnhandledNames {
   count(flow: FlowName, name: string): void {
     const counts = this.#counts.get(flow) ?? new Map<string, number>();
     this.#counts.set(flow, counts);
-    const event = counts.has(name) || counts.size < MAX_NAMES ? name : OTHERS;
+    const event = counts.has(name) || counts.size < MAX_COUNTED_NAMES ? name : OTHER_NAMES;
     const count = (counts.get(event) ?? 0) + 1;
     counts.set(event, count);
     this.#notices.post({ type: "unhandled", flow, event, count });

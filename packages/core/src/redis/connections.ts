@@ -1,12 +1,12 @@
 import type { Cluster, Redis, RedisOptions } from "ioredis";
 import { PayhooksError } from "../protocol/errors.ts";
-import { isReadOnly } from "./answers.ts";
+import { isReadOnly } from "./failure.ts";
 
 /** The target of a connection: a URL, or a connection of the program's own, which is copied. */
 export type ConnectionTarget = string | Redis | Cluster;
 
 /** Connections are shared by all inboxes of a process with the same URL, in whichever bundle they were loaded. */
-interface Shared {
+interface SharedConnection {
   users: number;
   /** Known before the connection is established. */
   connection: Redis | Cluster | null;
@@ -14,28 +14,28 @@ interface Shared {
 }
 
 /** A function, so that printing `globalThis` shows no connections and no keys. Both contain passwords. */
-type Registry = () => Map<string, Shared>;
+type Registry = () => Map<string, SharedConnection>;
 
-const REGISTRY = Symbol.for("payhooks.redis");
-const shelf = globalThis as { [REGISTRY]?: Registry };
-shelf[REGISTRY] ??= hidden(new Map<string, Shared>());
-const registry: Map<string, Shared> = shelf[REGISTRY]();
+const REGISTRY_KEY = Symbol.for("payhooks.redis");
+const globals = globalThis as { [REGISTRY_KEY]?: Registry };
+globals[REGISTRY_KEY] ??= hide(new Map<string, SharedConnection>());
+const registry: Map<string, SharedConnection> = globals[REGISTRY_KEY]();
 
-function hidden<T>(value: T): () => T {
+function hide<T>(value: T): () => T {
   return () => value;
 }
 
 type Options = Omit<RedisOptions, "replyMapping">;
 
 const CONNECT_TIMEOUT_MS = 2_000;
-const MAX_RECONNECT_MS = 1_000;
+const MAX_RECONNECT_DELAY_MS = 1_000;
 /** Longer than any blocking command. */
-const SOCKET_SILENCE_MS = 20_000;
+const BLOCKING_SOCKET_TIMEOUT_MS = 20_000;
 
 /** These settings notice quickly that Redis is gone, and that it is back. */
-const RECONNECT: Pick<RedisOptions, "retryStrategy" | "connectTimeout" | "reconnectOnError"> = {
+const RECONNECT_OPTIONS: Pick<RedisOptions, "retryStrategy" | "connectTimeout" | "reconnectOnError"> = {
   connectTimeout: CONNECT_TIMEOUT_MS,
-  retryStrategy: (times: number) => Math.min(50 * 2 ** times, MAX_RECONNECT_MS),
+  retryStrategy: (times: number) => Math.min(50 * 2 ** times, MAX_RECONNECT_DELAY_MS),
   // After a failover, the old primary refuses writes. Reconnecting leads to the new one.
   reconnectOnError: isReadOnly,
 };
@@ -46,18 +46,18 @@ export interface Connections {
    * The connection for the path of a delivery. Its commands succeed or fail within `commandTimeoutMs`, and are never queued
    * while Redis is away.
    */
-  fast(): Promise<Redis | Cluster>;
+  commandConnection(): Promise<Redis | Cluster>;
   /** A new connection for commands that block. It waits for as long as necessary. */
-  blocking(): Promise<Redis | Cluster>;
+  blockingConnection(): Promise<Redis | Cluster>;
   /** A new connection that never sends a command twice, and gives up on a command after twice `commandTimeoutMs`. */
-  unrepeating(): Promise<Redis | Cluster>;
+  nonRetryingConnection(): Promise<Redis | Cluster>;
   close(): Promise<void>;
 }
 
 /** Opens connections to a target. */
 export function connectionsTo(target: ConnectionTarget | undefined, commandTimeoutMs: number): Connections {
-  const fastOptions: Options = {
-    ...RECONNECT,
+  const commandOptions: Options = {
+    ...RECONNECT_OPTIONS,
     lazyConnect: true,
     maxRetriesPerRequest: 1,
     enableOfflineQueue: false,
@@ -66,13 +66,13 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
     socketTimeout: commandTimeoutMs,
   };
   const blockingOptions: Options = {
-    ...RECONNECT,
+    ...RECONNECT_OPTIONS,
     lazyConnect: true,
     maxRetriesPerRequest: null,
-    socketTimeout: SOCKET_SILENCE_MS,
+    socketTimeout: BLOCKING_SOCKET_TIMEOUT_MS,
   };
-  const unrepeatingOptions: Options = {
-    ...fastOptions,
+  const nonRetryingOptions: Options = {
+    ...commandOptions,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     // The connection may be waiting for replicas.
@@ -80,17 +80,17 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
     socketTimeout: 2 * commandTimeoutMs,
   };
   const key = typeof target === "string" ? `${target} ${commandTimeoutMs}` : null;
-  let own: Shared | null = null;
-  const others = new Set<Redis | Cluster>();
+  let currentShared: SharedConnection | null = null;
+  const otherConnections = new Set<Redis | Cluster>();
   let isClosed = false;
 
-  async function make(options: Options): Promise<Redis | Cluster> {
+  async function makeConnection(options: Options): Promise<Redis | Cluster> {
     if (typeof target === "string") {
       checkUrl(target);
       const RedisClass = await loadIoredis();
       return new RedisClass(target, options);
     }
-    if (target === undefined || target === null) throw missingTarget();
+    if (target === undefined || target === null) throw targetMissingError();
     return isCluster(target)
       ? target.duplicate([], {
           lazyConnect: true,
@@ -100,31 +100,32 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
       : target.duplicate(options);
   }
 
-  /** `opening` gets the connection before it is established, so that a close need not wait for it. It may throw. */
-  async function open(
+  /** `onMade` gets the connection before it is established, so that a close need not wait for it. It may throw. */
+  async function openConnection(
     options: Options,
     prepare: (single: Redis) => void,
-    opening: (connection: Redis | Cluster) => void,
+    onMade: (connection: Redis | Cluster) => void,
   ): Promise<Redis | Cluster> {
-    const made = await make(options);
-    refuseKeyPrefix(made);
-    opening(made);
-    if (isCluster(made)) made.on("+node", prepare);
-    else prepare(made);
+    const newConnection = await makeConnection(options);
+    refuseKeyPrefix(newConnection);
+    onMade(newConnection);
+    if (isCluster(newConnection)) newConnection.on("+node", prepare);
+    else prepare(newConnection);
     let reason: unknown = null;
     // Commands report their own errors; a connection without a listener would end the process.
-    made.on("error", (error) => {
+    newConnection.on("error", (error) => {
       reason = error;
     });
-    if (!isCluster(made)) {
+    if (!isCluster(newConnection)) {
       // Many commands may be refused at once. Disconnecting for the first is enough; each disconnect adds a listener.
-      made.options.reconnectOnError = (error) => isReadOnly(error) && !made.stream?.writableEnded;
+      newConnection.options.reconnectOnError = (error) =>
+        isReadOnly(error) && !newConnection.stream?.writableEnded;
     }
     try {
-      await made.connect();
-      return made;
+      await newConnection.connect();
+      return newConnection;
     } catch (error) {
-      made.disconnect();
+      newConnection.disconnect();
       // The reason why the connection was closed says more than the fact that it is closed.
       throw reason ?? error;
     }
@@ -133,8 +134,10 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
   /**
    * ioredis would prefix the names of keys, but not the pattern of a scan, nor the name that decides on the node of a cluster.
    */
-  function refuseKeyPrefix(made: Redis | Cluster): void {
-    const { keyPrefix } = isCluster(made) ? { ...made.options.redisOptions, ...made.options } : made.options;
+  function refuseKeyPrefix(newConnection: Redis | Cluster): void {
+    const { keyPrefix } = isCluster(newConnection)
+      ? { ...newConnection.options.redisOptions, ...newConnection.options }
+      : newConnection.options;
     if (!keyPrefix) return;
     throw new PayhooksError(
       "ERR_OPTION_INVALID",
@@ -145,29 +148,29 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
 
   async function openOther(options: Options): Promise<Redis | Cluster> {
     refuseWhenClosed();
-    let made: Redis | Cluster | null = null;
+    let openedConnection: Redis | Cluster | null = null;
     try {
-      return await open(
+      return await openConnection(
         options,
         () => {},
         (connection) => {
           refuseWhenClosed();
-          made = connection;
-          others.add(connection);
+          openedConnection = connection;
+          otherConnections.add(connection);
         },
       );
     } catch (error) {
-      if (made !== null) others.delete(made);
+      if (openedConnection !== null) otherConnections.delete(openedConnection);
       throw error;
     }
   }
 
-  function openShared(): Shared {
-    const shared: Shared = {
+  function openShared(): SharedConnection {
+    const shared: SharedConnection = {
       users: 0,
       connection: null,
-      opening: open(fastOptions, gatherWrites, (connection) => {
-        if (shared.users === 0) throw closed();
+      opening: openConnection(commandOptions, gatherWrites, (connection) => {
+        if (shared.users === 0) throw connectionsClosedError();
         shared.connection = connection;
       }),
     };
@@ -176,34 +179,34 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
 
   /** Refuses to open a connection after the close, because it would never be closed. */
   function refuseWhenClosed(): void {
-    if (isClosed) throw closed();
+    if (isClosed) throw connectionsClosedError();
   }
 
   return {
-    async fast() {
+    async commandConnection() {
       refuseWhenClosed();
-      if (own === null) {
-        const known = key === null ? undefined : registry.get(key);
-        const shared = known ?? openShared();
+      if (currentShared === null) {
+        const registered = key === null ? undefined : registry.get(key);
+        const shared = registered ?? openShared();
         shared.users++;
-        own = shared;
+        currentShared = shared;
         if (key !== null) registry.set(key, shared);
         shared.opening.catch(() => {
           // The next delivery tries again.
-          if (own === shared) own = null;
+          if (currentShared === shared) currentShared = null;
           if (key !== null && registry.get(key) === shared) registry.delete(key);
         });
       }
-      return own.opening;
+      return currentShared.opening;
     },
-    blocking: () => openOther(blockingOptions),
-    unrepeating: () => openOther(unrepeatingOptions),
+    blockingConnection: () => openOther(blockingOptions),
+    nonRetryingConnection: () => openOther(nonRetryingOptions),
     async close() {
       isClosed = true;
-      for (const connection of others) connection.disconnect();
-      others.clear();
-      const shared = own;
-      own = null;
+      for (const connection of otherConnections) connection.disconnect();
+      otherConnections.clear();
+      const shared = currentShared;
+      currentShared = null;
       if (shared === null || --shared.users > 0) return;
       if (key !== null && registry.get(key) === shared) registry.delete(key);
       shared.connection?.disconnect();
@@ -248,13 +251,13 @@ function isRedisUrl(text: string): boolean {
   }
 }
 
-function closed(): PayhooksError {
+function connectionsClosedError(): PayhooksError {
   return new PayhooksError("ERR_CLOSING", "The connections of redisInbox are closed.", {
     fix: "Make a new inbox.",
   });
 }
 
-function missingTarget(): PayhooksError {
+function targetMissingError(): PayhooksError {
   return new PayhooksError("ERR_OPTION_MISSING", "redisInbox was given no URL and no connection.", {
     fix: "Set it (check the environment variable), such as redis://localhost:6379. There is no default address.",
   });
@@ -278,7 +281,7 @@ async function loadIoredis(): Promise<typeof Redis> {
 }
 
 /** How many commands are gathered before they are written. */
-const GATHERED = 8;
+const MAX_GATHERED_COMMANDS = 8;
 
 /**
  * Sends the commands of many deliveries in few system calls, which are most of what a command costs this process. It does not
@@ -286,21 +289,21 @@ const GATHERED = 8;
  */
 function gatherWrites(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);
-  let corked: Redis["stream"] | null = null;
-  let gathered = 0;
+  let corkedStream: Redis["stream"] | null = null;
+  let gatheredCount = 0;
   function flush(): void {
-    corked?.uncork();
-    corked = null;
+    corkedStream?.uncork();
+    corkedStream = null;
   }
   redis.sendCommand = (...args) => {
-    if (corked === null && redis.stream !== undefined) {
-      corked = redis.stream;
-      corked.cork();
-      gathered = 0;
+    if (corkedStream === null && redis.stream !== undefined) {
+      corkedStream = redis.stream;
+      corkedStream.cork();
+      gatheredCount = 0;
       process.nextTick(flush);
     }
     const sent = send(...args);
-    if (++gathered >= GATHERED) flush();
+    if (++gatheredCount >= MAX_GATHERED_COMMANDS) flush();
     return sent;
   };
 }

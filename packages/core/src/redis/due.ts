@@ -1,10 +1,10 @@
-import type { DueRecord, DueRecords, Versioned } from "../inbox/contract/store.ts";
-import { type Lane, type Lanes, NO_EVENTS } from "../inbox/record/lane.ts";
+import type { DueRecord, DueRecords, VersionedRecord } from "../inbox/contract/store.ts";
+import { type Lane, type Lanes, ZERO_PER_LANE } from "../inbox/record/lane.ts";
 import { dueKeys, type Group, type Groups } from "./groups.ts";
-import { TAKE_DUE } from "./scripts.ts";
+import { TAKE_DUE_SCRIPT } from "./scripts.ts";
 
 /** The result of a poll of one group, or of all groups. */
-interface Polled {
+interface GroupPollResult {
   readonly taken: readonly { readonly key: string; readonly since: number }[];
   readonly left: Lanes;
   /** When the first of the remaining due records of each lane fell due. */
@@ -13,64 +13,69 @@ interface Polled {
 }
 
 /** Makes something for each lane. */
-const ofEach = <T>(make: (lane: Lane) => T): Lanes<T> => ({ usual: make("usual"), patient: make("patient") });
+const mapLanes = <T>(make: (lane: Lane) => T): Lanes<T> => ({
+  usual: make("usual"),
+  patient: make("patient"),
+});
 
-async function poll(group: Group, limit: Lanes, hideMs: number): Promise<Polled> {
+async function poll(group: Group, limit: Lanes, hideMs: number): Promise<GroupPollResult> {
   const keys = dueKeys(group.shards);
-  const answers = await group.run(TAKE_DUE, keys, [limit.usual, limit.patient, hideMs]);
+  const answers = await group.run(TAKE_DUE_SCRIPT, keys, [limit.usual, limit.patient, hideMs]);
   const [usual, patient, oldestUsual, oldestPatient, nextDueAt, ...taken] = answers;
   const records: { key: string; since: number }[] = [];
-  for (let at = 0; at < taken.length; at += 2) {
-    records.push({ key: String(taken[at]), since: Number(taken[at + 1]) });
+  for (let index = 0; index < taken.length; index += 2) {
+    records.push({ key: String(taken[index]), since: Number(taken[index + 1]) });
   }
   return {
     taken: records,
     left: { usual: Number(usual), patient: Number(patient) },
-    oldest: { usual: timeOf(oldestUsual), patient: timeOf(oldestPatient) },
-    nextDueAt: timeOf(nextDueAt),
+    oldest: { usual: answerTimeOf(oldestUsual), patient: answerTimeOf(oldestPatient) },
+    nextDueAt: answerTimeOf(nextDueAt),
   };
 }
 
-function timeOf(answer: unknown): number | null {
+function answerTimeOf(answer: unknown): number | null {
   return answer === "" || answer === null ? null : Number(answer);
 }
 
-function least(times: readonly (number | null)[]): number | null {
+function earliestOf(times: readonly (number | null)[]): number | null {
   return times.reduce((a, b) => (a === null || (b !== null && b < a) ? b : a), null);
 }
 
 /** Since when the record of all groups that waits longest has been due; null when none is due. */
-export async function oldestDue(groups: Groups): Promise<number | null> {
-  const { oldest } = sumOf(await Promise.all(groups.all.map((group) => poll(group, NO_EVENTS, 0))));
-  return least([oldest.usual, oldest.patient]);
+export async function findOldestDue(groups: Groups): Promise<number | null> {
+  const { oldest } = combineResults(
+    await Promise.all(groups.all.map((group) => poll(group, ZERO_PER_LANE, 0))),
+  );
+  return earliestOf([oldest.usual, oldest.patient]);
 }
 
 /** Polls several groups. Groups that cannot be reached are left out, unless all of them are. */
 async function pollGroups(
   limits: ReadonlyMap<Group, Lanes>,
   hideMs: number,
-): Promise<ReadonlyMap<Group, Polled>> {
-  const found = new Map<Group, Polled>();
+): Promise<ReadonlyMap<Group, GroupPollResult>> {
+  const results = new Map<Group, GroupPollResult>();
   const failures: unknown[] = [];
   await Promise.all(
     [...limits].map(async ([group, limit]) => {
       try {
-        found.set(group, await poll(group, limit, hideMs));
+        results.set(group, await poll(group, limit, hideMs));
       } catch (error) {
         failures.push(error);
       }
     }),
   );
-  if (found.size === 0 && failures.length > 0) throw failures[0];
-  return found;
+  if (results.size === 0 && failures.length > 0) throw failures[0];
+  return results;
 }
 
-function sumOf(polled: readonly Polled[]): Polled {
+function combineResults(results: readonly GroupPollResult[]): GroupPollResult {
   return {
-    taken: polled.flatMap(({ taken }) => taken),
-    left: ofEach((lane) => polled.reduce((sum, { left }) => sum + left[lane], 0)),
-    oldest: ofEach((lane) => least(polled.map(({ oldest }) => oldest[lane]))),
-    nextDueAt: least(polled.map(({ nextDueAt }) => nextDueAt)),
+    taken: results.flatMap(({ taken }) => taken),
+    left: mapLanes((lane) => results.reduce((sum, { left }) => sum + left[lane], 0)),
+    oldest: mapLanes((lane) => earliestOf(results.map(({ oldest }) => oldest[lane]))),
+    nextDueAt: earliestOf(results.map(({ nextDueAt }) => nextDueAt)),
   };
 }
 
@@ -78,24 +83,28 @@ function sumOf(polled: readonly Polled[]): Polled {
  * Takes the records that have been due for the longest time. A single group is asked for all of them. Of several groups,
  * each one with due records is asked for a share, so that each node gives what it has.
  */
-async function take(groups: Groups, limit: Lanes, hideMs: number): Promise<Polled> {
+async function takeFromGroups(groups: Groups, limit: Lanes, hideMs: number): Promise<GroupPollResult> {
   const [only, ...others] = groups.all;
   if (only !== undefined && others.length === 0) return poll(only, limit, hideMs);
-  const before = await pollGroups(new Map(groups.all.map((group) => [group, NO_EVENTS])), 0);
-  const shares = ofEach((lane) => sharesOf(before, lane, limit[lane]));
+  const before = await pollGroups(new Map(groups.all.map((group) => [group, ZERO_PER_LANE])), 0);
+  const shares = mapLanes((lane) => sharesOf(before, lane, limit[lane]));
   const requests = new Map(
     [...shares.usual.keys(), ...shares.patient.keys()].map((group) => [
       group,
-      ofEach((lane) => shares[lane].get(group) ?? 0),
+      mapLanes((lane) => shares[lane].get(group) ?? 0),
     ]),
   );
   const after = await pollGroups(requests, hideMs);
-  return sumOf([...new Map([...before, ...after]).values()]);
+  return combineResults([...new Map([...before, ...after]).values()]);
 }
 
 /** How many records of a lane to ask each group for. */
-function sharesOf(found: ReadonlyMap<Group, Polled>, lane: Lane, limit: number): ReadonlyMap<Group, number> {
-  const due = [...found]
+function sharesOf(
+  results: ReadonlyMap<Group, GroupPollResult>,
+  lane: Lane,
+  limit: number,
+): ReadonlyMap<Group, number> {
+  const due = [...results]
     .filter(([, { left }]) => left[lane] > 0)
     .sort(([, a], [, b]) => (a.oldest[lane] ?? 0) - (b.oldest[lane] ?? 0))
     .slice(0, limit);
@@ -107,14 +116,14 @@ export async function takeDue(
   groups: Groups,
   limit: Lanes,
   hideMs: number,
-  read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>,
+  read: (keys: readonly string[]) => Promise<readonly (VersionedRecord | null)[]>,
 ): Promise<DueRecords> {
-  const { taken, left, nextDueAt } = await take(groups, limit, hideMs);
+  const { taken, left, nextDueAt } = await takeFromGroups(groups, limit, hideMs);
   const sorted = taken.toSorted((a, b) => a.since - b.since);
-  const found = await read(sorted.map(({ key }) => key));
+  const storedRecords = await read(sorted.map(({ key }) => key));
   const records: DueRecord[] = [];
   sorted.forEach(({ key }, at) => {
-    const versioned = found[at] ?? null;
+    const versioned = storedRecords[at] ?? null;
     // A record that was deleted by hand stays hidden.
     if (versioned !== null) records.push({ key, ...versioned });
   });

@@ -1,9 +1,9 @@
 import { LANES } from "../inbox/record/lane.ts";
 import { ServerClock } from "../inbox/server-clock.ts";
 import type { Clock } from "../time/clock.ts";
-import { isCrossSlot } from "./answers.ts";
+import { isCrossSlot } from "./failure.ts";
 import type { ScriptClient } from "./script-client.ts";
-import { TAKE_DUE } from "./scripts.ts";
+import { TAKE_DUE_SCRIPT } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
 
 /** Shards whose keys one script may touch, on a server with one clock. */
@@ -11,13 +11,13 @@ export class Group {
   readonly shards: readonly Shard[];
   readonly clock: ServerClock;
   readonly #client: () => Promise<ScriptClient>;
-  readonly #time: Clock;
+  readonly #localClock: Clock;
 
-  constructor(shards: readonly Shard[], client: () => Promise<ScriptClient>, time: Clock) {
+  constructor(shards: readonly Shard[], client: () => Promise<ScriptClient>, localClock: Clock) {
     this.shards = shards;
-    this.clock = new ServerClock(time);
+    this.clock = new ServerClock(localClock);
     this.#client = client;
-    this.#time = time;
+    this.#localClock = localClock;
   }
 
   /** Runs a script. The time in its answer goes to the clock, and the rest is returned. */
@@ -27,9 +27,9 @@ export class Group {
     args: readonly (string | number)[] = [],
   ): Promise<readonly unknown[]> {
     const client = await this.#client();
-    const askedAt = this.#time.monotonic();
+    const askedAt = this.#localClock.monotonic();
     const [time, ...answers] = (await client.eval(script, [...keys], args.map(String))) as unknown[];
-    this.clock.learn(Number(time), askedAt);
+    this.clock.recordServerTime(Number(time), askedAt);
     return answers;
   }
 }
@@ -40,35 +40,35 @@ export class Group {
  */
 export class Groups {
   readonly all: readonly Group[];
-  readonly #of: ReadonlyMap<Shard, Group>;
+  readonly #groupByShard: ReadonlyMap<Shard, Group>;
   readonly #first: Group;
 
   private constructor(first: Group, ...others: readonly Group[]) {
     this.all = [first, ...others];
     this.#first = first;
-    this.#of = new Map(this.all.flatMap((group) => group.shards.map((shard) => [shard, group])));
+    this.#groupByShard = new Map(this.all.flatMap((group) => group.shards.map((shard) => [shard, group])));
   }
 
   /** Finds out whether the server is a single server or a cluster, and asks for each group's time. */
-  static async open(shards: Shards, client: () => Promise<ScriptClient>, time: Clock): Promise<Groups> {
-    const together = new Group(shards.all, client, time);
+  static async open(shards: Shards, client: () => Promise<ScriptClient>, localClock: Clock): Promise<Groups> {
+    const singleGroup = new Group(shards.all, client, localClock);
     try {
-      await look(together);
-      return new Groups(together);
+      await probe(singleGroup);
+      return new Groups(singleGroup);
     } catch (error) {
       if (!isCrossSlot(error)) throw error;
     }
     const [first, ...others] = shards.all;
     const groups = new Groups(
-      new Group([first], client, time),
-      ...others.map((shard) => new Group([shard], client, time)),
+      new Group([first], client, localClock),
+      ...others.map((shard) => new Group([shard], client, localClock)),
     );
-    await Promise.all(groups.all.map(look));
+    await Promise.all(groups.all.map(probe));
     return groups;
   }
 
-  of(shard: Shard): Group {
-    return this.#of.get(shard) ?? this.#first;
+  groupOf(shard: Shard): Group {
+    return this.#groupByShard.get(shard) ?? this.#first;
   }
 
   /** Runs a script in every group at one time. */
@@ -87,22 +87,22 @@ export function dueKeys(shards: readonly Shard[]): readonly string[] {
 }
 
 /** Runs a script over all keys of one kind. It changes nothing. */
-async function look(group: Group): Promise<void> {
-  await group.run(TAKE_DUE, dueKeys(group.shards), [0, 0, 0]);
+async function probe(group: Group): Promise<void> {
+  await group.run(TAKE_DUE_SCRIPT, dueKeys(group.shards), [0, 0, 0]);
 }
 
 /** Sorts things by the group that they belong to. */
-export function byGroup<T>(
+export function partitionByGroup<T>(
   groups: Groups,
   things: readonly T[],
   shardOf: (thing: T) => Shard,
 ): ReadonlyMap<Group, readonly T[]> {
-  const found = new Map<Group, T[]>();
+  const partitions = new Map<Group, T[]>();
   for (const thing of things) {
-    const group = groups.of(shardOf(thing));
-    const others = found.get(group);
-    if (others === undefined) found.set(group, [thing]);
-    else others.push(thing);
+    const group = groups.groupOf(shardOf(thing));
+    const partition = partitions.get(group);
+    if (partition === undefined) partitions.set(group, [thing]);
+    else partition.push(thing);
   }
-  return found;
+  return partitions;
 }

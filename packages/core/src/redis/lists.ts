@@ -1,23 +1,29 @@
 import type { EventFilter } from "../inbox/contract/event-query.ts";
-import type { ListCursor, Listed, ListedEvent, ListOrder, Versioned } from "../inbox/contract/store.ts";
+import type {
+  ListCursor,
+  ListedEvent,
+  ListOrder,
+  ListPage,
+  VersionedRecord,
+} from "../inbox/contract/store.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { recordKeyOf } from "../inbox/record/event.ts";
 import { type EventLabels, indexOf } from "../inbox/record/index-of.ts";
-import { notSearchable } from "../inbox/search/event-reader.ts";
-import { matches } from "../inbox/search/listing.ts";
+import { notSearchableError } from "../inbox/search/event-reader.ts";
+import { matchesFilter } from "../inbox/search/listing.ts";
 import { HELD_REASONS, type HeldReason } from "../protocol/held-reasons.ts";
 import type { Groups } from "./groups.ts";
-import { MEMBERS } from "./scripts.ts";
+import { MEMBERS_SCRIPT } from "./scripts.ts";
 import type { Shard } from "./shards.ts";
 
-const ACTIVE = ["waiting", "retrying", "running"] as const;
+const ACTIVE_STATES = ["waiting", "retrying", "running"] as const;
 
 /** The lists of a shard: one for each state of unfinished events, and one for each reason to hold events. */
-export type ListName = (typeof ACTIVE)[number] | `held:${HeldReason}`;
+export type ListName = (typeof ACTIVE_STATES)[number] | `held:${HeldReason}`;
 
 /** All lists of a shard. */
-export const LISTS: readonly ListName[] = [
-  ...ACTIVE,
+export const LIST_NAMES: readonly ListName[] = [
+  ...ACTIVE_STATES,
   ...(Object.keys(HELD_REASONS) as HeldReason[]).map((reason) => `held:${reason}` as const),
 ];
 
@@ -52,7 +58,7 @@ function cursorOf(member: string): ListCursor {
 
 /** The lists that can have an event that matches the filter. */
 function listsOf({ state, reason }: EventFilter): readonly ListName[] {
-  return LISTS.filter((name) => {
+  return LIST_NAMES.filter((name) => {
     const isHeld = name.startsWith("held:");
     if (reason !== undefined && name !== `held:${reason}`) return false;
     return state === undefined || (isHeld ? state === "held" : state === name);
@@ -61,7 +67,7 @@ function listsOf({ state, reason }: EventFilter): readonly ListName[] {
 
 export interface ListDependencies {
   readonly groups: Groups;
-  readonly read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>;
+  readonly read: (keys: readonly string[]) => Promise<readonly (VersionedRecord | null)[]>;
 }
 
 /** A page of a list. It may be short, because each shard's list is asked only for a share of it. */
@@ -71,20 +77,21 @@ export async function listEvents(
   cursor: ListCursor | null,
   limit: number,
   first: ListOrder,
-): Promise<Listed> {
-  if (filter.state === "finished" || filter.state === "any") throw notSearchable("Redis");
+): Promise<ListPage> {
+  if (filter.state === "finished" || filter.state === "any") throw notSearchableError("Redis");
   const names = listsOf(filter);
   if (names.length === 0) return { events: [], next: null };
   const page = { ...boundsOf(filter, cursor, first), limit, first };
   const { members, isLast } = await membersBehind(groups, names, page);
   const keys = [...new Set(members.map((member) => recordKeyOf(cursorOf(member).eventId)))];
-  const found = await read(keys);
-  const records = new Map(keys.map((key, at) => [key, found[at] ?? null]));
+  const storedRecords = await read(keys);
+  const records = new Map(keys.map((key, at) => [key, storedRecords[at] ?? null]));
   const events: ListedEvent[] = [];
   for (const member of members) {
-    const at = cursorOf(member);
-    const versioned = records.get(recordKeyOf(at.eventId)) ?? null;
-    if (versioned !== null && passes(filter, at.eventId, versioned)) events.push({ ...at, versioned });
+    const position = cursorOf(member);
+    const versioned = records.get(recordKeyOf(position.eventId)) ?? null;
+    if (versioned !== null && fitsFilter(filter, position.eventId, versioned))
+      events.push({ ...position, versioned });
   }
   const last = members.at(-1);
   return { events, next: isLast || last === undefined ? null : cursorOf(last) };
@@ -97,14 +104,14 @@ interface Bounds {
 }
 
 function boundsOf({ since, until }: EventFilter, cursor: ListCursor | null, first: ListOrder): Bounds {
-  const at = cursor === null ? null : memberOf(cursor);
+  const cursorMember = cursor === null ? null : memberOf(cursor);
   const from = since === undefined ? null : digitsOf(Math.ceil(since));
   const to = until === undefined ? null : digitsOf(Math.ceil(until));
-  const isBehind = at !== null && first === "oldest" && (from === null || at >= from);
-  const isBefore = at !== null && first === "newest" && (to === null || at < to);
+  const isBehind = cursorMember !== null && first === "oldest" && (from === null || cursorMember >= from);
+  const isBefore = cursorMember !== null && first === "newest" && (to === null || cursorMember < to);
   return {
-    least: isBehind ? `(${at}` : from === null ? "-" : `[${from}`,
-    greatest: isBefore ? `(${at}` : to === null ? "+" : `(${to}`,
+    least: isBehind ? `(${cursorMember}` : from === null ? "-" : `[${from}`,
+    greatest: isBefore ? `(${cursorMember}` : to === null ? "+" : `(${to}`,
   };
 }
 
@@ -116,23 +123,25 @@ async function membersBehind(
 ): Promise<{ readonly members: readonly string[]; readonly isLast: boolean }> {
   const share = Math.max(1, Math.ceil(limit / PAGE_SHARE));
   const keysOf = (shard: Shard) => names.map((name) => shard.keyOf(name));
-  const answers = await groups.runAll(MEMBERS, keysOf, [least, greatest, share, first]);
+  const answers = await groups.runAll(MEMBERS_SCRIPT, keysOf, [least, greatest, share, first]);
   const lists = answers.flat() as readonly (readonly string[])[];
   const isLater = (a: string, b: string): boolean => (first === "oldest" ? a > b : a < b);
   /** After this member, a list that returned its whole share may have more. */
-  let certain: string | null = null;
+  let lastCertain: string | null = null;
   for (const list of lists) {
     const last = list.length < share ? undefined : list.at(-1);
-    if (last !== undefined && (certain === null || isLater(certain, last))) certain = last;
+    if (last !== undefined && (lastCertain === null || isLater(lastCertain, last))) lastCertain = last;
   }
   const all = lists.flat().sort((a, b) => (isLater(a, b) ? 1 : -1));
-  const members = all.filter((member) => certain === null || !isLater(member, certain)).slice(0, limit);
-  return { members, isLast: certain === null && members.length === all.length };
+  const members = all
+    .filter((member) => lastCertain === null || !isLater(member, lastCertain))
+    .slice(0, limit);
+  return { members, isLast: lastCertain === null && members.length === all.length };
 }
 
 /** True if an event matches the filter. Its record decides, because it may have changed after it was listed. */
-function passes(filter: EventFilter, eventId: string, { record }: Versioned): boolean {
+function fitsFilter(filter: EventFilter, eventId: string, { record }: VersionedRecord): boolean {
   if (isUnreadable(record)) return true;
   const event = indexOf(recordKeyOf(eventId), record).events.find((one) => one.eventId === eventId);
-  return event !== undefined && matches(event, filter);
+  return event !== undefined && matchesFilter(event, filter);
 }

@@ -1,36 +1,36 @@
-import type { Versioned } from "../inbox/contract/store.ts";
-import { byGroup, type Groups } from "./groups.ts";
-import { READ } from "./scripts.ts";
+import type { VersionedRecord } from "../inbox/contract/store.ts";
+import { type Groups, partitionByGroup } from "./groups.ts";
+import { READ_SCRIPT } from "./scripts.ts";
 import type { Shards } from "./shards.ts";
-import { versionedOf } from "./texts.ts";
+import { versionedRecordOf } from "./stored-text.ts";
 
 /** How many records one script reads. Redis does nothing else while a script runs. */
-const MAX_TOGETHER = 100;
+const MAX_BATCH_KEYS = 100;
 
 /** The records with these keys, in their order. */
 export async function readRecords(
   shards: Shards,
   groups: Groups,
   keys: readonly string[],
-): Promise<readonly (Versioned | null)[]> {
-  const found = new Map<string, Versioned | null>();
+): Promise<readonly (VersionedRecord | null)[]> {
+  const recordsByKey = new Map<string, VersionedRecord | null>();
   const reads: Promise<void>[] = [];
-  for (const [group, own] of byGroup(groups, keys, (key) => shards.of(key))) {
-    for (let at = 0; at < own.length; at += MAX_TOGETHER) {
-      const together = own.slice(at, at + MAX_TOGETHER);
+  for (const [group, groupKeys] of partitionByGroup(groups, keys, (key) => shards.shardOf(key))) {
+    for (let start = 0; start < groupKeys.length; start += MAX_BATCH_KEYS) {
+      const batch = groupKeys.slice(start, start + MAX_BATCH_KEYS);
       const read = group.run(
-        READ,
-        together.map((key) => shards.of(key).keyOf(key)),
+        READ_SCRIPT,
+        batch.map((key) => shards.shardOf(key).keyOf(key)),
       );
       reads.push(
         read.then((texts) => {
-          together.forEach((key, n) => {
-            found.set(key, versionedOf(texts[n]));
+          batch.forEach((key, n) => {
+            recordsByKey.set(key, versionedRecordOf(texts[n]));
           });
         }),
       );
     }
   }
   await Promise.all(reads);
-  return keys.map((key) => found.get(key) ?? null);
+  return keys.map((key) => recordsByKey.get(key) ?? null);
 }

@@ -2,10 +2,10 @@ import type { Cluster, Redis } from "ioredis";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import { isCluster, nodeOf } from "./connections.ts";
-import { byGroup, type Groups } from "./groups.ts";
-import { CONFIRM } from "./scripts.ts";
+import { type Groups, partitionByGroup } from "./groups.ts";
+import { CONFIRM_SCRIPT } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
-import { beginningOf } from "./texts.ts";
+import { versionPrefixOf } from "./stored-text.ts";
 
 /** A record that replicas must have, at this version or a later one. */
 export interface WrittenRecord {
@@ -22,7 +22,7 @@ interface ReplicaRequirement {
 }
 
 /** A record that was written before a failover is asked for within this time after it, or not at all. */
-const ASKED_WITHIN_MS = 10_000;
+const MAX_ASK_DELAY_MS = 10_000;
 
 /** Confirms that replicas have records. Each record is checked on its own node. */
 export class Replicas {
@@ -40,21 +40,21 @@ export class Replicas {
     this.#requirement = requirement;
   }
 
-  /** Learns the histories of all nodes. To be called before this process writes anything. */
-  async learn(): Promise<void> {
+  /** Reads the histories of all nodes. To be called before this process writes anything. */
+  async readHistories(): Promise<void> {
     const nodes = new Set(this.#shards.all.map((shard) => this.#nodeAt(shard)));
-    await Promise.all([...nodes].map((node) => node.learn()));
+    await Promise.all([...nodes].map((node) => node.readHistory()));
   }
 
   /** Rejects unless the required number of replicas has all of the records in time. */
-  async replicated(records: readonly WrittenRecord[]): Promise<void> {
+  async waitUntilReplicated(records: readonly WrittenRecord[]): Promise<void> {
     const byNode = new Map<NodeReplicas, WrittenRecord[]>();
     for (const record of records) {
       const node = this.#nodeOf(record);
       byNode.set(node, [...(byNode.get(node) ?? []), record]);
     }
     try {
-      await Promise.all([...byNode].map(([node, own]) => node.replicated(own)));
+      await Promise.all([...byNode].map(([node, nodeRecords]) => node.waitUntilReplicated(nodeRecords)));
     } catch (error) {
       // The node may have lost the record's slot, or may be gone.
       if (isCluster(this.#connection)) this.#connection.refreshSlotsCache(() => {});
@@ -63,18 +63,18 @@ export class Replicas {
   }
 
   #nodeOf({ key }: WrittenRecord): NodeReplicas {
-    return this.#nodeAt(this.#shards.of(key));
+    return this.#nodeAt(this.#shards.shardOf(key));
   }
 
   #nodeAt({ slot }: Shard): NodeReplicas {
     const node = nodeOf(this.#connection, slot);
-    if (node === null) throw unconfirmed("No node is known that has the event's record");
-    let found = this.#nodes.get(node);
-    if (found === undefined) {
-      found = new NodeReplicas(node, this.#shards, this.#groups, this.#requirement);
-      this.#nodes.set(node, found);
+    if (node === null) throw unconfirmedError("No node is known that has the event's record");
+    let nodeReplicas = this.#nodes.get(node);
+    if (nodeReplicas === undefined) {
+      nodeReplicas = new NodeReplicas(node, this.#shards, this.#groups, this.#requirement);
+      this.#nodes.set(node, nodeReplicas);
     }
-    return found;
+    return nodeReplicas;
   }
 }
 
@@ -109,34 +109,34 @@ class NodeReplicas {
     this.#requirement = requirement;
   }
 
-  async learn(): Promise<void> {
+  async readHistory(): Promise<void> {
     if (this.#history !== null) return;
     this.#history = { id: historyIn(await this.#node.info("replication")), since: null };
   }
 
-  replicated(records: readonly WrittenRecord[]): Promise<void> {
+  waitUntilReplicated(records: readonly WrittenRecord[]): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ records, history: this.#historyOfWrites, resolve, reject });
-      if (!this.#isBusy) void this.#work();
+      if (!this.#isBusy) void this.#runRounds();
     });
   }
 
   /** The history in which everything was written that is asked for now; null right after a failover, or while it is not known. */
   get #historyOfWrites(): string | null {
-    const known = this.#history;
-    if (known === null) return null;
-    return known.since === null || known.since.elapsedMs >= ASKED_WITHIN_MS ? known.id : null;
+    const current = this.#history;
+    if (current === null) return null;
+    return current.since === null || current.since.elapsedMs >= MAX_ASK_DELAY_MS ? current.id : null;
   }
 
-  async #work(): Promise<void> {
+  async #runRounds(): Promise<void> {
     this.#isBusy = true;
     while (this.#waiting.length > 0) {
       const round = this.#waiting.splice(0);
       try {
-        const found = await this.#confirm(round.flatMap(({ records }) => records));
-        for (const waiter of round) this.#answer(waiter, found);
-        if (this.#history?.id !== found.history)
-          this.#history = { id: found.history, since: new Stopwatch(this.#requirement.clock) };
+        const confirmation = await this.#confirm(round.flatMap(({ records }) => records));
+        for (const waiter of round) this.#settle(waiter, confirmation);
+        if (this.#history?.id !== confirmation.history)
+          this.#history = { id: confirmation.history, since: new Stopwatch(this.#requirement.clock) };
       } catch (error) {
         for (const { reject } of round) reject(error);
       }
@@ -150,36 +150,44 @@ class NodeReplicas {
    * lost. Somebody else may have been the first to ask in the new history, so a history counts only once it is older
    * than any such write.
    */
-  #answer({ records, history, resolve, reject }: Waiter, found: Confirmation): void {
-    const isSame = history !== null && history === found.history;
+  #settle({ records, history, resolve, reject }: Waiter, confirmation: Confirmation): void {
+    const isSame = history !== null && history === confirmation.history;
     const isThere = ({ key, version }: WrittenRecord): boolean => {
-      const state = found.states.get(key + version);
+      const state = confirmation.states.get(key + version);
       return state === "as-written" || (state === "changed" && isSame);
     };
     if (records.every(isThere)) resolve();
-    else reject(unconfirmed("The record of the event is gone since it was written: there was a failover"));
+    else
+      reject(unconfirmedError("The record of the event is gone since it was written: there was a failover"));
   }
 
   async #confirm(records: readonly WrittenRecord[]): Promise<Confirmation> {
     const { replicas, timeoutMs } = this.#requirement;
     const pipeline = this.#node.pipeline();
     const requests: (readonly WrittenRecord[])[] = [];
-    for (const [group, own] of byGroup(this.#groups, records, ({ key }) => this.#shards.of(key))) {
+    for (const [group, groupRecords] of partitionByGroup(this.#groups, records, ({ key }) =>
+      this.#shards.shardOf(key),
+    )) {
       const mark = group.shards.slice(0, 1).map((shard) => shard.keyOf("mark"));
-      const keys = [...mark, ...own.map(({ key }) => this.#shards.of(key).keyOf(key))];
-      pipeline.eval(CONFIRM, keys.length, ...keys, ...own.map(({ version }) => beginningOf(version)));
-      requests.push(own);
+      const keys = [...mark, ...groupRecords.map(({ key }) => this.#shards.shardOf(key).keyOf(key))];
+      pipeline.eval(
+        CONFIRM_SCRIPT,
+        keys.length,
+        ...keys,
+        ...groupRecords.map(({ version }) => versionPrefixOf(version)),
+      );
+      requests.push(groupRecords);
     }
     pipeline.info("replication");
     pipeline.wait(replicas, timeoutMs);
     const answers = await answersOf(pipeline);
     this.#checkReached(answers);
     const info = answers.at(-2);
-    const states = new Map<string, State>();
-    requests.forEach((own, at) => {
-      const [, ...found] = (answers[at] ?? []) as readonly unknown[];
-      own.forEach(({ key, version }, n) => {
-        const state = STATES[Number(found[n])];
+    const states = new Map<string, RecordState>();
+    requests.forEach((groupRecords, index) => {
+      const [, ...stateCodes] = (answers[index] ?? []) as readonly unknown[];
+      groupRecords.forEach(({ key, version }, n) => {
+        const state = STATES_BY_ANSWER[Number(stateCodes[n])];
         if (state !== undefined) states.set(key + version, state);
       });
     });
@@ -191,7 +199,7 @@ class NodeReplicas {
     const { replicas, timeoutMs } = this.#requirement;
     const reached = Number(answers.at(-1));
     if (reached >= replicas) return;
-    throw unconfirmed(`${reached} of ${replicas} replicas have the event after ${timeoutMs} ms`);
+    throw unconfirmedError(`${reached} of ${replicas} replicas have the event after ${timeoutMs} ms`);
   }
 }
 
@@ -207,13 +215,13 @@ async function answersOf(pipeline: ReturnType<Redis["pipeline"]>): Promise<reado
 }
 
 /** The states that the script can report, by its answer. There is no state for a record that does not exist. */
-const STATES = [undefined, "changed", "as-written"] as const;
-type State = NonNullable<(typeof STATES)[number]>;
+const STATES_BY_ANSWER = [undefined, "changed", "as-written"] as const;
+type RecordState = NonNullable<(typeof STATES_BY_ANSWER)[number]>;
 
 /** The result of a round. */
 interface Confirmation {
   /** The states by key and version. Records that do not exist are left out. */
-  readonly states: ReadonlyMap<string, State>;
+  readonly states: ReadonlyMap<string, RecordState>;
   /**
    * The id of the node's replication history. Redis gives a primary a new history when it starts, and when it stops
    * being a replica.
@@ -221,7 +229,7 @@ interface Confirmation {
   readonly history: string | null;
 }
 
-function unconfirmed(what: string): PayhooksError {
+function unconfirmedError(what: string): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", `${what}.`, {
     fix: "Check that the replicas are connected. Until they are, deliveries are answered 503 and retried by the sender.",
   });

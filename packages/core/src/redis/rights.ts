@@ -1,9 +1,9 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Group } from "./groups.ts";
-import { RIGHTS } from "./scripts.ts";
+import { CHECK_RIGHTS_SCRIPT } from "./scripts.ts";
 
 /** The commands that an ACL has to allow: those of the scripts, and those that run the scripts. */
-const FIX =
+const RIGHTS_FIX =
   "Allow the keys of the prefix and these commands: ACL SETUSER your_user ~payhooks:* +@read +@write +@scripting +time +info +wait +blpop. Hints and replicas need the last two.";
 
 /** True if Redis has refused a command, a key or a script because of the user's ACL. */
@@ -12,11 +12,11 @@ export function isForbidden(error: unknown): boolean {
 }
 
 /** The error for a user that may not do everything that events need. `lacking` names the refused commands. */
-export function lackingRights(lacking: string, cause?: unknown): PayhooksError {
+export function lackingRightsError(lacking: string, cause?: unknown): PayhooksError {
   return new PayhooksError(
     "ERR_REDIS_UNSUITABLE",
     `The user of redisInbox may not do everything that events need. Redis refuses: ${lacking}.`,
-    { fix: FIX, cause },
+    { fix: RIGHTS_FIX, cause },
   );
 }
 
@@ -29,9 +29,11 @@ export async function checkRights(groups: readonly Group[]): Promise<void> {
   const answers = await Promise.all(
     groups.map((group) => {
       const [shard] = group.shards;
-      return shard === undefined ? [] : group.run(RIGHTS, [shard.keyOf("check"), shard.keyOf("checks")]);
+      return shard === undefined
+        ? []
+        : group.run(CHECK_RIGHTS_SCRIPT, [shard.keyOf("check"), shard.keyOf("checks")]);
     }),
   );
   const lacking = new Set(answers.flat().map(String));
-  if (lacking.size > 0) throw lackingRights([...lacking].join(", "));
+  if (lacking.size > 0) throw lackingRightsError([...lacking].join(", "));
 }

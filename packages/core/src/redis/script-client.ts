@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
 import type { Clock } from "../time/clock.ts";
-import { inTime } from "../time/in-time.ts";
+import { withTimeout } from "../time/with-timeout.ts";
 
 /** All that the store needs of a Redis client. A client over HTTP fits as well as one with a socket. */
 export interface ScriptClient {
@@ -13,7 +13,7 @@ export interface ScriptClient {
 export function limitedClient(client: ScriptClient, clock: Clock, timeoutMs: number): ScriptClient {
   return {
     eval: (script, keys, args) =>
-      inTime(
+      withTimeout(
         clock,
         timeoutMs,
         () => client.eval(script, keys, args),

@@ -7,7 +7,7 @@
  * behave so; the flag `allow-oom` of Redis 7 would be refused by earlier ones.
  */
 
-const NOW = `
+const NOW_LUA = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
@@ -25,7 +25,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
  * "" removes the member from the set. Returns nil for each record that was written, 0 for one for which there is no room, and
  * for each other one the stored text, or "".
  */
-export const SWAP: string = `${NOW}
+export const SWAP_SCRIPT: string = `${NOW_LUA}
 local answers = {now}
 local hasRoom
 local function write(key, arg)
@@ -72,7 +72,7 @@ return answers
 `;
 
 /** Reads records. KEYS: the records. Returns a text or nil for each. */
-export const READ: string = `${NOW}
+export const READ_SCRIPT: string = `${NOW_LUA}
 local answers = redis.call('MGET', unpack(KEYS))
 table.insert(answers, 1, now)
 return answers
@@ -88,7 +88,7 @@ return answers
  * is none), when the next record falls due that is not due yet ("" if there is none), and for each record that was
  * taken, its member and since when it was due.
  */
-export const TAKE_DUE: string = `${NOW}
+export const TAKE_DUE_SCRIPT: string = `${NOW_LUA}
 local hiddenUntil = now + math.max(ARGV[3], 1)
 local takes = ARGV[1] + ARGV[2] > 0
 local answers = {now, 0, 0, '', '', ''}
@@ -140,13 +140,13 @@ return answers
  * Returns some names of keys. KEYS[1]: any key on the node that is asked. ARGV: where to continue ("0" for the beginning), a
  * pattern, and how many keys to look at. Returns where the next call continues ("0" if this was the last), and the names.
  */
-export const SCAN: string = `${NOW}
+export const SCAN_SCRIPT: string = `${NOW_LUA}
 local found = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 return {now, found[1], found[2]}
 `;
 
 /** Returns the size of each sorted set. KEYS: the sorted sets. */
-export const SIZES: string = `${NOW}
+export const SIZES_SCRIPT: string = `${NOW_LUA}
 local answers = {now}
 for i, key in ipairs(KEYS) do answers[i + 1] = redis.call('ZCARD', key) end
 return answers
@@ -156,7 +156,7 @@ return answers
  * Returns members between two bounds, in their order. KEYS: the sorted sets. ARGV: the lowest and the highest member, how many
  * to return of each set at most, and which end comes first. Returns a list for each set.
  */
-export const MEMBERS: string = `${NOW}
+export const MEMBERS_SCRIPT: string = `${NOW_LUA}
 local answers = {now}
 local command, from, to = 'ZRANGEBYLEX', ARGV[1], ARGV[2]
 if ARGV[4] == 'newest' then
@@ -169,7 +169,7 @@ return answers
 `;
 
 /** Replaces a text. KEYS[1]: the text. ARGV[1]: the new one. */
-export const WRITE: string = `${NOW}
+export const WRITE_SCRIPT: string = `${NOW_LUA}
 redis.call('SET', KEYS[1], ARGV[1])
 return {now}
 `;
@@ -179,7 +179,7 @@ return {now}
  * its own key, then the sorted sets. ARGV, for each record: the beginning of its text, the number of sets, and its member in
  * each.
  */
-export const MISSING: string = `${NOW}
+export const COUNT_MISSING_SCRIPT: string = `${NOW_LUA}
 local key, arg, missing = 1, 1, 0
 while key <= #KEYS do
   local expected, sets = ARGV[arg], tonumber(ARGV[arg + 1])
@@ -200,7 +200,7 @@ return {now, missing}
  * Reads the id of the data set, and sets it if there is none. KEYS[1]: the id. ARGV[1]: its value if it has none yet
  * ("": none is set). Returns the id, or "", and what the server does when its memory is full ("" if it does not say).
  */
-export const IDENTIFY: string = `${NOW}
+export const IDENTIFY_SCRIPT: string = `${NOW_LUA}
 local dataset_id = redis.call('GET', KEYS[1])
 if not dataset_id then
   dataset_id = ARGV[1]
@@ -215,7 +215,7 @@ return {now, dataset_id, policy}
  * Tries the commands that the other scripts use for events. KEYS: a text and a sorted set that do not exist, and do not exist
  * afterwards. Returns the names of the commands that the user's ACL refuses. Any other refusal is not reported: it may pass.
  */
-export const RIGHTS: string = `${NOW}
+export const CHECK_RIGHTS_SCRIPT: string = `${NOW_LUA}
 local text, set = KEYS[1], KEYS[2]
 local answers = {now}
 for _, command in ipairs({
@@ -235,7 +235,7 @@ return answers
  * Puts hints on a short list. They may stay unread. KEYS[1]: the list. ARGV: how many hints, how many the list has at
  * most, and how long it lasts (ms).
  */
-export const HINT: string = `${NOW}
+export const HINT_SCRIPT: string = `${NOW_LUA}
 redis.call('PERSIST', KEYS[1])
 for _ = 1, ARGV[1] do redis.call('RPUSH', KEYS[1], now) end
 redis.call('LTRIM', KEYS[1], -ARGV[2], -1)
@@ -248,7 +248,7 @@ return {now}
  * expected beginning of each record's text. Returns 2 for a record that begins so, 1 for one that does not, and 0 if
  * there is none.
  */
-export const CONFIRM: string = `${NOW}
+export const CONFIRM_SCRIPT: string = `${NOW_LUA}
 local answers = {now}
 redis.call('PERSIST', KEYS[1])
 redis.call('SET', KEYS[1], now)
@@ -263,6 +263,6 @@ return answers
 `;
 
 /** Returns the server's own report. KEYS[1]: any key on the node that is asked. */
-export const REPORT: string = `${NOW}
+export const REPORT_SCRIPT: string = `${NOW_LUA}
 return {now, redis.call('INFO')}
 `;

@@ -5,11 +5,11 @@ import { PayhooksError } from "../protocol/errors.ts";
  * The hash tags of the shards, one for each 64th of a cluster's slots. Nodes with equally many slots have equally many shards,
  * or one more.
  */
-const TAGS =
+const HASH_TAGS =
   "iv9 kuo hd8 bnv iry cx7 qkp bj6 mz4 gpz lh5 nkc ewl g02 dem 3lk pl3 cmu h12 jvl ajc ci5 " +
   "hqz 7qd mk6 gax ly7 fsy efn ge8 dto fw9 c9o xu9 bof yg8 k47 azq si6 hah gqj e64 fck 1jm " +
   "v32 e2t nn3 lme cle ao3 j3t y22 rj5 aks j74 hpj oip 0in fri d57 om0 mnf wt9 d1w";
-const SLOTS_EACH = 256;
+const SLOTS_PER_SHARD = 256;
 /** The position of each tag's slot within its 64th. A test counts it. */
 const SLOT_IN_SHARD = 127;
 
@@ -22,7 +22,7 @@ export class Shard {
   readonly #base: string;
 
   constructor(prefix: string, tag: string, index: number) {
-    this.slot = index * SLOTS_EACH + SLOT_IN_SHARD;
+    this.slot = index * SLOTS_PER_SHARD + SLOT_IN_SHARD;
     this.#base = `${prefix}:{${tag}}:`;
     this.due = { usual: this.keyOf("due"), patient: this.keyOf("patient") };
   }
@@ -46,14 +46,14 @@ export class Shards {
       });
     }
     this.prefix = prefix;
-    const [first = "", ...others] = TAGS.split(" ");
+    const [first = "", ...others] = HASH_TAGS.split(" ");
     this.all = [
       new Shard(prefix, first, 0),
       ...others.map((tag, index) => new Shard(prefix, tag, index + 1)),
     ];
   }
 
-  of(recordKey: string): Shard {
+  shardOf(recordKey: string): Shard {
     let hash = 0;
     for (let at = 0; at < recordKey.length; at++) {
       hash = (Math.imul(hash, 31) + recordKey.charCodeAt(at)) | 0;

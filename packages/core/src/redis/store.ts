@@ -2,17 +2,17 @@ import type { Redis } from "ioredis";
 import type { EventFilter } from "../inbox/contract/event-query.ts";
 import type { Inbox } from "../inbox/contract/inbox.ts";
 import type {
-  Counts,
   DueRecords,
   KnownRecord,
   ListCursor,
-  Listed,
   ListOrder,
+  ListPage,
   RecordStore,
-  Scanned,
+  ScanPage,
+  StoreCounts,
   Swap,
   SwapResult,
-  Versioned,
+  VersionedRecord,
 } from "../inbox/contract/store.ts";
 import { canaryKey } from "../inbox/record/canary.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
@@ -23,7 +23,6 @@ import { checkCountOrZero, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
-import { checkServers } from "./checks.ts";
 import { type Connections, type ConnectionTarget, connectionsTo, nodeOf } from "./connections.ts";
 import { countEvents } from "./counts.ts";
 import { DatasetIds } from "./dataset-ids.ts";
@@ -31,13 +30,14 @@ import { takeDue } from "./due.ts";
 import { type Group, Groups } from "./groups.ts";
 import { Hints } from "./hints.ts";
 import { listEvents } from "./lists.ts";
-import { isAnyMissing } from "./missing.ts";
+import { isAnyRecordMissing } from "./missing-records.ts";
 import { readRecords } from "./read.ts";
 import { Replicas, type WrittenRecord } from "./replicas.ts";
-import { checkRights, isForbidden, lackingRights } from "./rights.ts";
+import { checkRights, isForbidden, lackingRightsError } from "./rights.ts";
 import { scanRecords } from "./scan.ts";
 import { limitedClient, type ScriptClient, scriptClient } from "./script-client.ts";
-import { READ, WRITE } from "./scripts.ts";
+import { READ_SCRIPT, WRITE_SCRIPT } from "./scripts.ts";
+import { checkServers } from "./server-checks.ts";
 import { Shards } from "./shards.ts";
 import { swapRecords } from "./swap.ts";
 
@@ -75,14 +75,17 @@ export function redisStore(target: RedisTarget | undefined, options: RedisStoreO
   const environment = environmentOf(options.clock);
   checkCountOrZero("replicas", replicas);
   checkTime("commandTimeoutMs", commandTimeoutMs);
-  const store = (access: RedisAccess): RecordStore =>
+  const makeStore = (access: RedisAccess): RecordStore =>
     new RedisStore(access, { ...options, replicas, commandTimeoutMs, environment });
   if (!isScriptClient(target)) {
     const connections = connectionsTo(target, commandTimeoutMs);
-    return store({ connections, client: async () => scriptClient(await connections.fast()) });
+    return makeStore({
+      connections,
+      client: async () => scriptClient(await connections.commandConnection()),
+    });
   }
   const limited = limitedClient(target, environment, commandTimeoutMs);
-  if (replicas === 0) return store({ connections: null, client: async () => limited });
+  if (replicas === 0) return makeStore({ connections: null, client: async () => limited });
   throw new PayhooksError(
     "ERR_OPTION_INVALID",
     "replicas needs a connection, but redisInbox was given a client that runs scripts.",
@@ -97,7 +100,7 @@ function isScriptClient(target: RedisTarget | undefined): target is ScriptClient
 }
 
 /** How many keys are tried to find one for each node. Keys are spread evenly. */
-const CANARIES_TRIED = 1_000;
+const MAX_CANARY_ATTEMPTS = 1_000;
 
 /** How Redis is reached. */
 interface RedisAccess {
@@ -106,14 +109,14 @@ interface RedisAccess {
   client(): Promise<ScriptClient>;
 }
 
-interface Settings extends RedisStoreOptions {
+interface RedisStoreSettings extends RedisStoreOptions {
   readonly replicas: number;
   readonly commandTimeoutMs: number;
   readonly environment: Environment;
 }
 
 /** The parts of a store that is open. */
-interface Opened {
+interface OpenStore {
   readonly groups: Groups;
   readonly hints: Hints;
   readonly replicas: Replicas | null;
@@ -124,22 +127,22 @@ class RedisStore implements RecordStore {
   readonly replicated?: (records: readonly WrittenRecord[]) => Promise<void>;
   readonly onDue?: (wake: () => boolean) => Promise<() => void>;
   readonly #access: RedisAccess;
-  readonly #settings: Settings;
+  readonly #settings: RedisStoreSettings;
   readonly #shards: Shards;
   #client: Promise<ScriptClient> | null = null;
-  #opening: Promise<Opened> | null = null;
-  #opened: Opened | null = null;
+  #opening: Promise<OpenStore> | null = null;
+  #openStore: OpenStore | null = null;
   readonly #datasetIds = new DatasetIds();
   readonly #warnings: SetupWarnings;
-  #listening: ReturnType<Connections["blocking"]> | null = null;
+  #hintConnection: ReturnType<Connections["blockingConnection"]> | null = null;
 
-  constructor(access: RedisAccess, settings: Settings) {
+  constructor(access: RedisAccess, settings: RedisStoreSettings) {
     this.#access = access;
     this.#settings = settings;
     this.#shards = new Shards(settings.prefix ?? "payhooks");
     this.#warnings = new SetupWarnings(settings.logger);
     this.durability = settings.replicas > 0 ? "replicated" : "host";
-    if (settings.replicas > 0) this.replicated = (records) => this.#replicated(records);
+    if (settings.replicas > 0) this.replicated = (records) => this.#waitUntilReplicated(records);
     const { connections } = access;
     if (connections !== null) this.onDue = (wake) => this.#onDue(connections, wake);
   }
@@ -149,7 +152,7 @@ class RedisStore implements RecordStore {
   }
 
   get datasetId(): string {
-    return this.#datasetIds.of(this.#shards.all[0]);
+    return this.#datasetIds.idOf(this.#shards.all[0]);
   }
 
   async open(): Promise<void> {
@@ -157,31 +160,31 @@ class RedisStore implements RecordStore {
       await this.#prepare();
     } catch (error) {
       // The script itself may not be run.
-      throw isForbidden(error) ? lackingRights("to run scripts", error) : error;
+      throw isForbidden(error) ? lackingRightsError("to run scripts", error) : error;
     }
   }
 
   async #prepare(): Promise<void> {
     const { groups, replicas } = await this.#open();
     const { existing = false, environment } = this.#settings;
-    await replicas?.learn();
+    await replicas?.readHistories();
     if (!existing) await checkRights(await this.#oneOfEachNode(groups));
-    await this.#datasetIds.learn(await this.#oneOfEachNode(groups), existing ? null : environment.token());
+    await this.#datasetIds.readIds(await this.#oneOfEachNode(groups), existing ? null : environment.token());
   }
 
   async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
     const { groups } = await this.#open();
     const { environment } = this.#settings;
-    const ask = async (): Promise<Loss | null> =>
+    const findDatasetLoss = async (): Promise<Loss | null> =>
       this.#datasetIds.findLoss(await this.#oneOfEachNode(groups), environment.token());
-    const loss = await ask();
-    if (loss !== null || !(await isAnyMissing(this.#shards, groups, known))) return loss;
+    const loss = await findDatasetLoss();
+    if (loss !== null || !(await isAnyRecordMissing(this.#shards, groups, known))) return loss;
     // The data may have been replaced between the two questions.
-    return (await ask()) ?? "missing";
+    return (await findDatasetLoss()) ?? "missing";
   }
 
   /** All callers share one attempt. After a failure, the next call tries again. */
-  #open(): Promise<Opened> {
+  #open(): Promise<OpenStore> {
     this.#opening ??= this.#connect().catch((error: unknown) => {
       this.#opening = null;
       throw error;
@@ -189,17 +192,17 @@ class RedisStore implements RecordStore {
     return this.#opening;
   }
 
-  async #connect(): Promise<Opened> {
+  async #connect(): Promise<OpenStore> {
     const { environment, replicas, commandTimeoutMs } = this.#settings;
-    const groups = await Groups.open(this.#shards, () => this.#reach(), environment);
+    const groups = await Groups.open(this.#shards, () => this.#getClient(), environment);
     for (const { what, fix } of await checkServers(await this.#oneOfEachNode(groups))) {
       this.#warnings.add(what, fix);
     }
     const [first] = this.#shards.all;
-    const connection = replicas > 0 ? await this.#access.connections?.unrepeating() : undefined;
-    this.#opened = {
+    const connection = replicas > 0 ? await this.#access.connections?.nonRetryingConnection() : undefined;
+    this.#openStore = {
       groups,
-      hints: new Hints(first.keyOf("hints"), groups.of(first), environment),
+      hints: new Hints(first.keyOf("hints"), groups.groupOf(first), environment),
       replicas:
         connection === undefined
           ? null
@@ -209,10 +212,10 @@ class RedisStore implements RecordStore {
               clock: environment,
             }),
     };
-    return this.#opened;
+    return this.#openStore;
   }
 
-  #reach(): Promise<ScriptClient> {
+  #getClient(): Promise<ScriptClient> {
     this.#client ??= this.#access.client().catch((error: unknown) => {
       this.#client = null;
       throw error;
@@ -223,7 +226,7 @@ class RedisStore implements RecordStore {
   /** One group of each node, as far as nodes are known. The group of the first shard comes first. */
   async #oneOfEachNode(groups: Groups): Promise<readonly Group[]> {
     if (this.#access.connections === null) return groups.all;
-    const connection = await this.#access.connections.fast();
+    const connection = await this.#access.connections.commandConnection();
     const byNode = new Map<Redis | null, Group>();
     for (const group of groups.all) {
       const node = nodeOf(connection, group.shards[0]?.slot ?? 0);
@@ -232,7 +235,7 @@ class RedisStore implements RecordStore {
     return [...byNode.values()];
   }
 
-  async read(keys: readonly string[]): Promise<readonly (Versioned | null)[]> {
+  async read(keys: readonly string[]): Promise<readonly (VersionedRecord | null)[]> {
     const { groups } = await this.#open();
     return readRecords(this.#shards, groups, keys);
   }
@@ -240,8 +243,10 @@ class RedisStore implements RecordStore {
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
     const { groups, hints } = await this.#open();
     const results = await swapRecords(this.#shards, groups, items);
-    const announced = items.filter(({ announce }, at) => announce && results[at]?.kind === "written");
-    if (announced.length > 0) hints.send(announced.length);
+    const announcedItems = items.filter(
+      ({ shouldAnnounce }, at) => shouldAnnounce && results[at]?.kind === "written",
+    );
+    if (announcedItems.length > 0) hints.send(announcedItems.length);
     return results;
   }
 
@@ -251,8 +256,8 @@ class RedisStore implements RecordStore {
   }
 
   now(key: string): number {
-    if (this.#opened === null) return this.#settings.environment.now();
-    return this.#opened.groups.of(this.#shards.of(key)).clock.now();
+    if (this.#openStore === null) return this.#settings.environment.now();
+    return this.#openStore.groups.groupOf(this.#shards.shardOf(key)).clock.now();
   }
 
   async list(
@@ -260,18 +265,18 @@ class RedisStore implements RecordStore {
     cursor: ListCursor | null,
     limit: number,
     first: ListOrder = "oldest",
-  ): Promise<Listed> {
+  ): Promise<ListPage> {
     const { groups } = await this.#open();
     return listEvents({ groups, read: (keys) => this.read(keys) }, filter, cursor, limit, first);
   }
 
-  async scan(cursor: string | null, limit: number): Promise<Scanned> {
+  async scan(cursor: string | null, limit: number): Promise<ScanPage> {
     const { groups } = await this.#open();
     const nodes = await this.#oneOfEachNode(groups);
     return scanRecords(this.#shards, nodes, cursor, limit, (keys) => this.read(keys));
   }
 
-  async counts(): Promise<Counts> {
+  async counts(): Promise<StoreCounts> {
     const { groups } = await this.#open();
     return countEvents(groups);
   }
@@ -279,41 +284,41 @@ class RedisStore implements RecordStore {
   async readNote(name: string): Promise<string | null> {
     const { groups } = await this.#open();
     const [first] = this.#shards.all;
-    const [text] = await groups.of(first).run(READ, [first.keyOf(`note:${name}`)]);
+    const [text] = await groups.groupOf(first).run(READ_SCRIPT, [first.keyOf(`note:${name}`)]);
     return typeof text === "string" ? text : null;
   }
 
   async writeNote(name: string, text: string): Promise<void> {
     const { groups } = await this.#open();
     const [first] = this.#shards.all;
-    await groups.of(first).run(WRITE, [first.keyOf(`note:${name}`)], [text]);
+    await groups.groupOf(first).run(WRITE_SCRIPT, [first.keyOf(`note:${name}`)], [text]);
   }
 
   async canaryKeys(token: string): Promise<readonly string[]> {
-    const connection = await this.#access.connections?.fast();
+    const connection = await this.#access.connections?.commandConnection();
     if (connection === undefined) return [canaryKey(token)];
     const nodes = new Set(this.#shards.all.map(({ slot }) => nodeOf(connection, slot)));
     const keys = new Map<Redis | null, string>();
-    for (let attempt = 0; keys.size < nodes.size && attempt < CANARIES_TRIED; attempt++) {
+    for (let attempt = 0; keys.size < nodes.size && attempt < MAX_CANARY_ATTEMPTS; attempt++) {
       const key = canaryKey(token + attempt);
-      const node = nodeOf(connection, this.#shards.of(key).slot);
+      const node = nodeOf(connection, this.#shards.shardOf(key).slot);
       if (!keys.has(node)) keys.set(node, key);
     }
     return [...keys.values()];
   }
 
-  async #replicated(records: readonly WrittenRecord[]): Promise<void> {
+  async #waitUntilReplicated(records: readonly WrittenRecord[]): Promise<void> {
     const { replicas } = await this.#open();
-    await replicas?.replicated(records);
+    await replicas?.waitUntilReplicated(records);
   }
 
   async #onDue(connections: Connections, wake: () => boolean): Promise<() => void> {
     const { hints } = await this.#open();
-    this.#listening ??= connections.blocking().catch((error: unknown) => {
-      this.#listening = null;
+    this.#hintConnection ??= connections.blockingConnection().catch((error: unknown) => {
+      this.#hintConnection = null;
       throw error;
     });
-    return hints.listen(await this.#listening, wake);
+    return hints.listen(await this.#hintConnection, wake);
   }
 
   async close(): Promise<void> {

@@ -2,23 +2,23 @@ import type { Swap, SwapResult } from "../inbox/contract/store.ts";
 import { isCanary } from "../inbox/record/canary.ts";
 import { encodeRecord } from "../inbox/record/codec.ts";
 import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
-import { failureOf, isReply, noRoom } from "./answers.ts";
-import { byGroup, type Group, type Groups } from "./groups.ts";
+import { isReply, noRoomError, writeOutcomeOf } from "./failure.ts";
+import { type Group, type Groups, partitionByGroup } from "./groups.ts";
 import { listNameOf, memberOf } from "./lists.ts";
-import { SWAP } from "./scripts.ts";
+import { SWAP_SCRIPT } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
-import { beginningOf, versionedOf, versionedTextOf } from "./texts.ts";
+import { storedTextOf, versionedRecordOf, versionPrefixOf } from "./stored-text.ts";
 
 /**
  * How many records one script writes at most. Redis does nothing else while a script runs; such a script takes well below a
  * millisecond.
  */
-const MAX_TOGETHER = 50;
+const MAX_BATCH_WRITES = 50;
 /** How many characters one script writes at most. For longer texts, a second command costs less. */
-const MAX_LENGTH = 30_000;
+const MAX_BATCH_CHARS = 30_000;
 
 /** One write, in the form that the script takes. */
-interface Written {
+interface ScriptWrite {
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
   readonly length: number;
@@ -31,30 +31,32 @@ export async function swapRecords(
   items: readonly Swap[],
 ): Promise<readonly SwapResult[]> {
   const results = new Map<Swap, SwapResult>();
-  const sent: Promise<void>[] = [];
-  for (const [group, own] of byGroup(groups, items, ({ key }) => shards.of(key))) {
-    for (const together of batchesOf(own.map((item) => ({ item, ...written(shards.of(item.key), item) })))) {
-      sent.push(send(group, together, (item, result) => results.set(item, result)));
+  const sends: Promise<void>[] = [];
+  for (const [group, groupItems] of partitionByGroup(groups, items, ({ key }) => shards.shardOf(key))) {
+    for (const batch of batchesOf(
+      groupItems.map((item) => ({ item, ...buildScriptWrite(shards.shardOf(item.key), item) })),
+    )) {
+      sends.push(send(group, batch, (item, result) => results.set(item, result)));
     }
   }
-  await Promise.all(sent);
-  return items.map((item) => results.get(item) ?? failureOf(null));
+  await Promise.all(sends);
+  return items.map((item) => results.get(item) ?? writeOutcomeOf(null));
 }
 
-type Batch = readonly (Written & { readonly item: Swap })[];
+type Batch = readonly (ScriptWrite & { readonly item: Swap })[];
 
-function batchesOf(all: Batch): readonly Batch[] {
+function batchesOf(writes: Batch): readonly Batch[] {
   const batches: Batch[] = [];
   let start = 0;
   let length = 0;
-  all.forEach((one, at) => {
-    if (at > start && (at - start === MAX_TOGETHER || length + one.length > MAX_LENGTH)) {
-      batches.push(all.slice(start, at));
-      [start, length] = [at, 0];
+  writes.forEach((write, index) => {
+    if (index > start && (index - start === MAX_BATCH_WRITES || length + write.length > MAX_BATCH_CHARS)) {
+      batches.push(writes.slice(start, index));
+      [start, length] = [index, 0];
     }
-    length += one.length;
+    length += write.length;
   });
-  batches.push(all.slice(start));
+  batches.push(writes.slice(start));
   return batches;
 }
 
@@ -65,7 +67,7 @@ async function send(
 ): Promise<void> {
   try {
     const answers = await group.run(
-      SWAP,
+      SWAP_SCRIPT,
       batch.flatMap(({ keys }) => keys),
       batch.flatMap(({ args }) => args),
     );
@@ -73,25 +75,25 @@ async function send(
       settle(item, resultOf(answers[at]));
     });
   } catch (error) {
-    const failure = failureOf(error);
-    if (batch.length > 1 && failure.kind !== "not-written" && isReply(error)) {
+    const outcome = writeOutcomeOf(error);
+    if (batch.length > 1 && outcome.kind !== "not-written" && isReply(error)) {
       // One of them is at fault, so each is sent by itself. A write that was made before finds its own record then.
       await Promise.all(batch.map((one) => send(group, [one], settle)));
       return;
     }
-    for (const { item } of batch) settle(item, failure);
+    for (const { item } of batch) settle(item, outcome);
   }
 }
 
 function resultOf(answer: unknown): SwapResult {
-  if (answer === 0) return { kind: "not-written", cause: noRoom() };
+  if (answer === 0) return { kind: "not-written", cause: noRoomError() };
   if (typeof answer !== "string") return { kind: "written" };
-  return { kind: "conflict", current: versionedOf(answer) };
+  return { kind: "conflict", current: versionedRecordOf(answer) };
 }
 
-function written(shard: Shard, item: Swap): Written {
+function buildScriptWrite(shard: Shard, item: Swap): ScriptWrite {
   const { key, expected, version, record, index, before, at } = item;
-  const text = versionedTextOf(version, encodeRecord(record));
+  const text = storedTextOf(version, encodeRecord(record));
   const keys = [shard.keyOf(key)];
   const moves: (string | number)[] = [];
   const move = (set: string, member: string, score: number | string): void => {
@@ -107,7 +109,7 @@ function written(shard: Shard, item: Swap): Written {
     if (to !== null) move(shard.keyOf(to), member, 0);
   }
   const expiry = index.expiresAt === null ? "" : Math.ceil(index.expiresAt);
-  const expectedText = expected === null ? "" : beginningOf(expected);
+  const expectedText = expected === null ? "" : versionPrefixOf(expected);
   return {
     keys,
     args: [expectedText, at, text, expiry, addsEvent(item) ? "1" : "", keys.length - 1, ...moves],
@@ -122,8 +124,8 @@ function written(shard: Shard, item: Swap): Written {
 function addsEvent({ key, index, before, expected, record }: Swap): boolean {
   // A new record that is leased and has no events is a subject's, or a canary.
   if (expected === null) return isCanary(key) || record.lease === null || index.events.length > 0;
-  const known = new Set(before?.events.map(({ eventId }) => eventId));
-  return index.events.some(({ eventId }) => !known.has(eventId));
+  const knownIds = new Set(before?.events.map(({ eventId }) => eventId));
+  return index.events.some(({ eventId }) => !knownIds.has(eventId));
 }
 
 interface Move {
@@ -135,16 +137,16 @@ interface Move {
 /** The moves of events from list to list. */
 function movesBetween(before: RecordIndex | null, after: RecordIndex): readonly Move[] {
   const moves: Move[] = [];
-  const listed = new Map<string, EventLabels>();
-  for (const event of before?.events ?? []) listed.set(event.eventId, event);
+  const oldById = new Map<string, EventLabels>();
+  for (const event of before?.events ?? []) oldById.set(event.eventId, event);
   for (const event of after.events) {
-    const old = listed.get(event.eventId);
-    listed.delete(event.eventId);
+    const old = oldById.get(event.eventId);
+    oldById.delete(event.eventId);
     const from = old === undefined ? null : listNameOf(old);
     const to = listNameOf(event);
     if (from !== to) moves.push({ member: memberOf(event), from, to });
   }
-  for (const gone of listed.values())
-    moves.push({ member: memberOf(gone), from: listNameOf(gone), to: null });
+  for (const removed of oldById.values())
+    moves.push({ member: memberOf(removed), from: listNameOf(removed), to: null });
   return moves;
 }

@@ -41,7 +41,7 @@ export interface AesGcmSeal extends Seal {
 export function aesGcm(keys: SealKeysSource): AesGcmSeal {
   const keyring = new SealKeyring(keys);
   return {
-    over: (store, environment, notify = () => {}) => {
+    wrap: (store, environment, notify = () => {}) => {
       if (store.endsWithProcess === true) {
         throw new PayhooksError("ERR_OPTION_INVALID", "An inbox in memory cannot be sealed.", {
           fix: "Nothing of it is ever stored. Leave out `seal`.",

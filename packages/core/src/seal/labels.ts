@@ -3,36 +3,36 @@ import type { EventFilter } from "../inbox/contract/event-query.ts";
 import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
 
 /** An id and a reference are looked for in the same lists, so they are hashed alike. */
-type Kind = "tenant" | "name" | "event" | "status";
+type LabelKind = "tenant" | "name" | "event" | "status";
 
-const SIGN = "sealed:";
+const HASH_PREFIX = "sealed:";
 /** 128 bits: two texts of one inbox never have the same hash. */
 const LABEL_BYTES = 16;
 /** How many hashes are remembered. Tenants, events and statuses are few, and an event's id comes several times. */
-const REMEMBERED = 4_096;
+const MAX_CACHED_HASHES = 4_096;
 
 /** The texts by which events are found, as keyed hashes with one key. */
 export class Labels {
   readonly #key: KeyObject;
-  #cache = new Map<string, string>();
-  readonly #indexes = new WeakMap<RecordIndex, RecordIndex>();
+  #hashes = new Map<string, string>();
+  readonly #hashedIndexes = new WeakMap<RecordIndex, RecordIndex>();
 
   constructor(key: KeyObject) {
     this.#key = key;
   }
 
   /** An index without any text of an event. States and times stay, because stores count and sort by them. */
-  index(index: RecordIndex): RecordIndex {
+  hashIndex(index: RecordIndex): RecordIndex {
     if (index.events.length === 0) return index;
-    let hashed = this.#indexes.get(index);
-    if (hashed === undefined) {
-      hashed = { ...index, events: index.events.map((labels) => this.#event(labels)) };
-      this.#indexes.set(index, hashed);
+    let hashedIndex = this.#hashedIndexes.get(index);
+    if (hashedIndex === undefined) {
+      hashedIndex = { ...index, events: index.events.map((labels) => this.#hashEvent(labels)) };
+      this.#hashedIndexes.set(index, hashedIndex);
     }
-    return hashed;
+    return hashedIndex;
   }
 
-  filter(filter: EventFilter): EventFilter {
+  hashFilter(filter: EventFilter): EventFilter {
     const { tenant, event, id, referenceId } = filter;
     return {
       ...filter,
@@ -43,7 +43,7 @@ export class Labels {
     };
   }
 
-  #event(labels: EventLabels): EventLabels {
+  #hashEvent(labels: EventLabels): EventLabels {
     const { tenant, id, event, status, referenceId, foundBy } = labels;
     return {
       ...labels,
@@ -56,14 +56,14 @@ export class Labels {
     };
   }
 
-  #hash(kind: Kind, text: string): string {
-    const named = `${kind}:${text}`;
-    const known = this.#cache.get(named);
-    if (known !== undefined) return known;
-    const mac = createHmac("sha256", this.#key).update(named).digest();
-    const hash = SIGN + mac.toString("base64url", 0, LABEL_BYTES);
-    if (this.#cache.size >= REMEMBERED) this.#cache = new Map();
-    this.#cache.set(named, hash);
+  #hash(kind: LabelKind, text: string): string {
+    const labelledText = `${kind}:${text}`;
+    const cachedHash = this.#hashes.get(labelledText);
+    if (cachedHash !== undefined) return cachedHash;
+    const mac = createHmac("sha256", this.#key).update(labelledText).digest();
+    const hash = HASH_PREFIX + mac.toString("base64url", 0, LABEL_BYTES);
+    if (this.#hashes.size >= MAX_CACHED_HASHES) this.#hashes = new Map();
+    this.#hashes.set(labelledText, hash);
     return hash;
   }
 }

@@ -1,7 +1,7 @@
-import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/contract/store.ts";
+import type { ListCursor, ListedEvent, ListOrder, ListPage } from "../inbox/contract/store.ts";
 
 /** One page of several lists together. An event that is in several of them comes once. */
-export function mergePages(pages: readonly Listed[], limit: number, first: ListOrder): Listed {
+export function mergePages(pages: readonly ListPage[], limit: number, first: ListOrder): ListPage {
   const [only] = pages;
   if (only !== undefined && pages.length === 1) return only;
   const isBehind = (a: ListCursor, b: ListCursor): boolean => {
@@ -10,16 +10,16 @@ export function mergePages(pages: readonly Listed[], limit: number, first: ListO
     return first === "oldest" ? difference > 0 : difference < 0;
   };
   /** Behind this event, one of the lists may have more. */
-  let certain: ListCursor | null = null;
+  let lastCertain: ListCursor | null = null;
   for (const { next } of pages) {
-    if (next !== null && (certain === null || isBehind(certain, next))) certain = next;
+    if (next !== null && (lastCertain === null || isBehind(lastCertain, next))) lastCertain = next;
   }
-  const found = new Map<string, ListedEvent>();
+  const eventsById = new Map<string, ListedEvent>();
   for (const event of pages.flatMap(({ events }) => events)) {
-    if (certain === null || !isBehind(event, certain)) found.set(event.eventId, event);
+    if (lastCertain === null || !isBehind(event, lastCertain)) eventsById.set(event.eventId, event);
   }
-  const events = [...found.values()].sort((a, b) => (isBehind(a, b) ? 1 : isBehind(b, a) ? -1 : 0));
+  const events = [...eventsById.values()].sort((a, b) => (isBehind(a, b) ? 1 : isBehind(b, a) ? -1 : 0));
   const last = events[limit - 1];
-  if (last === undefined || events.length === limit) return { events, next: certain };
+  if (last === undefined || events.length === limit) return { events, next: lastCertain };
   return { events: events.slice(0, limit), next: { acceptedAt: last.acceptedAt, eventId: last.eventId } };
 }

@@ -7,7 +7,7 @@
 
 import type { DueRecord, RecordStore, Swap, SwapResult } from "../inbox/contract/store.ts";
 import { isCanary } from "../inbox/record/canary.ts";
-import { isUnreadable, type SealedRecord, type SealedText, unlisted } from "../inbox/record/codec.ts";
+import { isUnreadable, markUnlisted, type SealedRecord, type SealedText } from "../inbox/record/codec.ts";
 import { indexOf } from "../inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import { checkFlag } from "../protocol/check-names.ts";
@@ -24,7 +24,7 @@ const DEFAULT_PER_SECOND = 500;
 const MAX_ATTEMPTS = 5;
 /** Records that could not be sealed are tried again, in at most this many passes. */
 const MAX_PASSES = 10;
-const PAUSE_MS = 300;
+const PASS_PAUSE_MS = 300;
 
 /** Options of {@link AesGcmSeal.reseal}. */
 export interface ResealOptions {
@@ -81,7 +81,7 @@ export async function resealRecords(
   checkTime("perSecond", perSecond);
   checkFlag("dryRun of reseal", dryRun);
   const environment = environmentOf(options.clock);
-  await keys.ready(environment);
+  await keys.ensureRead(environment);
   const { current } = keys;
   const stopKeepingAlive = environment.keepAlive();
   let resealed = 0;
@@ -92,19 +92,19 @@ export async function resealRecords(
       const before = pass === 1 ? 0 : resealed;
       let needsAnotherPass = false;
       for await (const page of pagesOf(store, Math.min(PAGE_SIZE, Math.ceil(perSecond)))) {
-        const old = page.flatMap((one) => passCounts.outdatedOf(one));
-        const done = dryRun
-          ? { sealed: old.length, complete: true }
-          : await resealAll(store, old, current, keys, environment);
-        resealed += done.sealed;
-        if (!done.complete) needsAnotherPass = true;
+        const outdated = page.flatMap((one) => passCounts.outdatedOf(one));
+        const result = dryRun
+          ? { sealed: outdated.length, complete: true }
+          : await resealAll(store, outdated, current, keys, environment);
+        resealed += result.sealed;
+        if (!result.complete) needsAnotherPass = true;
         onProgress?.(passCounts.report(resealed, before));
         if (signal?.aborted === true) return { ...passCounts.report(resealed, before), complete: false };
-        if (!dryRun && done.sealed > 0) await sleep(environment, (done.sealed / perSecond) * 1_000);
+        if (!dryRun && result.sealed > 0) await sleep(environment, (result.sealed / perSecond) * 1_000);
       }
       if (!needsAnotherPass) return passCounts.report(resealed, before);
-      if (pass === MAX_PASSES) throw recordsNotSealed();
-      await sleep(environment, PAUSE_MS);
+      if (pass === MAX_PASSES) throw recordsNotSealedError();
+      await sleep(environment, PASS_PAUSE_MS);
     }
   } finally {
     stopKeepingAlive();
@@ -124,8 +124,8 @@ class PassCounts {
   }
 
   /** The record, if it is to be sealed anew. */
-  outdatedOf(one: DueRecord): readonly RecordToReseal[] {
-    const verdict = verdictOn(one, this.#key, this.#keys);
+  outdatedOf(dueRecord: DueRecord): readonly RecordToReseal[] {
+    const verdict = verdictOn(dueRecord, this.#key, this.#keys);
     if (verdict.kind === "old") return [verdict.old];
     if (verdict.kind === "current") this.#current++;
     else if (verdict.kind === "unreadable") this.#unreadable++;
@@ -158,38 +158,38 @@ function verdictOn({ key, version, record }: DueRecord, current: DerivedKey, key
   return { kind: "old", old: { key, version, record: opened, sealed } };
 }
 
-/** How many were sealed. Not whole: the store did not answer about some, or others keep writing them. */
+/** Reseals the records. `complete` is false if the store did not answer for some, or other processes kept changing them. */
 async function resealAll(
   store: RecordStore,
-  given: readonly RecordToReseal[],
+  records: readonly RecordToReseal[],
   current: DerivedKey,
   keys: SealKeyring,
   environment: Environment,
 ): Promise<{ readonly sealed: number; readonly complete: boolean }> {
-  let old = given;
+  let old = records;
   let sealed = 0;
   let complete = true;
   for (let attempt = 1; old.length > 0; attempt++) {
-    const items = old.map((one) => swapsOf(one, current, keys, environment.token(), environment.token()));
-    const unlabelled = items.map((item) => item.unlabelled);
-    const bare = await swapAll(store, unlabelled);
-    const isUnlabelled = ({ key }: UndatedSwap): boolean => bare.get(key)?.kind === "written";
-    const anew = await swapAll(store, items.map((item) => item.anew).filter(isUnlabelled));
-    const again: RecordToReseal[] = [];
-    for (const item of unlabelled) {
+    const swapPairs = old.map((one) => swapsOf(one, current, keys, environment.token(), environment.token()));
+    const unlabelledSwaps = swapPairs.map((item) => item.unlabelled);
+    const bareResults = await swapAll(store, unlabelledSwaps);
+    const isUnlabelled = ({ key }: UndatedSwap): boolean => bareResults.get(key)?.kind === "written";
+    const resealedResults = await swapAll(store, swapPairs.map((item) => item.anew).filter(isUnlabelled));
+    const recordsToRepeat: RecordToReseal[] = [];
+    for (const item of unlabelledSwaps) {
       const { key } = item;
-      const result = anew.get(key) ?? bare.get(key);
+      const result = resealedResults.get(key) ?? bareResults.get(key);
       if (result?.kind === "written") sealed++;
       else if (result?.kind !== "conflict") complete = false;
       else if (result.current !== null) {
         const verdict = verdictOn({ key, ...result.current }, current, keys);
-        if (verdict.kind === "old") again.push(verdict.old);
+        if (verdict.kind === "old") recordsToRepeat.push(verdict.old);
         // A receiver has written it meanwhile, and has added the labels.
         else if (verdict.kind === "current" && isUnlabelled(item)) sealed++;
       }
     }
-    if (again.length > 0 && attempt === MAX_ATTEMPTS) return { sealed, complete: false };
-    old = again;
+    if (recordsToRepeat.length > 0 && attempt === MAX_ATTEMPTS) return { sealed, complete: false };
+    old = recordsToRepeat;
   }
   return { sealed, complete };
 }
@@ -199,35 +199,35 @@ function swapsOf(
   { key, version, record, sealed }: RecordToReseal,
   current: DerivedKey,
   keys: SealKeyring,
-  between: string,
-  last: string,
+  betweenVersion: string,
+  finalVersion: string,
 ): { readonly unlabelled: UndatedSwap; readonly anew: UndatedSwap } {
   const index = indexOf(key, record);
-  const bare = withoutLabels(index);
-  const labels = sealed === null ? index : (keys.find(sealed.keyId)?.labels.index(index) ?? index);
-  const anew = sealRecord(record, key, current);
-  const bareRecord: SealedRecord = { ...anew, sealed: unlisted(anew.sealed) };
+  const bareIndex = withoutLabels(index);
+  const labels = sealed === null ? index : (keys.find(sealed.keyId)?.labels.hashIndex(index) ?? index);
+  const resealedRecord = sealRecord(record, key, current);
+  const bareRecord: SealedRecord = { ...resealedRecord, sealed: markUnlisted(resealedRecord.sealed) };
   return {
     unlabelled: {
       key,
       expected: version,
-      version: between,
+      version: betweenVersion,
       record: bareRecord,
-      before: sealed?.isUnlisted === true ? bare : labels,
-      index: bare,
+      before: sealed?.isUnlisted === true ? bareIndex : labels,
+      index: bareIndex,
     },
     anew: {
       key,
-      expected: between,
-      version: last,
-      record: anew,
-      before: bare,
-      index: current.labels.index(index),
+      expected: betweenVersion,
+      version: finalVersion,
+      record: resealedRecord,
+      before: bareIndex,
+      index: current.labels.hashIndex(index),
     },
   };
 }
 
-type UndatedSwap = Omit<Swap, "at" | "announce">;
+type UndatedSwap = Omit<Swap, "at" | "shouldAnnounce">;
 
 /** Makes the writes, and returns the result of each by its key. */
 async function swapAll(
@@ -237,7 +237,7 @@ async function swapAll(
   if (items.length === 0) return new Map();
   const sorted = items
     .toSorted((a, b) => (a.key < b.key ? -1 : 1))
-    .map((item) => ({ ...item, at: store.now(item.key), announce: false }));
+    .map((item) => ({ ...item, at: store.now(item.key), shouldAnnounce: false }));
   const results = await store.swap(sorted);
   return new Map(sorted.map(({ key }, at) => [key, results[at]]));
 }
@@ -250,13 +250,13 @@ async function* pagesOf(store: RecordStore, pageSize: number): AsyncIterable<rea
       pageSize,
     );
     if (page === undefined) return;
-    const found = new Map(page.records.map((one) => [one.key, one]));
-    yield [...found.values()].filter(({ key }) => !isCanary(key));
+    const recordsByKey = new Map(page.records.map((one) => [one.key, one]));
+    yield [...recordsByKey.values()].filter(({ key }) => !isCanary(key));
     cursor = page.next;
   } while (cursor !== null);
 }
 
-function recordsNotSealed(): PayhooksError {
+function recordsNotSealedError(): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", "Some records could not be sealed anew.", {
     fix: "Nothing is lost. Check that the store is up, and call it again. It skips the records that are sealed already.",
   });

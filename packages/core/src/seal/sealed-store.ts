@@ -3,21 +3,21 @@ import type {
   DueRecords,
   KnownRecord,
   ListCursor,
-  Listed,
   ListedEvent,
   ListOrder,
+  ListPage,
   RecordStore,
   Swap,
   SwapResult,
-  Versioned,
+  VersionedRecord,
 } from "../inbox/contract/store.ts";
 import { isCanary } from "../inbox/record/canary.ts";
 import {
-  damagedSeal,
+  brokenSealRecord,
   decodeRecord,
   encodeRecord,
   isUnreadable,
-  lockedBy,
+  lockedRecord,
   type SealedRecord,
   type SealedText,
 } from "../inbox/record/codec.ts";
@@ -25,7 +25,7 @@ import { recordKeyOf } from "../inbox/record/event.ts";
 import { indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
-import { matches } from "../inbox/search/listing.ts";
+import { matchesFilter } from "../inbox/search/listing.ts";
 import type { UndatedNotice } from "../notices/notice.ts";
 import type { Environment } from "../time/environment.ts";
 import { openText, sealText } from "./cipher.ts";
@@ -33,9 +33,9 @@ import type { DerivedKey, SealKeyring } from "./keys.ts";
 import { mergePages } from "./pages.ts";
 
 /** How many versions of records are remembered with their keys. For other versions, the store is asked. */
-const REMEMBERED = 20_000;
+const MAX_CACHED_VERSIONS = 20_000;
 /** A record that is stored in the clear. */
-const PLAIN = null;
+const UNSEALED = null;
 
 /**
  * A store whose records are sealed. The store below gets texts that it cannot read and labels that are keyed hashes,
@@ -61,9 +61,9 @@ export class SealedStore implements RecordStore {
   readonly #environment: Environment;
   readonly #notify: (notice: UndatedNotice) => void;
   /** The key of each version that this process has read or written; null if it is stored in the clear. */
-  readonly #keyOf = new Map<string, string | null>();
-  /** Those of these versions whose labels are in no list: `reseal` is between its two writes, or was killed there. */
-  readonly #unlisted = new Set<string>();
+  readonly #keyIdByVersion = new Map<string, string | null>();
+  /** Versions whose labels are in no list: `reseal` is between its two writes, or was killed there. */
+  readonly #unlistedVersions = new Set<string>();
 
   constructor(
     store: RecordStore,
@@ -79,7 +79,7 @@ export class SealedStore implements RecordStore {
     this.sleeps = store.sleeps === true;
     const { replicated, findLoss, onDue, scan, prune, readNote, writeNote, canaryKeys } = store;
     if (replicated) this.replicated = replicated.bind(store);
-    if (findLoss) this.findLoss = (known) => findLoss.call(store, this.#hashed(known));
+    if (findLoss) this.findLoss = (known) => findLoss.call(store, this.#hashIndexes(known));
     if (onDue) this.onDue = onDue.bind(store);
     if (prune) this.prune = prune.bind(store);
     if (readNote) this.readNote = readNote.bind(store);
@@ -102,7 +102,7 @@ export class SealedStore implements RecordStore {
   }
 
   async open(): Promise<void> {
-    await this.#keys.ready(this.#environment);
+    await this.#keys.ensureRead(this.#environment);
     await this.#store.open();
   }
 
@@ -110,20 +110,20 @@ export class SealedStore implements RecordStore {
     return this.#store.now(key);
   }
 
-  async read(keys: readonly string[]): Promise<readonly (Versioned | null)[]> {
-    const found = await this.#store.read(keys);
-    const keyed = found.map((versioned, at) => ({ versioned, key: keys[at] ?? "" }));
-    await this.#seekKeys(found);
-    return keyed.map(({ versioned, key }) => (versioned === null ? null : this.#open(versioned, key)));
+  async read(keys: readonly string[]): Promise<readonly (VersionedRecord | null)[]> {
+    const records = await this.#store.read(keys);
+    const keyedRecords = records.map((versioned, at) => ({ versioned, key: keys[at] ?? "" }));
+    await this.#refreshForUnknownKeys(records);
+    return keyedRecords.map(({ versioned, key }) => (versioned === null ? null : this.#open(versioned, key)));
   }
 
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
     this.#keys.refresh(this.#environment, this.#notify);
-    const unknown = items.filter((item) => this.#isUnknown(item)).map(({ key }) => key);
-    if (unknown.length > 0) await this.read(unknown);
+    const unknownKeys = items.filter((item) => this.#isUnknown(item)).map(({ key }) => key);
+    if (unknownKeys.length > 0) await this.read(unknownKeys);
     const results = await this.#store.swap(items.map((item) => this.#seal(item)));
     const currents = results.map((result) => (result.kind === "conflict" ? result.current : null));
-    await this.#seekKeys(currents);
+    await this.#refreshForUnknownKeys(currents);
     return results.map((result, at) => {
       const current = currents[at] ?? null;
       return current === null
@@ -145,17 +145,17 @@ export class SealedStore implements RecordStore {
     cursor: ListCursor | null,
     limit: number,
     first: ListOrder = "oldest",
-  ): Promise<Listed> {
+  ): Promise<ListPage> {
     const { tenant, event, id, referenceId } = filter;
     const isNamed = [tenant, event, id, referenceId].some((text) => text !== undefined);
-    const hashed = isNamed ? this.#keys.all.map(({ labels }) => labels.filter(filter)) : [];
+    const hashed = isNamed ? this.#keys.all.map(({ labels }) => labels.hashFilter(filter)) : [];
     const pages = await Promise.all(
       [filter, ...hashed].map((one) => this.#store.list(one, cursor, limit, first)),
     );
     const { events, next } = mergePages(pages, limit, first);
-    await this.#seekKeys(events.map(({ versioned }) => versioned));
+    await this.#refreshForUnknownKeys(events.map(({ versioned }) => versioned));
     const opened = events.map((event) => this.#openEvent(event));
-    return { events: opened.filter((event) => passes(filter, event)), next };
+    return { events: opened.filter((event) => mayMatchFilter(filter, event)), next };
   }
 
   /** Of a sealed record, the store's summary has only hashes. */
@@ -173,7 +173,7 @@ export class SealedStore implements RecordStore {
   }
 
   #isUnknown({ key, expected }: Swap): boolean {
-    return expected !== null && !isCanary(key) && !this.#keyOf.has(expected);
+    return expected !== null && !isCanary(key) && !this.#keyIdByVersion.has(expected);
   }
 
   /** The same write, sealed with the key that the record has. A write that is sent again gets the same key as before. */
@@ -182,62 +182,67 @@ export class SealedStore implements RecordStore {
     if (isCanary(key)) return item;
     const { current } = this.#keys;
     // A version that the store does not have either is a conflict, so its key does not matter.
-    const known = this.#keyOf.has(version) ? version : (expected ?? "");
-    const keyId = this.#keyOf.has(known) ? (this.#keyOf.get(known) ?? PLAIN) : current.id;
-    this.#remember(version, keyId);
-    if (keyId === PLAIN) return item;
-    const derived = this.#keys.find(keyId) ?? current;
-    const isListed = expected === null || !this.#unlisted.has(expected);
+    const knownVersion = this.#keyIdByVersion.has(version) ? version : (expected ?? "");
+    const keyId = this.#keyIdByVersion.has(knownVersion)
+      ? (this.#keyIdByVersion.get(knownVersion) ?? UNSEALED)
+      : current.id;
+    this.#rememberKey(version, keyId);
+    if (keyId === UNSEALED) return item;
+    const derivedKey = this.#keys.find(keyId) ?? current;
+    const isListed = expected === null || !this.#unlistedVersions.has(expected);
     return {
       ...item,
-      record: sealRecord(record, key, derived),
-      index: derived.labels.index(index),
-      before: before === null ? null : isListed ? derived.labels.index(before) : withoutLabels(before),
+      record: sealRecord(record, key, derivedKey),
+      index: derivedKey.labels.hashIndex(index),
+      before: before === null ? null : isListed ? derivedKey.labels.hashIndex(before) : withoutLabels(before),
     };
   }
 
-  #hashed(known: readonly KnownRecord[]): readonly KnownRecord[] {
+  #hashIndexes(known: readonly KnownRecord[]): readonly KnownRecord[] {
     return known.map((one) => {
-      const keyId = this.#keyOf.get(one.version) ?? PLAIN;
-      const derived = keyId === PLAIN ? null : this.#keys.find(keyId);
-      if (derived === null) return one;
-      const isListed = !this.#unlisted.has(one.version);
-      return { ...one, index: isListed ? derived.labels.index(one.index) : withoutLabels(one.index) };
+      const keyId = this.#keyIdByVersion.get(one.version) ?? UNSEALED;
+      const derivedKey = keyId === UNSEALED ? null : this.#keys.find(keyId);
+      if (derivedKey === null) return one;
+      const isListed = !this.#unlistedVersions.has(one.version);
+      return { ...one, index: isListed ? derivedKey.labels.hashIndex(one.index) : withoutLabels(one.index) };
     });
   }
 
-  async #openAll<T extends Versioned>(found: readonly T[], keyOf: (one: T) => string): Promise<readonly T[]> {
-    await this.#seekKeys(found);
-    return found.map((one) => this.#open(one, keyOf(one)));
+  async #openAll<T extends VersionedRecord>(
+    records: readonly T[],
+    keyOf: (one: T) => string,
+  ): Promise<readonly T[]> {
+    await this.#refreshForUnknownKeys(records);
+    return records.map((one) => this.#open(one, keyOf(one)));
   }
 
-  async #seekKeys(found: readonly (Versioned | null)[]): Promise<void> {
-    const isMissing = found.some((one) => {
+  async #refreshForUnknownKeys(records: readonly (VersionedRecord | null)[]): Promise<void> {
+    const isMissing = records.some((one) => {
       const sealed = one !== null && isUnreadable(one.record) ? one.record.sealed : undefined;
       return sealed !== undefined && this.#keys.find(sealed.keyId) === null;
     });
-    if (isMissing) await this.#keys.seek(this.#environment, this.#notify);
+    if (isMissing) await this.#keys.refreshForUnknownKey(this.#environment, this.#notify);
   }
 
-  #open<T extends Versioned>(found: T, key: string): T {
-    const { record, version } = found;
+  #open<T extends VersionedRecord>(stored: T, key: string): T {
+    const { record, version } = stored;
     if (!isUnreadable(record)) {
-      if (!isCanary(key)) this.#remember(version, PLAIN);
-      return found;
+      if (!isCanary(key)) this.#rememberKey(version, UNSEALED);
+      return stored;
     }
     const { sealed } = record;
-    if (sealed === undefined) return found;
-    this.#remember(version, sealed.keyId);
-    if (sealed.isUnlisted) this.#unlisted.add(version);
-    return { ...found, record: openRecord(sealed, key, this.#keys) };
+    if (sealed === undefined) return stored;
+    this.#rememberKey(version, sealed.keyId);
+    if (sealed.isUnlisted) this.#unlistedVersions.add(version);
+    return { ...stored, record: openRecord(sealed, key, this.#keys) };
   }
 
-  #remember(version: string, keyId: string | null): void {
-    this.#keyOf.set(version, keyId);
-    if (this.#keyOf.size <= REMEMBERED) return;
-    for (const oldest of this.#keyOf.keys()) {
-      this.#keyOf.delete(oldest);
-      this.#unlisted.delete(oldest);
+  #rememberKey(version: string, keyId: string | null): void {
+    this.#keyIdByVersion.set(version, keyId);
+    if (this.#keyIdByVersion.size <= MAX_CACHED_VERSIONS) return;
+    for (const oldest of this.#keyIdByVersion.keys()) {
+      this.#keyIdByVersion.delete(oldest);
+      this.#unlistedVersions.delete(oldest);
       return;
     }
   }
@@ -249,21 +254,21 @@ export function withoutLabels(index: RecordIndex): RecordIndex {
 }
 
 /** The record, as the store below gets it. */
-export function sealRecord(record: IdempotencyRecord, key: string, derived: DerivedKey): SealedRecord {
-  return { ...record, sealed: sealText(encodeRecord(record), key, derived) };
+export function sealRecord(record: IdempotencyRecord, key: string, derivedKey: DerivedKey): SealedRecord {
+  return { ...record, sealed: sealText(encodeRecord(record), key, derivedKey) };
 }
 
 /** The record behind a sealed text, or why it cannot be read. */
-export function openRecord(sealed: SealedText, key: string, keys: SealKeyring): Versioned["record"] {
-  const derived = keys.find(sealed.keyId);
-  if (derived === null) return lockedBy(sealed, "which this process does not have");
-  const text = openText(sealed, key, derived);
-  return text === null ? damagedSeal(sealed) : decodeRecord(text);
+export function openRecord(sealed: SealedText, key: string, keys: SealKeyring): VersionedRecord["record"] {
+  const derivedKey = keys.find(sealed.keyId);
+  if (derivedKey === null) return lockedRecord(sealed, "which this process does not have");
+  const text = openText(sealed, key, derivedKey);
+  return text === null ? brokenSealRecord(sealed) : decodeRecord(text);
 }
 
 /** The store has judged the labels of an event. But if it reads them from the record, it cannot, because the record is sealed. */
-function passes(filter: EventFilter, { eventId, versioned: { record } }: ListedEvent): boolean {
+function mayMatchFilter(filter: EventFilter, { eventId, versioned: { record } }: ListedEvent): boolean {
   if (isUnreadable(record)) return true;
-  const found = indexOf(recordKeyOf(eventId), record).events.find((event) => event.eventId === eventId);
-  return found === undefined || matches(found, filter);
+  const labels = indexOf(recordKeyOf(eventId), record).events.find((event) => event.eventId === eventId);
+  return labels === undefined || matchesFilter(labels, filter);
 }

@@ -70,24 +70,24 @@ export interface Shadow<Mounted extends AnyReceiver = AnyReceiver> {
   handled(event: ShadowEvent): Promise<boolean>;
 }
 
-const AGAIN_MIN_MS = 200;
-const AGAIN_MAX_MS = 10_000;
+const MIN_RETRY_DELAY_MS = 200;
+const MAX_RETRY_DELAY_MS = 10_000;
 /** How many marks may be tried again at one time. During a long outage of the inbox there would be more and more. */
-const MAX_WAITING = 10_000;
+const MAX_WAITING_MARKS = 10_000;
 
 type MarkedLine = Extract<ShadowLine, { type: "marked" }>;
 
 /** The result of one attempt to mark an event. */
-interface Attempt {
+interface MarkAttempt {
   readonly result: Pick<MarkedLine, "eventId" | "state">;
   readonly next: "marked" | "again" | "never";
 }
 
-async function attempt(
+async function tryMark(
   endpoint: Endpoint,
   event: OtherReceiverEvent,
   as: MarkedLine["as"],
-): Promise<Attempt> {
+): Promise<MarkAttempt> {
   try {
     const { eventId, state } = await endpoint.markHandled(event, { certain: as === "handled" });
     const isOpen = state === "waiting" || state === "running";
@@ -95,7 +95,7 @@ async function attempt(
       ? { result: { eventId, state: null }, next: "again" }
       : { result: { eventId, state }, next: "marked" };
   } catch (error) {
-    const isFinal = isPayhooksError(error) && FINAL.has(error.code);
+    const isFinal = isPayhooksError(error) && FINAL_CODES.has(error.code);
     return { result: { eventId: null, state: null }, next: isFinal ? "never" : "again" };
   }
 }
@@ -135,29 +135,29 @@ export function shadow<Mounted extends AnyReceiver>(
   };
 
   /** How many marks are tried again at present. */
-  let waiting = 0;
-  let isDropTold = false;
+  let waitingMarks = 0;
+  let isDropReported = false;
 
   /** Marks an event, and tries again in the background if that fails. True if it is marked. */
   async function mark(endpoint: Endpoint, event: OtherReceiverEvent, as: MarkedLine["as"]): Promise<boolean> {
     const line = { type: "marked", as, event: namesOf(endpoint.flow, event) } as const;
-    const first = await attempt(endpoint, event, as);
-    const mustDrop = first.next === "again" && waiting >= MAX_WAITING;
-    write({ ...line, at: systemClock.now(), ...first.result, ...(mustDrop && { dropped: true }) });
-    if (mustDrop && !isDropTold) {
-      isDropTold = true;
+    const firstAttempt = await tryMark(endpoint, event, as);
+    const mustDrop = firstAttempt.next === "again" && waitingMarks >= MAX_WAITING_MARKS;
+    write({ ...line, at: systemClock.now(), ...firstAttempt.result, ...(mustDrop && { dropped: true }) });
+    if (mustDrop && !isDropReported) {
+      isDropReported = true;
       consoleLogger.error(
-        `the shadow tries to mark ${MAX_WAITING} events again, and no further ones: payhooks shadow names them as not marked`,
+        `the shadow tries to mark ${MAX_WAITING_MARKS} events again, and no further ones: payhooks shadow names them as not marked`,
       );
     }
-    if (first.next !== "again" || mustDrop) return first.next === "marked";
-    waiting++;
+    if (firstAttempt.next !== "again" || mustDrop) return firstAttempt.next === "marked";
+    waitingMarks++;
     void (async () => {
       for (let failures = 0; ; failures++) {
-        await sleep(systemClock, Math.min(AGAIN_MIN_MS * 2 ** failures, AGAIN_MAX_MS));
-        const { result, next } = await attempt(endpoint, event, as);
+        await sleep(systemClock, Math.min(MIN_RETRY_DELAY_MS * 2 ** failures, MAX_RETRY_DELAY_MS));
+        const { result, next } = await tryMark(endpoint, event, as);
         if (next === "again") continue;
-        waiting--;
+        waitingMarks--;
         write({ ...line, at: systemClock.now(), ...result });
         return;
       }
@@ -165,11 +165,14 @@ export function shadow<Mounted extends AnyReceiver>(
     return false;
   }
 
-  async function delivered(flow: FlowName, given: ShadowDelivery, old: unknown): Promise<void> {
+  async function recordDelivery(flow: FlowName, shadowDelivery: ShadowDelivery, old: unknown): Promise<void> {
     // Handle its rejection, even if the flow is off.
-    const answered = answerOf(old);
+    const answering = answerOf(old);
     const endpoint = endpointOf(receiver, flow);
-    const [{ end, verified }, answer] = await Promise.all([received(endpoint, given), answered]);
+    const [{ end, verified }, answer] = await Promise.all([
+      receiveDelivery(endpoint, shadowDelivery),
+      answering,
+    ]);
     // An event that could not be read with certainty is found by its eventId alone.
     const event = verified === null || verified.rank === null ? null : eventIn(verified);
     const { outcome, status, code, reason, eventId } = end;
@@ -177,7 +180,7 @@ export function shadow<Mounted extends AnyReceiver>(
       type: "delivery",
       at: systemClock.now(),
       flow,
-      body: digestOf(given.rawBody),
+      body: digestOf(shadowDelivery.rawBody),
       old: answer,
       status,
       outcome,
@@ -191,10 +194,10 @@ export function shadow<Mounted extends AnyReceiver>(
   }
 
   return {
-    delivered: (source, delivery, old) => delivered(source, delivery, old).catch(report),
-    async handled(given) {
+    delivered: (source, delivery, old) => recordDelivery(source, delivery, old).catch(report),
+    async handled(shadowEvent) {
       try {
-        const { flow = "payments", ...event } = given;
+        const { flow = "payments", ...event } = shadowEvent;
         const endpoint = endpointOf(receiver, flow);
         write({ type: "handled", at: systemClock.now(), event: namesOf(flow, event) });
         return await mark(endpoint, event, "handled");
@@ -207,7 +210,7 @@ export function shadow<Mounted extends AnyReceiver>(
 }
 
 /** Trying again is of no use. */
-const FINAL: ReadonlySet<string> = new Set(["ERR_CLOSING", "ERR_OPTION_INVALID", "ERR_OPTION_MISSING"]);
+const FINAL_CODES: ReadonlySet<string> = new Set(["ERR_CLOSING", "ERR_OPTION_INVALID", "ERR_OPTION_MISSING"]);
 
 /** The option `run` of a receiver. All of its endpoints have the same. */
 function runOf(receiver: AnyReceiver): Endpoint["run"] {
@@ -221,14 +224,14 @@ function runOf(receiver: AnyReceiver): Endpoint["run"] {
 }
 
 /** The result of a delivery here. */
-interface Received {
+interface ReceiveResult {
   readonly end: DeliveryEnd;
   /** Null if it is not authentic. */
   readonly verified: VerifiedEvent | null;
 }
 
-async function received(endpoint: Endpoint, given: ShadowDelivery): Promise<Received> {
-  const { headers, rawBody, url = "", tenant } = given;
+async function receiveDelivery(endpoint: Endpoint, shadowDelivery: ShadowDelivery): Promise<ReceiveResult> {
+  const { headers, rawBody, url = "", tenant } = shadowDelivery;
   if (!(rawBody instanceof Uint8Array)) {
     const code = "ERR_BODY_CONSUMED";
     const { status } = endpoint.refuse(code, "the old receiver gave a body that is not bytes");
@@ -240,10 +243,10 @@ async function received(endpoint: Endpoint, given: ShadowDelivery): Promise<Rece
   });
 }
 
-function headersOf(given: ShadowDelivery["headers"]): DeliveryHead["headers"] {
-  if (typeof given.get === "function") return given as DeliveryHead["headers"];
+function headersOf(headers: ShadowDelivery["headers"]): DeliveryHead["headers"] {
+  if (typeof headers.get === "function") return headers as DeliveryHead["headers"];
   const fields = new Map<string, string>();
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined)
       fields.set(name.toLowerCase(), typeof value === "string" ? value : value.join(", "));
   }

@@ -1,14 +1,14 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { VerifyingSecret } from "./keys.ts";
 
-const HEADER = /^sha256=[0-9a-f]{64}$/;
+const SIGNATURE_HEADER_PATTERN = /^sha256=[0-9a-f]{64}$/;
 
 /**
  * True for a well-formed `X-Connect-Signature`. A repeated header, which is joined by a comma, is not (specification,
  * Authentication, 3).
  */
 export function isSignatureHeader(header: string): boolean {
-  return HEADER.test(header);
+  return SIGNATURE_HEADER_PATTERN.test(header);
 }
 
 /**
@@ -21,10 +21,10 @@ export function findSecret(
   secrets: readonly VerifyingSecret[],
 ): VerifyingSecret | null {
   const claimed = Buffer.from(header.slice("sha256=".length));
-  let found: VerifyingSecret | null = null;
+  let matchingSecret: VerifyingSecret | null = null;
   for (const candidate of secrets) {
     const digest = createHmac("sha256", candidate.key).update(rawBody).digest("hex");
-    if (timingSafeEqual(Buffer.from(digest), claimed)) found = candidate;
+    if (timingSafeEqual(Buffer.from(digest), claimed)) matchingSecret = candidate;
   }
-  return found;
+  return matchingSecret;
 }

@@ -20,26 +20,30 @@ export type KeyText =
   | { readonly kind: "unreadable"; readonly what: string; readonly fix: string; readonly cause?: unknown };
 
 /** Longer than any key of 4,096 bits in any form. */
-const MAX_CHARACTERS = 32_768;
+const MAX_KEY_TEXT_CHARS = 32_768;
 /** How often the PEM text may have been encoded as base64. */
 const MAX_WRAPPINGS = 3;
 
 /** Characters that cannot be seen and come along when a text is copied: byte order marks, zero width, soft hyphens. */
-const INVISIBLE = /\p{Cf}/gu;
-const QUOTES = /["'`\u00ab\u00b4\u00bb\u2018-\u201f\u2039\u203a\u300c-\u300f\uff02\uff07]/g;
-const DASHES = /[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/g;
+const INVISIBLE_PATTERN = /\p{Cf}/gu;
+const QUOTES_PATTERN = /["'`\u00ab\u00b4\u00bb\u2018-\u201f\u2039\u203a\u300c-\u300f\uff02\uff07]/g;
+const DASHES_PATTERN = /[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/g;
 
 /** Reads a public key's text. */
 export function readKeyText(input: string): KeyText {
-  if (input.length > MAX_CHARACTERS) {
-    return unreadable(
+  if (input.length > MAX_KEY_TEXT_CHARS) {
+    return unreadableKeyText(
       `has ${input.length} characters, more than any key`,
       "Pass the text of one public key.",
     );
   }
-  const nothing = placeholderIn(input);
-  if (nothing !== null) return unreadable(nothing.what, nothing.fix);
-  return readJson(input.replace(INVISIBLE, "").trim()) ?? readText(input, MAX_WRAPPINGS) ?? noKey(input);
+  const placeholder = placeholderIn(input);
+  if (placeholder !== null) return unreadableKeyText(placeholder.what, placeholder.fix);
+  return (
+    readJson(input.replace(INVISIBLE_PATTERN, "").trim()) ??
+    readText(input, MAX_WRAPPINGS) ??
+    describeUnreadable(input)
+  );
 }
 
 function readText(input: string, wrappings: number): KeyText | null {
@@ -47,7 +51,7 @@ function readText(input: string, wrappings: number): KeyText | null {
   if (/BEGIN [A-Z0-9 ]{0,64}PRIVATE KEY/.test(text)) return { kind: "private" };
   if ((text.match(/- ?BEGIN /g) ?? []).length > 1) {
     const fix = "Pass one key. During a rotation, pass a list with a text for each.";
-    return unreadable("has more than one PEM block", fix);
+    return unreadableKeyText("has more than one PEM block", fix);
   }
   const block = /-{1,8} ?BEGIN ([A-Z0-9 ]{1,64}?) ?-{1,8}([^-]*)-{1,8} ?END \1 ?-/.exec(text);
   if (block !== null) return readPem(block[1] ?? "", (block[2] ?? "").replace(/\s/g, ""));
@@ -65,17 +69,17 @@ function withoutDamage(text: string): string {
     .replace(/\\{1,16}(?:u000[ad]|[rn])|%0[ad]/gi, "\n")
     .replace(/%(2[0bf]|3d)/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     .replace(/\\+/g, "")
-    .replace(INVISIBLE, "")
-    .replace(QUOTES, "")
-    .replace(DASHES, "-");
+    .replace(INVISIBLE_PATTERN, "")
+    .replace(QUOTES_PATTERN, "")
+    .replace(DASHES_PATTERN, "-");
 }
 
-const PEM_OF_A_KEY: ReadonlySet<string> = new Set(["PUBLIC KEY", "RSA PUBLIC KEY", "CERTIFICATE"]);
+const KEY_PEM_LABELS: ReadonlySet<string> = new Set(["PUBLIC KEY", "RSA PUBLIC KEY", "CERTIFICATE"]);
 
 function readPem(label: string, base64: string): KeyText {
-  if (!PEM_OF_A_KEY.has(label)) {
+  if (!KEY_PEM_LABELS.has(label)) {
     const fix = 'Pass the merchant\'s public key: its first line is "-----BEGIN PUBLIC KEY-----".';
-    return unreadable(`is PEM of the kind "${label}", not a public key`, fix);
+    return unreadableKeyText(`is PEM of the kind "${label}", not a public key`, fix);
   }
   const lines = base64.match(/.{1,64}/g) ?? [];
   const pem = `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
@@ -83,7 +87,7 @@ function readPem(label: string, base64: string): KeyText {
     return { kind: "public", key: createPublicKey(pem) };
   } catch (cause) {
     const fix = "It may be cut off or damaged: copy the public key again, with every line.";
-    return unreadable(`looks like PEM ("${label}") but cannot be read`, fix, cause);
+    return unreadableKeyText(`looks like PEM ("${label}") but cannot be read`, fix, cause);
   }
 }
 
@@ -92,19 +96,19 @@ function readPem(label: string, base64: string): KeyText {
  * because Node.js makes a public key of one.
  */
 function readDer(der: Buffer): KeyText {
-  const isPrivate = (type: "pkcs8" | "pkcs1") => (): KeyText => {
+  const readPrivate = (type: "pkcs8" | "pkcs1") => (): KeyText => {
     createPrivateKey({ key: der, format: "der", type });
     return { kind: "private" };
   };
-  const isPublic = (type: "spki" | "pkcs1") => (): KeyText => ({
+  const readPublic = (type: "spki" | "pkcs1") => (): KeyText => ({
     kind: "public",
     key: createPublicKey({ key: der, format: "der", type }),
   });
   const attempts: readonly (() => KeyText)[] = [
-    isPrivate("pkcs8"),
-    isPrivate("pkcs1"),
-    isPublic("spki"),
-    isPublic("pkcs1"),
+    readPrivate("pkcs8"),
+    readPrivate("pkcs1"),
+    readPublic("spki"),
+    readPublic("pkcs1"),
     () => ({ kind: "public", key: new X509Certificate(der).publicKey }),
   ];
   for (const attempt of isWhole(der) ? attempts : []) {
@@ -115,15 +119,15 @@ function readDer(der: Buffer): KeyText {
     }
   }
   const fix = "It may be cut off or damaged: copy the public key again, as PEM with its BEGIN and END lines.";
-  return unreadable("looks like base64 of a key but cannot be read", fix);
+  return unreadableKeyText("looks like base64 of a key but cannot be read", fix);
 }
 
 /** True if the bytes are one DER value, with nothing cut off and nothing behind it. */
 function isWhole(der: Buffer): boolean {
-  const first = der[1] ?? 0;
-  if (first < 0x80) return der.length === 2 + first;
-  if (first === 0x81) return der.length === 3 + (der[2] ?? 0);
-  return first === 0x82 && der.length > 4 && der.length === 4 + der.readUInt16BE(2);
+  const lengthByte = der[1] ?? 0;
+  if (lengthByte < 0x80) return der.length === 2 + lengthByte;
+  if (lengthByte === 0x81) return der.length === 3 + (der[2] ?? 0);
+  return lengthByte === 0x82 && der.length > 4 && der.length === 4 + der.readUInt16BE(2);
 }
 
 /** Reads a JWK as JSON; null if the text is not JSON of an object. */
@@ -140,60 +144,60 @@ function readJson(text: string): KeyText | null {
     return { kind: "public", key: createPublicKey({ key: jwk as JsonWebKey, format: "jwk" }) };
   } catch (cause) {
     const fix = "Pass the public key alone: its PEM text, or the JSON of one JWK.";
-    return unreadable("is JSON, but not of one public key (JWK)", fix, cause);
+    return unreadableKeyText("is JSON, but not of one public key (JWK)", fix, cause);
   }
 }
 
-function noKey(input: string): KeyText {
+function describeUnreadable(input: string): KeyText {
   const length = `it has ${input.length} characters`;
   const text = withoutDamage(input).trim();
   if (/^(?:ssh-|ecdsa-)|SSH2 PUBLIC KEY/.test(text)) {
     const fix =
       "Convert it with: ssh-keygen -e -m PKCS8 -f key.pub. Check that it is the merchant's key from the dashboard.";
-    return unreadable("is a key for SSH", fix);
+    return unreadableKeyText("is a key for SSH", fix);
   }
   if (text.includes("-BEGIN ")) {
     const fix = "It is cut off: a value of several lines in an .env file needs quotes around it.";
-    return unreadable(`has a "-----BEGIN" line, but no "-----END" line to it (${length})`, fix);
+    return unreadableKeyText(`has a "-----BEGIN" line, but no "-----END" line to it (${length})`, fix);
   }
   if (input.includes("\ufffd") || input.includes("\u0000")) {
     const fix = "It is binary (DER) or UTF-16: convert it to PEM in UTF-8.";
-    return unreadable(`is not text (${length})`, fix);
+    return unreadableKeyText(`is not text (${length})`, fix);
   }
   const fix = /^\S+\.(?:pem|pub|key|crt|cer|der|txt)$|^(?:file:|~?\/|\.{1,2}\/|[A-Za-z]:[\\/])\S*$/.test(text)
     ? "It looks like the name of a file: pass the text in the file, or { file: … } to createReceiver."
     : "Pass the whole PEM text with its BEGIN and END lines, or base64 of it.";
-  return unreadable(`has no "-----BEGIN PUBLIC KEY-----" part (${length})`, fix);
+  return unreadableKeyText(`has no "-----BEGIN PUBLIC KEY-----" part (${length})`, fix);
 }
 
 /** Texts that programs write for a missing value, and placeholders that were not filled in. */
-const PLACEHOLDERS =
+const PLACEHOLDER_PATTERN =
   /^(?:undefined|null|nil|none|nan|true|false|\[object \w+\]|\{\}|\[\]|change[-_ ]?me|todo|x{3,}|\$\{[^}]*\}|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|\{\{.*\}\}|<[^<>]*>)$/i;
 
 /** Describes a text that stands for a missing value; null for any other text. It is repeated only if it is one of those texts. */
 export function placeholderIn(input: string): { readonly what: string; readonly fix: string } | null {
-  const text = input.replace(INVISIBLE, "").replace(QUOTES, "").trim();
+  const text = input.replace(INVISIBLE_PATTERN, "").replace(QUOTES_PATTERN, "").trim();
   if (text === "" && input.trim() !== "") {
-    return { what: "has nothing but quotes or invisible characters", fix: NOT_SET };
+    return { what: "has nothing but quotes or invisible characters", fix: NOT_SET_FIX };
   }
-  if (!PLACEHOLDERS.test(text)) return null;
+  if (!PLACEHOLDER_PATTERN.test(text)) return null;
   return {
     what: `is the text ${JSON.stringify(text.slice(0, 64))}, which stands for a missing value`,
-    fix: NOT_SET,
+    fix: NOT_SET_FIX,
   };
 }
 
-const NOT_SET =
+const NOT_SET_FIX =
   "Check that the environment variable was set when the process started, or when its configuration was built.";
 
 /** Describes a quote, a control or an invisible character in a secret; null if there is none. */
 export function damageIn(secret: string): "quoted" | "invisible" | null {
   const [first = "", last = ""] = [secret.at(0), secret.at(-1)];
-  if (first.replace(QUOTES, "") === "" || last.replace(QUOTES, "") === "") return "quoted";
-  if (secret.replace(INVISIBLE, "") !== secret) return "invisible";
+  if (first.replace(QUOTES_PATTERN, "") === "" || last.replace(QUOTES_PATTERN, "") === "") return "quoted";
+  if (secret.replace(INVISIBLE_PATTERN, "") !== secret) return "invisible";
   return /\p{Cc}|\p{Zl}|\p{Zp}|\\[rn]$/u.test(secret) ? "invisible" : null;
 }
 
-function unreadable(what: string, fix: string, cause?: unknown): KeyText {
+function unreadableKeyText(what: string, fix: string, cause?: unknown): KeyText {
   return { kind: "unreadable", what, fix, ...(cause === undefined ? {} : { cause }) };
 }

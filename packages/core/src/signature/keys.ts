@@ -28,7 +28,7 @@ export interface VerifyingSecret {
   readonly keyId: string;
   readonly key: KeyObject;
   /** True if it is shorter than 16 bytes. That is worth a warning. */
-  readonly weak: boolean;
+  readonly isWeak: boolean;
 }
 
 /** How many keys or secrets may be valid at one time: the old one and the new ones of a rotation. */
@@ -55,7 +55,7 @@ export function importPublicKeys(
   input: OneOrMore<PublicKeyInput> | undefined,
   option: string = "publicKey",
 ): readonly VerifyingKey[] {
-  return several(input, option).map((key) => importPublicKey(key, option));
+  return listKeys(input, option).map((key) => importPublicKey(key, option));
 }
 
 function importPublicKey(input: PublicKeyInput, option: string): VerifyingKey {
@@ -124,7 +124,7 @@ export function fingerprintOf(key: KeyObject): string {
  */
 export function readPublicKey(input: PublicKeyInput, option: string): KeyObject {
   if (typeof input !== "string") return readKeyObject(input, option);
-  if (input.trim() === "") throw missing(option, "is empty");
+  if (input.trim() === "") throw missingKeyError(option, "is empty");
   return readText(input, option);
 }
 
@@ -138,7 +138,7 @@ function readKeyObject(input: KeyObject, option: string): KeyObject {
       },
     );
   }
-  if (input.type === "private") throw privateKey(option);
+  if (input.type === "private") throw privateKeyError(option);
   if (input.type === "secret") {
     throw new PayhooksError("ERR_KEY_NOT_RSA", `${option} is a secret key, not an RSA public key.`, {
       fix: "Pass the merchant's public key. The webhook secret belongs in connect.secret.",
@@ -148,12 +148,12 @@ function readKeyObject(input: KeyObject, option: string): KeyObject {
 }
 
 function readText(input: string, option: string): KeyObject {
-  const found = readKeyText(input);
-  if (found.kind === "private") throw privateKey(option);
-  if (found.kind === "public") return found.key;
-  throw new PayhooksError("ERR_KEY_UNREADABLE", `${option} ${found.what}.`, {
-    fix: found.fix,
-    cause: found.cause,
+  const keyText = readKeyText(input);
+  if (keyText.kind === "private") throw privateKeyError(option);
+  if (keyText.kind === "public") return keyText.key;
+  throw new PayhooksError("ERR_KEY_UNREADABLE", `${option} ${keyText.what}.`, {
+    fix: keyText.fix,
+    cause: keyText.cause,
   });
 }
 
@@ -162,7 +162,7 @@ function toBigInt(base64url: string | undefined): bigint {
   return hex === "" ? 0n : BigInt(`0x${hex}`);
 }
 
-function privateKey(option: string): PayhooksError {
+function privateKeyError(option: string): PayhooksError {
   return new PayhooksError("ERR_KEY_PRIVATE", `${option} is a private key.`, {
     fix: "Verification needs the public key only: pass that one, and rotate the private key if it should not have been here.",
   });
@@ -180,7 +180,7 @@ export function importSecrets(
   input: OneOrMore<SecretInput> | undefined,
   option: string = "secret",
 ): readonly VerifyingSecret[] {
-  return several(input, option).map((secret) => importSecret(secret, option));
+  return listKeys(input, option).map((secret) => importSecret(secret, option));
 }
 
 function importSecret(secret: SecretInput, option: string): VerifyingSecret {
@@ -206,15 +206,17 @@ function importSecret(secret: SecretInput, option: string): VerifyingSecret {
   return {
     keyId: createHmac("sha256", key).update("payhooks key id").digest("hex").slice(0, 8),
     key,
-    weak: bytes.length < 16,
+    isWeak: bytes.length < 16,
   };
 }
 
 /** Throws for a text that is no secret, or not only one: a stranger could guess it, or no signature would fit. */
 function checkSecretText(text: string, option: string): void {
-  const nothing = placeholderIn(text);
-  if (nothing !== null) {
-    throw new PayhooksError("ERR_SECRET_PLACEHOLDER", `${option} ${nothing.what}.`, { fix: nothing.fix });
+  const placeholder = placeholderIn(text);
+  if (placeholder !== null) {
+    throw new PayhooksError("ERR_SECRET_PLACEHOLDER", `${option} ${placeholder.what}.`, {
+      fix: placeholder.fix,
+    });
   }
   if (/-----BEGIN |^\{[\s\S]*\}$|^(?:export )?[A-Z][A-Z0-9]*_[A-Z0-9_]*=[^=]/.test(text)) {
     throw new PayhooksError(
@@ -274,12 +276,12 @@ function isUnset(entry: unknown): boolean {
  * The entries of a list of keys that are set, or the only key.
  * @throws PayhooksError `ERR_OPTION_MISSING` or `ERR_KEY_COUNT`.
  */
-export function several<T>(input: OneOrMore<T> | undefined, option: string): readonly T[] {
-  if (input === undefined || input === null) throw missing(option, "is not set");
+export function listKeys<T>(input: OneOrMore<T> | undefined, option: string): readonly T[] {
+  if (input === undefined || input === null) throw missingKeyError(option, "is not set");
   if (!Array.isArray(input)) return [input as T];
-  if (input.length === 0) throw missing(option, "is an empty list");
+  if (input.length === 0) throw missingKeyError(option, "is an empty list");
   const list = (input as readonly (T | undefined)[]).filter((entry): entry is T => !isUnset(entry));
-  if (list.length === 0) throw missing(option, "has no entry that is set");
+  if (list.length === 0) throw missingKeyError(option, "has no entry that is set");
   if (list.length > MAX_KEYS) {
     throw new PayhooksError(
       "ERR_KEY_COUNT",
@@ -292,7 +294,7 @@ export function several<T>(input: OneOrMore<T> | undefined, option: string): rea
   return list;
 }
 
-function missing(option: string, how: string): PayhooksError {
+function missingKeyError(option: string, how: string): PayhooksError {
   return new PayhooksError("ERR_OPTION_MISSING", `${option} ${how}.`, {
     fix: "Set it (check the environment variable), or leave the whole flow out of the options to switch it off.",
   });

@@ -4,7 +4,7 @@ import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import type { SecretInput, VerifyingSecret } from "../signature/keys.ts";
 import { keyedVerifier } from "./keyed-verifier.ts";
 import { importEncodedSecrets, type SecretEncoding } from "./keys.ts";
-import { SIGNED_OPTION_NAMES, type SignedOptions, type SignedText, signedTextBy } from "./signed-text.ts";
+import { SIGNED_OPTION_NAMES, type SignedOptions, type SignedText, signedTextReader } from "./signed-text.ts";
 import type { Verifier } from "./verifier.ts";
 
 /** Options of {@link hmac}. */
@@ -36,7 +36,7 @@ export function hmac(options: HmacOptions): Verifier {
     importEncodedSecrets(given, option, secretEncoding);
   return keyedVerifier(
     { keys: secret, name: "secret", load, refusal: "the signature fits none of the secrets" },
-    signedTextBy("hmac", options),
+    signedTextReader("hmac", options),
     (text, secrets) => findHmac(text, secrets, algorithm),
   );
 }
@@ -47,14 +47,15 @@ function findHmac(
   secrets: readonly VerifyingSecret[],
   algorithm: string,
 ): VerifyingSecret | null {
-  let found: VerifyingSecret | null = null;
+  let matchingSecret: VerifyingSecret | null = null;
   for (const candidate of secrets) {
     const digest = createHmac(algorithm, candidate.key);
     for (const part of parts) digest.update(part);
     const expected = digest.digest();
     for (const signature of signatures) {
-      if (signature.length === expected.length && timingSafeEqual(signature, expected)) found = candidate;
+      if (signature.length === expected.length && timingSafeEqual(signature, expected))
+        matchingSecret = candidate;
     }
   }
-  return found;
+  return matchingSecret;
 }

@@ -21,9 +21,9 @@ export {
 } from "./ready-sources.ts";
 export {
   type Answer,
-  type Delivered,
   type ReadEvent,
   type Source,
+  type SourceDelivery,
   type SourceOptions,
   source,
   type TypesOnly,

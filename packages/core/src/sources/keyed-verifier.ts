@@ -1,19 +1,19 @@
-import { UNKNOWN_TENANT, unsetEntries } from "../flows/flow.ts";
+import { UNKNOWN_TENANT_REASON, unsetEntryWarnings } from "../flows/flow.ts";
 import { verifyWithKeys } from "../flows/keyring.ts";
 import { type Keys, keyringOf } from "../flows/keys.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { countUnset, type OneOrMore } from "../signature/keys.ts";
 import {
-  type Authentic,
-  type NotAuthentic,
-  refused,
+  type AuthenticVerdict,
+  type InauthenticVerdict,
+  refuse,
   type SourceRequest,
   type Verifier,
   verifierOf,
 } from "./verifier.ts";
 
 /** The claim of a request about itself. It is true if one of the keys fits. */
-export type Claim = Omit<Authentic, "keyId" | "tenant">;
+export type RequestClaim = Omit<AuthenticVerdict, "keyId" | "tenant">;
 
 export interface VerifierKeys<Given, Key> {
   readonly keys: Keys<Given>;
@@ -24,33 +24,36 @@ export interface VerifierKeys<Given, Key> {
   readonly refusal: string;
 }
 
-interface TenantKeys<Key> {
+interface VerifyingKeys<Key> {
   readonly tenant: string;
   readonly keys: readonly Key[];
 }
 
 /** A verifier with keys. `read` returns what a request claims, and `find` the key that fits. */
-export function keyedVerifier<Given, Key extends { readonly keyId: string }, Read extends Claim>(
+export function keyedVerifier<Given, Key extends { readonly keyId: string }, Read extends RequestClaim>(
   { keys, name, load, refusal }: VerifierKeys<Given, Key>,
-  read: (request: SourceRequest, now: number) => Read | NotAuthentic,
+  read: (request: SourceRequest, now: number) => Read | InauthenticVerdict,
   find: (claim: Read, keys: readonly Key[]) => Key | null,
 ): Verifier {
   return verifierOf((source, limits) => {
     const option = `${source}.${name}`;
     const keyring = keyringOf(keys, option, load, limits);
-    function verifyWith(found: TenantKeys<Key> | null, claim: Read): Authentic | NotAuthentic {
-      if (found === null) return refused("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT);
-      const key = find(claim, found.keys);
-      if (key === null) return refused("ERR_SIGNATURE_INVALID", refusal);
-      const { signedAt, outsideWindow, covered, content, signature } = claim;
-      const tenant = found.tenant === ONLY_TENANT ? null : found.tenant;
+    function verifyWith(
+      verifyingKeys: VerifyingKeys<Key> | null,
+      claim: Read,
+    ): AuthenticVerdict | InauthenticVerdict {
+      if (verifyingKeys === null) return refuse("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT_REASON);
+      const key = find(claim, verifyingKeys.keys);
+      if (key === null) return refuse("ERR_SIGNATURE_INVALID", refusal);
+      const { signedAt, outsideWindow, signedHeaders, content, signature } = claim;
+      const tenant = verifyingKeys.tenant === ONLY_TENANT ? null : verifyingKeys.tenant;
       return {
         ok: true,
         keyId: key.keyId,
         tenant,
         signedAt,
         outsideWindow,
-        covered,
+        signedHeaders,
         content,
         signature,
       };
@@ -59,7 +62,7 @@ export function keyedVerifier<Given, Key extends { readonly keyId: string }, Rea
       usesResolver: keyring.usesResolver,
       async prepare() {
         await keyring.prepare();
-        return unsetEntries(option, countUnset(keys));
+        return unsetEntryWarnings(option, countUnset(keys));
       },
       verify(request, now) {
         const claim = read(request, now);

@@ -4,10 +4,10 @@ import {
   fingerprintOf,
   importPublicKeys,
   importSecrets,
+  listKeys,
   type OneOrMore,
   readPublicKey,
   type SecretInput,
-  several,
   type VerifyingSecret,
 } from "../signature/keys.ts";
 
@@ -16,24 +16,24 @@ export type SecretEncoding = "utf8" | "base64" | "hex";
 
 /** Imports secrets whose texts are encoded. A prefix such as `whsec_` is no part of base64, and is left out. */
 export function importEncodedSecrets(
-  given: OneOrMore<SecretInput> | undefined,
+  input: OneOrMore<SecretInput> | undefined,
   option: string,
   encoding: SecretEncoding,
 ): readonly VerifyingSecret[] {
-  if (encoding === "utf8") return importSecrets(given, option);
+  if (encoding === "utf8") return importSecrets(input, option);
   // As texts they are checked for quotes, blanks and placeholders first.
-  importSecrets(given, option);
+  importSecrets(input, option);
   const decode = (secret: SecretInput | undefined): SecretInput | undefined =>
-    typeof secret === "string" && secret !== "" ? decoded(secret, option, encoding) : secret;
-  const list: readonly (SecretInput | undefined)[] = Array.isArray(given) ? given : [given as SecretInput];
+    typeof secret === "string" && secret !== "" ? decodeSecret(secret, option, encoding) : secret;
+  const list: readonly (SecretInput | undefined)[] = Array.isArray(input) ? input : [input as SecretInput];
   return importSecrets(list.map(decode), option);
 }
 
-function decoded(secret: string, option: string, encoding: "base64" | "hex"): Uint8Array {
+function decodeSecret(secret: string, option: string, encoding: "base64" | "hex"): Uint8Array {
   const text = encoding === "base64" ? secret.replace(/^[a-z]{1,12}_/, "") : secret.toLowerCase();
   const bytes = Buffer.from(text, encoding);
-  const again = bytes.toString(encoding);
-  if (bytes.length > 0 && again.replace(/=+$/, "") === text.replace(/=+$/, "")) return bytes;
+  const reencoded = bytes.toString(encoding);
+  if (bytes.length > 0 && reencoded.replace(/=+$/, "") === text.replace(/=+$/, "")) return bytes;
   throw new PayhooksError(
     "ERR_SECRET_KIND",
     `${option} is not ${encoding}, although secretEncoding says so.`,
@@ -52,25 +52,26 @@ export interface PublicVerifyingKey {
   readonly key: KeyObject;
 }
 
-const KINDS = { "ecdsa-sha256": "ec", ed25519: "ed25519" } as const;
+const KEY_TYPES = { "ecdsa-sha256": "ec", ed25519: "ed25519" } as const;
 
 /** The beginning of an Ed25519 key in SPKI form, before its 32 bytes (RFC 8410, 4). */
-const ED25519_SPKI = Buffer.from("302a300506032b6570032100", "hex");
+const ED25519_SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
 
 /** Imports public keys of one algorithm. An Ed25519 key may be its 32 bytes in hex or base64, with a prefix such as `whpk_`. */
 export function importKeysOf(
-  given: OneOrMore<string> | undefined,
+  input: OneOrMore<string> | undefined,
   option: string,
   algorithm: PublicKeyAlgorithm,
 ): readonly PublicVerifyingKey[] {
-  if (algorithm === "rsa-sha256" || algorithm === "rsa-pss-sha256") return importPublicKeys(given, option);
-  return several(given, option).map((text) => {
+  if (algorithm === "rsa-sha256" || algorithm === "rsa-pss-sha256") return importPublicKeys(input, option);
+  return listKeys(input, option).map((text) => {
     const isText = typeof text === "string";
-    const key = (algorithm === "ed25519" && isText ? rawEd25519(text) : null) ?? readPublicKey(text, option);
-    if (key.asymmetricKeyType !== KINDS[algorithm]) {
+    const key =
+      (algorithm === "ed25519" && isText ? readRawEd25519(text) : null) ?? readPublicKey(text, option);
+    if (key.asymmetricKeyType !== KEY_TYPES[algorithm]) {
       throw new PayhooksError(
         "ERR_KEY_UNREADABLE",
-        `${option} is a key of type "${key.asymmetricKeyType}", and ${algorithm} needs "${KINDS[algorithm]}".`,
+        `${option} is a key of type "${key.asymmetricKeyType}", and ${algorithm} needs "${KEY_TYPES[algorithm]}".`,
         { fix: "Take the key that the sender shows for its webhooks, or name its algorithm." },
       );
     }
@@ -78,9 +79,11 @@ export function importKeysOf(
   });
 }
 
-function rawEd25519(text: string): KeyObject | null {
-  const bare = text.trim().replace(/^[a-z]{1,12}_/, "");
-  const bytes = /^[0-9a-f]{64}$/i.test(bare) ? Buffer.from(bare, "hex") : Buffer.from(bare, "base64");
+function readRawEd25519(text: string): KeyObject | null {
+  const unprefixed = text.trim().replace(/^[a-z]{1,12}_/, "");
+  const bytes = /^[0-9a-f]{64}$/i.test(unprefixed)
+    ? Buffer.from(unprefixed, "hex")
+    : Buffer.from(unprefixed, "base64");
   if (bytes.length !== 32) return null;
-  return createPublicKey({ key: Buffer.concat([ED25519_SPKI, bytes]), format: "der", type: "spki" });
+  return createPublicKey({ key: Buffer.concat([ED25519_SPKI_PREFIX, bytes]), format: "der", type: "spki" });
 }

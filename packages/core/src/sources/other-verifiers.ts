@@ -1,22 +1,22 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Keys } from "../flows/keys.ts";
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
-import { invalidOption, PayhooksError } from "../protocol/errors.ts";
+import { invalidOptionError, PayhooksError } from "../protocol/errors.ts";
 import { importSecrets, type SecretInput, type VerifyingSecret } from "../signature/keys.ts";
-import { isPending } from "../time/awaitable.ts";
-import { callWithTimeout } from "../time/deadline.ts";
-import { type Claim, keyedVerifier } from "./keyed-verifier.ts";
-import { checkedHeader } from "./signed-text.ts";
+import { isThenable } from "../time/awaitable.ts";
+import { callWithDeadline } from "../time/deadline.ts";
+import { keyedVerifier, type RequestClaim } from "./keyed-verifier.ts";
+import { toHeaderName } from "./signed-text.ts";
 import {
-  type Authentic,
-  type Bind,
-  bindOf,
-  type NotAuthentic,
-  refused,
+  type AuthenticVerdict,
+  type InauthenticVerdict,
+  refuse,
   type SourceRequest,
   type Verifier,
+  type VerifierFactory,
   type VerifyFunction,
   type VerifyResult,
+  verifierFactoryOf,
   verifierOf,
 } from "./verifier.ts";
 
@@ -42,15 +42,15 @@ export function token(options: TokenOptions): Verifier {
   checkNames("token", options, { header: true, scheme: true, token: true });
   const { header = "authorization", scheme } = options;
   checkChoice("scheme of token", scheme, { Bearer: true, Basic: true });
-  const name = checkedHeader("token", "header", header);
-  function read({ headers }: SourceRequest): Sent | NotAuthentic {
+  const name = toHeaderName("token", "header", header);
+  function read({ headers }: SourceRequest): SentToken | InauthenticVerdict {
     const value = headers.get(name) ?? "";
-    if (value === "") return refused("ERR_SIGNATURE_MISSING", `there is no header ${name}`);
+    if (value === "") return refuse("ERR_SIGNATURE_MISSING", `there is no header ${name}`);
     const prefix = scheme === undefined ? "" : `${scheme} `;
     if (value.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) {
-      return refused("ERR_SIGNATURE_MALFORMED", `${name} does not begin with ${scheme}`);
+      return refuse("ERR_SIGNATURE_MALFORMED", `${name} does not begin with ${scheme}`);
     }
-    return { ...NOTHING_SIGNED, sent: value.slice(prefix.length) };
+    return { ...UNSIGNED_CLAIM, sent: value.slice(prefix.length) };
   }
   return keyedVerifier(
     {
@@ -62,26 +62,26 @@ export function token(options: TokenOptions): Verifier {
     read,
     ({ sent }, secrets) => {
       const claimed = digestOf(Buffer.from(sent, scheme === "Basic" ? "base64" : "utf8"));
-      let found: VerifyingSecret | null = null;
+      let matchingSecret: VerifyingSecret | null = null;
       for (const secret of secrets) {
-        if (timingSafeEqual(digestOf(secret.key.export()), claimed)) found = secret;
+        if (timingSafeEqual(digestOf(secret.key.export()), claimed)) matchingSecret = secret;
       }
-      return found;
+      return matchingSecret;
     },
   );
 }
 
 /** A token as it was sent. */
-interface Sent extends Claim {
+interface SentToken extends RequestClaim {
   readonly sent: string;
 }
 
-const NOTHING_SIGNED = {
+const UNSIGNED_CLAIM = {
   ok: true,
   signedAt: null,
   outsideWindow: null,
   content: null,
-  covered: {},
+  signedHeaders: {},
   signature: null,
 } as const;
 
@@ -98,65 +98,65 @@ function digestOf(bytes: Uint8Array): Buffer {
  * @example anyOf(hmac({ header: "x-signature", secret }), token({ token: process.env.OLD_TOKEN }))
  */
 export function anyOf(...verifiers: readonly [Verifier, Verifier, ...Verifier[]]): Verifier {
-  const binds = verifiers.map(bindOf);
-  if (binds.length < 2 || binds.length > 4 || binds.some((bind) => bind === null)) {
-    throw invalidOption(
+  const factories = verifiers.map(verifierFactoryOf);
+  if (factories.length < 2 || factories.length > 4 || factories.some((bind) => bind === null)) {
+    throw invalidOptionError(
       "anyOf was not given two to four verifiers.",
       "Give what hmac, publicKeySignature or token returned.",
     );
   }
   return verifierOf((option, limits) => {
-    const bound = (binds as readonly Bind[]).map((bind) => bind(option, limits));
-    if (bound.some(({ isOpen }) => isOpen)) {
-      throw invalidOption(
+    const boundVerifiers = (factories as readonly VerifierFactory[]).map((bind) => bind(option, limits));
+    if (boundVerifiers.some(({ isOpen }) => isOpen)) {
+      throw invalidOptionError(
         `${option} lists unsafeUnsigned beside other verifiers.`,
         "Then anything passes. Remove it.",
       );
     }
     async function verifyLater(
-      first: Promise<Authentic | NotAuthentic>,
-      at: number,
+      verifying: Promise<AuthenticVerdict | InauthenticVerdict>,
+      position: number,
       request: SourceRequest,
       now: number,
-      best: NotAuthentic | null,
-    ): Promise<Authentic | NotAuthentic> {
-      const result = await first;
-      if (result.ok) return marked(result, at);
-      return tryFrom(at + 1, request, now, betterOf(best, result));
+      bestRefusal: InauthenticVerdict | null,
+    ): Promise<AuthenticVerdict | InauthenticVerdict> {
+      const result = await verifying;
+      if (result.ok) return withPosition(result, position);
+      return tryFrom(position + 1, request, now, betterOf(bestRefusal, result));
     }
     function tryFrom(
       from: number,
       request: SourceRequest,
       now: number,
-      given: NotAuthentic | null,
-    ): Authentic | NotAuthentic | Promise<Authentic | NotAuthentic> {
-      let best = given;
-      for (let at = from; at < bound.length; at++) {
-        const result = bound[at]?.verify(request, now);
+      refusalSoFar: InauthenticVerdict | null,
+    ): AuthenticVerdict | InauthenticVerdict | Promise<AuthenticVerdict | InauthenticVerdict> {
+      let bestRefusal = refusalSoFar;
+      for (let position = from; position < boundVerifiers.length; position++) {
+        const result = boundVerifiers[position]?.verify(request, now);
         if (result === undefined) continue;
-        if (isPending(result)) return verifyLater(result, at, request, now, best);
-        if (result.ok) return marked(result, at);
-        best = betterOf(best, result);
+        if (isThenable(result)) return verifyLater(result, position, request, now, bestRefusal);
+        if (result.ok) return withPosition(result, position);
+        bestRefusal = betterOf(bestRefusal, result);
       }
-      return best ?? refused("ERR_SIGNATURE_MISSING", "there is no signature");
+      return bestRefusal ?? refuse("ERR_SIGNATURE_MISSING", "there is no signature");
     }
     return {
-      usesResolver: bound.some(({ usesResolver: resolves }) => resolves),
-      prepare: async () => (await Promise.all(bound.map((one) => one.prepare()))).flat(),
+      usesResolver: boundVerifiers.some(({ usesResolver: resolves }) => resolves),
+      prepare: async () => (await Promise.all(boundVerifiers.map((one) => one.prepare()))).flat(),
       verify: (request, now) => tryFrom(0, request, now, null),
     };
   });
 }
 
-function marked(result: Authentic, at: number): Authentic {
-  return { ...result, keyId: `${at}:${result.keyId ?? ""}` };
+function withPosition(result: AuthenticVerdict, position: number): AuthenticVerdict {
+  return { ...result, keyId: `${position}:${result.keyId ?? ""}` };
 }
 
-const CLOSENESS = ["ERR_SIGNATURE_MISSING", "ERR_SIGNATURE_MALFORMED", "ERR_SIGNATURE_INVALID"];
+const CODES_BY_CLOSENESS = ["ERR_SIGNATURE_MISSING", "ERR_SIGNATURE_MALFORMED", "ERR_SIGNATURE_INVALID"];
 
 /** The refusal that says more: that of a verifier whose header the request had. */
-function betterOf(a: NotAuthentic | null, b: NotAuthentic): NotAuthentic {
-  return a !== null && CLOSENESS.indexOf(a.code) >= CLOSENESS.indexOf(b.code) ? a : b;
+function betterOf(a: InauthenticVerdict | null, b: InauthenticVerdict): InauthenticVerdict {
+  return a !== null && CODES_BY_CLOSENESS.indexOf(a.code) >= CODES_BY_CLOSENESS.indexOf(b.code) ? a : b;
 }
 
 /**
@@ -168,7 +168,7 @@ export function unsafeUnsigned(options: { readonly because: string }): Verifier 
   checkNames("unsafeUnsigned", options, { because: true });
   const { because } = options;
   if (typeof because !== "string" || because.trim() === "") {
-    throw invalidOption("unsafeUnsigned has no reason.", "Give { because }, in words.");
+    throw invalidOptionError("unsafeUnsigned has no reason.", "Give { because }, in words.");
   }
   return verifierOf((option) => ({
     usesResolver: false,
@@ -179,60 +179,61 @@ export function unsafeUnsigned(options: { readonly because: string }): Verifier 
         fix: `It says: ${because}. Ask the sender for a secret or a token.`,
       },
     ],
-    verify: () => ({ ...NOTHING_SIGNED, keyId: null, tenant: null }),
+    verify: () => ({ ...UNSIGNED_CLAIM, keyId: null, tenant: null }),
   }));
 }
 
 /** A verifier from a function of your own. At most as many calls may wait at one time as deliveries may wait for a resolver. */
-export function ownVerifier(own: VerifyFunction): Bind {
+export function customVerifier(verifyFunction: VerifyFunction): VerifierFactory {
   return (option, { clock, acceptTimeoutMs, maxResolving }) => {
-    let waiting = 0;
-    async function call(request: SourceRequest, now: number): Promise<Authentic | NotAuthentic> {
-      if (waiting >= maxResolving) {
+    let waitingCalls = 0;
+    async function call(request: SourceRequest, now: number): Promise<AuthenticVerdict | InauthenticVerdict> {
+      if (waitingCalls >= maxResolving) {
         throw new PayhooksError(
           "ERR_OVERLOADED",
-          `${waiting} deliveries wait for ${option}, which is the limit.`,
+          `${waitingCalls} deliveries wait for ${option}, which is the limit.`,
           {
             fix: "It is slow, or flooded by strangers. Let it refuse early what is not well formed, or raise limits.maxResolving.",
           },
         );
       }
-      waiting++;
+      waitingCalls++;
       try {
-        const verdict = await callWithTimeout(clock, acceptTimeoutMs, async (signal) =>
-          own(request, { signal, now: new Date(now) }),
+        const verdict = await callWithDeadline(clock, acceptTimeoutMs, async (signal) =>
+          verifyFunction(request, { signal, now: new Date(now) }),
         );
-        return checkedVerdict(verdict, option);
+        return toVerdict(verdict, option);
       } finally {
-        waiting--;
+        waitingCalls--;
       }
     }
     return { usesResolver: false, prepare: async () => [], verify: call };
   };
 }
 
-const CODES: ReadonlySet<unknown> = new Set(CLOSENESS);
+const REFUSAL_CODES: ReadonlySet<unknown> = new Set(CODES_BY_CLOSENESS);
 
 /** Checks the function's verdict. Nothing but `ok: true` lets a delivery pass. */
-function checkedVerdict(given: VerifyResult, option: string): Authentic | NotAuthentic {
-  const verdict = given as Partial<Record<string, unknown>> | null | undefined;
-  if (verdict?.ok === false && CODES.has(verdict.code)) return given as NotAuthentic;
-  if (verdict?.ok !== true) throw wrong(option, "neither { ok: true } nor { ok: false, code, why }");
+function toVerdict(returned: VerifyResult, option: string): AuthenticVerdict | InauthenticVerdict {
+  const verdict = returned as Partial<Record<string, unknown>> | null | undefined;
+  if (verdict?.ok === false && REFUSAL_CODES.has(verdict.code)) return returned as InauthenticVerdict;
+  if (verdict?.ok !== true)
+    throw wrongVerdictError(option, "neither { ok: true } nor { ok: false, code, why }");
   const {
     keyId = null,
     signedAt = null,
     tenant,
     content = null,
-    covered = {},
-  } = given as Extract<VerifyResult, { ok: true }>;
+    signedHeaders = {},
+  } = returned as Extract<VerifyResult, { ok: true }>;
   if (content !== null && !(content instanceof Uint8Array))
-    throw wrong(option, "a content that is not bytes");
+    throw wrongVerdictError(option, "a content that is not bytes");
   const time = signedAt === null ? null : signedAt.getTime();
-  if (Number.isNaN(time)) throw wrong(option, "a signedAt that is no date");
+  if (Number.isNaN(time)) throw wrongVerdictError(option, "a signedAt that is no date");
   if (tenant !== undefined && (typeof tenant !== "string" || tenant === ""))
-    throw wrong(option, "an empty tenant");
-  const lower = Object.fromEntries(
-    Object.entries(covered).map(([name, value]) => [name.toLowerCase(), String(value)]),
+    throw wrongVerdictError(option, "an empty tenant");
+  const lowercaseHeaders = Object.fromEntries(
+    Object.entries(signedHeaders).map(([name, value]) => [name.toLowerCase(), String(value)]),
   );
   return {
     ok: true,
@@ -241,11 +242,11 @@ function checkedVerdict(given: VerifyResult, option: string): Authentic | NotAut
     signedAt: time,
     outsideWindow: null,
     content,
-    covered: lower,
+    signedHeaders: lowercaseHeaders,
     signature: null,
   };
 }
 
-function wrong(option: string, what: string): PayhooksError {
-  return invalidOption(`${option} returned ${what}.`, "Return what the type VerifyResult says.");
+function wrongVerdictError(option: string, what: string): PayhooksError {
+  return invalidOptionError(`${option} returned ${what}.`, "Return what the type VerifyResult says.");
 }

@@ -1,10 +1,10 @@
 import { constants, verify } from "node:crypto";
 import type { Keys } from "../flows/keys.ts";
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
-import { invalidOption } from "../protocol/errors.ts";
+import { invalidOptionError } from "../protocol/errors.ts";
 import { keyedVerifier } from "./keyed-verifier.ts";
 import { importKeysOf, type PublicKeyAlgorithm, type PublicVerifyingKey } from "./keys.ts";
-import { SIGNED_OPTION_NAMES, type SignedOptions, type SignedText, signedTextBy } from "./signed-text.ts";
+import { SIGNED_OPTION_NAMES, type SignedOptions, type SignedText, signedTextReader } from "./signed-text.ts";
 import type { Verifier } from "./verifier.ts";
 
 /** Options of {@link publicKeySignature}. */
@@ -38,7 +38,10 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Verifier
   });
   const { key, algorithm } = options;
   if (algorithm === undefined)
-    throw invalidOption("publicKeySignature has no algorithm.", "Name the one that the sender signs with.");
+    throw invalidOptionError(
+      "publicKeySignature has no algorithm.",
+      "Name the one that the sender signs with.",
+    );
   checkChoice("algorithm of publicKeySignature", algorithm, {
     "rsa-sha256": true,
     "rsa-pss-sha256": true,
@@ -49,7 +52,7 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Verifier
     importKeysOf(given, option, algorithm);
   return keyedVerifier(
     { keys: key, name: "key", load, refusal: "the signature fits none of the keys" },
-    signedTextBy("publicKeySignature", options),
+    signedTextReader("publicKeySignature", options),
     (text, keys) => findKey(text, keys, algorithm),
   );
 }

@@ -1,7 +1,7 @@
-import { label as labelOf } from "../inbox/record/label.ts";
+import { labelOf } from "../inbox/record/label.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
-import { Unusable } from "./delivered.ts";
-import type { Delivered, MadeSource } from "./source.ts";
+import type { SourceDefinition, SourceDelivery } from "./source.ts";
+import { UnusableDelivery } from "./source-delivery.ts";
 
 /** The checked result of `read`. */
 export interface CheckedEvent {
@@ -14,65 +14,67 @@ export interface CheckedEvent {
   readonly stage: number | null;
   readonly reference: string | null;
   /** The text by which the event is found. */
-  readonly foundAs: string | null;
+  readonly searchReference: string | null;
   readonly tenant: string | null;
   readonly fixedFacts: Readonly<Record<string, string>>;
   readonly subject: string | null;
 }
 
-const MAX_NAME = 256;
-const MAX_ID = 1_024;
+const MAX_NAME_CHARS = 256;
+const MAX_ID_CHARS = 1_024;
 
-/** Asks `read`, and checks what it says. Throws `Unusable`, or what `read` throws. */
-export function readEvent({ read, stageOf }: MadeSource, delivered: Delivered): CheckedEvent {
-  const given: unknown = read(delivered);
-  if (typeof given !== "object" || given === null) throw new Unusable("read returned no event");
-  if (typeof (given as { then?: unknown }).then === "function") {
-    throw new Unusable("read returned a promise, but it has to be synchronous");
+/** Asks `read`, and checks what it says. Throws `UnusableDelivery`, or what `read` throws. */
+export function readEvent({ read, stageOf }: SourceDefinition, delivered: SourceDelivery): CheckedEvent {
+  const returned: unknown = read(delivered);
+  if (typeof returned !== "object" || returned === null) throw new UnusableDelivery("read returned no event");
+  if (typeof (returned as { then?: unknown }).then === "function") {
+    throw new UnusableDelivery("read returned a promise, but it has to be synchronous");
   }
-  const event = given as Readonly<Record<string, unknown>>;
-  const name = textIn(event, "name", MAX_NAME);
-  if (name === null || name === "*") throw new Unusable("read returned no name");
+  const event = returned as Readonly<Record<string, unknown>>;
+  const name = textIn(event, "name", MAX_NAME_CHARS);
+  if (name === null || name === "*") throw new UnusableDelivery("read returned no name");
   const hasStages = stageOf !== null;
-  const status = textIn(event, "status", MAX_NAME);
-  if (hasStages && status === null) throw new Unusable("read returned no status, but the source has stages");
+  const status = textIn(event, "status", MAX_NAME_CHARS);
+  if (hasStages && status === null)
+    throw new UnusableDelivery("read returned no status, but the source has stages");
   if (!hasStages && status !== null)
-    throw new Unusable("read returned a status, but the source has no stages");
-  const reference = textIn(event, "reference", MAX_ID);
-  const unsignedId = textIn(event, "unsignedId", MAX_ID);
+    throw new UnusableDelivery("read returned a status, but the source has no stages");
+  const reference = textIn(event, "reference", MAX_ID_CHARS);
+  const unsignedId = textIn(event, "unsignedId", MAX_ID_CHARS);
   const { fixedFacts = { event: name } } = event;
-  if (typeof fixedFacts !== "object" || fixedFacts === null || Object.values(fixedFacts).some(isNoText)) {
-    throw new Unusable("read returned fixedFacts that are not all texts");
+  if (typeof fixedFacts !== "object" || fixedFacts === null || Object.values(fixedFacts).some(isNotText)) {
+    throw new UnusableDelivery("read returned fixedFacts that are not all texts");
   }
-  const subject = textIn(event, "subject", MAX_ID);
-  const found = reference ?? unsignedId ?? subject;
+  const subject = textIn(event, "subject", MAX_ID_CHARS);
+  const searchText = reference ?? unsignedId ?? subject;
   const occurredAt = timeIn(event.occurredAt);
   if (subject !== null && occurredAt === null)
-    throw new Unusable("read returned a subject, but no occurredAt by which its events are ordered");
+    throw new UnusableDelivery("read returned a subject, but no occurredAt by which its events are ordered");
   return {
     name,
-    id: textIn(event, "id", MAX_ID) ?? delivered.digest,
+    id: textIn(event, "id", MAX_ID_CHARS) ?? delivered.digest,
     data: event.data,
     occurredAt,
     status: status ?? "",
     stage: stageOf === null ? null : (stageOf.get(status ?? "") ?? null),
     reference,
-    foundAs: found === null ? null : labelOf(found),
-    tenant: textIn(event, "tenant", MAX_NAME),
+    searchReference: searchText === null ? null : labelOf(searchText),
+    tenant: textIn(event, "tenant", MAX_NAME_CHARS),
     fixedFacts: fixedFacts as Readonly<Record<string, string>>,
     subject,
   };
 }
 
-const isNoText = (value: unknown): boolean => typeof value !== "string";
+const isNotText = (value: unknown): boolean => typeof value !== "string";
 
 /** A text that is not empty; null if there is none. */
 function textIn(event: Readonly<Record<string, unknown>>, member: string, max: number): string | null {
   const value = event[member];
   if (value === undefined || value === null) return null;
   if (typeof value !== "string" || value === "")
-    throw new Unusable(`read returned a ${member} that is no text`);
-  if (value.length > max) throw new Unusable(`read returned a ${member} of more than ${max} characters`);
+    throw new UnusableDelivery(`read returned a ${member} that is no text`);
+  if (value.length > max)
+    throw new UnusableDelivery(`read returned a ${member} of more than ${max} characters`);
   return value;
 }
 
@@ -85,6 +87,6 @@ function timeIn(value: unknown): Date | null {
         ? value
         : parseTimestamp(value as string);
   if (time === null || !Number.isFinite(new Date(time).getTime()))
-    throw new Unusable("read returned an occurredAt that is no time");
+    throw new UnusableDelivery("read returned an occurredAt that is no time");
   return new Date(time);
 }

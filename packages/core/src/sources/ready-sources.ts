@@ -3,7 +3,7 @@
  * or a tenant from a header that the signature does not cover.
  */
 
-import type { KeepOptions } from "../flows/keep.ts";
+import type { KeepOptions } from "../flows/keep-options.ts";
 import type { Keys } from "../flows/keys.ts";
 import type { SecretInput } from "../signature/keys.ts";
 import { hmac } from "./hmac.ts";
@@ -71,9 +71,9 @@ export function standardWebhooks<const Given extends Events = undefined>({
       publicKey === undefined
         ? bySecret
         : anyOf(bySecret, publicKeySignature({ ...signed("v1a,"), key: publicKey, algorithm: "ed25519" })),
-    read: ({ body, covered }) => ({
+    read: ({ body, signedHeaders }) => ({
       name: body.type,
-      id: covered.get(`${headers}-id`) ?? undefined,
+      id: signedHeaders.get(`${headers}-id`) ?? undefined,
       data: body.data ?? body,
       occurredAt: body.timestamp,
     }),
@@ -135,10 +135,10 @@ export function github<const Given extends Events = undefined>({
     rememberMs,
     sendsOnce: true,
     verify: hmac({ header: "x-hub-signature-256", format: { kind: "plain", prefix: "sha256=" }, secret }),
-    read: ({ body, loose }) => ({
-      name: loose.get("x-github-event") ?? "",
+    read: ({ body, unsignedHeaders }) => ({
+      name: unsignedHeaders.get("x-github-event") ?? "",
       data: body,
-      unsignedId: loose.get("x-github-delivery") ?? undefined,
+      unsignedId: unsignedHeaders.get("x-github-delivery") ?? undefined,
     }),
   });
 }
@@ -159,13 +159,13 @@ export function shopify<const Given extends Events = undefined>({
     ...options,
     rememberMs,
     verify: hmac({ header: "x-shopify-hmac-sha256", encoding: "base64", secret }),
-    read: ({ body, digest, loose }) => {
-      const name = loose.get("x-shopify-topic") ?? "";
+    read: ({ body, digest, unsignedHeaders }) => {
+      const name = unsignedHeaders.get("x-shopify-topic") ?? "";
       return {
         name,
         id: `${name}:${digest}`,
         data: body,
-        unsignedId: loose.get("x-shopify-webhook-id") ?? undefined,
+        unsignedId: unsignedHeaders.get("x-shopify-webhook-id") ?? undefined,
       };
     },
   });

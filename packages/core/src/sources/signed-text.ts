@@ -5,17 +5,17 @@
  */
 
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
-import { invalidOption } from "../protocol/errors.ts";
-import { shown } from "../protocol/foreign-value.ts";
+import { invalidOptionError } from "../protocol/errors.ts";
+import { describeValue } from "../protocol/foreign-value.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
-import type { Claim } from "./keyed-verifier.ts";
-import { type NotAuthentic, refused, type SourceRequest } from "./verifier.ts";
+import type { RequestClaim } from "./keyed-verifier.ts";
+import { type InauthenticVerdict, refuse, type SourceRequest } from "./verifier.ts";
 
 /**
  * The signed text: `{body}`, `{timestamp}`, `{url}` and `{any-header-name}`. The signature covers these; it does not
  * cover other headers.
  */
-export type Over = "{body}" | (string & {});
+export type SignedTemplate = "{body}" | (string & {});
 
 /** The place of a signature, and the text that it covers. */
 export interface SignedOptions {
@@ -29,7 +29,7 @@ export interface SignedOptions {
    */
   readonly format?: SignatureFormat | undefined;
   /** The text that is signed. Default `{body}`. */
-  readonly over?: Over | undefined;
+  readonly over?: SignedTemplate | undefined;
   /** For `{url}`: the address as the sender knows it. It is never taken from the request. */
   readonly url?: string | undefined;
   /**
@@ -57,7 +57,7 @@ export type SignatureFormat =
     };
 
 /** The signatures of one request, and the text that they are for. */
-export interface SignedText extends Claim {
+export interface SignedText extends RequestClaim {
   readonly signatures: readonly Buffer[];
   readonly parts: readonly (string | Uint8Array)[];
 }
@@ -72,10 +72,10 @@ export const SIGNED_OPTION_NAMES = {
   timestamp: true,
 } as const;
 
-const HEADER_NAME = /^[a-z0-9][a-z0-9-]*$/;
-const TOLERANCE_MS = 5 * 60 * 1000;
+const HEADER_NAME_PATTERN = /^[a-z0-9][a-z0-9-]*$/;
+const DEFAULT_TOLERANCE_MS = 5 * 60 * 1000;
 /** A header field with signatures is no longer than this, and has no more of them. */
-const MAX_HEADER = 8_192;
+const MAX_SIGNATURE_HEADER_CHARS = 8_192;
 const MAX_SIGNATURES = 16;
 
 /** The texts of each format besides its kind: true for one that has to be given. */
@@ -96,39 +96,39 @@ function partsOf(over: string): readonly Part[] {
 }
 
 /** Checks the options, and returns how a request is read. `owner` names the verifier in messages. */
-export function signedTextBy(
+export function signedTextReader(
   owner: string,
   { header, encoding = "hex", format = { kind: "plain" }, over = "{body}", url, timestamp }: SignedOptions,
-): (request: SourceRequest, now: number) => SignedText | NotAuthentic {
-  const signatureHeader = checkedHeader(owner, "header", header);
+): (request: SourceRequest, now: number) => SignedText | InauthenticVerdict {
+  const signatureHeader = toHeaderName(owner, "header", header);
   checkChoice(`encoding of ${owner}`, encoding, { hex: true, base64: true, base64url: true });
   checkFormat(`format of ${owner}`, format);
   checkNames(`timestamp of ${owner}`, timestamp ?? {}, { header: true, unit: true, toleranceMs: true });
   checkChoice(`timestamp.unit of ${owner}`, timestamp?.unit, { s: true, ms: true, iso: true });
   const parts = partsOf(over);
-  const inPairs = format.kind === "pairs" ? format.timestamp : undefined;
+  const timestampName = format.kind === "pairs" ? format.timestamp : undefined;
   const timeHeader =
-    timestamp?.header === undefined ? undefined : checkedHeader(owner, "timestamp.header", timestamp.header);
-  const { unit = "s", toleranceMs = TOLERANCE_MS } = timestamp ?? {};
-  const hasTime = inPairs !== undefined || timeHeader !== undefined;
+    timestamp?.header === undefined ? undefined : toHeaderName(owner, "timestamp.header", timestamp.header);
+  const { unit = "s", toleranceMs = DEFAULT_TOLERANCE_MS } = timestamp ?? {};
+  const hasTime = timestampName !== undefined || timeHeader !== undefined;
   checkTemplate();
 
   function checkTemplate(): void {
     const fields = parts.flatMap((part) => ("field" in part ? [part.field] : []));
     if (fields.filter((field) => field === "body").length !== 1) {
-      throw invalidOption(
+      throw invalidOptionError(
         `The template of ${owner} does not have {body} once.`,
         "A signature without the body covers nothing.",
       );
     }
     if (fields.includes("url") && (url === undefined || url === "")) {
-      throw invalidOption(
+      throw invalidOptionError(
         `${owner} signs {url} and has no url.`,
         "Give url: the address to which the sender sends.",
       );
     }
     if (fields.includes("timestamp") && !hasTime) {
-      throw invalidOption(
+      throw invalidOptionError(
         `${owner} signs {timestamp} and does not say where it is.`,
         "Give timestamp: { header }, or format.timestamp.",
       );
@@ -136,25 +136,25 @@ export function signedTextBy(
     const coversTime =
       fields.includes("timestamp") || (timeHeader !== undefined && fields.includes(timeHeader));
     if ((hasTime || timestamp !== undefined) && !coversTime) {
-      throw invalidOption(
+      throw invalidOptionError(
         `${owner} has a timestamp, but its template does not cover it.`,
         "An unsigned time proves nothing. Put {timestamp} into `over`, or remove `timestamp`.",
       );
     }
     if (!Number.isFinite(toleranceMs) || toleranceMs <= 0) {
-      throw invalidOption(
-        `timestamp.toleranceMs of ${owner} is ${shown(toleranceMs)}.`,
+      throw invalidOptionError(
+        `timestamp.toleranceMs of ${owner} is ${describeValue(toleranceMs)}.`,
         "Give milliseconds above 0.",
       );
     }
-    parts.forEach((part, at) => {
+    parts.forEach((part, index) => {
       if (!("field" in part)) return;
-      if (!["body", "url", "timestamp"].includes(part.field)) checkedHeader(owner, "over", part.field);
-      const next = parts[at + 1];
+      if (!["body", "url", "timestamp"].includes(part.field)) toHeaderName(owner, "over", part.field);
+      const nextPart = parts[index + 1];
       const isFixed = part.field === "url" || part.field === "timestamp";
-      if (next !== undefined && "field" in next && !isFixed) {
-        throw invalidOption(
-          `In the template of ${owner}, nothing separates {${part.field}} from {${next.field}}.`,
+      if (nextPart !== undefined && "field" in nextPart && !isFixed) {
+        throw invalidOptionError(
+          `In the template of ${owner}, nothing separates {${part.field}} from {${nextPart.field}}.`,
           "Then two requests could have the same signature. Use a function of your own, which checks their lengths.",
         );
       }
@@ -162,47 +162,48 @@ export function signedTextBy(
   }
 
   return ({ headers, body }, now) => {
-    const sent = headers.get(signatureHeader) ?? "";
-    if (sent === "") return refused("ERR_SIGNATURE_MISSING", `there is no header ${signatureHeader}`);
-    if (sent.length > MAX_HEADER) return malformed(`${signatureHeader} is too long`);
-    const read = readHeader(sent, format);
-    if (typeof read === "string") return malformed(`${signatureHeader} ${read}`);
+    const headerValue = headers.get(signatureHeader) ?? "";
+    if (headerValue === "") return refuse("ERR_SIGNATURE_MISSING", `there is no header ${signatureHeader}`);
+    if (headerValue.length > MAX_SIGNATURE_HEADER_CHARS)
+      return refuseMalformed(`${signatureHeader} is too long`);
+    const signatureField = readHeader(headerValue, format);
+    if (typeof signatureField === "string") return refuseMalformed(`${signatureHeader} ${signatureField}`);
     const signatures: Buffer[] = [];
-    for (const text of read.signatures) {
+    for (const text of signatureField.signatures) {
       const bytes = decode(text, encoding);
-      if (bytes === null) return malformed(`${signatureHeader} is not ${encoding}`);
+      if (bytes === null) return refuseMalformed(`${signatureHeader} is not ${encoding}`);
       signatures.push(bytes);
     }
-    const covered: Record<string, string> = {};
-    let time: string | null = read.timestamp;
+    const signedHeaders: Record<string, string> = {};
+    let time: string | null = signatureField.timestamp;
     if (time === null && timeHeader !== undefined) {
       time = headers.get(timeHeader) ?? "";
-      if (time === "") return refused("ERR_SIGNATURE_MISSING", `there is no header ${timeHeader}`);
-      covered[timeHeader] = time;
+      if (time === "") return refuse("ERR_SIGNATURE_MISSING", `there is no header ${timeHeader}`);
+      signedHeaders[timeHeader] = time;
     }
     const signedAt = time === null ? null : timeOf(time, unit);
-    if (time !== null && signedAt === null) return malformed(`the signed time is not in ${unit}`);
+    if (time !== null && signedAt === null) return refuseMalformed(`the signed time is not in ${unit}`);
     const values: (string | Uint8Array)[] = [];
-    for (const [at, part] of parts.entries()) {
+    for (const [index, part] of parts.entries()) {
       if ("text" in part) values.push(part.text);
       else if (part.field === "body") values.push(body);
       else if (part.field === "url") values.push(url ?? "");
       else if (part.field === "timestamp") {
-        const next = parts[at + 1];
-        const first = body[0] ?? 0;
-        const isDigit = first >= 0x30 && first <= 0x39;
+        const nextPart = parts[index + 1];
+        const firstByte = body[0] ?? 0;
+        const isDigit = firstByte >= 0x30 && firstByte <= 0x39;
         // Otherwise a digit could be moved from the body to the time.
-        if (next !== undefined && "field" in next && isDigit)
-          return malformed("the body continues the signed time");
+        if (nextPart !== undefined && "field" in nextPart && isDigit)
+          return refuseMalformed("the body continues the signed time");
         values.push(time ?? "");
       } else {
         const value = headers.get(part.field);
         if (value === null || value === "")
-          return refused("ERR_SIGNATURE_MISSING", `there is no header ${part.field}`);
-        if (part.field !== timeHeader && isAmbiguous(value, parts[at - 1], parts[at + 1])) {
-          return malformed(`${part.field} contains what separates it from the rest`);
+          return refuse("ERR_SIGNATURE_MISSING", `there is no header ${part.field}`);
+        if (part.field !== timeHeader && isAmbiguous(value, parts[index - 1], parts[index + 1])) {
+          return refuseMalformed(`${part.field} contains what separates it from the rest`);
         }
-        covered[part.field] = value;
+        signedHeaders[part.field] = value;
         values.push(value);
       }
     }
@@ -220,9 +221,9 @@ export function signedTextBy(
       parts: values,
       signedAt,
       outsideWindow,
-      covered,
+      signedHeaders,
       content: null,
-      signature: sent,
+      signature: headerValue,
     };
   };
 }
@@ -237,59 +238,62 @@ function isAmbiguous(value: string, before: Part | undefined, after: Part | unde
   return after !== undefined && "text" in after && (value + after.text).indexOf(after.text) !== value.length;
 }
 
-function malformed(why: string): NotAuthentic {
-  return refused("ERR_SIGNATURE_MALFORMED", why);
+function refuseMalformed(why: string): InauthenticVerdict {
+  return refuse("ERR_SIGNATURE_MALFORMED", why);
 }
 
 function checkFormat(option: string, format: SignatureFormat): void {
   const { kind } = Object(format) as SignatureFormat;
-  if (kind === undefined) throw invalidOption(`${option} has no kind.`, "It can be plain, list, pairs.");
+  if (kind === undefined) throw invalidOptionError(`${option} has no kind.`, "It can be plain, list, pairs.");
   checkChoice(`The kind of ${option}`, kind, { plain: true, list: true, pairs: true });
   const texts = FORMAT_TEXTS[kind];
   checkNames<object>(option, format, { kind: true, ...texts });
   for (const [name, isNeeded] of Object.entries(texts)) {
     const text: unknown = (format as unknown as Readonly<Record<string, unknown>>)[name];
     if (typeof text === "string" || (text === undefined && !isNeeded)) continue;
-    throw invalidOption(`${name} of ${option} is not text.`, `Give the ${name} as the sender writes it.`);
+    throw invalidOptionError(
+      `${name} of ${option} is not text.`,
+      `Give the ${name} as the sender writes it.`,
+    );
   }
 }
 
 /** A name of a header field, in lower case. Throws `ERR_OPTION_INVALID` for any other value. */
-export function checkedHeader(owner: string, option: string, name: unknown): string {
-  const lower = typeof name === "string" ? name.toLowerCase() : "";
-  if (HEADER_NAME.test(lower)) return lower;
-  throw invalidOption(
-    `${option} of ${owner} is ${shown(name)}.`,
+export function toHeaderName(owner: string, option: string, name: unknown): string {
+  const lowercaseName = typeof name === "string" ? name.toLowerCase() : "";
+  if (HEADER_NAME_PATTERN.test(lowercaseName)) return lowercaseName;
+  throw invalidOptionError(
+    `${option} of ${owner} is ${describeValue(name)}.`,
     "Give the name of a header field, such as x-signature.",
   );
 }
 
 /** The signatures of a header field and the time in it, or the fault of the field. */
 function readHeader(
-  sent: string,
+  headerValue: string,
   format: SignatureFormat,
 ): { readonly signatures: readonly string[]; readonly timestamp: string | null } | string {
   if (format.kind === "plain") {
     const { prefix = "" } = format;
-    if (!sent.startsWith(prefix)) return "does not begin with its prefix";
-    return { signatures: [sent.slice(prefix.length)], timestamp: null };
+    if (!headerValue.startsWith(prefix)) return "does not begin with its prefix";
+    return { signatures: [headerValue.slice(prefix.length)], timestamp: null };
   }
-  const entries = sent.split(format.separator).map((entry) => entry.trim());
+  const entries = headerValue.split(format.separator).map((entry) => entry.trim());
   if (format.kind === "list") {
     const signatures = entries
       .filter((entry) => entry.startsWith(format.prefix))
       .map((entry) => entry.slice(format.prefix.length));
-    return someOf(signatures, null);
+    return limitSignatures(signatures, null);
   }
   const valuesOf = (name: string): readonly string[] =>
     entries.filter((entry) => entry.startsWith(`${name}=`)).map((entry) => entry.slice(name.length + 1));
-  if (format.timestamp === undefined) return someOf(valuesOf(format.signature), null);
+  if (format.timestamp === undefined) return limitSignatures(valuesOf(format.signature), null);
   const times = valuesOf(format.timestamp);
   if (times.length !== 1) return `has ${times.length} times`;
-  return someOf(valuesOf(format.signature), times[0] ?? null);
+  return limitSignatures(valuesOf(format.signature), times[0] ?? null);
 }
 
-function someOf(
+function limitSignatures(
   signatures: readonly string[],
   timestamp: string | null,
 ): { readonly signatures: readonly string[]; readonly timestamp: string | null } | string {
@@ -300,8 +304,8 @@ function someOf(
 /** The bytes, or null for a text that is not their encoding. Hex digits may be of either case. */
 function decode(text: string, encoding: "hex" | "base64" | "base64url"): Buffer | null {
   const bytes = Buffer.from(text, encoding);
-  const given = encoding === "hex" ? text.toLowerCase() : text.replace(/=+$/, "");
-  return bytes.length > 0 && bytes.toString(encoding).replace(/=+$/, "") === given ? bytes : null;
+  const normalized = encoding === "hex" ? text.toLowerCase() : text.replace(/=+$/, "");
+  return bytes.length > 0 && bytes.toString(encoding).replace(/=+$/, "") === normalized ? bytes : null;
 }
 
 function timeOf(text: string, unit: "s" | "ms" | "iso"): number | null {

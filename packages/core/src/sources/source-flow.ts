@@ -3,8 +3,8 @@ import {
   type ChallengeAnswer,
   cachedReading,
   cacheReading,
-  eventNamed,
   eventOf,
+  eventWithoutDelivery,
   type Flow,
   MAX_FUTURE_MS,
   RETENTION_SLACK_MS,
@@ -17,27 +17,31 @@ import type { FlowContext } from "../flows/payments.ts";
 import type { StoredDelivery } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import type { SetupWarning } from "../notices/setup-warnings.ts";
-import { type Delivery, RECEIVED, type Reply } from "../protocol/delivery.ts";
+import { type Delivery, RECEIVED_REPLY, type Reply } from "../protocol/delivery.ts";
 import type { SourceEvent } from "../protocol/events.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
-import { isPending } from "../time/awaitable.ts";
-import { deliveredOf, Unusable } from "./delivered.ts";
+import { isThenable } from "../time/awaitable.ts";
 import { type CheckedEvent, readEvent } from "./read-event.ts";
-import { type Answer, checkAnswer, type MadeSource } from "./source.ts";
+import { type Answer, checkAnswer, type SourceDefinition } from "./source.ts";
+import { sourceDeliveryOf, UnusableDelivery } from "./source-delivery.ts";
 import { pathsOf } from "./standard-schema.ts";
-import type { Authentic, NotAuthentic, SourceRequest } from "./verifier.ts";
+import type { AuthenticVerdict, InauthenticVerdict, SourceRequest } from "./verifier.ts";
 
 type Outcome = Verification | ChallengeAnswer;
 
-const MAX_CHALLENGE = 1_024;
+const MAX_CHALLENGE_BYTES = 1_024;
 
 /** The flow of a source. `name` is its name among the receiver's `sources`. */
-export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits }: FlowContext): Flow {
-  const verifier = made.bind(`sources.${name}`, limits);
-  const rememberMs = made.rememberMs ?? windowMs + RETENTION_SLACK_MS;
+export function sourceFlow(
+  name: string,
+  definition: SourceDefinition,
+  { windowMs, ...limits }: FlowContext,
+): Flow {
+  const verifier = definition.bindVerifier(`sources.${name}`, limits);
+  const rememberMs = definition.rememberMs ?? windowMs + RETENTION_SLACK_MS;
   /** The helpers of flows add the slack. */
-  const lifetimes = { windowMs: rememberMs - RETENTION_SLACK_MS, keepMs: made.keepMs };
+  const lifetimes = { windowMs: rememberMs - RETENTION_SLACK_MS, keepMs: definition.keepMs };
 
   function verify(delivery: Delivery, now: number): Outcome | Promise<Outcome> {
     const request: SourceRequest = {
@@ -48,21 +52,25 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
       tenant: delivery.tenant,
     };
     const verdict = verifier.verify(request, now);
-    return isPending(verdict)
+    return isThenable(verdict)
       ? verdict.then((known) => accept(request, known, now))
       : accept(request, verdict, now);
   }
 
-  function accept(request: SourceRequest, verdict: Authentic | NotAuthentic, now: number): Outcome {
+  function accept(
+    request: SourceRequest,
+    verdict: AuthenticVerdict | InauthenticVerdict,
+    now: number,
+  ): Outcome {
     if (!verdict.ok) return verdict;
-    const { covered, keyId, signature, signedAt } = verdict;
-    const kept: Record<string, string> = { ...covered };
-    const looseHeader = (header: string): string | null => {
+    const { signedHeaders, keyId, signature, signedAt } = verdict;
+    const keptHeaders: Record<string, string> = { ...signedHeaders };
+    const readUnsignedHeader = (header: string): string | null => {
       const value = request.headers.get(header);
-      if (value !== null) kept[header] = value;
+      if (value !== null) keptHeaders[header] = value;
       return value;
     };
-    for (const header of made.keepHeaders) if (!(header in covered)) looseHeader(header);
+    for (const header of definition.keepHeaders) if (!(header in signedHeaders)) readUnsignedHeader(header);
     const stored: StoredDelivery = {
       flow: name,
       tenant: verdict.tenant ?? ONLY_TENANT,
@@ -71,20 +79,20 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
       signature,
       keyId,
       receivedAt: now,
-      headers: kept,
-      covered: Object.keys(covered),
+      headers: keptHeaders,
+      signedHeaders: Object.keys(signedHeaders),
       ...(signedAt === null ? {} : { signedAt }),
     };
-    const reply = handshakeOf(stored, looseHeader);
+    const reply = handshakeOf(stored, readUnsignedHeader);
     if (reply !== null) return { ok: null, reply };
-    const reading = readingOf(stored, looseHeader);
+    const reading = readingOf(stored, readUnsignedHeader);
     if (verdict.outsideWindow !== null) {
       const { verified, leftOut } = reading;
       const event = reading.event;
-      const late = { ...verified, isWithinWindow: false };
+      const lateEvent = { ...verified, isWithinWindow: false };
       return {
         ok: true,
-        reading: new ReadDelivery(late, event === null ? null : () => event, leftOut),
+        reading: new ReadDelivery(lateEvent, event === null ? null : () => event, leftOut),
         outsideWindow: verdict.outsideWindow,
       };
     }
@@ -92,11 +100,14 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
     return withFreshness(reading, now, windowMs);
   }
 
-  function handshakeOf(stored: StoredDelivery, looseHeader: (name: string) => string | null): Reply | null {
-    if (made.handshake === null) return null;
+  function handshakeOf(
+    stored: StoredDelivery,
+    readUnsignedHeader: (name: string) => string | null,
+  ): Reply | null {
+    if (definition.handshake === null) return null;
     let answer: Answer | null;
     try {
-      answer = made.handshake(deliveredOf(stored, made.body, looseHeader));
+      answer = definition.handshake(sourceDeliveryOf(stored, definition.body, readUnsignedHeader));
     } catch {
       // `read` finds the same fault, and the delivery is held with its reason.
       return null;
@@ -107,33 +118,48 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
   }
 
   /** Reads a delivery as an event. An unreadable delivery is an event outside of the table. Its key is a hash of its bytes. */
-  function readingOf(given: StoredDelivery, looseHeader: (name: string) => string | null): ReadDelivery {
-    let read: CheckedEvent;
+  function readingOf(
+    delivery: StoredDelivery,
+    readUnsignedHeader: (name: string) => string | null,
+  ): ReadDelivery {
+    let checkedEvent: CheckedEvent;
     try {
-      read = readEvent(made, deliveredOf(given, made.body, looseHeader));
+      checkedEvent = readEvent(definition, sourceDeliveryOf(delivery, definition.body, readUnsignedHeader));
     } catch (error) {
-      const why = error instanceof Unusable ? error.message : `read threw: ${describeError(error)}`;
-      return keep(
-        readingOutsideTable("malformed", why, given.content, given.signedAt ?? null, given, lifetimes),
+      const detail =
+        error instanceof UnusableDelivery ? error.message : `read threw: ${describeError(error)}`;
+      return withCachedReading(
+        readingOutsideTable(
+          "malformed",
+          detail,
+          delivery.content,
+          delivery.signedAt ?? null,
+          delivery,
+          lifetimes,
+        ),
       );
     }
-    const isForeign = read.tenant !== null && given.tenant !== ONLY_TENANT && read.tenant !== given.tenant;
-    const stored = read.tenant === null || isForeign ? given : { ...given, tenant: read.tenant };
-    const { id, name: event, status, fixedFacts, foundAs, subject, occurredAt } = read;
+    const isForeign =
+      checkedEvent.tenant !== null &&
+      delivery.tenant !== ONLY_TENANT &&
+      checkedEvent.tenant !== delivery.tenant;
+    const stored =
+      checkedEvent.tenant === null || isForeign ? delivery : { ...delivery, tenant: checkedEvent.tenant };
+    const { id, name: event, status, fixedFacts, searchReference, subject, occurredAt } = checkedEvent;
     const hold = isForeign
-      ? reasonOf("mismatch", "read names another tenant than the key")
-      : made.stageOf !== null && read.stage === null
-        ? reasonOf("unrecognized", "the status is in none of the source's stages")
-        : isAhead(read, given)
-          ? reasonOf("unrecognized", "its subject is ordered by an occurredAt that is over a day ahead")
+      ? holdBecause("mismatch", "read names another tenant than the key")
+      : definition.stageOf !== null && checkedEvent.stage === null
+        ? holdBecause("unrecognized", "the status is in none of the source's stages")
+        : isAhead(checkedEvent, delivery)
+          ? holdBecause("unrecognized", "its subject is ordered by an occurredAt that is over a day ahead")
           : null;
     const verified = eventOf(
       {
         id,
         name: event,
         status,
-        rank: read.stage ?? 1,
-        lastRank: read.stage === null ? undefined : made.lastStage,
+        rank: checkedEvent.stage ?? 1,
+        lastRank: checkedEvent.stage === null ? undefined : definition.lastStage,
         fixedFacts,
         amount: null,
         signedAt: stored.signedAt ?? null,
@@ -146,24 +172,26 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
       stored,
       lifetimes,
     );
-    const found = { ...verified, referenceId: foundAs };
-    return keep(new ReadDelivery(found, hold === null ? () => eventIn(read, stored) : null));
+    const verifiedEvent = { ...verified, referenceId: searchReference };
+    return withCachedReading(
+      new ReadDelivery(verifiedEvent, hold === null ? () => eventIn(checkedEvent, stored) : null),
+    );
   }
 
-  function keep(reading: ReadDelivery): ReadDelivery {
-    cacheReading(reading.verified.delivery, made, reading);
+  function withCachedReading(reading: ReadDelivery): ReadDelivery {
+    cacheReading(reading.verified.delivery, definition, reading);
     return reading;
   }
 
-  function eventIn(read: CheckedEvent, { headers = {}, signedAt }: StoredDelivery): SourceEvent {
+  function eventIn(checkedEvent: CheckedEvent, { headers = {}, signedAt }: StoredDelivery): SourceEvent {
     return Object.freeze({
       flow: name,
-      event: read.name,
-      id: read.id,
-      data: read.data,
-      status: read.status,
-      reference: read.reference,
-      occurredAt: read.occurredAt,
+      event: checkedEvent.name,
+      id: checkedEvent.id,
+      data: checkedEvent.data,
+      status: checkedEvent.status,
+      reference: checkedEvent.reference,
+      occurredAt: checkedEvent.occurredAt,
       signedAt: signedAt === undefined ? null : new Date(signedAt),
       headers: Object.freeze({ ...headers }),
       authenticated: verifier.isOpen !== true,
@@ -173,19 +201,19 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
   return {
     name,
     hasTenants: verifier.usesResolver,
-    badSignatureStatus: made.badSignatureStatus,
+    badSignatureStatus: definition.badSignatureStatus,
     windowMs,
-    prepare: async () => [...(await verifier.prepare()), ...warningsOf(name, made)],
+    prepare: async () => [...(await verifier.prepare()), ...warningsOf(name, definition)],
     verify,
     read: (stored) =>
-      cachedReading(stored, made) ?? readingOf(stored, (header) => stored.headers?.[header] ?? null),
-    named(event, tenant, now) {
-      const { stageOf, lastStage } = made;
+      cachedReading(stored, definition) ?? readingOf(stored, (header) => stored.headers?.[header] ?? null),
+    eventFromName(event, tenant, now) {
+      const { stageOf, lastStage } = definition;
       const { status = "" } = event;
       const rank = stageOf === null ? 1 : stageOf.get(status);
       if (rank === undefined || (stageOf === null && status !== "")) return null;
       const ranks = stageOf === null ? { status, rank } : { status, rank, lastRank: lastStage };
-      return eventNamed(
+      return eventWithoutDelivery(
         event,
         ranks,
         { flow: name, tenant, arrivedBy: "webhook", receivedAt: now },
@@ -194,28 +222,28 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
     },
     contents: contentsOf,
     source: {
-      received: made.accepted === null ? RECEIVED : replyOf(made.accepted),
-      maxBodyBytes: made.maxBodyBytes,
-      sendsOnce: made.sendsOnce,
-      unhandled: made.unhandled,
+      acceptedReply: definition.accepted === null ? RECEIVED_REPLY : replyOf(definition.accepted),
+      maxBodyBytes: definition.maxBodyBytes,
+      sendsOnce: definition.sendsOnce,
+      unhandled: definition.unhandled,
       challenge(url) {
         const path = pathOf(url);
-        const at = path.indexOf("?");
-        const query = new URLSearchParams(at < 0 ? "" : path.slice(at));
+        const queryStart = path.indexOf("?");
+        const query = new URLSearchParams(queryStart < 0 ? "" : path.slice(queryStart));
         let text: string | null;
         try {
-          text = made.challenge?.({ query }) ?? null;
+          text = definition.challenge?.({ query }) ?? null;
         } catch {
           // Anybody may send a GET. A GET that is not understood has no answer.
           return null;
         }
-        if (text === null || Buffer.byteLength(text) > MAX_CHALLENGE) return null;
+        if (text === null || Buffer.byteLength(text) > MAX_CHALLENGE_BYTES) return null;
         return replyOf({ status: 200, body: text });
       },
       async check(event) {
         const schema =
-          made.schemas !== null && Object.hasOwn(made.schemas, event.event)
-            ? made.schemas[event.event]
+          definition.schemas !== null && Object.hasOwn(definition.schemas, event.event)
+            ? definition.schemas[event.event]
             : undefined;
         if (schema === undefined) return { event };
         const result = await schema["~standard"].validate(event.data);
@@ -231,14 +259,14 @@ function isAhead({ subject, occurredAt }: CheckedEvent, { receivedAt }: StoredDe
   return subject !== null && occurredAt !== null && occurredAt.getTime() > receivedAt + MAX_FUTURE_MS;
 }
 
-function reasonOf(
+function holdBecause(
   reason: HeldReason,
   detail: string,
 ): { readonly reason: HeldReason; readonly detail: string } {
   return { reason, detail };
 }
 
-function warningsOf(name: string, { rememberMs }: MadeSource): readonly SetupWarning[] {
+function warningsOf(name: string, { rememberMs }: SourceDefinition): readonly SetupWarning[] {
   if (rememberMs === undefined || rememberMs >= MAX_FUTURE_MS) return [];
   const what = `sources.${name} remembers an ended event for ${rememberMs} ms: a copy that comes later runs again.`;
   return [{ what, fix: "Remember it for as long as the sender sends again, which is mostly days." }];
@@ -246,8 +274,8 @@ function warningsOf(name: string, { rememberMs }: MadeSource): readonly SetupWar
 
 /** Path and query, without the host. */
 function pathOf(url: string): string {
-  const at = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(url);
-  return at === null ? url : url.slice(at[0].length) || "/";
+  const origin = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(url);
+  return origin === null ? url : url.slice(origin[0].length) || "/";
 }
 
 function replyOf({ status, body = "", contentType = "text/plain; charset=utf-8" }: Answer): Reply {

@@ -1,16 +1,16 @@
-import { type KeepOptions, keepMsOf } from "../flows/keep.ts";
+import { type KeepOptions, keepMsOf } from "../flows/keep-options.ts";
 import { checkChoice, checkFlag, checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
-import { invalidOption } from "../protocol/errors.ts";
+import { invalidOptionError } from "../protocol/errors.ts";
 import type { SourceEvent } from "../protocol/events.ts";
-import { shown } from "../protocol/foreign-value.ts";
-import { ownVerifier } from "./other-verifiers.ts";
-import { checkedHeader } from "./signed-text.ts";
+import { describeValue } from "../protocol/foreign-value.ts";
+import { customVerifier } from "./other-verifiers.ts";
+import { toHeaderName } from "./signed-text.ts";
 import type { OutputOf, StandardSchemaV1 } from "./standard-schema.ts";
-import { type Bind, bindOf, type Verifier, type VerifyFunction } from "./verifier.ts";
+import { type Verifier, type VerifierFactory, type VerifyFunction, verifierFactoryOf } from "./verifier.ts";
 
 /** An authentic delivery, as `read` gets it. */
-export interface Delivered {
+export interface SourceDelivery {
   /**
    * The authentic bytes, by `body` of the source: a JSON value, an object of form fields, or text. Frozen, without
    * prototypes. Its type is for you to say: nothing has checked it.
@@ -20,10 +20,10 @@ export interface Delivered {
   readonly bytes: Uint8Array;
   /** The SHA-256 of the bytes, in hex. */
   readonly digest: string;
-  /** Header fields that the signature covers, such as `webhook-id`. */
-  readonly covered: { get(name: string): string | null };
+  /** Signed header fields, such as `webhook-id`. */
+  readonly signedHeaders: { get(name: string): string | null };
   /** Header fields that anybody may have written. Never an id, a tenant or an amount. */
-  readonly loose: { get(name: string): string | null };
+  readonly unsignedHeaders: { get(name: string): string | null };
   readonly signedAt: Date | null;
 }
 
@@ -31,7 +31,7 @@ export interface Delivered {
 export interface ReadEvent<Status extends string = string> {
   /** The event's name. Handlers are registered for it. */
   readonly name: string;
-  /** The id that copies share. The signature must cover it. Default: `digest`. Then a copy under another loose name is held. */
+  /** The id that copies share. The signature must cover it. Default: `digest`. Then a copy under another unsigned name is held. */
   readonly id?: string | undefined;
   readonly data: unknown;
   /** When it happened: a date, text in ISO 8601, or milliseconds since the epoch. */
@@ -111,7 +111,7 @@ export interface Source<Events = AnyEvents> {
 export interface SourceOptions<Given, Status extends string> {
   readonly verify: Verifier | VerifyFunction;
   /** Pure and synchronous, because it runs again at each run of the event. If it throws, the event is held as `malformed`. */
-  readonly read: (delivered: Delivered) => ReadEvent<NoInfer<Status>>;
+  readonly read: (delivered: SourceDelivery) => ReadEvent<NoInfer<Status>>;
   /** A Standard Schema for each name, or `typesOnly`. An event that does not fit is held as `schema` when it is to run. */
   readonly events?: Given | undefined;
   /** How the authentic bytes are parsed. Default `json`. */
@@ -125,7 +125,7 @@ export interface SourceOptions<Given, Status extends string> {
     | { readonly accepted?: Answer | undefined; readonly badSignatureStatus?: 400 | 401 | 403 | undefined }
     | undefined;
   /** The answer to an authentic delivery that is no event; null for an event. */
-  readonly handshake?: ((delivered: Delivered) => Answer | null) | undefined;
+  readonly handshake?: ((delivered: SourceDelivery) => Answer | null) | undefined;
   /** The answer to a GET; null for none. Its text is sent as plain text. */
   readonly challenge?: ((request: { readonly query: URLSearchParams }) => string | null) | undefined;
   /**
@@ -144,9 +144,9 @@ export interface SourceOptions<Given, Status extends string> {
 }
 
 /** A source as its flow takes it: checked, with its defaults. */
-export interface MadeSource {
-  readonly bind: Bind;
-  readonly read: (delivered: Delivered) => ReadEvent;
+export interface SourceDefinition {
+  readonly bindVerifier: VerifierFactory;
+  readonly read: (delivered: SourceDelivery) => ReadEvent;
   readonly schemas: Schemas | null;
   /** The names that are known; null if any text may be one. */
   readonly names: readonly string[] | null;
@@ -157,7 +157,7 @@ export interface MadeSource {
   readonly keepHeaders: readonly string[];
   readonly accepted: Answer | null;
   readonly badSignatureStatus: number;
-  readonly handshake: ((delivered: Delivered) => Answer | null) | null;
+  readonly handshake: ((delivered: SourceDelivery) => Answer | null) | null;
   readonly challenge: ((request: { readonly query: URLSearchParams }) => string | null) | null;
   readonly unhandled: "acknowledge" | "hold";
   readonly rememberMs: number | undefined;
@@ -166,9 +166,9 @@ export interface MadeSource {
   readonly sendsOnce: boolean;
 }
 
-const made = new WeakMap<object, MadeSource>();
+const definitions = new WeakMap<object, SourceDefinition>();
 
-const MAX_BODY_BYTES = 1024 * 1024;
+const DEFAULT_MAX_BODY_BYTES = 1024 * 1024;
 
 /**
  * Describes a sender of webhooks, for the option `sources` of a receiver.
@@ -204,46 +204,49 @@ export function source<
   });
   const { verify, read, events, body = "json", stages, keepHeaders = [], answer = {} } = options;
   const { handshake = null, challenge = null, unhandled = "acknowledge", rememberMs } = options;
-  const { maxBodyBytes = MAX_BODY_BYTES, sendsOnce = false } = options;
-  const bind = typeof verify === "function" ? ownVerifier(verify) : bindOf(verify);
-  if (bind === null) {
-    throw invalidOption(
+  const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES, sendsOnce = false } = options;
+  const bindVerifier = typeof verify === "function" ? customVerifier(verify) : verifierFactoryOf(verify);
+  if (bindVerifier === null) {
+    throw invalidOptionError(
       "verify of a source is no verifier.",
       "Use hmac, publicKeySignature, token, anyOf, unsafeUnsigned, or a function.",
     );
   }
   if (typeof read !== "function") {
-    throw invalidOption("read of a source is not a function.", "Give ({ body }) => ({ id, name, data }).");
+    throw invalidOptionError(
+      "read of a source is not a function.",
+      "Give ({ body }) => ({ id, name, data }).",
+    );
   }
   checkChoice("body of a source", body, { json: true, form: true, text: true });
   checkChoice("unhandled of a source", unhandled, { acknowledge: true, hold: true });
   for (const [name, given] of Object.entries({ handshake, challenge })) {
     if (given === null || typeof given === "function") continue;
-    throw invalidOption(`${name} of a source is not a function.`, "Give a function, or leave it out.");
+    throw invalidOptionError(`${name} of a source is not a function.`, "Give a function, or leave it out.");
   }
   checkFlag("sendsOnce of a source", sendsOnce);
   checkNames("answer of a source", answer, { accepted: true, badSignatureStatus: true });
   const { accepted = null, badSignatureStatus = 401 } = answer;
   if (accepted !== null) checkAnswer(accepted);
   if (![400, 401, 403].includes(badSignatureStatus)) {
-    throw invalidOption(
-      `badSignatureStatus of a source is ${shown(badSignatureStatus)}.`,
+    throw invalidOptionError(
+      `badSignatureStatus of a source is ${describeValue(badSignatureStatus)}.`,
       "It can be 400, 401 or 403.",
     );
   }
   if (rememberMs !== undefined) checkTime("rememberMs", rememberMs);
   checkLimit("maxBodyBytes", maxBodyBytes);
   const schemas = schemasIn(events);
-  const one = Object.freeze({}) as Source<TypesOf<Given>>;
-  made.set(one, {
-    bind,
+  const sourceHandle = Object.freeze({}) as Source<TypesOf<Given>>;
+  definitions.set(sourceHandle, {
+    bindVerifier,
     read,
     schemas,
     names: schemas === null ? null : Object.keys(schemas),
     body,
     stageOf: stages === undefined ? null : stagesOf(stages),
     lastStage: (stages?.length ?? 1) - 1,
-    keepHeaders: keepHeaders.map((name) => checkedHeader("a source", "keepHeaders", name)),
+    keepHeaders: keepHeaders.map((name) => toHeaderName("a source", "keepHeaders", name)),
     accepted,
     badSignatureStatus,
     handshake,
@@ -254,12 +257,12 @@ export function source<
     maxBodyBytes,
     sendsOnce,
   });
-  return one;
+  return sourceHandle;
 }
 
 /** The parts that {@link source} made; null for anything else. */
-export function madeSource(given: unknown): MadeSource | null {
-  return typeof given === "object" && given !== null ? (made.get(given) ?? null) : null;
+export function definitionOf(given: unknown): SourceDefinition | null {
+  return typeof given === "object" && given !== null ? (definitions.get(given) ?? null) : null;
 }
 
 function schemasIn(events: unknown): Schemas | null {
@@ -267,7 +270,7 @@ function schemasIn(events: unknown): Schemas | null {
   for (const [name, schema] of Object.entries(events as Readonly<Record<string, unknown>>)) {
     const standard = Object(schema)["~standard"] as { readonly validate?: unknown } | undefined;
     if (typeof standard?.validate !== "function") {
-      throw invalidOption(
+      throw invalidOptionError(
         `The schema of ${JSON.stringify(name)} is no Standard Schema.`,
         "Use one of Zod, Valibot, ArkType or another library that follows it.",
       );
@@ -277,21 +280,21 @@ function schemasIn(events: unknown): Schemas | null {
 }
 
 function stagesOf(stages: readonly (readonly string[])[]): ReadonlyMap<string, number> {
-  const found = new Map<string, number>();
-  for (const [at, statuses] of stages.entries()) {
+  const stageByStatus = new Map<string, number>();
+  for (const [stage, statuses] of stages.entries()) {
     for (const status of statuses) {
-      if (status === "" || found.has(status)) {
-        throw invalidOption(
+      if (status === "" || stageByStatus.has(status)) {
+        throw invalidOptionError(
           `The status ${JSON.stringify(status)} is in stages twice, or empty.`,
           "Name each status once.",
         );
       }
-      found.set(status, at);
+      stageByStatus.set(status, stage);
     }
   }
-  if (found.size === 0)
-    throw invalidOption("stages of a source is empty.", "Name the statuses, or leave it out.");
-  return found;
+  if (stageByStatus.size === 0)
+    throw invalidOptionError("stages of a source is empty.", "Name the statuses, or leave it out.");
+  return stageByStatus;
 }
 
 /** Throws for an answer that would let the sender send again, or that a browser would run. */
@@ -299,28 +302,31 @@ export function checkAnswer(answer: Answer): void {
   checkNames("An answer of a source", answer, { status: true, body: true, contentType: true });
   const { status, body = "", contentType = "" } = answer;
   if (!Number.isInteger(status) || status < 200 || status > 299) {
-    throw invalidOption(
+    throw invalidOptionError(
       `An answer of a source has the status ${status}.`,
       "It is from 200 to 299: anything else is a refusal.",
     );
   }
   if (typeof body !== "string") {
-    throw invalidOption(`The body of an answer of a source is of type ${typeof body}.`, "Give text.");
+    throw invalidOptionError(`The body of an answer of a source is of type ${typeof body}.`, "Give text.");
   }
   if (body !== "" && (status === 204 || status === 205)) {
-    throw invalidOption(
+    throw invalidOptionError(
       `An answer of a source has the status ${status} and a body.`,
       "Leave the body out, or use 200.",
     );
   }
   if (typeof contentType !== "string" || /[^\t\x20-\x7e]/.test(contentType)) {
-    throw invalidOption(
+    throw invalidOptionError(
       "The contentType of an answer of a source is no value of a header field.",
       "Give printable ASCII, such as application/json.",
     );
   }
   if (/html|xml|script/i.test(contentType) && !/^(?:text|application)\/xml/i.test(contentType)) {
-    throw invalidOption(`An answer of a source is ${contentType}.`, "Answer with plain text, JSON or XML.");
+    throw invalidOptionError(
+      `An answer of a source is ${contentType}.`,
+      "Answer with plain text, JSON or XML.",
+    );
   }
 }
 

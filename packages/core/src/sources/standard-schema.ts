@@ -21,13 +21,13 @@ export type SchemaResult<Output> =
 /** The type of a schema's output. */
 export type OutputOf<Schema> = Schema extends StandardSchemaV1<infer _Input, infer Output> ? Output : never;
 
-const MAX_PATHS = 5;
+const MAX_SHOWN_PATHS = 5;
 
 /** The paths at which a value does not fit, without any of its texts: a sender's text is in no message. */
 export function pathsOf(issues: readonly { readonly path?: readonly unknown[] | undefined }[]): string {
   const paths = new Set(issues.map(({ path = [] }) => path.map(nameOf).join(".") || "the whole"));
-  const shown = [...paths].slice(0, MAX_PATHS).join(", ");
-  return paths.size > MAX_PATHS ? `${shown} and ${paths.size - MAX_PATHS} more` : shown;
+  const shownPaths = [...paths].slice(0, MAX_SHOWN_PATHS).join(", ");
+  return paths.size > MAX_SHOWN_PATHS ? `${shownPaths} and ${paths.size - MAX_SHOWN_PATHS} more` : shownPaths;
 }
 
 /** A segment of a path: a name or a number, or an object with one as its `key`. */

@@ -17,7 +17,7 @@ export interface SourceRequest {
 type SignatureCode = Extract<DeliveryErrorCode, `ERR_SIGNATURE_${string}`>;
 
 /** The request is not authentic. */
-export interface NotAuthentic {
+export interface InauthenticVerdict {
   readonly ok: false;
   readonly code: SignatureCode;
   /** Why, for the log. It has no signature and no secret. */
@@ -36,9 +36,9 @@ export type VerifyResult =
       /** The authentic bytes, if they are not the body: a decrypted body, a resource that was fetched, the signed part. */
       readonly content?: Uint8Array;
       /** The header fields that the signature covers, by their lowercase names. */
-      readonly covered?: Readonly<Record<string, string>>;
+      readonly signedHeaders?: Readonly<Record<string, string>>;
     }
-  | NotAuthentic;
+  | InauthenticVerdict;
 
 /** The options that a verifier of one's own gets besides the request. */
 export interface VerifyOptions {
@@ -65,7 +65,7 @@ export interface Verifier {
 }
 
 /** The request is authentic. */
-export interface Authentic {
+export interface AuthenticVerdict {
   readonly ok: true;
   readonly keyId: string | null;
   /** The tenant of the key; null if the keys are fixed. */
@@ -74,7 +74,7 @@ export interface Authentic {
   /** Set if the signed time is outside of the verifier's tolerance. */
   readonly outsideWindow: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
   readonly content: Uint8Array | null;
-  readonly covered: Readonly<Record<string, string>>;
+  readonly signedHeaders: Readonly<Record<string, string>>;
   /** The signature header as it was sent; null for a token, which is a secret. */
   readonly signature: string | null;
 }
@@ -86,27 +86,27 @@ export interface BoundVerifier {
   /** True if it lets everything pass. */
   readonly isOpen?: true;
   prepare(): Promise<readonly SetupWarning[]>;
-  verify(request: SourceRequest, now: number): Awaitable<Authentic | NotAuthentic>;
+  verify(request: SourceRequest, now: number): Awaitable<AuthenticVerdict | InauthenticVerdict>;
 }
 
 /** Makes the verifier of one receiver. `option` names it in messages. */
-export type Bind = (option: string, limits: ResolverLimits) => BoundVerifier;
+export type VerifierFactory = (option: string, limits: ResolverLimits) => BoundVerifier;
 
-const binds = new WeakMap<object, Bind>();
+const verifierFactories = new WeakMap<object, VerifierFactory>();
 
 /** A verifier as users hold it. */
-export function verifierOf(bind: Bind): Verifier {
+export function verifierOf(factory: VerifierFactory): Verifier {
   const verifier = Object.freeze({}) as Verifier;
-  binds.set(verifier, bind);
+  verifierFactories.set(verifier, factory);
   return verifier;
 }
 
 /** How to bind a user's verifier; null if the value is none. */
-export function bindOf(verifier: unknown): Bind | null {
-  return typeof verifier === "object" && verifier !== null ? (binds.get(verifier) ?? null) : null;
+export function verifierFactoryOf(verifier: unknown): VerifierFactory | null {
+  return typeof verifier === "object" && verifier !== null ? (verifierFactories.get(verifier) ?? null) : null;
 }
 
 /** The answer for a request that is not authentic. */
-export function refused(code: SignatureCode, why: string): NotAuthentic {
+export function refuse(code: SignatureCode, why: string): InauthenticVerdict {
   return { ok: false, code, why };
 }

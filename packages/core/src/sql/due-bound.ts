@@ -2,14 +2,14 @@ import { Stopwatch } from "../time/clock.ts";
 import type { Environment } from "../time/environment.ts";
 
 /** A write whose time is further in the past was computed too long ago, and a due time counts as no earlier. */
-export const MAX_AGE_MS = 5_000;
+export const MAX_WRITE_AGE_MS = 5_000;
 /** How long a search for the earliest due time of all may take. It may have to pass over many entries of the index. */
-export const LOOK_AT_ALL_MS = 15_000;
+export const OLDEST_DUE_TIMEOUT_MS = 15_000;
 
 /** How often a poll is complete. */
-const COMPLETE_EVERY_MS = 600_000;
+const COMPLETE_POLL_INTERVAL_MS = 600_000;
 /** How soon a complete poll that has failed is repeated. Until then, a record that fell due long ago may stay unseen. */
-const COMPLETE_AGAIN_MS = 20_000;
+const COMPLETE_POLL_RETRY_MS = 20_000;
 
 export interface PollResult {
   /** The server's clock when the poll began. */
@@ -20,11 +20,11 @@ export interface PollResult {
 
 /** The result of a poll whose answer begins with this row. */
 export function pollResultOf(row: Readonly<Record<string, unknown>> | undefined): PollResult {
-  return { now: Number(row?.now ?? 0), oldest: timeOf(row?.oldest) };
+  return { now: Number(row?.now ?? 0), oldest: rowTimeOf(row?.oldest) };
 }
 
 /** A time in a row; null where there is none. */
-export function timeOf(value: unknown): number | null {
+export function rowTimeOf(value: unknown): number | null {
   return value === null || value === undefined ? null : Number(value);
 }
 
@@ -34,7 +34,7 @@ export interface BoundDependencies {
   readonly statementTimeoutMs: number;
   readonly serverNow: () => number;
   /** Searches for the earliest due time of all, however long ago it is. May take long. */
-  readonly lookAtAll: () => Promise<PollResult>;
+  readonly findOldest: () => Promise<PollResult>;
 }
 
 /**
@@ -53,31 +53,31 @@ export interface BoundDependencies {
 export class DueBound {
   readonly #dependencies: BoundDependencies;
   /** How much later than its due time a write may appear. */
-  readonly #lateMs: number;
-  #from: number | null = null;
-  #completed: Stopwatch | null = null;
-  #completeAgainMs = COMPLETE_EVERY_MS;
-  #completing: Promise<void> | null = null;
+  readonly #maxLatenessMs: number;
+  #start: number | null = null;
+  #sinceCompletePoll: Stopwatch | null = null;
+  #nextCompletePollMs = COMPLETE_POLL_INTERVAL_MS;
+  #completePoll: Promise<void> | null = null;
   #failure: { readonly cause: unknown } | null = null;
 
   constructor(dependencies: BoundDependencies) {
     this.#dependencies = dependencies;
     // A statement and its answer have a limit each, and clocks and commits some more.
-    this.#lateMs = 2 * MAX_AGE_MS + 2 * dependencies.statementTimeoutMs;
+    this.#maxLatenessMs = 2 * MAX_WRITE_AGE_MS + 2 * dependencies.statementTimeoutMs;
   }
 
   /**
    * The start of the next poll, on the server's clock. Only the first complete poll is waited for. If it fails, so does
    * this call.
    */
-  async from(): Promise<number> {
-    if (this.#completed === null || this.#completed.elapsedMs >= this.#completeAgainMs) {
-      this.#completing ??= this.#lookAtAll().finally(() => {
-        this.#completing = null;
+  async pollStart(): Promise<number> {
+    if (this.#sinceCompletePoll === null || this.#sinceCompletePoll.elapsedMs >= this.#nextCompletePollMs) {
+      this.#completePoll ??= this.#pollCompletely().finally(() => {
+        this.#completePoll = null;
       });
     }
-    if (this.#from === null) await this.#completing;
-    return this.#from ?? this.#latest(this.#dependencies.serverNow());
+    if (this.#start === null) await this.#completePoll;
+    return this.#start ?? this.#latestStart(this.#dependencies.serverNow());
   }
 
   /**
@@ -90,33 +90,33 @@ export class DueBound {
     if (failure !== null) throw failure.cause;
   }
 
-  /** A poll that began at `from` has found this. */
-  learn(from: number, found: PollResult): void {
+  /** Moves the start: a poll that began at `from` had this result. */
+  recordPoll(from: number, result: PollResult): void {
     // A complete poll has found something earlier in the meantime.
-    if (this.#from !== null && this.#from < from) return;
-    this.#from = this.#least(found);
+    if (this.#start !== null && this.#start < from) return;
+    this.#start = this.#startAfter(result);
   }
 
-  async #lookAtAll(): Promise<void> {
-    this.#completed = new Stopwatch(this.#dependencies.environment);
+  async #pollCompletely(): Promise<void> {
+    this.#sinceCompletePoll = new Stopwatch(this.#dependencies.environment);
     // If it fails, the next is not tried at once, because the failed statement may have taken long.
-    this.#completeAgainMs = COMPLETE_AGAIN_MS;
+    this.#nextCompletePollMs = COMPLETE_POLL_RETRY_MS;
     try {
-      const found = this.#least(await this.#dependencies.lookAtAll());
-      this.#from = Math.min(this.#from ?? found, found);
-      this.#completeAgainMs = COMPLETE_EVERY_MS;
+      const start = this.#startAfter(await this.#dependencies.findOldest());
+      this.#start = Math.min(this.#start ?? start, start);
+      this.#nextCompletePollMs = COMPLETE_POLL_INTERVAL_MS;
     } catch (cause) {
       // The next polls find the records that have become due lately. But records that fell due earlier may stay unseen.
-      if (this.#from === null) throw cause;
+      if (this.#start === null) throw cause;
       this.#failure = { cause };
     }
   }
 
-  #least({ now, oldest }: PollResult): number {
-    return Math.min(oldest ?? Number.POSITIVE_INFINITY, this.#latest(now));
+  #startAfter({ now, oldest }: PollResult): number {
+    return Math.min(oldest ?? Number.POSITIVE_INFINITY, this.#latestStart(now));
   }
 
-  #latest(now: number): number {
-    return Math.floor(now - this.#lateMs);
+  #latestStart(now: number): number {
+    return Math.floor(now - this.#maxLatenessMs);
   }
 }

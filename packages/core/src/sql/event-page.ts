@@ -1,9 +1,9 @@
-import type { ListCursor, Listed, ListedEvent } from "../inbox/contract/store.ts";
+import type { ListCursor, ListedEvent, ListPage } from "../inbox/contract/store.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
 import type { EventSummary } from "../inbox/record/index-of.ts";
 
 /** How many events one page looks at, even if few of them match the filter. */
-export const LOOKED_AT = 500;
+export const MAX_SCANNED_EVENTS = 500;
 
 /**
  * A row of a list: the facts of an event, as columns such as `event_id`, and `version` and `text` of its record. These
@@ -11,16 +11,16 @@ export const LOOKED_AT = 500;
  */
 export type ListedRow = Readonly<Record<string, unknown>>;
 
-/** A page of at most `limit` events. `isMore`: the query may have left out rows behind the last one. */
-export function pageOf(rows: readonly ListedRow[], limit: number, isMore: boolean): Listed {
+/** A page of at most `limit` events. `hasMore`: the query may have left out rows behind the last one. */
+export function pageOf(rows: readonly ListedRow[], limit: number, hasMore: boolean): ListPage {
   const events: ListedEvent[] = [];
-  let last: ListCursor | null = null;
+  let lastCursor: ListCursor | null = null;
   for (const row of rows) {
-    if (events.length === limit) return { events, next: last };
-    last = { acceptedAt: Number(row.accepted_at), eventId: String(row.event_id) };
-    if (row.version !== null && row.text !== null) events.push(eventOf(row, last));
+    if (events.length === limit) return { events, next: lastCursor };
+    lastCursor = { acceptedAt: Number(row.accepted_at), eventId: String(row.event_id) };
+    if (row.version !== null && row.text !== null) events.push(eventOf(row, lastCursor));
   }
-  return { events, next: isMore ? last : null };
+  return { events, next: hasMore ? lastCursor : null };
 }
 
 function eventOf(row: ListedRow, { eventId, acceptedAt }: ListCursor): ListedEvent {

@@ -20,9 +20,9 @@ export class Terms {
 
   /** Adds a term, unless a value is undefined. Each `?` stands for a value. */
   add(term: string, ...values: readonly (BoundValue | undefined)[]): void {
-    const given = values.filter((value) => value !== undefined);
-    if (given.length < values.length) return;
-    const marks = given.map(this.#bind);
+    const presentValues = values.filter((value) => value !== undefined);
+    if (presentValues.length < values.length) return;
+    const marks = presentValues.map(this.#bind);
     this.#terms.push(term.replace(/\?/g, () => marks.shift() ?? "?"));
   }
 

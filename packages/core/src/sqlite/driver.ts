@@ -3,21 +3,21 @@ import { dirname, resolve } from "node:path";
 import { PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import type { SqliteDatabase } from "./handle.ts";
-import { parkAtClose, unpark } from "./parked.ts";
+import { parkAtClose, unpark } from "./handle-cache.ts";
 
 type Constructor = new (file: string) => SqliteDatabase;
 
 interface Driver {
   load(): Promise<Constructor | undefined>;
   /** True if its handles keep their file open after they are closed. */
-  readonly staysOpen?: boolean;
+  readonly keepsFileOpen?: boolean;
 }
 
 /** The drivers in the order in which they are tried: those of the runtime, then the optional peers. */
 const DRIVERS: readonly Driver[] = [
   { load: loadFromNode },
   { load: loadFromBun },
-  { load: () => importPeer("libsql"), staysOpen: true },
+  { load: () => importPeer("libsql"), keepsFileOpen: true },
   { load: () => importPeer("better-sqlite3") },
 ];
 
@@ -49,17 +49,17 @@ async function importPeer(name: string): Promise<Constructor | undefined> {
  * @throws PayhooksError `ERR_PEER_MISSING` when there is none, `ERR_SQLITE_UNSUITABLE` when the file cannot be opened.
  */
 export async function openDatabase(file: string): Promise<SqliteDatabase> {
-  for (const { load, staysOpen = false } of DRIVERS) {
+  for (const { load, keepsFileOpen = false } of DRIVERS) {
     const Database = await load();
     if (Database === undefined) continue;
     try {
-      const known = staysOpen ? unpark(file) : null;
-      if (known !== null) return known;
+      const parkedHandle = keepsFileOpen ? unpark(file) : null;
+      if (parkedHandle !== null) return parkedHandle;
       const database = new Database(file);
-      if (staysOpen) parkAtClose(file, database);
+      if (keepsFileOpen) parkAtClose(file, database);
       return database;
     } catch (cause) {
-      throw notOpened(file, cause);
+      throw openFailedError(file, cause);
     }
   }
   throw new PayhooksError("ERR_PEER_MISSING", "sqliteInbox found no SQLite driver.", {
@@ -68,22 +68,22 @@ export async function openDatabase(file: string): Promise<SqliteDatabase> {
 }
 
 /** Drivers do not say which file is missing; libsql says nothing at all. */
-function notOpened(file: string, cause: unknown): PayhooksError {
+function openFailedError(file: string, cause: unknown): PayhooksError {
   const folder = dirname(resolve(file));
   const isUri = file.startsWith("file:");
   const isMissing = !isUri && !existsSync(folder);
-  const said = describeError(cause);
-  const why = isMissing
+  const driverText = describeError(cause);
+  const reason = isMissing
     ? `its folder ${JSON.stringify(folder)} does not exist`
-    : said === "Error"
+    : driverText === "Error"
       ? null
-      : said;
+      : driverText;
   const fix = isMissing
     ? "Make the folder first: only the file is made at the start."
     : `Check that ${isUri ? "its folder exists, and that " : ""}this process may write there.`;
   return new PayhooksError(
     "ERR_SQLITE_UNSUITABLE",
-    `${JSON.stringify(file)} cannot be opened${why === null ? "" : `: ${why}`}.`,
+    `${JSON.stringify(file)} cannot be opened${reason === null ? "" : `: ${reason}`}.`,
     {
       fix,
       cause,

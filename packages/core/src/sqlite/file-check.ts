@@ -4,29 +4,29 @@ import type { Environment } from "../time/environment.ts";
 import type { SqliteDatabase, SqliteStatement } from "./handle.ts";
 
 /** Thrown by a write whose file is no longer where it was. Other processes cannot find the written data. */
-export class FileGone extends Error {
-  override readonly name: string = "FileGone";
+export class FileGoneError extends Error {
+  override readonly name: string = "FileGoneError";
 }
 
 /** Thrown by a write whose file was overwritten: the file may no longer fit SQLite's log and memory. */
-export class FileOverwritten extends FileGone {
-  override readonly name = "FileOverwritten";
+export class FileOverwrittenError extends FileGoneError {
+  override readonly name = "FileOverwrittenError";
 }
 
 /** Thrown by a write whose log is no longer where it was, while another handle has the file open too. */
-export class LogGone extends Error {
-  override readonly name = "LogGone";
+export class LogGoneError extends Error {
+  override readonly name = "LogGoneError";
 }
 
 /** The files beside the file: its write-ahead log, and the memory that its processes share. */
-const LOG = "-wal";
-const COMPANIONS = [LOG, "-shm"] as const;
+const LOG_SUFFIX = "-wal";
+const COMPANION_SUFFIXES = [LOG_SUFFIX, "-shm"] as const;
 
 /** How a log begins (big-endian), in its two byte orders. */
-const MAGIC: readonly number[] = [0x377f0682, 0x377f0683];
+const LOG_MAGIC_NUMBERS: readonly number[] = [0x377f0682, 0x377f0683];
 
 /** For so long after another handle's commit, it may still be writing the log back into the file. */
-const WRITES_BACK_MS = 3_000;
+const MAX_WRITE_BACK_MS = 3_000;
 
 /**
  * Checks that an open file and its companions are still those at their paths. SQLite keeps using a file that was deleted or
@@ -36,19 +36,19 @@ export class FileCheck {
   readonly #database: SqliteDatabase;
   /** Null if the driver does not give the path. Then a lost file cannot be noticed. */
   readonly #path: string | null;
-  readonly #opened: Stats | null;
+  readonly #openedStats: Stats | null;
   #companions: readonly (readonly [path: string, opened: Stats])[] = [];
   #wasLogRemoved = false;
-  readonly #version: SqliteStatement;
+  readonly #selectDataVersion: SqliteStatement;
   readonly #environment: Environment;
   readonly #canSeeWrites: boolean;
   /** When the file itself was last written. SQLite writes into it only when it writes its log back, after a commit. */
   #writtenAt: number;
   /** Changes with each commit of another handle. */
-  #others: unknown;
-  #sinceOthers: Stopwatch;
+  #dataVersion: unknown;
+  #sinceOtherCommit: Stopwatch;
   /** True if another handle has committed while this one is open. */
-  #hasOthers = false;
+  #hasOtherCommit = false;
 
   /** @param isOurs nobody else writes through this handle. */
   constructor(database: SqliteDatabase, environment: Environment, isOurs: boolean) {
@@ -58,22 +58,22 @@ export class FileCheck {
     this.#canSeeWrites = isOurs && process.platform !== "win32";
     const list = database.prepare("PRAGMA database_list").all() as readonly { name: string; file: string }[];
     this.#path = list.find(({ name }) => name === "main")?.file || null;
-    this.#opened = this.#look(this.#path);
-    this.#writtenAt = this.#opened?.mtimeMs ?? 0;
-    this.#version = database.prepare("PRAGMA data_version");
+    this.#openedStats = this.#statOf(this.#path);
+    this.#writtenAt = this.#openedStats?.mtimeMs ?? 0;
+    this.#selectDataVersion = database.prepare("PRAGMA data_version");
     // Another process may have committed just before.
-    this.#sinceOthers = new Stopwatch(environment);
-    this.noteOthers();
-    this.#meetCompanions();
+    this.#sinceOtherCommit = new Stopwatch(environment);
+    this.noteOtherCommits();
+    this.#statCompanions();
   }
 
   /** Notes whether another handle has committed something. */
-  noteOthers(): void {
-    const version = Object.values(this.#version.get() as object)[0];
-    if (version === this.#others) return;
-    this.#sinceOthers = new Stopwatch(this.#environment);
-    this.#hasOthers = this.#others !== undefined;
-    this.#others = version;
+  noteOtherCommits(): void {
+    const version = Object.values(this.#selectDataVersion.get() as object)[0];
+    if (version === this.#dataVersion) return;
+    this.#sinceOtherCommit = new Stopwatch(this.#environment);
+    this.#hasOtherCommit = this.#dataVersion !== undefined;
+    this.#dataVersion = version;
   }
 
   /**
@@ -81,13 +81,13 @@ export class FileCheck {
    * was written back. Then the file does not fit SQLite's log and memory.
    */
   get isOverwritten(): boolean {
-    const now = this.#look(this.#path)?.mtimeMs ?? this.#writtenAt;
-    if (now === this.#writtenAt || !this.#canSeeWrites) return false;
-    this.noteOthers();
+    const modifiedAt = this.#statOf(this.#path)?.mtimeMs ?? this.#writtenAt;
+    if (modifiedAt === this.#writtenAt || !this.#canSeeWrites) return false;
+    this.noteOtherCommits();
     // An older time comes from a copy that kept it, unless the log of others was written back after a clock was set back.
-    const isOlder = now < this.#writtenAt && !this.#hasOthers;
-    if (isOlder || this.#sinceOthers.elapsedMs > WRITES_BACK_MS) return true;
-    this.#writtenAt = now;
+    const isOlder = modifiedAt < this.#writtenAt && !this.#hasOtherCommit;
+    if (isOlder || this.#sinceOtherCommit.elapsedMs > MAX_WRITE_BACK_MS) return true;
+    this.#writtenAt = modifiedAt;
     return false;
   }
 
@@ -102,28 +102,28 @@ export class FileCheck {
    * Makes sure that committed data is in files that other processes find. If only the log or the shared memory was removed, and
    * no other process has the file open, the log is written into the file, and both are created again: nothing is lost.
    *
-   * @throws FileGone, or LogGone
+   * @throws FileGoneError, or LogGoneError
    */
   run(): void {
-    const now = this.#look(this.#path);
-    if (this.#path !== null && !isSame(now, this.#opened)) {
-      throw new FileGone("The file was deleted or exchanged.");
+    const stats = this.#statOf(this.#path);
+    if (this.#path !== null && !isSameFile(stats, this.#openedStats)) {
+      throw new FileGoneError("The file was deleted or exchanged.");
     }
-    this.#writtenAt = now?.mtimeMs ?? this.#writtenAt;
-    if (this.#companions.every(([path, opened]) => isSame(this.#look(path), opened))) return;
+    this.#writtenAt = stats?.mtimeMs ?? this.#writtenAt;
+    if (this.#companions.every(([path, opened]) => isSameFile(this.#statOf(path), opened))) return;
     this.#wasLogRemoved = true;
-    if (!this.#makeLogAnew()) throw new LogGone("The log of the file was removed.");
+    if (!this.#makeLogAnew()) throw new LogGoneError("The log of the file was removed.");
   }
 
   /** True if something other than SQLite has written into the log, or cut it. */
   get isLogDamaged(): boolean {
-    const log = this.#companions.find(([path]) => path.endsWith(LOG));
+    const log = this.#companions.find(([path]) => path.endsWith(LOG_SUFFIX));
     if (log === undefined) return false;
     const beginning = Buffer.alloc(4);
     const file = openSync(log[0], "r");
     try {
       // If the log is empty, another process has just written it back into the file.
-      return readSync(file, beginning) === 4 && !MAGIC.includes(beginning.readUInt32BE());
+      return readSync(file, beginning) === 4 && !LOG_MAGIC_NUMBERS.includes(beginning.readUInt32BE());
     } finally {
       closeSync(file);
     }
@@ -139,32 +139,34 @@ export class FileCheck {
       this.#saveLog();
       return false;
     }
-    this.#meetCompanions();
-    this.#writtenAt = this.#look(this.#path)?.mtimeMs ?? this.#writtenAt;
+    this.#statCompanions();
+    this.#writtenAt = this.#statOf(this.#path)?.mtimeMs ?? this.#writtenAt;
     return true;
   }
 
   /** Writes the removed log into the file, unless another process has begun a new log since. */
   #saveLog(): void {
-    const isFirst = this.#companions.every(([path, opened]) => {
-      const now = this.#look(path);
-      return now === null || isSame(now, opened);
+    const isLogUnclaimed = this.#companions.every(([path, opened]) => {
+      const stats = this.#statOf(path);
+      return stats === null || isSameFile(stats, opened);
     });
     try {
-      if (isFirst) this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      if (isLogUnclaimed) this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
       // The loss is reported. Nothing more can be done.
     }
   }
 
-  #meetCompanions(): void {
-    const found = COMPANIONS.map(
-      (end) => [`${this.#path}${end}`, this.#look(`${this.#path}${end}`)] as const,
+  #statCompanions(): void {
+    const companions = COMPANION_SUFFIXES.map(
+      (end) => [`${this.#path}${end}`, this.#statOf(`${this.#path}${end}`)] as const,
     );
-    this.#companions = found.flatMap(([path, opened]) => (opened === null ? [] : [[path, opened] as const]));
+    this.#companions = companions.flatMap(([path, opened]) =>
+      opened === null ? [] : [[path, opened] as const],
+    );
   }
 
-  #look(path: string | null): Stats | null {
+  #statOf(path: string | null): Stats | null {
     if (path === null) return null;
     try {
       return statSync(path, { throwIfNoEntry: false }) ?? null;
@@ -172,15 +174,17 @@ export class FileCheck {
       // A missing folder counts as a missing file. A folder without permission says nothing.
       const { code } = error as { code?: unknown };
       if (code === "ENOTDIR" || code === "ENOENT") return null;
-      return this.#known(path);
+      return this.#knownStats(path);
     }
   }
 
-  #known(path: string): Stats | null {
-    return path === this.#path ? this.#opened : (this.#companions.find(([one]) => one === path)?.[1] ?? null);
+  #knownStats(path: string): Stats | null {
+    return path === this.#path
+      ? this.#openedStats
+      : (this.#companions.find(([one]) => one === path)?.[1] ?? null);
   }
 }
 
-function isSame(now: Stats | null, opened: Stats | null): boolean {
+function isSameFile(now: Stats | null, opened: Stats | null): boolean {
   return now !== null && now.ino === opened?.ino && now.dev === opened.dev;
 }

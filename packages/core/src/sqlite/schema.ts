@@ -2,13 +2,13 @@ import { PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { isBusy } from "./failure.ts";
 import type { SqliteDatabase } from "./handle.ts";
-import { inTransaction } from "./transaction.ts";
+import { runInTransaction } from "./transaction.ts";
 
 /** "PYHK": distinguishes a file of Payhooks from that of another program. */
 export const APPLICATION_ID = 0x5059484b;
 
 /** The version of the tables. */
-export const VERSION = 8;
+export const SCHEMA_VERSION = 8;
 
 /**
  * Each record has a row, and so has each of its events. Rows are stored in the order in which they were written (`row_id`,
@@ -16,7 +16,7 @@ export const VERSION = 8;
  * events are found only by time, id and reference. Everything that counts or lists unfinished events uses an index of those
  * alone. A held event with several readings has a row in `readings` for each id and reference that it can be found by.
  */
-const SCHEMA = `
+const SCHEMA_SQL = `
   CREATE TABLE IF NOT EXISTS records (
     row_id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
@@ -75,10 +75,11 @@ export function prepareSchema(database: SqliteDatabase, newId: string | null): s
   try {
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     checkOwner(database);
-    if (newId === null && pragma(database, "user_version") === 0) throw unused("The file is empty");
-    const journal = value(database.prepare("PRAGMA journal_mode = WAL").get());
+    if (newId === null && readPragma(database, "user_version") === 0)
+      throw unusedInboxError("The file is empty");
+    const journal = onlyValueOf(database.prepare("PRAGMA journal_mode = WAL").get());
     if (journal !== "wal") {
-      throw unsuitable(
+      throw unsuitableError(
         `cannot have a write-ahead log (its journal is "${journal}")`,
         "Name a file on a local disk. One in memory, or on a network file system, would lose acknowledged events.",
       );
@@ -92,7 +93,7 @@ export function prepareSchema(database: SqliteDatabase, newId: string | null): s
     return makeTables(database, newId);
   } catch (cause) {
     if (cause instanceof PayhooksError || isBusy(cause)) throw cause;
-    throw unsuitable(
+    throw unsuitableError(
       `cannot be used: ${describeError(cause)}`,
       "Check that it is a SQLite file that this process may write. Otherwise restore a backup, or name a new file.",
       cause,
@@ -102,18 +103,18 @@ export function prepareSchema(database: SqliteDatabase, newId: string | null): s
 
 function checkOwner(database: SqliteDatabase): void {
   // The order matters, because another process may be making the tables at this moment. It writes the application id last.
-  const tables = Number(value(database.prepare("SELECT count(*) FROM sqlite_master").get()));
-  const application = pragma(database, "application_id");
+  const tables = Number(onlyValueOf(database.prepare("SELECT count(*) FROM sqlite_master").get()));
+  const application = readPragma(database, "application_id");
   if (application !== APPLICATION_ID && (application !== 0 || tables > 0)) {
-    throw unsuitable("belongs to another program", "Name a file of its own for the inbox.");
+    throw unsuitableError("belongs to another program", "Name a file of its own for the inbox.");
   }
 }
 
 function checkPages(database: SqliteDatabase): void {
-  if (pragma(database, "page_count") > MAX_CHECKED_PAGES) return;
-  const verdict = value(database.prepare("PRAGMA quick_check(1)").get());
+  if (readPragma(database, "page_count") > MAX_CHECKED_PAGES) return;
+  const verdict = onlyValueOf(database.prepare("PRAGMA quick_check(1)").get());
   if (verdict === "ok") return;
-  throw unsuitable(
+  throw unsuitableError(
     `is damaged: ${String(verdict)}`,
     "Restore a backup, or name a new file and reconcile by look-ups.",
   );
@@ -121,14 +122,14 @@ function checkPages(database: SqliteDatabase): void {
 
 function makeTables(database: SqliteDatabase, newId: string | null): string {
   // This takes the lock, because another process, perhaps of another version, may do the same now.
-  return inTransaction(database, () => {
-    const version = pragma(database, "user_version");
+  return runInTransaction(database, () => {
+    const version = readPragma(database, "user_version");
     if (version !== 0) checkVersion(version);
     // Makes deleted parts again, too. Only a write shows that the file is read-only. It has to be found out now,
     // because the handle would stay read-only for good.
     if (newId !== null) {
       createTables(database, newId);
-      noteVersion(database);
+      writeVersion(database);
       database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     }
     return datasetIdOf(database);
@@ -137,49 +138,49 @@ function makeTables(database: SqliteDatabase, newId: string | null): string {
 
 /** Makes the missing parts of the tables. The data set gets this id if it had none. */
 export function createTables(database: SqliteDatabase, newId: string): void {
-  database.exec(SCHEMA);
+  database.exec(SCHEMA_SQL);
   database.prepare("INSERT OR IGNORE INTO meta (name, value) VALUES ('dataset_id', ?)").run(newId);
 }
 
 /** Writes the version of the tables. This is a commit, though nothing changes. */
-export function noteVersion(database: SqliteDatabase): void {
-  database.exec(`PRAGMA user_version = ${VERSION}`);
+export function writeVersion(database: SqliteDatabase): void {
+  database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
 }
 
 function checkVersion(version: number): void {
-  if (version > VERSION) {
-    throw unsuitable(
-      `has schema version ${version}, newer than this package knows (${VERSION})`,
+  if (version > SCHEMA_VERSION) {
+    throw unsuitableError(
+      `has schema version ${version}, newer than this package knows (${SCHEMA_VERSION})`,
       "Update @payhooks/core.",
     );
   }
-  if (version < VERSION) {
-    throw unsuitable(
+  if (version < SCHEMA_VERSION) {
+    throw unsuitableError(
       `has schema version ${version}, of a version before the first release`,
       "Let the version that wrote it finish the events that wait in it. Then move the file away, and a new one is made.",
     );
   }
 }
 
-function pragma(database: SqliteDatabase, name: string): number {
-  return Number(value(database.prepare(`PRAGMA ${name}`).get()));
+function readPragma(database: SqliteDatabase, name: string): number {
+  return Number(onlyValueOf(database.prepare(`PRAGMA ${name}`).get()));
 }
 
 /** The only column of a row. */
-function value(row: unknown): unknown {
+function onlyValueOf(row: unknown): unknown {
   return Object.values((row ?? {}) as Readonly<Record<string, unknown>>)[0];
 }
 
 /** The error for a file that no receiver has ever used, when it is not to be created. */
-export function unused(why: string): PayhooksError {
-  return new PayhooksError("ERR_INBOX_UNUSED", `${why}: no receiver has used it as its inbox.`, {
+export function unusedInboxError(reason: string): PayhooksError {
+  return new PayhooksError("ERR_INBOX_UNUSED", `${reason}: no receiver has used it as its inbox.`, {
     fix: "Name the file as the receiver does. A relative path starts at the folder in which the process was started.",
   });
 }
 
 /** The id of the data set that is stored now. */
 export function datasetIdOf(database: SqliteDatabase): string {
-  return String(value(database.prepare("SELECT value FROM meta WHERE name = 'dataset_id'").get()));
+  return String(onlyValueOf(database.prepare("SELECT value FROM meta WHERE name = 'dataset_id'").get()));
 }
 
 /** Fails if a table of events is missing. */
@@ -189,14 +190,14 @@ export function checkTables(database: SqliteDatabase): void {
 
 /** A text that is kept beside the data. */
 export function readNote(database: SqliteDatabase, name: string): string | null {
-  const found = value(database.prepare("SELECT value FROM meta WHERE name = ?").get(`note ${name}`));
-  return found === undefined ? null : String(found);
+  const noteText = onlyValueOf(database.prepare("SELECT value FROM meta WHERE name = ?").get(`note ${name}`));
+  return noteText === undefined ? null : String(noteText);
 }
 
 export function writeNote(database: SqliteDatabase, name: string, text: string): void {
   database.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)").run(`note ${name}`, text);
 }
 
-function unsuitable(how: string, fix: string, cause?: unknown): PayhooksError {
+function unsuitableError(how: string, fix: string, cause?: unknown): PayhooksError {
   return new PayhooksError("ERR_SQLITE_UNSUITABLE", `The file of sqliteInbox ${how}.`, { fix, cause });
 }

@@ -2,17 +2,17 @@ import { existsSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import type { EventFilter } from "../inbox/contract/event-query.ts";
 import type {
-  Counts,
   DueRecords,
   KnownRecord,
   ListCursor,
-  Listed,
   ListOrder,
+  ListPage,
   RecordStore,
-  Scanned,
+  ScanPage,
+  StoreCounts,
   Swap,
   SwapResult,
-  Versioned,
+  VersionedRecord,
 } from "../inbox/contract/store.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
 import type { Loss } from "../notices/notice.ts";
@@ -20,10 +20,11 @@ import { PayhooksError } from "../protocol/errors.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { openDatabase } from "./driver.ts";
-import { isBusy, isDataRefused, isTableMissing, unavailable } from "./failure.ts";
-import { FileCheck, FileGone, FileOverwritten, LogGone } from "./file-check.ts";
-import { gone, isGone } from "./gone.ts";
+import { commitFailedError, isBusy, isDataRefused, isTableMissing } from "./failure.ts";
+import { FileCheck, FileGoneError, FileOverwrittenError, LogGoneError } from "./file-check.ts";
+import { fileLostError, isFileLostError } from "./file-lost.ts";
 import type { SqliteDatabase, SqliteHandle } from "./handle.ts";
+import { closeOrPark, keepsFileOpen } from "./handle-cache.ts";
 import { listEvents } from "./listing.ts";
 import {
   countsOf,
@@ -36,25 +37,24 @@ import {
   scanFrom,
   swapOne,
 } from "./operations.ts";
-import { closeOrPark, staysOpen } from "./parked.ts";
+import { retryWhileLocked } from "./retry-while-locked.ts";
 import {
   checkTables,
   datasetIdOf,
-  noteVersion,
   prepareSchema,
   readNote,
-  unused,
+  unusedInboxError,
   writeNote,
+  writeVersion,
 } from "./schema.ts";
 import { type RecordRow, Tables } from "./tables.ts";
-import { UnclearCommit } from "./transaction.ts";
-import { whenFree } from "./when-free.ts";
+import { UnclearCommitError } from "./transaction.ts";
 import { Writer } from "./writer.ts";
 
 /** How long the start waits for other processes that start on the same file. */
-const START_LIMIT_MS = 5_000;
+const START_TIMEOUT_MS = 5_000;
 /** How long to wait before a missing file is made again. By then every process has closed the old file and its companions. */
-const REOPEN_AFTER_MS = 5_000;
+const REOPEN_DELAY_MS = 5_000;
 
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
@@ -82,7 +82,7 @@ export function sqliteStore(
 }
 
 /** A file that is open. */
-interface Opened {
+interface OpenFile {
   readonly database: SqliteDatabase;
   readonly tables: Tables;
   readonly writer: Writer;
@@ -94,16 +94,16 @@ interface Opened {
 class SqliteStore implements RecordStore {
   readonly durability = "host";
   readonly #file: string | SqliteHandle | undefined;
-  readonly #existing: boolean;
+  readonly #mustExist: boolean;
   readonly #environment: Environment;
   #opening: Promise<void> | null = null;
-  #openedFile: Opened | null = null;
+  #openFileOrNull: OpenFile | null = null;
   /**
    * Since when the file or its log is missing; null while both exist. If the loss is for good, this process cannot open
    * the file again.
    */
-  #gone: {
-    readonly error: FileGone | LogGone;
+  #fileLoss: {
+    readonly error: FileGoneError | LogGoneError;
     readonly since: Stopwatch;
     readonly isForGood: boolean;
   } | null = null;
@@ -111,9 +111,9 @@ class SqliteStore implements RecordStore {
   #unreportedLoss: Loss | null = null;
   #isClosed = false;
 
-  constructor(file: string | SqliteHandle | undefined, existing: boolean, environment: Environment) {
-    this.#file = typeof file === "string" ? fixed(file) : file;
-    this.#existing = existing;
+  constructor(file: string | SqliteHandle | undefined, mustExist: boolean, environment: Environment) {
+    this.#file = typeof file === "string" ? toAbsolutePath(file) : file;
+    this.#mustExist = mustExist;
     this.#environment = environment;
   }
 
@@ -134,31 +134,31 @@ class SqliteStore implements RecordStore {
       });
     }
     const isPath = typeof file === "string";
-    if (this.#gone !== null) {
-      const { error, since, isForGood } = this.#gone;
+    if (this.#fileLoss !== null) {
+      const { error, since, isForGood } = this.#fileLoss;
       // If the caller opened the handle, the caller has to handle the loss of its file.
-      if (!isPath || isForGood || since.elapsedMs < REOPEN_AFTER_MS) throw gone(error);
+      if (!isPath || isForGood || since.elapsedMs < REOPEN_DELAY_MS) throw fileLostError(error);
     }
-    if (this.#existing && isPath && !existsSync(file)) throw unused("There is no such file");
+    if (this.#mustExist && isPath && !existsSync(file)) throw unusedInboxError("There is no such file");
     // Processes that still have the old file open share memory through this file.
-    if (this.#gone !== null && isPath && !existsSync(file)) rmSync(`${file}-shm`, { force: true });
+    if (this.#fileLoss !== null && isPath && !existsSync(file)) rmSync(`${file}-shm`, { force: true });
     const database = isPath ? await openDatabase(file) : (file as SqliteDatabase);
     try {
-      const newId = this.#existing ? null : this.#environment.token();
-      const datasetId = await whenFree(this.#environment, START_LIMIT_MS, () =>
+      const newId = this.#mustExist ? null : this.#environment.token();
+      const datasetId = await retryWhileLocked(this.#environment, START_TIMEOUT_MS, () =>
         prepareSchema(database, newId),
       );
       const fileCheck = new FileCheck(database, this.#environment, isPath);
       fileCheck.run();
       const writer = new Writer(database, fileCheck, this.#environment);
-      this.#openedFile = { database, tables: new Tables(database), writer, fileCheck, datasetId };
-      this.#gone = null;
+      this.#openFileOrNull = { database, tables: new Tables(database), writer, fileCheck, datasetId };
+      this.#fileLoss = null;
     } catch (error) {
       // A handle of the caller's stays open, so that it can be tried again. An own handle that could not be used, for example
       // because its file is read-only, would be of no use to the next user of the file, so it is closed and not parked.
       if (isPath && isBusy(error)) closeOrPark(database);
       else if (isPath) database.close();
-      if (isGone(error)) throw gone(error);
+      if (isFileLostError(error)) throw fileLostError(error);
       if (!isBusy(error)) throw error;
       throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "Another process holds the file of sqliteInbox.", {
         fix: "The next delivery tries again. Check whether another program is in the middle of a transaction.",
@@ -167,52 +167,55 @@ class SqliteStore implements RecordStore {
     }
   }
 
-  get #opened(): Opened {
-    if (this.#openedFile !== null) return this.#openedFile;
-    if (this.#gone !== null) throw gone(this.#gone.error);
+  get #openFile(): OpenFile {
+    if (this.#openFileOrNull !== null) return this.#openFileOrNull;
+    if (this.#fileLoss !== null) throw fileLostError(this.#fileLoss.error);
     throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "The file of sqliteInbox is not open.", {
       fix: "If the inbox was not closed, look at the error of its start.",
     });
   }
 
   get datasetId(): string {
-    return this.#opened.datasetId;
+    return this.#openFile.datasetId;
   }
 
   async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
-    const opened = this.#openedFile;
-    if (opened !== null) this.#unreportedLoss ??= this.#lossOf(opened, known);
+    const openFile = this.#openFileOrNull;
+    if (openFile !== null) this.#unreportedLoss ??= this.#lossOf(openFile, known);
     const loss = this.#unreportedLoss;
     this.#unreportedLoss = null;
-    if (this.#openedFile === null && !this.#isClosed) void this.open().catch(() => {});
+    if (this.#openFileOrNull === null && !this.#isClosed) void this.open().catch(() => {});
     return loss;
   }
 
-  #lossOf(opened: Opened, known: readonly KnownRecord[]): Loss | null {
+  #lossOf(openFile: OpenFile, known: readonly KnownRecord[]): Loss | null {
     try {
-      opened.fileCheck.noteOthers();
-      if (opened.fileCheck.isOverwritten) throw new FileOverwritten("The file was overwritten.");
-      opened.fileCheck.run();
+      openFile.fileCheck.noteOtherCommits();
+      if (openFile.fileCheck.isOverwritten) throw new FileOverwrittenError("The file was overwritten.");
+      openFile.fileCheck.run();
     } catch (error) {
-      this.#letGo(opened, error);
+      this.#release(openFile, error);
       return this.#unreportedLoss;
     }
-    if (opened.fileCheck.isLogDamaged) {
-      this.#letGo(opened, new LogGone("The log was cut or overwritten."), true);
+    if (openFile.fileCheck.isLogDamaged) {
+      this.#release(openFile, new LogGoneError("The log was cut or overwritten."), true);
       return this.#unreportedLoss;
     }
-    if (opened.fileCheck.takeLogRemoved()) return "log-removed";
+    if (openFile.fileCheck.takeLogRemoved()) return "log-removed";
     try {
-      checkTables(opened.database);
-      const datasetId = datasetIdOf(opened.database);
-      if (opened.datasetId !== datasetId) {
-        this.#openedFile = { ...opened, datasetId };
+      checkTables(openFile.database);
+      const datasetId = datasetIdOf(openFile.database);
+      if (openFile.datasetId !== datasetId) {
+        this.#openFileOrNull = { ...openFile, datasetId };
         return "replaced";
       }
-      return known.every((one) => opened.tables.has(one)) ? null : "missing";
+      return known.every((one) => openFile.tables.has(one)) ? null : "missing";
     } catch (error) {
       if (!isTableMissing(error)) throw error;
-      this.#openedFile = { ...opened, datasetId: prepareSchema(opened.database, this.#environment.token()) };
+      this.#openFileOrNull = {
+        ...openFile,
+        datasetId: prepareSchema(openFile.database, this.#environment.token()),
+      };
       return "replaced";
     }
   }
@@ -221,27 +224,27 @@ class SqliteStore implements RecordStore {
    * Closes a file if other processes would not find the data that is written there. If this process can close it, it is
    * opened again after a while. A damaged log stays open: closing it would write it into the file.
    */
-  #letGo(opened: Opened, error: unknown, isDamaged = false): void {
-    if (!isGone(error)) throw error;
-    if (this.#openedFile !== opened) return;
-    this.#openedFile = null;
+  #release(openFile: OpenFile, error: unknown, isDamaged = false): void {
+    if (!isFileLostError(error)) throw error;
+    if (this.#openFileOrNull !== openFile) return;
+    this.#openFileOrNull = null;
     this.#opening = null;
-    const isFile = error instanceof FileGone;
-    this.#gone = {
+    const isFileGone = error instanceof FileGoneError;
+    this.#fileLoss = {
       error,
       since: new Stopwatch(this.#environment),
-      isForGood: isDamaged || (!isFile && staysOpen(opened.database)),
+      isForGood: isDamaged || (!isFileGone && keepsFileOpen(openFile.database)),
     };
-    this.#unreportedLoss = isFile ? "replaced" : "log-removed";
-    if (!isDamaged) opened.database.close();
+    this.#unreportedLoss = isFileGone ? "replaced" : "log-removed";
+    if (!isDamaged) openFile.database.close();
   }
 
   now(): number {
     return this.#environment.now();
   }
 
-  read(keys: readonly string[]): readonly (Versioned | null)[] {
-    return readAll(this.#opened.tables, keys, this.now());
+  read(keys: readonly string[]): readonly (VersionedRecord | null)[] {
+    return readAll(this.#openFile.tables, keys, this.now());
   }
 
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
@@ -251,23 +254,23 @@ class SqliteStore implements RecordStore {
     } catch (error) {
       if (isDataRefused(error) && items.length > 1) {
         // One of the writes is at fault. Each is repeated by itself, so that it does not fail the others.
-        const alone: SwapResult[] = [];
-        for (const item of items) alone.push(...(await this.swap([item])));
-        return alone;
+        const results: SwapResult[] = [];
+        for (const item of items) results.push(...(await this.swap([item])));
+        return results;
       }
-      return items.map(() => ({ kind: fateOf(error), cause: error }));
+      return items.map(() => ({ kind: outcomeKindOf(error), cause: error }));
     }
   }
 
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
-    const { tables } = this.#opened;
+    const { tables } = this.#openFile;
     // Polls without the lock at first, because most polls find nothing.
-    const taken = isAnyDue(tables, limit, this.now()) ? await this.#take(limit, hideMs) : [];
+    const taken = isAnyDue(tables, limit, this.now()) ? await this.#hideDue(limit, hideMs) : [];
     return dueRecordsOf(tables, taken, this.now());
   }
 
-  #take(limit: Lanes, hideMs: number): Promise<readonly RecordRow[]> {
-    return this.#write((tables) => hideDue(tables, limit, hideMs, this.now())).catch(rethrow);
+  #hideDue(limit: Lanes, hideMs: number): Promise<readonly RecordRow[]> {
+    return this.#write((tables) => hideDue(tables, limit, hideMs, this.now())).catch(rethrowAsCommitFailed);
   }
 
   async list(
@@ -275,33 +278,33 @@ class SqliteStore implements RecordStore {
     cursor: ListCursor | null,
     limit: number,
     first: ListOrder = "oldest",
-  ): Promise<Listed> {
+  ): Promise<ListPage> {
     await this.#nextTurn();
-    return listEvents(this.#opened.database, filter, cursor, limit, first, this.now());
+    return listEvents(this.#openFile.database, filter, cursor, limit, first, this.now());
   }
 
-  async scan(cursor: string | null, limit: number): Promise<Scanned> {
+  async scan(cursor: string | null, limit: number): Promise<ScanPage> {
     await this.#nextTurn();
-    return scanFrom(this.#opened.tables, cursor, limit, this.now());
+    return scanFrom(this.#openFile.tables, cursor, limit, this.now());
   }
 
-  counts(): Counts {
-    return countsOf(this.#opened.tables, this.now());
+  counts(): StoreCounts {
+    return countsOf(this.#openFile.tables, this.now());
   }
 
   async prune(before: number): Promise<boolean> {
     await this.#nextTurn();
-    if (!isAnyExpired(this.#opened.tables, before)) return false;
-    return this.#write((tables) => pruneSome(tables, before)).catch(rethrow);
+    if (!isAnyExpired(this.#openFile.tables, before)) return false;
+    return this.#write((tables) => pruneSome(tables, before)).catch(rethrowAsCommitFailed);
   }
 
   async readNote(name: string): Promise<string | null> {
-    return readNote(this.#opened.database, name);
+    return readNote(this.#openFile.database, name);
   }
 
   async writeNote(name: string, text: string): Promise<void> {
-    const { database } = this.#opened;
-    await this.#write(() => writeNote(database, name, text)).catch(rethrow);
+    const { database } = this.#openFile;
+    await this.#write(() => writeNote(database, name, text)).catch(rethrowAsCommitFailed);
   }
 
   /** SQLite answers synchronously. Without a pause between them, a sequence of pages or steps would block everything else. */
@@ -310,45 +313,45 @@ class SqliteStore implements RecordStore {
   }
 
   async #write<T>(work: (tables: Tables) => T): Promise<T> {
-    const opened = this.#opened;
+    const openFile = this.#openFile;
     try {
-      return await opened.writer.write(() => work(opened.tables));
+      return await openFile.writer.write(() => work(openFile.tables));
     } catch (error) {
-      if (!isGone(error)) throw error;
-      this.#letGo(opened, error);
-      throw gone(error);
+      if (!isFileLostError(error)) throw error;
+      this.#release(openFile, error);
+      throw fileLostError(error);
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#opening?.catch(() => {});
-    const opened = this.#openedFile;
-    if (opened === null) return;
-    this.#openedFile = null;
+    const openFile = this.#openFileOrNull;
+    if (openFile === null) return;
+    this.#openFileOrNull = null;
     try {
       // Some drivers close the file only when they are garbage-collected. After this statement, the file is complete without
       // its log and can be copied by itself. Other processes see a commit, and so the reason why the file is written.
-      noteVersion(opened.database);
-      opened.database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      writeVersion(openFile.database);
+      openFile.database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
       // Another process still uses the log, and will do this when it closes.
     }
-    closeOrPark(opened.database);
+    closeOrPark(openFile.database);
   }
 }
 
 /** The same file, whatever folder the process is in when it opens it again. URIs and `:memory:` are names of SQLite. */
-function fixed(file: string): string {
+function toAbsolutePath(file: string): string {
   return file === "" || file === ":memory:" || file.startsWith("file:") ? file : resolve(file);
 }
 
 /** The fate of writes whose transaction failed. */
-function fateOf(error: unknown): "not-written" | "refused" | "unknown" {
-  if (error instanceof UnclearCommit) return "unknown";
+function outcomeKindOf(error: unknown): "not-written" | "refused" | "unknown" {
+  if (error instanceof UnclearCommitError) return "unknown";
   return isDataRefused(error) ? "refused" : "not-written";
 }
 
-function rethrow(error: unknown): never {
-  throw error instanceof PayhooksError ? error : unavailable(error);
+function rethrowAsCommitFailed(error: unknown): never {
+  throw error instanceof PayhooksError ? error : commitFailedError(error);
 }

@@ -11,7 +11,7 @@ export interface RecordRow {
   readonly expires_at: number | null;
 }
 
-const COLUMNS = "row_id, key, version, text, expires_at";
+const RECORD_COLUMNS = "row_id, key, version, text, expires_at";
 
 /**
  * Selects the records of a lane that are due, the longest waiting first. If a time is further away now than when it was
@@ -19,7 +19,7 @@ const COLUMNS = "row_id, key, version, text, expires_at";
  * gets corrected. The parameters are: the lane and the time for the first part, for the second part the lane and the
  * latest moment at which a time can have been written, and a limit for both.
  */
-const due = (columns: string): string => `
+const dueSql = (columns: string): string => `
   SELECT ${columns} FROM records WHERE lane = ? AND due_at <= ?
   UNION ALL
   SELECT ${columns} FROM records INDEXED BY records_by_due_from
@@ -27,7 +27,7 @@ const due = (columns: string): string => `
   ORDER BY due_at LIMIT ?`;
 
 /** Counts unfinished events. The conditions are worded so that SQLite uses the partial index of these events. */
-const COUNTS = `
+const COUNTS_SQL = `
   SELECT state, NULL AS reason, count(*) AS n FROM events
     WHERE state <> 'finished' AND state <> 'held' GROUP BY state
   UNION ALL
@@ -35,10 +35,10 @@ const COUNTS = `
     WHERE state <> 'finished' AND state = 'held' GROUP BY state, reason`;
 
 /** A clock that was set back by less than this is taken as correct. */
-const CLOCKS_APART_MS = 5_000;
+const CLOCK_TOLERANCE_MS = 5_000;
 
 /** The earliest due time in the rows. Drivers say null or undefined where there is no row. */
-function earliest(rows: readonly unknown[]): number | null {
+function earliestTimeIn(rows: readonly unknown[]): number | null {
   const times = (rows as readonly ({ readonly due_at: number } | null | undefined)[]).flatMap(
     (row) => row?.due_at ?? [],
   );
@@ -46,7 +46,7 @@ function earliest(rows: readonly unknown[]): number | null {
 }
 
 /** Above this number, due records are not counted exactly. */
-const COUNTED_DUE = 10_000;
+const MAX_COUNTED_DUE = 10_000;
 
 /** The tables of records and events, with a prepared statement for each operation. */
 export class Tables {
@@ -60,18 +60,18 @@ export class Tables {
   readonly #insertReading: SqliteStatement;
   readonly #removeEvent: SqliteStatement;
   readonly #removeReadings: SqliteStatement;
-  readonly #due: SqliteStatement;
+  readonly #selectDue: SqliteStatement;
   readonly #countDue: SqliteStatement;
   readonly #nextDue: SqliteStatement;
   readonly #oldestDue: SqliteStatement;
   readonly #hide: SqliteStatement;
-  readonly #expired: SqliteStatement;
-  readonly #counts: SqliteStatement;
-  readonly #behind: SqliteStatement;
-  readonly #labels: SqliteStatement;
+  readonly #selectExpired: SqliteStatement;
+  readonly #countStates: SqliteStatement;
+  readonly #selectAfter: SqliteStatement;
+  readonly #countLabels: SqliteStatement;
 
   constructor(database: SqliteDatabase) {
-    this.#find = database.prepare(`SELECT ${COLUMNS} FROM records WHERE key = ?`);
+    this.#find = database.prepare(`SELECT ${RECORD_COLUMNS} FROM records WHERE key = ?`);
     this.#insert = database.prepare(
       "INSERT INTO records (key, version, text, lane, due_at, due_in_ms, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
     );
@@ -92,20 +92,20 @@ export class Tables {
     this.#insertReading = database.prepare("INSERT INTO readings (text, record) VALUES (?, ?)");
     this.#removeEvent = database.prepare("DELETE FROM events WHERE record = ? AND event_id = ?");
     this.#removeReadings = database.prepare("DELETE FROM readings WHERE record = ?");
-    this.#due = database.prepare(due(`${COLUMNS}, due_at`));
-    this.#countDue = database.prepare(`SELECT count(*) AS n FROM (${due("due_at")})`);
+    this.#selectDue = database.prepare(dueSql(`${RECORD_COLUMNS}, due_at`));
+    this.#countDue = database.prepare(`SELECT count(*) AS n FROM (${dueSql("due_at")})`);
     this.#nextDue = database.prepare(
       `SELECT due_at FROM records INDEXED BY records_by_due
        WHERE lane = ? AND due_at > ? AND due_at - due_in_ms <= ? ORDER BY due_at LIMIT 1`,
     );
-    this.#oldestDue = database.prepare(due("due_at"));
+    this.#oldestDue = database.prepare(dueSql("due_at"));
     this.#hide = database.prepare("UPDATE records SET due_at = ?, due_in_ms = ? WHERE row_id = ?");
-    this.#expired = database.prepare("SELECT row_id FROM records WHERE expires_at <= ? LIMIT ?");
-    this.#counts = database.prepare(COUNTS);
-    this.#behind = database.prepare(
-      `SELECT ${COLUMNS} FROM records WHERE row_id > ? ORDER BY row_id LIMIT ?`,
+    this.#selectExpired = database.prepare("SELECT row_id FROM records WHERE expires_at <= ? LIMIT ?");
+    this.#countStates = database.prepare(COUNTS_SQL);
+    this.#selectAfter = database.prepare(
+      `SELECT ${RECORD_COLUMNS} FROM records WHERE row_id > ? ORDER BY row_id LIMIT ?`,
     );
-    this.#labels = database.prepare(
+    this.#countLabels = database.prepare(
       "SELECT count(*) AS n, total(state <> 'finished') AS open FROM events WHERE record = ?",
     );
   }
@@ -117,34 +117,26 @@ export class Tables {
   }
 
   insert({ key, version, index }: Swap, text: string): void {
-    this.#insert.run(key, version, text, index.lane, index.dueAt, index.delayWhenWrittenMs, index.expiresAt);
+    this.#insert.run(key, version, text, index.lane, index.dueAt, index.originalDelayMs, index.expiresAt);
     if (index.events.length === 0) return;
     const { row_id: rowId } = this.#lastRowId.get() as { row_id: number };
     for (const labels of index.events) this.#addEvent(rowId, labels);
   }
 
   update(rowId: number, { version, index, before }: Swap, text: string): void {
-    this.#update.run(
-      version,
-      text,
-      index.lane,
-      index.dueAt,
-      index.delayWhenWrittenMs,
-      index.expiresAt,
-      rowId,
-    );
-    const gone = new Map(before?.events.map((labels) => [labels.eventId, labels]));
+    this.#update.run(version, text, index.lane, index.dueAt, index.originalDelayMs, index.expiresAt, rowId);
+    const oldById = new Map(before?.events.map((labels) => [labels.eventId, labels]));
     for (const labels of index.events) {
-      const known = gone.get(labels.eventId);
-      if (known === undefined) this.#addEvent(rowId, labels);
+      const old = oldById.get(labels.eventId);
+      if (old === undefined) this.#addEvent(rowId, labels);
       // Its other labels never change.
-      else if (known.state !== labels.state || known.reason !== labels.reason) {
+      else if (old.state !== labels.state || old.reason !== labels.reason) {
         this.#updateEvent.run(labels.state, labels.reason, rowId, labels.eventId);
       }
-      gone.delete(labels.eventId);
+      oldById.delete(labels.eventId);
     }
-    for (const eventId of gone.keys()) this.#removeEvent.run(rowId, eventId);
-    if (gone.size > 0) this.#removeReadings.run(rowId);
+    for (const eventId of oldById.keys()) this.#removeEvent.run(rowId, eventId);
+    if (oldById.size > 0) this.#removeReadings.run(rowId);
   }
 
   #addEvent(rowId: number, labels: EventLabels): void {
@@ -171,25 +163,25 @@ export class Tables {
   }
 
   /** The records of a lane that are due, the longest waiting first. */
-  due(lane: Lane, now: number, limit: number): readonly RecordRow[] {
-    return this.#due.all(lane, now, lane, now + CLOCKS_APART_MS, limit) as RecordRow[];
+  findDue(lane: Lane, now: number, limit: number): readonly RecordRow[] {
+    return this.#selectDue.all(lane, now, lane, now + CLOCK_TOLERANCE_MS, limit) as RecordRow[];
   }
 
   /** How many records of a lane are due. A very high number is not counted exactly. */
   countDue(lane: Lane, now: number): number {
-    const counted = this.#countDue.get(lane, now, lane, now + CLOCKS_APART_MS, COUNTED_DUE);
-    return Number((counted as { n: number }).n);
+    const row = this.#countDue.get(lane, now, lane, now + CLOCK_TOLERANCE_MS, MAX_COUNTED_DUE);
+    return Number((row as { n: number }).n);
   }
 
   /** When the next record falls due; null when none waits. */
   nextDueAt(now: number): number | null {
-    return earliest(LANES.map((lane) => this.#nextDue.get(lane, now, now + CLOCKS_APART_MS)));
+    return earliestTimeIn(LANES.map((lane) => this.#nextDue.get(lane, now, now + CLOCK_TOLERANCE_MS)));
   }
 
   /** Since when the record that waits longest has been due; null when none is due. */
   oldestDueAt(now: number): number | null {
-    const oldest = earliest(
-      LANES.map((lane) => this.#oldestDue.get(lane, now, lane, now + CLOCKS_APART_MS, 1)),
+    const oldest = earliestTimeIn(
+      LANES.map((lane) => this.#oldestDue.get(lane, now, lane, now + CLOCK_TOLERANCE_MS, 1)),
     );
     return oldest === null ? null : Math.min(oldest, now);
   }
@@ -198,7 +190,7 @@ export class Tables {
   has({ key, version, index }: KnownRecord): boolean {
     const row = this.find(key);
     if (row === null) return false;
-    const { n, open } = this.#labels.get(row.row_id) as { n: number; open: number };
+    const { n, open } = this.#countLabels.get(row.row_id) as { n: number; open: number };
     const isOpen = index.events.some(({ state }) => state !== "finished");
     return row.version !== version || ((n > 0 || index.events.length === 0) && (open > 0 || !isOpen));
   }
@@ -209,16 +201,16 @@ export class Tables {
   }
 
   /** The row ids of records that have expired. */
-  expired(now: number, limit: number): readonly number[] {
-    return (this.#expired.all(now, limit) as { row_id: number }[]).map(({ row_id }) => row_id);
+  findExpired(now: number, limit: number): readonly number[] {
+    return (this.#selectExpired.all(now, limit) as { row_id: number }[]).map(({ row_id }) => row_id);
   }
 
   /** Records in the order of their row ids, including expired ones. */
-  behind(rowId: number, limit: number): readonly RecordRow[] {
-    return this.#behind.all(rowId, limit) as RecordRow[];
+  listAfter(rowId: number, limit: number): readonly RecordRow[] {
+    return this.#selectAfter.all(rowId, limit) as RecordRow[];
   }
 
   counts(): readonly Readonly<Record<string, unknown>>[] {
-    return this.#counts.all() as Record<string, unknown>[];
+    return this.#countStates.all() as Record<string, unknown>[];
   }
 }

@@ -2,8 +2,8 @@ import { isBusy, isFull } from "./failure.ts";
 import type { SqliteDatabase } from "./handle.ts";
 
 /** Thrown if the disk failed in the middle of a commit. The write may turn up when the file is recovered. */
-export class UnclearCommit extends Error {
-  override readonly name = "UnclearCommit";
+export class UnclearCommitError extends Error {
+  override readonly name = "UnclearCommitError";
 }
 
 /**
@@ -11,9 +11,9 @@ export class UnclearCommit extends Error {
  * process changes the data that it reads. On return the transaction is on disk. If SQLite or `work` throws, nothing was
  * written.
  *
- * @throws UnclearCommit
+ * @throws UnclearCommitError
  */
-export function inTransaction<T>(database: SqliteDatabase, work: () => T): T {
+export function runInTransaction<T>(database: SqliteDatabase, work: () => T): T {
   database.exec("BEGIN IMMEDIATE");
   try {
     const value = work();
@@ -31,7 +31,7 @@ function commit(database: SqliteDatabase): void {
   } catch (cause) {
     // The mark that ends a transaction is written last. If there was no room for it, nothing was committed.
     if (isFull(cause) || isBusy(cause)) throw cause;
-    throw new UnclearCommit("The disk failed during a commit.", { cause });
+    throw new UnclearCommitError("The disk failed during a commit.", { cause });
   }
 }
 

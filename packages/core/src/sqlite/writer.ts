@@ -1,12 +1,12 @@
 import type { Environment } from "../time/environment.ts";
 import { isBusy } from "./failure.ts";
-import { type FileCheck, FileGone, FileOverwritten, LogGone } from "./file-check.ts";
+import { type FileCheck, FileGoneError, FileOverwrittenError, LogGoneError } from "./file-check.ts";
 import type { SqliteDatabase } from "./handle.ts";
-import { inTransaction, UnclearCommit } from "./transaction.ts";
-import { whenFree } from "./when-free.ts";
+import { retryWhileLocked } from "./retry-while-locked.ts";
+import { runInTransaction, UnclearCommitError } from "./transaction.ts";
 
 /** How long a write may wait for another process; shorter than a delivery may take. */
-const LOCKED_LIMIT_MS = 1_500;
+const LOCK_TIMEOUT_MS = 1_500;
 
 interface Write {
   readonly work: () => unknown;
@@ -22,8 +22,8 @@ export class Writer {
   readonly #database: SqliteDatabase;
   readonly #environment: Environment;
   readonly #fileCheck: FileCheck;
-  #waiting: Write[] = [];
-  #isAtIt = false;
+  #queue: Write[] = [];
+  #isWriting = false;
 
   constructor(database: SqliteDatabase, fileCheck: FileCheck, environment: Environment) {
     this.#database = database;
@@ -33,37 +33,37 @@ export class Writer {
 
   /**
    * Runs `work` in a transaction. It may be called several times, but only one call is committed. Rejects with the error of
-   * {@link inTransaction}, or with that of {@link FileCheck.run} if other processes would not find the written data.
+   * {@link runInTransaction}, or with that of {@link FileCheck.run} if other processes would not find the written data.
    */
   write<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ work, resolve: resolve as Write["resolve"], reject });
-      if (!this.#isAtIt) void this.#writeWhenFree();
+      this.#queue.push({ work, resolve: resolve as Write["resolve"], reject });
+      if (!this.#isWriting) void this.#writeQueue();
     });
   }
 
-  async #writeWhenFree(): Promise<void> {
-    this.#isAtIt = true;
-    while (this.#waiting.length > 0) {
+  async #writeQueue(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#queue.length > 0) {
       try {
-        await whenFree(this.#environment, LOCKED_LIMIT_MS, () => this.#writeAll());
+        await retryWhileLocked(this.#environment, LOCK_TIMEOUT_MS, () => this.#writeAll());
       } catch (error) {
-        for (const { reject } of this.#take()) reject(error);
+        for (const { reject } of this.#takeQueue()) reject(error);
       }
     }
-    this.#isAtIt = false;
+    this.#isWriting = false;
   }
 
   #writeAll(): void {
-    const writes = this.#waiting;
+    const writes = this.#queue;
     try {
       const values = this.#commit(() => writes.map(({ work }) => work()));
-      for (const [at, { resolve }] of this.#take().entries()) resolve(values[at]);
+      for (const [at, { resolve }] of this.#takeQueue().entries()) resolve(values[at]);
     } catch (error) {
-      const isGone = error instanceof FileGone || error instanceof LogGone;
-      const concernsAll = isBusy(error) || error instanceof UnclearCommit || isGone;
+      const isGone = error instanceof FileGoneError || error instanceof LogGoneError;
+      const concernsAll = isBusy(error) || error instanceof UnclearCommitError || isGone;
       if (writes.length === 1 || concernsAll) throw error;
-      for (const one of this.#take()) this.#writeAlone(one);
+      for (const one of this.#takeQueue()) this.#writeAlone(one);
     }
   }
 
@@ -77,15 +77,15 @@ export class Writer {
   }
 
   #commit<T>(work: () => T): T {
-    if (this.#fileCheck.isOverwritten) throw new FileOverwritten("The file was overwritten.");
-    const value = inTransaction(this.#database, work);
+    if (this.#fileCheck.isOverwritten) throw new FileOverwrittenError("The file was overwritten.");
+    const value = runInTransaction(this.#database, work);
     this.#fileCheck.run();
     return value;
   }
 
-  #take(): readonly Write[] {
-    const writes = this.#waiting;
-    this.#waiting = [];
+  #takeQueue(): readonly Write[] {
+    const writes = this.#queue;
+    this.#queue = [];
     return writes;
   }
 }

@@ -3,7 +3,7 @@ import { SPECIFIED_NAMES } from "../names/service-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import {
   type ConnectEvent,
-  DATA,
+  OBJECT_MEMBERS,
   objectOfEvent,
   type PaymentEvent,
   type PaymentStatus,
@@ -12,11 +12,11 @@ import { type CallbackField, canonicalString } from "../signature/canonical.ts";
 import {
   asDelivery,
   type CallbackFields,
-  onTheWire,
+  type NamesOption,
   type SignedDelivery,
   signCanonicalString,
   signPaymentCallback,
-  type UnderNames,
+  toWireFields,
 } from "./signers.ts";
 
 /** The fields of a payment callback, except `signature` (specification, Payment callback events). */
@@ -38,7 +38,7 @@ export type DocumentedFields = {
 };
 
 /** Some members of an object. A member that is undefined counts as not given. */
-export type Some<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
+export type SomeMembers<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 
 /**
  * The fields of a genuine callback, with new ids each time. By default it is a SUCCESS deposit of 10.50.
@@ -47,7 +47,7 @@ export type Some<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
  * @example signPaymentCallback(callbackFields({ referenceId: "order-1", status: "FAILED" }), keys.privateKey)
  */
 export function callbackFields(
-  fields: Some<DocumentedFields> = {},
+  fields: SomeMembers<DocumentedFields> = {},
   now: number = Date.now(),
 ): DocumentedFields {
   return {
@@ -66,8 +66,8 @@ export function callbackFields(
   };
 }
 
-function definedMembers<T extends object>(some: Some<T>): Partial<T> {
-  return Object.fromEntries(Object.entries(some).filter(([, value]) => value !== undefined)) as Partial<T>;
+function definedMembers<T extends object>(members: SomeMembers<T>): Partial<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
 /** Like {@link callbackFields}, with any names and values: for forgeries, and for fields that the specification does not list. */
@@ -91,7 +91,7 @@ export interface WebhookBody<Name extends ConnectEvent["event"] = ConnectEvent["
 export interface WebhookChanges<Name extends ConnectEvent["event"] = ConnectEvent["event"]> {
   readonly idempotency_key?: string | undefined;
   readonly occurred_at?: string | undefined;
-  readonly data?: Some<DataOf<Name>> | undefined;
+  readonly data?: SomeMembers<DataOf<Name>> | undefined;
 }
 
 /**
@@ -121,7 +121,7 @@ export function anyConnectEvent(
   const object = objectOfEvent(event) ?? "connected_account";
   const decision = event.split(".")[1] ?? "approved";
   const data: Record<string, unknown> = { object };
-  for (const [name, example] of Object.entries(DATA[object])) {
+  for (const [name, example] of Object.entries(OBJECT_MEMBERS[object])) {
     data[name] =
       typeof example === "number"
         ? example
@@ -164,17 +164,17 @@ export function resplitPair(
   victim: string,
   privateKey: string,
   overrides: CallbackFields = {},
-  { names = SPECIFIED_NAMES }: UnderNames = {},
+  { names = SPECIFIED_NAMES }: NamesOption = {},
 ): ResplitPair {
   const neutral = anyCallbackFields({ status: "FAILED", message: "Declined", ...overrides });
   const nameOf = (field: CallbackField): string => names.callback.fields[field].name;
-  const { [nameOf("referenceId")]: _, ...fields } = onTheWire(neutral, names);
+  const { [nameOf("referenceId")]: _, ...fields } = toWireFields(neutral, names);
   const following = Object.keys(fields)
     .filter((name) => name > nameOf("referenceId") && fields[name] !== null)
     .sort();
-  const last = following.at(-1) ?? "";
+  const lastText = following.at(-1) ?? "";
   const isFree = ["userId", "message", "providerTxId"].some(
-    (field) => nameOf(field as CallbackField) === last,
+    (field) => nameOf(field as CallbackField) === lastText,
   );
   if (!following.includes(nameOf("status")) || !isFree) {
     throw new PayhooksError("ERR_OPTION_INVALID", "Under these names a signature cannot be split again.", {
@@ -184,10 +184,10 @@ export function resplitPair(
   const claimed = { ...fields, [nameOf("status")]: "SUCCESS" };
   const parts = (values: CallbackFields): string =>
     following.map((name) => `${name}=${String(values[name])}`).join("&");
-  const reference = { [nameOf("referenceId")]: `${victim}&${parts({ ...claimed, [last]: "u" })}` };
+  const reference = { [nameOf("referenceId")]: `${victim}&${parts({ ...claimed, [lastText]: "u" })}` };
   const genuineFields = { ...fields, ...reference };
   const signature = signCanonicalString(canonicalString(genuineFields), privateKey);
-  const forged = { ...claimed, [nameOf("referenceId")]: victim, [last]: `u&${parts(fields)}`, signature };
+  const forged = { ...claimed, [nameOf("referenceId")]: victim, [lastText]: `u&${parts(fields)}`, signature };
   return { genuine: asDelivery({ ...genuineFields, signature }), forged: asDelivery(forged) };
 }
 

@@ -39,7 +39,7 @@ export function fakeClock(start: number = Date.now()): FakeClock {
 }
 
 /** A clock that stands still after each step until `rest` has resolved. */
-export function steppedClock(start: number, rest: () => Promise<void>): FakeClock {
+export function steppedClock(start: number, waitForRest: () => Promise<void>): FakeClock {
   const timers = new Set<{ readonly at: number; readonly callback: () => void }>();
   let now = start;
   const { nextTurn, keepAlive, token } = environmentOf();
@@ -55,17 +55,17 @@ export function steppedClock(start: number, rest: () => Promise<void>): FakeCloc
       return () => timers.delete(timer);
     },
     async advance(duration) {
-      const end = now + toMs(duration);
-      await rest();
+      const endsAt = now + toMs(duration);
+      await waitForRest();
       for (;;) {
-        const [next] = [...timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
-        if (next === undefined) break;
-        timers.delete(next);
-        now = Math.max(now, next.at);
-        next.callback();
-        await rest();
+        const [nextTimer] = [...timers].filter(({ at }) => at <= endsAt).sort((a, b) => a.at - b.at);
+        if (nextTimer === undefined) break;
+        timers.delete(nextTimer);
+        now = Math.max(now, nextTimer.at);
+        nextTimer.callback();
+        await waitForRest();
       }
-      now = Math.max(now, end);
+      now = Math.max(now, endsAt);
     },
   };
 }

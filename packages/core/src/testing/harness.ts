@@ -1,10 +1,10 @@
 import type { Effects } from "../effects/effects.ts";
 import type { HandlerContext } from "../handlers/handler.ts";
 import { eachEvent } from "../inbox/contract/events.ts";
-import type { RecordStore, Versioned } from "../inbox/contract/store.ts";
+import type { RecordStore, VersionedRecord } from "../inbox/contract/store.ts";
 import { createInbox } from "../inbox/engine.ts";
 import { recordKeyOf } from "../inbox/record/event.ts";
-import type { StoredEvent } from "../inbox/record/life.ts";
+import type { StoredEvent } from "../inbox/record/stored-event.ts";
 import { memoryStore } from "../memory/store.ts";
 import type { Logger } from "../notices/logger.ts";
 import type { Notice } from "../notices/notice.ts";
@@ -19,7 +19,7 @@ import {
   callbackFields,
   connectEvent,
   type DocumentedFields,
-  type Some,
+  type SomeMembers,
   type WebhookChanges,
 } from "./builders.ts";
 import { type Duration, type FakeClock, settle, steppedClock } from "./clock.ts";
@@ -64,7 +64,7 @@ export interface HarnessDelivery {
 }
 
 /** Fields of a payment callback whose event is known. */
-type PaymentFields = Some<Omit<DocumentedFields, "event">>;
+type PaymentFields = SomeMembers<Omit<DocumentedFields, "event">>;
 
 /** A receiver with real keys, in memory, on a fake clock. */
 export interface Harness<S extends Sources = NoSources> {
@@ -110,8 +110,8 @@ function codeIn({ body }: Reply): string | null {
 }
 
 const LEASE_MS = 30_000;
-const SECRET = "whsec_test_0123456789abcdef";
-const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };
+const TEST_SECRET = "whsec_test_0123456789abcdef";
+const silentLogger: Logger = { info: () => {}, warn: () => {}, error: () => {} };
 
 /**
  * Makes a harness for tests of a merchant's own handlers, with real keys and signatures, the real receiver, and time that is
@@ -131,15 +131,15 @@ export async function createHarness<const S extends Sources = NoSources>(
   options: HarnessOptions<HandlerContext, S>,
 ): Promise<Harness<S>>;
 export async function createHarness(
-  given: HarnessOptions<HandlerContext, Sources>,
+  harnessOptions: HarnessOptions<HandlerContext, Sources>,
 ): Promise<Harness<Sources>> {
-  checkNames("createHarness", given, { register: true, receiver: true, keys: true, now: true });
-  const { register, receiver: options = {}, keys = createTestKeys(), now = Date.now() } = given;
+  checkNames("createHarness", harnessOptions, { register: true, receiver: true, keys: true, now: true });
+  const { register, receiver: options = {}, keys = createTestKeys(), now = Date.now() } = harnessOptions;
   const { names } = options;
-  const clock = steppedClock(now, rest);
+  const clock = steppedClock(now, runDueEvents);
   const memory = memoryStore({ clock, maxRecords: 10_000, maxUnfinished: 10_000 });
   /** Records as they were while a handler ran, by event and handler. */
-  const running = new Map<string, Versioned>();
+  const running = new Map<string, VersionedRecord>();
   const store: RecordStore = {
     ...memory,
     swap(items) {
@@ -155,8 +155,8 @@ export async function createHarness(
   };
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
-    connect: { secret: SECRET },
-    logger: silent,
+    connect: { secret: TEST_SECRET },
+    logger: silentLogger,
     ...options,
     inbox: createInbox(store, { leaseMs: LEASE_MS, clock }),
     clock,
@@ -171,7 +171,7 @@ export async function createHarness(
   let isClosing = false;
 
   /** Runs what is due, and makes the clock stop when the next event falls due. */
-  async function rest(): Promise<void> {
+  async function runDueEvents(): Promise<void> {
     await settle();
     if (isClosing) return;
     const { nextDueAt } = await receiver.work();
@@ -181,24 +181,24 @@ export async function createHarness(
   }
 
   /** Runs an action, and reports which handlers it started, for one event or for all. */
-  async function watching<T>(
+  async function recordRuns<T>(
     action: () => Promise<T>,
     eventId?: string,
   ): Promise<{ readonly result: T; readonly ran: readonly string[] }> {
     await settle();
-    const from = notices.length;
+    const firstNotice = notices.length;
     const result = await action();
     await settle();
-    const started = notices.slice(from).filter((notice) => notice.type === "started");
+    const started = notices.slice(firstNotice).filter((notice) => notice.type === "started");
     const ran = started.filter((notice) => eventId === undefined || notice.eventId === eventId);
     return { result, ran: ran.map(({ handler }) => handler) };
   }
 
   async function deliver(flow: FlowName, sent: SignedDelivery): Promise<HarnessDelivery> {
     await settle();
-    const from = notices.length;
+    const firstNotice = notices.length;
     const work: Promise<unknown>[] = [];
-    const { result: reply, ran } = await watching(async () => {
+    const { result: reply, ran } = await recordRuns(async () => {
       const answer: Reply = await endpointOf(receiver, flow).receive({
         method: "POST",
         url: `/${flow}`,
@@ -211,40 +211,44 @@ export async function createHarness(
       return answer;
     });
     const eventId =
-      notices.slice(from).flatMap((notice) => ("eventId" in notice ? [notice.eventId] : []))[0] ?? null;
+      notices.slice(firstNotice).flatMap((notice) => ("eventId" in notice ? [notice.eventId] : []))[0] ??
+      null;
     const isAccepted = reply.status < 300;
-    const accepted = isAccepted ? eventId : null;
-    const state = accepted === null ? undefined : (await receiver.events.get(accepted))?.state;
+    const acceptedEventId = isAccepted ? eventId : null;
+    const state = acceptedEventId === null ? undefined : (await receiver.events.get(acceptedEventId))?.state;
     return {
       status: reply.status,
       code: isAccepted ? null : codeIn(reply),
       outcome: isAccepted ? (state ?? "stale") : "refused",
       ran,
-      eventId: accepted,
+      eventId: acceptedEventId,
       flow,
       sent,
     };
   }
 
   function payment(event: DocumentedFields["event"], fields: PaymentFields): Promise<HarnessDelivery> {
-    const all = callbackFields({ ...fields, event }, clock.now());
-    return deliver("payments", signPaymentCallback(all, keys.privateKey, { names }));
+    const allFields = callbackFields({ ...fields, event }, clock.now());
+    return deliver("payments", signPaymentCallback(allFields, keys.privateKey, { names }));
   }
 
   return {
     receiver,
     clock,
     keys,
-    secret: SECRET,
+    secret: TEST_SECRET,
     notices,
     deposit: (fields = {}) => payment("DEPOSIT", fields),
     withdrawal: (fields = {}) => payment("WITHDRAWAL", fields),
     webhook: (event, changes = {}) =>
-      deliver("connect", signConnectWebhook(connectEvent(event, changes, clock.now()), SECRET, { names })),
+      deliver(
+        "connect",
+        signConnectWebhook(connectEvent(event, changes, clock.now()), TEST_SECRET, { names }),
+      ),
     deliver,
     redeliver: ({ flow, sent }) => deliver(flow, sent),
     async advance(duration) {
-      const { ran } = await watching(() => clock.advance(duration));
+      const { ran } = await recordRuns(() => clock.advance(duration));
       return ran;
     },
     async crashAfter(handler, delivery) {
@@ -258,7 +262,7 @@ export async function createHarness(
           `The handler "${handler}" has not finished on this delivery. crashAfter needs one that has.`,
         );
       }
-      const { ran } = await watching(async () => {
+      const { ran } = await recordRuns(async () => {
         memory.restore(recordKeyOf(eventId), stored);
         await clock.advance(LEASE_MS + 1);
         await receiver.run(eventId);

@@ -35,7 +35,7 @@ export function signCanonicalString(canonical: string, privateKey: string): stri
 }
 
 /** The service's own names, from `serviceNames`. Default: the names of the specification. */
-export interface UnderNames {
+export interface NamesOption {
   readonly names?: ServiceNames | undefined;
 }
 
@@ -46,15 +46,15 @@ export interface UnderNames {
 export function signPaymentCallback(
   fields: CallbackFields,
   privateKey: string,
-  { names }: UnderNames = {},
+  { names }: NamesOption = {},
 ): SignedDelivery {
-  const sent = names === undefined ? fields : onTheWire(fields, names);
-  const signature = signCanonicalString(canonicalString(sent), privateKey);
-  return asDelivery({ ...sent, signature });
+  const wireFields = names === undefined ? fields : toWireFields(fields, names);
+  const signature = signCanonicalString(canonicalString(wireFields), privateKey);
+  return asDelivery({ ...wireFields, signature });
 }
 
 /** The fields as the service sends them. */
-export function onTheWire(fields: CallbackFields, { callback }: ServiceNames): CallbackFields {
+export function toWireFields(fields: CallbackFields, { callback }: ServiceNames): CallbackFields {
   const members = Object.entries(fields).flatMap(([name, value]) => {
     if (!isDocumented(name)) return [[name, value] as const];
     const field = callback.fields[name];
@@ -75,7 +75,7 @@ export function asDelivery(body: object): SignedDelivery {
 export function signConnectWebhook(
   event: object | Uint8Array,
   secret: string,
-  { names = SPECIFIED_NAMES }: UnderNames = {},
+  { names = SPECIFIED_NAMES }: NamesOption = {},
 ): SignedDelivery {
   const rawBody = Buffer.from(event instanceof Uint8Array ? event : JSON.stringify(event));
   const digest = createHmac("sha256", secret).update(rawBody).digest("hex");

@@ -20,7 +20,7 @@ type BuildDelivery = (event: {
   readonly headers: (text: string) => Readonly<Record<string, string>>;
 };
 
-function signerBy(build: BuildDelivery): SourceSigner {
+function createSigner(build: BuildDelivery): SourceSigner {
   return (name, data, { id = randomUUID(), at = new Date() } = {}) => {
     const { body, headers } = build({ name, data, id, at, seconds: Math.floor(at.getTime() / 1000) });
     const text = JSON.stringify(body);
@@ -31,7 +31,7 @@ function signerBy(build: BuildDelivery): SourceSigner {
   };
 }
 
-function mac(
+function computeMac(
   text: string,
   secret: string | Uint8Array,
   encoding: "hex" | "base64",
@@ -60,46 +60,46 @@ export const signers: Readonly<{
   slack(options: SignerOptions): SourceSigner;
 }> = {
   standardWebhooks: ({ secret, headers: names = "webhook" }) =>
-    signerBy(({ name, data, id, at, seconds }) => ({
+    createSigner(({ name, data, id, at, seconds }) => ({
       body: { type: name, timestamp: at.toISOString(), data },
       headers: (text) => ({
         [`${names}-id`]: id,
         [`${names}-timestamp`]: String(seconds),
-        [`${names}-signature`]: `v1,${mac(`${id}.${seconds}.${text}`, Buffer.from(secret.replace(/^[a-z]+_/, ""), "base64"), "base64")}`,
+        [`${names}-signature`]: `v1,${computeMac(`${id}.${seconds}.${text}`, Buffer.from(secret.replace(/^[a-z]+_/, ""), "base64"), "base64")}`,
       }),
     })),
   stripe: ({ secret }) =>
-    signerBy(({ name, data, id, seconds }) => ({
+    createSigner(({ name, data, id, seconds }) => ({
       body: { id, object: "event", type: name, created: seconds, data: { object: data } },
       headers: (text) => ({
-        "stripe-signature": `t=${seconds},v1=${mac(`${seconds}.${text}`, secret, "hex")}`,
+        "stripe-signature": `t=${seconds},v1=${computeMac(`${seconds}.${text}`, secret, "hex")}`,
       }),
     })),
   github: ({ secret }) =>
-    signerBy(({ name, data, id }) => ({
+    createSigner(({ name, data, id }) => ({
       body: data,
       headers: (text) => ({
         "x-github-event": name,
         "x-github-delivery": id,
-        "x-hub-signature-256": `sha256=${mac(text, secret, "hex")}`,
+        "x-hub-signature-256": `sha256=${computeMac(text, secret, "hex")}`,
       }),
     })),
   shopify: ({ secret }) =>
-    signerBy(({ name, data, id }) => ({
+    createSigner(({ name, data, id }) => ({
       body: data,
       headers: (text) => ({
         "x-shopify-topic": name,
         "x-shopify-webhook-id": id,
-        "x-shopify-hmac-sha256": mac(text, secret, "base64"),
+        "x-shopify-hmac-sha256": computeMac(text, secret, "base64"),
       }),
     })),
   paystack: ({ secret }) =>
-    signerBy(({ name, data }) => ({
+    createSigner(({ name, data }) => ({
       body: { event: name, data },
-      headers: (text) => ({ "x-paystack-signature": mac(text, secret, "hex", "sha512") }),
+      headers: (text) => ({ "x-paystack-signature": computeMac(text, secret, "hex", "sha512") }),
     })),
   slack: ({ secret }) =>
-    signerBy(({ name, data, id, seconds }) => ({
+    createSigner(({ name, data, id, seconds }) => ({
       body: {
         type: "event_callback",
         event_id: id,
@@ -108,7 +108,7 @@ export const signers: Readonly<{
       },
       headers: (text) => ({
         "x-slack-request-timestamp": String(seconds),
-        "x-slack-signature": `v0=${mac(`v0:${seconds}:${text}`, secret, "hex")}`,
+        "x-slack-signature": `v0=${computeMac(`v0:${seconds}:${text}`, secret, "hex")}`,
       }),
     })),
 };

@@ -19,11 +19,11 @@ export class Cancellation {
   get signal(): AbortSignal {
     if (this.#controller === null) {
       const controller = new AbortController();
-      const above = this.#parent?.signal;
-      const follow = (): void => controller.abort(above?.reason);
+      const parentSignal = this.#parent?.signal;
+      const follow = (): void => controller.abort(parentSignal?.reason);
       if (this.#isCancelled) controller.abort(this.#reason);
-      else if (above?.aborted) follow();
-      else above?.addEventListener("abort", follow);
+      else if (parentSignal?.aborted) follow();
+      else parentSignal?.addEventListener("abort", follow);
       this.#controller = controller;
     }
     return this.#controller.signal;

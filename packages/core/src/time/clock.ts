@@ -52,13 +52,13 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
 /** Measures the time since it was made, on the one of the two clocks that shows more. */
 export class Stopwatch {
   readonly #clock: Clock;
-  readonly #wall: number;
-  readonly #monotonic: number;
+  readonly #wallStart: number;
+  readonly #monotonicStart: number;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#wall = clock.now();
-    this.#monotonic = clock.monotonic();
+    this.#wallStart = clock.now();
+    this.#monotonicStart = clock.monotonic();
   }
 
   /**
@@ -66,6 +66,6 @@ export class Stopwatch {
    * clock was set back.
    */
   get elapsedMs(): number {
-    return Math.max(this.#clock.now() - this.#wall, this.#clock.monotonic() - this.#monotonic);
+    return Math.max(this.#clock.now() - this.#wallStart, this.#clock.monotonic() - this.#monotonicStart);
   }
 }

@@ -4,7 +4,7 @@ import type { Clock } from "./clock.ts";
 export const TIME_IS_UP: unique symbol = Symbol("time is up");
 
 /** Calls with a signal. If there is no answer within `ms`, the signal aborts, and this rejects with {@link TIME_IS_UP}. */
-export async function callWithTimeout<T>(
+export async function callWithDeadline<T>(
   clock: Clock,
   ms: number,
   call: (signal: AbortSignal) => Promise<T>,
@@ -42,7 +42,7 @@ export class Deadline {
   }
 
   /** The rest of the limit, in milliseconds. */
-  get leftMs(): number {
+  get remainingMs(): number {
     return Math.max(0, this.#end - this.#clock.monotonic());
   }
 

@@ -23,29 +23,29 @@ export const ON_WORKERS: boolean =
 
 const PROCESS_BYTES = 7;
 
-/** Tokens of one process: a random beginning of its own, and a count. */
-export function tokens(beginning: string): () => string {
+/** Makes the tokens of one process: a random prefix of its own, and a count. */
+export function tokenMaker(prefix: string): () => string {
   let count = 0;
-  return () => beginning + (count++).toString(36).padStart(3, "0");
+  return () => prefix + (count++).toString(36).padStart(3, "0");
 }
 
-function ofThisProcess(): string {
+function makeProcessPrefix(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(PROCESS_BYTES))).toString("base64url");
 }
 
 /** Made at the first token, because Workers refuse randomness while a module is loaded. */
 let nextToken: (() => string) | null = null;
 
-const FOREVER_MS = 2_147_483_647;
+const MAX_INTERVAL_MS = 2_147_483_647;
 
 const systemParts: Pick<Environment, "nextTurn" | "keepAlive" | "token"> = {
   nextTurn: (callback) => void emptyContext.run(() => setImmediate(callback)),
   keepAlive() {
-    const timer = emptyContext.run(() => setInterval(() => {}, FOREVER_MS));
+    const timer = emptyContext.run(() => setInterval(() => {}, MAX_INTERVAL_MS));
     return () => clearInterval(timer);
   },
   token() {
-    nextToken ??= tokens(ofThisProcess());
+    nextToken ??= tokenMaker(makeProcessPrefix());
     return nextToken();
   },
 };
@@ -53,24 +53,24 @@ const systemParts: Pick<Environment, "nextTurn" | "keepAlive" | "token"> = {
 const systemEnvironment: Environment = { ...systemClock, ...systemParts };
 
 /** Environments whose callbacks are known to run in the empty context. */
-const inEmptyContext = new WeakSet<object>([systemEnvironment]);
+const emptyContextEnvironments = new WeakSet<object>([systemEnvironment]);
 
 /**
  * The given clock or environment, with what it lacks taken from the platform. Its callbacks run in the empty
  * asynchronous context, wherever they come from.
  */
-export function environmentOf(given: Clock | Environment = systemClock): Environment {
-  if (given === systemClock) return systemEnvironment;
-  if ("token" in given && inEmptyContext.has(given)) return given;
-  const parts = "token" in given ? given : systemParts;
+export function environmentOf(source: Clock | Environment = systemClock): Environment {
+  if (source === systemClock) return systemEnvironment;
+  if ("token" in source && emptyContextEnvironments.has(source)) return source;
+  const parts = "token" in source ? source : systemParts;
   const environment: Environment = {
-    now: () => given.now(),
-    monotonic: () => given.monotonic(),
-    after: (ms, callback) => emptyContext.run(() => given.after(ms, () => emptyContext.run(callback))),
+    now: () => source.now(),
+    monotonic: () => source.monotonic(),
+    after: (ms, callback) => emptyContext.run(() => source.after(ms, () => emptyContext.run(callback))),
     nextTurn: (callback) => emptyContext.run(() => parts.nextTurn(() => emptyContext.run(callback))),
     keepAlive: () => parts.keepAlive(),
     token: () => parts.token(),
   };
-  inEmptyContext.add(environment);
+  emptyContextEnvironments.add(environment);
   return environment;
 }

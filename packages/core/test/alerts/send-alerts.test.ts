@@ -294,7 +294,7 @@ describe("alerts that reach a person", () => {
     for (let n = 0; n < 20; n++) see("probing", String(n), false);
     for (const loss of ["missing", "replaced"]) see("data-lost", loss, true);
     see("probing", "20", false);
-    const due = incidents.due(["slack"], "shop", now, 60_000).map(({ message }) => message.incident);
+    const due = incidents.dueMessages(["slack"], "shop", now, 60_000).map(({ message }) => message.incident);
     expect(due).toHaveLength(12);
     expect(due.filter((incident) => incident.startsWith("data-lost"))).toEqual([
       "data-lost:missing",
@@ -317,7 +317,7 @@ describe("alerts that reach a person", () => {
     };
     const send = (letter: string): void => {
       const channels = Array.from({ length: 5 }, (_, n) => `${letter.repeat(31)}${n}`);
-      for (const one of incidents.due(channels, "shop", now, 60_000)) one.failed(true, 60_000);
+      for (const one of incidents.dueMessages(channels, "shop", now, 60_000)) one.onFailed(true, 60_000);
     };
     see();
     send("a");

@@ -1,10 +1,10 @@
 /** A database with transactions in this process's memory, for what effects do whatever the client is. */
 import {
   type EffectContext,
+  type EffectInsertResult,
   type Effects,
   type EffectsOptions,
   effects,
-  type Stored,
 } from "../../src/effects/index.ts";
 
 /** A transaction of {@link MapDatabase}. */
@@ -79,7 +79,7 @@ export class MapDatabase {
     }
   }
 
-  async insert(tx: Transaction, id: string, as: "begun" | "done"): Promise<Stored> {
+  async insert(tx: Transaction, id: string, as: "begun" | "done"): Promise<EffectInsertResult> {
     const found = tx.ids.get(id) ?? this.ids.get(id);
     if (found !== undefined) return { found };
     tx.ids.set(id, as);

@@ -65,7 +65,7 @@ const REQUIRED = "amount=1&callbackUrl=u&event=E&payTxnId=t&referenceId=r&status
 describe("a reading of a signed string that is cut at the known names", () => {
   it("is plain with the required fields alone, and has their texts", () => {
     expect(cutAtNames(REQUIRED, wire)).toEqual({
-      plain: true,
+      isPlain: true,
       texts: new Map(
         Object.entries({
           amount: "1",
@@ -97,7 +97,7 @@ describe("a reading of a signed string that is cut at the known names", () => {
     ["an unknown field first", `a=1&${REQUIRED}`, false],
     ["nothing", "", false],
   ])("is plain or not: %s", (_, signed, plain) => {
-    expect(cutAtNames(signed, wire).plain).toBe(plain);
+    expect(cutAtNames(signed, wire).isPlain).toBe(plain);
   });
 
   it.each([
@@ -108,7 +108,7 @@ describe("a reading of a signed string that is cut at the known names", () => {
   ])("is plain or not, with declared fields: %s", (_, head, plain) => {
     const extra = { a: "sometimes", bank: "sometimes", date: "sometimes" } as const;
     const signed = REQUIRED.replace("amount=1&callbackUrl=u", head);
-    expect(cutAtNames(signed, named({ extra })).plain).toBe(plain);
+    expect(cutAtNames(signed, named({ extra })).isPlain).toBe(plain);
   });
 
   it("adds a part that is no field to the field before it", () => {
@@ -132,7 +132,10 @@ describe("the fields of a service", () => {
 
   it("are required if they are always sent, and essential if the specification or a declared extra field says so", () => {
     const acme = named(declared);
-    const facts = acme.fields.map(({ key, required, essential }) => [key, { required, essential }]);
+    const facts = acme.fields.map(({ key, isRequired: required, isEssential: essential }) => [
+      key,
+      { required, essential },
+    ]);
     expect(Object.fromEntries(facts)).toMatchObject({
       amount: { required: true, essential: true },
       callbackUrl: { required: false, essential: false },
@@ -156,12 +159,12 @@ describe("the fields of a service", () => {
 
   it("include no declared extra field without the merchant's word, and a field that is sent always by that word alone is optional", () => {
     const offered = withoutDeclarations(named(declared));
-    const required = offered.fields.filter((field) => field.required).map(({ key }) => key);
+    const required = offered.fields.filter((field) => field.isRequired).map(({ key }) => key);
     expect(required).toEqual(["amount", "event", "payTxnId", "referenceId", "status", "timestamp"]);
     expect(offered.fields.find(({ key }) => key === "userId")).toMatchObject({
       sent: "sometimes",
-      required: false,
-      essential: false,
+      isRequired: false,
+      isEssential: false,
     });
     expect(offered.extra).toEqual([]);
     expect(offered.requiredCount).toBe(6);

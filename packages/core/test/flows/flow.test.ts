@@ -4,12 +4,12 @@ import {
   type CertainReading,
   cachedReading,
   cacheReading,
-  eventNamed,
   eventOf,
+  eventWithoutDelivery,
   MAX_FUTURE_MS,
   ReadDelivery,
   readingOutsideTable,
-  unsetEntries,
+  unsetEntryWarnings,
   withFreshness,
 } from "../../src/flows/flow.ts";
 import type { StoredDelivery } from "../../src/inbox/record/event.ts";
@@ -129,7 +129,7 @@ describe("an event whose reading is certain", () => {
 describe("an event that another receiver names", () => {
   it("has no fixed facts, no amount, no signature and no bytes, so that it contradicts nothing", () => {
     const { flow, tenant, arrivedBy, receivedAt } = delivery;
-    const named = eventNamed(
+    const named = eventWithoutDelivery(
       { id: "tx-1", event: "DEPOSIT" },
       { status: "SUCCESS", rank: 1, lastRank: 2 },
       { flow, tenant, arrivedBy, receivedAt },
@@ -257,14 +257,14 @@ describe("a reading", () => {
 
 describe("entries of a list of keys that are not set", () => {
   it("cause no warning if there are none", () => {
-    expect(unsetEntries("payments.publicKey", 0)).toEqual([]);
+    expect(unsetEntryWarnings("payments.publicKey", 0)).toEqual([]);
   });
 
   it.each([
     [1, "payments.publicKey lists 1 entry that is not set."],
     [2, "payments.publicKey lists 2 entries that are not set."],
   ])("cause a warning that counts them (%i) and says where to look", (count, what) => {
-    expect(unsetEntries("payments.publicKey", count)).toEqual([
+    expect(unsetEntryWarnings("payments.publicKey", count)).toEqual([
       { what, fix: expect.stringContaining("environment variable") },
     ]);
   });

@@ -1,9 +1,9 @@
 /** Everything that the judge says of a signed string: what the receiver keeps with a held entry, and what a person gets to see. */
 import { describe, expect, it } from "vitest";
-import { judgeBy } from "../../src/flows/judgement.ts";
+import { callbackJudge } from "../../src/flows/judgement.ts";
 import { SPECIFIED_RULES } from "./specified-rules.ts";
 
-const judge = judgeBy(SPECIFIED_RULES);
+const judge = callbackJudge(SPECIFIED_RULES);
 const T = "2025-11-21T09:15:27Z";
 const SIGNED_AT = Date.parse(T);
 const HEAD = "amount=1&callbackUrl=https://m.example/cb&event=DEPOSIT&message=ok";

@@ -3,13 +3,13 @@ import { PayhooksError } from "@payhooks/core";
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import {
-  fixedKeys,
+  fixedKeyring,
   type KeyHint,
   type KeyResolver,
   type Keyring,
-  lazyKeys,
-  resolvedKeys,
-  resolverFailed,
+  lazyKeyring,
+  resolverError,
+  resolverKeyring,
   verifyWithKeys,
 } from "../../src/flows/keyring.ts";
 import { TIME_IS_UP } from "../../src/time/deadline.ts";
@@ -18,7 +18,7 @@ import { TIME_IS_UP } from "../../src/time/deadline.ts";
 function resolving(resolver: KeyResolver<string>, maxResolving = 10, clock = fakeClock()) {
   const load = async (keys: string | readonly string[]) => [keys].flat().map((key) => `loaded ${key}`);
   const limits = { clock, acceptTimeoutMs: 1_000, maxResolving };
-  return { clock, keyring: resolvedKeys(resolver, load, "payments.publicKey", limits) };
+  return { clock, keyring: resolverKeyring(resolver, load, "payments.publicKey", limits) };
 }
 
 const errorOf = async (act: () => unknown): Promise<unknown> => {
@@ -31,7 +31,7 @@ const errorOf = async (act: () => unknown): Promise<unknown> => {
 
 describe("fixed keys", () => {
   it("belong to no tenant, and are there at once", async () => {
-    const keyring = fixedKeys(["a", "b"]);
+    const keyring = fixedKeyring(["a", "b"]);
     expect(keyring.usesResolver).toBe(false);
     expect(await keyring.prepare()).toEqual(["a", "b"]);
     expect(keyring.find({})).toEqual({ tenant: "", keys: ["a", "b"] });
@@ -39,7 +39,7 @@ describe("fixed keys", () => {
 
   it("that are loaded first are loaded once, and again after a failure", async () => {
     let loads = 0;
-    const keyring = lazyKeys(async () => {
+    const keyring = lazyKeyring(async () => {
       if (++loads === 1) throw new Error("no file");
       return ["a"];
     });
@@ -205,7 +205,7 @@ describe("keys that a resolver finds", () => {
 describe("a resolver that fails", () => {
   it("is named, with the kind of its error and not its words, which may be a stranger's", () => {
     const cause = new TypeError("no merchant <script>");
-    const error = resolverFailed(cause);
+    const error = resolverError(cause);
     expect(error).toMatchObject({ code: "ERR_RESOLVER_FAILED" });
     expect(error.cause).toMatchObject({ name: "TypeError", message: "TypeError" });
     expect(error.message).toContain("The key resolver failed: TypeError");
@@ -213,15 +213,15 @@ describe("a resolver that fails", () => {
   });
 
   it("is said to be late if it was, with no cause", () => {
-    const error = resolverFailed(TIME_IS_UP);
+    const error = resolverError(TIME_IS_UP);
     expect(error.message).toContain("The key resolver failed: no answer within limits.acceptTimeoutMs");
     expect(error.cause).toBeUndefined();
   });
 
   it("is not what has failed if too many wait for it", () => {
     const overloaded = new PayhooksError("ERR_OVERLOADED", "10 wait.");
-    expect(resolverFailed(overloaded)).toBe(overloaded);
-    expect(resolverFailed(new PayhooksError("ERR_CLOSING", "closed"))).toMatchObject({
+    expect(resolverError(overloaded)).toBe(overloaded);
+    expect(resolverError(new PayhooksError("ERR_CLOSING", "closed"))).toMatchObject({
       code: "ERR_RESOLVER_FAILED",
     });
   });
@@ -236,7 +236,7 @@ describe("a signature that fits none of the keys", () => {
   async function tried(refresh: Keyring<string>["refresh"], signedWith = "new") {
     const keys: (string | undefined)[] = [];
     const keyring: Keyring<string> = {
-      ...fixedKeys(["old"]),
+      ...fixedKeyring(["old"]),
       find: () => old,
       ...(refresh === undefined ? {} : { refresh }),
     };

@@ -80,7 +80,7 @@ describe("the readings of a canonical string", () => {
   });
 
   it.each(["", "=", "&", "a=1", "amount", "&amount=10"])("of %j are none", (text) => {
-    expect(readOf(text).any).toBe(false);
+    expect(readOf(text).hasReading).toBe(false);
     expect(CALLBACK_FIELDS.flatMap((name) => readOf(text).valuesOf(name))).toEqual([]);
   });
 
@@ -110,7 +110,7 @@ describe("the readings of a canonical string", () => {
   it("of a string of too many parts are not looked for", () => {
     for (const text of ["&a=", "&", "&z=", `&status=SUCCESS&timestamp=${T}&userId=u`]) {
       const signed = canonicalString({ ...GENUINE, userId: `u${many(() => text)}` });
-      expect(readOf(signed)).toMatchObject({ any: false, tooLong: true });
+      expect(readOf(signed)).toMatchObject({ any: false, isTooLong: true });
     }
   });
 
@@ -134,7 +134,7 @@ describe("the readings of a canonical string", () => {
       const body: Record<string, string> = { ...GENUINE, message: "m" };
       const value = `${body[name]}${text}`;
       const readings = readOf(canonicalString({ ...body, [name]: value }));
-      expect(readings.tooLong).toBe(false);
+      expect(readings.isTooLong).toBe(false);
       expect(readings.valuesOf(name as CallbackField)).toContain(value);
     }
   });
@@ -152,7 +152,7 @@ function rulesOf(callback: NonNullable<ServiceNamesOptions["callback"]>, ...pinn
 describe("names that begin more than one part", () => {
   const HEAD = "amount=1&callbackUrl=https://m.example/cb";
   const TAIL = `event=DEPOSIT&payTxnId=t&referenceId=r&status=FAILED&timestamp=${T}`;
-  const repeated = (signed: string, rules?: CallbackRules) => readOf(signed, rules).repeated();
+  const repeated = (signed: string, rules?: CallbackRules) => readOf(signed, rules).repeatedFields();
 
   it.each([
     ["none", `${HEAD}&${TAIL}`, []],
@@ -234,8 +234,8 @@ describe("a URL that is known completely", () => {
 describe("a string", () => {
   it("of the most parts is read, and of one more is not", () => {
     const parts = (count: number) => canonicalString({ ...GENUINE, userId: `u${"&x".repeat(count - 8)}` });
-    expect(readOf(parts(MAX_SIGNED_PARTS))).toMatchObject({ any: true, tooLong: false });
-    expect(readOf(parts(MAX_SIGNED_PARTS + 1))).toMatchObject({ any: false, tooLong: true });
+    expect(readOf(parts(MAX_SIGNED_PARTS))).toMatchObject({ any: true, isTooLong: false });
+    expect(readOf(parts(MAX_SIGNED_PARTS + 1))).toMatchObject({ any: false, isTooLong: true });
   });
 
   it("has a first name that belongs to no known field, or none", () => {

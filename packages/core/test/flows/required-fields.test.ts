@@ -5,9 +5,9 @@ import { SPECIFIED_NAMES } from "../../src/names/service-names.ts";
 const RULES: CallbackRules = {
   wire: wireOf(SPECIFIED_NAMES.callback),
   pinnedUrls: new Set(),
-  merchantIdRequired: false,
+  isMerchantIdRequired: false,
   pinnedMerchantIds: new Set(),
-  callbackUrlRequired: true,
+  isCallbackUrlRequired: true,
 };
 const WHOLE: Readonly<Record<string, string>> = {
   amount: "10.000000",
@@ -54,7 +54,7 @@ describe("the fields that every callback must have", () => {
   });
 
   it("include merchantId if a resolver chooses keys by it, and only then", () => {
-    const resolved = { ...RULES, merchantIdRequired: true };
+    const resolved = { ...RULES, isMerchantIdRequired: true };
     for (const merchantId of [undefined, ""]) {
       expect(faultOf({ merchantId })).toBeNull();
       expect(faultOf({ merchantId }, resolved)).toBe("merchantId is missing or empty");
@@ -63,7 +63,7 @@ describe("the fields that every callback must have", () => {
   });
 
   it("do not include callbackUrl in a look-up, but a look-up's callbackUrl must be well formed", () => {
-    const lookUp = { ...RULES, callbackUrlRequired: false };
+    const lookUp = { ...RULES, isCallbackUrlRequired: false };
     expect(faultOf({ callbackUrl: undefined }, lookUp)).toBeNull();
     expect(faultOf({ callbackUrl: "/cb" }, lookUp)).toBe("callbackUrl is not an absolute URL");
     expect(faultOf({}, lookUp)).toBeNull();

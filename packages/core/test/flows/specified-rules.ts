@@ -5,7 +5,7 @@ import { SPECIFIED_NAMES } from "../../src/names/service-names.ts";
 export const SPECIFIED_RULES: CallbackRules = {
   wire: wireOf(SPECIFIED_NAMES.callback),
   pinnedUrls: new Set(),
-  merchantIdRequired: false,
+  isMerchantIdRequired: false,
   pinnedMerchantIds: new Set(),
-  callbackUrlRequired: true,
+  isCallbackUrlRequired: true,
 };

@@ -1,7 +1,7 @@
 import { fakeClock } from "@payhooks/core/testing";
 import { expect, it } from "vitest";
 import type { Runner } from "../../src/inbox/contract/inbox.ts";
-import type { RecordStore, Versioned } from "../../src/inbox/contract/store.ts";
+import type { RecordStore, VersionedRecord } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
 import { memoryStore } from "../../src/memory/store.ts";
@@ -28,7 +28,7 @@ it("a record whose change throws gives its place back, is not run again, and doe
     run: async ({ input }) => {
       ran.push(input.id);
       if (input.id !== "tx-9") damage(input.key);
-      return { ending: { kind: "done" }, changes: [], written: () => {} };
+      return { ending: { kind: "done" }, changes: [], onWritten: () => {} };
     },
     firstHandler: () => null,
     handlersOf: () => [],
@@ -62,9 +62,9 @@ it("an event whose record is damaged while it runs is run again once somebody ha
   const environment = environmentOf(clock);
   const memory = memoryStore({ clock: environment });
   let isDamaged = false;
-  const seen = <V extends Versioned>(found: V): V =>
+  const seen = <V extends VersionedRecord>(found: V): V =>
     isDamaged ? { ...found, record: { unreadable: "its text is damaged" } } : found;
-  const read = (key: string): Versioned | null => {
+  const read = (key: string): VersionedRecord | null => {
     const [found = null] = memory.read([key]);
     return found && seen(found);
   };
@@ -84,7 +84,7 @@ it("an event whose record is damaged while it runs is run again once somebody ha
     run: async () => {
       runs++;
       isDamaged = runs === 1;
-      return { ending: { kind: "done" }, changes: [], written: () => {} };
+      return { ending: { kind: "done" }, changes: [], onWritten: () => {} };
     },
     firstHandler: () => null,
     handlersOf: () => [],

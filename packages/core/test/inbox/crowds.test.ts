@@ -2,12 +2,12 @@
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import type { Lane } from "../../src/inbox/record/lane.ts";
-import { Crowds, type EventKind } from "../../src/inbox/run/crowds.ts";
+import { type CrowdMember, Crowds } from "../../src/inbox/run/crowds.ts";
 import { Places } from "../../src/inbox/run/places.ts";
 
 const PLACES = 16;
 
-function eventKindOf(tenant: string, name = "DEPOSIT"): EventKind {
+function eventKindOf(tenant: string, name = "DEPOSIT"): CrowdMember {
   return { name, delivery: { tenant } };
 }
 
@@ -16,9 +16,9 @@ interface Process {
   readonly places: Places;
   readonly crowds: Crowds;
   /** Accepts events, which wait; the lanes that they are told. */
-  accept(event: EventKind, count: number): Lane[];
+  accept(event: CrowdMember, count: number): Lane[];
   /** Begins events; the returned function ends them. */
-  begin(event: EventKind, lane: Lane, count: number): () => void;
+  begin(event: CrowdMember, lane: Lane, count: number): () => void;
 }
 
 function start(): Process {
@@ -32,7 +32,7 @@ function start(): Process {
     crowds,
     accept: (event, count) =>
       Array.from({ length: count }, () => {
-        const lane = crowds.laneOf(event);
+        const lane = crowds.assignLane(event);
         crowds.countWaiting(event);
         return lane;
       }),
@@ -65,15 +65,15 @@ describe("a crowd of events", () => {
     const { crowds, accept, begin } = start();
     accept(loud, 4);
     const end = begin(loud, "usual", 4);
-    expect(crowds.laneOf(loud)).toBe("patient");
+    expect(crowds.assignLane(loud)).toBe("patient");
     end();
-    expect(crowds.laneOf(loud)).toBe("usual");
+    expect(crowds.assignLane(loud)).toBe("usual");
   });
 
   it("does not count accepted events that leave nothing to run, such as copies", () => {
     const { crowds } = start();
     for (let copy = 0; copy < 10; copy++) {
-      expect(crowds.laneOf(loud)).toBe("usual");
+      expect(crowds.assignLane(loud)).toBe("usual");
       crowds.countWaiting(loud)();
     }
   });
@@ -81,11 +81,11 @@ describe("a crowd of events", () => {
   it("does not include events of another tenant or name", () => {
     const { crowds, accept } = start();
     accept(loud, 100);
-    expect(crowds.laneOf(loud)).toBe("patient");
-    expect(crowds.laneOf(quiet)).toBe("usual");
-    expect(crowds.laneOf(eventKindOf("loud", "WITHDRAWAL"))).toBe("usual");
+    expect(crowds.assignLane(loud)).toBe("patient");
+    expect(crowds.assignLane(quiet)).toBe("usual");
+    expect(crowds.assignLane(eventKindOf("loud", "WITHDRAWAL"))).toBe("usual");
     // No text of one can imitate the other.
-    expect(crowds.laneOf(eventKindOf("loudDEPOSIT", ""))).toBe("usual");
+    expect(crowds.assignLane(eventKindOf("loudDEPOSIT", ""))).toBe("usual");
   });
 
   it("is not seen in a small burst beside a much greater one, even if the small one is more than a quarter of the places", () => {
@@ -115,55 +115,55 @@ describe("the number of waiting events", () => {
     const polledAt = clock.monotonic();
     await clock.advance(10);
     accept(loud, 100);
-    crowds.nothingWaits(polledAt);
-    expect(crowds.laneOf(loud)).toBe("patient");
+    crowds.onEmptyPoll(polledAt);
+    expect(crowds.assignLane(loud)).toBe("patient");
     await clock.advance(10);
-    crowds.nothingWaits(clock.monotonic());
-    expect(crowds.laneOf(loud)).toBe("usual");
+    crowds.onEmptyPoll(clock.monotonic());
+    expect(crowds.assignLane(loud)).toBe("usual");
   });
 
   it("is forgotten after a minute, since other processes may have run the events", async () => {
     const { clock, crowds, accept } = start();
     accept(loud, 100);
     await clock.advance(59_999);
-    expect(crowds.laneOf(loud)).toBe("patient");
+    expect(crowds.assignLane(loud)).toBe("patient");
     await clock.advance(1);
-    expect(crowds.laneOf(loud)).toBe("usual");
+    expect(crowds.assignLane(loud)).toBe("usual");
   });
 
   it("does not fall below zero when an acceptance ends after the number was forgotten", async () => {
     const { clock, crowds, accept } = start();
     const waitsNoMore = crowds.countWaiting(loud);
     await clock.advance(10);
-    crowds.nothingWaits(clock.monotonic());
+    crowds.onEmptyPoll(clock.monotonic());
     accept(loud, 4);
     waitsNoMore();
-    expect(crowds.laneOf(loud)).toBe("patient");
+    expect(crowds.assignLane(loud)).toBe("patient");
   });
 });
 
 describe("places are kept free of a crowd", () => {
   it("when a usual event of another kind comes, or is begun, while the crowd runs", () => {
     for (const meet of [
-      ({ crowds }: Process) => void crowds.laneOf(quiet),
+      ({ crowds }: Process) => void crowds.assignLane(quiet),
       ({ begin }: Process) => void begin(quiet, "usual", 1),
     ]) {
       const process = start();
       process.begin(loud, "patient", 8);
-      expect(process.places.isFree("patient")).toBe(true);
-      const before = process.places.spareFor("patient");
+      expect(process.places.hasFreePlace("patient")).toBe(true);
+      const before = process.places.takeableCount("patient");
       meet(process);
-      expect(process.places.spareFor("patient")).toBeLessThan(before);
+      expect(process.places.takeableCount("patient")).toBeLessThan(before);
     }
   });
 
   it("but not for the crowd's own events, nor for events that come after it has ended", () => {
     const { places, crowds, begin } = start();
-    const before = places.spareFor("patient");
+    const before = places.takeableCount("patient");
     const end = begin(loud, "patient", 8);
     begin(loud, "usual", 1)();
     end();
-    crowds.laneOf(quiet);
-    expect(places.spareFor("patient")).toBe(before);
+    crowds.assignLane(quiet);
+    expect(places.takeableCount("patient")).toBe(before);
   });
 });

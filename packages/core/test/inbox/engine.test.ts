@@ -20,7 +20,7 @@ function runnerOf(
   const notices: UndatedNotice[] = [];
   return {
     notices,
-    run: async (run) => ({ ending: await endingOf(run), changes: [], written: () => {} }),
+    run: async (run) => ({ ending: await endingOf(run), changes: [], onWritten: () => {} }),
     firstHandler: () => null,
     handlersOf: () => [],
     notify: (notice) => notices.push(notice),

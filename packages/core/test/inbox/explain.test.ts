@@ -246,7 +246,7 @@ describe("the order of a subject", () => {
     const ids = listed.map(({ eventId }) => eventId);
     expect(ids).toHaveLength(22);
     const orderOf = async (asked: number) => {
-      const order = await receiver.events.order(ids[asked] ?? "");
+      const order = await receiver.events.subjectOrder(ids[asked] ?? "");
       return order === null
         ? null
         : { ...order, events: order.events.map(({ eventId }) => ids.indexOf(eventId)) };

@@ -90,7 +90,7 @@ function runnerOf(endingOf: (run: RunHandle) => Promise<Ending>): Runner & {
     notices,
     run: async (run) => {
       ran.push(run.input.id);
-      return { ending: await endingOf(run), changes: [], written: () => {} };
+      return { ending: await endingOf(run), changes: [], onWritten: () => {} };
     },
     firstHandler: () => null,
     handlersOf: () => [],

@@ -9,7 +9,7 @@ export async function held(inbox: Inbox): Promise<string> {
       run: async () => ({
         ending: { kind: "held", reason: "rejected", detail: null, onHeld: [] },
         changes: [],
-        written: () => {},
+        onWritten: () => {},
       }),
       firstHandler: () => null,
       handlersOf: () => [],

@@ -14,16 +14,16 @@ import type { Ending } from "../../src/inbox/record/ending.ts";
 import { erase } from "../../src/inbox/record/erase.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
 import { closeClaim } from "../../src/inbox/record/reference-claim.ts";
-import { nextSlot } from "../../src/inbox/record/schedule.ts";
-import { leaveSubject, takeSubject } from "../../src/inbox/record/subject.ts";
+import { findNextSlot } from "../../src/inbox/record/schedule.ts";
+import { releaseSubject, takeSubject } from "../../src/inbox/record/subject.ts";
 import { aesGcm } from "../../src/seal/index.ts";
 import { sqliteStore } from "../../src/sqlite/index.ts";
 import {
-  accepted,
-  begun,
+  acceptedRecord,
+  begunRecord,
   DAY_MS,
-  decided,
-  ended,
+  decidedRecord,
+  endedRecord,
   HOUR_MS,
   keyOf,
   referenceRecord,
@@ -52,7 +52,7 @@ async function withStores(
 ): Promise<void> {
   const open = async (name: keyof Two): Promise<RecordStore> => {
     const store = sqliteStore(join(folder, `${++files}.db`));
-    const sealed = isSealed[name] ? seal.over(store) : store;
+    const sealed = isSealed[name] ? seal.wrap(store) : store;
     await sealed.open();
     return sealed;
   };
@@ -158,8 +158,8 @@ describe("a move after a move that was killed between its two writes, to the new
   ];
   it.each(endings)("brings the changes that the old receiver has made since: %s", (_, ending) =>
     withStores(PLAIN, (stores) =>
-      movedAgain(stores, accepted(key, stores.old.now(key)), (record, now) =>
-        ended(key, now, record, ending),
+      movedAgain(stores, acceptedRecord(key, stores.old.now(key)), (record, now) =>
+        endedRecord(key, now, record, ending),
       ),
     ),
   );
@@ -168,21 +168,21 @@ describe("a move after a move that was killed between its two writes, to the new
     "brings the decision that a person has made since: %s",
     (decision) =>
       withStores(PLAIN, (stores) =>
-        movedAgain(stores, accepted(key, stores.old.now(key), { held: "malformed" }), (record, now) =>
-          decided(key, now, record, decision),
+        movedAgain(stores, acceptedRecord(key, stores.old.now(key), { held: "malformed" }), (record, now) =>
+          decidedRecord(key, now, record, decision),
         ),
       ),
   );
 
   it("does not bring back a record, or one event of it, that was erased since", () =>
     withStores(PLAIN, async (stores) => {
-      const done = ended(key, stores.old.now(key), accepted(key, stores.old.now(key)));
+      const done = endedRecord(key, stores.old.now(key), acceptedRecord(key, stores.old.now(key)));
       await movedAgain(stores, done, (record, now) => erased(key, now, record, "SUCCESS"));
       expect(JSON.stringify(await stores.target.list({}, null, 10))).not.toContain("o-1");
     }).then(() =>
       withStores({ old: true, target: true }, async (stores) => {
         const now = stores.old.now(key);
-        const both = accepted(key, now, {}, accepted(key, now, { status: "PENDING" }));
+        const both = acceptedRecord(key, now, {}, acceptedRecord(key, now, { status: "PENDING" }));
         await movedAgain(stores, both, (record, at) => erased(key, at, record, "PENDING"));
       }),
     ));
@@ -190,7 +190,7 @@ describe("a move after a move that was killed between its two writes, to the new
   it("keeps the copy that knows a later copy of a finished event, and so lives longer", () =>
     withStores(PLAIN, async (stores) => {
       const now = stores.old.now(key);
-      const done = ended(key, now, accepted(key, now));
+      const done = endedRecord(key, now, acceptedRecord(key, now));
       await movedAgain(stores, done, (record) => ({
         ...record,
         signedAt: record.signedAt + HOUR_MS,
@@ -204,16 +204,16 @@ describe("a move to an inbox that knows the same transaction", () => {
   const retry: Ending = { kind: "retry", delayMs: HOUR_MS };
 
   it.each<readonly [string, Act]>([
-    ["has run it", (record, now) => ended(key, now, record)],
-    ["has tried it", (record, now) => ended(key, now, record, retry)],
+    ["has run it", (record, now) => endedRecord(key, now, record)],
+    ["has tried it", (record, now) => endedRecord(key, now, record, retry)],
     ["has erased it", (record, now) => erased(key, now, record, "SUCCESS")],
   ])("leaves a record that both inboxes have changed since: the new one %s", (_, act) =>
     withStores(PLAIN, async ({ old, target }) => {
-      await put(old, key, null, accepted(key, old.now(key)));
+      await put(old, key, null, acceptedRecord(key, old.now(key)));
       await killed(old, target, 2, 0);
       await change(target, key, act);
       // A further event, which only the old one has.
-      await change(old, key, (record, now) => accepted(key, now, { status: "FAILED" }, record));
+      await change(old, key, (record, now) => acceptedRecord(key, now, { status: "FAILED" }, record));
       const before = [await recordIn(target, key), await recordIn(old, key)];
       expect((await moveRecords(old, target)).left).toEqual([{ key, why: "conflict" }]);
       expect([await recordIn(target, key), await recordIn(old, key)]).toEqual(before);
@@ -223,17 +223,17 @@ describe("a move to an inbox that knows the same transaction", () => {
   it("leaves a record that both inboxes have accepted, each as an event of its own", () =>
     withStores(PLAIN, async ({ old, target }) => {
       const now = old.now(key);
-      await put(target, key, null, accepted(key, now - 5));
-      await put(old, key, null, ended(key, now, accepted(key, now)));
+      await put(target, key, null, acceptedRecord(key, now - 5));
+      await put(old, key, null, endedRecord(key, now, acceptedRecord(key, now)));
       expect((await moveRecords(old, target)).left).toEqual([{ key, why: "conflict" }]);
     }));
 
   it("leaves a record that a receiver of the new inbox is running, and brings it once that receiver has died", () =>
     withStores(PLAIN, async ({ old, target }) => {
-      await put(old, key, null, accepted(key, old.now(key)));
+      await put(old, key, null, acceptedRecord(key, old.now(key)));
       await killed(old, target, 2, 0);
-      await change(old, key, (record, now) => ended(key, now, record));
-      await change(target, key, (record, now) => begun(key, now, record, HOUR_MS));
+      await change(old, key, (record, now) => endedRecord(key, now, record));
+      await change(target, key, (record, now) => begunRecord(key, now, record, HOUR_MS));
       expect((await moveRecords(old, target)).left).toEqual([{ key, why: "running" }]);
       await change(target, key, (record, now) => ({
         ...record,
@@ -245,12 +245,12 @@ describe("a move to an inbox that knows the same transaction", () => {
     }));
 
   it.each<readonly [string, Act]>([
-    ["run", (record, now) => ended(key, now, record)],
-    ["tried", (record, now) => ended(key, now, record, retry)],
+    ["run", (record, now) => endedRecord(key, now, record)],
+    ["tried", (record, now) => endedRecord(key, now, record, retry)],
     ["erased", (record, now) => erased(key, now, record, "SUCCESS")],
   ])("removes a record from the old inbox that only the new one has %s", (_, act) =>
     withStores(PLAIN, async ({ old, target }) => {
-      await put(old, key, null, accepted(key, old.now(key)));
+      await put(old, key, null, acceptedRecord(key, old.now(key)));
       await killed(old, target, 2, 0);
       await change(target, key, act);
       const truth = await recordIn(target, key);
@@ -261,21 +261,21 @@ describe("a move to an inbox that knows the same transaction", () => {
 
   it("leaves a record that it cannot read in the new inbox", () =>
     withStores(PLAIN, async ({ old, target }) => {
-      await put(old, key, null, accepted(key, old.now(key)));
-      await killed(old, seal.over(target), 2, 0);
+      await put(old, key, null, acceptedRecord(key, old.now(key)));
+      await killed(old, seal.wrap(target), 2, 0);
       const left = [{ key, why: "unreadable-there" }];
-      expect((await moveRecords(old, sealedWith("two").over(target))).left).toEqual(left);
-      await change(old, key, (record, now) => ended(key, now, record));
-      expect((await moveRecords(old, sealedWith("two").over(target))).left).toEqual(left);
-      expect((await moveRecords(old, seal.over(target))).left).toEqual([]);
+      expect((await moveRecords(old, sealedWith("two").wrap(target))).left).toEqual(left);
+      await change(old, key, (record, now) => endedRecord(key, now, record));
+      expect((await moveRecords(old, sealedWith("two").wrap(target))).left).toEqual(left);
+      expect((await moveRecords(old, seal.wrap(target))).left).toEqual([]);
     }));
 
   it("stops when a receiver begins to run an event while the move goes on", () =>
     withStores(PLAIN, async ({ old, target }) => {
-      await put(old, key, null, accepted(key, old.now(key)));
+      await put(old, key, null, acceptedRecord(key, old.now(key)));
       let scans = 0;
       const working = through(old, "scan", async (cursor, limit) => {
-        if (++scans === 2) await change(old, key, (record, now) => begun(key, now, record, HOUR_MS));
+        if (++scans === 2) await change(old, key, (record, now) => begunRecord(key, now, record, HOUR_MS));
         return (await old.scan?.(cursor, limit)) ?? { records: [], next: null };
       });
       await expect(moveRecords(working, target)).rejects.toMatchObject({ code: "ERR_INBOX_IN_USE" });
@@ -301,10 +301,10 @@ describe("moves in random orders", () => {
   function recordsAt(now: number): Map<string, IdempotencyRecord> {
     const claim = { ...referenceRecord(keyOf(0), now, DAY_MS), isClosed: false, fixedFacts: { token: "t" } };
     return new Map([
-      [keyOf(0), accepted(keyOf(0), now)],
-      [keyOf(1), accepted(keyOf(1), now, { status: "PENDING" })],
-      [keyOf(2), accepted(keyOf(2), now, { held: "malformed" })],
-      [keyOf(3), keepable(accepted(keyOf(3), now))],
+      [keyOf(0), acceptedRecord(keyOf(0), now)],
+      [keyOf(1), acceptedRecord(keyOf(1), now, { status: "PENDING" })],
+      [keyOf(2), acceptedRecord(keyOf(2), now, { held: "malformed" })],
+      [keyOf(3), keepable(acceptedRecord(keyOf(3), now))],
       [claimKey, claim],
       [subjectKey, nextWord(null, now)],
     ]);
@@ -322,16 +322,16 @@ describe("moves in random orders", () => {
   const acts: Readonly<
     Record<string, (key: string, now: number, record: IdempotencyRecord) => IdempotencyRecord>
   > = {
-    accept: (key, now, record) => accepted(key, now, { status: "SUCCESS" }, record),
-    contradict: (key, now, record) => accepted(key, now, { status: "FAILED" }, record),
+    accept: (key, now, record) => acceptedRecord(key, now, { status: "SUCCESS" }, record),
+    contradict: (key, now, record) => acceptedRecord(key, now, { status: "FAILED" }, record),
     run: (key, now, record) => ran(key, now, record, { kind: "done" }),
     retry: (key, now, record) => ran(key, now, record, { kind: "retry", delayMs: 0 }),
     giveUp: (key, now, record) =>
       ran(key, now, record, { kind: "held", reason: "exhausted", detail: null, onHeld: [] }),
-    crash: (key, now, record) => begun(key, now, record, 0),
+    crash: (key, now, record) => begunRecord(key, now, record, 0),
     bringForward: (key, now, record) => each(record, (slot) => retryNow(record, key + slot, BY, now)),
     replay: (key, now, record) => each(record, (slot) => replay(record, key + slot, BY, now)),
-    discard: (key, now, record) => decided(key, now, record, "discard"),
+    discard: (key, now, record) => decidedRecord(key, now, record, "discard"),
     erase: (key, now, record) => each(record, (slot) => erase(record, key + slot, true, now)),
   };
 
@@ -342,8 +342,8 @@ describe("moves in random orders", () => {
   }
 
   function ran(key: string, now: number, record: IdempotencyRecord, ending: Ending): IdempotencyRecord {
-    const slot = record.slots[nextSlot(record, now) ?? ""];
-    return ended(key, now, record, slot?.state === "held" ? { kind: "stays-held" } : ending);
+    const slot = record.slots[findNextSlot(record, now) ?? ""];
+    return endedRecord(key, now, record, slot?.state === "held" ? { kind: "stays-held" } : ending);
   }
 
   /** The record after an act; null if the act is not possible now. */
@@ -353,7 +353,7 @@ describe("moves in random orders", () => {
       if (key !== subjectKey) return acts[act]?.(key, now, record) ?? null;
       if (act === "accept") return nextWord(record, now);
       const token = record.lease?.token ?? "";
-      return leaveSubject(record, token, [record.id], DAY_MS, now + 1) ? record : null;
+      return releaseSubject(record, token, [record.id], DAY_MS, now + 1) ? record : null;
     } catch {
       return null;
     }
@@ -418,7 +418,7 @@ describe("moves in random orders", () => {
           expect(there && encodeRecord(there)).toBe(encodeRecord(record));
           expect(await recordIn(old, key)).toBeNull();
           // The receiver of the new inbox works until nothing is due.
-          for (let last = record; nextSlot(last, Infinity) !== null; ) {
+          for (let last = record; findNextSlot(last, Infinity) !== null; ) {
             const next = ran(key, last.expiresAt, copyRecord(last), { kind: "done" });
             countRuns(runs, key, last, next);
             last = next;

@@ -37,7 +37,7 @@ describe("begun runs that wait for a place", () => {
   it("are taken from the head of each lane while they match", () => {
     const queues = filled();
     expect([...queues.takeWhile(({ n }) => n === 1 || n === 4)].map(({ n }) => n)).toEqual([4, 1]);
-    expect([...queues.all()].map(({ n }) => n)).toEqual([5, 2, 3]);
+    expect([...queues.takeAll()].map(({ n }) => n)).toEqual([5, 2, 3]);
     expect(taken(queues)).toEqual([]);
   });
 });

@@ -59,7 +59,7 @@ function unsteady(clock: FakeClock, random: () => number): Runner {
       if (random() < 0.2) await run.waitWithoutPlace(sleep(clock, random() * 400));
       if (random() < 0.1) throw new Error("the runner fails");
       const ending = endings[Math.floor(random() * endings.length)] as Ending;
-      return { ending, changes: [], written: () => {} };
+      return { ending, changes: [], onWritten: () => {} };
     },
   };
 }
@@ -78,7 +78,7 @@ async function mostAtOneTime(inbox: Inbox, clock: FakeClock): Promise<number> {
     async run() {
       running++;
       await gate;
-      return { ending: { kind: "done" }, changes: [], written: () => {} };
+      return { ending: { kind: "done" }, changes: [], onWritten: () => {} };
     },
   };
   await inbox.run(runner, { concurrency: CONCURRENCY });

@@ -23,9 +23,9 @@ async function placesFor(handlerMs: number, concurrency = 16) {
 /** Begins runs of a lane, as many as have room there. Those that have a place run. */
 function begin(places: Places, lane: Lane): number {
   let begun = 0;
-  while (places.spareFor(lane) > 0) {
+  while (places.takeableCount(lane) > 0) {
     places.reserve(lane);
-    if (places.isFree(lane)) places.enter(lane);
+    if (places.hasFreePlace(lane)) places.enter(lane);
     begun++;
   }
   return begun;
@@ -34,22 +34,22 @@ function begin(places: Places, lane: Lane): number {
 describe("the places for runs", () => {
   it("leave room for many taken events while handlers are quick, and for as many as may run while handlers are slow", async () => {
     const unknown = new Places(fakeClock());
-    expect(unknown.spareFor("usual")).toBe(0);
+    expect(unknown.takeableCount("usual")).toBe(0);
     unknown.open(16);
-    expect(unknown.spareFor("usual")).toBe(16);
-    expect((await placesFor(1)).places.spareFor("usual")).toBe(16 + 256);
+    expect(unknown.takeableCount("usual")).toBe(16);
+    expect((await placesFor(1)).places.takeableCount("usual")).toBe(16 + 256);
     const { places } = await placesFor(1_000);
-    expect(places.spareFor("usual")).toBe(16);
+    expect(places.takeableCount("usual")).toBe(16);
     places.reserve("usual");
-    expect(places.spareFor("usual")).toBe(15);
+    expect(places.takeableCount("usual")).toBe(15);
     places.giveBack("usual");
-    expect(places.spareFor("usual")).toBe(16);
+    expect(places.takeableCount("usual")).toBe(16);
   });
 
   it("allow some more events to be begun, since places are soon free: with slow handlers a quarter more than may run", async () => {
     const begin = (places: Places): number => {
       let begun = 0;
-      for (; places.isSoon("usual"); begun++) places.reserve("usual");
+      for (; places.canBegin("usual"); begun++) places.reserve("usual");
       return begun;
     };
     const unknown = new Places(fakeClock());
@@ -61,67 +61,67 @@ describe("the places for runs", () => {
 
   it("count taken events for the room, but not for the number that may be begun", async () => {
     const { places } = await placesFor(50);
-    expect(places.spareFor("usual")).toBe(16 + 15);
+    expect(places.takeableCount("usual")).toBe(16 + 15);
     for (let taken = 0; taken < 31; taken++) places.addTaken("usual");
-    expect([places.spareFor("usual"), places.isSoon("usual")]).toEqual([0, true]);
+    expect([places.takeableCount("usual"), places.canBegin("usual")]).toEqual([0, true]);
     places.removeTaken("usual");
     places.reserve("usual");
-    expect(places.spareFor("usual")).toBe(0);
+    expect(places.takeableCount("usual")).toBe(0);
   });
 
   it("all go to a crowd that is alone; half of them while others arrive, and for a minute after", async () => {
     const { clock, places } = await placesFor(1_000);
-    expect(places.spareFor("patient")).toBe(16);
+    expect(places.takeableCount("patient")).toBe(16);
     places.keepFree();
     expect(begin(places, "patient")).toBe(8);
-    expect([places.isFree("patient"), places.isFree("usual")]).toEqual([false, true]);
+    expect([places.hasFreePlace("patient"), places.hasFreePlace("usual")]).toEqual([false, true]);
     await clock.advance(59_999);
-    expect([places.spareFor("patient"), places.isFree("patient")]).toEqual([0, false]);
+    expect([places.takeableCount("patient"), places.hasFreePlace("patient")]).toEqual([0, false]);
     await clock.advance(1);
-    expect([places.spareFor("patient"), places.isFree("patient")]).toEqual([8, true]);
+    expect([places.takeableCount("patient"), places.hasFreePlace("patient")]).toEqual([8, true]);
     expect(begin(places, "patient")).toBe(8);
-    expect([places.isFree("patient"), places.isFree("usual")]).toEqual([false, false]);
+    expect([places.hasFreePlace("patient"), places.hasFreePlace("usual")]).toEqual([false, false]);
   });
 
   it("all go to usual events if no crowd runs, even while places are kept free", async () => {
     const { places } = await placesFor(1_000);
     places.keepFree();
     expect(begin(places, "usual")).toBe(16);
-    expect(places.spareFor("patient")).toBe(0);
+    expect(places.takeableCount("patient")).toBe(0);
   });
 
   it("leave room for others at once, even if a crowd began more than its half while it was alone", async () => {
     const { places } = await placesFor(1);
     expect(begin(places, "patient")).toBe(272);
-    expect(places.spareFor("usual")).toBe(0);
+    expect(places.takeableCount("usual")).toBe(0);
     places.keepFree();
-    expect(places.spareFor("patient")).toBe(0);
-    expect(places.spareFor("usual")).toBe(136);
-    expect(places.isFree("usual")).toBe(false);
+    expect(places.takeableCount("patient")).toBe(0);
+    expect(places.takeableCount("usual")).toBe(136);
+    expect(places.hasFreePlace("usual")).toBe(false);
   });
 
   it("leave no room for others while events of the crowd run in all of them", async () => {
     const { places } = await placesFor(1_000);
     begin(places, "patient");
     places.keepFree();
-    expect(places.spareFor("usual")).toBe(0);
+    expect(places.takeableCount("usual")).toBe(0);
   });
 
   it("include one for a crowd, even if there is only one place", async () => {
     const { places } = await placesFor(1_000, 1);
     places.keepFree();
-    expect([places.spareFor("usual"), places.spareFor("patient")]).toEqual([1, 1]);
+    expect([places.takeableCount("usual"), places.takeableCount("patient")]).toEqual([1, 1]);
     places.reserve("usual");
-    expect(places.spareFor("patient")).toBe(0);
+    expect(places.takeableCount("patient")).toBe(0);
   });
 
   it("say whether a number of events would take a quarter of them", () => {
     const places = new Places(fakeClock());
-    expect(places.isQuarter(1_000)).toBe(false);
+    expect(places.isAtLeastQuarter(1_000)).toBe(false);
     places.open(16);
-    expect([3, 4].map((events) => places.isQuarter(events))).toEqual([false, true]);
+    expect([3, 4].map((events) => places.isAtLeastQuarter(events))).toEqual([false, true]);
     places.open(2);
-    expect([0, 1].map((events) => places.isQuarter(events))).toEqual([false, true]);
+    expect([0, 1].map((events) => places.isAtLeastQuarter(events))).toEqual([false, true]);
   });
 });
 

@@ -61,7 +61,7 @@ function failing(clock: FakeClock, delayMs: () => number, calls: number[]): Runn
   return {
     run: async () => {
       calls.push(clock.now());
-      return { ending: { kind: "retry", delayMs: delayMs() }, changes: [], written: () => {} };
+      return { ending: { kind: "retry", delayMs: delayMs() }, changes: [], onWritten: () => {} };
     },
     firstHandler: () => null,
     handlersOf: () => [],

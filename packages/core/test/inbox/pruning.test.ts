@@ -5,7 +5,7 @@ import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Inbox, Runner } from "../../src/inbox/contract/inbox.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import { withSample } from "../../src/inbox/pruning.ts";
+import { addSample } from "../../src/inbox/pruning.ts";
 import { openDatabase } from "../../src/sqlite/driver.ts";
 import { sqliteInbox } from "../../src/sqlite/index.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
@@ -16,7 +16,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 const runner: Runner = {
-  run: async () => ({ ending: { kind: "done" }, changes: [], written: () => {} }),
+  run: async () => ({ ending: { kind: "done" }, changes: [], onWritten: () => {} }),
   firstHandler: () => null,
   handlersOf: () => [],
   notify: () => {},
@@ -25,21 +25,21 @@ const work = (inbox: Inbox) => inbox.work(runner, { deadlineMs: 10_000, limit: 1
 
 describe("the samples of the clock", () => {
   it("count from the second one on, if they are an hour apart, and begin anew when the clock goes back", () => {
-    let samples = withSample(null, 10 * DAY_MS);
+    let samples = addSample(null, 10 * DAY_MS);
     expect(samples.before).toBe(0);
-    samples = withSample(samples, 10 * DAY_MS + HOUR_MS - 1);
+    samples = addSample(samples, 10 * DAY_MS + HOUR_MS - 1);
     expect(samples).toEqual({ last: 10 * DAY_MS, before: 0 });
-    samples = withSample(samples, 10 * DAY_MS + HOUR_MS);
+    samples = addSample(samples, 10 * DAY_MS + HOUR_MS);
     expect(samples).toEqual({ last: 10 * DAY_MS + HOUR_MS, before: 10 * DAY_MS });
     // Nine days ahead for one sample: what had expired before counts, and nothing else.
-    const ahead = withSample(samples, 19 * DAY_MS + 2 * HOUR_MS);
+    const ahead = addSample(samples, 19 * DAY_MS + 2 * HOUR_MS);
     expect(ahead.before).toBe(10 * DAY_MS + HOUR_MS);
-    expect(withSample(ahead, 19 * DAY_MS + 2 * HOUR_MS + 60_000)).toBe(ahead);
-    const right = withSample(ahead, 10 * DAY_MS + 2 * HOUR_MS);
+    expect(addSample(ahead, 19 * DAY_MS + 2 * HOUR_MS + 60_000)).toBe(ahead);
+    const right = addSample(ahead, 10 * DAY_MS + 2 * HOUR_MS);
     expect(right).toEqual({ last: 10 * DAY_MS + 2 * HOUR_MS, before: 10 * DAY_MS + HOUR_MS });
     // Another process is a little behind.
-    expect(withSample(right, right.last - 4_000)).toBe(right);
-    expect(withSample(right, 9 * DAY_MS)).toEqual({ last: 9 * DAY_MS, before: 9 * DAY_MS });
+    expect(addSample(right, right.last - 4_000)).toBe(right);
+    expect(addSample(right, 9 * DAY_MS)).toEqual({ last: 9 * DAY_MS, before: 9 * DAY_MS });
   });
 });
 

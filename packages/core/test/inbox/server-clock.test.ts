@@ -27,7 +27,7 @@ function ask(clock: ServerClock, times: Times, thereMs: number, backMs: number):
   times.pass(thereMs);
   const serverTime = Math.floor(times.server);
   times.pass(backMs);
-  clock.learn(serverTime, askedAt);
+  clock.recordServerTime(serverTime, askedAt);
 }
 
 describe("the estimate of a Redis server's clock", () => {

@@ -40,7 +40,7 @@ function runnerOf(clock: FakeClock, called: string[], notices: UndatedNotice[]):
       const before = handlerStates.credit ?? null;
       if (run.mayCall() !== "yes") {
         const changes = [{ name: "credit", kind: "undone", before } as const];
-        return { ending: { kind: "handed-back" }, changes, written() {} };
+        return { ending: { kind: "handed-back" }, changes, onWritten() {} };
       }
       run.noteCall();
       called.push(eventId);
@@ -48,7 +48,7 @@ function runnerOf(clock: FakeClock, called: string[], notices: UndatedNotice[]):
       return {
         ending: { kind: "done" },
         changes: [{ name: "credit", kind: "done", attempt: 1 }],
-        written() {},
+        onWritten() {},
       };
     },
     firstHandler: () => "credit",

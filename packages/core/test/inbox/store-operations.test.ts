@@ -6,8 +6,8 @@ function setUp() {
   const clock = fakeClock();
   const noticeTypes: string[] = [];
   const operations = new StoreOperations(clock, ({ type }) => noticeTypes.push(type));
-  const fail = (): void => operations.failed("end", new Error("not now"));
-  const pass = (): void => operations.canarySucceeded("end");
+  const fail = (): void => operations.recordFailure("end", new Error("not now"));
+  const pass = (): void => operations.recordCanarySuccess("end");
   /** Five minutes in which events fail and canaries pass, and then an event that ends well. */
   const play = async (): Promise<void> => {
     for (let time = 0; time < 30; time++) {
@@ -16,7 +16,7 @@ function setUp() {
       pass();
     }
     expect(noticeTypes).toEqual(["stalled"]);
-    operations.succeeded("end");
+    operations.recordSuccess("end");
     expect(noticeTypes).toEqual(["stalled", "recovered"]);
   };
   return { operations, clock, noticeTypes, fail, pass, play };
@@ -57,7 +57,7 @@ describe("a canary that passes although events fail", () => {
     const { operations, clock, noticeTypes, fail, pass } = setUp();
     fail();
     await clock.advance("10s");
-    operations.canaryFailed("end", new Error("not now"));
+    operations.recordCanaryFailure("end", new Error("not now"));
     pass();
     expect(operations.failing).toBeNull();
     expect(noticeTypes).toEqual(["stalled", "recovered"]);

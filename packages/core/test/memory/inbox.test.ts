@@ -16,7 +16,7 @@ function runner(
       return {
         ending: run.input.mode === "onHeld" ? { kind: "stays-held" } : ending,
         changes: [],
-        written: () => {},
+        onWritten: () => {},
       };
     },
     firstHandler: () => null,
@@ -41,7 +41,7 @@ describe("the memory inbox at its bounds", () => {
     for (let n = 1; n <= 5; n++) {
       expect(await inbox.accept(verifiedEvent(n, { signedAt: signedAt(n) }))).toMatchObject({
         outcome: "expired",
-        begun: false,
+        isBegun: false,
         signedBefore: signedAt(5),
       });
     }

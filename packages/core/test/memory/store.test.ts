@@ -3,20 +3,20 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import type { EventFilter } from "../../src/inbox/contract/event-query.ts";
 import type { SwapResult } from "../../src/inbox/contract/store.ts";
-import { canaryKey, endedCanary, newCanary } from "../../src/inbox/record/canary.ts";
+import { canaryKey, endCanary, newCanary } from "../../src/inbox/record/canary.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
 import { type MemoryStore, type MemoryStoreOptions, memoryStore } from "../../src/memory/store.ts";
 import {
-  accepted,
-  begun,
+  acceptedRecord,
+  begunRecord,
   DAY_MS,
-  decided,
-  ended,
+  decidedRecord,
+  endedRecord,
   HOUR_MS,
   keyOf,
   referenceRecord,
 } from "../../src/testing/store/records.ts";
-import { expectSame, readOne, swapOf, type Written } from "../../src/testing/store/writes.ts";
+import { expectSame, type PutRecord, readOne, swapOf } from "../../src/testing/store/writes.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 
 /** A store, its clock, and writes that are given as records only. */
@@ -24,7 +24,7 @@ function setUp(options: MemoryStoreOptions = {}) {
   let now = Date.UTC(2026, 0, 1);
   const { clock, ...bounds } = options;
   const store = memoryStore({ clock: { ...environmentOf(clock), now: () => now }, ...bounds });
-  const known = new Map<string, Written>();
+  const known = new Map<string, PutRecord>();
   return {
     store,
     now: () => now,
@@ -40,7 +40,7 @@ function setUp(options: MemoryStoreOptions = {}) {
       if (result.kind === "written" && as === "known") known.set(key, swap);
       return result;
     },
-    written(key: string): Written {
+    written(key: string): PutRecord {
       const written = known.get(key);
       if (written === undefined) throw new Error("never written");
       return written;
@@ -75,7 +75,7 @@ describe("the memory store", () => {
     const key = keyOf(1);
     const answers = [
       store.read([key]),
-      store.swap([swapOf(store, key, null, accepted(key, store.now(key)))]),
+      store.swap([swapOf(store, key, null, acceptedRecord(key, store.now(key)))]),
       look(store, 1, 1_000),
       store.counts(),
     ];
@@ -102,7 +102,7 @@ describe("the memory store", () => {
   it("gives out records that became due at the same time in the order of their writes", () => {
     const { store, write, now } = setUp();
     const keys = Array.from({ length: 100 }, (_, n) => keyOf(n));
-    for (const key of keys) write(key, accepted(key, now()));
+    for (const key of keys) write(key, acceptedRecord(key, now()));
     const taken: string[] = [];
     while (taken.length < keys.length) taken.push(...takenKeys(store, 7));
     expect(taken).toEqual(keys);
@@ -110,7 +110,7 @@ describe("the memory store", () => {
 
   it("counts exactly the due records that are left", () => {
     const { store, write, now } = setUp();
-    for (let n = 0; n < 20; n++) write(keyOf(n), accepted(keyOf(n), now()));
+    for (let n = 0; n < 20; n++) write(keyOf(n), acceptedRecord(keyOf(n), now()));
     expect(look(store, 0, 60_000).left).toBe(20);
     expect(look(store, 6, 60_000).left).toBe(14);
     expect(look(store, 100, 60_000).left).toBe(0);
@@ -119,11 +119,11 @@ describe("the memory store", () => {
   it("keeps one time for a record, however often that is written", () => {
     const { store, write, now, pass } = setUp();
     const key = keyOf(1);
-    const waiting = accepted(key, now());
+    const waiting = acceptedRecord(key, now());
     write(key, waiting);
     for (let n = 0; n < 1_000; n++) {
       pass(1);
-      write(key, begun(key, now(), waiting, 30_000 + (n % 7) * 1_000));
+      write(key, begunRecord(key, now(), waiting, 30_000 + (n % 7) * 1_000));
     }
     expect(look(store, 10, 1_000)).toMatchObject({ records: [], left: 0 });
     pass(60_000);
@@ -134,11 +134,11 @@ describe("the memory store", () => {
   it("does not wait for times that are far away only because the clock was set back", () => {
     const { store, write, now, pass } = setUp();
     const [retried, late, held] = [keyOf(1), keyOf(2), keyOf(3)];
-    write(retried, accepted(retried, now(), { delayMs: 10_000 }));
-    write(held, accepted(held, now()));
+    write(retried, acceptedRecord(retried, now(), { delayMs: 10_000 }));
+    write(held, acceptedRecord(held, now()));
     expect(takenKeys(store, 10)).toEqual([held]);
     pass(-HOUR_MS);
-    write(late, accepted(late, now(), { delayMs: 2 * HOUR_MS }));
+    write(late, acceptedRecord(late, now(), { delayMs: 2 * HOUR_MS }));
     expect(store.counts().oldestDueAt).toBe(now());
     expect(takenKeys(store, 10)).toEqual([retried, held]);
     expect(look(store, 10, 1_000)).toMatchObject({ records: [], left: 0 });
@@ -146,16 +146,16 @@ describe("the memory store", () => {
 
   it("sees that the clock was set back where nobody has looked before", () => {
     const { store, write, now, pass } = setUp();
-    write(keyOf(1), accepted(keyOf(1), now(), { delayMs: 10_000 }));
+    write(keyOf(1), acceptedRecord(keyOf(1), now(), { delayMs: 10_000 }));
     pass(-HOUR_MS);
-    write(keyOf(2), accepted(keyOf(2), now(), { delayMs: 10_000 }));
+    write(keyOf(2), acceptedRecord(keyOf(2), now(), { delayMs: 10_000 }));
     expect(takenKeys(store, 10)).toEqual([keyOf(1)]);
   });
 
   it("waits for a time again that was too far away until the clock was set right", () => {
     const { store, write, now, pass } = setUp();
     const dueAt = now() + 10_000;
-    write(keyOf(1), accepted(keyOf(1), now(), { delayMs: 10_000 }));
+    write(keyOf(1), acceptedRecord(keyOf(1), now(), { delayMs: 10_000 }));
     pass(-HOUR_MS);
     expect(look(store, 0, 1_000).left).toBe(1);
     pass(HOUR_MS);
@@ -166,8 +166,8 @@ describe("the memory store", () => {
 
   it("takes a clock that goes back a little for right", () => {
     const { store, write, now, pass } = setUp();
-    write(keyOf(1), accepted(keyOf(1), now(), { delayMs: 10_000 }));
-    write(keyOf(2), accepted(keyOf(2), now()));
+    write(keyOf(1), acceptedRecord(keyOf(1), now(), { delayMs: 10_000 }));
+    write(keyOf(2), acceptedRecord(keyOf(2), now()));
     expect(takenKeys(store, 10)).toEqual([keyOf(2)]);
     pass(-2_000);
     expect(look(store, 10, 1_000)).toMatchObject({ records: [], left: 0 });
@@ -176,15 +176,15 @@ describe("the memory store", () => {
   it("puts a record back as it was, with its indexes", () => {
     const { store, write, written, now } = setUp();
     const key = keyOf(1);
-    const waiting = accepted(key, now());
+    const waiting = acceptedRecord(key, now());
     write(key, waiting);
     const before = written(key);
-    write(key, ended(key, now(), waiting));
+    write(key, endedRecord(key, now(), waiting));
     expect(store.counts()).toMatchObject({ waiting: 0 });
     store.restore(key, before);
     expect(store.counts()).toMatchObject({ waiting: 1 });
     expect(takenKeys(store, 10)).toEqual([key]);
-    store.restore(key, { ...before, record: ended(key, now(), waiting) });
+    store.restore(key, { ...before, record: endedRecord(key, now(), waiting) });
     expect(store.counts()).toMatchObject({ waiting: 0, running: 0, oldestDueAt: null });
     expect(look(store, 10, 1_000)).toEqual({ records: [], left: 0, nextDueAt: null });
   });
@@ -192,9 +192,9 @@ describe("the memory store", () => {
   it("has a record that gets new work in one place only", async () => {
     const { store, write, now } = setUp();
     const key = keyOf(1);
-    const done = ended(key, now(), accepted(key, now(), { status: "PENDING" }));
+    const done = endedRecord(key, now(), acceptedRecord(key, now(), { status: "PENDING" }));
     write(key, done);
-    write(key, accepted(key, now(), { status: "SUCCESS" }, done));
+    write(key, acceptedRecord(key, now(), { status: "SUCCESS" }, done));
     const slots = async (filter: EventFilter) => {
       const { events, next } = await store.list(filter, null, 1);
       expect(next).toBeNull();
@@ -214,7 +214,7 @@ describe("the memory store", () => {
     };
     const { store, write, now } = setUp({ maxRecords: 2_000, clock: { ...system, nextTurn } });
     const finish = (n: number): void => {
-      write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now(), { id: `tx-${n}` })));
+      write(keyOf(n), endedRecord(keyOf(n), now(), acceptedRecord(keyOf(n), now(), { id: `tx-${n}` })));
     };
     for (let n = 0; n < 2_000; n++) finish(n);
     const listing = store.list({ state: "finished" }, null, 5_000);
@@ -237,7 +237,7 @@ describe("the memory store at its bounds", () => {
     const done = (n: number): IdempotencyRecord => {
       pass(1_000);
       signedAt[n] = now();
-      return ended(keyOf(n), now(), accepted(keyOf(n), now()));
+      return endedRecord(keyOf(n), now(), acceptedRecord(keyOf(n), now()));
     };
     for (let n = 0; n < 5; n++) write(keyOf(n), done(n));
     expect(store.forgottenBefore("")).toBe(Number.NEGATIVE_INFINITY);
@@ -257,7 +257,7 @@ describe("the memory store at its bounds", () => {
     const { store, write, now, pass } = setUp({ maxRecords: 10 });
     const done = (n: number, tenant: string): number => {
       pass(1_000);
-      write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now(), { tenant })));
+      write(keyOf(n), endedRecord(keyOf(n), now(), acceptedRecord(keyOf(n), now(), { tenant })));
       return now();
     };
     const has = (from: number, to: number) =>
@@ -281,7 +281,7 @@ describe("the memory store at its bounds", () => {
     const { store, write, now, pass } = setUp({ maxRecords: 1 });
     const done = (n: number, tenant: string): number => {
       pass(1_000);
-      write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now(), { tenant })));
+      write(keyOf(n), endedRecord(keyOf(n), now(), acceptedRecord(keyOf(n), now(), { tenant })));
       return now();
     };
     const forgotten = done(1, "a");
@@ -294,7 +294,10 @@ describe("the memory store at its bounds", () => {
   it("leaves room for others ahead of their time, where one tenant's clock is wrong", () => {
     const { store, write, now, pass } = setUp({ maxRecords: 4 });
     const ahead = (n: number, tenant: string, byMs = HOUR_MS) =>
-      write(keyOf(n), ended(keyOf(n), now() + byMs, accepted(keyOf(n), now() + byMs, { tenant })));
+      write(
+        keyOf(n),
+        endedRecord(keyOf(n), now() + byMs, acceptedRecord(keyOf(n), now() + byMs, { tenant })),
+      );
     for (const n of [1, 2]) expect(ahead(n, "flood")).toEqual(WRITTEN);
     expect(ahead(3, "flood")).toMatchObject(FULL);
     expect(ahead(4, "other")).toEqual(WRITTEN);
@@ -313,7 +316,7 @@ describe("the memory store at its bounds", () => {
       for (let n = 0; n < records; n++) {
         const id = `0b6f6e0c-6b0e-4f0e-9d7e-${String(n).padStart(12, "0")}`;
         const sample = { id, referenceId: `order-${n}` };
-        write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now(), sample)), "unknown");
+        write(keyOf(n), endedRecord(keyOf(n), now(), acceptedRecord(keyOf(n), now(), sample)), "unknown");
       }
     });
     expect(bytes / records).toBeLessThan(530);
@@ -323,11 +326,12 @@ describe("the memory store at its bounds", () => {
   it("keeps events that wait, run or are held, and every reference", () => {
     const { store, write, now } = setUp({ maxRecords: 3 });
     const [waiting, running, held, reference] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)];
-    write(waiting, accepted(waiting, now()));
-    write(running, begun(running, now(), accepted(running, now()), HOUR_MS));
-    write(held, accepted(held, now(), { held: "malformed" }));
+    write(waiting, acceptedRecord(waiting, now()));
+    write(running, begunRecord(running, now(), acceptedRecord(running, now()), HOUR_MS));
+    write(held, acceptedRecord(held, now(), { held: "malformed" }));
     write(reference, referenceRecord(waiting, now(), DAY_MS));
-    for (let n = 10; n < 50; n++) write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now())));
+    for (let n = 10; n < 50; n++)
+      write(keyOf(n), endedRecord(keyOf(n), now(), acceptedRecord(keyOf(n), now())));
     expect(store.read([waiting, running, held, reference]).every((one) => one !== null)).toBe(true);
     expect(store.counts()).toMatchObject({ waiting: 1, running: 1, held: 1 });
   });
@@ -336,26 +340,28 @@ describe("the memory store at its bounds", () => {
     const { store, write, now } = setUp({ maxUnfinished: 2 });
     const [a, b, c, held] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)];
     const sample = { status: "PENDING" };
-    write(held, accepted(held, now(), { held: "malformed" }));
-    write(a, accepted(a, now(), sample));
-    write(b, accepted(b, now()));
-    expect(write(c, accepted(c, now()))).toMatchObject(FULL);
+    write(held, acceptedRecord(held, now(), { held: "malformed" }));
+    write(a, acceptedRecord(a, now(), sample));
+    write(b, acceptedRecord(b, now()));
+    expect(write(c, acceptedRecord(c, now()))).toMatchObject(FULL);
     expect(store.read([c])).toEqual([null]);
     // A replay, and a second event of a transaction that runs, would be one more each.
-    const runs = begun(a, now(), accepted(a, now(), sample), HOUR_MS);
+    const runs = begunRecord(a, now(), acceptedRecord(a, now(), sample), HOUR_MS);
     expect(
-      write(held, decided(held, now(), accepted(held, now(), { held: "malformed" }), "replay")),
+      write(held, decidedRecord(held, now(), acceptedRecord(held, now(), { held: "malformed" }), "replay")),
     ).toMatchObject(FULL);
-    expect(write(a, accepted(a, now(), { status: "SUCCESS" }, runs))).toMatchObject(FULL);
+    expect(write(a, acceptedRecord(a, now(), { status: "SUCCESS" }, runs))).toMatchObject(FULL);
     expect(write(a, runs)).toEqual(WRITTEN);
     // A terminal status takes the place of the PENDING that it makes stale.
-    expect(write(a, accepted(a, now(), { status: "SUCCESS" }, accepted(a, now(), sample)))).toEqual(WRITTEN);
-    expect(write(keyOf(5), accepted(keyOf(5), now(), { held: "malformed" }))).toEqual(WRITTEN);
+    expect(
+      write(a, acceptedRecord(a, now(), { status: "SUCCESS" }, acceptedRecord(a, now(), sample))),
+    ).toEqual(WRITTEN);
+    expect(write(keyOf(5), acceptedRecord(keyOf(5), now(), { held: "malformed" }))).toEqual(WRITTEN);
     expect(write(canaryKey("first"), newCanary(now(), true))).toMatchObject(FULL);
-    expect(write(b, ended(b, now(), accepted(b, now())))).toEqual(WRITTEN);
+    expect(write(b, endedRecord(b, now(), acceptedRecord(b, now())))).toEqual(WRITTEN);
     expect(write(canaryKey("second"), newCanary(now(), true))).toEqual(WRITTEN);
-    expect(write(canaryKey("second"), endedCanary(newCanary(now(), true), now()))).toEqual(WRITTEN);
-    expect(write(c, accepted(c, now()))).toEqual(WRITTEN);
+    expect(write(canaryKey("second"), endCanary(newCanary(now(), true), now()))).toEqual(WRITTEN);
+    expect(write(c, acceptedRecord(c, now()))).toEqual(WRITTEN);
     expect(store.counts()).toMatchObject({ waiting: 2, held: 2 });
   });
 
@@ -383,7 +389,7 @@ describe("the memory store at its bounds", () => {
     write(second, referenceRecord(event, now(), HOUR_MS));
     expect(write(third, referenceRecord(event, now(), HOUR_MS))).toMatchObject(FULL);
     expect(store.read([third])).toEqual([null]);
-    expect(write(event, accepted(event, now()))).toEqual(WRITTEN);
+    expect(write(event, acceptedRecord(event, now()))).toEqual(WRITTEN);
     pass(HOUR_MS / 2);
     expect(write(second, referenceRecord(event, now(), HOUR_MS))).toEqual(WRITTEN);
     pass(HOUR_MS / 2 + 1);

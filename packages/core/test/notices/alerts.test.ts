@@ -8,16 +8,16 @@ import {
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { type AlertOptions, Alerts } from "../../src/notices/alerts.ts";
+import { type AlertOptions, DeliveryAlerts } from "../../src/notices/delivery-alerts.ts";
 import { busyMs, codeOfReply, setUp, thrownBy } from "../receiving.ts";
 
 const MINUTE = 60_000;
 
 function watch(options: AlertOptions = {}, clock = fakeClock()) {
   const posted: Alert[] = [];
-  const alerts = new Alerts(options, clock, (alert) => posted.push(alert));
+  const alerts = new DeliveryAlerts(options, clock, (alert) => posted.push(alert));
   const fail = (times: number, address: string | null = "a"): void => {
-    for (let i = 0; i < times; i++) alerts.failed("payments", "ERR_SIGNATURE_INVALID", address);
+    for (let i = 0; i < times; i++) alerts.recordFailure("payments", "ERR_SIGNATURE_INVALID", address);
   };
   return { clock, posted, alerts, fail };
 }
@@ -115,7 +115,7 @@ describe("an alert", () => {
     const { alerts, fail, posted } = watch();
     for (let i = 0; i < 9; i++) {
       fail(1, "192.0.2.66");
-      alerts.succeeded("payments");
+      alerts.recordSuccess("payments");
       fail(1, "192.0.2.67");
     }
     expect(posted).toEqual([]);
@@ -133,11 +133,11 @@ describe("an alert", () => {
     "reports a rotation although everything had just succeeded, from %s: nothing verifies any more",
     (_, addressOf) => {
       const { alerts, fail, posted } = watch();
-      for (let i = 0; i < 50; i++) alerts.succeeded("payments");
+      for (let i = 0; i < 50; i++) alerts.recordSuccess("payments");
       for (let i = 0; i < 10; i++) fail(1, addressOf(i));
       expect(posted).toMatchObject([{ kind: "all-failing", address: null, failures: 10 }]);
       // With the new key it goes on, and the failures of the old one are no attack.
-      alerts.succeeded("payments");
+      alerts.recordSuccess("payments");
       expect(posted).toHaveLength(1);
     },
   );
@@ -146,7 +146,7 @@ describe("an alert", () => {
     const { alerts, fail, posted } = watch();
     fail(12, "192.0.2.66");
     expect(posted).toMatchObject([{ kind: "all-failing" }]);
-    alerts.succeeded("payments");
+    alerts.recordSuccess("payments");
     fail(1, "192.0.2.66");
     expect(posted).toMatchObject([{}, { kind: "probing", address: "192.0.2.66", failures: 13 }]);
   });
@@ -154,14 +154,14 @@ describe("an alert", () => {
   it("comes for addresses that are not known too", () => {
     const { alerts, fail, posted } = watch();
     fail(9, null);
-    alerts.succeeded("payments");
+    alerts.recordSuccess("payments");
     fail(1, null);
     expect(posted).toMatchObject([{ kind: "probing", address: null }]);
   });
 
   it("reports a wrong key once the last success is out of the window", async () => {
     const { alerts, clock, fail, posted } = watch();
-    alerts.succeeded("payments");
+    alerts.recordSuccess("payments");
     await clock.advance(6 * MINUTE);
     for (let i = 0; i < 10; i++) fail(1, `192.0.2.${i}`);
     expect(posted).toMatchObject([{ kind: "all-failing" }]);
@@ -169,9 +169,9 @@ describe("an alert", () => {
 
   it("keeps the flows apart", () => {
     const { alerts, fail, posted } = watch();
-    alerts.succeeded("connect");
+    alerts.recordSuccess("connect");
     fail(9);
-    alerts.failed("connect", "ERR_SIGNATURE_MISSING", "a");
+    alerts.recordFailure("connect", "ERR_SIGNATURE_MISSING", "a");
     expect(posted).toEqual([]);
     fail(1);
     expect(posted).toMatchObject([{ flow: "payments", kind: "all-failing" }]);
@@ -186,7 +186,7 @@ describe("an alert", () => {
     expect(ms).toBeLessThan(5_000);
     // All are counted, but only the last thousand are known by name.
     expect(posted).toMatchObject([{ failures: 100_000, addresses: 1_000 }]);
-    alerts.succeeded("payments");
+    alerts.recordSuccess("payments");
     expect(posted).toHaveLength(1);
   });
 
@@ -195,9 +195,9 @@ describe("an alert", () => {
     const probe = (from: number, to: number): void => {
       for (let n = from; n < to; n++) {
         fail(1, `address-${n}`);
-        alerts.succeeded("payments");
+        alerts.recordSuccess("payments");
         fail(1, `address-${n}`);
-        alerts.succeeded("payments");
+        alerts.recordSuccess("payments");
       }
     };
     probe(0, 3_000);
@@ -211,11 +211,11 @@ describe("an alert", () => {
 
   it("is raised when too many are held, once per cool-down", async () => {
     const { alerts, clock, posted } = watch({ cooldownMs: MINUTE });
-    alerts.heldFull("payments");
-    alerts.heldFull("payments");
+    alerts.recordHeldFull("payments");
+    alerts.recordHeldFull("payments");
     expect(posted).toMatchObject([{ kind: "held-full", code: "ERR_HELD_FULL" }]);
     await clock.advance(MINUTE + 1);
-    alerts.heldFull("payments");
+    alerts.recordHeldFull("payments");
     expect(posted).toHaveLength(2);
   });
 });

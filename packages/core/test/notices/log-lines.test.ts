@@ -11,7 +11,7 @@ import {
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { LogLines, RULES } from "../../src/notices/log-lines.ts";
+import { LOG_RULES, LogLines } from "../../src/notices/log-lines.ts";
 import type { Notice } from "../../src/notices/notice.ts";
 import { deliveryOf, noticed, SECRET, setUp, thrownBy } from "../receiving.ts";
 
@@ -54,10 +54,10 @@ describe("the log", () => {
     const log: string[] = [];
     const write = (message: string): void => void log.push(message);
     const lines = new LogLines({ info: write, warn: write, error: write }, "info", fakeClock());
-    for (const [type, rule] of Object.entries(RULES)) {
+    for (const [type, rule] of Object.entries(LOG_RULES)) {
       if (rule !== null && type !== "warning") lines.write({ type, at: 0, kind: "all-failing" } as Notice);
     }
-    expect(log).toHaveLength(Object.values(RULES).filter((rule) => rule !== null).length - 1);
+    expect(log).toHaveLength(Object.values(LOG_RULES).filter((rule) => rule !== null).length - 1);
     for (const message of log) expect(message).toMatch(/^[a-z-]+: \w.* \w/);
   });
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type LapseLookResult, TakenRecords } from "../../src/postgres/taken-records.ts";
+import { type LapseQueryResult, TakenRecords } from "../../src/postgres/taken-records.ts";
 import { DueBound } from "../../src/sql/due-bound.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
@@ -13,15 +13,15 @@ function takenRecords() {
     environment: environmentOf(fakeClock()),
     statementTimeoutMs: 1_500,
     serverNow: () => NOW,
-    lookAtAll: async () => ({ now: NOW, oldest: null }),
+    findOldest: async () => ({ now: NOW, oldest: null }),
   });
   const taken = new TakenRecords(bound);
-  const look = (now: number) => taken.nextLook(now, HIDE_MS);
+  const look = (now: number) => taken.nextQuery(now, HIDE_MS);
   /** Makes a look, which finds this. */
-  async function looks(now: number, found: Partial<LapseLookResult> = {}): Promise<void> {
+  async function looks(now: number, found: Partial<LapseQueryResult> = {}): Promise<void> {
     const made = await look(now);
     if (made === null) expect.fail("no look is due");
-    taken.learn(made, { now, oldest: null, nextEndAt: null, ...found });
+    taken.recordResult(made, { now, oldest: null, nextEndAt: null, ...found });
   }
   return { taken, look, looks };
 }
@@ -60,7 +60,7 @@ it("a look does not forget what this process takes meanwhile", async () => {
   const made = await look(NOW);
   taken.noteTakenUntil(NOW + 10);
   if (made === null) expect.fail("no look is due");
-  taken.learn(made, { now: NOW, oldest: null, nextEndAt: null });
+  taken.recordResult(made, { now: NOW, oldest: null, nextEndAt: null });
   expect(await look(NOW + 10)).not.toBeNull();
 });
 

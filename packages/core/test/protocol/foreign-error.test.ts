@@ -7,7 +7,7 @@ import { redisInbox } from "@payhooks/core/redis";
 import { fakeClock } from "@payhooks/core/testing";
 import Database from "libsql";
 import { describe, expect, it } from "vitest";
-import { describeError, originOf, withoutData } from "../../src/protocol/foreign-error.ts";
+import { describeError, errorWithoutData, originOf } from "../../src/protocol/foreign-error.ts";
 import { rejectedBy } from "../receiving.ts";
 
 const DATA = "CANARY";
@@ -88,7 +88,7 @@ describe("an error of others", () => {
     const error = await thrown(fail);
     expect(describeError(error)).toEqual(text);
     expect(describeError(error)).not.toContain(DATA);
-    const kept = withoutData(error);
+    const kept = errorWithoutData(error);
     expect(inspect(kept, { depth: 9, showHidden: true })).not.toContain(DATA);
     expect(JSON.stringify({ ...kept, stack: kept.stack })).not.toContain(DATA);
   });

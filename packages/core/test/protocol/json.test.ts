@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { frozen, isUnwieldy, type JsonObject, parseJsonBody, rawMembers } from "../../src/protocol/json.ts";
+import {
+  deepFreeze,
+  isUnwieldy,
+  type JsonObject,
+  parseJsonBody,
+  rawMembers,
+} from "../../src/protocol/json.ts";
 import { busyMs } from "../receiving.ts";
 
 const parse = (text: string) => parseJsonBody(Buffer.from(text, "utf8"));
@@ -347,7 +353,7 @@ describe("a value that is frozen", () => {
   it("is equal to what was parsed, frozen to its depth, and has no prototype anywhere", () => {
     fc.assert(
       fc.property(samples.object, (sample) => {
-        const value = frozen(structuredClone(sample.value) as JsonObject);
+        const value = deepFreeze(structuredClone(sample.value) as JsonObject);
         expect(JSON.stringify(value)).toBe(JSON.stringify(sample.value));
         const check = (part: unknown): void => {
           if (typeof part !== "object" || part === null) return;
@@ -362,7 +368,7 @@ describe("a value that is frozen", () => {
   });
 
   it("has __proto__ as a name like any other", () => {
-    const value = frozen(JSON.parse('{"__proto__":{"polluted":true}}') as JsonObject);
+    const value = deepFreeze(JSON.parse('{"__proto__":{"polluted":true}}') as JsonObject);
     expect(Object.keys(value)).toEqual(["__proto__"]);
     expect(Object.getPrototypeOf(value)).toBeNull();
     expect((value as { polluted?: unknown }).polluted).toBeUndefined();

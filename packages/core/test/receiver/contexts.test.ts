@@ -29,7 +29,7 @@ import {
 } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
-import { sharedReceiver } from "../../src/http/shared.ts";
+import { sharedReceiver } from "../../src/http/shared-receiver.ts";
 import { deliveryOf, SECRET } from "../receiving.ts";
 
 const { publicKey, privateKey } = createTestKeys();

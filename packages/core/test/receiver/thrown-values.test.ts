@@ -6,7 +6,7 @@ import { HOSTILE } from "../../../../test/support/hostile-values.ts";
 import { silent } from "../../../../test/support/silent.ts";
 import { isReject, retryAfterOf } from "../../src/handlers/handler.ts";
 import { factsOfThrown } from "../../src/notices/thrown.ts";
-import { describeError, originOf, withoutData } from "../../src/protocol/foreign-error.ts";
+import { describeError, errorWithoutData, originOf } from "../../src/protocol/foreign-error.ts";
 import { deliveryOf } from "../receiving.ts";
 
 const { publicKey, privateKey } = createTestKeys();
@@ -17,7 +17,7 @@ describe.each(Object.entries(HOSTILE))("%s", (_, make) => {
     expect(factsOfThrown(thrown).error.length).toBeLessThanOrEqual(501);
     expect(typeof describeError(thrown)).toBe("string");
     originOf(thrown);
-    if (!isPayhooksError(thrown)) expect(withoutData(thrown)).toBeInstanceOf(Error);
+    if (!isPayhooksError(thrown)) expect(errorWithoutData(thrown)).toBeInstanceOf(Error);
     expect(isReject(thrown)).toBe(false);
     expect(retryAfterOf(thrown)).toBeNull();
   });

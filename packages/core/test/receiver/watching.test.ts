@@ -286,10 +286,10 @@ describe("an instrumentation", () => {
   async function observed(given: Partial<Instrumentation>, fail: () => unknown) {
     const instrumentation: Instrumentation = {
       attach() {},
-      noticed() {},
-      delivery: () => null,
-      handler: () => null,
-      ended() {},
+      onNotice() {},
+      observeDelivery: () => null,
+      observeHandler: () => null,
+      onEventEnd() {},
       ...given,
     };
     const clock = fakeClock();
@@ -349,7 +349,7 @@ describe("an instrumentation", () => {
   it.each(cases)(
     "whose run of a handler %s changes nothing for the event, if the handler %s once",
     async (_what, _how, isReported, run, fail) => {
-      const result = await observed({ handler: observation(run) }, fail);
+      const result = await observed({ observeHandler: observation(run) }, fail);
       expect(result).toEqual({
         status: 200,
         calls: 2,
@@ -363,7 +363,7 @@ describe("an instrumentation", () => {
   it.each(RUNS)(
     "whose run of a delivery %s changes nothing for its answer",
     async (_what, isReported, run) => {
-      const result = await observed({ delivery: observation(run) }, () => undefined);
+      const result = await observed({ observeDelivery: observation(run) }, () => undefined);
       expect(result).toEqual({
         status: 200,
         calls: 1,
@@ -387,10 +387,10 @@ describe("an instrumentation", () => {
       const result = await observed(
         {
           attach: hook("attach", undefined),
-          noticed: hook("noticed", undefined),
-          delivery: hook("delivery", observation),
-          handler: hook("handler", observation),
-          ended: hook("ended", undefined),
+          onNotice: hook("noticed", undefined),
+          observeDelivery: hook("delivery", observation),
+          observeHandler: hook("handler", observation),
+          onEventEnd: hook("ended", undefined),
         },
         () => {
           throw new Reject("no");
@@ -405,7 +405,10 @@ describe("an instrumentation", () => {
 
   it("whose observation is a promise is reported once, and changes nothing for the event", async () => {
     const late = async () => ({ trace: null, run: (call: () => unknown) => call(), end: () => {} });
-    const result = await observed({ delivery: late as never, handler: late as never }, () => undefined);
+    const result = await observed(
+      { observeDelivery: late as never, observeHandler: late as never },
+      () => undefined,
+    );
     expect(result).toEqual({ status: 200, calls: 1, retries: 0, states: ["done"], reports: 1 });
   });
 
@@ -418,7 +421,7 @@ describe("an instrumentation", () => {
         resolve();
       },
     };
-    await observed({ handler: observation(async (call) => await call()) }, () => query);
+    await observed({ observeHandler: observation(async (call) => await call()) }, () => query);
     expect(begun).toBe(1);
   });
 });

@@ -47,15 +47,15 @@ describe("the shards of a Redis inbox", () => {
     const counts = new Map(shards.all.map((shard) => [shard, 0]));
     for (let n = 0; n < 64_000; n++) {
       const key = randomBytes(16).toString("hex");
-      const shard = shards.of(key);
-      expect(shards.of(key)).toBe(shard);
+      const shard = shards.shardOf(key);
+      expect(shards.shardOf(key)).toBe(shard);
       counts.set(shard, (counts.get(shard) ?? 0) + 1);
     }
     // 1000 each, six standard deviations around it.
     for (const count of counts.values()) expect(Math.abs(count - 1_000)).toBeLessThan(190);
     // These two must never change: the records that are there would not be found any more.
-    expect(shards.all.indexOf(shards.of("00112233445566778899aabbccddeeff"))).toBe(17);
-    expect(shards.all.indexOf(shards.of("f".repeat(32)))).toBe(19);
+    expect(shards.all.indexOf(shards.shardOf("00112233445566778899aabbccddeeff"))).toBe(17);
+    expect(shards.all.indexOf(shards.shardOf("f".repeat(32)))).toBe(19);
   });
 
   it("refuse a prefix with braces, by which a cluster would choose another node", () => {

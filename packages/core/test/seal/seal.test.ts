@@ -287,10 +287,10 @@ describe("a function that reads the keys", () => {
       () => new Promise<SealKeys>((resolve) => (answer = resolve)),
     ];
     const keyring = new SealKeyring(() => answers.shift()?.() ?? [old]);
-    await keyring.ready(clock);
+    await keyring.ensureRead(clock);
     await clock.advance("10s");
     const found = [1, 2].map(async () => {
-      await keyring.seek(clock, () => {});
+      await keyring.refreshForUnknownKey(clock, () => {});
       return keyring.find("new")?.id;
     });
     await clock.advance("20ms");

@@ -403,8 +403,8 @@ describe("a webhook secret", () => {
   });
 
   it("under 16 characters is accepted, with a warning that does not show it", async () => {
-    expect(importSecrets("0123456789abcde")[0]?.weak).toBe(true);
-    expect(importSecrets("0123456789abcdef")[0]?.weak).toBe(false);
+    expect(importSecrets("0123456789abcde")[0]?.isWeak).toBe(true);
+    expect(importSecrets("0123456789abcdef")[0]?.isWeak).toBe(false);
     const t = await setUp({ connect: { secret: [SECRET, "sixteen-is-more"] } });
     await t.post("connect", signConnectWebhook({}, SECRET));
     const warnings = t.notices.filter(({ type }) => type === "warning");

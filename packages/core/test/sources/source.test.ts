@@ -61,7 +61,7 @@ describe("the result of read", () => {
   it("recognises copies by their bytes without an id, and holds one under another loose name", async () => {
     const one = source({
       verify,
-      read: ({ body, loose }) => ({ name: loose.get("x-event") ?? "", data: body }),
+      read: ({ body, unsignedHeaders }) => ({ name: unsignedHeaders.get("x-event") ?? "", data: body }),
     });
     const { post, ran, held } = receiving(one);
     const sent = (name: string) => ({ body: '{"a":1}', headers: { "x-event": name } });
@@ -115,12 +115,12 @@ describe("the result of read", () => {
   it("is found by its reference or its unsignedId, beside payments", async () => {
     const one = source({
       verify,
-      read: ({ body, loose }) => ({
+      read: ({ body, unsignedHeaders }) => ({
         id: body.id,
         name: "paid",
         data: body,
         reference: body.order,
-        unsignedId: loose.get("x-delivery") ?? undefined,
+        unsignedId: unsignedHeaders.get("x-delivery") ?? undefined,
       }),
     });
     const { post, receiver } = receiving(one);

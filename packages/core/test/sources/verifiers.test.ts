@@ -10,7 +10,7 @@ import {
   type VerifyFunction,
 } from "@payhooks/core/sources";
 import { describe, expect, it } from "vitest";
-import { signedTextBy } from "../../src/sources/signed-text.ts";
+import { signedTextReader } from "../../src/sources/signed-text.ts";
 import { receiving } from "./receiving.ts";
 
 const SECRET = "a secret of this sender";
@@ -147,7 +147,7 @@ describe("hmac", () => {
       Array.from({ length: 1 + below(longest) }, () => "ab:"[below(3)]).join("");
     for (let round = 0; round < 200; round++) {
       const [first, second] = [word(3), word(3)];
-      const read = signedTextBy("hmac", {
+      const read = signedTextReader("hmac", {
         header: "x-signature",
         over: `{x-a}${first}{x-b}${second}{body}`,
       });
@@ -411,7 +411,7 @@ describe("a function of one's own", () => {
       ok: true,
       keyId: "k",
       content,
-      covered: { "X-Id": "1" },
+      signedHeaders: { "X-Id": "1" },
     }));
     expect((await post({ body: "id=1" })).status).toBe(200);
     expect(ran[0]).toMatchObject({ id: "fetched", headers: { "x-id": "1" }, authenticated: true });

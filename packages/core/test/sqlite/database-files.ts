@@ -7,7 +7,7 @@ import { removeFolder } from "../../../../test/support/remove-folder.ts";
 import type { RecordStore, Swap, SwapResult } from "../../src/inbox/contract/store.ts";
 import type { SqliteHandle } from "../../src/sqlite/handle.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
-import { accepted, keyOf } from "../../src/testing/store/records.ts";
+import { acceptedRecord, keyOf } from "../../src/testing/store/records.ts";
 import { swapOf } from "../../src/testing/store/writes.ts";
 
 /** The part of libsql that these tests use. */
@@ -58,7 +58,7 @@ export async function openStore(file: string | SqliteHandle): Promise<RecordStor
 export function waiting(store: RecordStore, n: number, content?: Uint8Array): Swap {
   const key = keyOf(n);
   const sample = { id: `tx-${n}`, ...(content === undefined ? {} : { content }) };
-  return swapOf(store, key, null, accepted(key, store.now(key), sample));
+  return swapOf(store, key, null, acceptedRecord(key, store.now(key), sample));
 }
 
 export const byKey = (a: { readonly key: string }, b: { readonly key: string }): number =>

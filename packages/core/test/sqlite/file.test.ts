@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../src/sqlite/store.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { sendCanary } from "../../src/testing/store/canaries.ts";
-import { accepted, keyOf } from "../../src/testing/store/records.ts";
+import { acceptedRecord, keyOf } from "../../src/testing/store/records.ts";
 import { expectSame, put, readOne, swapOf, takeOfBothLanes } from "../../src/testing/store/writes.ts";
 import { ask, byKey, fates, newFile, openFile, openStore, waiting } from "./database-files.ts";
 
@@ -79,7 +79,7 @@ describe("the store of SQLite", () => {
     const file = newFile("Zahlungs eingang ñ 支払い.db");
     const first = sqliteStore(file);
     await first.open();
-    const written = await put(first, keyOf(1), null, accepted(keyOf(1), first.now(keyOf(1))));
+    const written = await put(first, keyOf(1), null, acceptedRecord(keyOf(1), first.now(keyOf(1))));
     const { datasetId } = first;
     await first.close();
     const second = await openStore(file);
@@ -140,7 +140,7 @@ describe("the store of SQLite", () => {
     });
     const first = waiting(store, 1);
     expect(await fates(store, [first])).toEqual(["written"]);
-    const second = accepted(keyOf(1), store.now(keyOf(1)), { status: "FAILED" }, first.record);
+    const second = acceptedRecord(keyOf(1), store.now(keyOf(1)), { status: "FAILED" }, first.record);
     expect(await fates(store, [swapOf(store, keyOf(1), first, second)])).toEqual(["written"]);
     const { records } = await takeOfBothLanes(store, 10, 1_000);
     expect(records.map(({ key }) => key)).toEqual([keyOf(1)]);

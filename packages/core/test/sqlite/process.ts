@@ -40,7 +40,7 @@ async function acceptOne(n: number): Promise<void> {
     now: event.delivery.receivedAt,
     delayMs: 0,
     lane: "usual",
-    referenceReused: false,
+    isReferenceReused: false,
     admit: () => {},
   });
   if (record === null) throw new Error("A new event makes a record.");
@@ -60,7 +60,7 @@ async function write(key: string, before: DueRecord | null, record: IdempotencyR
       index: indexOf(key, record),
       before: before === null ? null : indexOf(key, recordOf(before)),
       at: store.now(key),
-      announce: false,
+      shouldAnnounce: false,
     };
     const [result] = await store.swap([swap]);
     if (result !== undefined && result.kind !== "not-written") return result;
@@ -84,7 +84,7 @@ async function runOne(due: DueRecord): Promise<void> {
     leaseMs: HIDE_MS,
     now,
     earlyBecause: null,
-    mayRunSuspect: () => true,
+    mayRunCrashSuspect: () => true,
     firstHandler: () => null,
     handlersOf: () => [],
   });

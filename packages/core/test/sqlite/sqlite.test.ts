@@ -9,7 +9,7 @@ import type { RecordStore, Swap } from "../../src/inbox/contract/store.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { sendCanary } from "../../src/testing/store/canaries.ts";
-import { accepted, DAY_MS, ended, keyOf } from "../../src/testing/store/records.ts";
+import { acceptedRecord, DAY_MS, endedRecord, keyOf } from "../../src/testing/store/records.ts";
 import { expectSame, put, readOne, swapOf, takeOfBothLanes } from "../../src/testing/store/writes.ts";
 import {
   ask,
@@ -294,10 +294,10 @@ describe("pruning", () => {
     onTestFinished(() => store.close());
     const now = clock.now();
     const finished = Array.from({ length: 250 }, (_, n) => keyOf(n)).map((key) =>
-      swapOf(store, key, null, ended(key, now, accepted(key, now))),
+      swapOf(store, key, null, endedRecord(key, now, acceptedRecord(key, now))),
     );
     expect(new Set(await fates(store, finished.toSorted(byKey)))).toEqual(new Set(["written"]));
-    await put(store, keyOf(1_000), null, accepted(keyOf(1_000), now));
+    await put(store, keyOf(1_000), null, acceptedRecord(keyOf(1_000), now));
     expect(await store.prune?.(clock.now())).toBe(false);
     await clock.advance(9 * DAY_MS);
     const left: unknown[] = [];
@@ -331,9 +331,14 @@ describe("pruning", () => {
     await store.open();
     onTestFinished(() => store.close());
     const key = keyOf(1);
-    await put(store, key, null, ended(key, clock.now(), accepted(key, clock.now(), { status: "FAILED" })));
+    await put(
+      store,
+      key,
+      null,
+      endedRecord(key, clock.now(), acceptedRecord(key, clock.now(), { status: "FAILED" })),
+    );
     await clock.advance(9 * DAY_MS);
-    await put(store, key, null, accepted(key, clock.now()));
+    await put(store, key, null, acceptedRecord(key, clock.now()));
     expect(ask(database, "SELECT group_concat(status) FROM events")).toBe("SUCCESS");
   });
 });

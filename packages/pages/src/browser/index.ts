@@ -5,5 +5,5 @@
  * @module
  */
 
-export { elementsOf, inPage, say, setLive } from "./parts.ts";
+export { elementsOf, requireElement, setLive, showToast } from "./parts.ts";
 export { addLocalTimes, showLocalTimes } from "./times.ts";

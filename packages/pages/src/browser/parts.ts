@@ -1,7 +1,7 @@
 import { addLocalTimes } from "./times.ts";
 
 /** The element with an id that the page always has. Throws if it has none, or one of another kind. */
-export function inPage<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
+export function requireElement<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
   const found = document.getElementById(id);
   if (found instanceof kind) return found;
   throw new Error(`The page has no ${kind.name} with the id ${id}.`);
@@ -15,18 +15,18 @@ export function elementsOf(html: string): DocumentFragment {
   return template.content;
 }
 
-const toast = inPage("toast", HTMLElement);
+const toast = requireElement("toast", HTMLElement);
 let toastTimer: number | undefined;
 
 /** Shows a message for a few seconds. */
-export function say(text: string, isProblem = false): void {
+export function showToast(text: string, isProblem = false): void {
   toast.textContent = text;
   toast.classList.toggle("problem", isProblem);
   clearTimeout(toastTimer);
   toastTimer = setTimeout(() => toast.replaceChildren(), isProblem ? 8000 : 2500);
 }
 
-const live = inPage("live", HTMLElement);
+const live = requireElement("live", HTMLElement);
 
 /** Says in the head of the page whether it is up to date. */
 export function setLive(state: "live" | "lost", text: string): void {

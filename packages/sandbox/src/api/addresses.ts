@@ -8,12 +8,12 @@ export interface AddressRules {
   readonly strictHttps: boolean;
 }
 
-const FULL_ADDRESS = "must be a full address such as https://shop.example/paid";
+const FULL_ADDRESS_RULE = "must be a full address such as https://shop.example/paid";
 
 /** Describes the fault of a callback or webhook address (specification, Payment callback events); null if there is none. */
 export function problemOfReceiver(text: string, rules: AddressRules): string | null {
   if (!/^https?:\/\//i.test(text)) return "must begin with https://";
-  if (!URL.canParse(text)) return FULL_ADDRESS;
+  if (!URL.canParse(text)) return FULL_ADDRESS_RULE;
   const url = new URL(text);
   if (url.protocol === "https:") return null;
   if (!rules.allowHttpLoopback || rules.strictHttps) return "must use HTTPS";
@@ -23,15 +23,15 @@ export function problemOfReceiver(text: string, rules: AddressRules): string | n
 }
 
 /** The schemes whose content a browser would run or show itself. */
-const NO_PLACE = new Set(["javascript:", "data:", "vbscript:", "blob:", "file:", "about:"]);
+const FORBIDDEN_SCHEMES = new Set(["javascript:", "data:", "vbscript:", "blob:", "file:", "about:"]);
 
 /**
  * Describes the fault of an address to which the customer's browser is redirected; null if there is none. It may be the address
  * of an app, such as `myapp://paid`.
  */
 export function problemOfRedirect(text: string, rules: AddressRules): string | null {
-  if (!URL.canParse(text)) return FULL_ADDRESS;
+  if (!URL.canParse(text)) return FULL_ADDRESS_RULE;
   const { protocol } = new URL(text);
-  if (NO_PLACE.has(protocol)) return `must be the address of a page or an app, not ${protocol}`;
+  if (FORBIDDEN_SCHEMES.has(protocol)) return `must be the address of a page or an app, not ${protocol}`;
   return rules.strictHttps && protocol !== "https:" ? "must use HTTPS" : null;
 }

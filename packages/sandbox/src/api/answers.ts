@@ -17,7 +17,7 @@ const ERROR_CODES = {
  * services read: `status`, `message` and `error_code`. `data` has the envelope of the specification's not-found answer,
  * and says which parameters are wrong.
  */
-export function failure(
+export function answerFailure(
   c: Context,
   status: keyof typeof ERROR_CODES,
   message: string,
@@ -39,18 +39,18 @@ export function failure(
   );
 }
 
-export function success(c: Context, data: unknown): Response {
+export function answerSuccess(c: Context, data: unknown): Response {
   return c.json({ success: true, data });
 }
 
 /** The answer to a call that threw an error. */
-export function failureOf(c: Context, error: unknown): Response {
+export function answerError(c: Context, error: unknown): Response {
   if (!(error instanceof SandboxError)) {
-    return failure(c, 500, `Server error: the sandbox itself failed. ${String(error)}`);
+    return answerFailure(c, 500, `Server error: the sandbox itself failed. ${String(error)}`);
   }
-  if (error.code === "ERR_PARAMETERS") return failure(c, 400, error.message, error.problems);
-  if (error.code === "ERR_BODY_TOO_LARGE") return failure(c, 413, error.message);
-  if (error.code === "ERR_NOT_FOUND") return failure(c, 404, error.message);
-  if (error.code === "ERR_NOT_POSSIBLE") return failure(c, 409, error.message);
-  return failure(c, 500, error.message);
+  if (error.code === "ERR_PARAMETERS") return answerFailure(c, 400, error.message, error.problems);
+  if (error.code === "ERR_BODY_TOO_LARGE") return answerFailure(c, 413, error.message);
+  if (error.code === "ERR_NOT_FOUND") return answerFailure(c, 404, error.message);
+  if (error.code === "ERR_NOT_POSSIBLE") return answerFailure(c, 409, error.message);
+  return answerFailure(c, 500, error.message);
 }

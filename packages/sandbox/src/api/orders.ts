@@ -51,14 +51,14 @@ export function readOrder(
   if (kind === "withdrawal" || paths === null) {
     order = { ...nothing, ...common, type: "WITHDRAWAL", medium: parameters.medium() };
   } else if (kind === "checkout") {
-    const own = body.redirects === undefined ? ownPages : undefined;
+    const defaultPages = body.redirects === undefined ? ownPages : undefined;
     order = {
       ...nothing,
       ...common,
       type: "DEPOSIT",
       medium: null,
-      successUrl: own?.success ?? parameters.redirect(paths.success, "required"),
-      failedUrl: own?.failed ?? parameters.redirect(paths.failed, "required"),
+      successUrl: defaultPages?.success ?? parameters.redirect(paths.success, "required"),
+      failedUrl: defaultPages?.failed ?? parameters.redirect(paths.failed, "required"),
       supportedMediums: parameters.supportedMediums(),
       warnings: paths.warnings,
     };
@@ -74,12 +74,12 @@ export function readOrder(
     };
     parameters.checkBoolean("merchant_pays_fee");
   }
-  parameters.done();
+  parameters.checkProblems();
   return order;
 }
 
 /** The members of `redirects` in each call, and what other documentation and client libraries call them. */
-const REDIRECTS = {
+const REDIRECT_NAMES = {
   success: { direct: "success_url", checkout: "success", others: ["successUrl"] },
   failed: { direct: "failure_url", checkout: "failed", others: ["failureUrl", "failed_url", "failedUrl"] },
 } as const;
@@ -99,22 +99,22 @@ function redirectPaths(
   if (redirects !== undefined && redirects !== null && !isJsonObject(redirects)) {
     problem("redirects", "must be an object");
   }
-  const pathOf = ({ direct, checkout, others }: (typeof REDIRECTS)["success" | "failed"]): string => {
+  const pathOf = ({ direct, checkout, others }: (typeof REDIRECT_NAMES)["success" | "failed"]): string => {
     const right = kind === "direct" ? direct : checkout;
-    const given = [direct, checkout, ...others].filter(
+    const givenNames = [direct, checkout, ...others].filter(
       (name) => isJsonObject(redirects) && Object.hasOwn(redirects, name) && redirects[name] !== null,
     );
-    const other = given.find((name) => name !== right);
-    if (other === undefined) return `redirects.${right}`;
-    const says = `is not a member in this call; it is called ${right} here`;
-    if (isStrict) problem(`redirects.${other}`, says);
-    else if (given.length > 1)
-      problem(`redirects.${other}`, `is given beside ${given.find((name) => name !== other)}`);
+    const otherName = givenNames.find((name) => name !== right);
+    if (otherName === undefined) return `redirects.${right}`;
+    const rule = `is not a member in this call; it is called ${right} here`;
+    if (isStrict) problem(`redirects.${otherName}`, rule);
+    else if (givenNames.length > 1)
+      problem(`redirects.${otherName}`, `is given beside ${givenNames.find((name) => name !== otherName)}`);
     else {
-      warnings.push(`redirects.${other} ${says}.`);
-      return `redirects.${other}`;
+      warnings.push(`redirects.${otherName} ${rule}.`);
+      return `redirects.${otherName}`;
     }
     return `redirects.${right}`;
   };
-  return { success: pathOf(REDIRECTS.success), failed: pathOf(REDIRECTS.failed), warnings };
+  return { success: pathOf(REDIRECT_NAMES.success), failed: pathOf(REDIRECT_NAMES.failed), warnings };
 }

@@ -1,4 +1,4 @@
-import { explain } from "../faults/faults.ts";
+import { describeProblems } from "../faults/faults.ts";
 import { isJsonObject, type JsonObject } from "../json.ts";
 import type { WireNames } from "../names.ts";
 import { phoneDigits } from "../payments/phone-number.ts";
@@ -24,11 +24,11 @@ export interface Parameters {
   boolean(name: string): boolean;
   problem(field: string, message: string): void;
   /** Throws `ERR_PARAMETERS` with every problem found. */
-  done(): void;
+  checkProblems(): void;
 }
 
-const MAX_REFERENCE = 100;
-const LONE_SURROGATE = /\p{Surrogate}/u;
+const MAX_REFERENCE_LENGTH = 100;
+const LONE_SURROGATE_PATTERN = /\p{Surrogate}/u;
 /** With two decimals, a JSON number keeps this many digits without loss. The specification shows no maximum. */
 const MAX_AMOUNT_DIGITS = 12;
 
@@ -41,7 +41,7 @@ export function readParameters(
     problems.push({ field, message });
   };
   /** The member at a path of one or two names. */
-  const at = (path: string): unknown => {
+  const valueAt = (path: string): unknown => {
     const [first = "", second] = path.split(".");
     const value = Object.hasOwn(body, first) ? body[first] : undefined;
     if (second === undefined) return value;
@@ -54,7 +54,7 @@ export function readParameters(
     need: "required" | "optional",
     check: (text: string, rules: AddressRules) => string | null,
   ): string | null => {
-    const value = at(name);
+    const value = valueAt(name);
     if (!isGiven(value)) {
       if (need === "required") problem(name, "is required");
       return null;
@@ -79,7 +79,7 @@ export function readParameters(
 
   return {
     amount() {
-      const value = at("amount");
+      const value = valueAt("amount");
       if (!isGiven(value)) {
         problem("amount", "is required");
         return "0.00";
@@ -93,9 +93,9 @@ export function readParameters(
       } else if (Number(amount) <= 0) problem("amount", "must be above 0");
       return amount ?? "0.00";
     },
-    currency: () => oneOf("currency", at("currency"), CURRENCIES),
+    currency: () => oneOf("currency", valueAt("currency"), CURRENCIES),
     phoneNumber() {
-      const value = at("phone_number");
+      const value = valueAt("phone_number");
       const digits = typeof value === "string" ? phoneDigits(value) : null;
       if (!isGiven(value)) problem("phone_number", "is required");
       else if (typeof value === "string" && value.startsWith("+")) {
@@ -109,19 +109,19 @@ export function readParameters(
       return digits ?? "";
     },
     reference() {
-      const value = at("reference");
-      const wrong = (message: string) => problem("reference", message);
-      if (!isGiven(value)) wrong("is required");
-      else if (typeof value !== "string" || value.trim() === "") wrong("must be a string that is not empty");
-      else if (value.length > MAX_REFERENCE) {
-        wrong(`must be at most ${MAX_REFERENCE} characters; it has ${value.length}`);
-      } else if (LONE_SURROGATE.test(value)) wrong("must be well-formed Unicode");
+      const value = valueAt("reference");
+      const refuse = (message: string) => problem("reference", message);
+      if (!isGiven(value)) refuse("is required");
+      else if (typeof value !== "string" || value.trim() === "") refuse("must be a string that is not empty");
+      else if (value.length > MAX_REFERENCE_LENGTH) {
+        refuse(`must be at most ${MAX_REFERENCE_LENGTH} characters; it has ${value.length}`);
+      } else if (LONE_SURROGATE_PATTERN.test(value)) refuse("must be well-formed Unicode");
       else return value;
       return "";
     },
-    medium: () => mediumOf("medium", at("medium")),
+    medium: () => mediumOf("medium", valueAt("medium")),
     supportedMediums() {
-      const value = at("supported_mediums");
+      const value = valueAt("supported_mediums");
       if (!isGiven(value)) problem("supported_mediums", "is required");
       else if (!Array.isArray(value) || value.length === 0) {
         problem("supported_mediums", "must be an array that is not empty");
@@ -132,17 +132,17 @@ export function readParameters(
       return [];
     },
     optionalText(name) {
-      const value = at(name);
+      const value = valueAt(name);
       if (typeof value === "string") return value;
       if (isGiven(value)) problem(name, "must be a string");
       return null;
     },
     checkBoolean(name) {
-      const value = at(name);
+      const value = valueAt(name);
       if (isGiven(value) && typeof value !== "boolean") problem(name, "must be true or false");
     },
     boolean(name) {
-      const value = at(name);
+      const value = valueAt(name);
       if (!isGiven(value)) problem(name, "is required");
       else if (typeof value !== "boolean") problem(name, "must be true or false");
       return value === true;
@@ -150,9 +150,9 @@ export function readParameters(
     receiver: (name, need) => address(name, need, problemOfReceiver),
     redirect: (name, need) => address(name, need, problemOfRedirect),
     problem,
-    done() {
+    checkProblems() {
       if (problems.length === 0) return;
-      throw new SandboxError("ERR_PARAMETERS", `Invalid request parameters: ${explain(problems)}.`, {
+      throw new SandboxError("ERR_PARAMETERS", `Invalid request parameters: ${describeProblems(problems)}.`, {
         problems,
       });
     },

@@ -10,10 +10,10 @@ import type { TransactionRecord, Transactions } from "../payments/transactions.t
 import { SandboxError } from "../sandbox-error.ts";
 import { bodyText, jsonBody } from "../server/body.ts";
 import { resetConnection, type ServerEnv } from "../server/connection.ts";
-import { accepted, shown } from "./accepted.ts";
-import { failure, failureOf, success } from "./answers.ts";
+import { answerError, answerFailure, answerSuccess } from "./answers.ts";
 import { type OrderKind, type OrderRules, readOrder } from "./orders.ts";
 import { readSettings } from "./settings.ts";
+import { answerLookUp, answerOrder } from "./transaction-answers.ts";
 
 export interface ApiDependencies {
   readonly clock: Clock;
@@ -28,7 +28,7 @@ export interface ApiDependencies {
   readonly checkoutUrl: (id: string) => string;
 }
 
-const API_DELAY_MS = 2_000;
+const DEFAULT_API_DELAY_MS = 2_000;
 
 /** All endpoints of the specification. */
 export function apiRoutes(dependencies: ApiDependencies): Hono<ServerEnv> {
@@ -41,31 +41,38 @@ export function apiRoutes(dependencies: ApiDependencies): Hono<ServerEnv> {
     async (c, next) => {
       const given = c.req.header("x-api-key");
       if (keys.some((key) => isKey(given, key()))) return next();
-      return failure(c, 401, given === undefined ? "Missing API key: set X-API-Key." : "Invalid API key.");
+      return answerFailure(
+        c,
+        401,
+        given === undefined ? "Missing API key: set X-API-Key." : "Invalid API key.",
+      );
     };
 
   /**
    * Makes the faults of the service itself happen. The key is checked before, so that a wrong key is always reported.
    */
-  const misbehave: MiddlewareHandler<ServerEnv> = async (c, next) => {
+  const applyFaults: MiddlewareHandler<ServerEnv> = async (c, next) => {
     const { path, method } = c.req;
-    const named = (method === "POST" && parseJsonObject(await bodyText(c))) || {};
-    const ordered = typeof named.reference === "string" ? named.reference : null;
-    const reference = ordered ?? referenceIn(c.req.url);
-    const activeFaults = dependencies.faults.take({ scope: "api", path, reference }, [
+    const body = (method === "POST" && parseJsonObject(await bodyText(c))) || {};
+    const orderedReference = typeof body.reference === "string" ? body.reference : null;
+    const reference = orderedReference ?? referenceIn(c.req.url);
+    const activeFaults = dependencies.faults.fire({ scope: "api", path, reference }, [
       method,
       path,
       reference ?? "",
     ]);
     const delay = activeFaults.find(({ kind }) => kind === "api-delay");
     if (delay) {
-      await new Promise<void>((resolve) => dependencies.clock.after(delay.delayMs ?? API_DELAY_MS, resolve));
+      await new Promise<void>((resolve) =>
+        dependencies.clock.after(delay.delayMs ?? DEFAULT_API_DELAY_MS, resolve),
+      );
     }
     const kinds = activeFaults.map(({ kind }) => kind);
-    const digits = typeof named.phone_number === "string" ? named.phone_number.replaceAll(" ", "") : "";
-    const isMagicError = ordered !== null && magicOutcome(ordered, digits)?.fault === "api-error";
+    const digits = typeof body.phone_number === "string" ? body.phone_number.replaceAll(" ", "") : "";
+    const isMagicError =
+      orderedReference !== null && magicOutcome(orderedReference, digits)?.fault === "api-error";
     if (kinds.includes("api-reset")) return resetConnection(c);
-    if (kinds.includes("api-error") || isMagicError) return failure(c, 500, "Server error (fault).");
+    if (kinds.includes("api-error") || isMagicError) return answerFailure(c, 500, "Server error (fault).");
     await next();
     if (kinds.includes("api-drop-answer")) c.res = resetConnection(c);
     return undefined;
@@ -74,7 +81,7 @@ export function apiRoutes(dependencies: ApiDependencies): Hono<ServerEnv> {
   api.use(
     "/api/v2/payment/*",
     authenticate(() => merchant().apiKey),
-    misbehave,
+    applyFaults,
   );
   api.use(
     `/api/v2/${names.pathSegment}/*`,
@@ -83,54 +90,56 @@ export function apiRoutes(dependencies: ApiDependencies): Hono<ServerEnv> {
       () => merchant().connectApiKey,
       () => merchant().apiKey,
     ),
-    misbehave,
+    applyFaults,
   );
 
-  const take = (kind: OrderKind) => async (c: Context<ServerEnv>) => {
+  const placeOrder = (kind: OrderKind) => async (c: Context<ServerEnv>) => {
     const onBehalfOf = connectedMerchant(c.req.header("x-connected-merchant-id"));
     const record = dependencies.place({
       ...readOrder(kind, await jsonBody(c), dependencies.rules),
       onBehalfOf,
     });
-    return accepted(
+    return answerOrder(
       c,
       record,
       names.idFields,
       kind === "checkout" ? dependencies.checkoutUrl(record.transaction.id) : null,
     );
   };
-  api.post("/api/v2/payment/direct", take("direct"));
-  api.post("/api/v2/payment/withdrawal", take("withdrawal"));
-  api.post("/api/v2/payment/checkout", take("checkout"));
+  api.post("/api/v2/payment/direct", placeOrder("direct"));
+  api.post("/api/v2/payment/withdrawal", placeOrder("withdrawal"));
+  api.post("/api/v2/payment/checkout", placeOrder("checkout"));
 
   /** For an unknown transaction, the service answers with a success and a message (specification, Errors 1). */
   const notFound = (c: Context<ServerEnv>, what: string) =>
-    success(c, { message: `No transaction was found for the ${what}.` });
+    answerSuccess(c, { message: `No transaction was found for the ${what}.` });
   api.get("/api/v2/payment/transaction/ref/:reference", (c) => {
     const reference = c.req.param("reference");
     const record = transactions.byReference(reference);
     // Only the body of this look-up is in the specification. So nothing is added to it.
     return record === undefined
       ? notFound(c, `reference ${JSON.stringify(reference)}`)
-      : success(c, record.transaction);
+      : answerSuccess(c, record.transaction);
   });
   api.get("/api/v2/payment/transaction/:id", (c) => {
     const id = c.req.param("id");
     const record = transactions.get(id);
-    return record === undefined ? notFound(c, `id ${JSON.stringify(id)}`) : shown(c, record, names.idFields);
+    return record === undefined
+      ? notFound(c, `id ${JSON.stringify(id)}`)
+      : answerLookUp(c, record, names.idFields);
   });
 
   const settingsPath = `/api/v2/${names.pathSegment}/connected-accounts/webhook-settings`;
-  api.get(settingsPath, (c) => success(c, connect.settings));
+  api.get(settingsPath, (c) => answerSuccess(c, connect.settings));
   api.put(settingsPath, async (c) => {
     connect.configure(readSettings(await jsonBody(c), dependencies.rules));
-    return success(c, connect.settings);
+    return answerSuccess(c, connect.settings);
   });
 
   api.all("/api/*", (c) => {
     throw new SandboxError("ERR_NOT_FOUND", `There is no endpoint ${c.req.method} ${c.req.path}.`);
   });
-  api.onError((error, c) => failureOf(c, error));
+  api.onError((error, c) => answerError(c, error));
   return api;
 }
 

@@ -13,6 +13,6 @@ export function readSettings(body: JsonObject, rules: OrderRules): WebhookSettin
   const url = parameters.receiver("webhook_url", isEnabled ? "required" : "optional");
   const secret = parameters.optionalText("webhook_secret") || null;
   if (secret?.trim() === "") parameters.problem("webhook_secret", "must not be blank");
-  parameters.done();
+  parameters.checkProblems();
   return { webhook_url: url, webhook_secret: secret, webhook_enabled: isEnabled };
 }

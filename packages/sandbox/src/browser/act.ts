@@ -1,9 +1,9 @@
-import { say } from "@payhooks/pages/browser";
+import { showToast } from "@payhooks/pages/browser";
 
 type Method = "POST" | "PUT" | "DELETE";
 
 /** An answer of the sandbox's control API. */
-interface Answer {
+interface ControlAnswer {
   readonly success: boolean;
   readonly data?: { readonly message?: string; readonly url?: string };
 }
@@ -27,10 +27,10 @@ export async function act(
   if (button) button.disabled = true;
   try {
     const data = await call(method, path, body);
-    say("Done");
+    showToast("Done");
     if (data?.url && path.endsWith("/checkouts")) open(data.url, "_blank", "noopener");
   } catch (error) {
-    say(error instanceof Error ? error.message : String(error), true);
+    showToast(error instanceof Error ? error.message : String(error), true);
   } finally {
     if (button) {
       button.disabled = false;
@@ -39,13 +39,13 @@ export async function act(
   }
 }
 
-async function call(method: Method, path: string, body: unknown): Promise<Answer["data"]> {
+async function call(method: Method, path: string, body: unknown): Promise<ControlAnswer["data"]> {
   const response = await fetch(path, {
     method,
     headers: { "Content-Type": "application/json" },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  const { success, data } = (await response.json()) as Answer;
+  const { success, data } = (await response.json()) as ControlAnswer;
   if (!success) throw new Error(data?.message ?? `The sandbox answered ${response.status}`);
   return data;
 }

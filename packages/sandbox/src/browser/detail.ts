@@ -1,10 +1,10 @@
 import { elementsOf } from "@payhooks/pages/browser";
 
-const PLACE = "[data-detail-here]";
+const DETAIL_SELECTOR = "[data-detail-here]";
 
 /** Loads the details of a row that was opened. */
 export async function loadDetail(row: HTMLDetailsElement): Promise<void> {
-  const place = row.querySelector(PLACE);
+  const place = row.querySelector(DETAIL_SELECTOR);
   if (!row.dataset.detail || !place) return;
   try {
     const response = await fetch(row.dataset.detail);
@@ -19,6 +19,6 @@ export async function loadDetail(row: HTMLDetailsElement): Promise<void> {
 export function keepOpen(old: Element, next: Element): void {
   if (!(old instanceof HTMLDetailsElement && next instanceof HTMLDetailsElement && old.open)) return;
   next.open = true;
-  const loaded = old.querySelector(PLACE)?.childNodes;
-  if (loaded) next.querySelector(PLACE)?.replaceChildren(...loaded);
+  const loaded = old.querySelector(DETAIL_SELECTOR)?.childNodes;
+  if (loaded) next.querySelector(DETAIL_SELECTOR)?.replaceChildren(...loaded);
 }

@@ -1,9 +1,9 @@
-import { elementsOf, inPage, say, setLive } from "@payhooks/pages/browser";
+import { elementsOf, requireElement, setLive, showToast } from "@payhooks/pages/browser";
 import type { Fragment } from "../pages/fragment.ts";
 import { keepOpen } from "./detail.ts";
 import { isField } from "./forms.ts";
 
-const FOCUSABLE = "summary, button, input, select, a, pre";
+const FOCUSABLE_SELECTOR = "summary, button, input, select, a, pre";
 
 /** Puts a part of the page in its place. */
 function show({ id, list, html }: Fragment): void {
@@ -21,9 +21,10 @@ function show({ id, list, html }: Fragment): void {
 function replace(old: Element, next: Element): void {
   keep(old, next);
   const { activeElement } = document;
-  const focused = activeElement ? [...old.querySelectorAll(FOCUSABLE)].indexOf(activeElement) : -1;
+  const focused = activeElement ? [...old.querySelectorAll(FOCUSABLE_SELECTOR)].indexOf(activeElement) : -1;
   old.replaceWith(next);
-  if (focused >= 0) next.querySelectorAll<HTMLElement>(FOCUSABLE)[focused]?.focus({ preventScroll: true });
+  if (focused >= 0)
+    next.querySelectorAll<HTMLElement>(FOCUSABLE_SELECTOR)[focused]?.focus({ preventScroll: true });
 }
 
 function prepend(list: string, next: Element): void {
@@ -83,29 +84,29 @@ export function applyFilter(): void {
 }
 
 async function loadLists(): Promise<void> {
-  const asked = query();
-  const html = await fetch(`/sandbox/parts/lists${asked}`).then(
+  const askedQuery = query();
+  const html = await fetch(`/sandbox/parts/lists${askedQuery}`).then(
     (response) => response.text(),
     () => null,
   );
   if (html === null) {
-    say("The sandbox does not answer.", true);
+    showToast("The sandbox does not answer.", true);
     return;
   }
   // Somebody has typed more since, and those lists are on their way.
-  if (asked !== query()) return;
+  if (askedQuery !== query()) return;
   const next = elementsOf(html);
   for (const old of document.querySelectorAll("#lists .row[open]")) {
     const twin = next.getElementById(old.id);
     if (twin) keep(old, twin);
   }
-  inPage("lists", HTMLElement).replaceChildren(next);
+  requireElement("lists", HTMLElement).replaceChildren(next);
 }
 
 let events: EventSource | undefined;
 
 /** Shows changes as they happen. After a lost connection the page is loaded again, because it has missed some. */
-export function followChanges(opened?: () => void): void {
+export function followChanges(onOpen?: () => void): void {
   let wasLost = false;
   events?.close();
   events = new EventSource(`/sandbox/events${query()}`);
@@ -115,7 +116,7 @@ export function followChanges(opened?: () => void): void {
       return;
     }
     setLive("live", "live");
-    opened?.();
+    onOpen?.();
   };
   events.onerror = () => {
     wasLost = true;

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { boundedMap } from "../bounded.ts";
+import { boundedMap } from "../bounded-map.ts";
 import type { Changes } from "../changes.ts";
 import { type Clock, isoTime } from "../clock.ts";
 import type { NewDelivery } from "../deliveries/delivery.ts";

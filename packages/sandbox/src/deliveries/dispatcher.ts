@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { boundedMap } from "../bounded.ts";
+import { boundedMap } from "../bounded-map.ts";
 import type { Changes } from "../changes.ts";
 import { type Clock, isoTime } from "../clock.ts";
 import type { FaultRegistry } from "../faults/faults.ts";
@@ -37,7 +37,7 @@ export interface DispatcherDependencies {
   readonly signRetries: "same" | "anew";
   readonly seed: string;
   readonly maxDeliveries: number;
-  readonly acknowledged: (delivery: Delivery) => void;
+  readonly onAcknowledged: (delivery: Delivery) => void;
   /**
    * True until the sandbox has reported to anybody that the payment of this delivery succeeded. Always false for webhooks.
    */
@@ -46,8 +46,8 @@ export interface DispatcherDependencies {
   readonly fail: (delivery: Delivery) => NewDelivery | null;
 }
 
-const DELAY_MS = 2_000;
-const REORDER_MS = 5_000;
+const DEFAULT_DELAY_MS = 2_000;
+const DEFAULT_REORDER_MS = 5_000;
 
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
   const { clock, changes, faults, signer, transport, retry } = dependencies;
@@ -58,7 +58,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const timers = new Map<string, () => void>();
   /** Functions that release the deliveries which a reorder fault holds back. */
   const heldBack = new Set<() => void>();
-  const whenIdle: (() => void)[] = [];
+  const idleWaiters: (() => void)[] = [];
   const listeners = new Set<(delivery: DeliveryRecord, attempt: Attempt) => void>();
   let attemptsInFlight = 0;
   let sequence = 0;
@@ -164,14 +164,14 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     const isSigned = record.signed.signature !== null;
     const isForgeable = dependencies.isForgeable(record);
     const facts = { scope: "delivery", flow, event, reference, isSigned, isForgeable } as const;
-    const activeFaults = faults.take(facts, key);
+    const activeFaults = faults.fire(facts, key);
     const find = (kind: FaultKind) => activeFaults.find((fault) => fault.kind === kind);
-    if (find("resplit")) record = toFailed(record);
+    if (find("resplit")) record = replaceByFailed(record);
 
     const delay = find("delay");
     const reorder = find("reorder");
-    if (delay) await wait(delay.delayMs ?? DELAY_MS, id);
-    if (reorder) await holdBack(reorder.delayMs ?? REORDER_MS, id);
+    if (delay) await wait(delay.delayMs ?? DEFAULT_DELAY_MS, id);
+    if (reorder) await holdBack(reorder.delayMs ?? DEFAULT_REORDER_MS, id);
 
     attemptsInFlight += 1;
     try {
@@ -182,12 +182,12 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       if (!reorder) for (const release of [...heldBack]) release();
     } finally {
       attemptsInFlight -= 1;
-      if (attemptsInFlight === 0) for (const resolve of whenIdle.splice(0)) resolve();
+      if (attemptsInFlight === 0) for (const resolve of idleWaiters.splice(0)) resolve();
     }
   };
 
   /** Replaces the delivery by the FAILED from which the forgery is made. Retries send that FAILED. */
-  const toFailed = (record: DeliveryRecord): DeliveryRecord => {
+  const replaceByFailed = (record: DeliveryRecord): DeliveryRecord => {
     const failed = record.status === "FAILED" ? null : dependencies.fail(record);
     if (failed === null) return record;
     const { status, message } = failed;
@@ -208,7 +208,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     for (const attempt of numbered) {
       for (const listener of [...listeners]) {
         // It may be an async function, too.
-        (async () => listener(next, attempt))().catch(warnOf("A listener of onAttempt"));
+        (async () => listener(next, attempt))().catch(warnAbout("A listener of onAttempt"));
       }
     }
   };
@@ -217,7 +217,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     const { id, attempts } = record;
     if (attempts.some(({ acknowledged }) => acknowledged)) {
       const delivered = update(id, { attempts, state: "delivered" }) ?? record;
-      dependencies.acknowledged(delivered);
+      dependencies.onAcknowledged(delivered);
       return delivered;
     }
     const delayMs = retryDelayMs(retry, attempts.length, dependencies.seed, key);
@@ -225,7 +225,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     return schedule({ ...record, state: "retrying" }, clock.now() + delayMs);
   };
 
-  const startAttempt = (id: string): void => void attempt(id).catch(warnOf("An attempt"));
+  const startAttempt = (id: string): void => void attempt(id).catch(warnAbout("An attempt"));
 
   const schedule = (record: DeliveryRecord, dueAt: number): DeliveryRecord => {
     const next = { ...record, dueAt, nextAttemptAt: isoTime(dueAt) };
@@ -276,7 +276,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       return () => listeners.delete(listener);
     },
     idle: () =>
-      attemptsInFlight === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve)),
+      attemptsInFlight === 0 ? Promise.resolve() : new Promise((resolve) => idleWaiters.push(resolve)),
     clear() {
       generation.abort();
       generation = newGeneration();
@@ -290,7 +290,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
 }
 
 /** An uncaught error would end the process of the sandbox's user. */
-function warnOf(what: string): (error: unknown) => void {
+function warnAbout(what: string): (error: unknown) => void {
   return (error) => process.emitWarning(`${what} failed: ${String(error)}`, "PayhooksSandboxWarning");
 }
 

@@ -8,11 +8,11 @@ import { type CallbackFields, canonicalString } from "../signature/canonical-str
 import { signCanonicalString, signWebhook } from "../signature/sign.ts";
 import type { Message, SignedMessage } from "./delivery.ts";
 
-const DEFAULT_AGE_MS = 30 * 24 * 3_600_000;
+const DEFAULT_STALE_AGE_MS = 30 * 24 * 3_600_000;
 const DEFAULT_FIELD = { name: "channel", value: "sandbox" };
 
 /** The faults that change the bytes or the signature. An attempt with one of them needs a signature of its own. */
-const CHANGES_MESSAGE: ReadonlySet<FaultKind> = new Set([
+const MESSAGE_FAULTS: ReadonlySet<FaultKind> = new Set([
   "bad-signature",
   "wrong-key",
   "stale-timestamp",
@@ -65,22 +65,23 @@ export function createSigner(source: {
       return signFields(names.fields(fields), source.key());
     },
     async signWith(message, faults) {
-      const changing = faults.filter(({ kind }) => CHANGES_MESSAGE.has(kind));
+      const changing = faults.filter(({ kind }) => MESSAGE_FAULTS.has(kind));
       if (changing.length === 0) return null;
       const kinds = new Set(changing.map(({ kind }) => kind));
       const extra = changing.find(({ kind }) => kind === "extra-field");
       const stale = changing.find(({ kind }) => kind === "stale-timestamp");
       const field = extra && (extra.field ?? DEFAULT_FIELD);
       const added = field === undefined ? {} : { [field.name]: field.value };
-      const dated = stale && source.now() - (stale.ageMs ?? DEFAULT_AGE_MS);
+      const staleTime = stale && source.now() - (stale.ageMs ?? DEFAULT_STALE_AGE_MS);
 
       let signed: SignedMessage;
       if (message.flow === "connect") {
-        const occurred = dated === undefined ? {} : { occurred_at: isoTime(dated) };
+        const occurred = staleTime === undefined ? {} : { occurred_at: isoTime(staleTime) };
         const secret = kinds.has("wrong-key") ? strangerSecret : source.secret();
         signed = signEnvelope({ ...message.envelope, ...occurred, ...added }, secret);
       } else {
-        const timestamp = dated === undefined ? {} : { timestamp: `${isoTime(dated).slice(0, -1)}000000Z` };
+        const timestamp =
+          staleTime === undefined ? {} : { timestamp: `${isoTime(staleTime).slice(0, -1)}000000Z` };
         const fields = { ...names.fields({ ...message.fields, ...timestamp }), ...added };
         if (kinds.has("wrong-key")) strangerKey ??= generateSigningKey(source.now());
         const key = kinds.has("wrong-key") && strangerKey ? await strangerKey : source.key();
@@ -108,13 +109,13 @@ function spoil(signed: SignedMessage, header: string): SignedMessage {
   const middle = Math.floor(signed.signature.length / 2);
   const other = signed.signature[middle] === "a" ? "b" : "a";
   const signature = signed.signature.slice(0, middle) + other + signed.signature.slice(middle + 1);
-  const replaced = (text: string) =>
+  const replaceSignature = (text: string) =>
     text.replace(JSON.stringify(signed.signature), JSON.stringify(signature));
   const inHeader = Object.hasOwn(signed.headers, header);
   return {
     ...signed,
     signature,
-    body: inHeader ? signed.body : replaced(signed.body),
+    body: inHeader ? signed.body : replaceSignature(signed.body),
     headers: inHeader ? { ...signed.headers, [header]: signature } : signed.headers,
   };
 }

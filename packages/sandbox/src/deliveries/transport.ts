@@ -24,7 +24,7 @@ export interface Transport {
 }
 
 /** How much of an answer is read and kept, at most. */
-const EXCERPT_BYTES = 2_048;
+const MAX_EXCERPT_BYTES = 2_048;
 const MAX_SOCKETS = 64;
 
 export function createTransport(
@@ -84,13 +84,13 @@ function readExcerpt(response: IncomingMessage, end: (result: Omit<PostResult, "
   const chunks: Buffer[] = [];
   let length = 0;
   const finish = () => {
-    const bodyExcerpt = Buffer.concat(chunks).subarray(0, EXCERPT_BYTES).toString("utf8");
+    const bodyExcerpt = Buffer.concat(chunks).subarray(0, MAX_EXCERPT_BYTES).toString("utf8");
     end({ answer: { status: response.statusCode ?? 0, bodyExcerpt }, error: null });
   };
   response.on("data", (chunk: Buffer) => {
     chunks.push(chunk);
     length += chunk.length;
-    if (length < EXCERPT_BYTES) return;
+    if (length < MAX_EXCERPT_BYTES) return;
     finish();
     response.destroy();
   });

@@ -1,4 +1,4 @@
-import { boundedMap } from "../bounded.ts";
+import { boundedMap } from "../bounded-map.ts";
 import type { Changes } from "../changes.ts";
 import { isDuration, MAX_DURATION_MS } from "../clock.ts";
 import { draw } from "../draw.ts";
@@ -62,27 +62,27 @@ export interface FaultRegistry extends Faults {
    * Returns the faults that happen to this attempt or call, and counts them. `drawKey` identifies the attempt, or calls
    * that are alike: each of those has a draw of its own.
    */
-  take(facts: DeliveryFacts | CallFacts, drawKey: readonly (string | number)[]): Fault[];
+  fire(facts: DeliveryFacts | CallFacts, drawKey: readonly (string | number)[]): Fault[];
 }
 
 const MAX_FAULTS = 1_000;
-const MAX_KINDS_OF_CALLS = 10_000;
+const MAX_CALL_KINDS = 10_000;
 
 /** The kinds that change a signature, and so need one. */
-const NEEDS_SIGNATURE: ReadonlySet<FaultKind> = new Set(["bad-signature", "wrong-key"]);
+const SIGNATURE_FAULTS: ReadonlySet<FaultKind> = new Set(["bad-signature", "wrong-key"]);
 
 export function createFaults(seed: string, changes: Changes): FaultRegistry {
   const faults = new Map<string, Fault>();
   /** How many calls there were of each kind. The oldest kinds are forgotten. */
-  const calls = boundedMap<number>(MAX_KINDS_OF_CALLS, () => true);
+  const calls = boundedMap<number>(MAX_CALL_KINDS, () => true);
   /** The ids of the faults of transactions, by reference. */
   const idsByReference = new Map<string, string>();
-  let added = 0;
+  let addedCount = 0;
 
   const store = (rule: FaultRule): Fault => {
-    added += 1;
+    addedCount += 1;
     const remaining = rule.times ?? (rule.rate === undefined ? 1 : null);
-    const fault: Fault = { ...rule, id: `fault_${added}`, remaining, fired: 0 };
+    const fault: Fault = { ...rule, id: `fault_${addedCount}`, remaining, fired: 0 };
     faults.set(fault.id, fault);
     changes.publish("fault", fault.id);
     return fault;
@@ -109,7 +109,7 @@ export function createFaults(seed: string, changes: Changes): FaultRegistry {
     if (fault.flow !== undefined && fault.flow !== facts.flow) return false;
     if (fault.event !== undefined && fault.event !== facts.event) return false;
     if (fault.kind === "resplit" && !facts.isForgeable) return false;
-    return facts.isSigned || !NEEDS_SIGNATURE.has(fault.kind);
+    return facts.isSigned || !SIGNATURE_FAULTS.has(fault.kind);
   };
 
   return {
@@ -119,7 +119,8 @@ export function createFaults(seed: string, changes: Changes): FaultRegistry {
       if (faults.size - idsByReference.size >= MAX_FAULTS) {
         problems.push({ field: "kind", message: `there are ${MAX_FAULTS} faults already: remove some` });
       }
-      if (problems.length > 0) throw new SandboxError("ERR_PARAMETERS", explain(problems), { problems });
+      if (problems.length > 0)
+        throw new SandboxError("ERR_PARAMETERS", describeProblems(problems), { problems });
       return store(faultRule);
     },
     addForTransaction(kind, reference) {
@@ -135,10 +136,10 @@ export function createFaults(seed: string, changes: Changes): FaultRegistry {
       faults.clear();
       idsByReference.clear();
       calls.clear();
-      added = 0;
+      addedCount = 0;
       changes.publish("fault");
     },
-    take(facts, drawKey) {
+    fire(facts, drawKey) {
       const key = facts.scope === "api" ? [...drawKey, countCall(JSON.stringify(drawKey))] : drawKey;
       const activeFaults = [...faults.values()].filter(
         (fault) => matches(fault, facts) && draw(seed, fault.id, fault.kind, ...key) < (fault.rate ?? 1),
@@ -158,7 +159,9 @@ export function createFaults(seed: string, changes: Changes): FaultRegistry {
 }
 
 /** The check of each member. */
-const MEMBERS: Readonly<Record<keyof FaultRule, readonly [is: (value: unknown) => boolean, rule: string]>> = {
+const MEMBER_CHECKS: Readonly<
+  Record<keyof FaultRule, readonly [is: (value: unknown) => boolean, rule: string]>
+> = {
   kind: [isFaultKind, `must be one of ${Object.keys(FAULT_KINDS).join(", ")}`],
   times: [(value) => Number.isSafeInteger(value) && Number(value) > 0, "must be a whole number above 0"],
   rate: [
@@ -179,10 +182,12 @@ function problemsOf(rule: FaultRule): Problem[] {
     ([, value]) => value !== undefined,
   );
   return members.flatMap(([field, value]): Problem[] => {
-    if (!Object.hasOwn(MEMBERS, field)) {
-      return [{ field, message: `is not a member of a fault: those are ${Object.keys(MEMBERS).join(", ")}` }];
+    if (!Object.hasOwn(MEMBER_CHECKS, field)) {
+      return [
+        { field, message: `is not a member of a fault: those are ${Object.keys(MEMBER_CHECKS).join(", ")}` },
+      ];
     }
-    const [isValid, message] = MEMBERS[field as keyof FaultRule];
+    const [isValid, message] = MEMBER_CHECKS[field as keyof FaultRule];
     return isValid(value) ? [] : [{ field, message }];
   });
 }
@@ -197,6 +202,6 @@ function isField(value: unknown): boolean {
   return isText(name) && name !== "signature" && typeof text === "string" && Object.keys(rest).length === 0;
 }
 
-export function explain(problems: readonly Problem[]): string {
+export function describeProblems(problems: readonly Problem[]): string {
   return problems.map(({ field, message }) => `${field} ${message}`).join("; ");
 }

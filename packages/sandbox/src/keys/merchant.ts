@@ -14,10 +14,10 @@ export interface Merchant {
   readonly connectApiKey: string;
 }
 
-type Given = { readonly [Key in keyof Merchant]?: string | undefined };
+type PartialMerchant = { readonly [Key in keyof Merchant]?: string | undefined };
 
 /** Members that are not given are as saved, and members that are not saved are made at random. */
-export function createMerchant(given: Given = {}, saved: Given = {}): Merchant {
+export function createMerchant(given: PartialMerchant = {}, saved: PartialMerchant = {}): Merchant {
   const random = (prefix: string) => `${prefix}_${randomBytes(18).toString("hex")}`;
   return {
     merchantId: given.merchantId ?? saved.merchantId ?? randomUUID(),

@@ -1,4 +1,4 @@
-import { type Html, html, MARK } from "@payhooks/pages";
+import { type Html, html, LOGO } from "@payhooks/pages";
 import type { Context } from "hono";
 import { MEDIUM_TEXTS } from "../payments/mediums.ts";
 import type { TransactionRecord } from "../payments/transactions.ts";
@@ -17,7 +17,7 @@ export function checkoutPage(
   const body = card(html`
     ${who(record)}
     <div>
-      <p class="total">${grouped(order.amount)}<small>${order.currency}</small></p>
+      <p class="total">${groupThousands(order.amount)}<small>${order.currency}</small></p>
       ${order.description && html`<p class="about">${order.description}</p>`}
     </div>
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
@@ -27,7 +27,7 @@ export function checkoutPage(
         ${(order.supportedMediums ?? []).map((medium) => choice(medium, medium === selected))}
       </fieldset>
       <div class="choices">
-        <button class="primary" name="decision" value="pay">Pay ${grouped(order.amount)} ${order.currency}</button>
+        <button class="primary" name="decision" value="pay">Pay ${groupThousands(order.amount)} ${order.currency}</button>
         <button name="decision" value="fail">Let it fail</button>
         <button name="decision" value="cancel" formnovalidate>Cancel</button>
       </div>
@@ -37,7 +37,7 @@ export function checkoutPage(
   return page(c, { title: `Pay ${order.amount} ${order.currency}`, body, bodyClass: "checkout", status });
 }
 
-const RESULTS: Readonly<Record<Exclude<TransactionStatus, "PENDING">, { sign: Html; title: string }>> = {
+const RESULT_TEXTS: Readonly<Record<Exclude<TransactionStatus, "PENDING">, { sign: Html; title: string }>> = {
   SUCCESS: { sign: html`<div class="sign good" aria-hidden="true">✓</div>`, title: "Payment complete" },
   FAILED: { sign: html`<div class="sign bad" aria-hidden="true">✕</div>`, title: "Payment failed" },
   CANCELLED: { sign: html`<div class="sign" aria-hidden="true">–</div>`, title: "Payment cancelled" },
@@ -57,12 +57,12 @@ export function afterCheckoutPage(c: Context, record: TransactionRecord): Respon
     const refresh = { seconds: 1, url: `/checkout/${id}` };
     return page(c, { title: "Waiting for the result", body, bodyClass: "checkout", refresh });
   }
-  const { sign, title } = RESULTS[status];
+  const { sign, title } = RESULT_TEXTS[status];
   const back = status === "SUCCESS" ? order.successUrl : order.failedUrl;
   const body = card(
     html`${sign}
     <div role="status"><h1>${title}</h1><p class="about">${transaction.message}</p></div>
-    <p class="total">${grouped(order.amount)}<small>${order.currency}</small></p>
+    <p class="total">${groupThousands(order.amount)}<small>${order.currency}</small></p>
     ${
       back &&
       html`<a class="button primary" href="${back}">Back to the merchant</a>
@@ -97,7 +97,7 @@ function card(inside: Html, kind: "result" | "" = ""): Html {
 }
 
 function who({ transaction }: TransactionRecord): Html {
-  return html`<div class="who">${MARK}<div><h1>Sandbox merchant</h1><p>Order ${transaction.reference}</p></div></div>`;
+  return html`<div class="who">${LOGO}<div><h1>Sandbox merchant</h1><p>Order ${transaction.reference}</p></div></div>`;
 }
 
 function choice(medium: Medium, isSelected: boolean): Html {
@@ -106,6 +106,6 @@ function choice(medium: Medium, isSelected: boolean): Html {
 }
 
 /** 1250000.50 → 1,250,000.50 */
-export function grouped(amount: string): string {
+export function groupThousands(amount: string): string {
   return amount.replace(/\B(?=(?:\d{3})+(?=\.))/g, ",");
 }

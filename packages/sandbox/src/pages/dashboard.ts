@@ -1,4 +1,4 @@
-import { html, MARK } from "@payhooks/pages";
+import { html, LOGO } from "@payhooks/pages";
 import type { Context } from "hono";
 import type { Sandbox } from "../sandbox.ts";
 import { breakCard, connectCard, keysCard, triggerCard } from "./controls.ts";
@@ -13,7 +13,7 @@ export function dashboardPage(
   filter: FeedFilter,
 ): Response | Promise<Response> {
   const body = html`<header class="top">
-  <div class="bar">${MARK}<h1>Payhooks sandbox</h1><span class="address mono">${sandbox.url}</span>
+  <div class="bar">${LOGO}<h1>Payhooks sandbox</h1><span class="address mono">${sandbox.url}</span>
     <span class="end"><span class="live" id="live" data-state="connecting" role="status">connecting</span>
     <button data-post="/sandbox/reset" data-confirm="Clear transactions, deliveries, scripts and accounts? Faults and settings become those of the start. Keys are kept.">Reset</button></span></div>
   <nav class="jump" aria-label="Sections"><a href="#trigger">Trigger</a><a href="#transactions">Transactions</a><a href="#deliveries">Deliveries</a><a href="#break">Break</a><a href="#keys">Keys</a><a href="#connect">Accounts</a></nav>

@@ -2,7 +2,7 @@ import { clockTime, colouredJson, type Html, html } from "@payhooks/pages";
 import type { Attempt, Delivery } from "../deliveries/delivery.ts";
 import { faultBadge, pill } from "./parts.ts";
 
-const STATES: Readonly<Record<Delivery["state"], string>> = {
+const STATE_TEXTS: Readonly<Record<Delivery["state"], string>> = {
   scheduled: "waiting",
   sending: "sending",
   retrying: "will retry",
@@ -21,7 +21,7 @@ export function deliveryRow(delivery: Delivery): Html {
     <span class="line"><span class="sub mono">${delivery.reference ?? delivery.deduplicationKey}</span>
       <span class="end"><span class="dots" role="img" aria-label="${attempts.length} attempt${attempts.length === 1 ? "" : "s"}">${attempts.slice(-12).map(dot)}${
         nextAttemptAt && html`<span class="dot next"></span>`
-      }</span> <span class="pill ${tone}">${STATES[state]}</span></span></span>
+      }</span> <span class="pill ${tone}">${STATE_TEXTS[state]}</span></span></span>
     ${faults.length > 0 && html`<span class="line badges">${faults.map(faultBadge)}</span>`}
     <span class="sub">${delivery.replayOf && "replay · "}${lastProblem(delivery)}${
       nextAttemptAt && html`next at ${clockTime(nextAttemptAt)} · `

@@ -8,7 +8,7 @@ import type { Fragment, ListName } from "./fragment.ts";
 import { transactionRow } from "./transaction-row.ts";
 
 /** How many transactions and deliveries the dashboard shows. The search and the control API cover all of them. */
-const SHOWN = 100;
+const MAX_SHOWN_ROWS = 100;
 
 /** Selects transactions and deliveries. */
 export interface FeedFilter {
@@ -32,7 +32,7 @@ export function filterForm({ search, failedOnly }: FeedFilter): Html {
 }
 
 /** The part of a list that is shown. */
-interface Listing<Item> {
+interface ListExcerpt<Item> {
   /** The newest items that fit the filter, oldest first. */
   readonly shown: readonly Item[];
   readonly fitting: number;
@@ -49,13 +49,13 @@ export function feedLists(sandbox: Sandbox, filter: FeedFilter): Html {
   return html`<section class="card" id="transactions" aria-labelledby="transactions-title">
       <header><h2 id="transactions-title">Transactions</h2><span class="end hint">newest first</span></header>
       ${note("transaction", transactions, filter)}
-      <div class="list" data-list="transaction" data-limit="${SHOWN}">${transactions.shown.toReversed().map(transactionRow)}
+      <div class="list" data-list="transaction" data-limit="${MAX_SHOWN_ROWS}">${transactions.shown.toReversed().map(transactionRow)}
         <p class="empty">${isFiltering(filter) ? nothing : noTransactions}</p></div>
     </section>
     <section class="card" id="deliveries" aria-labelledby="deliveries-title">
       <header><h2 id="deliveries-title">Dispatch log</h2><span class="end hint">open one for payload and signature</span></header>
       ${note("delivery", deliveries, filter)}
-      <div class="list" data-list="delivery" data-limit="${SHOWN}">${deliveries.shown.toReversed().map(deliveryRow)}
+      <div class="list" data-list="delivery" data-limit="${MAX_SHOWN_ROWS}">${deliveries.shown.toReversed().map(deliveryRow)}
         <p class="empty">${isFiltering(filter) ? nothing : noDeliveries}</p></div>
     </section>`;
 }
@@ -65,7 +65,7 @@ export function feedFragments(sandbox: Sandbox, filter: FeedFilter, changes: rea
   const idsOf = (list: ListName) => changes.filter(({ topic }) => topic === list).map(({ id }) => id);
   const rows = <Item>(
     list: ListName,
-    listing: Listing<Item>,
+    listing: ListExcerpt<Item>,
     idOf: (item: Item) => string,
     row: (item: Item) => Html,
   ) => {
@@ -91,25 +91,25 @@ export function feedFragments(sandbox: Sandbox, filter: FeedFilter, changes: rea
   ];
 }
 
-function transactionsIn(sandbox: Sandbox, filter: FeedFilter): Listing<TransactionRecord> {
-  return listing(sandbox.transactions.list(), ({ transaction: { id, reference, status } }) => {
-    return has(filter, reference, id) && (!filter.failedOnly || status === "FAILED");
+function transactionsIn(sandbox: Sandbox, filter: FeedFilter): ListExcerpt<TransactionRecord> {
+  return listExcerpt(sandbox.transactions.list(), ({ transaction: { id, reference, status } }) => {
+    return matchesSearch(filter, reference, id) && (!filter.failedOnly || status === "FAILED");
   });
 }
 
-function deliveriesIn(sandbox: Sandbox, filter: FeedFilter): Listing<Delivery> {
-  return listing(sandbox.deliveries.list(), ({ id, reference, deduplicationKey, attempts }) => {
+function deliveriesIn(sandbox: Sandbox, filter: FeedFilter): ListExcerpt<Delivery> {
+  return listExcerpt(sandbox.deliveries.list(), ({ id, reference, deduplicationKey, attempts }) => {
     const hasFailed = attempts.some(({ acknowledged }) => !acknowledged);
-    return has(filter, reference ?? "", deduplicationKey, id) && (!filter.failedOnly || hasFailed);
+    return matchesSearch(filter, reference ?? "", deduplicationKey, id) && (!filter.failedOnly || hasFailed);
   });
 }
 
-function listing<Item>(all: readonly Item[], fits: (item: Item) => boolean): Listing<Item> {
+function listExcerpt<Item>(all: readonly Item[], fits: (item: Item) => boolean): ListExcerpt<Item> {
   const fitting = all.filter(fits);
-  return { shown: fitting.slice(-SHOWN), fitting: fitting.length, all: all.length };
+  return { shown: fitting.slice(-MAX_SHOWN_ROWS), fitting: fitting.length, all: all.length };
 }
 
-function has({ search }: FeedFilter, ...texts: readonly string[]): boolean {
+function matchesSearch({ search }: FeedFilter, ...texts: readonly string[]): boolean {
   return search === "" || texts.some((text) => text.toLowerCase().includes(search));
 }
 
@@ -120,7 +120,7 @@ function isFiltering({ search, failedOnly }: FeedFilter): boolean {
 const noteId = (list: ListName): string => `${list}-note`;
 
 /** Says how many of all items are shown. It is empty if all of them are. */
-function note(list: ListName, { shown, fitting, all }: Listing<unknown>, filter: FeedFilter): Html {
+function note(list: ListName, { shown, fitting, all }: ListExcerpt<unknown>, filter: FeedFilter): Html {
   const isCut = fitting > shown.length;
   const path = list === "transaction" ? "/sandbox/transactions" : "/sandbox/deliveries";
   const text = isFiltering(filter)

@@ -4,7 +4,7 @@ import type { Context } from "hono";
 /** Answers with a whole page. */
 export function page(
   c: Context,
-  given: {
+  content: {
     readonly title: string;
     readonly body: Html;
     readonly bodyClass: string;
@@ -14,12 +14,12 @@ export function page(
     readonly status?: 200 | 400 | 404;
   },
 ): Response | Promise<Response> {
-  const { status = 200, ...parts } = given;
+  const { status = 200, ...parts } = content;
   const assets = "/sandbox/assets";
   const document = pageDocument({
     ...parts,
     icon: `${assets}/icon.svg`,
-    style: `${assets}/${given.bodyClass}.css`,
+    style: `${assets}/${content.bodyClass}.css`,
   });
   return c.html(document, status, { ...PAGE_HEADERS });
 }

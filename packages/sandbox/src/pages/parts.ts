@@ -1,6 +1,6 @@
 import { type Html, html, type Tone, pill as tonedPill } from "@payhooks/pages";
 
-const TONES: Readonly<Record<string, Tone>> = {
+const STATUS_TONES: Readonly<Record<string, Tone>> = {
   SUCCESS: "good",
   approved: "good",
   delivered: "good",
@@ -21,5 +21,5 @@ export function faultBadge(kind: string): Html {
 
 /** A label for a status, in the colour of its meaning. Only screen readers read `before`. */
 export function pill(status: string, before = ""): Html {
-  return tonedPill(status, TONES[status] ?? "", before);
+  return tonedPill(status, STATUS_TONES[status] ?? "", before);
 }

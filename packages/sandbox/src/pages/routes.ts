@@ -38,17 +38,17 @@ export function pageRoutes(sandbox: Sandbox, stream: ChangeStream, callbackUrl: 
   asset("dashboard.js", "text/javascript; charset=utf-8", dashboardScript);
   asset("icon.svg", "image/svg+xml", () => ICON);
 
-  const unknown = (c: Context) =>
+  const unknownCheckoutPage = (c: Context) =>
     plainPage(c, "Checkout not found", "There is no checkout at this address.", 404);
   pages.get("/checkout/:id", (c) => {
     const record = sandbox.transactions.get(c.req.param("id"));
-    if (!record?.order.supportedMediums) return unknown(c);
+    if (!record?.order.supportedMediums) return unknownCheckoutPage(c);
     return record.awaitsCustomer ? checkoutPage(c, record, null) : afterCheckoutPage(c, record);
   });
   pages.post("/checkout/:id", async (c) => {
     const id = c.req.param("id");
     const record = sandbox.transactions.get(id);
-    if (!record?.order.supportedMediums) return unknown(c);
+    if (!record?.order.supportedMediums) return unknownCheckoutPage(c);
     const form = new URLSearchParams(await bodyText(c));
     const decision = (["pay", "fail", "cancel"] as const).find((one) => one === form.get("decision"));
     const medium = MEDIUMS.find((one) => one === form.get("medium"));

@@ -1,7 +1,7 @@
 import { clockTime, type Html, html } from "@payhooks/pages";
 import type { TransactionRecord } from "../payments/transactions.ts";
 import type { TransactionStatus } from "../wire.ts";
-import { grouped } from "./checkout.ts";
+import { groupThousands } from "./checkout.ts";
 import { pill } from "./parts.ts";
 
 /**
@@ -13,7 +13,7 @@ export function transactionRow(record: TransactionRecord): Html {
   const kind = order.supportedMediums ? "CHECKOUT" : order.type;
   return html`<details class="row" id="transaction-${id}">
   <summary>
-    <span class="line"><span class="name">${reference}</span><span class="end amount">${grouped(order.amount)} ${order.currency}</span></span>
+    <span class="line"><span class="name">${reference}</span><span class="end amount">${groupThousands(order.amount)} ${order.currency}</span></span>
     <span class="line"><span class="sub">${kind} · ${medium || "no medium yet"} · ${transaction.phone_number}</span>
       <span class="end sub">${callbackNote(record)}</span></span>
     ${statusPath(record)}

@@ -66,7 +66,7 @@ export const MAGIC_OUTCOMES: readonly MagicOutcome[] = [
   },
 ];
 
-const NUMBER_BEFORE = "900000";
+const MAGIC_NUMBER_PREFIX = "900000";
 
 /** The magic outcome of a reference or a phone number (digits only), if there is one. */
 export function magicOutcome(reference: string, phoneDigits: string): MagicOutcome | undefined {
@@ -76,6 +76,6 @@ export function magicOutcome(reference: string, phoneDigits: string): MagicOutco
   });
   return (
     byReference.sort((a, b) => b.name.length - a.name.length)[0] ??
-    MAGIC_OUTCOMES.find(({ number }) => phoneDigits.endsWith(NUMBER_BEFORE + number))
+    MAGIC_OUTCOMES.find(({ number }) => phoneDigits.endsWith(MAGIC_NUMBER_PREFIX + number))
   );
 }

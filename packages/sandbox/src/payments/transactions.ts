@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { boundedMap } from "../bounded.ts";
+import { boundedMap } from "../bounded-map.ts";
 import type { Changes } from "../changes.ts";
 import { type Clock, isoTime } from "../clock.ts";
 import type { Merchant } from "../keys/merchant.ts";
@@ -9,7 +9,7 @@ import type { Medium, Transaction, TransactionStatus } from "../wire.ts";
 import { MEDIUM_TEXTS, newProviderTxId } from "./mediums.ts";
 import type { Order } from "./order.ts";
 import type { Scripts } from "./outcomes.ts";
-import { shownPhoneNumber } from "./phone-number.ts";
+import { formatPhoneNumber } from "./phone-number.ts";
 import type { Step } from "./step.ts";
 
 /** One status that a transaction had. */
@@ -191,7 +191,7 @@ export function createTransactions(dependencies: TransactionsDependencies): Tran
       const transaction: Transaction = {
         id: randomUUID(),
         merchant_id: order.onBehalfOf ?? dependencies.merchant().merchantId,
-        phone_number: shownPhoneNumber(order.phoneNumber),
+        phone_number: formatPhoneNumber(order.phoneNumber),
         reference: order.reference,
         type: order.type,
         medium: order.medium === null ? "" : names.medium(order.medium),
@@ -221,12 +221,12 @@ export function createTransactions(dependencies: TransactionsDependencies): Tran
         const problems = [{ field: "medium", message: `must be one of ${offered.join(", ")}` }];
         throw new SandboxError("ERR_PARAMETERS", "Choose one of the mediums offered.", { problems });
       }
-      const chosen = {
+      const chosenRecord = {
         ...record,
         order: { ...record.order, medium },
         transaction: { ...record.transaction, medium: names.medium(medium) },
       };
-      return decision === "pay" ? start(chosen) : apply(chosen, { status: "FAILED" });
+      return decision === "pay" ? start(chosenRecord) : apply(chosenRecord, { status: "FAILED" });
     },
     setStatus: (id, step) => apply(cancelSteps(id), step),
     fail(id) {

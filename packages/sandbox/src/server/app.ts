@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import { failure, failureOf } from "../api/answers.ts";
+import { answerError, answerFailure } from "../api/answers.ts";
 import type { ResolvedOptions } from "../options.ts";
 import type { ServerEnv } from "./connection.ts";
 import { guard } from "./guard.ts";
@@ -13,7 +13,7 @@ export function createApp(options: ResolvedOptions): Hono<ServerEnv> {
   });
   const keepOut = guard(options);
   app.use(async (c, next) => (c.req.path.startsWith("/api/") ? next() : keepOut(c, next)));
-  app.notFound((c) => failure(c, 404, `There is nothing at ${c.req.path}.`));
-  app.onError((error, c) => failureOf(c, error));
+  app.notFound((c) => answerFailure(c, 404, `There is nothing at ${c.req.path}.`));
+  app.onError((error, c) => answerError(c, error));
   return app;
 }

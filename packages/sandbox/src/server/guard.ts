@@ -1,6 +1,6 @@
 import { hostName, isAddress, isLoopbackHost } from "@payhooks/pages";
 import type { Context, MiddlewareHandler } from "hono";
-import { failure } from "../api/answers.ts";
+import { answerFailure } from "../api/answers.ts";
 
 /** The options that decide who may use the pages and the control API, which need no key. */
 export interface GuardOptions {
@@ -29,12 +29,12 @@ export function guard({ allowedHosts, allowRemote, publicUrl }: GuardOptions): M
     (name === publicName && /^\/(?:checkout|sandbox\/assets\/)/.test(path));
   return async (c, next) => {
     // The address of the request is what was sent: an absolute one in the request line, `:authority`, or Host.
-    const sent = new URL(c.req.url).host;
-    const host = c.req.header("host") ?? sent;
-    for (const one of new Set([host, sent])) {
-      const name = hostName(one);
+    const sentHost = new URL(c.req.url).host;
+    const host = c.req.header("host") ?? sentHost;
+    for (const candidate of new Set([host, sentHost])) {
+      const name = hostName(candidate);
       if (name !== null && isOurs(name, c.req.path)) continue;
-      return failure(
+      return answerFailure(
         c,
         403,
         name === null
@@ -43,7 +43,7 @@ export function guard({ allowedHosts, allowRemote, publicUrl }: GuardOptions): M
       );
     }
     if (!["GET", "HEAD"].includes(c.req.method) && !isSameOrigin(c, host)) {
-      return failure(c, 403, "This request comes from another web site.");
+      return answerFailure(c, 403, "This request comes from another web site.");
     }
     return next();
   };

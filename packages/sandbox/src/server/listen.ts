@@ -4,13 +4,13 @@ import type { Hono } from "hono";
 import { SandboxError } from "../sandbox-error.ts";
 import type { ServerEnv } from "./connection.ts";
 
-export interface Listening {
+export interface ListeningServer {
   readonly url: string;
   /** Stops listening, and ends open connections. */
   close(): Promise<void>;
 }
 
-export async function listen(app: Hono<ServerEnv>, host: string, port: number): Promise<Listening> {
+export async function listen(app: Hono<ServerEnv>, host: string, port: number): Promise<ListeningServer> {
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
   const name = host.includes(":") ? `[${host}]` : host;
   await new Promise<void>((resolve, reject) => {

@@ -40,12 +40,13 @@ export function readState(path: string): SavedState | null {
   throw new SandboxError("ERR_STATE_FILE", unusable);
 }
 
-const IDS = ["merchantId", "masterMerchantId", "userId", "apiKey", "connectApiKey"] as const;
+const MERCHANT_MEMBERS = ["merchantId", "masterMerchantId", "userId", "apiKey", "connectApiKey"] as const;
 
 function isState(value: unknown): value is SavedState {
   if (!isJsonObject(value) || value.version !== 2) return false;
   const { merchant, privateKey, keyCreatedAt, connect } = value;
-  if (!isJsonObject(merchant) || !IDS.every((id) => typeof merchant[id] === "string")) return false;
+  if (!isJsonObject(merchant) || !MERCHANT_MEMBERS.every((id) => typeof merchant[id] === "string"))
+    return false;
   if (!isJsonObject(connect) || !isJsonObject(connect.settings)) return false;
   return (
     typeof privateKey === "string" &&

@@ -1,29 +1,29 @@
 import { PayhooksError } from "../../protocol/errors.ts";
 import { accept, claimAtAcceptance } from "../record/accept-into-record.ts";
-import type { Accepted, AcceptOutcome, SlotState, VerifiedEvent } from "../record/event.ts";
+import type { AcceptOutcome, AcceptResult, SlotState, VerifiedEvent } from "../record/event.ts";
 import type { Lane } from "../record/lane.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import {
   claimsToProlong,
-  finishedClaims,
+  finishedClaimsOf,
   noteHolders,
   type ReferenceClaim,
-  serves,
+  satisfiesClaim,
 } from "../record/reference-claim.ts";
 import type { Run } from "../run/run.ts";
-import type { Holder } from "../write/claims.ts";
-import type { RecordChangeResult } from "../write/records.ts";
+import type { ReferenceHolder } from "../write/claims.ts";
+import type { ComputedChange } from "../write/records.ts";
 
 /** A fact on which the acceptance of an event may depend. It takes a question of its own to the store. */
 export type Need = { readonly claims: readonly ReferenceClaim[] } | "held";
 
 /** A claim that the store was asked for, and who has it. */
-export interface KnownClaim extends Holder {
+export interface KnownClaim extends ReferenceHolder {
   readonly claim: ReferenceClaim;
 }
 
 /** The facts about one event that are known so far. */
-export interface AskedFacts {
+export interface KnownFacts {
   /** The claims that were asked for, by their keys. */
   readonly claims: ReadonlyMap<string, KnownClaim>;
   /** True if one more event of the tenant may be held. False until this was checked. */
@@ -41,7 +41,7 @@ export interface AcceptPlan {
   readonly maxHeld: number;
   /** The store may have forgotten events that were signed before this time. */
   forgottenBefore(): number;
-  readonly known: AskedFacts;
+  readonly known: KnownFacts;
   /** The run that the same write begins, if there is something to run. Null: the write begins no run. */
   readonly run: Run | null;
   /**
@@ -56,13 +56,13 @@ export type AcceptAnswer =
   | { readonly kind: "needs"; readonly need: Need }
   | {
       readonly kind: "accepted";
-      readonly accepted: Accepted;
+      readonly accepted: AcceptResult;
       /** The event's state now; null if there is no such event. */
       readonly state: SlotState | null;
     };
 
 /** The change throws this if it needs to know whether one more event may be held. */
-const NEEDS_HELD: unique symbol = Symbol("needs held");
+const NEEDS_HELD_CHECK: unique symbol = Symbol("needs held");
 
 /**
  * The change that accepts an event. It may be computed again after its write was made. Then the record has the run that the write
@@ -70,58 +70,63 @@ const NEEDS_HELD: unique symbol = Symbol("needs held");
  */
 export function acceptChange(
   plan: AcceptPlan,
-): (record: IdempotencyRecord | null, now: number) => RecordChangeResult<AcceptAnswer> {
+): (record: IdempotencyRecord | null, now: number) => ComputedChange<AcceptAnswer> {
   const { event, known, run } = plan;
-  let made: AcceptAnswer | null = null;
+  let lastAnswer: AcceptAnswer | null = null;
   const isUnknown = (wanted: ReferenceClaim): boolean => {
-    const found = known.claims.get(wanted.key);
-    return found === undefined || (found.owner === event.key && !serves(found.claim, found.token, wanted));
+    const knownClaim = known.claims.get(wanted.key);
+    return (
+      knownClaim === undefined ||
+      (knownClaim.owner === event.key && !satisfiesClaim(knownClaim.claim, knownClaim.token, wanted))
+    );
   };
   return (record, now) => {
-    if (made !== null && run?.isBegunIn(record) === true) return { answer: made, record: null };
-    if (record === null && mayBeForgotten(plan)) return { answer: expired(plan), record: null };
+    if (lastAnswer !== null && run?.isBegunIn(record) === true) return { answer: lastAnswer, record: null };
+    if (record === null && mayBeForgotten(plan)) return { answer: expiredAnswer(plan), record: null };
     if (record === null) checkClock(event, now);
-    const own = claimAtAcceptance(record, event, now);
-    const holder = own === null ? null : known.claims.get(own.key);
-    if (own !== null && holder === undefined) return needs({ claims: [own] });
-    const before = record === null ? null : finishedClaims(record);
-    let applied: ReturnType<typeof accept>;
+    const ownClaim = claimAtAcceptance(record, event, now);
+    const holder = ownClaim === null ? null : known.claims.get(ownClaim.key);
+    if (ownClaim !== null && holder === undefined) return needAnswer({ claims: [ownClaim] });
+    const before = record === null ? null : finishedClaimsOf(record);
+    let step: ReturnType<typeof accept>;
     try {
-      applied = accept(record, event, {
+      step = accept(record, event, {
         now,
         delayMs: plan.delayMs,
         lane: plan.lane,
         trace: plan.trace,
-        referenceReused: holder != null && holder.owner !== event.key,
+        isReferenceReused: holder != null && holder.owner !== event.key,
         admit: (outcome) => admit(outcome, plan),
       });
     } catch (error) {
-      if (error === NEEDS_HELD) return needs("held");
+      if (error === NEEDS_HELD_CHECK) return needAnswer("held");
       throw error;
     }
-    const { accepted, slot } = applied;
-    const changed = applied.record ?? record;
-    const missing = changed === null ? [] : claimsToProlong(before, changed, event).filter(isUnknown);
-    if (missing.length > 0) return needs({ claims: missing });
-    const isNoted = changed !== null && noteHolders(changed, event.key, known.claims);
-    const begins = run?.begin(changed, plan.beginWhich === "this" ? slot : "next", now).kind === "leased";
-    const state = changed?.slots[slot]?.state ?? null;
-    made = { kind: "accepted", accepted: begins ? { ...accepted, begun: true } : accepted, state };
+    const { accepted, slot } = step;
+    const changedRecord = step.record ?? record;
+    const missingClaims =
+      changedRecord === null ? [] : claimsToProlong(before, changedRecord, event).filter(isUnknown);
+    if (missingClaims.length > 0) return needAnswer({ claims: missingClaims });
+    const isNoted = changedRecord !== null && noteHolders(changedRecord, event.key, known.claims);
+    const isBegin =
+      run?.begin(changedRecord, plan.beginWhich === "this" ? slot : "next", now).kind === "leased";
+    const state = changedRecord?.slots[slot]?.state ?? null;
+    lastAnswer = { kind: "accepted", accepted: isBegin ? { ...accepted, isBegun: true } : accepted, state };
     return {
-      answer: made,
-      record: begins || isNoted ? changed : applied.record,
-      begins,
-      announce: !begins && leavesWork(accepted) && plan.delayMs === 0,
+      answer: lastAnswer,
+      record: isBegin || isNoted ? changedRecord : step.record,
+      isBegin,
+      shouldAnnounce: !isBegin && hasWorkLeft(accepted) && plan.delayMs === 0,
     };
   };
 }
 
-function needs(need: Need): RecordChangeResult<AcceptAnswer> {
+function needAnswer(need: Need): ComputedChange<AcceptAnswer> {
   return { answer: { kind: "needs", need }, record: null };
 }
 
 /** True if handlers are left to call: those of the event, or its onHeld handlers. */
-export function leavesWork({ outcome }: Accepted): boolean {
+export function hasWorkLeft({ outcome }: AcceptResult): boolean {
   return outcome === "new" || outcome === "progress" || outcome === "held";
 }
 
@@ -147,14 +152,14 @@ function checkClock(
   );
 }
 
-function expired({ event, forgottenBefore }: AcceptPlan): AcceptAnswer {
-  const accepted: Accepted = {
+function expiredAnswer({ event, forgottenBefore }: AcceptPlan): AcceptAnswer {
+  const accepted: AcceptResult = {
     outcome: "expired",
     eventId: event.key + event.slot,
     reason: null,
     detail: null,
     previousAmount: null,
-    begun: false,
+    isBegun: false,
     overtaken: [],
     signedBefore: forgottenBefore(),
   };
@@ -162,5 +167,5 @@ function expired({ event, forgottenBefore }: AcceptPlan): AcceptAnswer {
 }
 
 function admit(outcome: AcceptOutcome, { known, maxHeld }: AcceptPlan): void {
-  if (outcome === "held" && maxHeld !== Number.POSITIVE_INFINITY && !known.mayBeHeld) throw NEEDS_HELD;
+  if (outcome === "held" && maxHeld !== Number.POSITIVE_INFINITY && !known.mayBeHeld) throw NEEDS_HELD_CHECK;
 }

@@ -1,28 +1,28 @@
 import { isPayhooksError } from "../../protocol/errors.ts";
 import { emptyContext } from "../../time/async-context.ts";
 import type { AcceptOptions } from "../contract/inbox.ts";
-import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
+import type { AcceptResult, RunReport, VerifiedEvent } from "../record/event.ts";
 import type { Lane } from "../record/lane.ts";
 import type { Dispatcher } from "../run/dispatcher.ts";
 import type { Run } from "../run/run.ts";
 import type { Runs } from "../run/runs.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
-import type { Changed } from "../write/records.ts";
-import { type AcceptAnswer, type AskedFacts, acceptChange, leavesWork, type Need } from "./accept-event.ts";
+import type { ChangeResult } from "../write/records.ts";
+import { type AcceptAnswer, acceptChange, hasWorkLeft, type KnownFacts, type Need } from "./accept-event.ts";
 import { HeldQuota } from "./held-quota.ts";
 
 const DEFAULT_DEADLINE_MS = 2_000;
-const NOTHING_KNOWN: AskedFacts = { claims: new Map(), mayBeHeld: false };
+const NO_KNOWN_FACTS: KnownFacts = { claims: new Map(), mayBeHeld: false };
 
 /** How to accept an event, and where it waits if it is new. */
 type LaneOptions = AcceptOptions & { readonly lane: Lane };
 
 /** An event that the store has taken, or knew already. */
-interface Stored {
+interface StoreResult {
   readonly answer: Extract<AcceptAnswer, { kind: "accepted" }>;
   /** The run that the same write began; null if it began none. */
   readonly run: Run | null;
-  readonly known: AskedFacts;
+  readonly known: KnownFacts;
   /** The version of the event's record; null if there is no record. */
   readonly version: string | null;
 }
@@ -36,8 +36,8 @@ export class Acceptor {
   readonly #runs: Runs;
   readonly #dispatcher: Dispatcher;
   readonly #heldQuota: HeldQuota;
-  #underWay = 0;
-  #whenAtRest: (() => void)[] = [];
+  #underWayCount = 0;
+  #restWaiters: (() => void)[] = [];
 
   constructor(core: InboxCore, runs: Runs, dispatcher: Dispatcher) {
     this.#core = core;
@@ -46,55 +46,55 @@ export class Acceptor {
     this.#heldQuota = new HeldQuota(core);
   }
 
-  async accept(event: VerifiedEvent, given: AcceptOptions): Promise<Accepted> {
-    this.#underWay++;
+  async accept(event: VerifiedEvent, acceptOptions: AcceptOptions): Promise<AcceptResult> {
+    this.#underWayCount++;
     const { crowds } = this.#runs;
-    const options = { ...given, lane: crowds.laneOf(event) };
-    const waitsNoMore = crowds.countWaiting(event);
+    const options = { ...acceptOptions, lane: crowds.assignLane(event) };
+    const uncountWaiting = crowds.countWaiting(event);
     const onFailure: OnFailure = (cause) => {
-      this.#core.operations.failed("accept", cause);
+      this.#core.operations.recordFailure("accept", cause);
       options.onFailure?.(cause);
     };
     let isToRun = false;
     try {
-      const stored = await this.#store(event, options, onFailure);
-      isToRun = leavesWork(stored.answer.accepted);
-      return await this.#confirm(event, options, stored, onFailure);
+      const result = await this.#store(event, options, onFailure);
+      isToRun = hasWorkLeft(result.answer.accepted);
+      return await this.#confirm(event, options, result, onFailure);
     } finally {
-      if (!isToRun) waitsNoMore();
-      this.#underWay--;
-      if (this.#underWay === 0) for (const resolve of this.#whenAtRest.splice(0)) resolve();
+      if (!isToRun) uncountWaiting();
+      this.#underWayCount--;
+      if (this.#underWayCount === 0) for (const resolve of this.#restWaiters.splice(0)) resolve();
     }
   }
 
   /** Resolves once no event is being accepted. */
   atRest(): Promise<void> {
-    if (this.#underWay === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#whenAtRest.push(resolve));
+    if (this.#underWayCount === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#restWaiters.push(resolve));
   }
 
   /** A person has decided about an entry. */
-  heldChanged(): void {
+  onHeldChanged(): void {
     this.#heldQuota.forgetCounts();
   }
 
   /** Applies the table of deduplication. In rare cases a fact is missing. It is then looked up, and the event is tried again. */
-  async #store(event: VerifiedEvent, options: LaneOptions, onFailure: OnFailure): Promise<Stored> {
-    for (let known = NOTHING_KNOWN; ; ) {
+  async #store(event: VerifiedEvent, options: LaneOptions, onFailure: OnFailure): Promise<StoreResult> {
+    for (let known = NO_KNOWN_FACTS; ; ) {
       const run = this.#reserve(event.key, options);
-      let changed: Changed<AcceptAnswer> | null = null;
+      let result: ChangeResult<AcceptAnswer> | null = null;
       try {
-        changed = await this.#write(event, options, known, run, onFailure);
+        result = await this.#write(event, options, known, run, onFailure);
       } catch (error) {
         // A full store refuses every event. Any other refusal is about this event.
-        if (isFull(error)) this.#core.operations.failed("accept", error);
+        if (isInboxFullError(error)) this.#core.operations.recordFailure("accept", error);
         throw error;
       } finally {
-        if (run !== null && !isBegun(changed?.answer)) await this.#runs.giveUp(run);
+        if (run !== null && !isBegun(result?.answer)) await this.#runs.giveUp(run);
       }
-      const { answer, version } = changed;
+      const { answer, version } = result;
       if (answer.kind === "accepted") return { answer, run: isBegun(answer) ? run : null, known, version };
-      known = await this.#findOut(answer.need, event, options, known, onFailure);
+      known = await this.#lookUp(answer.need, event, options, known, onFailure);
     }
   }
 
@@ -115,10 +115,10 @@ export class Acceptor {
   #write(
     event: VerifiedEvent,
     { deadlineMs = DEFAULT_DEADLINE_MS, delayMs = 0, lane, runAtOnce, trace = null, ...options }: LaneOptions,
-    known: AskedFacts,
+    known: KnownFacts,
     run: Run | null,
     onFailure: OnFailure,
-  ): Promise<Changed<AcceptAnswer>> {
+  ): Promise<ChangeResult<AcceptAnswer>> {
     const { records, store } = this.#core;
     const { key, delivery } = event;
     const change = acceptChange({
@@ -141,9 +141,9 @@ export class Acceptor {
   async #confirm(
     event: VerifiedEvent,
     { runAtOnce, delayMs = 0, lane }: LaneOptions,
-    { answer: { accepted, state }, run, known, version }: Stored,
+    { answer: { accepted, state }, run, known, version }: StoreResult,
     onFailure: OnFailure,
-  ): Promise<Accepted> {
+  ): Promise<AcceptResult> {
     if (accepted.outcome === "held" && known.mayBeHeld) this.#heldQuota.countHeld(event.delivery.tenant);
     try {
       if (version !== null) await this.#core.store.replicated?.([{ key: event.key, version }]);
@@ -152,25 +152,25 @@ export class Acceptor {
       throw error;
     } finally {
       if (run !== null) this.#start(run, accepted);
-      else if (leavesWork(accepted)) this.#dispatcher.onStored(delayMs, lane);
+      else if (hasWorkLeft(accepted)) this.#dispatcher.onStored(delayMs, lane);
     }
-    if (leavesWork(accepted)) this.#core.operations.succeeded("accept");
-    return runAtOnce === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };
+    if (hasWorkLeft(accepted)) this.#core.operations.recordSuccess("accept");
+    return runAtOnce === undefined ? accepted : { ...accepted, whenHandled: reportOf(run, state) };
   }
 
   /** The run may be of an event that another request accepted. Then its handlers are called in no request's context. */
-  #start(run: Run, accepted: Accepted): void {
-    if (!leavesWork(accepted) || run.input.eventId !== accepted.eventId) run.context = emptyContext;
+  #start(run: Run, accepted: AcceptResult): void {
+    if (!hasWorkLeft(accepted) || run.input.eventId !== accepted.eventId) run.context = emptyContext;
     this.#runs.start(run);
   }
 
-  async #findOut(
+  async #lookUp(
     need: Need,
     { delivery }: VerifiedEvent,
     { maxHeld = Number.POSITIVE_INFINITY }: AcceptOptions,
-    known: AskedFacts,
+    known: KnownFacts,
     onFailure: OnFailure,
-  ): Promise<AskedFacts> {
+  ): Promise<KnownFacts> {
     if (need === "held") {
       await this.#heldQuota.check(delivery.tenant, maxHeld);
       return { ...known, mayBeHeld: true };
@@ -184,13 +184,13 @@ export class Acceptor {
 }
 
 function isBegun(answer: AcceptAnswer | undefined): boolean {
-  return answer?.kind === "accepted" && answer.accepted.begun;
+  return answer?.kind === "accepted" && answer.accepted.isBegun;
 }
 
 async function reportOf(run: Run | null, state: RunReport["state"]): Promise<RunReport> {
   return run === null ? { state, ran: false } : (await run.whenEnded).report;
 }
 
-function isFull(error: unknown): boolean {
+function isInboxFullError(error: unknown): boolean {
   return isPayhooksError(error) && error.code === "ERR_INBOX_FULL";
 }

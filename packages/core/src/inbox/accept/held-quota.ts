@@ -2,24 +2,24 @@ import { PayhooksError } from "../../protocol/errors.ts";
 import type { Stopwatch } from "../../time/clock.ts";
 import type { ListCursor } from "../contract/store.ts";
 import { isUnreadable } from "../record/codec.ts";
-import { label } from "../record/label.ts";
+import { labelOf } from "../record/label.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
-import { mayHaveOneMore } from "./shares.ts";
+import { mayHaveOneMore } from "./tenant-share.ts";
 
 /** The held events are counted at most this often, and counted by tenant at most this often. */
-const HELD_COUNTED_FOR_MS = 1_000;
-const SHARES_MAX_AGE_MS = 10_000;
+const HELD_COUNT_TTL_MS = 1_000;
+const HELD_OWNERS_TTL_MS = 10_000;
 /** How many held events are read at once to count them by tenant. */
-const PAGE = 1_000;
+const PAGE_SIZE = 1_000;
 
 /** The owners of held events. */
-interface Owners {
+interface HeldOwners {
   /** How many events were held when the store was asked, and how many this process has held since. */
   held: number;
   readonly byTenant: Map<string, number>;
   readonly since: Stopwatch;
   /** Resolves once `byTenant` is complete. */
-  readonly known: Promise<void>;
+  readonly whenKnown: Promise<void>;
 }
 
 /**
@@ -29,8 +29,8 @@ interface Owners {
  */
 export class HeldQuota {
   readonly #core: InboxCore;
-  #counted: { held: number; readonly since: Stopwatch } | null = null;
-  #owners: Owners | null = null;
+  #heldCount: { held: number; readonly since: Stopwatch } | null = null;
+  #owners: HeldOwners | null = null;
 
   constructor(core: InboxCore) {
     this.#core = core;
@@ -49,11 +49,11 @@ export class HeldQuota {
     const owners = await this.#ownersOf(held);
     // Other events were held in the meantime, and their tenants are not known. Each counts for every tenant.
     const unknown = Math.max(0, held - owners.held);
-    const own = (owners.byTenant.get(label(tenant)) ?? 0) + unknown;
-    if (mayHaveOneMore(tenant, own, free)) return;
+    const ownCount = (owners.byTenant.get(labelOf(tenant)) ?? 0) + unknown;
+    if (mayHaveOneMore(tenant, ownCount, free)) return;
     throw new PayhooksError(
       "ERR_HELD_FULL",
-      `The tenant ${JSON.stringify(label(tenant))} has ${unknown === 0 ? "" : "up to "}${own} held events. A tenant may hold at most as many events as there are free places, and only ${free} are free.`,
+      `The tenant ${JSON.stringify(labelOf(tenant))} has ${unknown === 0 ? "" : "up to "}${ownCount} held events. A tenant may hold at most as many events as there are free places, and only ${free} are free.`,
       {
         fix: 'Look at receiver.events.list({ state: "held", tenant }), replay or discard entries, or raise limits.maxHeld.',
       },
@@ -62,39 +62,39 @@ export class HeldQuota {
 
   /** This process has held an event. */
   countHeld(tenant: string): void {
-    if (this.#counted !== null) this.#counted.held++;
+    if (this.#heldCount !== null) this.#heldCount.held++;
     if (this.#owners === null) return;
     this.#owners.held++;
-    addTo(this.#owners, label(tenant));
+    addTo(this.#owners, labelOf(tenant));
   }
 
   /** Forgets the counts, because a person has decided about an entry. */
   forgetCounts(): void {
-    this.#counted = null;
+    this.#heldCount = null;
     this.#owners = null;
   }
 
   async #count(): Promise<number> {
     const { store } = this.#core;
-    const known = this.#counted;
-    if (known !== null && store.immediate !== true && known.since.elapsedMs < HELD_COUNTED_FOR_MS) {
-      return known.held;
+    const lastCount = this.#heldCount;
+    if (lastCount !== null && store.immediate !== true && lastCount.since.elapsedMs < HELD_COUNT_TTL_MS) {
+      return lastCount.held;
     }
     const since = this.#core.stopwatch();
     const { held } = await store.counts();
-    this.#counted = { held, since };
+    this.#heldCount = { held, since };
     return held;
   }
 
-  async #ownersOf(held: number): Promise<Owners> {
+  async #ownersOf(held: number): Promise<HeldOwners> {
     let owners = this.#owners;
-    if (owners === null || owners.since.elapsedMs >= SHARES_MAX_AGE_MS) {
+    if (owners === null || owners.since.elapsedMs >= HELD_OWNERS_TTL_MS) {
       const byTenant = new Map<string, number>();
-      owners = { held, byTenant, since: this.#core.stopwatch(), known: this.#readInto({ byTenant }) };
+      owners = { held, byTenant, since: this.#core.stopwatch(), whenKnown: this.#readInto({ byTenant }) };
       this.#owners = owners;
     }
     try {
-      await owners.known;
+      await owners.whenKnown;
     } catch (error) {
       if (this.#owners === owners) this.#owners = null;
       throw error;
@@ -102,17 +102,17 @@ export class HeldQuota {
     return owners;
   }
 
-  async #readInto(owners: Pick<Owners, "byTenant">): Promise<void> {
+  async #readInto(owners: Pick<HeldOwners, "byTenant">): Promise<void> {
     let cursor: ListCursor | null = null;
     do {
-      const { events, next } = await this.#core.store.list({ state: "held" }, cursor, PAGE);
+      const { events, next } = await this.#core.store.list({ state: "held" }, cursor, PAGE_SIZE);
       for (const { versioned } of events)
-        if (!isUnreadable(versioned.record)) addTo(owners, label(versioned.record.tenant));
+        if (!isUnreadable(versioned.record)) addTo(owners, labelOf(versioned.record.tenant));
       cursor = next;
     } while (cursor !== null);
   }
 }
 
-function addTo({ byTenant }: Pick<Owners, "byTenant">, tenant: string): void {
+function addTo({ byTenant }: Pick<HeldOwners, "byTenant">, tenant: string): void {
   byTenant.set(tenant, (byTenant.get(tenant) ?? 0) + 1);
 }

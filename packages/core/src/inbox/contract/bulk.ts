@@ -1,7 +1,7 @@
 /** Decisions about many events: the choice of the events, the pace, and the result for each. */
 import { HELD_REASONS } from "../../protocol/held-reasons.ts";
-import type { BulkReason, Decided } from "../record/decisions.ts";
-import type { StoredEvent } from "../record/life.ts";
+import type { BulkReason, DecisionResult } from "../record/decisions.ts";
+import type { StoredEvent } from "../record/stored-event.ts";
 import type { EventQuery } from "./event-query.ts";
 import type { UnreadableEvents } from "./unreadable-events.ts";
 
@@ -58,7 +58,7 @@ export interface BulkOutcome {
   /** The event's reason; null if the inbox does not know the event. */
   readonly reason: BulkReason | null;
   /** `excluded`: its reason was not named. With `dryRun`, `decided` means that it would be decided about. */
-  readonly outcome: Decided | "excluded";
+  readonly outcome: DecisionResult | "excluded";
   /** The event as it was before; null if the inbox does not know it. */
   readonly event: StoredEvent | null;
 }
@@ -85,7 +85,7 @@ export interface BulkReport {
    * Events with any other outcome, counted by outcome. `overtaken` events have ended without a run. About the others, such as
    * `not-kept`, nothing was decided.
    */
-  readonly skipped: Readonly<Partial<Record<Exclude<Decided, "decided" | "already-decided">, number>>>;
+  readonly skipped: Readonly<Partial<Record<Exclude<DecisionResult, "decided" | "already-decided">, number>>>;
   /** Events left undecided because their records cannot be read; null if there are none. They are not among `found`. */
   readonly unreadable: UnreadableEvents | null;
   /** Events left undecided because `reason` does not name their reason, counted by their reason. */

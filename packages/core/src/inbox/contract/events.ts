@@ -1,8 +1,14 @@
 import type { HeldReason } from "../../protocol/held-reasons.ts";
-import type { Decision, EraseDecision, ReplayDecision, RetryDecision, StoredEvent } from "../record/life.ts";
+import type {
+  Decision,
+  EraseDecision,
+  ReplayDecision,
+  RetryDecision,
+  StoredEvent,
+} from "../record/stored-event.ts";
 import type { BulkOptions, BulkReport, EventSelection } from "./bulk.ts";
 import type { EventQuery } from "./event-query.ts";
-import type { SubjectOrder } from "./order.ts";
+import type { SubjectOrder } from "./subject-order.ts";
 import type { UnreadableEvents } from "./unreadable-events.ts";
 
 /** A page of a list. */
@@ -44,12 +50,12 @@ export interface Events {
    * The SUCCESS that has the reference of an event that is held as `reference-reused`. Null for any other event, or if
    * no event has the reference any more.
    */
-  claimant(eventId: string): Promise<StoredEvent | null>;
+  referenceHolder(eventId: string): Promise<StoredEvent | null>;
   /**
    * The events of the same subject, such as those about one connected account, in the order of their signed times. Null
    * if there is no such event, or if it has no subject.
    */
-  order(eventId: string): Promise<SubjectOrder | null>;
+  subjectOrder(eventId: string): Promise<SubjectOrder | null>;
   /** How many events are not finished, and how long the oldest has waited. */
   counts(): Promise<EventCounts>;
   /**

@@ -5,11 +5,11 @@
  */
 import { isDeepStrictEqual } from "node:util";
 
-/** The name of the text that has the sets. */
-export const HANDLERS = "handlers";
+/** The name of the note that has the sets. */
+export const HANDLER_SETS_NOTE = "handlers";
 /** How many sets are kept, and how long their text is at most. */
 const MAX_SETS = 8;
-const MAX_LENGTH = 16_000;
+const MAX_NOTE_CHARS = 16_000;
 
 /** The handlers of one receiver, by names that a person can read, in alphabetical order. */
 export type HandlerSet = readonly string[];
@@ -26,25 +26,25 @@ export interface HandlersDiff {
  * The sets to keep once a receiver has started, the latest last. Also returns how its set differs from the latest,
  * unless the same set was kept already.
  */
-function compared(
-  known: readonly HandlerSet[],
-  own: HandlerSet,
+function addHandlerSet(
+  knownSets: readonly HandlerSet[],
+  ownSet: HandlerSet,
 ): { readonly sets: readonly HandlerSet[]; readonly change: HandlersDiff | null } {
-  const others = known.filter((set) => !isDeepStrictEqual(set, own));
-  const sets = [...others, own].slice(-MAX_SETS);
-  const latest = known.at(-1);
-  if (latest === undefined || others.length < known.length) return { sets, change: null };
+  const otherSets = knownSets.filter((set) => !isDeepStrictEqual(set, ownSet));
+  const sets = [...otherSets, ownSet].slice(-MAX_SETS);
+  const latest = knownSets.at(-1);
+  if (latest === undefined || otherSets.length < knownSets.length) return { sets, change: null };
   return {
     sets,
     change: {
-      missing: latest.filter((name) => !own.includes(name)),
-      added: own.filter((name) => !latest.includes(name)),
+      missing: latest.filter((name) => !ownSet.includes(name)),
+      added: ownSet.filter((name) => !latest.includes(name)),
     },
   };
 }
 
 /** The store for small texts beside the data, if there is one. */
-interface Notes {
+interface NoteStore {
   readNote?(name: string): Promise<string | null>;
   writeNote?(name: string, text: string): Promise<void>;
 }
@@ -54,32 +54,33 @@ interface Notes {
  * they do not, or if this set was kept already.
  */
 export async function compareHandlers(
-  store: Notes,
-  own: HandlerSet,
+  store: NoteStore,
+  ownSet: HandlerSet,
   mayWrite: () => boolean,
 ): Promise<HandlersDiff | null> {
   if (store.readNote === undefined) return null;
-  const known = setsIn(await store.readNote(HANDLERS));
-  const { sets, change } = compared(known, own);
-  if (!isDeepStrictEqual(sets, known) && mayWrite()) await store.writeNote?.(HANDLERS, encodeSets(sets));
+  const knownSets = setsIn(await store.readNote(HANDLER_SETS_NOTE));
+  const { sets, change } = addHandlerSet(knownSets, ownSet);
+  if (!isDeepStrictEqual(sets, knownSets) && mayWrite())
+    await store.writeNote?.(HANDLER_SETS_NOTE, encodeSets(sets));
   return change;
 }
 
 /** Leaves out the oldest sets if the text would be too long. */
 function encodeSets(sets: readonly HandlerSet[]): string {
   const text = JSON.stringify(sets);
-  return text.length <= MAX_LENGTH || sets.length === 0 ? text : encodeSets(sets.slice(1));
+  return text.length <= MAX_NOTE_CHARS || sets.length === 0 ? text : encodeSets(sets.slice(1));
 }
 
 function setsIn(text: string | null): readonly HandlerSet[] {
   try {
     const sets: unknown = JSON.parse(text ?? "[]");
-    return Array.isArray(sets) && sets.every(isSet) ? sets : [];
+    return Array.isArray(sets) && sets.every(isHandlerSet) ? sets : [];
   } catch {
     return [];
   }
 }
 
-function isSet(given: unknown): given is HandlerSet {
-  return Array.isArray(given) && given.every((name) => typeof name === "string");
+function isHandlerSet(value: unknown): value is HandlerSet {
+  return Array.isArray(value) && value.every((name) => typeof name === "string");
 }

@@ -3,7 +3,7 @@ import type { FlowName } from "../../protocol/events.ts";
 import type { AsyncContext } from "../../time/async-context.ts";
 import type { Cancellation } from "../../time/cancellation.ts";
 import type { Ending } from "../record/ending.ts";
-import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
+import type { AcceptResult, RunReport, VerifiedEvent } from "../record/event.ts";
 import type { HandlerChange } from "../record/handler-state.ts";
 import type { RunInput } from "../record/run-input.ts";
 import type { SubjectAnswer } from "../record/subject.ts";
@@ -71,12 +71,12 @@ export interface RunHandle {
    */
   claimReference(event: VerifiedEvent): Promise<boolean>;
   /**
-   * Takes the subject of the running event, before any of its handlers is called. `mine`: this is the latest event, all
+   * Takes the subject of the running event, before any of its handlers is called. `acquired`: this is the latest event, all
    * earlier events that had not ended are stale, and no other event of the subject runs until this run is over.
    */
   takeSubject(event: VerifiedEvent): Promise<SubjectAnswer>;
   /** This event is outside of the table, and another event was read anew from it. Accepts that event into the same inbox. */
-  accept(event: VerifiedEvent): Promise<Accepted>;
+  accept(event: VerifiedEvent): Promise<AcceptResult>;
 }
 
 /** The result of a run. */
@@ -85,7 +85,7 @@ export interface RunEnd {
   /** States of handlers that are not written yet. They are written together with the ending. */
   readonly changes: readonly HandlerChange[];
   /** Called once both are written. */
-  written(): void;
+  onWritten(): void;
 }
 
 /** The receiver's side of a run: calls the handlers, and reports the result. */
@@ -119,7 +119,7 @@ export interface RunOptions {
 }
 
 /** The background runs of an inbox. */
-export interface Running {
+export interface BackgroundRuns {
   /** Begins no further event until `resume`. Events that are running continue, and new ones are accepted. */
   pause(): void;
   /** Begins events again after `pause`, at once if any are due. */
@@ -170,7 +170,7 @@ export interface AcceptOptions {
    * the last reason is the cause of the error.
    */
   readonly onFailure?: ((cause: unknown) => void) | undefined;
-  /** Runs the event at once, even if every place is taken (`ack: "handled"`): see {@link Accepted.handled}. */
+  /** Runs the event at once, even if every place is taken (`ack: "handled"`): see {@link AcceptResult.whenHandled}. */
   readonly runAtOnce?: Runner | undefined;
   /** A short text of an instrumentation, which is kept with the event if it is new. Runs find it in `RunInput.trace`. */
   readonly trace?: string | null | undefined;
@@ -213,9 +213,9 @@ export interface Inbox {
    * @throws PayhooksError `ERR_INBOX_UNAVAILABLE`, `ERR_INBOX_FULL` or `ERR_HELD_FULL`. Any throw means that the outcome is
    * unknown: nothing may be acknowledged.
    */
-  accept(event: VerifiedEvent, options?: AcceptOptions): Promise<Accepted>;
+  accept(event: VerifiedEvent, options?: AcceptOptions): Promise<AcceptResult>;
   /** Runs due events in the background, until stopped. */
-  run(runner: Runner, options: RunOptions): Promise<Running>;
+  run(runner: Runner, options: RunOptions): Promise<BackgroundRuns>;
   /** Runs the events that are due, including those whose lease has lapsed. */
   work(runner: Runner, options: WorkOptions): Promise<WorkReport>;
   /**

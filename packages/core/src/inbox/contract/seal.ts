@@ -12,5 +12,5 @@ export interface Seal {
    *
    * @param notify gets a notice if the keys cannot be read again
    */
-  over(store: RecordStore, environment?: Environment, notify?: (notice: UndatedNotice) => void): RecordStore;
+  wrap(store: RecordStore, environment?: Environment, notify?: (notice: UndatedNotice) => void): RecordStore;
 }

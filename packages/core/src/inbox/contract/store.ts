@@ -2,7 +2,7 @@ import type { Loss } from "../../notices/notice.ts";
 import type { SetupWarning } from "../../notices/setup-warnings.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import type { Awaitable } from "../../time/awaitable.ts";
-import type { Unreadable } from "../record/codec.ts";
+import type { UnreadableRecord } from "../record/codec.ts";
 import type { EventSummary, RecordIndex } from "../record/index-of.ts";
 import type { Lanes } from "../record/lane.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
@@ -10,11 +10,11 @@ import type { EventFilter } from "./event-query.ts";
 import type { Inbox } from "./inbox.ts";
 
 /** A record as the store has it. */
-export interface Versioned {
+export interface VersionedRecord {
   /** Identifies the write that produced this state of the record. */
   readonly version: string;
   /** Do not change it: it may be the store's own object. */
-  readonly record: IdempotencyRecord | Unreadable;
+  readonly record: IdempotencyRecord | UnreadableRecord;
 }
 
 /** One write: the record is replaced if it still has the version that the write was computed from. */
@@ -39,14 +39,14 @@ export interface Swap {
    */
   readonly at: number;
   /** Tell other processes that something is due. This is a hint, which may get lost. */
-  readonly announce: boolean;
+  readonly shouldAnnounce: boolean;
 }
 
 /** The result of one write. */
 export type SwapResult =
   | { readonly kind: "written" }
   /** Nothing was written. `current` is what the store has; null for nothing. */
-  | { readonly kind: "conflict"; readonly current: Versioned | null }
+  | { readonly kind: "conflict"; readonly current: VersionedRecord | null }
   /** Nothing was written, for a reason that may pass: the same write may be made again. */
   | { readonly kind: "not-written"; readonly cause: unknown }
   /** Nothing was written, and nothing will be: the store has no room for it, or does not take its data. */
@@ -55,7 +55,7 @@ export type SwapResult =
   | { readonly kind: "unknown"; readonly cause: unknown };
 
 /** A record that is due: something in it waits to be run, or its lease has ended. */
-export interface DueRecord extends Versioned {
+export interface DueRecord extends VersionedRecord {
   readonly key: string;
 }
 
@@ -83,7 +83,7 @@ export interface KnownRecord {
 }
 
 /** A page of a scan. */
-export interface Scanned {
+export interface ScanPage {
   readonly records: readonly DueRecord[];
   /** The start of the next page; null if this is the last. A page may be empty without being the last. */
   readonly next: string | null;
@@ -99,7 +99,7 @@ export interface ListCursor {
 export interface ListedEvent {
   readonly eventId: string;
   readonly acceptedAt: number;
-  readonly versioned: Versioned;
+  readonly versioned: VersionedRecord;
   /** The event's summary in the store's own lists. If left out, it is computed from the record. */
   readonly summary?: EventSummary | undefined;
 }
@@ -108,14 +108,14 @@ export interface ListedEvent {
 export type ListOrder = "oldest" | "newest";
 
 /** A page of a list. */
-export interface Listed {
+export interface ListPage {
   readonly events: readonly ListedEvent[];
   /** The start of the next page; null if this is the last. A page may be empty without being the last. */
   readonly next: ListCursor | null;
 }
 
 /** How many events are not finished, by state. */
-export interface Counts {
+export interface StoreCounts {
   readonly waiting: number;
   readonly retrying: number;
   readonly running: number;
@@ -164,7 +164,7 @@ export interface RecordStore {
    */
   findLoss?(known: readonly KnownRecord[]): Promise<Loss | null>;
   /** The records with these keys, in this order; null where there is none, or it has expired. A key may come twice. */
-  read(keys: readonly string[]): Awaitable<readonly (Versioned | null)[]>;
+  read(keys: readonly string[]): Awaitable<readonly (VersionedRecord | null)[]>;
   /**
    * Makes each write independently: one may fail while another succeeds. The items are sorted by key, and no key comes twice. A
    * record and its index are written in the same atomic step.
@@ -196,14 +196,14 @@ export interface RecordStore {
    * filter with `any` always has an id or a reference, too. A store that does not list finished events rejects with
    * `ERR_NOT_SEARCHABLE`.
    */
-  list(filter: EventFilter, cursor: ListCursor | null, limit: number, first?: ListOrder): Promise<Listed>;
+  list(filter: EventFilter, cursor: ListCursor | null, limit: number, first?: ListOrder): Promise<ListPage>;
   /**
    * Every record that has not expired, finished or not, in the store's own order: about `limit` of them, after `cursor`. A
    * record that exists from the first page to the last is found, possibly twice. Leave it out if records end with the process.
    */
-  scan?(cursor: string | null, limit: number): Promise<Scanned>;
+  scan?(cursor: string | null, limit: number): Promise<ScanPage>;
   /** How many events are not finished, over all processes. */
-  counts(): Awaitable<Counts>;
+  counts(): Awaitable<StoreCounts>;
   /**
    * Deletes some of the records whose `expiresAt` is at or before this time, in one short step. True if there are more.
    * Do not use the store's own clock here: the engine gives a time that it has checked. Leave it out if records expire

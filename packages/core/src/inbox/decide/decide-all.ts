@@ -7,7 +7,7 @@
  */
 import { checkFlag } from "../../protocol/check-names.ts";
 import { isNotSearchable, PayhooksError } from "../../protocol/errors.ts";
-import { shown } from "../../protocol/foreign-value.ts";
+import { describeValue } from "../../protocol/foreign-value.ts";
 import { HELD_REASONS } from "../../protocol/held-reasons.ts";
 import { Stopwatch, sleep } from "../../time/clock.ts";
 import {
@@ -19,29 +19,33 @@ import {
   type BulkReport,
 } from "../contract/bulk.ts";
 import type { EventFilter, EventQuery } from "../contract/event-query.ts";
-import type { ListCursor, Versioned } from "../contract/store.ts";
+import type { ListCursor, VersionedRecord } from "../contract/store.ts";
 import type { UnreadableEvents } from "../contract/unreadable-events.ts";
-import { isUnreadable, type Unreadable } from "../record/codec.ts";
-import { type Decided, eventIn, isMade, reasonOf } from "../record/decisions.ts";
+import { isUnreadable, type UnreadableRecord } from "../record/codec.ts";
+import { type DecisionResult, eventIn, isMade, reasonOf } from "../record/decisions.ts";
 import { isEventId, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { indexOf } from "../record/index-of.ts";
 import { hashOf } from "../record/keys.ts";
 import { predicateOf } from "../search/event-predicate.ts";
 import { filterOf } from "../search/event-reader.ts";
-import { matches } from "../search/listing.ts";
-import { UnreadableCounter, unsearched } from "../search/unreadable.ts";
+import { matchesFilter } from "../search/listing.ts";
+import { findUnsearched, UnreadableCounter } from "../search/unreadable.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { unreadableError } from "../write/records.ts";
 
 /** One event of a bulk, as it was read. */
 export interface FoundEvent {
   readonly eventId: string;
-  readonly versioned: Versioned | null;
+  readonly versioned: VersionedRecord | null;
 }
 
-export type DecideOne = (found: FoundEvent, decisionToken: string, dryRun: boolean) => Promise<Decided>;
+export type DecideOne = (
+  found: FoundEvent,
+  decisionToken: string,
+  dryRun: boolean,
+) => Promise<DecisionResult>;
 
-const PAGE = 500;
+const PAGE_SIZE = 500;
 const DEFAULT_PER_SECOND = 50;
 
 export type DecisionKind = "replay" | "discard" | "retry" | "erase";
@@ -63,22 +67,22 @@ export async function decideAll(
   const { dryRun = false, perSecond = DEFAULT_PER_SECOND, signal, progress } = options;
   checkFlag("dryRun", dryRun);
   checkPace(perSecond);
-  const filter = isIds(which) ? null : checkFilter(which, options.name);
+  const filter = isIdList(which) ? null : checkFilter(which, options.name);
   const until = filter === null ? null : (filter.until ?? Math.ceil(store.now("")) + 1);
   const name = options.name ?? environment.token();
   const decisionToken = hashOf(["bulk", bulk.kind, name], 32);
-  const isNamed = namesOf(filter, bulk.kind);
+  const isNamedReason = reasonTestOf(filter, bulk.kind);
   const isChosen = predicateOf(filter ?? {}) ?? (() => true);
   const eventIds = filter?.eventIds;
   const stillMatches =
     eventIds === undefined ? () => true : matcherOf({ ...filter, until: until ?? undefined });
   const counts = { found: 0, decided: 0, alreadyDecided: 0, complete: true };
   const byReason: Partial<Record<BulkReason, number>> = {};
-  const skipped: Partial<Record<Exclude<Decided, "decided" | "already-decided">, number>> = {};
+  const skipped: Partial<Record<Exclude<DecisionResult, "decided" | "already-decided">, number>> = {};
   const excluded: Partial<Record<BulkReason, number>> = {};
   const unreadable = new UnreadableCounter();
   /** The events that a search cannot find, because they cannot be read. */
-  let missed: UnreadableEvents | null = null;
+  let missedEvents: UnreadableEvents | null = null;
   const report = (): BulkReport => ({
     name,
     until,
@@ -86,36 +90,36 @@ export async function decideAll(
     ...counts,
     byReason: { ...byReason },
     skipped: { ...skipped },
-    unreadable: unreadable.events ?? missed,
+    unreadable: unreadable.events ?? missedEvents,
     excluded: { ...excluded },
   });
   const events =
     filter === null || eventIds !== undefined
-      ? named(bulk, eventIds ?? (which as readonly string[]))
-      : matching(bulk, { ...filter, until: until ?? undefined }, (record) => {
-          missed ??= { count: null, error: unreadableError(record) };
+      ? readByIds(bulk, eventIds ?? (which as readonly string[]))
+      : listMatching(bulk, { ...filter, until: until ?? undefined }, (record) => {
+          missedEvents ??= { count: null, error: unreadableError(record) };
         });
-  const time = new Stopwatch(environment);
-  let written = 0;
+  const stopwatch = new Stopwatch(environment);
+  let writtenCount = 0;
   const stopKeepingAlive = environment.keepAlive();
   try {
-    for await (const found of events) {
-      const aheadMs = dryRun ? 0 : (written * 1_000) / perSecond - time.elapsedMs;
+    for await (const foundEvent of events) {
+      const aheadMs = dryRun ? 0 : (writtenCount * 1_000) / perSecond - stopwatch.elapsedMs;
       if (aheadMs > 0) await sleep(environment, aheadMs, signal);
       if (signal?.aborted === true || bulk.core.isClosing) {
         counts.complete = false;
         break;
       }
-      if (unreadable.countIfUnreadable(found.versioned)) continue;
-      const { reason, event } = read(found);
-      const isOther = event !== null && !(isChosen(event) && stillMatches(found));
-      if (isOther && eventIds === undefined) continue;
+      if (unreadable.countIfUnreadable(foundEvent.versioned)) continue;
+      const { reason, event } = readFacts(foundEvent);
+      const isUnmatched = event !== null && !(isChosen(event) && stillMatches(foundEvent));
+      if (isUnmatched && eventIds === undefined) continue;
       // Nothing is decided about an event that has changed. It is asked only whether this bulk has decided about it before.
-      const isOut = reason !== null && !isNamed(reason);
-      const tried = isOut ? "excluded" : await decide(found, decisionToken, dryRun || isOther);
-      const outcome = isOther && tried !== "already-decided" ? "changed" : tried;
+      const isExcluded = reason !== null && !isNamedReason(reason);
+      const result = isExcluded ? "excluded" : await decide(foundEvent, decisionToken, dryRun || isUnmatched);
+      const outcome = isUnmatched && result !== "already-decided" ? "changed" : result;
       counts.found++;
-      if (isMade(outcome)) written++;
+      if (isMade(outcome)) writtenCount++;
       if (outcome === "excluded") addOne(excluded, reason);
       else if (outcome === "already-decided") counts.alreadyDecided++;
       else if (outcome !== "decided") addOne(skipped, outcome);
@@ -123,10 +127,10 @@ export async function decideAll(
         counts.decided++;
         addOne(byReason, reason);
       }
-      progress?.({ eventId: found.eventId, reason, outcome, event }, report());
+      progress?.({ eventId: foundEvent.eventId, reason, outcome, event }, report());
     }
     if (counts.found === 0 && filter !== null && eventIds === undefined)
-      missed ??= await unsearched(store, filterOf(queryOf(filter)));
+      missedEvents ??= await findUnsearched(store, filterOf(queryOf(filter)));
   } finally {
     stopKeepingAlive();
   }
@@ -134,7 +138,7 @@ export async function decideAll(
 }
 
 /** True if events are named by their ids. */
-export function isIds(which: readonly string[] | BulkFilter): which is readonly string[] {
+export function isIdList(which: readonly string[] | BulkFilter): which is readonly string[] {
   return Array.isArray(which);
 }
 
@@ -142,29 +146,29 @@ function addOne<Name extends string>(counts: Partial<Record<Name, number>>, name
   if (name !== null) counts[name] = (counts[name] ?? 0) + 1;
 }
 
-function read({ eventId, versioned }: FoundEvent): Pick<BulkOutcome, "reason" | "event"> {
+function readFacts({ eventId, versioned }: FoundEvent): Pick<BulkOutcome, "reason" | "event"> {
   const record = versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
   const slot = record?.slots[slotKeyOf(eventId)];
   return { reason: slot === undefined ? null : reasonOf(slot), event: eventIn(record, eventId) };
 }
 
 /** True for the reasons of the events that a bulk is about. A list of ids names its events itself. */
-function namesOf(filter: BulkFilter | null, kind: DecisionKind): (reason: BulkReason) => boolean {
+function reasonTestOf(filter: BulkFilter | null, kind: DecisionKind): (reason: BulkReason) => boolean {
   if (filter === null) return () => true;
   const { reason } = filter;
   if (reason !== undefined) {
-    const named = new Set(typeof reason === "string" ? [reason] : reason);
-    return (one) => named.has(one);
+    const reasons = new Set(typeof reason === "string" ? [reason] : reason);
+    return (one) => reasons.has(one);
   }
   if (kind === "erase" || kind === "retry") return () => true;
-  const truths: Readonly<Partial<Record<BulkReason, string>>> = HELD_REASONS;
-  return (one) => one !== "discarded" && truths[one] !== "truth";
+  const kindByReason: Readonly<Partial<Record<BulkReason, string>>> = HELD_REASONS;
+  return (one) => one !== "discarded" && kindByReason[one] !== "investigate";
 }
 
-async function* named({ core }: BulkDecision, ids: readonly string[]): AsyncGenerator<FoundEvent> {
+async function* readByIds({ core }: BulkDecision, ids: readonly string[]): AsyncGenerator<FoundEvent> {
   const unique = [...new Set(ids)];
-  for (let at = 0; at < unique.length; at += PAGE) {
-    const page = unique.slice(at, at + PAGE);
+  for (let start = 0; start < unique.length; start += PAGE_SIZE) {
+    const page = unique.slice(start, start + PAGE_SIZE);
     const keys = page.filter(isEventId).map(recordKeyOf);
     const records = await core.store.read(keys);
     const byKey = new Map(keys.map((key, at) => [key, records[at] ?? null]));
@@ -177,44 +181,49 @@ function queryOf({ reason: _reason, eventIds: _eventIds, ...query }: BulkFilter)
 }
 
 /** Tests an event as it was read: true if it matches the fields by which a store can search. */
-function matcherOf(given: BulkFilter): (found: FoundEvent) => boolean {
-  const filter = filterOf(queryOf(given));
+function matcherOf(bulkFilter: BulkFilter): (found: FoundEvent) => boolean {
+  const filter = filterOf(queryOf(bulkFilter));
   return ({ eventId, versioned }) => {
     if (versioned === null || isUnreadable(versioned.record)) return false;
     const { events } = indexOf(recordKeyOf(eventId), versioned.record);
-    return events.some((labels) => labels.eventId === eventId && matches(labels, filter));
+    return events.some((labels) => labels.eventId === eventId && matchesFilter(labels, filter));
   };
 }
 
 /** The events that match. A store that lists no finished events is read as a whole. */
-async function* matching(
+async function* listMatching(
   bulk: BulkDecision,
-  given: BulkFilter,
-  onUnreadable: (record: Unreadable) => void,
+  bulkFilter: BulkFilter,
+  onUnreadable: (record: UnreadableRecord) => void,
 ): AsyncGenerator<FoundEvent> {
   const { store } = bulk.core;
-  const filter = filterOf(queryOf(given));
+  const filter = filterOf(queryOf(bulkFilter));
   try {
     let cursor: ListCursor | null = null;
     do {
-      const page: Awaited<ReturnType<typeof store.list>> = await store.list(filter, cursor, PAGE, "oldest");
+      const page: Awaited<ReturnType<typeof store.list>> = await store.list(
+        filter,
+        cursor,
+        PAGE_SIZE,
+        "oldest",
+      );
       yield* page.events;
       cursor = page.next;
     } while (cursor !== null);
   } catch (error) {
     if (!isNotSearchable(error) || store.scan === undefined) throw error;
-    yield* scanned(store.scan.bind(store), filter, onUnreadable);
+    yield* scanMatching(store.scan.bind(store), filter, onUnreadable);
   }
 }
 
-async function* scanned(
+async function* scanMatching(
   scan: NonNullable<InboxCore["store"]["scan"]>,
   filter: EventFilter,
-  onUnreadable: (record: Unreadable) => void,
+  onUnreadable: (record: UnreadableRecord) => void,
 ): AsyncGenerator<FoundEvent> {
   let cursor: string | null = null;
   do {
-    const page: Awaited<ReturnType<typeof scan>> = await scan(cursor, PAGE);
+    const page: Awaited<ReturnType<typeof scan>> = await scan(cursor, PAGE_SIZE);
     for (const { key, version, record } of page.records) {
       if (isUnreadable(record)) {
         // It cannot be read, so whether its events match is not known.
@@ -222,7 +231,7 @@ async function* scanned(
         continue;
       }
       for (const labels of indexOf(key, record).events) {
-        if (matches(labels, filter)) yield { eventId: labels.eventId, versioned: { version, record } };
+        if (matchesFilter(labels, filter)) yield { eventId: labels.eventId, versioned: { version, record } };
       }
     }
     cursor = page.next;
@@ -232,12 +241,12 @@ async function* scanned(
 function checkFilter(filter: BulkFilter, name: string | undefined): BulkFilter {
   for (const reason of [filter.reason ?? []].flat() as readonly string[]) {
     if (Object.hasOwn(BULK_REASONS, reason)) continue;
-    throw new PayhooksError("ERR_OPTION_INVALID", `A reason is ${shown(reason)}.`, {
+    throw new PayhooksError("ERR_OPTION_INVALID", `A reason is ${describeValue(reason)}.`, {
       fix: `It can be ${Object.keys(BULK_REASONS).join(", ")}.`,
     });
   }
   const { eventIds } = filter;
-  if (eventIds !== undefined && !(isIds(eventIds) && eventIds.every((one) => typeof one === "string"))) {
+  if (eventIds !== undefined && !(isIdList(eventIds) && eventIds.every((one) => typeof one === "string"))) {
     throw new PayhooksError("ERR_OPTION_INVALID", "The eventIds of a filter are not a list of texts.", {
       fix: "Give the eventId of each event, or leave eventIds out.",
     });
@@ -252,7 +261,7 @@ function checkFilter(filter: BulkFilter, name: string | undefined): BulkFilter {
 
 function checkPace(perSecond: number): void {
   if (typeof perSecond === "number" && perSecond > 0) return;
-  throw new PayhooksError("ERR_OPTION_INVALID", `perSecond is ${shown(perSecond)}.`, {
+  throw new PayhooksError("ERR_OPTION_INVALID", `perSecond is ${describeValue(perSecond)}.`, {
     fix: "Give a number above zero, or Infinity.",
   });
 }

@@ -1,11 +1,11 @@
-import { inboxError } from "../../notices/notice.ts";
+import { inboxErrorNotice } from "../../notices/notice.ts";
 import { PayhooksError } from "../../protocol/errors.ts";
 import type { BulkOptions, BulkReport, EventSelection } from "../contract/bulk.ts";
 import type { Events } from "../contract/events.ts";
 import { copyRecord, isUnreadable } from "../record/codec.ts";
 import {
-  type Decided,
   type DecisionName,
+  type DecisionResult,
   decideOnce,
   discard,
   isMade,
@@ -16,43 +16,43 @@ import { erase } from "../record/erase.ts";
 import { recordKeyOf, slotKeyOf } from "../record/event.ts";
 import type { EventState } from "../record/index-of.ts";
 import { type IdempotencyRecord, isFinished } from "../record/record.ts";
-import { type FinishedClaims, finishedClaims, noteHolders } from "../record/reference-claim.ts";
-import type { Holder } from "../write/claims.ts";
+import { type FinishedClaims, finishedClaimsOf, noteHolders } from "../record/reference-claim.ts";
+import type { ReferenceHolder } from "../write/claims.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
-import { type DecisionKind, decideAll, type FoundEvent, isIds } from "./decide-all.ts";
+import { type DecisionKind, decideAll, type FoundEvent, isIdList } from "./decide-all.ts";
 
 export interface DecisionDependencies {
   readonly core: InboxCore;
   ready(): Promise<void>;
   /** Called after a decision was written, because it changes the due times and the number of held entries. */
-  decided(): void;
+  onDecided(): void;
 }
 
 /** Decides about an event, in a record that it may change. */
-type Rule = (record: IdempotencyRecord | null, eventId: string, now: number) => Decided;
+type DecisionRule = (record: IdempotencyRecord | null, eventId: string, now: number) => DecisionResult;
 
 /** The events that have the references which a record had claimed. */
-type Holders = ReadonlyMap<string, Holder>;
+type ReferenceHolders = ReadonlyMap<string, ReferenceHolder>;
 
-const NO_CLAIMS: Holders = new Map();
+const NO_HOLDERS: ReferenceHolders = new Map();
 
 /** The decisions that people make about events. */
 export function decisions({
   core,
   ready,
-  decided: onDecided,
+  onDecided,
 }: DecisionDependencies): Pick<Events, "replay" | "discard" | "retryNow" | "erase"> {
   const { records, leaseMs: deadlineMs, store } = core;
 
-  async function write(
+  async function writeDecision(
     { eventId, versioned }: FoundEvent,
     name: DecisionName,
-    rule: Rule,
-    claims: Holders,
-  ): Promise<Decided> {
+    rule: DecisionRule,
+    claims: ReferenceHolders,
+  ): Promise<DecisionResult> {
     const key = recordKeyOf(eventId);
-    let closing: FinishedClaims | null = null;
-    const { answer, version } = await records.change<Decided>({
+    let claimsToClose: FinishedClaims | null = null;
+    const { answer, version } = await records.change<DecisionResult>({
       key,
       deadlineMs,
       ...(versioned === null ? {} : { guess: versioned }),
@@ -61,21 +61,25 @@ export function decisions({
           if (record !== null) noteHolders(record, key, claims);
           return rule(record, eventId, now);
         });
-        closing = record === null ? null : finishedClaims(record);
-        return { answer, record: isMade(answer) ? record : null, announce: isMade(answer) };
+        claimsToClose = record === null ? null : finishedClaimsOf(record);
+        return { answer, record: isMade(answer) ? record : null, shouldAnnounce: isMade(answer) };
       },
     });
     if (isMade(answer) || answer === "already-decided") onDecided();
-    if (isMade(answer) && closing !== null) {
-      const closed = core.claims.close(key, version, closing);
-      await closed.catch((error: unknown) => core.notify(inboxError("claim", error)));
+    if (isMade(answer) && claimsToClose !== null) {
+      const closed = core.claims.close(key, version, claimsToClose);
+      await closed.catch((error: unknown) => core.notify(inboxErrorNotice("claim", error)));
     }
     return answer;
   }
 
   /** The outcome that the decision would have, for the event as it was read. */
-  function outcomeOf({ eventId, versioned }: FoundEvent, name: DecisionName, rule: Rule): Decided {
-    const record = readable(versioned);
+  function outcomeOf(
+    { eventId, versioned }: FoundEvent,
+    name: DecisionName,
+    rule: DecisionRule,
+  ): DecisionResult {
+    const record = readableRecord(versioned);
     const copy = record === null ? null : copyRecord(record);
     return decideOnce(copy, eventId, name, () => rule(copy, eventId, store.now(recordKeyOf(eventId))));
   }
@@ -85,7 +89,7 @@ export function decisions({
     kind: DecisionKind,
     which: EventSelection,
     { revision, ...options }: BulkOptions & { readonly revision?: string | undefined },
-    rule: Rule,
+    rule: DecisionRule,
   ): Promise<BulkReport> {
     await ready();
     const bulk = { core, kind };
@@ -95,11 +99,11 @@ export function decisions({
       let answer = outcomeOf(found, name, rule);
       if (answer === "decided" && kind === "replay" && (await isSuperseded(found))) answer = "superseded";
       if (isMade(answer) && !dryRun) {
-        const holders = kind === "replay" ? await holdersOf(found) : NO_CLAIMS;
-        answer = await write(found, name, rule, holders);
+        const holders = kind === "replay" ? await holdersOf(found) : NO_HOLDERS;
+        answer = await writeDecision(found, name, rule, holders);
       }
       if (typeof which === "string" && !isMade(answer) && answer !== "already-decided") {
-        throw refusal(kind, which, answer);
+        throw refusalError(kind, which, answer);
       }
       return answer;
     });
@@ -112,23 +116,23 @@ export function decisions({
    * the event notices that.
    */
   async function isSuperseded({ eventId, versioned }: FoundEvent): Promise<boolean> {
-    const slot = readable(versioned)?.slots[slotKeyOf(eventId)];
+    const slot = readableRecord(versioned)?.slots[slotKeyOf(eventId)];
     if (slot?.kept === undefined || slot.subject === undefined) return false;
     const [subject = null] = await store.read([slot.subject.key]);
-    return (readable(subject)?.signedAt ?? 0) > slot.subject.at;
+    return (readableRecord(subject)?.signedAt ?? 0) > slot.subject.at;
   }
 
   /**
    * Finds the owners of the references that a finished record had claimed. Its claims expire with the record, and a replay lets
    * the record live longer.
    */
-  async function holdersOf({ eventId, versioned }: FoundEvent): Promise<Holders> {
-    const record = readable(versioned);
+  async function holdersOf({ eventId, versioned }: FoundEvent): Promise<ReferenceHolders> {
+    const record = readableRecord(versioned);
     const slot = record?.slots[slotKeyOf(eventId)];
-    if (record?.claims === undefined || slot?.kept === undefined || !isFinished(record)) return NO_CLAIMS;
+    if (record?.claims === undefined || slot?.kept === undefined || !isFinished(record)) return NO_HOLDERS;
     const { flow, tenant, signedAt } = record;
     const { retentionMs } = slot.kept;
-    const holders = new Map<string, Holder>();
+    const holders = new Map<string, ReferenceHolder>();
     for (const [key, spentToken] of Object.entries(record.claims)) {
       const owner = recordKeyOf(eventId);
       const claim = { key, owner, flow, tenant, until: null, signedAt, retentionMs, spentToken };
@@ -139,25 +143,25 @@ export function decisions({
 
   return {
     replay: async (which, decision) => {
-      const rule: Rule = (record, eventId, now) => replay(record, eventId, decision, now);
+      const rule: DecisionRule = (record, eventId, now) => replay(record, eventId, decision, now);
       return decide("replay", withState(which, ["held", "finished"]), decision, rule);
     },
     discard: async (which, decision) => {
-      const rule: Rule = (record, eventId, now) => discard(record, eventId, decision, now);
+      const rule: DecisionRule = (record, eventId, now) => discard(record, eventId, decision, now);
       return decide("discard", withState(which, ["held"], "held"), decision, rule);
     },
     erase: async (which, { unfinished = false, ...options }) => {
-      const rule: Rule = (record, eventId, now) => erase(record, eventId, unfinished, now);
+      const rule: DecisionRule = (record, eventId, now) => erase(record, eventId, unfinished, now);
       return decide("erase", withState(which, null), options, rule);
     },
     retryNow: async (which, decision) => {
-      const rule: Rule = (record, eventId, now) => retryNow(record, eventId, decision, now);
+      const rule: DecisionRule = (record, eventId, now) => retryNow(record, eventId, decision, now);
       return decide("retry", withState(which, ["retrying", "waiting"], "retrying"), decision, rule);
     },
   };
 }
 
-function readable(versioned: FoundEvent["versioned"]): IdempotencyRecord | null {
+function readableRecord(versioned: FoundEvent["versioned"]): IdempotencyRecord | null {
   return versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
 }
 
@@ -167,36 +171,36 @@ function withState(
   states: readonly string[] | null,
   byDefault?: EventState,
 ): EventSelection {
-  if (typeof which === "string" || isIds(which)) return which;
+  if (typeof which === "string" || isIdList(which)) return which;
   const { state } = which;
   if (states === null) {
     const isNamed = which.id !== undefined || which.referenceId !== undefined;
     if (state !== undefined || isNamed) return which;
-    throw stateMissing("finished, held, waiting, retrying or running, or give an id or a referenceId");
+    throw stateMissingError("finished, held, waiting, retrying or running, or give an id or a referenceId");
   }
   if (state === undefined && byDefault !== undefined) return { ...which, state: byDefault };
-  if (state === undefined || !states.includes(state)) throw stateMissing(states.join(" or "));
+  if (state === undefined || !states.includes(state)) throw stateMissingError(states.join(" or "));
   return which;
 }
 
-function stateMissing(states: string): PayhooksError {
+function stateMissingError(states: string): PayhooksError {
   return new PayhooksError("ERR_OPTION_INVALID", "A filter does not say the state of its events.", {
     fix: `Give state: ${states}.`,
   });
 }
 
 /** The error of a decision about one event. */
-function refusal(kind: DecisionKind, eventId: string, why: Decided): PayhooksError {
-  switch (why) {
+function refusalError(kind: DecisionKind, eventId: string, result: DecisionResult): PayhooksError {
+  switch (result) {
     case "changed":
-      return changed(eventId);
+      return eventChangedError(eventId);
     case "superseded":
     case "not-kept":
     case "running":
     case "due":
     case "not-waiting":
-      return new PayhooksError("ERR_NOT_DECIDABLE", `The event ${eventId} ${WORDS[why].what}.`, {
-        fix: WORDS[why].fix,
+      return new PayhooksError("ERR_NOT_DECIDABLE", `The event ${eventId} ${REFUSAL_TEXTS[result].what}.`, {
+        fix: REFUSAL_TEXTS[result].fix,
       });
     case "unfinished":
       if (kind === "erase") {
@@ -206,20 +210,20 @@ function refusal(kind: DecisionKind, eventId: string, why: Decided): PayhooksErr
       }
   }
   const isOfHeld = kind === "replay" || kind === "discard";
-  const given = JSON.stringify(String(eventId).slice(0, 64));
+  const shownId = JSON.stringify(String(eventId).slice(0, 64));
   return new PayhooksError(
     "ERR_EVENT_NOT_FOUND",
-    `No ${isOfHeld ? "held entry" : "event"} has the eventId ${given}.`,
-    { fix: isOfHeld ? FIND_HELD : FIND },
+    `No ${isOfHeld ? "held entry" : "event"} has the eventId ${shownId}.`,
+    { fix: isOfHeld ? FIND_HELD_FIX : FIND_EVENT_FIX },
   );
 }
 
-const FIND_HELD =
+const FIND_HELD_FIX =
   'List them with receiver.events.list({ state: "held" }); it may have been replayed or discarded already.';
-const FIND =
+const FIND_EVENT_FIX =
   "List them with receiver.events.list(); a record is forgotten some time after its events have ended.";
 
-const WORDS = {
+const REFUSAL_TEXTS = {
   superseded: {
     what: "has ended, and a later status of its transaction, or a later event of its subject, has replaced it",
     fix: "Look at the later one. An event that was replaced does not run again.",
@@ -236,7 +240,7 @@ const WORDS = {
   },
 } as const;
 
-function changed(eventId: string): PayhooksError {
+function eventChangedError(eventId: string): PayhooksError {
   return new PayhooksError(
     "ERR_EVENT_CHANGED",
     `The event ${eventId} has changed since it was looked at: it was replayed and held again, or another event of its transaction has run or is about to run.`,

@@ -1,8 +1,8 @@
 import type { EventFacts } from "../../notices/notice.ts";
-import { countFurther, makeRoom } from "./contradictions.ts";
-import type { Accepted, AcceptOutcome, VerifiedEvent } from "./event.ts";
+import { countFurtherContradiction, makeRoom } from "./contradictions.ts";
+import type { AcceptOutcome, AcceptResult, VerifiedEvent } from "./event.ts";
 import type { Lane } from "./lane.ts";
-import { countCopy, end, type IdempotencyRecord, referenceOf, type Slot } from "./record.ts";
+import { countCopy, endSlot, type IdempotencyRecord, referenceOf, type Slot } from "./record.ts";
 import { claimOf, type ReferenceClaim } from "./reference-claim.ts";
 import { type Ruling, rankOf, ruleOn } from "./table.ts";
 
@@ -28,14 +28,14 @@ export interface AcceptContext {
   /** The kept text of an instrumentation; null if it has none. */
   readonly trace?: string | null | undefined;
   /** Another id has the reference already (`oneSuccessPerReference`). */
-  readonly referenceReused: boolean;
+  readonly isReferenceReused: boolean;
   /** Throws if there is no room for an event with this outcome. Nothing is changed then. */
   readonly admit: (outcome: AcceptOutcome) => void;
 }
 
 /** The result for an event, and whether the record was changed. */
 export interface AcceptStep {
-  readonly accepted: Accepted;
+  readonly accepted: AcceptResult;
   /** The slot of the event. The record does not always have it. */
   readonly slot: string;
   /** The record to write; null if the stored one stays as it is. */
@@ -43,8 +43,8 @@ export interface AcceptStep {
 }
 
 /** The event, with its verdict after the look-up of its reference. */
-function withVerdict(event: VerifiedEvent, referenceReused: boolean): VerifiedEvent {
-  if (!referenceReused || event.verdict !== "run") return event;
+function withVerdict(event: VerifiedEvent, isReferenceReused: boolean): VerifiedEvent {
+  if (!isReferenceReused || event.verdict !== "run") return event;
   return {
     ...event,
     verdict: "reference-reused",
@@ -57,36 +57,38 @@ const NONE_OVERTAKEN: readonly EventFacts[] = [];
 /** Accepts an event as the table says. The record is changed in place if necessary. If it is null, a new one is made. */
 export function accept(
   record: IdempotencyRecord | null,
-  given: VerifiedEvent,
-  { now, delayMs, lane, trace, referenceReused, admit }: AcceptContext,
+  verified: VerifiedEvent,
+  { now, delayMs, lane, trace, isReferenceReused, admit }: AcceptContext,
 ): AcceptStep {
-  const event = withVerdict(given, referenceReused);
+  const event = withVerdict(verified, isReferenceReused);
   const ruling = ruleOn(record, event);
   const slot = record?.slots[ruling.slot];
   const base = { eventId: event.key + ruling.slot, ...NO_DETAILS };
   if (slot === undefined && ruling.outcome !== "stale" && !event.isWithinWindow) {
     return { accepted: { outcome: "expired", ...base }, slot: ruling.slot, record: null };
   }
-  const full = slot === undefined && ruling.outcome === "held" && record !== null ? makeRoom(record) : null;
-  if (full !== null && record !== null) return countContradiction(record, full, event, ruling, now);
+  const lastContradiction =
+    slot === undefined && ruling.outcome === "held" && record !== null ? makeRoom(record) : null;
+  if (lastContradiction !== null && record !== null)
+    return countContradiction(record, lastContradiction, event, ruling, now);
   if (slot === undefined) admit(ruling.outcome);
-  const changed = record ?? newRecord(event);
-  const isLater = extend(changed, event, now);
+  const changedRecord = record ?? newRecord(event);
+  const isLater = extendExpiry(changedRecord, event, now);
   if (ruling.outcome === "stale") {
     return {
       accepted: { outcome: "stale", ...base },
       slot: ruling.slot,
-      record: isLater ? changed : null,
+      record: isLater ? changedRecord : null,
     };
   }
   if (slot !== undefined && record !== null) {
     const { accepted, isChanged } = acceptCopy(slot, event, ruling, now);
-    return { accepted, slot: ruling.slot, record: isLater || isChanged ? changed : null };
+    return { accepted, slot: ruling.slot, record: isLater || isChanged ? changedRecord : null };
   }
   // While another event of the record runs, no other process can run this one, so a delay would not reserve it.
-  const waitMs = changed.lease === null ? delayMs : 0;
-  const accepted = addSlot(changed, event, ruling, { now, delayMs: waitMs, lane, trace });
-  return { accepted, slot: ruling.slot, record: changed };
+  const waitMs = changedRecord.lease === null ? delayMs : 0;
+  const accepted = addSlot(changedRecord, event, ruling, { now, delayMs: waitMs, lane, trace });
+  return { accepted, slot: ruling.slot, record: changedRecord };
 }
 
 /** The record is full of contradictions. This one is only counted, and answered as if it were kept. */
@@ -98,11 +100,11 @@ function countContradiction(
   now: number,
 ): AcceptStep {
   const slot = record.slots[last];
-  const isCounted = slot !== undefined && countFurther(slot, now);
+  const isCounted = slot !== undefined && countFurtherContradiction(slot, now);
   const eventId = event.key + last;
   const reason = verdict === "run" ? null : verdict;
   const why = { reason, detail: detail ?? event.detail };
-  const accepted: Accepted = { outcome: "held", ...NO_DETAILS, eventId, ...why };
+  const accepted: AcceptResult = { outcome: "held", ...NO_DETAILS, eventId, ...why };
   return { accepted, slot: last, record: isCounted ? record : null };
 }
 
@@ -110,7 +112,7 @@ const NO_DETAILS = {
   reason: null,
   detail: null,
   previousAmount: null,
-  begun: false,
+  isBegun: false,
   overtaken: NONE_OVERTAKEN,
 } as const;
 
@@ -130,7 +132,7 @@ function newRecord(event: VerifiedEvent): IdempotencyRecord {
 }
 
 /** Updates the signed time and the expiry. False if the record knows a later time. Then nothing has to be written. */
-function extend(record: IdempotencyRecord, event: VerifiedEvent, now: number): boolean {
+function extendExpiry(record: IdempotencyRecord, event: VerifiedEvent, now: number): boolean {
   const isLater = event.signedAt !== null && event.signedAt > record.signedAt;
   if (!isLater && record.expiresAt > 0) return false;
   if (event.signedAt !== null && isLater) record.signedAt = event.signedAt;
@@ -143,7 +145,7 @@ function acceptCopy(
   event: VerifiedEvent,
   { outcome, slot: slotKey }: Ruling,
   now: number,
-): { readonly accepted: Accepted; readonly isChanged: boolean } {
+): { readonly accepted: AcceptResult; readonly isChanged: boolean } {
   const { arrivedBy } = event.delivery;
   let previousAmount: string | null = null;
   const isCounted = countCopy(slot, now);
@@ -154,13 +156,13 @@ function acceptCopy(
     slot.amounts = { ...slot.amounts, [arrivedBy]: event.amount };
   }
   const work = slot.state === "held" ? slot.work : null;
-  const accepted: Accepted = {
+  const accepted: AcceptResult = {
     outcome,
     eventId: event.key + slotKey,
     reason: work?.reason ?? null,
     detail: work?.detail ?? null,
     previousAmount,
-    begun: false,
+    isBegun: false,
     overtaken: NONE_OVERTAKEN,
   };
   return { accepted, isChanged: isNewAmount || isCounted };
@@ -171,13 +173,13 @@ function addSlot(
   event: VerifiedEvent,
   ruling: Ruling,
   { now, delayMs, lane, trace }: Pick<AcceptContext, "now" | "delayMs" | "lane" | "trace">,
-): Accepted {
-  const run = ruling.verdict === "run";
-  const previousAmount = run ? amountBefore(record, event) : null;
-  const previousStatus = run ? (slotOfStatus(record)?.status ?? null) : null;
+): AcceptResult {
+  const isToRun = ruling.verdict === "run";
+  const previousAmount = isToRun ? amountBefore(record, event) : null;
+  const previousStatus = isToRun ? (slotOfStatus(record)?.status ?? null) : null;
   // The other events of the record were erased. This event is new.
   if (record.id === "") record.id = event.id;
-  if (run) {
+  if (isToRun) {
     record.statusSlot = ruling.slot;
     record.isClosed = event.rank === (event.lastRank ?? 1);
     record.fixedFacts = { ...record.fixedFacts, ...event.fixedFacts };
@@ -191,8 +193,8 @@ function addSlot(
     referenceId: event.referenceId === record.fixedFacts.referenceId ? null : event.referenceId,
     amounts: event.amount === null ? {} : { [event.delivery.arrivedBy]: event.amount },
     verdict: ruling.verdict,
-    state: run ? "waiting" : "held",
-    onHeldDone: false,
+    state: isToRun ? "waiting" : "held",
+    isOnHeldDone: false,
     replays: 0,
     acceptedAt: now,
     runToken: null,
@@ -203,9 +205,9 @@ function addSlot(
       ...(event.keepMs === undefined ? {} : { keepMs: event.keepMs }),
       reason,
       detail,
-      heldAt: run ? 0 : now,
+      heldAt: isToRun ? 0 : now,
       dueAt: now + delayMs,
-      delayWhenWrittenMs: delayMs,
+      originalDelayMs: delayMs,
       begunEarlyAt: null,
       handlerStates: {},
       onlyHandlers: null,
@@ -220,7 +222,7 @@ function addSlot(
   };
   const eventId = event.key + ruling.slot;
   const overtaken = overtake(record, event.key, now);
-  return { outcome: ruling.outcome, eventId, reason, detail, previousAmount, begun: false, overtaken };
+  return { outcome: ruling.outcome, eventId, reason, detail, previousAmount, isBegun: false, overtaken };
 }
 
 function slotOfStatus({ statusSlot, slots }: IdempotencyRecord): Slot | undefined {
@@ -251,7 +253,7 @@ export function overtake(record: IdempotencyRecord, key: string, now: number): r
     const referenceId = referenceOf(record, slot);
     overtaken ??= [];
     overtaken.push({ flow, tenant, eventId: key + slotKey, id, event, status, referenceId });
-    end(record, slot, { at: now, what: "stale" });
+    endSlot(record, slot, { at: now, what: "stale" });
   }
   return overtaken ?? NONE_OVERTAKEN;
 }

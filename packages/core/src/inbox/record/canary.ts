@@ -6,19 +6,19 @@ import type { IdempotencyRecord } from "./record.ts";
 import { sideRecord } from "./side-record.ts";
 
 /** The end of every canary's key. The key of an event's record has hex digits only. */
-const END = ".canary";
+const CANARY_SUFFIX = ".canary";
 /** How long a canary that nobody takes is kept. Its own process usually ends it within a second. */
-const CANARY_KEPT_MS = 60_000;
+const CANARY_TTL_MS = 60_000;
 /** As long as an event with all its fields, because a disk may have room for a line but not for an event. */
-const FILLING = ".".repeat(8_000);
+const PADDING_TEXT = ".".repeat(8_000);
 
 /** The key of a canary, made of a text that no other canary has. */
 export function canaryKey(token: string): string {
-  return token + END;
+  return token + CANARY_SUFFIX;
 }
 
 export function isCanary(key: string): boolean {
-  return key.endsWith(END);
+  return key.endsWith(CANARY_SUFFIX);
 }
 
 /**
@@ -29,16 +29,16 @@ export function newCanary(now: number, isDue: boolean): IdempotencyRecord {
   return sideRecord({
     flow: "payments",
     tenant: "",
-    id: FILLING,
+    id: PADDING_TEXT,
     isClosed: true,
     content: {},
-    lease: isDue ? { slot: "", token: "", until: now, lengthWhenWrittenMs: 0 } : null,
+    lease: isDue ? { slot: "", token: "", until: now, originalLengthMs: 0 } : null,
     signedAt: now,
-    expiresAt: now + CANARY_KEPT_MS,
+    expiresAt: now + CANARY_TTL_MS,
   });
 }
 
 /** A canary that is over. Every store treats an expired record as absent. */
-export function endedCanary(canary: IdempotencyRecord, now: number): IdempotencyRecord {
+export function endCanary(canary: IdempotencyRecord, now: number): IdempotencyRecord {
   return { ...canary, id: "", lease: null, expiresAt: now - 1 };
 }

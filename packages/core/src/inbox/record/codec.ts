@@ -5,7 +5,7 @@
 
 import { type FlowName, isFlowName } from "../../protocol/events.ts";
 import { describeError } from "../../protocol/foreign-error.ts";
-import { type GivenUp, HELD_REASONS, type HeldReason } from "../../protocol/held-reasons.ts";
+import { type GiveUpReason, HELD_REASONS, type HeldReason } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery } from "./event.ts";
 import type { HandlerState } from "./handler-state.ts";
 import {
@@ -13,7 +13,7 @@ import {
   type HistoryEntry,
   type IdempotencyRecord,
   isUnfinished,
-  MAX_TRACE,
+  MAX_TRACE_CHARS,
   type OpenWork,
   type RecordLease,
   type ReplayData,
@@ -23,39 +23,39 @@ import {
   bytes,
   count,
   flag,
+  lenientText,
   listOf,
-  Misshapen,
   mapOf,
   objectOf,
   oneOf,
   optional,
   orNull,
   type Shape,
+  ShapeError,
   text,
   time,
-  unimportant,
   yes,
 } from "./shape.ts";
 
 /** The format in which texts are written, and the only one that is read. */
-const FORMAT = "4";
-const MAX_KEY_ID = 64;
+const RECORD_FORMAT = "4";
+const MAX_KEY_ID_CHARS = 64;
 /** The sign of a text that is sealed. The id of its key follows, a colon, and the base64 of what is sealed. */
-export const SEALED = "S";
+export const SEALED_PREFIX = "S";
 /** Follows the id of the key in the text of a record whose labels are in no list. */
-const UNLISTED = "~";
+const UNLISTED_MARK = "~";
 
 /** A process of another version may have a flow that this one does not know. */
-const FLOW: Shape<FlowName> = {
+const FLOW_SHAPE: Shape<FlowName> = {
   write: (flow) => flow,
   read: (json) => {
-    if (!isFlowName(json)) throw new Misshapen("is not the name of a flow");
+    if (!isFlowName(json)) throw new ShapeError("is not the name of a flow");
     return json;
   },
 };
 
-const DELIVERY: Shape<StoredDelivery> = objectOf<StoredDelivery>({
-  flow: FLOW,
+const DELIVERY_SHAPE: Shape<StoredDelivery> = objectOf<StoredDelivery>({
+  flow: FLOW_SHAPE,
   tenant: text,
   arrivedBy: oneOf<StoredDelivery["arrivedBy"]>({ callback: true, lookup: true, webhook: true }),
   content: bytes,
@@ -63,26 +63,26 @@ const DELIVERY: Shape<StoredDelivery> = objectOf<StoredDelivery>({
   keyId: orNull(text),
   receivedAt: time,
   headers: optional(mapOf(text)),
-  covered: optional(listOf(text)),
+  signedHeaders: optional(listOf(text)),
   signedAt: optional(time),
-  perhapsUnwanted: optional(yes),
+  mayBeUnhandled: optional(yes),
   merchantId: optional(text),
 });
 
-const HELD_REASON = oneOf<HeldReason>(HELD_REASONS);
-const TEXTS = listOf(text);
+const HELD_REASON_SHAPE = oneOf<HeldReason>(HELD_REASONS);
+const TEXT_LIST_SHAPE = listOf(text);
 
-const HANDLER_STATE = objectOf<HandlerState>({
+const HANDLER_STATE_SHAPE = objectOf<HandlerState>({
   attempts: count,
   state: oneOf<HandlerState["state"]>({ started: true, done: true, failed: true, "given-up": true }),
   dueAt: time,
   delayWhenWrittenMs: time,
   error: orNull(text),
-  reason: orNull(oneOf<GivenUp>({ exhausted: true, rejected: true, crashed: true })),
+  reason: orNull(oneOf<GiveUpReason>({ exhausted: true, rejected: true, crashed: true })),
   skipped: optional(count),
 });
 
-const HISTORY = listOf(
+const HISTORY_SHAPE = listOf(
   objectOf<HistoryEntry>({
     at: time,
     what: text,
@@ -95,32 +95,32 @@ const HISTORY = listOf(
   }),
 );
 
-const WORK = objectOf<OpenWork>({
-  delivery: DELIVERY,
+const WORK_SHAPE = objectOf<OpenWork>({
+  delivery: DELIVERY_SHAPE,
   retentionMs: time,
-  reason: orNull(HELD_REASON),
+  reason: orNull(HELD_REASON_SHAPE),
   detail: orNull(text),
   heldAt: time,
   dueAt: time,
-  delayWhenWrittenMs: time,
+  originalDelayMs: time,
   begunEarlyAt: orNull(time),
-  handlerStates: mapOf(HANDLER_STATE),
-  onlyHandlers: orNull(TEXTS),
+  handlerStates: mapOf(HANDLER_STATE_SHAPE),
+  onlyHandlers: orNull(TEXT_LIST_SHAPE),
   evenIfExpired: flag,
   previousStatus: orNull(text),
   previousAmount: orNull(text),
-  history: HISTORY as Shape<HistoryEntry[]>,
-  untriedHandlers: optional(TEXTS),
-  foundBy: optional(TEXTS),
+  history: HISTORY_SHAPE as Shape<HistoryEntry[]>,
+  untriedHandlers: optional(TEXT_LIST_SHAPE),
+  foundBy: optional(TEXT_LIST_SHAPE),
   repeatEffects: optional(yes),
   copies: optional(count),
   lastCopyAt: optional(time),
   patient: optional(yes),
   keepMs: optional(time),
-  trace: unimportant(MAX_TRACE),
+  trace: lenientText(MAX_TRACE_CHARS),
 });
 
-const SLOT = objectOf<Slot>({
+const SLOT_SHAPE = objectOf<Slot>({
   name: text,
   status: text,
   amounts: mapOf(text),
@@ -138,12 +138,12 @@ const SLOT = objectOf<Slot>({
   replays: count,
   acceptedAt: time,
   runToken: orNull(text),
-  onHeldDone: flag,
-  work: orNull(WORK),
-  past: optional(objectOf<EndedHistory>({ history: HISTORY, copies: count, lastCopyAt: orNull(time) })),
+  isOnHeldDone: flag,
+  work: orNull(WORK_SHAPE),
+  past: optional(objectOf<EndedHistory>({ history: HISTORY_SHAPE, copies: count, lastCopyAt: orNull(time) })),
   kept: optional(
     objectOf<ReplayData>({
-      delivery: DELIVERY,
+      delivery: DELIVERY_SHAPE,
       retentionMs: time,
       previousStatus: orNull(text),
       previousAmount: orNull(text),
@@ -155,8 +155,8 @@ const SLOT = objectOf<Slot>({
   subject: optional(objectOf<NonNullable<Slot["subject"]>>({ key: text, at: time, hadTurn: optional(yes) })),
 });
 
-const RECORD = objectOf<IdempotencyRecord>({
-  flow: FLOW,
+const RECORD_SHAPE = objectOf<IdempotencyRecord>({
+  flow: FLOW_SHAPE,
   tenant: text,
   id: text,
   statusSlot: orNull(text),
@@ -164,13 +164,13 @@ const RECORD = objectOf<IdempotencyRecord>({
   fixedFacts: mapOf(text),
   signedAt: time,
   expiresAt: time,
-  slots: mapOf(SLOT, /^[0-9a-f]{16}$/),
-  lease: orNull(objectOf<RecordLease>({ slot: text, token: text, until: time, lengthWhenWrittenMs: time })),
+  slots: mapOf(SLOT_SHAPE, /^[0-9a-f]{16}$/),
+  lease: orNull(objectOf<RecordLease>({ slot: text, token: text, until: time, originalLengthMs: time })),
   claims: optional(mapOf(text)),
 });
 
 /** A record that this process cannot read, and why. Such a record is left alone. */
-export interface Unreadable {
+export interface UnreadableRecord {
   readonly unreadable: string;
   /** The sealed text, if the seal is the reason. */
   readonly sealed?: SealedText;
@@ -194,77 +194,79 @@ export interface SealedRecord extends IdempotencyRecord {
 }
 
 /** True if the record could not be read. */
-export function isUnreadable(record: IdempotencyRecord | Unreadable): record is Unreadable {
+export function isUnreadable(record: IdempotencyRecord | UnreadableRecord): record is UnreadableRecord {
   return "unreadable" in record;
 }
 
 /** Writes a record as a text that every database takes. */
 export function encodeRecord(record: IdempotencyRecord | SealedRecord): string {
-  return "sealed" in record ? record.sealed : FORMAT + JSON.stringify(RECORD.write(record));
+  return "sealed" in record ? record.sealed : RECORD_FORMAT + JSON.stringify(RECORD_SHAPE.write(record));
 }
 
 /** The reverse of {@link encodeRecord}. It takes any text, and never throws. */
-export function decodeRecord(given: string): IdempotencyRecord | Unreadable {
-  if (!given.startsWith(FORMAT)) {
-    const sealed = sealedIn(given);
-    if (sealed !== null) return lockedBy(sealed, "and this inbox has no `seal`");
-    const format = JSON.stringify(given.slice(0, 1));
+export function decodeRecord(recordText: string): IdempotencyRecord | UnreadableRecord {
+  if (!recordText.startsWith(RECORD_FORMAT)) {
+    const sealed = parseSealedText(recordText);
+    if (sealed !== null) return lockedRecord(sealed, "and this inbox has no `seal`");
+    const format = JSON.stringify(recordText.slice(0, 1));
     return { unreadable: `its format is ${format}: another version of Payhooks wrote it` };
   }
   try {
-    const record = RECORD.read(JSON.parse(given.slice(FORMAT.length)));
-    check(record);
+    const record = RECORD_SHAPE.read(JSON.parse(recordText.slice(RECORD_FORMAT.length)));
+    checkRecord(record);
     return record;
   } catch (error) {
-    const why = error instanceof Misshapen ? error.message : describeError(error);
-    return { unreadable: `its text is damaged: ${why}` };
+    const fault = error instanceof ShapeError ? error.message : describeError(error);
+    return { unreadable: `its text is damaged: ${fault}` };
   }
 }
 
-function sealedIn(text: string): SealedText | null {
+function parseSealedText(text: string): SealedText | null {
   const end = text.indexOf(":");
-  if (end < 0 || !text.startsWith(SEALED)) return null;
-  const isUnlisted = text.startsWith(UNLISTED, end - UNLISTED.length);
-  const keyId = text.slice(SEALED.length, isUnlisted ? end - UNLISTED.length : end).slice(0, MAX_KEY_ID);
+  if (end < 0 || !text.startsWith(SEALED_PREFIX)) return null;
+  const isUnlisted = text.startsWith(UNLISTED_MARK, end - UNLISTED_MARK.length);
+  const keyId = text
+    .slice(SEALED_PREFIX.length, isUnlisted ? end - UNLISTED_MARK.length : end)
+    .slice(0, MAX_KEY_ID_CHARS);
   return { keyId, isUnlisted, base64: text.slice(end + 1), text };
 }
 
 /** The sealed text of a record, as it is written without the labels of its events. */
-export function unlisted(sealed: string): string {
+export function markUnlisted(sealed: string): string {
   const end = sealed.indexOf(":");
-  return sealed.slice(0, end) + UNLISTED + sealed.slice(end);
+  return sealed.slice(0, end) + UNLISTED_MARK + sealed.slice(end);
 }
 
 /** A record whose key is missing. It waits for a process that has it. */
-export function lockedBy(sealed: SealedText, why: string): Unreadable {
+export function lockedRecord(sealed: SealedText, reason: string): UnreadableRecord {
   const name = JSON.stringify(sealed.keyId);
-  return { unreadable: `it is sealed with the key ${name}, ${why}`, sealed, code: "ERR_SEAL_KEY_MISSING" };
+  return { unreadable: `it is sealed with the key ${name}, ${reason}`, sealed, code: "ERR_SEAL_KEY_MISSING" };
 }
 
 /** A record whose seal is broken. */
-export function damagedSeal(sealed: SealedText): Unreadable {
+export function brokenSealRecord(sealed: SealedText): UnreadableRecord {
   const name = JSON.stringify(sealed.keyId);
   return { unreadable: `its seal with the key ${name} is broken`, sealed, code: "ERR_SEAL_BROKEN" };
 }
 
 /** Fields that must fit each other. A slot has its work until the event is finished, and not afterwards. */
-function check({ slots, statusSlot, lease }: IdempotencyRecord): void {
+function checkRecord({ slots, statusSlot, lease }: IdempotencyRecord): void {
   if (statusSlot !== null && !Object.hasOwn(slots, statusSlot))
-    throw new Misshapen("statusSlot names no slot");
+    throw new ShapeError("statusSlot names no slot");
   // A side record may have a lease, and has no slots.
   if (lease !== null && lease.slot !== "" && !Object.hasOwn(slots, lease.slot)) {
-    throw new Misshapen("lease names no slot");
+    throw new ShapeError("lease names no slot");
   }
-  for (const slot of Object.values(slots)) checkState(slot);
+  for (const slot of Object.values(slots)) checkSlot(slot);
 }
 
-function checkState(slot: Slot): void {
+function checkSlot(slot: Slot): void {
   if (isUnfinished(slot) !== (slot.work !== null))
-    throw new Misshapen(`work does not fit the state ${slot.state}`);
+    throw new ShapeError(`work does not fit the state ${slot.state}`);
   if (slot.kept !== undefined && slot.work !== null)
-    throw new Misshapen("kept is of an event that has ended");
+    throw new ShapeError("kept is of an event that has ended");
   if (slot.state === "held" && slot.work?.reason === null)
-    throw new Misshapen("reason of a held event is missing");
+    throw new ShapeError("reason of a held event is missing");
 }
 
 /** A copy that can be changed without changing the original. Parts that nothing ever changes are shared. */

@@ -8,38 +8,41 @@ import { type HandlerState, ON_HELD_PREFIX } from "./handler-state.ts";
 import { type IdempotencyRecord, isUnfinished, type OpenWork, type Slot } from "./record.ts";
 
 /**
- * True if `one` includes everything that happened to `other`. Then `other` can be dropped: no event is lost or runs again, and
+ * True if `later` includes everything that happened to `earlier`. Then `earlier` can be dropped: no event is lost or runs again, and
  * erased events stay erased.
  */
-export function knowsAllOf(one: IdempotencyRecord, other: IdempotencyRecord): boolean {
-  if (one.expiresAt < other.expiresAt) return false;
-  const slots = Object.entries(other.slots);
-  if (slots.length === 0) return hasSameOwner(one, other);
+export function knowsAllOf(later: IdempotencyRecord, earlier: IdempotencyRecord): boolean {
+  if (later.expiresAt < earlier.expiresAt) return false;
+  const slots = Object.entries(earlier.slots);
+  if (slots.length === 0) return hasSameOwner(later, earlier);
   return slots.every(([key, slot]) => {
-    const own = one.slots[key];
-    return own === undefined ? hasDropped(one, slot) : slotKnowsAllOf(own, slot);
+    const laterSlot = later.slots[key];
+    return laterSlot === undefined ? hasDropped(later, slot) : slotKnowsAllOf(laterSlot, slot);
   });
 }
 
 /** Of side records: a claim has one owner. A subject has a later event, or the same one. */
-function hasSameOwner(one: IdempotencyRecord, other: IdempotencyRecord): boolean {
-  return one.id === other.id || (isEventId(one.id) && isEventId(other.id) && one.signedAt > other.signedAt);
+function hasSameOwner(later: IdempotencyRecord, earlier: IdempotencyRecord): boolean {
+  return (
+    later.id === earlier.id ||
+    (isEventId(later.id) && isEventId(earlier.id) && later.signedAt > earlier.signedAt)
+  );
 }
 
 /** True if a record that is full has dropped a contradiction, to make room for a later one. */
 function hasDropped({ slots }: IdempotencyRecord, { verdict, acceptedAt }: Slot): boolean {
-  const kept = Object.values(slots).filter((slot) => slot.verdict !== "run");
-  const isFull = verdict !== "run" && kept.length >= MAX_CONTRADICTIONS;
-  return isFull && kept.some((slot) => slot.acceptedAt >= acceptedAt);
+  const contradictions = Object.values(slots).filter((slot) => slot.verdict !== "run");
+  const isFull = verdict !== "run" && contradictions.length >= MAX_CONTRADICTIONS;
+  return isFull && contradictions.some((slot) => slot.acceptedAt >= acceptedAt);
 }
 
-function slotKnowsAllOf(one: Slot, other: Slot): boolean {
+function slotKnowsAllOf(later: Slot, earlier: Slot): boolean {
   // Each inbox has accepted a delivery of the event by itself, so neither state is a later state of the other.
-  if (one.acceptedAt !== other.acceptedAt) return false;
-  if (one.erasedAt !== undefined || other.erasedAt !== undefined) return one.erasedAt !== undefined;
-  if (one.replays !== other.replays) return one.replays > other.replays && canBeReplayed(other);
-  if (one.work === null) return true;
-  return other.work !== null && workKnowsAllOf(one, one.work, other, other.work);
+  if (later.acceptedAt !== earlier.acceptedAt) return false;
+  if (later.erasedAt !== undefined || earlier.erasedAt !== undefined) return later.erasedAt !== undefined;
+  if (later.replays !== earlier.replays) return later.replays > earlier.replays && canBeReplayed(earlier);
+  if (later.work === null) return true;
+  return earlier.work !== null && workKnowsAllOf(later, later.work, earlier, earlier.work);
 }
 
 /** False for an event that has ended and cannot be run again. No replay can follow that state. */
@@ -49,22 +52,22 @@ function canBeReplayed(slot: Slot): boolean {
 
 /** An event goes from waiting to held, and back only by a replay. */
 function workKnowsAllOf(
-  one: Slot,
+  later: Slot,
   { handlerStates }: OpenWork,
-  other: Slot,
-  { handlerStates: others }: OpenWork,
+  earlier: Slot,
+  { handlerStates: earlierStates }: OpenWork,
 ): boolean {
-  const isHeld = one.state === "held";
-  if (other.state === "held" && (!isHeld || (other.onHeldDone && !one.onHeldDone))) return false;
-  return Object.entries(others).every(([name, state]) => {
+  const isHeld = later.state === "held";
+  if (earlier.state === "held" && (!isHeld || (earlier.isOnHeldDone && !later.isOnHeldDone))) return false;
+  return Object.entries(earlierStates).every(([name, state]) => {
     // These begin anew when the event is held.
-    if (name.startsWith(ON_HELD_PREFIX) && isHeld && other.state !== "held") return true;
+    if (name.startsWith(ON_HELD_PREFIX) && isHeld && earlier.state !== "held") return true;
     return stateKnowsAllOf(handlerStates[name], state);
   });
 }
 
-function stateKnowsAllOf(one: HandlerState | undefined, other: HandlerState): boolean {
-  if (one === undefined || one.attempts < other.attempts) return false;
-  if (one.state === "done" || one.state === other.state) return true;
-  return other.state !== "done" && other.state !== "given-up";
+function stateKnowsAllOf(later: HandlerState | undefined, earlier: HandlerState): boolean {
+  if (later === undefined || later.attempts < earlier.attempts) return false;
+  if (later.state === "done" || later.state === earlier.state) return true;
+  return earlier.state !== "done" && earlier.state !== "given-up";
 }

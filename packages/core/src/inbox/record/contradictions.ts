@@ -12,32 +12,36 @@ import { addHistory, type IdempotencyRecord, isUnfinished, type OpenWork, type S
  */
 export const MAX_CONTRADICTIONS = 8;
 /** The beginning of the line that counts the others. */
-const MORE = "and more: ";
+const COUNT_LINE_PREFIX = "and more: ";
 /** They are counted at most this often, because each count is a write. */
-const COUNTED_EVERY_MS = 1_000;
+const CONTRADICTIONS_APART_MS = 1_000;
 
 /** The last undecided contradiction, if there is no room for a further one. Null if there is room. The call may have made it. */
 export function makeRoom({ slots }: IdempotencyRecord): string | null {
-  const kept = Object.entries(slots)
+  const contradictions = Object.entries(slots)
     .filter(([, { verdict }]) => verdict !== "run")
     .sort(([, a], [, b]) => a.acceptedAt - b.acceptedAt);
-  if (kept.length < MAX_CONTRADICTIONS) return null;
-  const [ended] = kept.find(([, slot]) => !isUnfinished(slot)) ?? [];
-  if (ended === undefined) return kept.at(-1)?.[0] ?? null;
-  delete slots[ended];
+  if (contradictions.length < MAX_CONTRADICTIONS) return null;
+  const [endedKey] = contradictions.find(([, slot]) => !isUnfinished(slot)) ?? [];
+  if (endedKey === undefined) return contradictions.at(-1)?.[0] ?? null;
+  delete slots[endedKey];
   return null;
 }
 
 /** Counts a contradiction that is not kept. False if nothing has to be written. */
-export function countFurther({ work }: Slot, now: number): boolean {
-  const before = work?.history.find(({ what }) => what.startsWith(MORE));
-  if (work === null || (before !== undefined && now - before.at < COUNTED_EVERY_MS)) return false;
-  const others: Pick<OpenWork, "history"> = { history: work.history.filter((line) => line !== before) };
-  addHistory(others, { at: now, what: MORE + (before === undefined ? 1 : countOf(before.what) + 1) });
-  work.history = others.history;
+export function countFurtherContradiction({ work }: Slot, now: number): boolean {
+  const countLine = work?.history.find(({ what }) => what.startsWith(COUNT_LINE_PREFIX));
+  if (work === null || (countLine !== undefined && now - countLine.at < CONTRADICTIONS_APART_MS))
+    return false;
+  const remaining: Pick<OpenWork, "history"> = { history: work.history.filter((line) => line !== countLine) };
+  addHistory(remaining, {
+    at: now,
+    what: COUNT_LINE_PREFIX + (countLine === undefined ? 1 : countOf(countLine.what) + 1),
+  });
+  work.history = remaining.history;
   return true;
 }
 
 function countOf(what: string): number {
-  return Number.parseInt(what.slice(MORE.length), 10) || 0;
+  return Number.parseInt(what.slice(COUNT_LINE_PREFIX.length), 10) || 0;
 }

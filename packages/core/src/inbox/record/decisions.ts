@@ -2,9 +2,16 @@ import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { overtake } from "./accept-into-record.ts";
 import { recordKeyOf, slotKeyOf } from "./event.ts";
 import { stateOf } from "./index-of.ts";
-import type { Decision, ReplayDecision, RetryDecision, StoredEvent } from "./life.ts";
-import { amountOf, othersOf, revisionOf } from "./others.ts";
-import { addHistory, end, type IdempotencyRecord, type OpenWork, referenceOf, type Slot } from "./record.ts";
+import { amountOf, otherEventsOf, revisionOf } from "./other-events.ts";
+import {
+  addHistory,
+  endSlot,
+  type IdempotencyRecord,
+  type OpenWork,
+  referenceOf,
+  type Slot,
+} from "./record.ts";
+import type { Decision, ReplayDecision, RetryDecision, StoredEvent } from "./stored-event.ts";
 import { rankOf } from "./table.ts";
 
 /**
@@ -19,7 +26,7 @@ import { rankOf } from "./table.ts";
  * - `superseded`: it had ended, as `stale` or as `done`, and a later status, or a later event of its subject, has replaced it.
  * - `changed`: its revision is no longer the one that was seen, or it no longer matches the filter that names its eventId.
  */
-export type Decided =
+export type DecisionResult =
   | "decided"
   | "already-decided"
   | "overtaken"
@@ -45,23 +52,23 @@ export function decideOnce(
   record: IdempotencyRecord | null,
   eventId: string,
   { decisionToken, revision }: DecisionName,
-  make: () => Decided,
-): Decided {
+  decide: () => DecisionResult,
+): DecisionResult {
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return "missing";
   if (slot.decisionToken === decisionToken) return "already-decided";
   // If no decision about the event is possible, it has no revision, and the result of the decision says why.
-  const now = revision === undefined ? null : revisionOf(record, recordKeyOf(eventId), slotKey);
-  if (now !== null && now !== revision) return "changed";
-  const decided = make();
-  if (isMade(decided)) slot.decisionToken = decisionToken;
-  return decided;
+  const currentRevision = revision === undefined ? null : revisionOf(record, recordKeyOf(eventId), slotKey);
+  if (currentRevision !== null && currentRevision !== revision) return "changed";
+  const result = decide();
+  if (isMade(result)) slot.decisionToken = decisionToken;
+  return result;
 }
 
 /** True if a decision was made now. Then it has to be written. */
-export function isMade(decided: Decided | "excluded"): boolean {
-  return decided === "decided" || decided === "overtaken";
+export function isMade(result: DecisionResult | "excluded"): boolean {
+  return result === "decided" || result === "overtaken";
 }
 
 /** Why an event cannot be run again. Null if it can. */
@@ -73,7 +80,7 @@ function whyNotReplayable({ state, kept }: Slot): "unfinished" | "superseded" | 
 }
 
 /** The result that a replay of the event has. */
-function resultOfReplay(record: IdempotencyRecord, slot: Slot): Decided {
+function resultOfReplay(record: IdempotencyRecord, slot: Slot): DecisionResult {
   const why = whyNotReplayable(slot);
   if (why !== null) return why;
   if (slot.rank === null || slot.rank >= rankOf(record)) return "decided";
@@ -89,23 +96,23 @@ export function replay(
   eventId: string,
   decision: ReplayDecision,
   now: number,
-): Decided {
+): DecisionResult {
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return "missing";
   const result = resultOfReplay(record, slot);
   if (!isMade(result)) return result;
   const onlyHandlers = decision.handlers ?? null;
-  const work = slot.work ?? reopened(slot);
+  const work = slot.work ?? reopenWork(slot);
   if (work === null) return "not-kept";
   // If a process is calling the onHeld handlers about the event, it loses its lease.
   if (record.lease?.slot === slotKey) record.lease = null;
   slot.work = work;
   slot.state = "waiting";
-  slot.onHeldDone = false;
+  slot.isOnHeldDone = false;
   slot.replays++;
   work.dueAt = now;
-  work.delayWhenWrittenMs = 0;
+  work.originalDelayMs = 0;
   work.begunEarlyAt = null;
   work.onlyHandlers = onlyHandlers;
   work.evenIfExpired = decision.evenIfExpired === true;
@@ -123,7 +130,7 @@ export function replay(
 }
 
 /** The work for another run of an ended event, made of the kept part; null if nothing was kept. */
-function reopened(slot: Slot): OpenWork | null {
+function reopenWork(slot: Slot): OpenWork | null {
   const { kept, past, verdict, acceptedAt, subject } = slot;
   if (kept === undefined) return null;
   delete slot.kept;
@@ -136,7 +143,7 @@ function reopened(slot: Slot): OpenWork | null {
     detail: null,
     heldAt: 0,
     dueAt: 0,
-    delayWhenWrittenMs: 0,
+    originalDelayMs: 0,
     begunEarlyAt: null,
     handlerStates: {},
     onlyHandlers: null,
@@ -153,18 +160,18 @@ export function retryNow(
   eventId: string,
   { by, note }: RetryDecision,
   now: number,
-): Decided {
+): DecisionResult {
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return "missing";
   const { state, work } = slot;
   if (state === "running" || (state === "waiting" && record.lease?.slot === slotKey)) return "running";
   if (state !== "waiting" || work === null) return "not-waiting";
-  const later = Object.entries(work.handlerStates).filter(([, state]) => state.dueAt > now);
-  if (work.dueAt <= now && later.length === 0) return "due";
+  const laterHandlers = Object.entries(work.handlerStates).filter(([, state]) => state.dueAt > now);
+  if (work.dueAt <= now && laterHandlers.length === 0) return "due";
   work.dueAt = Math.min(work.dueAt, now);
-  work.delayWhenWrittenMs = work.dueAt - now;
-  for (const [name, state] of later)
+  work.originalDelayMs = work.dueAt - now;
+  for (const [name, state] of laterHandlers)
     work.handlerStates[name] = { ...state, dueAt: now, delayWhenWrittenMs: 0 };
   addHistory(work, { at: now, what: "attempt brought forward", by, note });
   return "decided";
@@ -176,13 +183,13 @@ export function discard(
   eventId: string,
   { by, note }: Decision,
   now: number,
-): Decided {
+): DecisionResult {
   const slot = record?.slots[slotKeyOf(eventId)];
   if (record === null || slot === undefined) return "missing";
   if (slot.state === "waiting" || slot.state === "running") return "unfinished";
   if (slot.state !== "held") return "not-held";
   if (record.lease?.slot === slotKeyOf(eventId)) record.lease = null;
-  end(record, slot, { at: now, what: "discarded", by, note });
+  endSlot(record, slot, { at: now, what: "discarded", by, note });
   return "decided";
 }
 
@@ -219,7 +226,7 @@ export function eventIn(record: IdempotencyRecord | null, eventId: string): Stor
     heldAt: slot.state === "held" ? (work?.heldAt ?? null) : null,
     referenceId: referenceOf(record, slot),
     amount: amountOf(slot),
-    others: othersOf(record, recordKeyOf(eventId), slotKeyOf(eventId)),
+    others: otherEventsOf(record, recordKeyOf(eventId), slotKeyOf(eventId)),
     revision: revisionOf(record, recordKeyOf(eventId), slotKeyOf(eventId)),
     acceptedAt: slot.acceptedAt,
     lastDeliveryAt: work?.lastCopyAt ?? slot.past?.lastCopyAt ?? slot.acceptedAt,

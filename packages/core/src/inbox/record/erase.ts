@@ -1,18 +1,18 @@
-import type { Decided } from "./decisions.ts";
+import type { DecisionResult } from "./decisions.ts";
 import { slotKeyOf } from "./event.ts";
-import { end, type IdempotencyRecord, isUnfinished } from "./record.ts";
+import { endSlot, type IdempotencyRecord, isUnfinished } from "./record.ts";
 
 /**
  * Erases an event: its signed text, its reference, its amounts, its errors and its history. Its state, its times, and
- * the keys of record and slot (hashes) stay, so that copies are recognised. If `unfinished` is true, an event that
+ * the keys of record and slot (hashes) stay, so that copies are recognised. If `shouldDiscard` is true, an event that
  * waits or is held is discarded first. For an event that was erased before, the result is `already-decided`.
  */
 export function erase(
   record: IdempotencyRecord | null,
   eventId: string,
-  unfinished: boolean,
+  shouldDiscard: boolean,
   now: number,
-): Decided {
+): DecisionResult {
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return "missing";
@@ -20,9 +20,9 @@ export function erase(
   const isLeased = record.lease?.slot === slotKey;
   if (slot.state === "running" && isLeased && (record.lease?.until ?? 0) > now) return "running";
   if (isUnfinished(slot)) {
-    if (!unfinished) return "unfinished";
+    if (!shouldDiscard) return "unfinished";
     if (isLeased) record.lease = null;
-    end(record, slot, { at: now, what: "discarded" });
+    endSlot(record, slot, { at: now, what: "discarded" });
   }
   const {
     name,
@@ -30,7 +30,7 @@ export function erase(
     rank,
     verdict,
     state,
-    onHeldDone,
+    isOnHeldDone,
     replays,
     acceptedAt,
     runToken,
@@ -46,7 +46,7 @@ export function erase(
     amounts: {},
     verdict,
     state,
-    onHeldDone,
+    isOnHeldDone,
     replays,
     acceptedAt,
     runToken,

@@ -35,11 +35,11 @@ export interface StoredDelivery {
   /** Of a source: the header fields that are kept, by their lowercase names. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Of a source: the names of the header fields that the signature covers. */
-  readonly covered?: readonly string[];
+  readonly signedHeaders?: readonly string[];
   /** Of a source: the signed time, in milliseconds since the epoch. Left out if it has none. */
   readonly signedAt?: number;
   /** Of a source: the process that accepted it has no handlers, so it could not check whether the name is wanted. */
-  readonly perhapsUnwanted?: true;
+  readonly mayBeUnhandled?: true;
   /** The `merchantId` by which a resolver was asked for the keys. Left out if keys are fixed. */
   readonly merchantId?: string;
 }
@@ -93,11 +93,11 @@ export interface VerifiedEvent {
   readonly delivery: StoredDelivery;
 }
 
-const EVENT_ID = /^[0-9a-f]{48}$/;
+const EVENT_ID_PATTERN = /^[0-9a-f]{48}$/;
 
 /** True if a text can be an eventId. */
 export function isEventId(text: unknown): text is string {
-  return typeof text === "string" && EVENT_ID.test(text);
+  return typeof text === "string" && EVENT_ID_PATTERN.test(text);
 }
 
 /** The record's key in an eventId. */
@@ -114,7 +114,7 @@ export function slotKeyOf(eventId: string): string {
 export type AcceptOutcome = "new" | "progress" | "duplicate" | "stale" | "held" | "expired";
 
 /** The result for an event that was offered to the inbox. */
-export interface Accepted {
+export interface AcceptResult {
   readonly outcome: AcceptOutcome;
   /** The record's key and the slot's. With the outcomes `stale` and `expired`, there may be no such event. */
   readonly eventId: string;
@@ -125,7 +125,7 @@ export interface Accepted {
   /** The amount that was known before, if this delivery changed it (outcome `progress`, or by another way of arrival). */
   readonly previousAmount: string | null;
   /** True if this process has begun to run it. */
-  readonly begun: boolean;
+  readonly isBegun: boolean;
   /** PENDING events that waited, and will not run because this event has a final status. */
   readonly overtaken: readonly EventFacts[];
   /**
@@ -134,7 +134,7 @@ export interface Accepted {
    */
   readonly signedBefore?: number;
   /** With {@link AcceptOptions.runAtOnce}: the result of the run that this call began, or found. */
-  readonly handled?: Promise<RunReport>;
+  readonly whenHandled?: Promise<RunReport>;
 }
 
 /** The result for an event that was to be run at once. */

@@ -1,4 +1,4 @@
-import type { GivenUp } from "../../protocol/held-reasons.ts";
+import type { GiveUpReason } from "../../protocol/held-reasons.ts";
 
 /** The state of one handler for one event. */
 export interface HandlerState {
@@ -16,7 +16,7 @@ export interface HandlerState {
   /** The last error, as text. */
   readonly error: string | null;
   /** Why it was given up; null otherwise. */
-  readonly reason: GivenUp | null;
+  readonly reason: GiveUpReason | null;
   /** How many effects it skipped, because an earlier run had committed them. Left out if none. */
   readonly skipped?: number;
 }
@@ -45,7 +45,7 @@ export type HandlerChange =
       readonly name: string;
       readonly kind: "given-up";
       readonly attempt: number;
-      readonly reason: GivenUp;
+      readonly reason: GiveUpReason;
       readonly error: string;
     }
   /** Back to `before` (null: never tried). The handler was not called, or it was called early and that call does not count. */

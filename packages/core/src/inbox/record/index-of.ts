@@ -1,8 +1,8 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
-import { label } from "./label.ts";
+import { labelOf } from "./label.ts";
 import type { Lane } from "./lane.ts";
-import { type IdempotencyRecord, isEnd, isFinished, referenceOf, type Slot } from "./record.ts";
+import { type IdempotencyRecord, isEndState, isFinished, referenceOf, type Slot } from "./record.ts";
 import { dueTimeOf } from "./schedule.ts";
 
 /** The state of an event, as it is counted and listed: `retrying` waits for another attempt, `finished` is any end. */
@@ -37,7 +37,7 @@ export interface RecordIndex {
   /** When the record is due, on the store's clock; null: never. */
   readonly dueAt: number | null;
   /** How far away `dueAt` was when it was written. */
-  readonly delayWhenWrittenMs: number;
+  readonly originalDelayMs: number;
   /** True if a run has a lease on the record. `dueAt` is then the end of the lease. */
   readonly isLeased: boolean;
   /** The lane in which the record waits until then. */
@@ -57,7 +57,7 @@ export function indexOf(key: string, record: IdempotencyRecord): RecordIndex {
   }
   return {
     dueAt: dueTime?.at ?? null,
-    delayWhenWrittenMs: dueTime?.delayWhenWrittenMs ?? 0,
+    originalDelayMs: dueTime?.originalDelayMs ?? 0,
     isLeased: record.lease !== null,
     lane: dueTime?.lane ?? "usual",
     expiresAt: isFinished(record) ? record.expiresAt : null,
@@ -71,27 +71,27 @@ function labelsOf(eventId: string, record: IdempotencyRecord, slot: Slot): Event
   const state = stateOf(slot);
   return {
     eventId,
-    state: isEnd(state) ? "finished" : state,
+    state: isEndState(state) ? "finished" : state,
     reason: slot.state === "held" ? (work?.reason ?? null) : null,
     flow,
-    tenant: label(tenant),
-    id: label(id),
-    event: label(slot.name),
-    status: label(slot.status),
+    tenant: labelOf(tenant),
+    id: labelOf(id),
+    event: labelOf(slot.name),
+    status: labelOf(slot.status),
     referenceId: referenceOf(record, slot),
     acceptedAt: slot.acceptedAt,
-    foundBy: work?.foundBy?.map(label) ?? NOTHING,
+    foundBy: work?.foundBy?.map(labelOf) ?? NO_LABELS,
   };
 }
 
-const NOTHING: readonly string[] = [];
+const NO_LABELS: readonly string[] = [];
 
 /** The state of an event, as it is shown to people. */
 export function stateOf({ state, work }: Slot): Slot["state"] | "retrying" {
-  return state === "waiting" && work !== null && wasTried(work.handlerStates) ? "retrying" : state;
+  return state === "waiting" && work !== null && hasTriedHandler(work.handlerStates) ? "retrying" : state;
 }
 
-function wasTried(handlerStates: Readonly<Record<string, unknown>>): boolean {
+function hasTriedHandler(handlerStates: Readonly<Record<string, unknown>>): boolean {
   for (const _ in handlerStates) return true;
   return false;
 }

@@ -13,9 +13,9 @@ export interface Lanes<T = number> {
 /** Both lanes, in the order in which they are taken from. */
 export const LANES: readonly [Lane, Lane] = ["usual", "patient"];
 
-/** Nothing of either lane. */
-export const NO_EVENTS: Lanes = { usual: 0, patient: 0 };
+/** No event of either lane, as a limit. */
+export const ZERO_PER_LANE: Lanes = { usual: 0, patient: 0 };
 
-export function otherThan(lane: Lane): Lane {
+export function otherLane(lane: Lane): Lane {
   return lane === "usual" ? "patient" : "usual";
 }

@@ -4,14 +4,21 @@ import { overtake } from "./accept-into-record.ts";
 import type { Ending } from "./ending.ts";
 import type { SlotState } from "./event.ts";
 import { type HandlerChange, type HandlerState, ON_HELD_PREFIX } from "./handler-state.ts";
-import { addHistory, end, type IdempotencyRecord, type OpenWork, referenceOf, type Slot } from "./record.ts";
-import { type FinishedClaims, finishedClaims, noteClaim } from "./reference-claim.ts";
+import {
+  addHistory,
+  endSlot,
+  type IdempotencyRecord,
+  type OpenWork,
+  referenceOf,
+  type Slot,
+} from "./record.ts";
+import { type FinishedClaims, finishedClaimsOf, noteClaim } from "./reference-claim.ts";
 import type { RunInput } from "./run-input.ts";
-import { nextSlot, pullBackTimes } from "./schedule.ts";
+import { findNextSlot, pullBackRecordTimes } from "./schedule.ts";
 import { rankOf } from "./table.ts";
 
 /** An event is begun early at most this often, however many copies ask for it. */
-const EARLY_EVERY_MS = 1_000;
+const EARLY_BEGIN_INTERVAL_MS = 1_000;
 
 /** How to begin a run. */
 export interface BeginOptions {
@@ -31,7 +38,7 @@ export interface BeginOptions {
    * Called before a run begins for an event that may have killed its process. False if enough of these events run in this process
    * already.
    */
-  readonly mayRunSuspect: (suspicions: readonly Suspicion[]) => boolean;
+  readonly mayRunCrashSuspect: (suspicions: readonly CrashSuspicion[]) => boolean;
   /** The handler that this run starts with, if its start is to be written together with the lease; null otherwise. */
   readonly firstHandler: (input: RunInput) => string | null;
   /** The names of all handlers that this process has for the event. */
@@ -43,32 +50,32 @@ export type BeginResult =
   | { readonly kind: "leased"; readonly input: RunInput }
   /** Done, stale, discarded, or held with its onHeld handlers done: there is nothing to run. */
   | { readonly kind: "finished"; readonly state: SlotState }
-  /** Not now: this slot runs (`running`), another slot of the record runs, or the backoff is not over. */
-  | { readonly kind: "wait"; readonly running: boolean }
+  /** Not now: this slot runs (`isRunning`), another slot of the record runs, or the backoff is not over. */
+  | { readonly kind: "wait"; readonly isRunning: boolean }
   /** There is no such event. */
   | { readonly kind: "missing" };
 
-const MISSING: BeginResult = { kind: "missing" };
+const MISSING_RESULT: BeginResult = { kind: "missing" };
 const NO_CLAIMS: readonly string[] = [];
-const NO_SUSPICIONS: readonly Suspicion[] = [];
+const NO_SUSPICIONS: readonly CrashSuspicion[] = [];
 
 /** Takes a lease on the slot. The record is changed in place, and only if the answer is `leased`. */
 export function begin(record: IdempotencyRecord | null, slotKey: string, options: BeginOptions): BeginResult {
   const slot = record?.slots[slotKey];
-  if (record === null || slot === undefined) return MISSING;
+  if (record === null || slot === undefined) return MISSING_RESULT;
   const { work } = slot;
   const { now, earlyBecause } = options;
-  const wanted =
-    slot.state === "waiting" || slot.state === "running" || (slot.state === "held" && !slot.onHeldDone);
-  if (!wanted || work === null) return { kind: "finished", state: slot.state };
-  pullBackTimes(record, now);
+  const isWanted =
+    slot.state === "waiting" || slot.state === "running" || (slot.state === "held" && !slot.isOnHeldDone);
+  if (!isWanted || work === null) return { kind: "finished", state: slot.state };
+  pullBackRecordTimes(record, now);
   if (record.lease !== null && record.lease.until > now) {
-    return { kind: "wait", running: record.lease.slot === slotKey };
+    return { kind: "wait", isRunning: record.lease.slot === slotKey };
   }
   const isEarlyAllowed =
     earlyBecause === "last" || (earlyBecause === "requested" && mayBeginEarly(work, now));
-  if (!isEarlyAllowed && work.dueAt > now) return { kind: "wait", running: false };
-  if (earlyBecause !== "last" && !mayRun(slot, work, options)) return { kind: "wait", running: false };
+  if (!isEarlyAllowed && work.dueAt > now) return { kind: "wait", isRunning: false };
+  if (earlyBecause !== "last" && !mayRun(slot, work, options)) return { kind: "wait", isRunning: false };
   if (isEarlyAllowed && isEarly(work, now)) work.begunEarlyAt = now;
   endLapsedLease(record, now);
   return { kind: "leased", input: leaseSlot(record, slotKey, slot, work, isEarlyAllowed, options) };
@@ -79,10 +86,10 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
  * record may change: times that a wrong clock has written are corrected.
  */
 export function beginNext(record: IdempotencyRecord, options: BeginOptions): RunInput | null {
-  pullBackTimes(record, options.now);
+  pullBackRecordTimes(record, options.now);
   if (record.lease !== null && record.lease.until > options.now) return null;
   endLapsedLease(record, options.now);
-  const next = nextSlot(record, options.now);
+  const next = findNextSlot(record, options.now);
   const slot = next === null ? undefined : record.slots[next];
   if (next === null || slot === undefined || slot.work === null) return null;
   if (!mayRun(slot, slot.work, options)) return null;
@@ -97,7 +104,7 @@ function leaseSlot(
   isEarlyAllowed: boolean,
   { key, token, leaseMs, now, firstHandler, handlersOf }: BeginOptions,
 ): RunInput {
-  record.lease = { slot: slotKey, token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs };
+  record.lease = { slot: slotKey, token, until: now + leaseMs, originalLengthMs: leaseMs };
   slot.runToken = token;
   // An event of a lower rank may have been running when the next status came. If its lease has lapsed since, it must
   // not run after that status.
@@ -130,23 +137,23 @@ function leaseSlot(
     previousAmount: work.previousAmount,
     now,
     isEarlyAllowed,
-    lastDelayMs: work.delayWhenWrittenMs,
+    lastDelayMs: work.originalDelayMs,
     hadTurn: slot.subject?.hadTurn === true,
-    started: null,
+    startedHandler: null,
     trace: work.trace ?? null,
     overtaken,
   };
   const first = firstHandler(input);
   if (first !== null) {
     const attempt = (work.handlerStates[first]?.attempts ?? 0) + 1;
-    apply(work, [{ name: first, kind: "started", attempt }], now);
+    applyChanges(work, [{ name: first, kind: "started", attempt }], now);
   }
-  waitFor(work, [...input.untriedHandlers, ...handlersOf(input)]);
-  return { ...input, started: first };
+  setUntriedHandlers(work, [...input.untriedHandlers, ...handlersOf(input)]);
+  return { ...input, startedHandler: first };
 }
 
 /** Keeps the names of the handlers that have not been tried: another process may not have all of them. */
-function waitFor(work: OpenWork, handlers: readonly string[]): void {
+function setUntriedHandlers(work: OpenWork, handlers: readonly string[]): void {
   if (handlers.length === 0) return;
   const untried = new Set(handlers.filter((name) => work.handlerStates[name] === undefined));
   if (untried.size > 0) work.untriedHandlers = [...untried];
@@ -154,7 +161,7 @@ function waitFor(work: OpenWork, handlers: readonly string[]): void {
 }
 
 /** A handler whose process died, or lost its lease, during an attempt that was not the first. */
-export interface Suspicion {
+export interface CrashSuspicion {
   readonly flow: FlowName;
   /** The event's name. */
   readonly event: string;
@@ -167,30 +174,33 @@ export interface Suspicion {
  * The suspicions about an event that does not run now. The first attempt raises none, so that all events of a dead
  * process may begin elsewhere at once.
  */
-function suspicionsIn({ name: event }: Slot, { handlerStates, delivery }: OpenWork): readonly Suspicion[] {
+function suspicionsIn(
+  { name: event }: Slot,
+  { handlerStates, delivery }: OpenWork,
+): readonly CrashSuspicion[] {
   // This is called for each event that begins, and nearly none is suspected.
-  let found: Suspicion[] | null = null;
+  let suspicions: CrashSuspicion[] | null = null;
   for (const name in handlerStates) {
     const state = handlerStates[name];
     if (state?.state !== "started" || state.attempts < 2) continue;
-    found ??= [];
-    found.push({ flow: delivery.flow, event, handler: name, attempts: state.attempts });
+    suspicions ??= [];
+    suspicions.push({ flow: delivery.flow, event, handler: name, attempts: state.attempts });
   }
-  return found ?? NO_SUSPICIONS;
+  return suspicions ?? NO_SUSPICIONS;
 }
 
-function mayRun(slot: Slot, work: OpenWork, { mayRunSuspect }: BeginOptions): boolean {
+function mayRun(slot: Slot, work: OpenWork, { mayRunCrashSuspect }: BeginOptions): boolean {
   const suspicions = suspicionsIn(slot, work);
-  return suspicions.length === 0 || mayRunSuspect(suspicions);
+  return suspicions.length === 0 || mayRunCrashSuspect(suspicions);
 }
 
 /** The suspicions about the events of a record. */
-export function suspicionsOf({ slots }: IdempotencyRecord): readonly Suspicion[] {
+export function suspicionsOf({ slots }: IdempotencyRecord): readonly CrashSuspicion[] {
   return Object.values(slots).flatMap((slot) => (slot.work === null ? [] : suspicionsIn(slot, slot.work)));
 }
 
 function mayBeginEarly({ begunEarlyAt }: OpenWork, now: number): boolean {
-  return begunEarlyAt === null || now - begunEarlyAt >= EARLY_EVERY_MS;
+  return begunEarlyAt === null || now - begunEarlyAt >= EARLY_BEGIN_INTERVAL_MS;
 }
 
 /** True if something that a run would try is not due yet. */
@@ -211,13 +221,13 @@ function endLapsedLease(record: IdempotencyRecord, now: number): void {
 }
 
 /** A run in progress, as its record knows it. */
-interface Leased {
+interface LeasedSlot {
   readonly slot: Slot;
   readonly work: OpenWork;
 }
 
 /** The slot that runs under this token; null if another run has the lease by now. */
-function leased(record: IdempotencyRecord | null, slotKey: string, token: string): Leased | null {
+function findLeasedSlot(record: IdempotencyRecord | null, slotKey: string, token: string): LeasedSlot | null {
   const slot = record?.slots[slotKey];
   const lease = record?.lease ?? null;
   if (slot === undefined || slot.work === null || lease === null) return null;
@@ -234,9 +244,9 @@ export function renew(
   leaseMs: number,
   now: number,
 ): boolean {
-  if (record === null || leased(record, slot, token) === null || record.lease === null) return false;
+  if (record === null || findLeasedSlot(record, slot, token) === null || record.lease === null) return false;
   record.lease.until = now + leaseMs;
-  record.lease.lengthWhenWrittenMs = leaseMs;
+  record.lease.originalLengthMs = leaseMs;
   return true;
 }
 
@@ -247,9 +257,9 @@ export function writeHandlerChanges(
   changes: readonly HandlerChange[],
   now: number,
 ): boolean {
-  const run = leased(record, slot, token);
-  if (run === null) return false;
-  apply(run.work, changes, now);
+  const leased = findLeasedSlot(record, slot, token);
+  if (leased === null) return false;
+  applyChanges(leased.work, changes, now);
   return true;
 }
 
@@ -259,12 +269,12 @@ export function writeClaim(
   { slot, token }: RunInput,
   claim: { readonly key: string; readonly claimToken: string },
 ): boolean {
-  if (record === null || leased(record, slot, token) === null) return false;
+  if (record === null || findLeasedSlot(record, slot, token) === null) return false;
   noteClaim(record, claim.key, claim.claimToken);
   return true;
 }
 
-function apply(work: OpenWork, changes: readonly HandlerChange[], now: number): void {
+function applyChanges(work: OpenWork, changes: readonly HandlerChange[], now: number): void {
   const handlers = [...(work.untriedHandlers ?? [])];
   for (const change of changes) {
     noteAttempt(work, change, now);
@@ -273,12 +283,12 @@ function apply(work: OpenWork, changes: readonly HandlerChange[], now: number): 
       handlers.push(change.name);
     } else work.handlerStates[change.name] = stateAfter(work.handlerStates[change.name], change, now);
   }
-  waitFor(work, handlers);
+  setUntriedHandlers(work, handlers);
 }
 
-const MAX_ERROR = 200;
+const MAX_ERROR_CHARS = 200;
 /** A handler's error may have any length. */
-const MAX_DETAIL = 2_000;
+const MAX_DETAIL_CHARS = 2_000;
 
 /**
  * Adds a failed attempt to the event's history. It adds the attempt once, even if the same change is applied a second
@@ -288,14 +298,14 @@ const MAX_DETAIL = 2_000;
 function noteAttempt(work: OpenWork, change: HandlerChange, now: number): void {
   if (change.kind !== "failed" && change.kind !== "given-up") return;
   const { name, kind, attempt, error } = change;
-  const before = work.handlerStates[name];
-  if (before?.state === kind && before.attempts === attempt) return;
-  if (before?.state === "started" && before.attempts > attempt) return;
+  const stateBefore = work.handlerStates[name];
+  if (stateBefore?.state === kind && stateBefore.attempts === attempt) return;
+  if (stateBefore?.state === "started" && stateBefore.attempts > attempt) return;
   const what = kind === "failed" ? "failed" : `given up: ${change.reason}`;
-  addHistory(work, { at: now, what, handler: name, attempt, error: error.slice(0, MAX_ERROR) });
+  addHistory(work, { at: now, what, handler: name, attempt, error: error.slice(0, MAX_ERROR_CHARS) });
 }
 
-const NEVER_TRIED: HandlerState = {
+const NEVER_TRIED_STATE: HandlerState = {
   attempts: 0,
   state: "failed",
   dueAt: 0,
@@ -309,7 +319,7 @@ const NEVER_TRIED: HandlerState = {
  * although its answer was lost.
  */
 function stateAfter(before: HandlerState | undefined, change: HandlerChange, now: number): HandlerState {
-  if (change.kind === "undone") return change.before ?? NEVER_TRIED;
+  if (change.kind === "undone") return change.before ?? NEVER_TRIED_STATE;
   const { kind, attempt } = change;
   return {
     attempts: attempt,
@@ -317,7 +327,9 @@ function stateAfter(before: HandlerState | undefined, change: HandlerChange, now
     dueAt: kind === "failed" ? now + change.delayMs : 0,
     delayWhenWrittenMs: kind === "failed" ? change.delayMs : 0,
     error:
-      kind === "failed" || kind === "given-up" ? change.error.slice(0, MAX_DETAIL) : (before?.error ?? null),
+      kind === "failed" || kind === "given-up"
+        ? change.error.slice(0, MAX_DETAIL_CHARS)
+        : (before?.error ?? null),
     reason: kind === "given-up" ? change.reason : null,
     ...(kind === "done" && change.skipped !== undefined ? { skipped: change.skipped } : {}),
   };
@@ -338,19 +350,19 @@ export type EndRunResult =
       readonly kind: "ended";
       readonly overtaken: readonly EventFacts[];
       /** The claims of the record, if everything in it is finished after this run. */
-      readonly closing: FinishedClaims | null;
+      readonly claimsToClose: FinishedClaims | null;
     };
 
 /**
  * The token of a slot after the run with this token has ended. If the answer to the last write was lost, this token
  * shows whether the write was made.
  */
-const endedToken = (token: string): string => `${token}.`;
+const endedTokenOf = (token: string): string => `${token}.`;
 
 /** True if this run was the last to take the slot, whether it has ended since or not. */
 export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: RunInput): boolean {
-  const found = record?.slots[slot]?.runToken;
-  return found === token || found === endedToken(token);
+  const runToken = record?.slots[slot]?.runToken;
+  return runToken === token || runToken === endedTokenOf(token);
 }
 
 /** Ends a run, and applies the last states of its handlers. `hadTurn`: it was the latest event of its subject. */
@@ -362,40 +374,40 @@ export function endRun(
   now: number,
   hadTurn = false,
 ): EndRunResult {
-  if (record?.slots[slotKey]?.runToken === endedToken(token)) {
-    return { kind: "ended", overtaken: [], closing: finishedClaims(record) };
+  if (record?.slots[slotKey]?.runToken === endedTokenOf(token)) {
+    return { kind: "ended", overtaken: [], claimsToClose: finishedClaimsOf(record) };
   }
-  const run = leased(record, slotKey, token);
-  if (record === null || run === null) return { kind: "lost" };
-  const { slot, work } = run;
-  apply(work, changes, now);
+  const leased = findLeasedSlot(record, slotKey, token);
+  if (record === null || leased === null) return { kind: "lost" };
+  const { slot, work } = leased;
+  applyChanges(work, changes, now);
   record.lease = null;
-  slot.runToken = endedToken(token);
+  slot.runToken = endedTokenOf(token);
   if (hadTurn && slot.subject !== undefined) slot.subject = { ...slot.subject, hadTurn };
   switch (ending.kind) {
     case "done":
     case "stale":
-      end(record, slot, { at: now, what: ending.kind });
+      endSlot(record, slot, { at: now, what: ending.kind });
       break;
     case "retry":
       waitAgain(slot, work, ending.delayMs, now);
       break;
     case "held":
       slot.state = "held";
-      slot.onHeldDone = ending.onHeld.length === 0;
+      slot.isOnHeldDone = ending.onHeld.length === 0;
       work.reason = ending.reason;
-      work.detail = ending.detail?.slice(0, MAX_DETAIL) ?? null;
+      work.detail = ending.detail?.slice(0, MAX_DETAIL_CHARS) ?? null;
       work.heldAt = now;
       work.dueAt = now;
-      work.delayWhenWrittenMs = 0;
+      work.originalDelayMs = 0;
       work.handlerStates = Object.fromEntries(
         Object.entries(work.handlerStates).filter(([name]) => !name.startsWith(ON_HELD_PREFIX)),
       );
-      waitFor(work, ending.onHeld);
+      setUntriedHandlers(work, ending.onHeld);
       addHistory(work, { at: now, what: `held: ${ending.reason}` });
       break;
     case "stays-held":
-      slot.onHeldDone = true;
+      slot.isOnHeldDone = true;
       break;
     case "handed-back":
       // Without a delay, the due time stays the same. So the event keeps its place in the queue.
@@ -404,11 +416,11 @@ export function endRun(
       break;
   }
   const overtaken = overtake(record, key, now);
-  return { kind: "ended", overtaken, closing: finishedClaims(record) };
+  return { kind: "ended", overtaken, claimsToClose: finishedClaimsOf(record) };
 }
 
 function waitAgain(slot: Slot, work: OpenWork, delayMs: number, now: number): void {
   if (slot.state === "running") slot.state = "waiting";
   work.dueAt = now + delayMs;
-  work.delayWhenWrittenMs = delayMs;
+  work.originalDelayMs = delayMs;
 }

@@ -28,7 +28,7 @@ export interface Slot {
   readonly verdict: "run" | HeldReason;
   state: SlotState;
   /** True once the onHeld handlers of a held event are done, or if there are none. */
-  onHeldDone: boolean;
+  isOnHeldDone: boolean;
   replays: number;
   /** When it was accepted, on the store's clock. */
   readonly acceptedAt: number;
@@ -99,7 +99,7 @@ export interface OpenWork {
   /** The event does not run before this time (the store's clock). */
   dueAt: number;
   /** How far away that time was when it was written. It shows whether the clock was wrong then. */
-  delayWhenWrittenMs: number;
+  originalDelayMs: number;
   /** When it was last begun early; null: never. */
   begunEarlyAt: number | null;
   /** The state of each handler, by its name. */
@@ -135,7 +135,7 @@ export interface RecordLease {
   readonly token: string;
   until: number;
   /** How far away the end was when it was written. */
-  lengthWhenWrittenMs: number;
+  originalLengthMs: number;
 }
 
 /**
@@ -171,16 +171,16 @@ export function referenceOf({ fixedFacts }: IdempotencyRecord, { referenceId }: 
 }
 
 /** True if an event in this state is finished. */
-export function isEnd(state: string): state is "done" | "stale" | "discarded" {
+export function isEndState(state: string): state is "done" | "stale" | "discarded" {
   return state === "done" || state === "stale" || state === "discarded";
 }
 
 /** How long a kept text of an instrumentation may be, in characters. */
-export const MAX_TRACE = 100;
+export const MAX_TRACE_CHARS = 100;
 
 /** True while the slot must not be forgotten. */
 export function isUnfinished({ state }: Slot): boolean {
-  return !isEnd(state);
+  return !isEndState(state);
 }
 
 /**
@@ -193,13 +193,13 @@ export function isFinished({ slots, isClosed, lease }: IdempotencyRecord): boole
 }
 
 /** A history keeps its first line and its latest lines, this many in all. So replays in a loop cannot make a record grow. */
-const MAX_HISTORY = 50;
+const MAX_HISTORY_LINES = 50;
 /** A history keeps this many characters of each text. */
-const MAX_LINE = 500;
+const MAX_HISTORY_TEXT_CHARS = 500;
 
 /** The kept part of an ended event is below 3 KB: this many lines, and this many characters of each text. */
-const MAX_PAST = 8;
-const MAX_TEXT = 120;
+const MAX_ENDED_HISTORY_LINES = 8;
+const MAX_ENDED_TEXT_CHARS = 120;
 
 /** Copies within this time count as one. Counting a copy is a write, and anybody can send copies. */
 const COPIES_APART_MS = 1_000;
@@ -214,14 +214,14 @@ export function countCopy({ work, acceptedAt }: Slot, now: number): boolean {
 
 /** Adds a line to an event's history. */
 export function addHistory({ history }: Pick<OpenWork, "history">, entry: HistoryEntry): void {
-  history.push(shortened(entry, MAX_LINE));
-  if (history.length > MAX_HISTORY) history.splice(1, history.length - MAX_HISTORY);
+  history.push(shortenLine(entry, MAX_HISTORY_TEXT_CHARS));
+  if (history.length > MAX_HISTORY_LINES) history.splice(1, history.length - MAX_HISTORY_LINES);
 }
 
 /**
  * Ends a slot. From then on it only serves to recognise copies. It is kept for as long as if the event had just been delivered.
  */
-export function end(
+export function endSlot(
   record: IdempotencyRecord,
   slot: Slot,
   ending: HistoryEntry & { readonly what: "done" | "stale" | "discarded" },
@@ -244,9 +244,9 @@ export function end(
  * The part to keep, so that the event can be run again. Null for an event outside of the table that was released: the
  * event that was read from it keeps its own part.
  */
-function replayDataOf({ verdict }: Slot, work: OpenWork, what: SlotState): ReplayData | null {
+function replayDataOf({ verdict }: Slot, work: OpenWork, endState: SlotState): ReplayData | null {
   const { keepMs, delivery, retentionMs, previousStatus, previousAmount } = work;
-  if (keepMs === undefined || (what === "done" && isOutsideTable(verdict))) return null;
+  if (keepMs === undefined || (endState === "done" && isOutsideTable(verdict))) return null;
   return { delivery, retentionMs, previousStatus, previousAmount, keepMs };
 }
 
@@ -256,19 +256,19 @@ function endedHistoryOf(
   ending: HistoryEntry,
 ): EndedHistory | null {
   if (history.length <= 1 && copies === 0 && ending.by === undefined) return null;
-  const skipped = skippedIn(handlerStates);
-  const last = skipped === 0 ? ending : { ...ending, skipped };
-  const lines = [...history, last].map((line) => shortened(line, MAX_TEXT));
-  if (lines.length > MAX_PAST) lines.splice(1, lines.length - MAX_PAST);
+  const skipped = countSkipped(handlerStates);
+  const lastLine = skipped === 0 ? ending : { ...ending, skipped };
+  const lines = [...history, lastLine].map((line) => shortenLine(line, MAX_ENDED_TEXT_CHARS));
+  if (lines.length > MAX_ENDED_HISTORY_LINES) lines.splice(1, lines.length - MAX_ENDED_HISTORY_LINES);
   return { history: lines, copies, lastCopyAt: lastCopyAt ?? null };
 }
 
 /** How many effects the handlers of the last run skipped, because they had happened before. */
-function skippedIn(handlerStates: OpenWork["handlerStates"]): number {
+function countSkipped(handlerStates: OpenWork["handlerStates"]): number {
   return Object.values(handlerStates).reduce((sum, { skipped = 0 }) => sum + skipped, 0);
 }
 
-function shortened(line: HistoryEntry, max: number): HistoryEntry {
+function shortenLine(line: HistoryEntry, max: number): HistoryEntry {
   const short = Object.entries(line).map(([name, value]) => [
     name,
     typeof value === "string" ? value.slice(0, max) : value,

@@ -4,7 +4,7 @@ import { type IdempotencyRecord, isFinished, isUnfinished } from "./record.ts";
 import { contentOf, sideRecord } from "./side-record.ts";
 
 /** A claim is kept for a little longer than its owner, because the owner is written after the claim. */
-const CLAIM_LONGER_MS = 60_000;
+const CLAIM_EXTRA_MS = 60_000;
 const NO_CLAIMS: readonly ReferenceClaim[] = [];
 
 /**
@@ -38,7 +38,7 @@ export interface ReferenceClaim {
 }
 
 /** The holder of a reference. */
-export interface Claimed {
+export interface ClaimResult {
   /** The key of a record. */
   readonly owner: string;
   /** The token of the claim. */
@@ -67,9 +67,10 @@ export function claimOf(
 ): ReferenceClaim | null {
   const { referenceKey } = event;
   if (referenceKey === null || record?.claims?.[referenceKey] !== undefined) return null;
-  const known = record?.slots[slot];
-  const opens = known === undefined || isUnfinished(known) || record === null || !isFinished(record);
-  const until = opens ? null : Math.max(record.expiresAt, keptUntil(event, now)) + CLAIM_LONGER_MS;
+  const existingSlot = record?.slots[slot];
+  const opens =
+    existingSlot === undefined || isUnfinished(existingSlot) || record === null || !isFinished(record);
+  const until = opens ? null : Math.max(record.expiresAt, claimExpiryOf(event, now)) + CLAIM_EXTRA_MS;
   return claimFor(event, referenceKey, until, null);
 }
 
@@ -90,7 +91,7 @@ export function claimsToProlong(
   if (before === null) return NO_CLAIMS;
   const until = isFinished(after) ? after.expiresAt : null;
   if (until !== null && until <= before.expiresAt) return NO_CLAIMS;
-  const longer = until === null ? null : until + CLAIM_LONGER_MS;
+  const longer = until === null ? null : until + CLAIM_EXTRA_MS;
   return Object.entries(before.claims).map(([key, token]) => claimFor(event, key, longer, token));
 }
 
@@ -106,12 +107,16 @@ function claimFor(
 }
 
 /** True if the claim that was taken is enough for the claim that is wanted now. */
-export function serves(claimed: ReferenceClaim, token: string, wanted: ReferenceClaim): boolean {
-  if (wanted.until === null) return claimed.until === null && token !== wanted.spentToken;
-  return claimed.until === null || claimed.until + CLAIM_LONGER_MS >= wanted.until;
+export function satisfiesClaim(
+  heldClaim: ReferenceClaim,
+  token: string,
+  wantedClaim: ReferenceClaim,
+): boolean {
+  if (wantedClaim.until === null) return heldClaim.until === null && token !== wantedClaim.spentToken;
+  return heldClaim.until === null || heldClaim.until + CLAIM_EXTRA_MS >= wantedClaim.until;
 }
 
-function keptUntil(
+function claimExpiryOf(
   { signedAt, retentionMs }: Pick<VerifiedEvent, "signedAt" | "retentionMs">,
   now: number,
 ): number {
@@ -125,39 +130,39 @@ export interface ClaimContext {
   /** The token of the claim if it is opened now. */
   readonly token: string;
   /** A record that is known to be gone, so it owns no claim. */
-  readonly forgotten: string | null;
+  readonly forgottenOwner: string | null;
 }
 
 /** Claims a reference, unless another record has it. */
 export function claimReference(
   stored: IdempotencyRecord | null,
   claim: ReferenceClaim,
-  { now, token, forgotten }: ClaimContext,
-): Claimed {
+  { now, token, forgottenOwner }: ClaimContext,
+): ClaimResult {
   const { owner, flow, tenant, until, spentToken } = claim;
   const isOld = stored !== null && stored.expiresAt <= now;
-  const found = isOld && stored.id === forgotten ? null : stored;
-  if (found !== null && found.id !== owner) {
-    return { owner: found.id, token: tokenOf(found), isOld, record: null };
+  const current = isOld && stored.id === forgottenOwner ? null : stored;
+  if (current !== null && current.id !== owner) {
+    return { owner: current.id, token: tokenOf(current), isOld, record: null };
   }
-  const claimed = (
+  const resultWith = (
     token: string,
     change: Pick<IdempotencyRecord, "isClosed" | "expiresAt"> | null,
-  ): Claimed => {
-    const signedAt = Math.max(found?.signedAt ?? 0, claim.signedAt);
+  ): ClaimResult => {
+    const signedAt = Math.max(current?.signedAt ?? 0, claim.signedAt);
     const record =
       change && sideRecord({ flow, tenant, id: owner, content: { token }, lease: null, signedAt, ...change });
     return { owner, token, isOld: false, record };
   };
-  const expiresAt = Math.max(found?.expiresAt ?? 0, until ?? keptUntil(claim, now));
+  const expiresAt = Math.max(current?.expiresAt ?? 0, until ?? claimExpiryOf(claim, now));
   if (until === null) {
     // An old claim is written again, because another process may have found meanwhile that its owner does not exist.
-    const isOpened = found !== null && !found.isClosed && !isOld && tokenOf(found) !== spentToken;
-    return isOpened ? claimed(tokenOf(found), null) : claimed(token, { isClosed: false, expiresAt });
+    const isOpened = current !== null && !current.isClosed && !isOld && tokenOf(current) !== spentToken;
+    return isOpened ? resultWith(tokenOf(current), null) : resultWith(token, { isClosed: false, expiresAt });
   }
-  if (found === null) return claimed(token, { isClosed: true, expiresAt });
-  const isLater = expiresAt > found.expiresAt;
-  return claimed(tokenOf(found), isLater ? { isClosed: found.isClosed, expiresAt } : null);
+  if (current === null) return resultWith(token, { isClosed: true, expiresAt });
+  const isLater = expiresAt > current.expiresAt;
+  return resultWith(tokenOf(current), isLater ? { isClosed: current.isClosed, expiresAt } : null);
 }
 
 /** Lets a claim expire, together with its owner. Null if it was opened again, or if nothing has to be written. */
@@ -196,7 +201,7 @@ function dropClaim(record: IdempotencyRecord, key: string): boolean {
 export function noteHolders(
   record: IdempotencyRecord,
   key: string,
-  holders: ReadonlyMap<string, Pick<Claimed, "owner" | "token">>,
+  holders: ReadonlyMap<string, Pick<ClaimResult, "owner" | "token">>,
 ): boolean {
   let isChanged = false;
   for (const [claim, { owner, token }] of holders) {
@@ -207,7 +212,7 @@ export function noteHolders(
 }
 
 /** The claims of a record; null if it has none, or something in it is unfinished. */
-export function finishedClaims(record: IdempotencyRecord): FinishedClaims | null {
+export function finishedClaimsOf(record: IdempotencyRecord): FinishedClaims | null {
   const { claims, expiresAt } = record;
   return claims !== undefined && isFinished(record) ? { claims, expiresAt } : null;
 }

@@ -48,7 +48,7 @@ export interface RunInput {
   /** An earlier run of this event held the lease on its subject. */
   readonly hadTurn: boolean;
   /** The handler whose start was written together with the lease; null when a write of its own is needed. */
-  readonly started: string | null;
+  readonly startedHandler: string | null;
   /** The kept text of the instrumentation of the process that accepted it; null if it has none. */
   readonly trace: string | null;
   /** The PENDING events that ended because this run began. */

@@ -7,46 +7,46 @@ export interface DueTime {
   /** On the store's clock. */
   readonly at: number;
   /** How far away that time was when it was written. */
-  readonly delayWhenWrittenMs: number;
+  readonly originalDelayMs: number;
   /** The lane of the event that is due then, or whose lease ends then. */
   readonly lane: Lane;
 }
 
 /** Clocks are assumed to be no further apart than this. */
-const CLOCKS_APART_MS = 5_000;
+const MAX_CLOCK_SKEW_MS = 5_000;
 
 /**
  * Corrects a time that a wrong clock has written. If the time is further away now than when it was written, the clock was ahead
  * then, and was corrected since. The corrected time is as far away from now as it was from the time of writing. So a process
  * that renews its lease keeps it, and no retry waits longer than its delay.
  */
-export function pulledBack(at: number, delayWhenWrittenMs: number, now: number): number {
-  return at - now > delayWhenWrittenMs + CLOCKS_APART_MS ? now + delayWhenWrittenMs : at;
+export function pullBackTime(at: number, originalDelayMs: number, now: number): number {
+  return at - now > originalDelayMs + MAX_CLOCK_SKEW_MS ? now + originalDelayMs : at;
 }
 
 /** Corrects every time in the record that was written by a clock that was ahead. */
-export function pullBackTimes({ lease, slots }: IdempotencyRecord, now: number): void {
-  if (lease !== null) lease.until = pulledBack(lease.until, lease.lengthWhenWrittenMs, now);
+export function pullBackRecordTimes({ lease, slots }: IdempotencyRecord, now: number): void {
+  if (lease !== null) lease.until = pullBackTime(lease.until, lease.originalLengthMs, now);
   for (const key in slots) {
     const work = slots[key]?.work ?? null;
     if (work === null) continue;
-    work.dueAt = pulledBack(work.dueAt, work.delayWhenWrittenMs, now);
-    if (work.begunEarlyAt !== null) work.begunEarlyAt = pulledBack(work.begunEarlyAt, 0, now);
+    work.dueAt = pullBackTime(work.dueAt, work.originalDelayMs, now);
+    if (work.begunEarlyAt !== null) work.begunEarlyAt = pullBackTime(work.begunEarlyAt, 0, now);
     for (const name in work.handlerStates) {
       const state = work.handlerStates[name];
-      if (state !== undefined) work.handlerStates[name] = statePulledBack(state, now);
+      if (state !== undefined) work.handlerStates[name] = pullBackState(state, now);
     }
   }
 }
 
-function statePulledBack(state: HandlerState, now: number): HandlerState {
-  const dueAt = pulledBack(state.dueAt, state.delayWhenWrittenMs, now);
+function pullBackState(state: HandlerState, now: number): HandlerState {
+  const dueAt = pullBackTime(state.dueAt, state.delayWhenWrittenMs, now);
   return dueAt === state.dueAt ? state : { ...state, dueAt };
 }
 
 /** True if the slot waits for a run, or for its onHeld handlers. */
 function isWaitingForRun(slot: Slot): boolean {
-  return slot.state === "waiting" || (slot.state === "held" && !slot.onHeldDone);
+  return slot.state === "waiting" || (slot.state === "held" && !slot.isOnHeldDone);
 }
 
 /** The lane of an event. A canary has none, and waits with the usual ones. */
@@ -59,16 +59,15 @@ export function dueTimeOf({ lease, slots }: IdempotencyRecord): DueTime | null {
   if (lease !== null)
     return {
       at: lease.until,
-      delayWhenWrittenMs: lease.lengthWhenWrittenMs,
+      originalDelayMs: lease.originalLengthMs,
       lane: laneOf(slots[lease.slot]),
     };
   let dueTime: DueTime | null = null;
   for (const key in slots) {
     const slot = slots[key];
     if (slot === undefined || slot.work === null || !isWaitingForRun(slot)) continue;
-    const { dueAt, delayWhenWrittenMs } = slot.work;
-    if (dueTime === null || dueAt < dueTime.at)
-      dueTime = { at: dueAt, delayWhenWrittenMs, lane: laneOf(slot) };
+    const { dueAt, originalDelayMs } = slot.work;
+    if (dueTime === null || dueAt < dueTime.at) dueTime = { at: dueAt, originalDelayMs, lane: laneOf(slot) };
   }
   return dueTime;
 }
@@ -77,7 +76,7 @@ export function dueTimeOf({ lease, slots }: IdempotencyRecord): DueTime | null {
  * The slot that runs next. Events to run come before held events whose onHeld handlers are to be called, a lower rank before a
  * higher rank, and older events before newer events.
  */
-export function nextSlot({ slots }: IdempotencyRecord, now: number): string | null {
+export function findNextSlot({ slots }: IdempotencyRecord, now: number): string | null {
   let next: string | null = null;
   for (const key in slots) {
     const slot = slots[key];
@@ -96,10 +95,10 @@ function isBefore(a: Slot, b: Slot): boolean {
   return a.acceptedAt < b.acceptedAt;
 }
 
-const FAILED_RUN_MS = 5_000;
-const FAILED_RUN_MAX_MS = 300_000;
+const FAILED_RUN_MIN_DELAY_MS = 5_000;
+const FAILED_RUN_MAX_DELAY_MS = 300_000;
 
 /** How long an event waits whose run failed outside of its handlers: at first 5 s, then twice its last delay, up to 5 min. */
 export function failedRunDelayMs(lastDelayMs: number): number {
-  return Math.min(Math.max(FAILED_RUN_MS, 2 * lastDelayMs), FAILED_RUN_MAX_MS);
+  return Math.min(Math.max(FAILED_RUN_MIN_DELAY_MS, 2 * lastDelayMs), FAILED_RUN_MAX_DELAY_MS);
 }

@@ -10,39 +10,39 @@ import { isUtf8 } from "node:buffer";
 export interface Shape<T> {
   /** The value as JSON. */
   write(value: T): unknown;
-  /** The reverse. Throws {@link Misshapen} for anything that {@link write} does not make. */
+  /** The reverse. Throws {@link ShapeError} for anything that {@link write} does not make. */
   read(json: unknown): T;
   /** True for a field that its object may leave out. It is written as null. */
   readonly isOptional?: true;
 }
 
 /** A value has the wrong shape. The message says which field, and which shape it must have. It does not repeat the value. */
-export class Misshapen extends Error {}
+export class ShapeError extends Error {}
 
 /** A value that JSON can have as it is, if it fits. */
-function plain<T>(what: string, fits: (json: unknown) => boolean): Shape<T> {
+function plainShape<T>(expected: string, fits: (json: unknown) => boolean): Shape<T> {
   return {
     write: (value) => value,
     read: (json) => {
-      if (!fits(json)) throw new Misshapen(`is not ${what}`);
+      if (!fits(json)) throw new ShapeError(`is not ${expected}`);
       return json as T;
     },
   };
 }
 
 /** Times that a `Date` can have, so that showing one does not fail. */
-const MAX_TIME = 8.64e15;
+const MAX_DATE = 8.64e15;
 
-export const text: Shape<string> = plain("a text", (json) => typeof json === "string");
-export const yes: Shape<true> = plain("true", (json) => json === true);
-export const count: Shape<number> = plain(
+export const text: Shape<string> = plainShape("a text", (json) => typeof json === "string");
+export const yes: Shape<true> = plainShape("true", (json) => json === true);
+export const count: Shape<number> = plainShape(
   "a count",
   (json) => Number.isSafeInteger(json) && (json as number) >= 0,
 );
 /** A time, or a length of time, in milliseconds. */
-export const time: Shape<number> = plain(
+export const time: Shape<number> = plainShape(
   "a time",
-  (json) => typeof json === "number" && Math.abs(json) <= MAX_TIME,
+  (json) => typeof json === "number" && Math.abs(json) <= MAX_DATE,
 );
 
 /** True, or null for false. */
@@ -53,7 +53,7 @@ export const flag: Shape<boolean> = {
 
 /** One of some texts. */
 export function oneOf<T extends string>(values: Readonly<Record<T, unknown>>): Shape<T> {
-  return plain(
+  return plainShape(
     "one that this version knows",
     (json) => typeof json === "string" && Object.hasOwn(values, json),
   );
@@ -76,7 +76,7 @@ export function optional<T>({ write, read }: Shape<T>): Shape<T | undefined> {
 }
 
 /** A short text on which nothing depends. If it is damaged, it counts as absent, and the rest of its object can still be read. */
-export function unimportant(maxLength: number): Shape<string | undefined> {
+export function lenientText(maxLength: number): Shape<string | undefined> {
   return {
     write: (value) => value ?? null,
     read: (json) => (typeof json === "string" && json.length <= maxLength ? json : undefined),
@@ -88,7 +88,7 @@ export function listOf<T>({ write, read }: Shape<T>): Shape<readonly T[]> {
   return {
     write: (values) => values.map(write),
     read: (json) => {
-      if (!Array.isArray(json)) throw new Misshapen("is not a list");
+      if (!Array.isArray(json)) throw new ShapeError("is not a list");
       return json.map(read);
     },
   };
@@ -104,10 +104,10 @@ export function mapOf<T>({ write, read }: Shape<T>, names: RegExp = /^/): Shape<
     },
     read: (json) => {
       if (typeof json !== "object" || json === null || Array.isArray(json))
-        throw new Misshapen("is not a map");
+        throw new ShapeError("is not a map");
       const values: Record<string, T> = {};
       for (const [name, value] of Object.entries(json)) {
-        if (name === "__proto__" || !names.test(name)) throw new Misshapen("has a name that it cannot have");
+        if (name === "__proto__" || !names.test(name)) throw new ShapeError("has a name that it cannot have");
         values[name] = read(value);
       }
       return values;
@@ -125,7 +125,7 @@ export const bytes: Shape<Uint8Array> = {
     if (typeof json === "string") return Buffer.from(json);
     const base64: unknown = Array.isArray(json) ? json[0] : undefined;
     const buffer = typeof base64 === "string" ? Buffer.from(base64, "base64") : null;
-    if (buffer === null || buffer.toString("base64") !== base64) throw new Misshapen("is not bytes");
+    if (buffer === null || buffer.toString("base64") !== base64) throw new ShapeError("is not bytes");
     return buffer;
   },
 };
@@ -143,15 +143,15 @@ export function objectOf<T extends object>(
     },
     read: (json) => {
       if (!Array.isArray(json) || json.length > fields.length)
-        throw new Misshapen("is not a list of its fields");
+        throw new ShapeError("is not a list of its fields");
       const value: Partial<Record<keyof T, unknown>> = {};
-      for (const [at, [name, shape]] of fields.entries()) {
-        const given: unknown = json[at] ?? null;
-        if (given === null && shape.isOptional === true) continue;
+      for (const [index, [name, shape]] of fields.entries()) {
+        const fieldJson: unknown = json[index] ?? null;
+        if (fieldJson === null && shape.isOptional === true) continue;
         try {
-          value[name] = shape.read(given);
+          value[name] = shape.read(fieldJson);
         } catch (error) {
-          throw error instanceof Misshapen ? new Misshapen(`${name} ${error.message}`) : error;
+          throw error instanceof ShapeError ? new ShapeError(`${name} ${error.message}`) : error;
         }
       }
       return value as T;

@@ -14,16 +14,16 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
 import { slotKeyOf } from "./event.ts";
-import { end, type IdempotencyRecord, referenceOf } from "./record.ts";
-import { pullBackTimes } from "./schedule.ts";
+import { endSlot, type IdempotencyRecord, referenceOf } from "./record.ts";
+import { pullBackRecordTimes } from "./schedule.ts";
 import { contentOf, setContent, sideRecord } from "./side-record.ts";
 
 /**
- * The subject's answer to an event that is about to run. `mine`: it is the latest event. `busy`: another event of the
+ * The subject's answer to an event that is about to run. `acquired`: it is the latest event. `busy`: another event of the
  * subject runs. `overtaken`: a later event has begun. `equal`: another event was signed at the same time. `forgotten`:
  * a later event may have run so long ago that its record has expired.
  */
-export type SubjectAnswer = "mine" | "busy" | "overtaken" | "equal" | "forgotten";
+export type SubjectAnswer = "acquired" | "busy" | "overtaken" | "equal" | "forgotten";
 
 /** The request of an event that is about to run. */
 export interface SubjectRequest {
@@ -46,11 +46,11 @@ export interface SubjectRequest {
 export interface SubjectResult {
   readonly answer: SubjectAnswer;
   readonly record: IdempotencyRecord | null;
-  /** With `mine`: the events that have begun, and not ended, before this one. */
-  readonly unfinishedEarlier: readonly string[];
+  /** With `acquired`: the events that have begun, and not ended, before this one. */
+  readonly unfinishedEarlierIds: readonly string[];
 }
 
-const NOBODY: readonly string[] = [];
+const NO_EVENT_IDS: readonly string[] = [];
 
 /**
  * Makes an event the latest event of its subject, and leases the subject to its run. If this is computed again, the answer is the
@@ -61,29 +61,33 @@ export function takeSubject(
   { flow, tenant, eventId, at, token, leaseMs, retentionMs, isReplay, mayBeForgotten }: SubjectRequest,
   now: number,
 ): SubjectResult {
-  const no = (answer: SubjectAnswer): SubjectResult => ({ answer, record: null, unfinishedEarlier: NOBODY });
-  if (stored === null && mayBeForgotten) return no("forgotten");
+  const refuse = (answer: SubjectAnswer): SubjectResult => ({
+    answer,
+    record: null,
+    unfinishedEarlierIds: NO_EVENT_IDS,
+  });
+  if (stored === null && mayBeForgotten) return refuse("forgotten");
   if (stored !== null) {
-    pullBackTimes(stored, now);
-    if (at < stored.signedAt) return no("overtaken");
+    pullBackRecordTimes(stored, now);
+    if (at < stored.signedAt) return refuse("overtaken");
     const isOther = stored.id !== eventId;
-    if (isOther && at === stored.signedAt && !isReplay) return no("equal");
-    if (isOther && stored.lease !== null && stored.lease.until > now) return no("busy");
+    if (isOther && at === stored.signedAt && !isReplay) return refuse("equal");
+    if (isOther && stored.lease !== null && stored.lease.until > now) return refuse("busy");
   }
-  const unfinished = stored === null ? {} : contentOf(stored);
-  const unfinishedEarlier = Object.keys(unfinished).filter((one) => one !== eventId);
-  if (stored?.lease?.token === token) return { answer: "mine", record: null, unfinishedEarlier };
+  const unfinishedEvents = stored === null ? {} : contentOf(stored);
+  const unfinishedEarlierIds = Object.keys(unfinishedEvents).filter((one) => one !== eventId);
+  if (stored?.lease?.token === token) return { answer: "acquired", record: null, unfinishedEarlierIds };
   const record = sideRecord({
     flow,
     tenant,
     id: eventId,
     isClosed: true,
-    content: { ...unfinished, [eventId]: "" },
-    lease: { slot: "", token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs },
+    content: { ...unfinishedEvents, [eventId]: "" },
+    lease: { slot: "", token, until: now + leaseMs, originalLengthMs: leaseMs },
     signedAt: at,
-    expiresAt: keptUntil(stored, at, retentionMs, now),
+    expiresAt: subjectExpiryOf(stored, at, retentionMs, now),
   });
-  return { answer: "mine", record, unfinishedEarlier };
+  return { answer: "acquired", record, unfinishedEarlierIds };
 }
 
 /** Extends the lease of a run on its subject, counted from now. False if another run has it. */
@@ -94,12 +98,12 @@ export function renewSubject(
   now: number,
 ): boolean {
   if (stored === null || stored.lease?.token !== token) return false;
-  stored.lease = { slot: "", token, until: now + leaseMs, lengthWhenWrittenMs: leaseMs };
+  stored.lease = { slot: "", token, until: now + leaseMs, originalLengthMs: leaseMs };
   return true;
 }
 
 /** Gives the subject back after a run, without the events that have ended. False if another run has it. */
-export function leaveSubject(
+export function releaseSubject(
   stored: IdempotencyRecord | null,
   token: string,
   endedIds: readonly string[],
@@ -110,16 +114,21 @@ export function leaveSubject(
   stored.lease = null;
   const unfinished = Object.entries(contentOf(stored)).filter(([eventId]) => !endedIds.includes(eventId));
   setContent(stored, Object.fromEntries(unfinished));
-  stored.expiresAt = keptUntil(stored, stored.signedAt, retentionMs, now);
+  stored.expiresAt = subjectExpiryOf(stored, stored.signedAt, retentionMs, now);
   return true;
 }
 
-function keptUntil(stored: IdempotencyRecord | null, at: number, retentionMs: number, now: number): number {
+function subjectExpiryOf(
+  stored: IdempotencyRecord | null,
+  at: number,
+  retentionMs: number,
+  now: number,
+): number {
   return Math.max(stored?.expiresAt ?? 0, Math.max(now, at) + retentionMs);
 }
 
 /** The result for an event that a later event of its subject overtakes. */
-export interface Overtaken {
+export interface OvertakeResult {
   /** False while a run has the event. That run will find that the event is overtaken, or it calls onHeld handlers. */
   readonly hasEnded: boolean;
   /** The facts for its notice, if this change has ended it. */
@@ -127,17 +136,21 @@ export interface Overtaken {
 }
 
 /** Ends an event that waits or is held, because a later event of its subject begins. The record is changed if there are facts. */
-export function overtakeBySubject(record: IdempotencyRecord | null, eventId: string, now: number): Overtaken {
+export function overtakeBySubject(
+  record: IdempotencyRecord | null,
+  eventId: string,
+  now: number,
+): OvertakeResult {
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined || slot.work === null) return { hasEnded: true, facts: null };
-  pullBackTimes(record, now);
+  pullBackRecordTimes(record, now);
   const isLeased = record.lease?.slot === slotKey;
   if (isLeased && (record.lease?.until ?? 0) > now) return { hasEnded: false, facts: null };
   if (isLeased) record.lease = null;
   const { flow, tenant, id } = record;
   const { name: event, status } = slot;
   const facts = { flow, tenant, eventId, id, event, status, referenceId: referenceOf(record, slot) };
-  end(record, slot, { at: now, what: "stale" });
+  endSlot(record, slot, { at: now, what: "stale" });
   return { hasEnded: true, facts };
 }

@@ -19,20 +19,30 @@ export function ruleOn(record: IdempotencyRecord | null, event: VerifiedEvent): 
   if (event.rank === null) {
     const slot = event.variantSlot();
     return (
-      atSlot(record?.slots[slot], slot) ?? { row: "own-slot", outcome: "held", slot, verdict: event.verdict }
+      duplicateRuling(record?.slots[slot], slot) ?? {
+        row: "own-slot",
+        outcome: "held",
+        slot,
+        verdict: event.verdict,
+      }
     );
   }
   if (record === null)
     return { row: 4, outcome: firstOutcome(event), slot: event.slot, verdict: event.verdict };
-  if (differs(record.fixedFacts, event.fixedFacts)) {
-    return mismatch(1, record, event, () => differenceOf(record.fixedFacts, event.fixedFacts));
+  if (factsDiffer(record.fixedFacts, event.fixedFacts)) {
+    return mismatchRuling(1, record, event, () => differenceOf(record.fixedFacts, event.fixedFacts));
   }
-  const same = record.slots[event.slot];
-  if (same !== undefined && amountDiffers(same, event)) {
-    return mismatch(2, record, event, () => "amount differs from the one that arrived the same way before");
+  const sameSlot = record.slots[event.slot];
+  if (sameSlot !== undefined && amountDiffers(sameSlot, event)) {
+    return mismatchRuling(
+      2,
+      record,
+      event,
+      () => "amount differs from the one that arrived the same way before",
+    );
   }
-  const known = atSlot(same, event.slot);
-  if (known !== null) return known;
+  const duplicate = duplicateRuling(sameSlot, event.slot);
+  if (duplicate !== null) return duplicate;
   if (record.statusSlot === null)
     return { row: 4, outcome: firstOutcome(event), slot: event.slot, verdict: event.verdict };
   const rank = rankOf(record);
@@ -59,31 +69,42 @@ function firstOutcome(event: VerifiedEvent): "new" | "held" {
 }
 
 /** Row 3: the record has the slot. The ruling repeats the verdict that was made when the event was accepted. */
-function atSlot(slot: Slot | undefined, key: string): Ruling | null {
+function duplicateRuling(slot: Slot | undefined, key: string): Ruling | null {
   return slot === undefined ? null : { row: 3, outcome: "duplicate", slot: key, verdict: slot.verdict };
 }
 
-function mismatch(row: 1 | 2, record: IdempotencyRecord, event: VerifiedEvent, detail: () => string): Ruling {
+function mismatchRuling(
+  row: 1 | 2,
+  record: IdempotencyRecord,
+  event: VerifiedEvent,
+  detail: () => string,
+): Ruling {
   const slot = event.variantSlot();
   return (
-    atSlot(record.slots[slot], slot) ?? { row, outcome: "held", slot, verdict: "mismatch", detail: detail() }
+    duplicateRuling(record.slots[slot], slot) ?? {
+      row,
+      outcome: "held",
+      slot,
+      verdict: "mismatch",
+      detail: detail(),
+    }
   );
 }
 
 type Facts = Readonly<Record<string, string>>;
 
-function differs(known: Facts, given: Facts): boolean {
-  for (const field in given) if (isOther(known[field], given[field])) return true;
+function factsDiffer(known: Facts, delivered: Facts): boolean {
+  for (const field in delivered) if (isDifferent(known[field], delivered[field])) return true;
   return false;
 }
 
 /** A fact is compared only if both sides have it. */
-function isOther(known: string | undefined, given: string | undefined): boolean {
-  return known !== undefined && known !== given;
+function isDifferent(known: string | undefined, delivered: string | undefined): boolean {
+  return known !== undefined && known !== delivered;
 }
 
-function differenceOf(known: Facts, given: Facts): string {
-  const names = Object.keys(given).filter((field) => isOther(known[field], given[field]));
+function differenceOf(known: Facts, delivered: Facts): string {
+  const names = Object.keys(delivered).filter((field) => isDifferent(known[field], delivered[field]));
   return `${names.join(", ")} ${names.length === 1 ? "differs" : "differ"} from what is recorded`;
 }
 

@@ -1,5 +1,5 @@
 /** How many records are remembered that cannot be read. */
-const MAX_BROKEN = 10_000;
+const MAX_BROKEN_RECORDS = 10_000;
 
 /**
  * Records that could not be read at the end of a run, or on which a change failed then. This process does not begin
@@ -13,7 +13,7 @@ export class BrokenRecords {
   add(key: string): void {
     this.#keys.add(key);
     for (const oldest of this.#keys) {
-      if (this.#keys.size <= MAX_BROKEN) break;
+      if (this.#keys.size <= MAX_BROKEN_RECORDS) break;
       this.#keys.delete(oldest);
     }
   }

@@ -4,13 +4,13 @@ import type { Lane } from "../record/lane.ts";
 import type { Places } from "./places.ts";
 
 /** The kind of an event: its tenant and its name. */
-export interface EventKind {
+export interface CrowdMember {
   readonly name: string;
   readonly delivery: Pick<StoredDelivery, "tenant">;
 }
 
 /** All counts of waiting events begin anew after this time, because other processes may have run some of these events. */
-const FORGOTTEN_MS = 60_000;
+const WAITING_COUNTS_TTL_MS = 60_000;
 
 /**
  * Decides in which lane an event waits, so that a crowd of events does not keep all others waiting. The class counts
@@ -23,7 +23,7 @@ export class Crowds {
   readonly #clock: Clock;
   readonly #running = new KindCounts();
   /** The running events of the patient lane. */
-  readonly #patient = new KindCounts();
+  readonly #runningPatient = new KindCounts();
   #waiting = new KindCounts();
   /** When the count of waiting events began, and when the last of them came (monotonic clock). */
   #waitingSince: number;
@@ -36,8 +36,8 @@ export class Crowds {
   }
 
   /** The lane of an event that is new. */
-  laneOf(event: EventKind): Lane {
-    if (this.#clock.monotonic() - this.#waitingSince >= FORGOTTEN_MS) this.#forget();
+  assignLane(event: CrowdMember): Lane {
+    if (this.#clock.monotonic() - this.#waitingSince >= WAITING_COUNTS_TTL_MS) this.#forget();
     const kind = kindOf(event);
     if (this.#isCrowd(kind)) return "patient";
     this.#keepPlacesFree(kind);
@@ -46,18 +46,18 @@ export class Crowds {
 
   #isCrowd(kind: string): boolean {
     const [running, waiting] = [this.#running, this.#waiting];
-    const own = running.countOf(kind) + waiting.countOf(kind);
+    const ownCount = running.countOf(kind) + waiting.countOf(kind);
     const average = (running.sum + waiting.sum) / Math.max(running.kinds, waiting.kinds, 1);
-    return this.#places.isQuarter(own) && own * 2 > average;
+    return this.#places.isAtLeastQuarter(ownCount) && ownCount * 2 > average;
   }
 
   /** A usual event comes. If a crowd of other events runs, some places are kept free of that crowd. */
   #keepPlacesFree(kind: string): void {
-    if (this.#patient.hasOtherThan(kind)) this.#places.keepFree();
+    if (this.#runningPatient.hasOtherThan(kind)) this.#places.keepFree();
   }
 
   /** An event is being accepted, or handed back. Call the returned function if there is nothing to run after all. */
-  countWaiting(event: EventKind): () => void {
+  countWaiting(event: CrowdMember): () => void {
     const waiting = this.#waiting;
     const kind = kindOf(event);
     waiting.add(kind);
@@ -66,23 +66,23 @@ export class Crowds {
   }
 
   /** A run was begun, so its event waits no longer. */
-  countBegun(event: EventKind, lane: Lane): void {
+  countBegun(event: CrowdMember, lane: Lane): void {
     const kind = kindOf(event);
     if (lane === "usual") this.#keepPlacesFree(kind);
     this.#waiting.remove(kind);
     this.#running.add(kind);
-    if (lane === "patient") this.#patient.add(kind);
+    if (lane === "patient") this.#runningPatient.add(kind);
   }
 
   /** A run that was begun has ended. */
-  countEnded(event: EventKind, lane: Lane): void {
+  countEnded(event: CrowdMember, lane: Lane): void {
     const kind = kindOf(event);
     this.#running.remove(kind);
-    if (lane === "patient") this.#patient.remove(kind);
+    if (lane === "patient") this.#runningPatient.remove(kind);
   }
 
   /** A poll that was begun at this time (monotonic clock) has found nothing due, so no event from before it still waits. */
-  nothingWaits(polledAt: number): void {
+  onEmptyPoll(polledAt: number): void {
     if (this.#lastCameAt < polledAt) this.#forget();
   }
 
@@ -92,7 +92,7 @@ export class Crowds {
   }
 }
 
-function kindOf({ name, delivery }: EventKind): string {
+function kindOf({ name, delivery }: CrowdMember): string {
   const { tenant } = delivery;
   return `${tenant.length}:${tenant}${name}`;
 }

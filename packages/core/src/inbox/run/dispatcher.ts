@@ -6,13 +6,13 @@
  * `onPlaceFreed` (a run has left its place), `onPostponed` (this process has put an event off) and `onStored` (it has
  * stored an event without beginning it). Each call only sets the time of the next poll.
  *
- * A poll asks for as many events as there are places to spare (`spareFor`), hands each to `begin`, and sets the time of
+ * A poll asks for as many events as there are places to spare (`takeableCount`), hands each to `begin`, and sets the time of
  * the next poll. One poll is under way at a time. A call that comes during a poll makes another poll follow.
  */
 
-import { EarliestFirst, type HeapEntry } from "../../collections/earliest-first.ts";
-import { inboxError } from "../../notices/notice.ts";
-import { spreadOf } from "../../time/spread.ts";
+import { type HeapEntry, IndexedHeap } from "../../collections/indexed-heap.ts";
+import { inboxErrorNotice } from "../../notices/notice.ts";
+import { jitterOf } from "../../time/jitter.ts";
 import type { Runner } from "../contract/inbox.ts";
 import type { DueRecord } from "../contract/store.ts";
 import { isUnreadable } from "../record/codec.ts";
@@ -39,32 +39,32 @@ interface Starter {
 }
 
 /** How long to wait after a failed poll, or `pollMs` if that is shorter. The next poll never comes earlier. */
-const POLL_AGAIN_MS = 500;
+const FAILED_POLL_DELAY_MS = 500;
 /**
  * How long to wait after a poll that found nothing, or `pollMs` if that is shorter. One due event often wakes many
  * processes, and only one of them gets it. The wait is short because due records that another session of the database
  * has locked are soon free.
  */
-const EMPTY_MS = 50;
+const EMPTY_POLL_DELAY_MS = 50;
 /**
  * Another process may have put a record off. When the record falls due, that process polls at once, if it is alive.
  * This process leaves it the first poll: it waits between this time and twice this time. If `pollMs` is shorter, the
  * usual poll comes earlier.
  */
-const OTHERS_MS = 500;
+const FOREIGN_POLL_DELAY_MS = 500;
 /**
  * Suppose that the store has handed this process a record that it cannot read, or whose flow it lacks. When that record
  * becomes visible again, this process does not poll for this long. So during a deploy, a process of the newer version
  * polls first.
  */
-const YIELD_MS = 1_000;
+const UNREADABLE_POLL_DELAY_MS = 1_000;
 /**
  * A process remembers the due times of this many events that it has put off itself. It finds further events like those
  * of other processes.
  */
-const MAX_OWN = 10_000;
+const MAX_POSTPONED_EVENTS = 10_000;
 /** A time that is nearer than this counts as now. A timer that fires up to a millisecond too early is set again. */
-const NOW_MS = 0.05;
+const TIMER_TOLERANCE_MS = 0.05;
 
 /** True for a record that this process cannot read, or whose flow it does not have. */
 function isForOthers(record: DueRecord["record"], { hasFlow }: Runner): boolean {
@@ -90,8 +90,8 @@ export class Dispatcher {
   readonly #pollMs: number;
   /** Null until {@link start}, so nothing is taken. */
   #starter: Starter | null = null;
-  #stopped = false;
-  #paused = false;
+  #isStopped = false;
+  #isPaused = false;
   #polling: Promise<void> | null = null;
   /** Something was announced while a poll was under way, so another poll follows. */
   #pollAgain = false;
@@ -99,14 +99,14 @@ export class Dispatcher {
   /** If events of both lanes wait for an odd number of places, the patient lane gets the odd place every other time. */
   #isPatientsTurn = false;
   /** The last poll was given nothing, although events are due. */
-  #gotNothing = false;
+  #wasLastPollEmpty = false;
   /** The due times of the events that this process has put off. */
-  readonly #own = new EarliestFirst<PostponedEvent>((a, b) => a.at < b.at);
+  readonly #postponed = new IndexedHeap<PostponedEvent>((a, b) => a.at < b.at);
   #cancelTimer: (() => void) | null = null;
   /** After a poll that failed or found nothing, the next poll comes no earlier than this (monotonic clock). */
-  #notBefore = Number.NEGATIVE_INFINITY;
+  #noPollBefore = Number.NEGATIVE_INFINITY;
   /** When a record that only other processes can run becomes visible again (monotonic clock). */
-  #yieldsAt = Number.NEGATIVE_INFINITY;
+  #unreadableVisibleAt = Number.NEGATIVE_INFINITY;
   /** When the timer fires, on the monotonic clock. */
   #timerAt = Number.POSITIVE_INFINITY;
 
@@ -120,8 +120,8 @@ export class Dispatcher {
   /** From now on, due events are taken, and handed to `begin`. */
   start(runner: Runner, begin: Starter["begin"]): void {
     this.#starter = { runner, begin };
-    this.#stopped = false;
-    this.#paused = false;
+    this.#isStopped = false;
+    this.#isPaused = false;
     this.wake(0);
   }
 
@@ -145,12 +145,12 @@ export class Dispatcher {
 
   /** False while this process must not begin anything by itself. */
   get isTaking(): boolean {
-    return this.#starter !== null && !this.#stopped && !this.#paused;
+    return this.#starter !== null && !this.#isStopped && !this.#isPaused;
   }
 
   /** True if an event of this lane would be taken now. */
   canTake(lane: Lane): boolean {
-    return this.isTaking && this.#places.spareFor(lane) > 0;
+    return this.isTaking && this.#places.takeableCount(lane) > 0;
   }
 
   /** Polls in `inMs` milliseconds, or earlier. */
@@ -158,10 +158,10 @@ export class Dispatcher {
     if (!this.isTaking) return;
     const { environment } = this.#core;
     const now = environment.monotonic();
-    let at = Math.max(now + inMs, this.#notBefore);
-    const yieldsUntil = this.#yieldsAt + YIELD_MS;
-    if (at >= this.#yieldsAt && at < yieldsUntil) at = yieldsUntil;
-    if (at - now < NOW_MS) {
+    let at = Math.max(now + inMs, this.#noPollBefore);
+    const unreadablePollAt = this.#unreadableVisibleAt + UNREADABLE_POLL_DELAY_MS;
+    if (at >= this.#unreadableVisibleAt && at < unreadablePollAt) at = unreadablePollAt;
+    if (at - now < TIMER_TOLERANCE_MS) {
       this.#poll();
       return;
     }
@@ -178,14 +178,14 @@ export class Dispatcher {
   onPostponed(inMs: number): void {
     if (!this.isStarted) return;
     const at = this.#core.environment.monotonic() + inMs;
-    if (inMs > 0 && this.#own.size < MAX_OWN) this.#own.add({ at, position: 0 });
+    if (inMs > 0 && this.#postponed.size < MAX_POSTPONED_EVENTS) this.#postponed.add({ at, position: 0 });
     this.wake(inMs);
   }
 
   /** This process has accepted an event without beginning it. The event falls due in `inMs` milliseconds. */
   onStored(inMs: number, lane: Lane): void {
     if (!this.isStarted) return;
-    if (inMs > 0 || this.#places.spareFor(lane) > 0) this.onPostponed(inMs);
+    if (inMs > 0 || this.#places.takeableCount(lane) > 0) this.onPostponed(inMs);
     else this.#isBacklog = { ...this.#isBacklog, [lane]: true };
   }
 
@@ -198,20 +198,20 @@ export class Dispatcher {
 
   /** A place has become free for events of this lane. */
   onPlaceFreed(lane: Lane): void {
-    if (this.#isBacklog[lane] && this.#places.spareFor(lane) > 0) this.wake(0);
+    if (this.#isBacklog[lane] && this.#places.takeableCount(lane) > 0) this.wake(0);
   }
 
   pause(): void {
-    this.#paused = true;
+    this.#isPaused = true;
   }
 
   resume(): void {
-    this.#paused = false;
+    this.#isPaused = false;
     this.wake(0);
   }
 
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
     this.#forgetTimer();
   }
 
@@ -241,9 +241,9 @@ export class Dispatcher {
    * How many events to take of each lane. If one lane needs all places, and no event is known to wait in the other
    * lane, the poll takes nothing from that other lane. The store's answer says whether more is due there.
    */
-  #limit(): Lanes {
-    const free = this.#places.spareFor("usual");
-    const spare = this.#isBacklog.patient ? Math.min(free, this.#places.spareFor("patient")) : 0;
+  #pollLimit(): Lanes {
+    const free = this.#places.takeableCount("usual");
+    const spare = this.#isBacklog.patient ? Math.min(free, this.#places.takeableCount("patient")) : 0;
     if (!this.#isBacklog.usual) return { usual: free - spare, patient: spare };
     this.#isPatientsTurn = !this.#isPatientsTurn;
     const half = this.#isPatientsTurn ? Math.ceil(free / 2) : Math.floor(free / 2);
@@ -262,7 +262,7 @@ export class Dispatcher {
     try {
       if (!this.isTaking || starter === null) return;
       const askedAt = this.#forgetPast();
-      const limit = this.#limit();
+      const limit = this.#pollLimit();
       if (limit.usual + limit.patient === 0) {
         // There may be events. The next place that becomes free polls again.
         this.#isBacklog = { usual: true, patient: true };
@@ -270,38 +270,43 @@ export class Dispatcher {
       }
       const { records, left, nextDueAt } = await store.takeDue(limit, hideMs);
       this.#isBacklog = { usual: left.usual > 0, patient: left.patient > 0 };
-      if (records.length + left.usual + left.patient === 0) this.#crowds.nothingWaits(askedAt);
-      const waiting = LANES.filter((lane) => left[lane] > 0 && places.spareFor(lane) > 0);
+      if (records.length + left.usual + left.patient === 0) this.#crowds.onEmptyPoll(askedAt);
+      const waitingLanes = LANES.filter((lane) => left[lane] > 0 && places.takeableCount(lane) > 0);
       // More is due in a lane from which this poll took nothing. If the previous poll got nothing either, the due
       // records are locked.
-      const wasLeftOut = !this.#gotNothing && waiting.some((lane) => limit[lane] === 0);
-      this.#gotNothing = records.length === 0 && left.usual + left.patient > 0;
-      if (records.length === 0 && !wasLeftOut && !this.#isAlone) this.#pauseFor(Math.min(pollMs, EMPTY_MS));
+      const wasLeftOut = !this.#wasLastPollEmpty && waitingLanes.some((lane) => limit[lane] === 0);
+      this.#wasLastPollEmpty = records.length === 0 && left.usual + left.patient > 0;
+      if (records.length === 0 && !wasLeftOut && !this.#isAlone)
+        this.#pauseFor(Math.min(pollMs, EMPTY_POLL_DELAY_MS));
       if (records.some(({ record }) => isForOthers(record, starter.runner)))
-        this.#yieldsAt = askedAt + hideMs;
+        this.#unreadableVisibleAt = askedAt + hideMs;
       for (const record of records) starter.begin(record);
-      if (waiting.some((lane) => places.spareFor(lane) > 0)) {
+      if (waitingLanes.some((lane) => places.takeableCount(lane) > 0)) {
         if (records.length > 0 || wasLeftOut) this.#pollAgain = true;
-        else nextMs = Math.min(pollMs, EMPTY_MS);
+        else nextMs = Math.min(pollMs, EMPTY_POLL_DELAY_MS);
       }
-      if (nextDueAt !== null) nextMs = Math.min(nextMs, this.#inOthersTime(nextDueAt - store.now("")));
+      if (nextDueAt !== null) nextMs = Math.min(nextMs, this.#foreignPollDelayMs(nextDueAt - store.now("")));
     } catch (error) {
-      operations.canaryFailed("take", error);
-      starter?.runner.notify(inboxError("take", error));
-      nextMs = Math.min(pollMs, POLL_AGAIN_MS);
+      operations.recordCanaryFailure("take", error);
+      starter?.runner.notify(inboxErrorNotice("take", error));
+      nextMs = Math.min(pollMs, FAILED_POLL_DELAY_MS);
       this.#pauseFor(nextMs);
     } finally {
       this.#polling = null;
-      const own = this.#own.peek()?.at ?? Number.POSITIVE_INFINITY;
-      this.wake(this.#pollAgain ? 0 : Math.min(nextMs, own - this.#core.environment.monotonic()));
+      const nextPostponedAt = this.#postponed.peek()?.at ?? Number.POSITIVE_INFINITY;
+      this.wake(this.#pollAgain ? 0 : Math.min(nextMs, nextPostponedAt - this.#core.environment.monotonic()));
     }
   }
 
   /** Forgets all own due times up to now, because the poll that begins now is for them. Returns now. */
   #forgetPast(): number {
     const now = this.#core.environment.monotonic();
-    for (let own = this.#own.peek(); own !== undefined && own.at - now < NOW_MS; own = this.#own.peek()) {
-      this.#own.remove(own);
+    for (
+      let entry = this.#postponed.peek();
+      entry !== undefined && entry.at - now < TIMER_TOLERANCE_MS;
+      entry = this.#postponed.peek()
+    ) {
+      this.#postponed.remove(entry);
     }
     return now;
   }
@@ -312,12 +317,12 @@ export class Dispatcher {
   }
 
   #pauseFor(ms: number): void {
-    this.#notBefore = this.#core.environment.monotonic() + ms;
+    this.#noPollBefore = this.#core.environment.monotonic() + ms;
   }
 
   /** A record that another process may have put off falls due in `dueInMs`. Returns in how many milliseconds to poll for it. */
-  #inOthersTime(dueInMs: number): number {
+  #foreignPollDelayMs(dueInMs: number): number {
     if (this.#isAlone) return Math.max(1, dueInMs);
-    return Math.max(1, dueInMs) + OTHERS_MS * (0.5 + spreadOf(this.#core.environment.token()));
+    return Math.max(1, dueInMs) + FOREIGN_POLL_DELAY_MS * (0.5 + jitterOf(this.#core.environment.token()));
   }
 }

@@ -1,6 +1,6 @@
-import { inboxError } from "../../notices/notice.ts";
+import { inboxErrorNotice } from "../../notices/notice.ts";
 import type { Runner } from "../contract/inbox.ts";
-import type { Versioned } from "../contract/store.ts";
+import type { VersionedRecord } from "../contract/store.ts";
 import { dueTimeOf } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import type { RecordChange } from "../write/records.ts";
@@ -31,7 +31,7 @@ export class HiddenRecords {
   }
 
   /** Writes a record again that a poll has hidden, so that the next process that polls gets it. */
-  async unhide(key: string, runner: Runner, guess?: Versioned): Promise<void> {
+  async unhide(key: string, runner: Runner, guess?: VersionedRecord): Promise<void> {
     if (this.#core.isAbandoned) return;
     const { records, hideMs } = this.#core;
     const change: RecordChange<void> = (record, now) => {
@@ -39,13 +39,13 @@ export class HiddenRecords {
       return {
         answer: undefined,
         record: dueTime === null ? null : record,
-        announce: dueTime !== null && dueTime.at <= now,
+        shouldAnnounce: dueTime !== null && dueTime.at <= now,
       };
     };
     try {
       await records.change({ key, guess, change, deadlineMs: hideMs });
     } catch (error) {
-      if (!this.#core.isAbandoned) runner.notify(inboxError("release", error));
+      if (!this.#core.isAbandoned) runner.notify(inboxErrorNotice("release", error));
     }
   }
 }

@@ -1,10 +1,10 @@
-import { FirstInFirstOut } from "../../collections/first-in-first-out.ts";
-import { LANES, type Lane, type Lanes, otherThan } from "../record/lane.ts";
+import { FifoQueue } from "../../collections/fifo-queue.ts";
+import { LANES, type Lane, type Lanes, otherLane } from "../record/lane.ts";
 
 export class LaneQueues<T extends { readonly lane: Lane }> {
-  readonly #queues: Lanes<FirstInFirstOut<T>> = {
-    usual: new FirstInFirstOut(),
-    patient: new FirstInFirstOut(),
+  readonly #queues: Lanes<FifoQueue<T>> = {
+    usual: new FifoQueue(),
+    patient: new FifoQueue(),
   };
   /** The lane from which the next entry is taken, if it has one. */
   #turn: Lane = "usual";
@@ -20,10 +20,10 @@ export class LaneQueues<T extends { readonly lane: Lane }> {
   /** Takes the next entry. If there is a place for either lane, it takes from both in turn. */
   next(isFree: (lane: Lane) => boolean): T | undefined {
     const first = this.#turn;
-    for (const lane of [first, otherThan(first)]) {
+    for (const lane of [first, otherLane(first)]) {
       const entry = isFree(lane) ? this.#queues[lane].shift() : undefined;
       if (entry === undefined) continue;
-      this.#turn = otherThan(lane);
+      this.#turn = otherLane(lane);
       return entry;
     }
     return undefined;
@@ -40,7 +40,7 @@ export class LaneQueues<T extends { readonly lane: Lane }> {
     }
   }
 
-  all(): Generator<T> {
+  takeAll(): Generator<T> {
     return this.takeWhile(() => true);
   }
 }

@@ -7,7 +7,7 @@
  * counts as running from `enter`, when its handlers may be called, until the function that `enter` returns is called.
  * An event that is begun as it is accepted skips the first count.
  *
- * `spareFor` says how many more may be taken, `isSoon` whether a taken one may be begun, and `isFree` whether a begun
+ * `takeableCount` says how many more may be taken, `canBegin` whether a taken one may be begun, and `hasFreePlace` whether a begun
  * one may run.
  */
 import type { Clock } from "../../time/clock.ts";
@@ -16,16 +16,16 @@ import type { Lane } from "../record/lane.ts";
 /** About how long an event that was taken may wait for a place. */
 const PLACE_WAIT_MS = 50;
 /** The most events that may wait for a place, however quick the handlers are. */
-const MAX_WAITING = 256;
+const MAX_WAITING_EVENTS = 256;
 /** An event is begun when it will probably get its place within this time. */
-const PLACE_SOON_MS = 5;
+const BEGIN_AHEAD_MS = 5;
 /** The least weight of the newest run in the average. */
-const NEWEST = 1 / 16;
+const NEWEST_WEIGHT = 1 / 16;
 /**
  * A crowd is many events of one tenant and name (crowds.ts). After an event of another kind, some places are kept free
  * of the crowd for this long.
  */
-const KEPT_FREE_MS = 60_000;
+const CROWD_LIMIT_MS = 60_000;
 
 /**
  * Counts how many events may run at one time, how many more may be begun because a place is soon free, and how many
@@ -44,9 +44,9 @@ export class Places {
   /** How long runs take. Before the first has ended: so long that only the next few are begun. */
   #averageMs = Number.POSITIVE_INFINITY;
   /** How many runs have ended, up to as many as the average remembers. */
-  #ended = 0;
+  #endedCount = 0;
   /** Until when places are kept free of a crowd (monotonic clock). */
-  #keptUntil = Number.NEGATIVE_INFINITY;
+  #keptFreeUntil = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -59,38 +59,38 @@ export class Places {
 
   /** An event that belongs to no crowd has come. For a while, places are kept free for such events. */
   keepFree(): void {
-    this.#keptUntil = this.#clock.monotonic() + KEPT_FREE_MS;
+    this.#keptFreeUntil = this.#clock.monotonic() + CROWD_LIMIT_MS;
   }
 
   /** True if so many events would take a quarter of the places. */
-  isQuarter(events: number): boolean {
+  isAtLeastQuarter(events: number): boolean {
     return this.#concurrency !== null && events * 4 >= this.#concurrency;
   }
 
   /** How many events of a lane may be taken now. For the usual lane, this is the number for both lanes together. */
-  spareFor(lane: Lane): number {
+  takeableCount(lane: Lane): number {
     if (this.#concurrency === null) return 0;
-    const waiting = Math.min(
-      MAX_WAITING,
+    const waitingCount = Math.min(
+      MAX_WAITING_EVENTS,
       Math.floor((this.#concurrency * PLACE_WAIT_MS) / this.#averageMs) - 1,
     );
-    const all = this.#concurrency + Math.max(0, waiting);
-    const ofPatient = this.#shareOfPatient(all);
+    const total = this.#concurrency + Math.max(0, waitingCount);
+    const patientShare = this.#shareOfPatient(total);
     const usual = this.#begun.usual + this.#taken.usual;
     const patient = this.#begun.patient + this.#taken.patient;
     // Patient events beyond their share take no place from usual ones, unless they run already.
-    const crowd = Math.max(Math.min(patient, ofPatient), this.#running.patient);
-    const free = Math.max(0, all - usual - crowd);
-    return lane === "usual" ? free : Math.max(0, Math.min(free, ofPatient - patient));
+    const crowd = Math.max(Math.min(patient, patientShare), this.#running.patient);
+    const free = Math.max(0, total - usual - crowd);
+    return lane === "usual" ? free : Math.max(0, Math.min(free, patientShare - patient));
   }
 
   isHalfEmpty(lane: Lane): boolean {
     const places = this.#concurrency ?? 0;
-    return this.spareFor(lane) * 2 >= (lane === "usual" ? places : this.#shareOfPatient(places));
+    return this.takeableCount(lane) * 2 >= (lane === "usual" ? places : this.#shareOfPatient(places));
   }
 
   /** True while there is a place for a begun run of this lane. */
-  isFree(lane: Lane): boolean {
+  hasFreePlace(lane: Lane): boolean {
     const places = this.#concurrency ?? Number.POSITIVE_INFINITY;
     const { usual, patient } = this.#running;
     if (usual + patient >= places) return false;
@@ -98,7 +98,7 @@ export class Places {
   }
 
   #shareOfPatient(places: number): number {
-    return this.#clock.monotonic() < this.#keptUntil ? Math.max(1, Math.floor(places / 2)) : places;
+    return this.#clock.monotonic() < this.#keptFreeUntil ? Math.max(1, Math.floor(places / 2)) : places;
   }
 
   /**
@@ -106,12 +106,12 @@ export class Places {
    * quarter of the number of places. The write that begins an event also starts its first handler. So if the process
    * dies before the event has its place, the handler counts as called.
    */
-  isSoon(lane: Lane): boolean {
+  canBegin(lane: Lane): boolean {
     const places = this.#concurrency ?? Number.POSITIVE_INFINITY;
     const { usual, patient } = this.#begun;
     const ahead =
       1 + Math.max(usual + patient - places, lane === "usual" ? -1 : patient - this.#shareOfPatient(places));
-    return ahead <= places / 4 || ahead * this.#averageMs <= places * PLACE_SOON_MS;
+    return ahead <= places / 4 || ahead * this.#averageMs <= places * BEGIN_AHEAD_MS;
   }
 
   /** An event was taken from the store, and waits until it may be begun. */
@@ -135,8 +135,8 @@ export class Places {
   }
 
   /** A run that has not ended yet shows that runs take at least this long. */
-  runsTakeAtLeast(ms: number): void {
-    if (this.#ended > 0) this.#averageMs = Math.max(this.#averageMs, ms);
+  recordMinRunMs(ms: number): void {
+    if (this.#endedCount > 0) this.#averageMs = Math.max(this.#averageMs, ms);
   }
 
   /** A run starts or continues. Call the returned function when the run ends, or leaves its place to others for a while. */
@@ -147,9 +147,9 @@ export class Places {
       this.#running[lane]--;
       if (!hasEnded) return;
       const tookMs = Math.max(0.05, this.#clock.monotonic() - since);
-      this.#ended = Math.min(this.#ended + 1, 1 / NEWEST);
-      if (this.#ended === 1) this.#averageMs = tookMs;
-      else this.#averageMs += (tookMs - this.#averageMs) / this.#ended;
+      this.#endedCount = Math.min(this.#endedCount + 1, 1 / NEWEST_WEIGHT);
+      if (this.#endedCount === 1) this.#averageMs = tookMs;
+      else this.#averageMs += (tookMs - this.#averageMs) / this.#endedCount;
     };
   }
 }

@@ -1,11 +1,11 @@
-import { type InboxCall, inboxError, type Notice } from "../../notices/notice.ts";
+import { type InboxCall, inboxErrorNotice, type Notice } from "../../notices/notice.ts";
 import type { AsyncContext } from "../../time/async-context.ts";
 import { Cancellation } from "../../time/cancellation.ts";
 import { sleep } from "../../time/clock.ts";
 import type { Inbox, RunEnd, RunHandle, Runner } from "../contract/inbox.ts";
-import type { Versioned } from "../contract/store.ts";
+import type { VersionedRecord } from "../contract/store.ts";
 import type { Ending } from "../record/ending.ts";
-import type { Accepted, RunReport, VerifiedEvent } from "../record/event.ts";
+import type { AcceptResult, RunReport, VerifiedEvent } from "../record/event.ts";
 import type { HandlerChange } from "../record/handler-state.ts";
 import type { Lane } from "../record/lane.ts";
 import {
@@ -26,15 +26,15 @@ import { claimAtRun } from "../record/reference-claim.ts";
 import { factsOf, type RunInput } from "../record/run-input.ts";
 import { dueTimeOf, failedRunDelayMs } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
-import { type Changed, isAboutRecord, type RecordChange } from "../write/records.ts";
-import { LeaseTime, tooLate } from "./lease-time.ts";
-import { SubjectTurn } from "./subjects.ts";
-import { groupSizeOf } from "./suspects.ts";
+import { type ChangeResult, isRecordError, type RecordChange } from "../write/records.ts";
+import { groupSizeOf } from "./crash-suspects.ts";
+import { LeaseTime, leaseExpiredError } from "./lease-time.ts";
+import { SubjectTurn } from "./subject-turn.ts";
 
 /** The process of a run, as the run sees it. */
 export interface RunHost {
-  /** True if the event with this key, which may have killed its process, may run now. See Suspects. */
-  mayRunSuspect(key: string, groupSize: number): boolean;
+  /** True if the event with this key, which may have killed its process, may run now. See CrashSuspects. */
+  mayRunCrashSuspect(key: string, groupSize: number): boolean;
   /** True if this process has a place for a due event of this lane. */
   hasRoom(lane: Lane): boolean;
   /**
@@ -83,18 +83,18 @@ export type EndResult =
  * The lease as a write of the run has found it. `decided`: a person has decided about the held event, and the decision
  * ended the lease.
  */
-type LeaseFound = "kept" | "lost" | "decided";
+type LeaseState = "kept" | "lost" | "decided";
 
 /** The outcome of a write that was repeated until the store answered. */
-type Persisted<T> =
-  | ({ readonly kind: "changed" } & Changed<T>)
+type WriteResult<T> =
+  | ({ readonly kind: "changed" } & ChangeResult<T>)
   | { readonly kind: "unreadable" }
   | { readonly kind: "abandoned" };
 
 /** The answer about a record whose flow only other processes have. */
-const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
-const REPEAT_MIN_MS = 100;
-const REPEAT_MAX_MS = 5_000;
+const FOREIGN_FLOW_CHANGE = { answer: { kind: "wait", isRunning: false }, record: null } as const;
+const REPEAT_MIN_PAUSE_MS = 100;
+const REPEAT_MAX_PAUSE_MS = 5_000;
 
 /**
  * How far a run is.
@@ -120,7 +120,7 @@ export class Run implements RunHandle {
   /** A handler was called. If the end of the run cannot be stored, an effect may happen twice. */
   hasCalledHandler = false;
   /** Gives up the place in which the run is. */
-  leave: (hasEnded: boolean) => void = () => {};
+  releasePlace: (hasEnded: boolean) => void = () => {};
   readonly #core: InboxCore;
   readonly #host: RunHost;
   readonly #runToken: string;
@@ -131,7 +131,7 @@ export class Run implements RunHandle {
   readonly #lease: LeaseTime;
   #phase: Phase = "begun";
   /** The lease was over before a handler was to be called. The run calls none, and hands its event back. */
-  #isTooLate = false;
+  #isLeaseExpired = false;
   #isRenewing = false;
   /** No further `double-risk` notice is due: one was posted, or a person has decided about the event. */
   #isWarned = false;
@@ -182,35 +182,35 @@ export class Run implements RunHandle {
    */
   begin(record: IdempotencyRecord | null, slot: string | "next", now: number): BeginResult {
     const { runner, key } = this;
-    const begun = beginIn(record, slot, {
+    const result = beginIn(record, slot, {
       key,
       token: this.#runToken,
-      leaseMs: this.#lease.sendFirst(),
+      leaseMs: this.#lease.beginLease(),
       now,
       earlyBecause: this.#earlyBecause,
-      mayRunSuspect: (suspicions) => this.#host.mayRunSuspect(key, groupSizeOf(suspicions, runner)),
+      mayRunCrashSuspect: (suspicions) => this.#host.mayRunCrashSuspect(key, groupSizeOf(suspicions, runner)),
       firstHandler: (input) => runner.firstHandler(input),
       handlersOf: (input) => runner.handlersOf(input),
     });
-    this.#input = begun.kind === "leased" ? begun.input : null;
-    return begun;
+    this.#input = result.kind === "leased" ? result.input : null;
+    return result;
   }
 
   /**
    * Begins the run by a write of its own. If nothing was due after all, and a poll has hidden the record, it writes the
    * record unchanged to make it visible again.
    */
-  async writeBegin(slot: string | "next", guess?: Versioned): Promise<BeginResult> {
+  async writeBegin(slot: string | "next", guess?: VersionedRecord): Promise<BeginResult> {
     const { answer } = await this.#core.records.change<BeginResult>({
       key: this.key,
       guess,
       deadlineMs: this.#core.leaseMs,
       change: (record, now) => {
-        if (record !== null && this.runner.hasFlow?.(record.flow) === false) return FOR_OTHERS;
+        if (record !== null && this.runner.hasFlow?.(record.flow) === false) return FOREIGN_FLOW_CHANGE;
         if (this.isBegunIn(record)) return { answer: { kind: "leased", input: this.input }, record: null };
         const answer = this.begin(record, slot, now);
-        const begins = answer.kind === "leased";
-        return { answer, record: begins || guess !== undefined ? record : null, begins };
+        const isBegin = answer.kind === "leased";
+        return { answer, record: isBegin || guess !== undefined ? record : null, isBegin };
       },
     });
     return answer;
@@ -222,8 +222,8 @@ export class Run implements RunHandle {
   }
 
   /** The write that began the run was answered. The answer has the store's time. */
-  confirmed(): void {
-    this.#lease.firstAnswered(this.input.now);
+  onBeginWritten(): void {
+    this.#lease.onLeaseWritten(this.input.now);
   }
 
   /** Calls the handlers, and resolves to the end of the run. After an error of the runner itself, the event runs again. */
@@ -234,37 +234,37 @@ export class Run implements RunHandle {
     try {
       return await this.runner.run(this);
     } catch (error) {
-      this.runner.notify(inboxError("run", error));
+      this.runner.notify(inboxErrorNotice("run", error));
       const changes = this.hasCalledHandler ? [] : this.undoneStart;
       const delayMs = failedRunDelayMs(this.input.lastDelayMs);
-      return { ending: { kind: "retry", delayMs }, changes, written: () => {} };
+      return { ending: { kind: "retry", delayMs }, changes, onWritten: () => {} };
     }
   }
 
   /** The start of a handler was written with the beginning of the run. This change takes it back. */
   get undoneStart(): readonly HandlerChange[] {
-    const { started, handlerStates } = this.input;
-    return started === null
+    const { startedHandler, handlerStates } = this.input;
+    return startedHandler === null
       ? []
-      : [{ name: started, kind: "undone", before: handlerStates[started] ?? null }];
+      : [{ name: startedHandler, kind: "undone", before: handlerStates[startedHandler] ?? null }];
   }
 
   mayCall(): ReturnType<RunHandle["mayCall"]> {
     if (this.#phase === "lost") return "lost";
-    if (this.#lease.isOver) this.#reportTooLate();
+    if (this.#lease.isOver) this.#reportLeaseExpired();
     // The signal of the run is aborted for good. The next run has another signal.
-    if (this.#isTooLate || this.cancellation.isCancelled) return "hand-back";
+    if (this.#isLeaseExpired || this.cancellation.isCancelled) return "hand-back";
     const { isClosing, store } = this.#core;
     return isClosing && store.endsWithProcess !== true ? "hand-back" : "yes";
   }
 
   /** Perhaps no other process has taken the event. The write that hands it back shows whether one has. */
-  #reportTooLate(): void {
-    if (this.#isTooLate) return;
-    this.#isTooLate = true;
-    const error = tooLate();
-    this.#core.operations.failed("take", error);
-    this.runner.notify(inboxError("begin", error));
+  #reportLeaseExpired(): void {
+    if (this.#isLeaseExpired) return;
+    this.#isLeaseExpired = true;
+    const error = leaseExpiredError();
+    this.#core.operations.recordFailure("take", error);
+    this.runner.notify(inboxErrorNotice("begin", error));
   }
 
   async waitWithoutPlace(turn: Promise<void>): Promise<boolean> {
@@ -290,11 +290,11 @@ export class Run implements RunHandle {
   }
 
   async claimReference(event: VerifiedEvent): Promise<boolean> {
-    const wanted = claimAtRun(event);
-    if (wanted === null) return true;
-    const { owner, token: claimToken } = await this.#core.claims.acquire(wanted);
+    const claim = claimAtRun(event);
+    if (claim === null) return true;
+    const { owner, token: claimToken } = await this.#core.claims.acquire(claim);
     if (owner !== this.key) return false;
-    await this.#write("claim", (record) => writeClaim(record, this.input, { key: wanted.key, claimToken }));
+    await this.#write("claim", (record) => writeClaim(record, this.input, { key: claim.key, claimToken }));
     return true;
   }
 
@@ -302,7 +302,7 @@ export class Run implements RunHandle {
     return this.#turn.take(this.input, event, this.#earlyBecause === "last");
   }
 
-  accept(event: VerifiedEvent): Promise<Accepted> {
+  accept(event: VerifiedEvent): Promise<AcceptResult> {
     return this.#host.accept(event, { deadlineMs: this.#core.leaseMs, trace: this.input.trace });
   }
 
@@ -316,16 +316,16 @@ export class Run implements RunHandle {
     change: (record: IdempotencyRecord | null, now: number) => boolean,
   ): Promise<boolean> {
     if (this.#phase === "lost") return false;
-    const written = await this.#persist<LeaseFound>(during, (record, now) => {
+    const result = await this.#persist<LeaseState>(during, (record, now) => {
       const isKept = change(record, now);
-      return { answer: isKept ? "kept" : this.#whyLost(record), record: isKept ? record : null };
+      return { answer: isKept ? "kept" : this.#lossReason(record), record: isKept ? record : null };
     });
-    const found = written.kind === "changed" ? written.answer : "lost";
-    if (found !== "kept") this.#lose(found);
-    return found === "kept";
+    const leaseState = result.kind === "changed" ? result.answer : "lost";
+    if (leaseState !== "kept") this.#lose(leaseState);
+    return leaseState === "kept";
   }
 
-  #whyLost(record: IdempotencyRecord | null): Exclude<LeaseFound, "kept"> {
+  #lossReason(record: IdempotencyRecord | null): Exclude<LeaseState, "kept"> {
     return wasDecidedMeanwhile(record, this.input) ? "decided" : "lost";
   }
 
@@ -334,27 +334,31 @@ export class Run implements RunHandle {
     this.#phase = "ending";
     let mayHaveEnded = false;
     let dueInMs: number | null = null;
-    let whyLost: Exclude<LeaseFound, "kept"> = "lost";
-    const written = await this.#persist<EndRunResult>("finish", (record, now, mayHaveBeenMade) => {
+    let lossReason: Exclude<LeaseState, "kept"> = "lost";
+    const result = await this.#persist<EndRunResult>("finish", (record, now, mayHaveBeenMade) => {
       mayHaveEnded = mayHaveBeenMade;
       const answer = endRun(record, this.input, ending, changes, now, this.#turn.isTaken);
-      if (answer.kind === "lost") whyLost = this.#whyLost(record);
+      if (answer.kind === "lost") lossReason = this.#lossReason(record);
       if (record === null || answer.kind === "lost") return { answer, record: null };
       const dueTime = dueTimeOf(record);
       dueInMs = dueTime === null ? null : dueTime.at - now;
       const isDue = dueTime !== null && dueTime.at <= now;
-      return { answer, record, announce: isDue && !(this.inBackground && this.#host.hasRoom(dueTime.lane)) };
+      return {
+        answer,
+        record,
+        shouldAnnounce: isDue && !(this.inBackground && this.#host.hasRoom(dueTime.lane)),
+      };
     });
-    if (written.kind === "changed" && written.answer.kind === "ended") {
-      await this.#turn.leave(this.input, ending.kind === "done" || ending.kind === "stale");
-      return { ...written.answer, dueInMs, version: written.version };
+    if (result.kind === "changed" && result.answer.kind === "ended") {
+      await this.#turn.release(this.input, ending.kind === "done" || ending.kind === "stale");
+      return { ...result.answer, dueInMs, version: result.version };
     }
     // The answer to the write was lost. If the write was made, another process may already have the event. If it was
     // not made, nobody can take the event before this lease ends, and a process that takes it then warns before it
     // calls a handler.
     if (mayHaveEnded && !this.#lease.isOver) this.#phase = "lost";
-    else this.#lose(whyLost);
-    return { kind: written.kind === "unreadable" ? "unreadable" : "lost" };
+    else this.#lose(lossReason);
+    return { kind: result.kind === "unreadable" ? "unreadable" : "lost" };
   }
 
   /** Resolves `whenEnded`. `isWritten` is false if the lease was lost. */
@@ -383,20 +387,20 @@ export class Run implements RunHandle {
    * Writes until the store answers. The handler is not called again meanwhile: the process keeps its result. Only two
    * things end the repetition: the record has become unreadable, or the inbox was closed and waits no longer.
    */
-  async #persist<T>(during: InboxCall, change: RecordChange<T>): Promise<Persisted<T>> {
+  async #persist<T>(during: InboxCall, change: RecordChange<T>): Promise<WriteResult<T>> {
     const { operations, records, environment, leaseMs: deadlineMs } = this.#core;
-    const onFailure = (cause: unknown): void => operations.failed("end", cause);
-    for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
+    const onFailure = (cause: unknown): void => operations.recordFailure("end", cause);
+    for (let delayMs = REPEAT_MIN_PAUSE_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_PAUSE_MS)) {
       if (this.#core.isAbandoned) return { kind: "abandoned" };
       try {
-        const changed = await records.change({ key: this.key, change, deadlineMs, onFailure });
-        operations.succeeded("end");
-        return { kind: "changed", ...changed };
+        const result = await records.change({ key: this.key, change, deadlineMs, onFailure });
+        operations.recordSuccess("end");
+        return { kind: "changed", ...result };
       } catch (error) {
         if (this.#core.isAbandoned) return { kind: "abandoned" };
-        this.runner.notify(inboxError(during, error));
-        if (isAboutRecord(error)) return { kind: "unreadable" };
-        operations.failed("end", error);
+        this.runner.notify(inboxErrorNotice(during, error));
+        if (isRecordError(error)) return { kind: "unreadable" };
+        operations.recordFailure("end", error);
         await sleep(environment, delayMs);
       }
     }
@@ -406,25 +410,26 @@ export class Run implements RunHandle {
   async renew(): Promise<void> {
     if (this.#phase !== "calling" || this.#isRenewing) return;
     this.#isRenewing = true;
-    let sent = this.#lease.send();
-    let dated = 0;
+    let leaseWrite = this.#lease.startWrite();
+    let storeTime = 0;
     try {
-      const { answer: found } = await this.#core.records.change<LeaseFound>({
+      const { answer: leaseState } = await this.#core.records.change<LeaseState>({
         key: this.key,
         // The lease is renewed every third of its length.
         deadlineMs: this.#lease.lengthMs / 3,
         change: (record, now) => {
-          sent = this.#lease.send();
-          dated = now;
-          const isKept = renew(record, this.input, sent.leaseMs, now);
-          return { answer: isKept ? "kept" : this.#whyLost(record), record: isKept ? record : null };
+          leaseWrite = this.#lease.startWrite();
+          storeTime = now;
+          const isKept = renew(record, this.input, leaseWrite.leaseMs, now);
+          return { answer: isKept ? "kept" : this.#lossReason(record), record: isKept ? record : null };
         },
       });
       // The lease on the subject has to outlast that of the run.
-      if (found === "kept" && (await this.#turn.renew(this.input))) this.#lease.answered(sent, dated);
-      else if (this.#phase === "calling") this.#lose(found === "decided" ? "decided" : "lost");
+      if (leaseState === "kept" && (await this.#turn.renew(this.input)))
+        this.#lease.onRenewed(leaseWrite, storeTime);
+      else if (this.#phase === "calling") this.#lose(leaseState === "decided" ? "decided" : "lost");
     } catch (error) {
-      this.runner.notify(inboxError("renew", error));
+      this.runner.notify(inboxErrorNotice("renew", error));
       // The store could not be reached for a whole lease, so another process may have the event by now.
       if (this.elapsedMs >= this.#lease.lengthMs) this.warnOfDouble("lease-lost");
     } finally {
@@ -433,12 +438,12 @@ export class Run implements RunHandle {
   }
 
   /** Another process has the event, or may have it. If a handler is still running here, its effects may happen twice. */
-  #lose(why: Exclude<LeaseFound, "kept">): void {
+  #lose(reason: Exclude<LeaseState, "kept">): void {
     if (this.#phase === "lost") return;
     this.#phase = "lost";
     this.#wake();
     if (this.#core.isAbandoned) return;
-    if (why === "decided") {
+    if (reason === "decided") {
       this.#isWarned = true;
       this.cancellation.cancel(new Error("somebody has decided about the held event"));
     } else this.warnOfDouble("lease-lost");
@@ -459,5 +464,5 @@ function beginIn(
 ): BeginResult {
   if (slot !== "next") return begin(record, slot, options);
   const input = record === null ? null : beginNext(record, options);
-  return input === null ? { kind: "wait", running: false } : { kind: "leased", input };
+  return input === null ? { kind: "wait", isRunning: false } : { kind: "leased", input };
 }

@@ -12,8 +12,8 @@
  * An event that waits for longer than a quarter of a second is handed back. A pause or a close hands back every event that waits.
  */
 
-import { InFlight } from "../../collections/in-flight.ts";
-import { inboxError } from "../../notices/notice.ts";
+import { InFlightMap } from "../../collections/in-flight-map.ts";
+import { inboxErrorNotice } from "../../notices/notice.ts";
 import { type AsyncContext, emptyContext } from "../../time/async-context.ts";
 import type { Inbox, RunEnd, Runner } from "../contract/inbox.ts";
 import type { DueRecord } from "../contract/store.ts";
@@ -26,12 +26,12 @@ import { dueTimeOf } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { unreadableError } from "../write/records.ts";
 import { BrokenRecords } from "./broken-records.ts";
+import { CrashSuspects, groupSizeOf } from "./crash-suspects.ts";
 import type { Crowds } from "./crowds.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { HiddenRecords } from "./hidden-records.ts";
 import type { Places } from "./places.ts";
 import { Run, type RunHost, type RunRequest } from "./run.ts";
-import { groupSizeOf, Suspects } from "./suspects.ts";
 import { type TakenEvent, TakenEvents } from "./taken-events.ts";
 import { WaitingRuns } from "./waiting-runs.ts";
 
@@ -49,7 +49,7 @@ export type DueRequest = Pick<RunRequest, "runner" | "inBackground">;
 
 /** An event that gets no place within this time is handed back, because handlers have become slower than when it was taken. */
 const HAND_BACK_AFTER_MS = 250;
-const BROKEN = { unreadable: "the end of its last run could not be computed" };
+const UNREADABLE_END = { unreadable: "the end of its last run could not be computed" };
 
 /** All runs of this process. Each waits for the write that begins it, then for a place, and runs. A record has at most one. */
 export class Runs {
@@ -59,75 +59,77 @@ export class Runs {
   readonly #host: RunHost;
   readonly #dispatcher: Dispatcher;
   /** The runs by the key of their record. */
-  readonly #active = new InFlight<string, Run>();
-  readonly #hidden: HiddenRecords;
-  readonly #taken: TakenEvents;
-  readonly #waiting: WaitingRuns;
-  readonly #suspects = new Suspects();
-  readonly #broken = new BrokenRecords();
+  readonly #activeRuns = new InFlightMap<string, Run>();
+  readonly #hiddenRecords: HiddenRecords;
+  readonly #takenEvents: TakenEvents;
+  readonly #waitingRuns: WaitingRuns;
+  readonly #crashSuspects = new CrashSuspects();
+  readonly #brokenRecords = new BrokenRecords();
   #isWatching = false;
   /** Cancels the timer that renews leases; null if there is none. */
   #cancelRenewal: (() => void) | null = null;
-  #whenAtRest: (() => void)[] = [];
+  #restWaiters: (() => void)[] = [];
   /** The callers that wait until the record with this key has no run. */
-  readonly #whenFree = new Map<string, (() => void)[]>();
+  readonly #freeWaiters = new Map<string, (() => void)[]>();
 
   constructor({ core, places, crowds, dispatcher, accept }: RunsDependencies) {
     this.#core = core;
     this.places = places;
     this.crowds = crowds;
     this.#dispatcher = dispatcher;
-    this.#hidden = new HiddenRecords(core);
-    this.#taken = new TakenEvents(places, core.environment);
-    this.#waiting = new WaitingRuns(places, core.environment, (run) => void this.#run(run));
+    this.#hiddenRecords = new HiddenRecords(core);
+    this.#takenEvents = new TakenEvents(places, core.environment);
+    this.#waitingRuns = new WaitingRuns(places, core.environment, (run) => void this.#run(run));
     this.#host = {
       accept,
       hasRoom: (lane) => dispatcher.canTake(lane),
-      mayRunSuspect: (key, groupSize) => this.#suspects.tryJoin(key, groupSize),
+      mayRunCrashSuspect: (key, groupSize) => this.#crashSuspects.tryJoin(key, groupSize),
       leavePlace: (run) => this.#leavePlace(run),
     };
   }
 
   has(key: string): boolean {
-    return this.#active.has(key);
+    return this.#activeRuns.has(key);
   }
 
   /**
    * True if an event of this lane may be begun as it is accepted: it gets its place soon, and overtakes no event that was taken.
    */
   mayBegin(lane: Lane): boolean {
-    return this.#taken.isEmpty(lane) && this.places.isSoon(lane) && this.places.spareFor(lane) > 0;
+    return (
+      this.#takenEvents.isEmpty(lane) && this.places.canBegin(lane) && this.places.takeableCount(lane) > 0
+    );
   }
 
   /** Reserves the record and a place for a run, before the write that begins it. */
   reserve(key: string, request: RunRequest): Run {
     this.places.reserve(request.lane ?? "usual");
     const run = new Run(key, request, this.#core, this.#host);
-    this.#active.set(key, run);
+    this.#activeRuns.set(key, run);
     this.#core.records.remember(key);
     return run;
   }
 
   /** Gives up a run that has begun nothing. If a poll was given its record meanwhile, others see the record again. */
   async giveUp(run: Run): Promise<void> {
-    await this.#hidden.unhideIfHidden(run.key, run.runner);
+    await this.#hiddenRecords.unhideIfHidden(run.key, run.runner);
     this.#giveBack(run);
   }
 
   /** Gives the record and the place back. */
   #giveBack({ key, lane }: Run): void {
-    this.#active.delete(key);
-    this.#hidden.delete(key);
-    this.#suspects.leave(key);
+    this.#activeRuns.delete(key);
+    this.#hiddenRecords.delete(key);
+    this.#crashSuspects.leave(key);
     this.#core.records.forget(key);
     this.places.giveBack(lane);
     this.#beginTaken();
     this.#notifyPlaceFreed();
-    const waiting = this.#whenFree.get(key);
-    this.#whenFree.delete(key);
-    for (const resolve of waiting ?? []) resolve();
-    if (this.#active.size > 0) return;
-    for (const resolve of this.#whenAtRest.splice(0)) resolve();
+    const waiters = this.#freeWaiters.get(key);
+    this.#freeWaiters.delete(key);
+    for (const resolve of waiters ?? []) resolve();
+    if (this.#activeRuns.size > 0) return;
+    for (const resolve of this.#restWaiters.splice(0)) resolve();
     // In other stores the timer fires once more. That is cheaper than a new timer for each run.
     if (this.#core.store.sleeps === true) this.#cancelRenewal?.();
   }
@@ -135,15 +137,15 @@ export class Runs {
   #notifyPlaceFreed(): void {
     // While events still wait here for a place, do not poll for each free place. Wait until half of the places are free.
     for (const lane of LANES) {
-      const isIdle = this.#waiting.isEmpty(lane) && this.#taken.isEmpty(lane);
+      const isIdle = this.#waitingRuns.isEmpty(lane) && this.#takenEvents.isEmpty(lane);
       if (isIdle || this.places.isHalfEmpty(lane)) this.#dispatcher.onPlaceFreed(lane);
     }
   }
 
   /** Resolves once nothing of this process is begun or runs. */
   atRest(): Promise<void> {
-    if (this.#active.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#whenAtRest.push(resolve));
+    if (this.#activeRuns.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#restWaiters.push(resolve));
   }
 
   /**
@@ -158,12 +160,12 @@ export class Runs {
   ): Promise<Run | null> {
     const { key, record } = due;
     if (this.#isRunning(key)) return null;
-    if (isUnreadable(record) || this.#broken.has(key)) {
+    if (isUnreadable(record) || this.#brokenRecords.has(key)) {
       // If the record can be read one day, a person has repaired it.
-      if (isUnreadable(record)) this.#broken.delete(key);
-      const why = isUnreadable(record) ? record : BROKEN;
+      if (isUnreadable(record)) this.#brokenRecords.delete(key);
+      const unreadable = isUnreadable(record) ? record : UNREADABLE_END;
       // The record stays hidden for a while, so the next poll does not find it again.
-      runner.notify(inboxError("take", unreadableError(why)));
+      runner.notify(inboxErrorNotice("take", unreadableError(unreadable)));
       return null;
     }
     // The record stays hidden for a while, so that a process that has its flow finds it first.
@@ -179,15 +181,15 @@ export class Runs {
     if (suspicions.length > 0 && !(await this.#mayRun(key, groupSizeOf(suspicions, runner), isWanted)))
       return null;
     if (!inBackground) return this.#beginNow(due, request);
-    this.#taken.add(due, request, lane);
-    this.#watch();
+    this.#takenEvents.add(due, request, lane);
+    this.#watchWaiting();
     this.#beginTaken();
     return null;
   }
 
   /** Begins taken events while a place is nearly free. */
   #beginTaken(): void {
-    for (const { due, request } of this.#taken.removeReady()) void this.#beginNow(due, request);
+    for (const { due, request } of this.#takenEvents.removeReady()) void this.#beginNow(due, request);
   }
 
   async #beginNow(due: DueRecord, request: RunRequest): Promise<Run | null> {
@@ -195,15 +197,15 @@ export class Runs {
     if (this.#isRunning(due.key)) return null;
     const run = this.reserve(due.key, request);
     try {
-      const begun = await run.writeBegin("next", due);
-      if (begun.kind === "leased") {
-        this.#core.operations.succeeded("take");
+      const result = await run.writeBegin("next", due);
+      if (result.kind === "leased") {
+        this.#core.operations.recordSuccess("take");
         this.start(run);
         return run;
       }
     } catch (error) {
-      this.#core.operations.failed("take", error);
-      request.runner.notify(inboxError("begin", error));
+      this.#core.operations.recordFailure("take", error);
+      request.runner.notify(inboxErrorNotice("begin", error));
     }
     await this.giveUp(run);
     return null;
@@ -212,7 +214,7 @@ export class Runs {
   /** True if a record that a poll got runs here. The record becomes visible to other processes again when its run has ended. */
   #isRunning(key: string): boolean {
     const isRunning = this.has(key);
-    if (isRunning) this.#hidden.add(key);
+    if (isRunning) this.#hiddenRecords.add(key);
     return isRunning;
   }
 
@@ -220,7 +222,7 @@ export class Runs {
   async #returnTaken(due: DueRecord, request: RunRequest): Promise<void> {
     if (this.#isRunning(due.key)) return;
     const run = this.reserve(due.key, request);
-    await this.#hidden.unhide(run.key, run.runner, due);
+    await this.#hiddenRecords.unhide(run.key, run.runner, due);
     await this.giveUp(run);
   }
 
@@ -230,24 +232,24 @@ export class Runs {
 
   /** Waits until a suspected record may run. Meanwhile the store may hand it to another process. */
   async #mayRun(key: string, groupSize: number, isWanted: () => boolean): Promise<boolean> {
-    if (!(await this.#suspects.wait(key, groupSize))) return false;
+    if (!(await this.#crashSuspects.wait(key, groupSize))) return false;
     if (isWanted() && !this.#core.isClosing && !this.has(key)) return true;
-    if (!this.has(key)) this.#suspects.leave(key);
+    if (!this.has(key)) this.#crashSuspects.leave(key);
     return false;
   }
 
   /** Resolves once no other event of the same record is begun or runs here. */
-  async othersEnded(eventId: string): Promise<void> {
+  async waitForOthers(eventId: string): Promise<void> {
     const key = recordKeyOf(eventId);
     for (
-      let other = this.#active.get(key);
-      other?.isRunOf(eventId) === false;
-      other = this.#active.get(key)
+      let otherRun = this.#activeRuns.get(key);
+      otherRun?.isRunOf(eventId) === false;
+      otherRun = this.#activeRuns.get(key)
     ) {
       await new Promise<void>((resolve) => {
-        const waiting = this.#whenFree.get(key);
-        if (waiting === undefined) this.#whenFree.set(key, [resolve]);
-        else waiting.push(resolve);
+        const waiters = this.#freeWaiters.get(key);
+        if (waiters === undefined) this.#freeWaiters.set(key, [resolve]);
+        else waiters.push(resolve);
       });
     }
   }
@@ -262,54 +264,54 @@ export class Runs {
     const key = recordKeyOf(eventId);
     if (this.has(key)) return { state: "running", ran: false };
     const run = this.reserve(key, { runner, context, inBackground: false, earlyBecause });
-    let begun: BeginResult;
+    let result: BeginResult;
     try {
-      begun = await run.writeBegin(slotKeyOf(eventId));
+      result = await run.writeBegin(slotKeyOf(eventId));
     } catch (error) {
       await this.giveUp(run);
       throw error;
     }
-    if (begun.kind === "leased") {
+    if (result.kind === "leased") {
       this.start(run);
       return (await run.whenEnded).report;
     }
     await this.giveUp(run);
-    switch (begun.kind) {
+    switch (result.kind) {
       case "missing":
         runner.notify({ type: "record-missing", eventId });
         return { state: null, ran: false };
       case "finished":
-        return { state: begun.state, ran: false };
+        return { state: result.state, ran: false };
       case "wait":
-        return { state: begun.running ? "running" : "waiting", ran: false };
+        return { state: result.isRunning ? "running" : "waiting", ran: false };
     }
   }
 
   /** Starts a run whose beginning was written: at once, or in the background when it gets a place. */
   start(run: Run): void {
-    run.confirmed();
+    run.onBeginWritten();
     this.crowds.countBegun(run.input, run.lane);
     for (const facts of run.input.overtaken) run.runner.notify({ type: "stale", ...facts });
     if (!run.inBackground) this.#startNow(run);
     // A poll that was under way at the stop may still begin something.
     else if (!this.#dispatcher.isTaking && !this.#core.isClosing) void this.#handBack(run);
     else {
-      this.#waiting.add(run);
-      this.#watch();
+      this.#waitingRuns.add(run);
+      this.#watchWaiting();
     }
   }
 
   #startNow(run: Run): void {
-    run.leave = this.places.enter(run.lane);
+    run.releasePlace = this.places.enter(run.lane);
     this.#core.environment.nextTurn(() => void this.#run(run));
   }
 
   /** Starts all begun runs, even without a place. They run to their end, or are handed back. */
   startAll(): void {
-    this.#returnAll(this.#taken.removeAll());
+    this.#returnAll(this.#takenEvents.removeAll());
     this.places.open(null);
-    this.#waiting.letAllBack();
-    for (const run of this.#waiting.removeAll()) this.#startNow(run);
+    this.#waitingRuns.letAllBack();
+    for (const run of this.#waitingRuns.removeAll()) this.#startNow(run);
     if (this.#core.store.endsWithProcess !== true) this.#endWaiting();
   }
 
@@ -318,32 +320,32 @@ export class Runs {
    * after its next start.
    */
   handBackWaiting(): void {
-    this.#returnAll(this.#taken.removeAll());
-    for (const run of this.#waiting.removeAll()) void this.#handBack(run);
+    this.#returnAll(this.#takenEvents.removeAll());
+    for (const run of this.#waitingRuns.removeAll()) void this.#handBack(run);
     this.#endWaiting();
   }
 
   #endWaiting(): void {
-    for (const [, run] of this.#active.entries()) run.waitNoLonger();
+    for (const [, run] of this.#activeRuns.entries()) run.waitNoLonger();
   }
 
   /** Posts a warning about every run that has not ended. Returns how many of them have called a handler. */
   abandon(): number {
-    let called = 0;
+    let calledCount = 0;
     this.#endWaiting();
-    for (const [, run] of this.#active.entries()) {
-      if (run.hasCalledHandler) called++;
+    for (const [, run] of this.#activeRuns.entries()) {
+      if (run.hasCalledHandler) calledCount++;
       run.warnOfDouble("closed-while-running");
     }
-    return called;
+    return calledCount;
   }
 
   async #run(run: Run): Promise<void> {
     this.#keepRenewing();
     const end = await run.callHandlers();
     // The handlers are done. Other runs may use the place while the end is written.
-    run.leave(true);
-    this.#waiting.fill();
+    run.releasePlace(true);
+    this.#waitingRuns.fill();
     await this.#end(run, end);
   }
 
@@ -353,64 +355,69 @@ export class Runs {
    */
   #leavePlace(run: Run): (comesBackInTurn: boolean) => Promise<void> {
     const { lane, inBackground } = run;
-    run.leave(false);
+    run.releasePlace(false);
     this.places.giveBack(lane);
     this.#beginTaken();
     this.#notifyPlaceFreed();
-    this.#waiting.fill();
+    this.#waitingRuns.fill();
     return async (comesBackInTurn) => {
       this.places.reserve(lane);
-      if (comesBackInTurn && inBackground) await this.#waiting.comeBack(run);
-      else run.leave = this.places.enter(lane);
+      if (comesBackInTurn && inBackground) await this.#waitingRuns.comeBack(run);
+      else run.releasePlace = this.places.enter(lane);
     };
   }
 
   /** Hands back a run before any handler was called. The event then waits for the first process that has a place. */
   async #handBack(run: Run): Promise<void> {
     this.crowds.countWaiting(run.input);
-    await this.#end(run, { ending: { kind: "handed-back" }, changes: run.undoneStart, written: () => {} });
+    await this.#end(run, { ending: { kind: "handed-back" }, changes: run.undoneStart, onWritten: () => {} });
   }
 
   /** Writes the end of a run, and what follows from it. */
   async #end(run: Run, end: RunEnd): Promise<void> {
     const { key, runner } = run;
-    const finished = await run.writeEnd(end);
-    const isWritten = finished.kind === "ended";
+    const result = await run.writeEnd(end);
+    const isWritten = result.kind === "ended";
     if (isWritten) {
-      end.written();
-      for (const facts of finished.overtaken) runner.notify({ type: "stale", ...facts });
-      if (finished.closing !== null) await this.#close(run, finished.version, finished.closing);
+      end.onWritten();
+      for (const facts of result.overtaken) runner.notify({ type: "stale", ...facts });
+      if (result.claimsToClose !== null) await this.#closeClaims(run, result.version, result.claimsToClose);
     }
-    if (finished.kind === "unreadable") this.#broken.add(key);
-    else await this.#hidden.unhideIfHidden(key, runner);
+    if (result.kind === "unreadable") this.#brokenRecords.add(key);
+    else await this.#hiddenRecords.unhideIfHidden(key, runner);
     this.crowds.countEnded(run.input, run.lane);
     run.resolveEnded(isWritten, end.ending);
     this.#giveBack(run);
-    if (isWritten && finished.dueInMs !== null) this.#dispatcher.onPostponed(finished.dueInMs);
+    if (isWritten && result.dueInMs !== null) this.#dispatcher.onPostponed(result.dueInMs);
   }
 
   /** Lets the claims of a record expire with the record. */
-  async #close({ key, runner }: Run, version: string | null, closing: FinishedClaims): Promise<void> {
+  async #closeClaims(
+    { key, runner }: Run,
+    version: string | null,
+    claimsToClose: FinishedClaims,
+  ): Promise<void> {
     if (this.#core.isAbandoned) return;
-    const closed = this.#core.claims.close(key, version, closing);
-    await closed.catch((error: unknown) => runner.notify(inboxError("claim", error)));
+    const closed = this.#core.claims.close(key, version, claimsToClose);
+    await closed.catch((error: unknown) => runner.notify(inboxErrorNotice("claim", error)));
   }
 
   /** Hands back the events that have waited too long, and repeats that while any event waits. */
-  #watch(): void {
+  #watchWaiting(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
     const { environment } = this.#core;
     environment.after(HAND_BACK_AFTER_MS, () => {
       this.#isWatching = false;
-      const late = this.#taken.removeLongWaiting(HAND_BACK_AFTER_MS);
-      if (late.length > 0) this.places.runsTakeAtLeast(HAND_BACK_AFTER_MS);
-      this.#returnAll(late);
-      for (const run of this.#waiting.removeLongWaiting(HAND_BACK_AFTER_MS)) {
-        this.places.runsTakeAtLeast(HAND_BACK_AFTER_MS);
+      const lateEvents = this.#takenEvents.removeLongWaiting(HAND_BACK_AFTER_MS);
+      if (lateEvents.length > 0) this.places.recordMinRunMs(HAND_BACK_AFTER_MS);
+      this.#returnAll(lateEvents);
+      for (const run of this.#waitingRuns.removeLongWaiting(HAND_BACK_AFTER_MS)) {
+        this.places.recordMinRunMs(HAND_BACK_AFTER_MS);
         void this.#handBack(run);
       }
-      if (LANES.some((lane) => !this.#waiting.isEmpty(lane) || !this.#taken.isEmpty(lane))) this.#watch();
+      if (LANES.some((lane) => !this.#waitingRuns.isEmpty(lane) || !this.#takenEvents.isEmpty(lane)))
+        this.#watchWaiting();
     });
   }
 
@@ -420,8 +427,8 @@ export class Runs {
     const { environment, renewEveryMs } = this.#core;
     const cancel = environment.after(renewEveryMs, () => {
       this.#cancelRenewal = null;
-      if (this.#active.size === 0 || this.#core.isAbandoned) return;
-      for (const [, run] of this.#active.entries()) void run.renew();
+      if (this.#activeRuns.size === 0 || this.#core.isAbandoned) return;
+      for (const [, run] of this.#activeRuns.entries()) void run.renew();
       this.#keepRenewing();
     });
     this.#cancelRenewal = () => {

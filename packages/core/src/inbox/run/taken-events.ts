@@ -39,8 +39,8 @@ export class TakenEvents {
 
   /** Removes the events that may be begun now. Each has to be begun before the next one is asked for. */
   *removeReady(): Generator<TakenEvent> {
-    const isSoon = (lane: Lane): boolean => this.#places.isSoon(lane);
-    for (let next = this.#queues.next(isSoon); next !== undefined; next = this.#queues.next(isSoon)) {
+    const canBegin = (lane: Lane): boolean => this.#places.canBegin(lane);
+    for (let next = this.#queues.next(canBegin); next !== undefined; next = this.#queues.next(canBegin)) {
       this.#places.removeTaken(next.lane);
       yield next;
     }

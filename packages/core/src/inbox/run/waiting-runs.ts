@@ -20,28 +20,28 @@ interface ReturningRun {
 
 /** Runs that wait for a place. A run that has left its place and waits for another one goes before a run that was only begun. */
 export class WaitingRuns {
-  readonly #begun = new LaneQueues<WaitingRun>();
-  readonly #returning = new LaneQueues<ReturningRun>();
+  readonly #begunRuns = new LaneQueues<WaitingRun>();
+  readonly #returningRuns = new LaneQueues<ReturningRun>();
   readonly #places: Places;
   readonly #environment: Environment;
-  readonly #call: (run: Run) => void;
+  readonly #callHandlers: (run: Run) => void;
   #isStarting = false;
 
-  /** @param call calls the handlers of a run that has its place */
-  constructor(places: Places, environment: Environment, call: (run: Run) => void) {
+  /** @param callHandlers calls the handlers of a run that has its place */
+  constructor(places: Places, environment: Environment, callHandlers: (run: Run) => void) {
     this.#places = places;
     this.#environment = environment;
-    this.#call = call;
+    this.#callHandlers = callHandlers;
   }
 
   /** True if no begun run of this lane waits. */
   isEmpty(lane: Lane): boolean {
-    return this.#begun.isEmpty(lane);
+    return this.#begunRuns.isEmpty(lane);
   }
 
   /** Adds a begun run. It starts in a later turn, so that the answer to the delivery is written first. */
   add(run: Run): void {
-    this.#begun.push({ lane: run.lane, run, since: this.#environment.monotonic() });
+    this.#begunRuns.push({ lane: run.lane, run, since: this.#environment.monotonic() });
     if (this.#isStarting) return;
     this.#isStarting = true;
     this.#environment.nextTurn(() => {
@@ -54,10 +54,10 @@ export class WaitingRuns {
   comeBack(run: Run): Promise<void> {
     return new Promise((resolve) => {
       const enter = (): void => {
-        run.leave = this.#places.enter(run.lane);
+        run.releasePlace = this.#places.enter(run.lane);
         resolve();
       };
-      this.#returning.push({ lane: run.lane, enter });
+      this.#returningRuns.push({ lane: run.lane, enter });
       this.fill();
     });
   }
@@ -67,13 +67,21 @@ export class WaitingRuns {
    * runs than are begun, more and more runs would wait.
    */
   fill(): void {
-    const isFree = (lane: Lane): boolean => this.#places.isFree(lane);
-    for (let back = this.#returning.next(isFree); back !== undefined; back = this.#returning.next(isFree)) {
-      back.enter();
+    const hasFreePlace = (lane: Lane): boolean => this.#places.hasFreePlace(lane);
+    for (
+      let returning = this.#returningRuns.next(hasFreePlace);
+      returning !== undefined;
+      returning = this.#returningRuns.next(hasFreePlace)
+    ) {
+      returning.enter();
     }
-    for (let next = this.#begun.next(isFree); next !== undefined; next = this.#begun.next(isFree)) {
-      next.run.leave = this.#places.enter(next.lane);
-      this.#call(next.run);
+    for (
+      let next = this.#begunRuns.next(hasFreePlace);
+      next !== undefined;
+      next = this.#begunRuns.next(hasFreePlace)
+    ) {
+      next.run.releasePlace = this.#places.enter(next.lane);
+      this.#callHandlers(next.run);
     }
   }
 
@@ -88,11 +96,11 @@ export class WaitingRuns {
   }
 
   #remove(isWanted: (waiting: WaitingRun) => boolean): readonly Run[] {
-    return [...this.#begun.takeWhile(isWanted)].map(({ run }) => run);
+    return [...this.#begunRuns.takeWhile(isWanted)].map(({ run }) => run);
   }
 
   /** Lets all runs come back that had left their place, even if no place is free. */
   letAllBack(): void {
-    for (const { enter } of this.#returning.all()) enter();
+    for (const { enter } of this.#returningRuns.takeAll()) enter();
   }
 }

@@ -1,8 +1,8 @@
 import { isAmount, parseAmount } from "../../protocol/amount.ts";
-import { invalidOption } from "../../protocol/errors.ts";
+import { invalidOptionError } from "../../protocol/errors.ts";
 import { isHandlerName } from "../../protocol/handler-name.ts";
 import type { AmountRange, EventQuery } from "../contract/event-query.ts";
-import type { StoredEvent } from "../record/life.ts";
+import type { StoredEvent } from "../record/stored-event.ts";
 
 /** True for an event that the query asks for. */
 export type EventPredicate = (event: StoredEvent) => boolean;
@@ -19,12 +19,12 @@ export function predicateOf({
   if (amount === undefined && handler === undefined) return null;
   const isInRange = amount === undefined ? () => true : rangeOf(amount);
   if (handler !== undefined && !isHandlerName(handler)) {
-    throw invalidOption(
-      `The handler of events.list is ${quoted(handler)}, which is no name of a handler.`,
+    throw invalidOptionError(
+      `The handler of events.list is ${quoteValue(handler)}, which is no name of a handler.`,
       "Give the name of a handler, or leave it out.",
     );
   }
-  return (event) => isInRange(event) && (handler === undefined || isTried(event, handler));
+  return (event) => isInRange(event) && (handler === undefined || wasTried(event, handler));
 }
 
 function rangeOf(range: AmountRange): EventPredicate {
@@ -40,20 +40,20 @@ function rangeOf(range: AmountRange): EventPredicate {
 function boundsIn(range: AmountRange): Readonly<Record<keyof AmountRange, bigint | null>> {
   const names = Object.keys(Object(range)).filter((name) => name !== "min" && name !== "max");
   if (typeof range !== "object" || range === null || names.length > 0) {
-    throw invalidOption(
+    throw invalidOptionError(
       "The amount of events.list is no range.",
       'Write it as { min: "100", max: "999.99" }.',
     );
   }
   const [min, max] = [boundOf("min", range.min), boundOf("max", range.max)];
   if (min === null && max === null) {
-    throw invalidOption(
+    throw invalidOptionError(
       "The amount of events.list has no bound.",
       "Give min, max or both, or leave amount out.",
     );
   }
   if (min !== null && max !== null && min > max) {
-    throw invalidOption("The min of an amount is above its max.", "Exchange the two.");
+    throw invalidOptionError("The min of an amount is above its max.", "Exchange the two.");
   }
   return { min, max };
 }
@@ -63,17 +63,17 @@ function boundOf(name: keyof AmountRange, text: string | undefined): bigint | nu
   try {
     return parseAmount(text);
   } catch {
-    throw invalidOption(
-      `The ${name} of an amount is ${quoted(text)}.`,
+    throw invalidOptionError(
+      `The ${name} of an amount is ${quoteValue(text)}.`,
       'Give digits with at most six decimals, as a text such as "10.50".',
     );
   }
 }
 
-function isTried({ handlers, history }: StoredEvent, name: string): boolean {
+function wasTried({ handlers, history }: StoredEvent, name: string): boolean {
   return Object.hasOwn(handlers, name) || history.some(({ handler }) => handler === name);
 }
 
-function quoted(value: unknown): string {
+function quoteValue(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : `a ${typeof value}`;
 }

@@ -1,26 +1,26 @@
 import { checkChoice, checkNames } from "../../protocol/check-names.ts";
-import { invalidOption, isNotSearchable, PayhooksError } from "../../protocol/errors.ts";
+import { invalidOptionError, isNotSearchable, PayhooksError } from "../../protocol/errors.ts";
 import { FLOWS, isFlowName } from "../../protocol/events.ts";
-import { shown, stringOf } from "../../protocol/foreign-value.ts";
+import { describeValue, stringOf } from "../../protocol/foreign-value.ts";
 import { HELD_REASONS } from "../../protocol/held-reasons.ts";
 import type { EventFilter, EventQuery } from "../contract/event-query.ts";
 import type { EventCounts, EventPage } from "../contract/events.ts";
-import type { SubjectOrder } from "../contract/order.ts";
 import type { ListCursor, ListedEvent, ListOrder } from "../contract/store.ts";
+import type { SubjectOrder } from "../contract/subject-order.ts";
 import { isUnreadable } from "../record/codec.ts";
 import { eventIn } from "../record/decisions.ts";
 import { isEventId, recordKeyOf } from "../record/event.ts";
 import { EVENT_STATES, type EventState, indexOf } from "../record/index-of.ts";
 import { claimKeyFor, ONLY_TENANT, recordKeyFor } from "../record/keys.ts";
-import { label } from "../record/label.ts";
-import type { StoredEvent } from "../record/life.ts";
+import { labelOf } from "../record/label.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
+import type { StoredEvent } from "../record/stored-event.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { unreadableError } from "../write/records.ts";
 import { type EventPredicate, predicateOf } from "./event-predicate.ts";
-import { Listing } from "./listing.ts";
-import { orderOf } from "./read-order.ts";
-import { UnreadableCounter, unsearched } from "./unreadable.ts";
+import { ListPageBuilder } from "./listing.ts";
+import { readSubjectOrder } from "./read-order.ts";
+import { findUnsearched, UnreadableCounter } from "./unreadable.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
@@ -29,7 +29,7 @@ const MAX_LIMIT = 1_000;
  */
 const MAX_PAGES = 20;
 /** How many events are read from the store at one time when a filter has no index. */
-const CHOSEN_FROM = 200;
+const FILTERED_PAGE_SIZE = 200;
 
 /** The request for one page of a list. */
 interface PageRequest {
@@ -52,57 +52,58 @@ export class EventReader {
   async get(eventId: string): Promise<StoredEvent | null> {
     await this.#ready();
     if (!isEventId(eventId)) return null;
-    const [found = null] = await this.#core.store.read([recordKeyOf(eventId)]);
-    if (found === null) return null;
-    if (isUnreadable(found.record)) throw unreadableError(found.record);
-    return eventIn(found.record, eventId);
+    const [versioned = null] = await this.#core.store.read([recordKeyOf(eventId)]);
+    if (versioned === null) return null;
+    if (isUnreadable(versioned.record)) throw unreadableError(versioned.record);
+    return eventIn(versioned.record, eventId);
   }
 
   async list(query: EventQuery = {}): Promise<EventPage> {
-    const { limit = DEFAULT_LIMIT, cursor, first = "oldest" } = checked(query);
-    const request: PageRequest = { limit, cursor: cursorOf(cursor), first, predicate: predicateOf(query) };
+    const { limit = DEFAULT_LIMIT, cursor, first = "oldest" } = checkQuery(query);
+    const request: PageRequest = { limit, cursor: parseCursor(cursor), first, predicate: predicateOf(query) };
     const filter = filterOf(query);
     await this.#ready();
-    const page = await this.#page(filter, query, request);
+    const page = await this.#readPage(filter, query, request);
     if (page.events.length > 0 || page.unreadable !== null || request.cursor !== null) return page;
-    return { ...page, unreadable: await unsearched(this.#core.store, filter) };
+    return { ...page, unreadable: await findUnsearched(this.#core.store, filter) };
   }
 
-  async #page(
+  async #readPage(
     filter: EventFilter,
     { tenant = ONLY_TENANT, id, state }: EventQuery,
     request: PageRequest,
   ): Promise<EventPage> {
     try {
-      return await this.#listed(filter, request);
+      return await this.#listPage(filter, request);
     } catch (error) {
       if (id === undefined || state !== undefined || !isNotSearchable(error)) throw error;
-      return await this.#ofRecord(filter, tenant, id, request);
+      return await this.#readRecordPage(filter, tenant, id, request);
     }
   }
 
-  async claimant(eventId: string): Promise<StoredEvent | null> {
-    const held = await this.get(eventId);
-    if (held === null || held.reason !== "reference-reused" || held.referenceId === null) return null;
-    const { tenant, flow, event, referenceId } = held;
-    const claim = await this.#record(claimKeyFor(tenant, flow, event, referenceId));
+  async referenceHolder(eventId: string): Promise<StoredEvent | null> {
+    const heldEvent = await this.get(eventId);
+    if (heldEvent === null || heldEvent.reason !== "reference-reused" || heldEvent.referenceId === null)
+      return null;
+    const { tenant, flow, event, referenceId } = heldEvent;
+    const claim = await this.#readRecord(claimKeyFor(tenant, flow, event, referenceId));
     if (claim === null) return null;
-    const owner = await this.#record(claim.id);
+    const owner = await this.#readRecord(claim.id);
     if (owner === null) return null;
-    const claiming = indexOf(claim.id, owner).events.find(
+    const claimingLabels = indexOf(claim.id, owner).events.find(
       (one) => one.event === event && one.status === "SUCCESS",
     );
-    return claiming === undefined ? null : eventIn(owner, claiming.eventId);
+    return claimingLabels === undefined ? null : eventIn(owner, claimingLabels.eventId);
   }
 
-  async order(eventId: string): Promise<SubjectOrder | null> {
+  async subjectOrder(eventId: string): Promise<SubjectOrder | null> {
     await this.#ready();
     const { store } = this.#core;
     const read = async (keys: readonly string[]): Promise<readonly (IdempotencyRecord | null)[]> =>
       (await store.read(keys)).map((found) =>
         found !== null && !isUnreadable(found.record) ? found.record : null,
       );
-    return orderOf(store, read, eventId);
+    return readSubjectOrder(store, read, eventId);
   }
 
   async counts(): Promise<EventCounts> {
@@ -115,12 +116,12 @@ export class EventReader {
     return { ...counts, oldestDueMs: isDue ? Math.max(0, store.now("") - oldestDueAt) : null };
   }
 
-  async #record(key: string): Promise<IdempotencyRecord | null> {
-    const [found = null] = await this.#core.store.read([key]);
-    return found === null || isUnreadable(found.record) ? null : found.record;
+  async #readRecord(key: string): Promise<IdempotencyRecord | null> {
+    const [versioned = null] = await this.#core.store.read([key]);
+    return versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
   }
 
-  async #listed(
+  async #listPage(
     filter: EventFilter,
     { limit, first, predicate, ...request }: PageRequest,
   ): Promise<EventPage> {
@@ -128,13 +129,13 @@ export class EventReader {
     const events: StoredEvent[] = [];
     const unreadable = new UnreadableCounter();
     for (let pages = 0; pages < MAX_PAGES && events.length < limit; pages++) {
-      const most = predicate === null ? limit - events.length : CHOSEN_FROM;
-      const page = await this.#core.store.list(filter, cursor, most, first);
+      const pageLimit = predicate === null ? limit - events.length : FILTERED_PAGE_SIZE;
+      const page = await this.#core.store.list(filter, cursor, pageLimit, first);
       const rest = page.events.slice();
-      for (let one = rest.shift(); one !== undefined; one = rest.shift()) {
-        if (unreadable.countIfUnreadable(one.versioned)) continue;
-        events.push(...storedEvent(one).filter(predicate ?? all));
-        if (events.length === limit && rest.length > 0) return pageOf(events, one, unreadable);
+      for (let listed = rest.shift(); listed !== undefined; listed = rest.shift()) {
+        if (unreadable.countIfUnreadable(listed.versioned)) continue;
+        events.push(...storedEventsOf(listed).filter(predicate ?? matchesAll));
+        if (events.length === limit && rest.length > 0) return pageOf(events, listed, unreadable);
       }
       cursor = page.next;
       if (cursor === null) break;
@@ -145,7 +146,7 @@ export class EventReader {
   /**
    * Lists the events in the record of an id, for a store that does not search. It does not find entries with several readings.
    */
-  async #ofRecord(
+  async #readRecordPage(
     filter: EventFilter,
     tenant: string,
     id: string,
@@ -153,15 +154,15 @@ export class EventReader {
   ): Promise<EventPage> {
     const keys = flowsOf(filter).map((flow) => recordKeyFor(tenant, flow, id));
     const records = await this.#core.store.read(keys);
-    const listing = new Listing(filter, cursor, first);
+    const listing = new ListPageBuilder(filter, cursor, first);
     const unreadable = new UnreadableCounter();
-    for (const [at, key] of keys.entries()) {
-      const found = records[at] ?? null;
-      if (found !== null && !unreadable.countIfUnreadable(found) && !isUnreadable(found.record))
-        listing.add(found, indexOf(key, found.record).events);
+    for (const [index, key] of keys.entries()) {
+      const versioned = records[index] ?? null;
+      if (versioned !== null && !unreadable.countIfUnreadable(versioned) && !isUnreadable(versioned.record))
+        listing.add(versioned, indexOf(key, versioned.record).events);
     }
     const { events, next } = listing.page(limit);
-    return pageOf(events.flatMap(storedEvent).filter(predicate ?? all), next, unreadable);
+    return pageOf(events.flatMap(storedEventsOf).filter(predicate ?? matchesAll), next, unreadable);
   }
 }
 
@@ -178,15 +179,15 @@ export function filterOf(query: EventQuery): EventFilter {
     amount: _amount,
     handler: _handler,
     state,
-    ...wanted
-  } = checked(query);
-  const isNamed = wanted.id !== undefined || wanted.referenceId !== undefined;
-  const named = isNamed ? { ...wanted, tenant: wanted.tenant ?? ONLY_TENANT } : wanted;
+    ...filter
+  } = checkQuery(query);
+  const isNamed = filter.id !== undefined || filter.referenceId !== undefined;
+  const tenantFilter = isNamed ? { ...filter, tenant: filter.tenant ?? ONLY_TENANT } : filter;
   const wantedState = state ?? (isNamed ? "any" : "unfinished");
-  return { ...labelled(named), ...(wantedState !== "unfinished" && { state: wantedState }) };
+  return { ...labelFilter(tenantFilter), ...(wantedState !== "unfinished" && { state: wantedState }) };
 }
 
-function all(): boolean {
+function matchesAll(): boolean {
   return true;
 }
 
@@ -199,7 +200,7 @@ function pageOf(
 }
 
 /** The event that a store has found. The store's list may still have the reference after the record has lost it. */
-function storedEvent({ eventId, versioned: { record }, summary }: ListedEvent): readonly StoredEvent[] {
+function storedEventsOf({ eventId, versioned: { record }, summary }: ListedEvent): readonly StoredEvent[] {
   const event = isUnreadable(record) ? null : eventIn(record, eventId);
   return event === null ? [] : [{ ...event, referenceId: event.referenceId ?? summary?.referenceId ?? null }];
 }
@@ -208,10 +209,10 @@ function flowsOf({ flow }: EventFilter): readonly NonNullable<EventFilter["flow"
   return flow === undefined ? Object.keys(FLOWS) : [flow];
 }
 
-const STATES: Readonly<Record<EventState | "unfinished", true>> = { ...EVENT_STATES, unfinished: true };
+const QUERY_STATES: Readonly<Record<EventState | "unfinished", true>> = { ...EVENT_STATES, unfinished: true };
 
 /** A value that no event can have would find nothing, and that would look like an answer. */
-function checked(query: EventQuery): EventQuery {
+function checkQuery(query: EventQuery): EventQuery {
   checkNames("events.list", query, {
     state: true,
     flow: true,
@@ -228,17 +229,17 @@ function checked(query: EventQuery): EventQuery {
     cursor: true,
     first: true,
   });
-  checkChoice("The state of events.list", query.state, STATES);
+  checkChoice("The state of events.list", query.state, QUERY_STATES);
   if (query.flow !== undefined && !isFlowName(query.flow)) {
     const fix = "It is payments, connect, or the name of a source.";
-    throw invalidOption(`The flow of events.list is ${shown(query.flow)}.`, fix);
+    throw invalidOptionError(`The flow of events.list is ${describeValue(query.flow)}.`, fix);
   }
   checkChoice("The reason of events.list", query.reason, HELD_REASONS);
   checkChoice("first", query.first, { oldest: true, newest: true });
   for (const name of ["since", "until"] as const) {
     const time = query[name];
     if (time === undefined || Number.isFinite(time)) continue;
-    throw invalidOption(
+    throw invalidOptionError(
       `${name} is ${stringOf(time)}.`,
       "Use milliseconds since the epoch, such as Date.now().",
     );
@@ -246,23 +247,23 @@ function checked(query: EventQuery): EventQuery {
   for (const name of ["id", "referenceId"] as const) {
     const text: unknown = query[name];
     if (text === undefined || (typeof text === "string" && text !== "")) continue;
-    throw invalidOption(
+    throw invalidOptionError(
       `The ${name} of events.list is ${text === "" ? "empty" : `a ${typeof text}`}.`,
       "Give a text, or leave it out.",
     );
   }
   const { limit } = query;
   if (limit !== undefined && (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)) {
-    throw invalidOption(`limit is ${String(limit)}.`, `Use a whole number from 1 to ${MAX_LIMIT}.`);
+    throw invalidOptionError(`limit is ${String(limit)}.`, `Use a whole number from 1 to ${MAX_LIMIT}.`);
   }
   return query;
 }
 
 /** The error for a search that would have to read everything in the store. */
-export function notSearchable(what: string): PayhooksError {
+export function notSearchableError(storeName: string): PayhooksError {
   return new PayhooksError(
     "ERR_NOT_SEARCHABLE",
-    `${what} keeps no index of references and finished events.`,
+    `${storeName} keeps no index of references and finished events.`,
     {
       fix: 'receiver.events.list({ referenceId, state: "unfinished" }) searches the events that are unfinished or held, and list({ id }) reads one record.',
     },
@@ -270,10 +271,13 @@ export function notSearchable(what: string): PayhooksError {
 }
 
 /** The filter with its texts as labels, the form in which stores know them. */
-function labelled(filter: EventFilter): EventFilter {
+function labelFilter(filter: EventFilter): EventFilter {
   const { tenant, event, referenceId, id } = filter;
   const texts = { tenant, event, referenceId, id };
-  const labels = Object.entries(texts).map(([name, text]) => [name, text === undefined ? text : label(text)]);
+  const labels = Object.entries(texts).map(([name, text]) => [
+    name,
+    text === undefined ? text : labelOf(text),
+  ]);
   return { ...filter, ...Object.fromEntries(labels) };
 }
 
@@ -281,11 +285,11 @@ function cursorTextOf({ acceptedAt, eventId }: ListCursor): string {
   return `${acceptedAt}-${eventId}`;
 }
 
-function cursorOf(text: string | null | undefined): ListCursor | null {
+function parseCursor(text: string | null | undefined): ListCursor | null {
   if (text === null || text === undefined) return null;
   const [, acceptedAt, eventId] = /^(\d{1,16}(?:\.\d+)?)-([0-9a-f]{48})$/.exec(String(text)) ?? [];
   if (acceptedAt === undefined || eventId === undefined) {
-    throw invalidOption(
+    throw invalidOptionError(
       "The cursor does not come from a page of a list.",
       "Pass the `next` of the previous page.",
     );

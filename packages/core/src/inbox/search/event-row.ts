@@ -1,4 +1,4 @@
-import type { StoredEvent } from "../record/life.ts";
+import type { StoredEvent } from "../record/stored-event.ts";
 
 /** One row of a table of events. Times are in UTC, in ISO 8601. A value that the event does not have is null. */
 export interface EventRow {
@@ -55,7 +55,7 @@ export function eventRow(event: StoredEvent): EventRow {
 }
 
 /** A spreadsheet runs a text that begins with one of these as a formula. */
-const FORMULA = /^[\s\p{Cc}]*[=+\-@]/u;
+const FORMULA_PATTERN = /^[\s\p{Cc}]*[=+\-@]/u;
 
 /**
  * One line of CSV (RFC 4180), without its line end. A text that a spreadsheet would run as a formula begins with an apostrophe.
@@ -66,7 +66,7 @@ export function csvLine(cells: readonly (string | number | null)[]): string {
 
 function csvCell(value: string | number | null): string {
   const text = String(value ?? "");
-  const safe = FORMULA.test(text) ? `'${text}` : text;
+  const safe = FORMULA_PATTERN.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) || safe !== safe.trim() ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

@@ -1,4 +1,4 @@
-import type { SubjectEvent, SubjectOrder } from "../contract/order.ts";
+import type { SubjectEvent, SubjectOrder } from "../contract/subject-order.ts";
 
 /** An event of a subject, and the meaning of its place in the order. */
 export interface ExplainedEvent extends SubjectEvent {
@@ -8,27 +8,29 @@ export interface ExplainedEvent extends SubjectEvent {
 
 /** Says for each event of a subject which event it waits for, and which event has overtaken it. */
 export function explainOrder({ events }: SubjectOrder): readonly ExplainedEvent[] {
-  return events.map((event) => ({ ...event, text: placeOf(event, events) }));
+  return events.map((event) => ({ ...event, text: explainEvent(event, events) }));
 }
 
-function placeOf(event: SubjectEvent, events: readonly SubjectEvent[]): string {
+function explainEvent(event: SubjectEvent, events: readonly SubjectEvent[]): string {
   const { state, isLatest, signedAt } = event;
-  const later = events.find((one) => one.signedAt > signedAt && hasBegun(one));
-  const running = events.find((one) => one.isLatest && one.state === "running" && one !== event);
+  const laterEvent = events.find((one) => one.signedAt > signedAt && hasBegun(one));
+  const runningEvent = events.find((one) => one.isLatest && one.state === "running" && one !== event);
   if (state === "stale") {
-    return later === undefined
+    return laterEvent === undefined
       ? "A later event has overtaken it. The inbox no longer knows that event."
-      : `It was overtaken: the event signed at ${timeOf(later)} has replaced it.`;
+      : `It was overtaken: the event signed at ${timeOf(laterEvent)} has replaced it.`;
   }
   if (state === "discarded") return "A person has discarded it.";
   if (state === "done") {
-    if (later !== undefined) return `It has run. The event signed at ${timeOf(later)} has replaced it.`;
+    if (laterEvent !== undefined)
+      return `It has run. The event signed at ${timeOf(laterEvent)} has replaced it.`;
     return isLatest ? "It has run, and is the latest event." : "It has run.";
   }
-  if (later !== undefined) {
-    return `It will not run: the later event signed at ${timeOf(later)} has begun.`;
+  if (laterEvent !== undefined) {
+    return `It will not run: the later event signed at ${timeOf(laterEvent)} has begun.`;
   }
-  if (running !== undefined) return `It waits for the event signed at ${timeOf(running)}, which is running.`;
+  if (runningEvent !== undefined)
+    return `It waits for the event signed at ${timeOf(runningEvent)}, which is running.`;
   const twin = events.find((one) => one !== event && one.signedAt === signedAt);
   if (state === "held") {
     return twin === undefined

@@ -1,7 +1,7 @@
 import { HELD_ADVICE, HELD_BECAUSE, type HeldReason } from "../../protocol/held-reasons.ts";
 import { type HandlerState, ON_HELD_PREFIX } from "../record/handler-state.ts";
-import type { StoredEvent } from "../record/life.ts";
 import type { HistoryEntry } from "../record/record.ts";
+import type { StoredEvent } from "../record/stored-event.ts";
 
 /** Something that happened to an event. */
 export interface ExplainedMoment {
@@ -35,25 +35,27 @@ const USUAL_WAIT_MS = 30_000;
 /** Explains an event by its record alone. `now` is in milliseconds since the epoch. */
 export function explain(event: StoredEvent, now: number): Explanation {
   const handlers = Object.entries(event.handlers).map((handler) => handlerText(handler, now));
-  return { past: pastOf(event), handlers, ...PRESENT[event.state](event, now) };
+  return { past: pastOf(event), handlers, ...EXPLAIN_BY_STATE[event.state](event, now) };
 }
 
-type Present = Omit<Explanation, "past" | "handlers">;
+type PresentTexts = Omit<Explanation, "past" | "handlers">;
 
-const PRESENT: Readonly<Record<StoredEvent["state"], (event: StoredEvent, now: number) => Present>> = {
-  waiting,
-  retrying,
-  running,
-  held,
-  done: () => textsOfEnded("It is done: every handler that wanted it has finished."),
+const EXPLAIN_BY_STATE: Readonly<
+  Record<StoredEvent["state"], (event: StoredEvent, now: number) => PresentTexts>
+> = {
+  waiting: explainWaiting,
+  retrying: explainRetrying,
+  running: explainRunning,
+  held: explainHeld,
+  done: () => explainEnded("It is done: every handler that wanted it has finished."),
   stale: () =>
-    textsOfEnded(
+    explainEnded(
       "A later event had overtaken it, such as the final status of its transaction. So its handlers do not run.",
     ),
-  discarded: () => textsOfEnded("A person has discarded it. Its handlers do not run."),
+  discarded: () => explainEnded("A person has discarded it. Its handlers do not run."),
 };
 
-function waiting(event: StoredEvent, now: number): Present {
+function explainWaiting(event: StoredEvent, now: number): PresentTexts {
   const since = event.history.findLast(({ what }) => what.startsWith("replay "))?.at ?? event.acceptedAt;
   const waitedMs = now - since;
   const isBehind = event.others.some(({ state }) => state === "running");
@@ -78,7 +80,7 @@ function waiting(event: StoredEvent, now: number): Present {
   };
 }
 
-function retrying({ handlers }: StoredEvent, now: number): Present {
+function explainRetrying({ handlers }: StoredEvent, now: number): PresentTexts {
   const due = Object.values(handlers)
     .filter(({ state }) => state === "failed")
     .map(({ dueAt }) => dueAt);
@@ -103,7 +105,7 @@ function retrying({ handlers }: StoredEvent, now: number): Present {
   };
 }
 
-function running(): Present {
+function explainRunning(): PresentTexts {
   return {
     now: ["A process is running it."],
     next: [
@@ -115,16 +117,16 @@ function running(): Present {
   };
 }
 
-function held({ reason, heldAt, handlers, others }: StoredEvent, now: number): Present {
+function explainHeld({ reason, heldAt, handlers, others }: StoredEvent, now: number): PresentTexts {
   const because = reason === null ? "" : ` ${HELD_BECAUSE[reason]}`;
   const since = heldAt === null ? "" : ` since ${timeText(heldAt, now)}`;
-  const isTold = ([name, { state }]: readonly [string, HandlerState]): boolean =>
+  const isTriedAgain = ([name, { state }]: readonly [string, HandlerState]): boolean =>
     name.startsWith(ON_HELD_PREFIX) && (state === "failed" || state === "started");
   return {
     now: [`It is held for a person${since}.${because}`],
     next: [
       "Its handlers do not run until somebody decides. Copies of it are acknowledged, and change nothing.",
-      ...(Object.entries(handlers).some(isTold) ? ["Its onHeld handlers are tried again."] : []),
+      ...(Object.entries(handlers).some(isTriedAgain) ? ["Its onHeld handlers are tried again."] : []),
     ],
     advice: [
       ...(others.some(({ runsToo }) => runsToo)
@@ -136,7 +138,7 @@ function held({ reason, heldAt, handlers, others }: StoredEvent, now: number): P
   };
 }
 
-function textsOfEnded(now: string): Present {
+function explainEnded(now: string): PresentTexts {
   return {
     now: [now],
     next: [
@@ -151,8 +153,8 @@ function handlerText(
   [name, { state, attempts, dueAt }]: readonly [string, HandlerState],
   now: number,
 ): string {
-  const isTelling = name.startsWith(ON_HELD_PREFIX);
-  const who = `${isTelling ? "The onHeld handler" : "The handler"} ${isTelling ? name.slice(ON_HELD_PREFIX.length) : name}`;
+  const isOnHeld = name.startsWith(ON_HELD_PREFIX);
+  const who = `${isOnHeld ? "The onHeld handler" : "The handler"} ${isOnHeld ? name.slice(ON_HELD_PREFIX.length) : name}`;
   const tries = `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;
   switch (state) {
     case "done":
@@ -171,15 +173,15 @@ function handlerText(
 function pastOf(event: StoredEvent): readonly ExplainedMoment[] {
   const { acceptedAt, copies, lastDeliveryAt, history } = event;
   const first = { at: acceptedAt, text: `${arrivalOf(event)} ${readingOf(event)}` };
-  const since = history
+  const changes = history
     .filter(({ what }) => what !== "accepted")
     .map((entry) => ({ at: entry.at, text: entryText(entry) }));
-  const copied = `Its last copy arrived; ${copies} ${copies === 1 ? "was" : "were"} counted.`;
-  const copy = copies === 0 ? [] : [{ at: lastDeliveryAt, text: copied }];
-  return [first, ...[...since, ...copy].sort((a, b) => a.at - b.at)];
+  const copyText = `Its last copy arrived; ${copies} ${copies === 1 ? "was" : "were"} counted.`;
+  const copy = copies === 0 ? [] : [{ at: lastDeliveryAt, text: copyText }];
+  return [first, ...[...changes, ...copy].sort((a, b) => a.at - b.at)];
 }
 
-const ARRIVALS = {
+const ARRIVAL_TEXTS = {
   callback: "A callback arrived",
   webhook: "A webhook arrived",
   lookup: "It was looked up at the service",
@@ -188,8 +190,9 @@ const ARRIVALS = {
 function arrivalOf({ delivery, flow }: StoredEvent): string {
   if (delivery === null) return `It arrived in the flow ${flow}, and was accepted.`;
   const { arrivedBy, keyId } = delivery;
-  const signed = keyId === null ? "without a signature" : `verified with the key ${keyId.slice(0, 16)}`;
-  return `${ARRIVALS[arrivedBy]} in the flow ${flow}${arrivedBy === "lookup" ? "" : `, ${signed}`}, and was accepted.`;
+  const signatureText =
+    keyId === null ? "without a signature" : `verified with the key ${keyId.slice(0, 16)}`;
+  return `${ARRIVAL_TEXTS[arrivedBy]} in the flow ${flow}${arrivedBy === "lookup" ? "" : `, ${signatureText}`}, and was accepted.`;
 }
 
 function readingOf({ event, status, amount, id, referenceId, tenant }: StoredEvent): string {
@@ -206,30 +209,30 @@ function readingOf({ event, status, amount, id, referenceId, tenant }: StoredEve
 
 /** A line of a history as a sentence. A line of another version stays as it is. */
 function entryText({ what, handler, attempt, error, by, note }: HistoryEntry): string {
-  const threw = error === undefined ? "" : ` It threw: ${error}`;
-  const noted = note === undefined ? "" : ` Note: ${note}`;
+  const errorText = error === undefined ? "" : ` It threw: ${error}`;
+  const noteText = note === undefined ? "" : ` Note: ${note}`;
   const [word = "", rest = ""] = what.split(": ");
   const who = by ?? "Somebody";
   if (word === "held" && Object.hasOwn(HELD_BECAUSE, rest)) {
     return `It was put on hold as ${rest}: ${HELD_BECAUSE[rest as HeldReason]}`;
   }
-  if (word === "failed") return `The handler ${handler} failed at attempt ${attempt}.${threw}`;
+  if (word === "failed") return `The handler ${handler} failed at attempt ${attempt}.${errorText}`;
   if (word === "given up")
-    return `The handler ${handler} was given up as ${rest}, at attempt ${attempt}.${threw}`;
-  if (word.startsWith("replay ")) return `${who} replayed it.${noted}`;
+    return `The handler ${handler} was given up as ${rest}, at attempt ${attempt}.${errorText}`;
+  if (word.startsWith("replay ")) return `${who} replayed it.${noteText}`;
   switch (word) {
     case "attempt brought forward":
-      return `${who} brought its next attempt forward.${noted}`;
+      return `${who} brought its next attempt forward.${noteText}`;
     case "lapsed":
       return "The process that ran it died, or was silent for too long, so it went to another process.";
     case "discarded":
-      return `${who} discarded it.${noted}`;
+      return `${who} discarded it.${noteText}`;
     case "done":
       return "All its handlers had finished.";
     case "stale":
       return "A later event overtook it.";
     default:
-      return `${what}${by === undefined ? "" : ` by ${by}`}.${noted}`;
+      return `${what}${by === undefined ? "" : ` by ${by}`}.${noteText}`;
   }
 }
 
@@ -238,13 +241,13 @@ function timeText(at: number, now: number): string {
   return `${at > now ? "at " : ""}${new Date(at).toISOString()}, ${away}`;
 }
 
-const UNITS = [
+const TIME_UNITS = [
   [86_400_000, "d"],
   [3_600_000, "h"],
   [60_000, "min"],
 ] as const;
 
 function spanOf(ms: number): string {
-  const [length, unit] = UNITS.find(([length]) => ms >= length) ?? [1_000, "s"];
+  const [length, unit] = TIME_UNITS.find(([length]) => ms >= length) ?? [1_000, "s"];
   return `${Math.floor(ms / length)} ${unit}`;
 }

@@ -1,54 +1,57 @@
 import { isNotSearchable } from "../../protocol/errors.ts";
-import type { SubjectEvent, SubjectOrder } from "../contract/order.ts";
-import type { Listed, RecordStore } from "../contract/store.ts";
+import type { ListPage, RecordStore } from "../contract/store.ts";
+import type { SubjectEvent, SubjectOrder } from "../contract/subject-order.ts";
 import { isUnreadable } from "../record/codec.ts";
 import { eventIn } from "../record/decisions.ts";
 import { isEventId, recordKeyOf, slotKeyOf } from "../record/event.ts";
-import { label } from "../record/label.ts";
+import { labelOf } from "../record/label.ts";
 import { type IdempotencyRecord, referenceOf } from "../record/record.ts";
 import { contentOf } from "../record/side-record.ts";
 
-const MAX_OTHERS = 20;
+const MAX_OTHER_EVENTS = 20;
 /** How many events of the same reference are read. Most references have one subject, and few events. */
-const MAX_READ = 200;
+const MAX_LISTED_EVENTS = 200;
 
-type Read = (keys: readonly string[]) => Promise<readonly (IdempotencyRecord | null)[]>;
+type ReadRecords = (keys: readonly string[]) => Promise<readonly (IdempotencyRecord | null)[]>;
 
 /** Reads the order of an event's subject. Null if there is no such event, or if it has no subject. */
-export async function orderOf(
+export async function readSubjectOrder(
   store: Pick<RecordStore, "list">,
-  read: Read,
+  read: ReadRecords,
   eventId: string,
 ): Promise<SubjectOrder | null> {
   if (!isEventId(eventId)) return null;
   const [record = null] = await read([recordKeyOf(eventId)]);
   const slot = record?.slots[slotKeyOf(eventId)];
   if (record === null || slot?.subject === undefined) return null;
-  const { key } = slot.subject;
-  const [subject = null] = await read([key]);
-  const found = new Map<string, SubjectEvent>();
-  const add = (holder: IdempotencyRecord, one: string): void => {
-    const event = subjectEventOf(holder, one, key, subject?.id === one);
-    if (event !== null) found.set(one, event);
+  const { key: subjectKey } = slot.subject;
+  const [subjectRecord = null] = await read([subjectKey]);
+  const eventById = new Map<string, SubjectEvent>();
+  const add = (eventRecord: IdempotencyRecord, id: string): void => {
+    const event = subjectEventOf(eventRecord, id, subjectKey, subjectRecord?.id === id);
+    if (event !== null) eventById.set(id, event);
   };
-  const { events, isAll } = await related(store, record, referenceOf(record, slot));
-  for (const { eventId: one, versioned } of events) {
-    if (!isUnreadable(versioned.record)) add(versioned.record, one);
+  const { events, isAll } = await listRelatedEvents(store, record, referenceOf(record, slot));
+  for (const { eventId: id, versioned } of events) {
+    if (!isUnreadable(versioned.record)) add(versioned.record, id);
   }
   add(record, eventId);
   // The subject's record names the latest event, and those that have begun and not ended. The lists may lack
   // these.
-  const known = subject === null ? [] : [subject.id, ...Object.keys(contentOf(subject))];
-  const unlisted = [...new Set(known)].filter((one) => isEventId(one) && !found.has(one));
+  const subjectEventIds =
+    subjectRecord === null ? [] : [subjectRecord.id, ...Object.keys(contentOf(subjectRecord))];
+  const unlisted = [...new Set(subjectEventIds)].filter((one) => isEventId(one) && !eventById.has(one));
   const records = await read(unlisted.map(recordKeyOf));
-  for (const [at, one] of unlisted.entries()) {
-    const other = records[at] ?? null;
-    if (other !== null) add(other, one);
+  for (const [index, id] of unlisted.entries()) {
+    const unlistedRecord = records[index] ?? null;
+    if (unlistedRecord !== null) add(unlistedRecord, id);
   }
-  const inOrder = [...found.values()].sort((a, b) => a.signedAt - b.signedAt || a.acceptedAt - b.acceptedAt);
-  const latestOthers = inOrder.filter((event) => event.eventId !== eventId).slice(-MAX_OTHERS);
-  const shown = inOrder.filter((event) => event.eventId === eventId || latestOthers.includes(event));
-  return { events: shown, complete: isAll && shown.length === inOrder.length };
+  const inOrder = [...eventById.values()].sort(
+    (a, b) => a.signedAt - b.signedAt || a.acceptedAt - b.acceptedAt,
+  );
+  const latestOthers = inOrder.filter((event) => event.eventId !== eventId).slice(-MAX_OTHER_EVENTS);
+  const shownEvents = inOrder.filter((event) => event.eventId === eventId || latestOthers.includes(event));
+  return { events: shownEvents, complete: isAll && shownEvents.length === inOrder.length };
 }
 
 function subjectEventOf(
@@ -58,14 +61,14 @@ function subjectEventOf(
   isLatest: boolean,
 ): SubjectEvent | null {
   const subject = record.slots[slotKeyOf(eventId)]?.subject;
-  const stored = eventIn(record, eventId);
-  if (stored === null || subject?.key !== subjectKey) return null;
-  const { event, status, amount, state, reason, acceptedAt } = stored;
+  const storedEvent = eventIn(record, eventId);
+  if (storedEvent === null || subject?.key !== subjectKey) return null;
+  const { event, status, amount, state, reason, acceptedAt } = storedEvent;
   return { eventId, event, status, amount, state, reason, acceptedAt, signedAt: subject.at, isLatest };
 }
 
-interface Related {
-  readonly events: Listed["events"];
+interface RelatedEvents {
+  readonly events: ListPage["events"];
   /** True if all of them were listed. */
   readonly isAll: boolean;
 }
@@ -74,18 +77,18 @@ interface Related {
  * The events of the same reference. Most often, all events of the subject are among them. An erased event has
  * no reference.
  */
-async function related(
+async function listRelatedEvents(
   store: Pick<RecordStore, "list">,
   { flow, tenant }: IdempotencyRecord,
   referenceId: string | null,
-): Promise<Related> {
+): Promise<RelatedEvents> {
   if (referenceId === null) return { events: [], isAll: false };
-  const filter = { flow, tenant: label(tenant), referenceId };
+  const filter = { flow, tenant: labelOf(tenant), referenceId };
   try {
-    const { events, next } = await store.list({ ...filter, state: "any" }, null, MAX_READ, "newest");
+    const { events, next } = await store.list({ ...filter, state: "any" }, null, MAX_LISTED_EVENTS, "newest");
     return { events, isAll: next === null };
   } catch (error) {
     if (!isNotSearchable(error)) throw error;
-    return { events: (await store.list(filter, null, MAX_READ, "newest")).events, isAll: false };
+    return { events: (await store.list(filter, null, MAX_LISTED_EVENTS, "newest")).events, isAll: false };
   }
 }

@@ -1,30 +1,32 @@
 /** Events that a search has found but must leave out. The search reports them, because otherwise they would seem not to exist. */
 import { isNotSearchable } from "../../protocol/errors.ts";
 import type { EventFilter } from "../contract/event-query.ts";
-import type { ListOrder, RecordStore, Versioned } from "../contract/store.ts";
+import type { ListOrder, RecordStore, VersionedRecord } from "../contract/store.ts";
 import type { UnreadableEvents } from "../contract/unreadable-events.ts";
-import { isUnreadable, type Unreadable } from "../record/codec.ts";
+import { isUnreadable, type UnreadableRecord } from "../record/codec.ts";
 import { unreadableError } from "../write/records.ts";
 
 /** Counts the records that a search has to leave out. */
 export class UnreadableCounter {
   #count = 0;
-  #why: Unreadable | null = null;
+  #firstRecord: UnreadableRecord | null = null;
 
   /** True if the record cannot be read. It is counted then. */
-  countIfUnreadable(versioned: Versioned | null): boolean {
+  countIfUnreadable(versioned: VersionedRecord | null): boolean {
     if (versioned === null || !isUnreadable(versioned.record)) return false;
     this.#count++;
-    this.#why ??= versioned.record;
+    this.#firstRecord ??= versioned.record;
     return true;
   }
 
   get events(): UnreadableEvents | null {
-    return this.#why === null ? null : { count: this.#count, error: unreadableError(this.#why) };
+    return this.#firstRecord === null
+      ? null
+      : { count: this.#count, error: unreadableError(this.#firstRecord) };
   }
 }
 
-const ENDS: readonly (readonly [EventFilter, ListOrder])[] = [
+const LIST_ENDS: readonly (readonly [EventFilter, ListOrder])[] = [
   [{}, "oldest"],
   [{}, "newest"],
   [{ state: "finished" }, "oldest"],
@@ -36,11 +38,14 @@ const ENDS: readonly (readonly [EventFilter, ListOrder])[] = [
  * events that are sealed with a key that this process does not have. The first and last events of all lists show
  * whether there is such an event. Null if there is none, or if the search was not for a label.
  */
-export async function unsearched(store: RecordStore, filter: EventFilter): Promise<UnreadableEvents | null> {
+export async function findUnsearched(
+  store: RecordStore,
+  filter: EventFilter,
+): Promise<UnreadableEvents | null> {
   const { tenant, event, id, referenceId } = filter;
   if ([tenant, event, id, referenceId].every((text) => text === undefined)) return null;
-  for (const [end, first] of ENDS) {
-    const page = await store.list(end, null, 1, first).catch((error: unknown) => {
+  for (const [listFilter, first] of LIST_ENDS) {
+    const page = await store.list(listFilter, null, 1, first).catch((error: unknown) => {
       if (isNotSearchable(error)) return null;
       throw error;
     });

@@ -1,9 +1,9 @@
 import { PayhooksError } from "../../protocol/errors.ts";
 import { describeError } from "../../protocol/foreign-error.ts";
-import { inTime } from "../../time/in-time.ts";
-import { spreadOf } from "../../time/spread.ts";
-import type { DueRecord, Versioned } from "../contract/store.ts";
-import { canaryKey, endedCanary, newCanary } from "../record/canary.ts";
+import { jitterOf } from "../../time/jitter.ts";
+import { withTimeout } from "../../time/with-timeout.ts";
+import type { DueRecord, VersionedRecord } from "../contract/store.ts";
+import { canaryKey, endCanary, newCanary } from "../record/canary.ts";
 import type { Dispatcher } from "../run/dispatcher.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import type { StoreOperation } from "../write/store-operations.ts";
@@ -11,17 +11,17 @@ import type { StoreOperation } from "../write/store-operations.ts";
 /** If an operation has had no success for this long, a canary is sent. */
 const SILENCE_MS = 5_000;
 /** An operation that fails is tried again about this often. */
-const CANARY_AGAIN_MS = 1_000;
+const CANARY_PAUSE_MS = 1_000;
 /** How long to wait for the store's answer: as long as a delivery would wait. */
-const CANARY_LIMIT_MS = 2_000;
+const CANARY_TIMEOUT_MS = 2_000;
 /** How long a failed write is repeated. A lost connection is often restored at once. */
-const REPEATED_FOR_MS = 300;
+const CANARY_REPEAT_MS = 300;
 /** If no process takes a due canary within this time, something is wrong. Processes poll every half second. */
-const TAKEN_WITHIN_MS = 5_000;
+const CANARY_TAKE_TIMEOUT_MS = 5_000;
 
-const ACCEPTING: readonly StoreOperation[] = ["accept"];
+const ACCEPT_OPERATIONS: readonly StoreOperation[] = ["accept"];
 /** The end of a canary follows when it was taken, here or in another process. */
-const RUNNING: readonly StoreOperation[] = ["accept", "take"];
+const RUN_OPERATIONS: readonly StoreOperation[] = ["accept", "take"];
 
 /** A canary that is due and was not ended yet. */
 interface CanaryInFlight {
@@ -45,11 +45,11 @@ export class CanarySender {
   /** Why this write has not succeeded so far. */
   #cause: unknown = null;
   /** Resolves once the last canary was accepted, or not. */
-  #accepted: Promise<unknown> = Promise.resolve();
+  #whenAccepted: Promise<unknown> = Promise.resolve();
   /** Resolves once the last canary is out of the store, or is given up. */
-  #sent: Promise<unknown> = Promise.resolve();
+  #whenSent: Promise<unknown> = Promise.resolve();
   #isSending = false;
-  #isSuspected = false;
+  #isRequested = false;
   #sentAt = Number.NEGATIVE_INFINITY;
 
   constructor(core: InboxCore, dispatcher: Dispatcher) {
@@ -65,44 +65,44 @@ export class CanarySender {
   start(): void {
     const { environment, store } = this.#core;
     if (store.immediate === true || store.sleeps === true) return;
-    environment.after(this.#pauseMs() * spreadOf(environment.token()), () => {
+    environment.after(this.#pauseMs() * jitterOf(environment.token()), () => {
       if (this.#core.isClosing) return;
-      if (this.#isWanted(this.#shown)) this.#send();
+      if (this.#isWanted(this.#testableOperations)) this.#send();
       this.start();
     });
   }
 
   #pauseMs(): number {
     const { operations } = this.#core;
-    if (this.#isSuspected || operations.failing !== null) return CANARY_AGAIN_MS;
-    return Math.max(CANARY_AGAIN_MS, SILENCE_MS - operations.silentMs(this.#shown));
+    if (this.#isRequested || operations.failing !== null) return CANARY_PAUSE_MS;
+    return Math.max(CANARY_PAUSE_MS, SILENCE_MS - operations.silentMs(this.#testableOperations));
   }
 
   /** The operations that a canary of this process can test now. */
-  get #shown(): readonly StoreOperation[] {
-    return this.#dispatcher.canTake("usual") ? RUNNING : ACCEPTING;
+  get #testableOperations(): readonly StoreOperation[] {
+    return this.#dispatcher.canTake("usual") ? RUN_OPERATIONS : ACCEPT_OPERATIONS;
   }
 
   /** Something has failed, but not one of the operations. A canary will show whether they work. */
-  suspect(): void {
-    this.#isSuspected = true;
+  request(): void {
+    this.#isRequested = true;
   }
 
   /** Waits until `operations` says whether an event could be accepted. Usually it says so already. Never rejects. */
   async whenKnown(): Promise<void> {
-    if (this.#core.store.immediate === true || this.#isWanted(ACCEPTING)) this.#send();
-    await this.#accepted;
+    if (this.#core.store.immediate === true || this.#isWanted(ACCEPT_OPERATIONS)) this.#send();
+    await this.#whenAccepted;
   }
 
   /** Ends the canary that a poll has found. It may be one of another process, even of one that has died. */
   async endTaken(due: DueRecord): Promise<void> {
     const { operations } = this.#core;
-    operations.canarySucceeded("take");
+    operations.recordCanarySuccess("take");
     try {
       await this.#end(due.key, due);
-      operations.canarySucceeded("end");
+      operations.recordCanarySuccess("end");
     } catch (error) {
-      operations.canaryFailed("end", error);
+      operations.recordCanaryFailure("end", error);
     }
     const flight = this.#flights.get(due.key);
     if (flight === undefined) return;
@@ -118,24 +118,28 @@ export class CanarySender {
 
   /** Resolves once the canaries of this process are removed from the store, or cannot be. Only after {@link stop}. */
   async atRest(): Promise<void> {
-    await this.#sent;
+    await this.#whenSent;
   }
 
   #isWanted(operations: readonly StoreOperation[]): boolean {
-    const known = this.#core.operations;
-    return this.#isSuspected || known.failing !== null || known.silentMs(operations) >= SILENCE_MS;
+    const storeOperations = this.#core.operations;
+    return (
+      this.#isRequested ||
+      storeOperations.failing !== null ||
+      storeOperations.silentMs(operations) >= SILENCE_MS
+    );
   }
 
   #send(): void {
     const { environment, store } = this.#core;
     const now = environment.monotonic();
-    if (this.#isSending || (store.immediate !== true && now < this.#sentAt + CANARY_AGAIN_MS / 2)) return;
+    if (this.#isSending || (store.immediate !== true && now < this.#sentAt + CANARY_PAUSE_MS / 2)) return;
     this.#isSending = true;
-    this.#isSuspected = false;
+    this.#isRequested = false;
     this.#sentAt = now;
     const accepting = this.#accept();
-    this.#accepted = accepting;
-    this.#sent = accepting
+    this.#whenAccepted = accepting;
+    this.#whenSent = accepting
       .then((keys) => Promise.all(keys.map((key) => this.#follow(key))))
       .finally(() => {
         this.#isSending = false;
@@ -150,16 +154,16 @@ export class CanarySender {
         this.#writing = null;
       });
       const writing = this.#writing;
-      const keys = await inTime(
+      const keys = await withTimeout(
         environment,
-        CANARY_LIMIT_MS,
+        CANARY_TIMEOUT_MS,
         () => writing,
-        () => noAnswer(this.#cause),
+        () => noAnswerError(this.#cause),
       );
-      operations.canarySucceeded("accept");
+      operations.recordCanarySuccess("accept");
       return keys;
     } catch (error) {
-      operations.canaryFailed("accept", error);
+      operations.recordCanaryFailure("accept", error);
       return [];
     }
   }
@@ -173,8 +177,8 @@ export class CanarySender {
     const isDue = this.#dispatcher.isStarted;
     if (isDue) for (const key of keys) this.#flights.set(key, newCanaryInFlight());
     try {
-      const written = await Promise.all(keys.map((key) => this.#put(key, isDue)));
-      await store.replicated?.(written);
+      const versions = await Promise.all(keys.map((key) => this.#put(key, isDue)));
+      await store.replicated?.(versions);
     } catch (error) {
       // If it was written after all, a process takes it.
       for (const key of keys) this.#flights.delete(key);
@@ -187,7 +191,7 @@ export class CanarySender {
     const { version } = await this.#core.records.change<void>({
       key,
       guess: null,
-      deadlineMs: REPEATED_FOR_MS,
+      deadlineMs: CANARY_REPEAT_MS,
       onFailure: (cause) => {
         this.#cause = cause;
       },
@@ -206,19 +210,22 @@ export class CanarySender {
     const wasTaking = flight !== undefined && this.#dispatcher.canTake("usual");
     if (wasTaking) {
       this.#dispatcher.wake(0);
-      await inTime(environment, TAKEN_WITHIN_MS, () => this.#whenTaken(key, flight), notTaken).catch(
-        () => {},
-      );
+      await withTimeout(
+        environment,
+        CANARY_TAKE_TIMEOUT_MS,
+        () => this.#whenTaken(key, flight),
+        notTakenError,
+      ).catch(() => {});
     }
     this.#flights.delete(key);
     if (flight?.isEnded === true) return;
     try {
       const wasThere = await this.#end(key);
       if (!wasTaking || this.#core.isClosing) return;
-      if (!wasThere) operations.canarySucceeded("take");
+      if (!wasThere) operations.recordCanarySuccess("take");
       // A failed poll reports its own reason. If no place is free, a process takes nothing, although nothing is wrong.
       else if (this.#dispatcher.canTake("usual") && operations.failing === null)
-        operations.canaryFailed("take", notTaken());
+        operations.recordCanaryFailure("take", notTakenError());
     } catch {
       // The canary expires, or a process takes it. The next canary shows whether the store works.
     }
@@ -228,11 +235,11 @@ export class CanarySender {
   async #whenTaken(key: string, flight: CanaryInFlight): Promise<void> {
     const { environment, store } = this.#core;
     for (;;) {
-      await inTime(environment, CANARY_AGAIN_MS, () => flight.whenEnded, notTaken).catch(() => {});
+      await withTimeout(environment, CANARY_PAUSE_MS, () => flight.whenEnded, notTakenError).catch(() => {});
       if (flight.isEnded || this.#core.isClosing || !this.#flights.has(key)) return;
       try {
-        const [found = null] = await store.read([key]);
-        if (found === null) return;
+        const [canary = null] = await store.read([key]);
+        if (canary === null) return;
       } catch {
         // The next poll says why.
       }
@@ -240,13 +247,13 @@ export class CanarySender {
   }
 
   /** False if it was ended before. */
-  async #end(key: string, guess?: Versioned): Promise<boolean> {
+  async #end(key: string, guess?: VersionedRecord): Promise<boolean> {
     const { answer } = await this.#core.records.change<boolean>({
       key,
       guess,
-      deadlineMs: REPEATED_FOR_MS,
+      deadlineMs: CANARY_REPEAT_MS,
       change: (record, now) =>
-        record === null ? { answer: false, record } : { answer: true, record: endedCanary(record, now) },
+        record === null ? { answer: false, record } : { answer: true, record: endCanary(record, now) },
     });
     return answer;
   }
@@ -260,18 +267,18 @@ function newCanaryInFlight(): CanaryInFlight {
   return { whenEnded, end, isEnded: false };
 }
 
-function noAnswer(cause: unknown): PayhooksError {
+function noAnswerError(cause: unknown): PayhooksError {
   const last = cause === null ? "" : ` (${describeError(cause)})`;
   return new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
-    `The store has not answered within ${CANARY_LIMIT_MS} ms${last}.`,
+    `The store has not answered within ${CANARY_TIMEOUT_MS} ms${last}.`,
   );
 }
 
-function notTaken(): PayhooksError {
+function notTakenError(): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
-    `A record that was due was not handed out within ${TAKEN_WITHIN_MS} ms.`,
+    `A record that was due was not handed out within ${CANARY_TAKE_TIMEOUT_MS} ms.`,
     { fix: "Check whether an index of the store is damaged, or another program locks its rows." },
   );
 }

@@ -3,7 +3,7 @@ import { describeError } from "../../protocol/foreign-error.ts";
 import { emptyContext } from "../../time/async-context.ts";
 import type { Inbox } from "../contract/inbox.ts";
 
-const wrapped = new WeakSet<Inbox>();
+const guardedInboxes = new WeakSet<Inbox>();
 
 /**
  * The same inbox, except that it throws only errors of Payhooks. The error of a store may contain the delivery, so only its kind,
@@ -11,51 +11,51 @@ const wrapped = new WeakSet<Inbox>();
  * that a call begins would keep the context of the request that made the call.
  */
 export function withPayhooksErrors(inbox: Inbox): Inbox {
-  if (wrapped.has(inbox)) return inbox;
+  if (guardedInboxes.has(inbox)) return inbox;
   const { events, texts } = inbox;
   let closing: ReturnType<Inbox["close"]> | null = null;
-  const safe: Inbox = {
+  const guardedInbox: Inbox = {
     durability: inbox.durability,
     observe: (notify) => inbox.observe(notify),
-    ready: () => guarded(() => inbox.ready()),
-    compareHandlers: (handlers) => guarded(() => inbox.compareHandlers(handlers)),
-    accept: (event, options) => guarded(() => inbox.accept(event, options)),
+    ready: () => callGuarded(() => inbox.ready()),
+    compareHandlers: (handlers) => callGuarded(() => inbox.compareHandlers(handlers)),
+    accept: (event, options) => callGuarded(() => inbox.accept(event, options)),
     run: async (runner, options) => {
-      const running = await guarded(() => inbox.run(runner, options));
+      const runs = await callGuarded(() => inbox.run(runner, options));
       return {
-        pause: () => emptyContext.run(() => running.pause()),
-        resume: () => emptyContext.run(() => running.resume()),
-        stop: () => guarded(() => running.stop()),
+        pause: () => emptyContext.run(() => runs.pause()),
+        resume: () => emptyContext.run(() => runs.resume()),
+        stop: () => callGuarded(() => runs.stop()),
       };
     },
-    work: (runner, options) => guarded(() => inbox.work(runner, options)),
-    runEvent: (runner, eventId, options) => guarded(() => inbox.runEvent(runner, eventId, options)),
+    work: (runner, options) => callGuarded(() => inbox.work(runner, options)),
+    runEvent: (runner, eventId, options) => callGuarded(() => inbox.runEvent(runner, eventId, options)),
     events: {
-      get: (eventId) => guarded(() => events.get(eventId)),
-      list: (query) => guarded(() => events.list(query)),
-      claimant: (eventId) => guarded(() => events.claimant(eventId)),
-      order: (eventId) => guarded(() => events.order(eventId)),
-      counts: () => guarded(() => events.counts()),
-      replay: (which, decision) => guarded(() => events.replay(which, decision)),
-      retryNow: (which, decision) => guarded(() => events.retryNow(which, decision)),
-      discard: (which, decision) => guarded(() => events.discard(which, decision)),
-      erase: (which, decision) => guarded(() => events.erase(which, decision)),
+      get: (eventId) => callGuarded(() => events.get(eventId)),
+      list: (query) => callGuarded(() => events.list(query)),
+      referenceHolder: (eventId) => callGuarded(() => events.referenceHolder(eventId)),
+      subjectOrder: (eventId) => callGuarded(() => events.subjectOrder(eventId)),
+      counts: () => callGuarded(() => events.counts()),
+      replay: (which, decision) => callGuarded(() => events.replay(which, decision)),
+      retryNow: (which, decision) => callGuarded(() => events.retryNow(which, decision)),
+      discard: (which, decision) => callGuarded(() => events.discard(which, decision)),
+      erase: (which, decision) => callGuarded(() => events.erase(which, decision)),
     },
     texts: {
-      read: (name) => guarded(() => texts.read(name)),
-      change: (name, compute) => guarded(() => texts.change(name, compute)),
+      read: (name) => callGuarded(() => texts.read(name)),
+      change: (name, compute) => callGuarded(() => texts.change(name, compute)),
     },
-    health: () => guarded(() => inbox.health()),
+    health: () => callGuarded(() => inbox.health()),
     close(options) {
-      closing ??= guarded(() => inbox.close(options));
+      closing ??= callGuarded(() => inbox.close(options));
       return closing;
     },
   };
-  wrapped.add(safe);
-  return safe;
+  guardedInboxes.add(guardedInbox);
+  return guardedInbox;
 }
 
-async function guarded<T>(action: () => Promise<T>): Promise<T> {
+async function callGuarded<T>(action: () => Promise<T>): Promise<T> {
   try {
     return await emptyContext.run(action);
   } catch (error) {

@@ -2,27 +2,27 @@ import { isNotSearchable } from "../../protocol/errors.ts";
 import type { Stopwatch } from "../../time/clock.ts";
 import type { ListedEvent } from "../contract/store.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
-import { type KnownRecords, REMEMBERED } from "./known-records.ts";
+import { type KnownRecords, MAX_KNOWN_RECORDS } from "./known-records.ts";
 
 /** How often to check. A check takes some time too; together, a loss is noticed within 5 s. */
-const CHECK_EVERY_MS = 2_000;
+const LOSS_CHECK_INTERVAL_MS = 2_000;
 /** How often to list the events that have waited longest. */
-const LIST_EVERY_MS = 600_000;
+const LIST_INTERVAL_MS = 600_000;
 
 /** Checks every two seconds whether the store still has its data. Without this check, nobody would notice a loss. */
 export class LossWatch {
   readonly #core: InboxCore;
-  readonly #suspect: () => void;
-  readonly #known: KnownRecords;
+  readonly #onFailure: () => void;
+  readonly #knownRecords: KnownRecords;
   #lostAt: number | null = null;
   #checking: Promise<void> | null = null;
-  #listed: Stopwatch | null = null;
+  #sinceListed: Stopwatch | null = null;
 
-  /** @param suspect called if the store cannot be asked. */
-  constructor(core: InboxCore, known: KnownRecords, suspect: () => void) {
+  /** @param onFailure called if the store cannot be asked. */
+  constructor(core: InboxCore, knownRecords: KnownRecords, onFailure: () => void) {
     this.#core = core;
-    this.#known = known;
-    this.#suspect = suspect;
+    this.#knownRecords = knownRecords;
+    this.#onFailure = onFailure;
   }
 
   /** When a loss was last noticed, on this process's clock; null if never. */
@@ -33,7 +33,7 @@ export class LossWatch {
   /** Checks every two seconds until the inbox closes. */
   start(): void {
     if (this.#core.store.findLoss === undefined) return;
-    this.#core.environment.after(CHECK_EVERY_MS, () => {
+    this.#core.environment.after(LOSS_CHECK_INTERVAL_MS, () => {
       if (!this.#core.isClosing) void this.check().finally(() => this.start());
     });
   }
@@ -49,21 +49,21 @@ export class LossWatch {
   async #checkOnce(): Promise<void> {
     const { store, environment, notify, operations } = this.#core;
     try {
-      const loss = (await store.findLoss?.(this.#known.at(store.now("")))) ?? null;
+      const loss = (await store.findLoss?.(this.#knownRecords.recordsAt(store.now("")))) ?? null;
       if (loss !== null) {
         this.#lostAt = environment.now();
         notify({ type: "data-lost", why: loss });
         if (loss !== "evicting") {
           // Each loss is reported once.
-          this.#known.forget();
+          this.#knownRecords.forget();
           // Writes may fail now, even if the last canary has succeeded.
-          await store.open().catch((error: unknown) => operations.canaryFailed("accept", error));
+          await store.open().catch((error: unknown) => operations.recordCanaryFailure("accept", error));
         }
       }
       await this.#list();
     } catch {
       // An error says nothing about the data. But the store may be unreachable.
-      this.#suspect();
+      this.#onFailure();
     }
   }
 
@@ -71,15 +71,15 @@ export class LossWatch {
   async #list(): Promise<void> {
     const { store } = this.#core;
     if (store.findLoss === undefined) return;
-    if (this.#listed !== null && this.#listed.elapsedMs < LIST_EVERY_MS) return;
-    const { events } = await store.list({}, null, REMEMBERED);
-    this.#known.listed([...events, ...(await this.#newestFinished())]);
-    this.#listed = this.#core.stopwatch();
+    if (this.#sinceListed !== null && this.#sinceListed.elapsedMs < LIST_INTERVAL_MS) return;
+    const { events } = await store.list({}, null, MAX_KNOWN_RECORDS);
+    this.#knownRecords.onListed([...events, ...(await this.#newestFinished())]);
+    this.#sinceListed = this.#core.stopwatch();
   }
 
   async #newestFinished(): Promise<readonly ListedEvent[]> {
     try {
-      return (await this.#core.store.list({ state: "finished" }, null, REMEMBERED, "newest")).events;
+      return (await this.#core.store.list({ state: "finished" }, null, MAX_KNOWN_RECORDS, "newest")).events;
     } catch (error) {
       if (isNotSearchable(error)) return [];
       throw error;

@@ -1,6 +1,6 @@
 import { PayhooksError } from "../../protocol/errors.ts";
 import type { Environment } from "../../time/environment.ts";
-import type { RecordStore, Swap, SwapResult, Versioned } from "../contract/store.ts";
+import type { RecordStore, Swap, SwapResult, VersionedRecord } from "../contract/store.ts";
 
 /** A write that waits for the end of the turn. */
 interface WaitingWrite {
@@ -11,7 +11,7 @@ interface WaitingWrite {
 /** A read that waits for the end of the turn. */
 interface WaitingRead {
   readonly key: string;
-  readonly resolve: (found: Versioned | null) => void;
+  readonly resolve: (found: VersionedRecord | null) => void;
   readonly fail: (error: unknown) => void;
 }
 
@@ -19,17 +19,17 @@ interface WaitingRead {
 export class BatchedStore {
   readonly #store: RecordStore;
   readonly #environment: Environment;
-  readonly #written: (item: Swap) => void;
+  readonly #onWritten: (item: Swap) => void;
   #writes: WaitingWrite[] = [];
   #reads: WaitingRead[] = [];
   #isScheduled = false;
   #isClosed = false;
 
-  /** @param written called for each write that the store has confirmed */
-  constructor(store: RecordStore, environment: Environment, written: (item: Swap) => void) {
+  /** @param onWritten called for each write that the store has confirmed */
+  constructor(store: RecordStore, environment: Environment, onWritten: (item: Swap) => void) {
     this.#store = store;
     this.#environment = environment;
-    this.#written = written;
+    this.#onWritten = onWritten;
   }
 
   /** True once the store is left alone. */
@@ -55,7 +55,7 @@ export class BatchedStore {
     });
   }
 
-  read(key: string): Promise<Versioned | null> {
+  read(key: string): Promise<VersionedRecord | null> {
     return new Promise((resolve, fail) => {
       this.#reads.push({ key, resolve, fail });
       this.#schedule();
@@ -82,7 +82,7 @@ export class BatchedStore {
     this.#writes = [];
     this.#reads = [];
     if (this.#isClosed) {
-      const cause = closedMeanwhile();
+      const cause = closedMeanwhileError();
       for (const { resolve } of writes) resolve({ kind: "not-written", cause });
       for (const { fail } of reads) fail(cause);
       return;
@@ -101,16 +101,16 @@ export class BatchedStore {
       for (const { resolve } of batch) resolve({ kind: "unknown", cause });
       return;
     }
-    const found = new Map(sorted.map((writing, at) => [writing, results[at] ?? NO_ANSWER]));
-    for (const [{ item }, { kind }] of found) if (kind === "written") this.#written(item);
-    for (const writing of batch) writing.resolve(found.get(writing) ?? NO_ANSWER);
+    const resultOf = new Map(sorted.map((writing, at) => [writing, results[at] ?? NO_ANSWER_RESULT]));
+    for (const [{ item }, { kind }] of resultOf) if (kind === "written") this.#onWritten(item);
+    for (const writing of batch) writing.resolve(resultOf.get(writing) ?? NO_ANSWER_RESULT);
   }
 
   async #readAll(batch: readonly WaitingRead[]): Promise<void> {
     const keys = [...new Set(batch.map(({ key }) => key))];
     try {
-      const found = await this.#store.read(keys);
-      const byKey = new Map(keys.map((key, at) => [key, found[at] ?? null]));
+      const records = await this.#store.read(keys);
+      const byKey = new Map(keys.map((key, at) => [key, records[at] ?? null]));
       for (const { key, resolve } of batch) resolve(byKey.get(key) ?? null);
     } catch (error) {
       for (const { fail } of batch) fail(error);
@@ -118,9 +118,9 @@ export class BatchedStore {
   }
 }
 
-const NO_ANSWER: SwapResult = { kind: "unknown", cause: new Error("the store gave no result") };
+const NO_ANSWER_RESULT: SwapResult = { kind: "unknown", cause: new Error("the store gave no result") };
 
-function closedMeanwhile(): PayhooksError {
+function closedMeanwhileError(): PayhooksError {
   return new PayhooksError("ERR_CLOSING", "The inbox was closed before its store had answered.", {
     fix: "Give close() more time. Deliveries that were not acknowledged are sent again.",
   });

@@ -2,7 +2,7 @@ import type { Environment } from "../../time/environment.ts";
 import type { RecordStore } from "../contract/store.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import {
-  type Claimed,
+  type ClaimResult,
   claimReference,
   closeClaim,
   type FinishedClaims,
@@ -13,7 +13,7 @@ import type { RecordChange, Records } from "./records.ts";
 const CLAIM_DEADLINE_MS = 2_000;
 
 /** The holder of a reference. */
-export type Holder = Pick<Claimed, "owner" | "token">;
+export type ReferenceHolder = Pick<ClaimResult, "owner" | "token">;
 
 /** Called with the reason when the store did not answer. */
 type OnFailure = (cause: unknown) => void;
@@ -36,31 +36,35 @@ export class Claims {
    * Claims a reference, unless another transaction has it. Resolves when the replicas have the claim, if the store has
    * any. Otherwise a failover could lose the claim, and another event with the same reference would run.
    */
-  async acquire(claim: ReferenceClaim, onFailure?: OnFailure): Promise<Holder> {
-    const first = await this.#ask(claim, null, onFailure);
+  async acquire(claim: ReferenceClaim, onFailure?: OnFailure): Promise<ReferenceHolder> {
+    const first = await this.#tryClaim(claim, null, onFailure);
     if (!first.isOld) return first;
     // If a process died before it could let the claim expire, the claim outlives its owner.
-    return (await this.#read(first.owner)) === null ? this.#ask(claim, first.owner, onFailure) : first;
+    return (await this.#read(first.owner)) === null ? this.#tryClaim(claim, first.owner, onFailure) : first;
   }
 
-  async #ask(claim: ReferenceClaim, forgotten: string | null, onFailure?: OnFailure): Promise<Claimed> {
+  async #tryClaim(
+    claim: ReferenceClaim,
+    forgottenOwner: string | null,
+    onFailure?: OnFailure,
+  ): Promise<ClaimResult> {
     const claimToken = this.#environment.token();
-    const { answer, version } = await this.#records.change<Claimed>({
+    const { answer, version } = await this.#records.change<ClaimResult>({
       key: claim.key,
       deadlineMs: CLAIM_DEADLINE_MS,
       onFailure,
       guess: null,
       change: (record, now) => {
-        const answer = claimReference(record, claim, { now, token: claimToken, forgotten });
+        const answer = claimReference(record, claim, { now, token: claimToken, forgottenOwner });
         return { answer, record: answer.record };
       },
     });
     if (answer.owner === claim.owner && version !== null)
-      await this.#replicated(claim.key, version, onFailure);
+      await this.#waitForReplicas(claim.key, version, onFailure);
     return answer;
   }
 
-  async #replicated(key: string, version: string, onFailure?: OnFailure): Promise<void> {
+  async #waitForReplicas(key: string, version: string, onFailure?: OnFailure): Promise<void> {
     try {
       await this.#store.replicated?.([{ key, version }]);
     } catch (error) {
@@ -77,7 +81,7 @@ export class Claims {
    * @param version the owner, as it was written
    */
   async close(owner: string, version: string | null, { claims, expiresAt }: FinishedClaims): Promise<void> {
-    if (version !== null) await this.#replicated(owner, version);
+    if (version !== null) await this.#waitForReplicas(owner, version);
     const closing = Object.entries(claims).map(([key, token]) =>
       this.#records.change({
         key,

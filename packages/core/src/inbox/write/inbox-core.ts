@@ -8,9 +8,9 @@ import { StoreOperations } from "./store-operations.ts";
 
 const HIDE_MS = 5_000;
 /** Leases get longer only if the store's answer takes at least this share of a lease. */
-const QUICK = 1 / 8;
+const QUICK_ANSWER_SHARE = 1 / 8;
 /** A store counts as no slower than this, in leases for an answer. */
-const SLOWEST = 2;
+const MAX_ANSWER_LEASES = 2;
 
 /** Shared by the classes of one inbox: its store, its records, its clock, and whether it is closing. */
 export class InboxCore {
@@ -52,13 +52,13 @@ export class InboxCore {
    * counts as passed. So the lease is longer by that much. Otherwise it could be over before a handler is called.
    */
   get nextLeaseMs(): number {
-    const isQuick = this.#answerMs < this.leaseMs * QUICK;
+    const isQuick = this.#answerMs < this.leaseMs * QUICK_ANSWER_SHARE;
     return this.leaseMs + (isQuick ? 0 : 2 * this.#answerMs);
   }
 
   /** The store has taken this long to answer a write that begins a run. */
-  answeredAfter(ms: number): void {
-    this.#answerMs = Math.min(Math.max(ms, this.#answerMs / 2), this.leaseMs * SLOWEST);
+  recordLatency(ms: number): void {
+    this.#answerMs = Math.min(Math.max(ms, this.#answerMs / 2), this.leaseMs * MAX_ANSWER_LEASES);
   }
 
   /** How often a lease is renewed. */

@@ -10,7 +10,7 @@
  *    | the store says | what follows                                                                                     |
  *    | -------------- | ------------------------------------------------------------------------------------------------ |
  *    | written        | the change is made                                                                               |
- *    | conflict       | it is computed again, from the record that is there now: see {@link afterConflict}               |
+ *    | conflict       | it is computed again, from the record that is there now: see {@link decideAfterConflict}               |
  *    | not-written    | it is tried again after a pause                                                                  |
  *    | unknown        | the same write is sent again, unchanged, until the store answers; nothing else shows the outcome |
  *    | refused        | the change fails                                                                                 |
@@ -21,20 +21,20 @@
  *   over, because a run that was begun has to run.
  */
 
-import { FirstInFirstOut } from "../../collections/first-in-first-out.ts";
-import { InFlight } from "../../collections/in-flight.ts";
+import { FifoQueue } from "../../collections/fifo-queue.ts";
+import { InFlightMap } from "../../collections/in-flight-map.ts";
 import { isPayhooksError, PayhooksError } from "../../protocol/errors.ts";
 import { describeError } from "../../protocol/foreign-error.ts";
 import { sleep } from "../../time/clock.ts";
 import type { Environment } from "../../time/environment.ts";
-import type { RecordStore, Swap, SwapResult, Versioned } from "../contract/store.ts";
-import { copyRecord, isUnreadable, type Unreadable } from "../record/codec.ts";
+import type { RecordStore, Swap, SwapResult, VersionedRecord } from "../contract/store.ts";
+import { copyRecord, isUnreadable, type UnreadableRecord } from "../record/codec.ts";
 import { indexOf, type RecordIndex } from "../record/index-of.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import { BatchedStore } from "./batched-store.ts";
 
 /** The result of a change that was computed. */
-export interface RecordChangeResult<T> {
+export interface ComputedChange<T> {
   readonly answer: T;
   /** The record to write; null if the stored one stays as it is. */
   readonly record: IdempotencyRecord | null;
@@ -42,9 +42,9 @@ export interface RecordChangeResult<T> {
    * The write begins a run. If its outcome is unknown, the same write is sent again until the lease ends, because a run
    * that was begun has to run.
    */
-  readonly begins?: boolean;
+  readonly isBegin?: boolean;
   /** An event is due that this process has not begun, so the store announces it to other processes. */
-  readonly announce?: boolean;
+  readonly shouldAnnounce?: boolean;
 }
 
 /**
@@ -56,7 +56,7 @@ export type RecordChange<T> = (
   record: IdempotencyRecord | null,
   now: number,
   mayHaveBeenMade: boolean,
-) => RecordChangeResult<T>;
+) => ComputedChange<T>;
 
 export interface ChangeRequest<T> {
   readonly key: string;
@@ -67,62 +67,62 @@ export interface ChangeRequest<T> {
    * A guess of the record in the store. For a new event, the guess is null: there is no record. Without a guess, the change is
    * computed from the record that this process wrote last, or the store is asked first.
    */
-  readonly guess?: Versioned | null | undefined;
+  readonly guess?: VersionedRecord | null | undefined;
   /** Called with the reason each time the store did not answer or make a write that will be tried again, or has been given up. */
   readonly onFailure?: ((cause: unknown) => void) | undefined;
 }
 
-export interface Changed<T> {
+export interface ChangeResult<T> {
   readonly answer: T;
   /** The version of the record that the answer is about; null if there is no record. */
   readonly version: string | null;
 }
 
 /** A record as the store has it, with its index if this process has computed it. */
-interface IndexedRecord extends Versioned {
+interface IndexedRecord extends VersionedRecord {
   readonly index?: RecordIndex;
 }
 
 /** A record as the request with this number has seen it. Null: there was no such record. */
-interface Seen {
-  readonly known: IndexedRecord | null;
-  readonly request: number;
+interface SeenRecord {
+  readonly stored: IndexedRecord | null;
+  readonly requestNumber: number;
 }
 
 /** A record that this process is changing, or will change again soon. */
 interface CachedRecord {
   /** Null: not known. */
-  seen: Seen | null;
+  seen: SeenRecord | null;
   isRemembered: boolean;
   /** A change is under way. The others wait for their turn. */
   isBusy: boolean;
-  readonly waiting: FirstInFirstOut<() => void>;
+  readonly waiting: FifoQueue<() => void>;
   /** Why the last change failed; null if it did not. */
   failure: unknown;
 }
 
 /** A guess is older than any request. */
-const GUESSED = 0;
-const AGAIN_MIN_MS = 20;
-const AGAIN_MAX_MS = 500;
+const GUESS_NUMBER = 0;
+const RETRY_MIN_PAUSE_MS = 20;
+const RETRY_MAX_PAUSE_MS = 500;
 
 /** Changes records by compare-and-swap. */
 export class Records {
   readonly #store: BatchedStore;
   readonly #environment: Environment;
   readonly #leaseMs: number;
-  readonly #cached = new InFlight<string, CachedRecord>();
+  readonly #cached = new InFlightMap<string, CachedRecord>();
   /** Numbers the changes that are asked for and the requests to the store, in one order. */
-  #count = GUESSED;
+  #lastNumber = GUESS_NUMBER;
 
-  /** @param written called for each write that the store has confirmed */
+  /** @param onWritten called for each write that the store has confirmed */
   constructor(
     store: RecordStore,
     environment: Environment,
     leaseMs: number,
-    written: (item: Swap) => void = () => {},
+    onWritten: (item: Swap) => void = () => {},
   ) {
-    this.#store = new BatchedStore(store, environment, written);
+    this.#store = new BatchedStore(store, environment, onWritten);
     this.#environment = environment;
     this.#leaseMs = leaseMs;
   }
@@ -148,21 +148,21 @@ export class Records {
     this.#store.close();
   }
 
-  async change<T>(request: ChangeRequest<T>): Promise<Changed<T>> {
+  async change<T>(request: ChangeRequest<T>): Promise<ChangeResult<T>> {
     const { key, guess } = request;
-    const changeNumber = ++this.#count;
+    const changeNumber = ++this.#lastNumber;
     const until = this.#environment.monotonic() + request.deadlineMs;
     const cached = this.#cachedOf(key);
     const isNext = !cached.isBusy;
     cached.isBusy = true;
     if (!isNext) await new Promise<void>((go) => cached.waiting.push(go));
     // The change before this one has seen a newer state than a guess.
-    else if (guess !== undefined) cached.seen = { known: guess, request: GUESSED };
+    else if (guess !== undefined) cached.seen = { stored: guess, requestNumber: GUESS_NUMBER };
     try {
       if (!isNext && cached.failure !== null && this.#isOver(until)) throw cached.failure;
-      const changed = await this.#make(request, cached, changeNumber, until);
+      const result = await this.#apply(request, cached, changeNumber, until);
       cached.failure = null;
-      return changed;
+      return result;
     } catch (error) {
       cached.failure = error;
       cached.seen = null;
@@ -179,7 +179,7 @@ export class Records {
         seen: null,
         isRemembered: false,
         isBusy: false,
-        waiting: new FirstInFirstOut(),
+        waiting: new FifoQueue(),
         failure: null,
       };
       this.#cached.set(key, cached);
@@ -203,18 +203,18 @@ export class Records {
   }
 
   /** @param changeNumber the number of this change. An answer without a write may only rest on what was requested after it. */
-  async #make<T>(
+  async #apply<T>(
     { key, change, onFailure }: ChangeRequest<T>,
     cached: CachedRecord,
     changeNumber: number,
     until: number,
-  ): Promise<Changed<T>> {
+  ): Promise<ChangeResult<T>> {
     let mayHaveBeenMade = false;
     let attempts = 0;
     const pause = async (cause: unknown, limit: number): Promise<void> => {
       onFailure?.(cause);
       if (this.#isOver(limit)) throw cause;
-      await sleep(this.#environment, Math.min(AGAIN_MIN_MS * 2 ** attempts++, AGAIN_MAX_MS));
+      await sleep(this.#environment, Math.min(RETRY_MIN_PAUSE_MS * 2 ** attempts++, RETRY_MAX_PAUSE_MS));
     };
     for (;;) {
       let now: number;
@@ -225,17 +225,18 @@ export class Records {
         await pause(error, until);
         continue;
       }
-      const { known, request } = cached.seen;
-      if (known !== null && isUnreadable(known.record)) throw unreadableError(known.record);
-      const computed = compute(change, known, now, mayHaveBeenMade);
+      const { stored, requestNumber } = cached.seen;
+      if (stored !== null && isUnreadable(stored.record)) throw unreadableError(stored.record);
+      const computed = compute(change, stored, now, mayHaveBeenMade);
       if (computed.record === null) {
-        if (request > changeNumber) return { answer: computed.answer(), version: known?.version ?? null };
+        if (requestNumber > changeNumber)
+          return { answer: computed.answer(), version: stored?.version ?? null };
         cached.seen = null;
         continue;
       }
-      const item = this.#writeOf(key, known, computed.record, now, computed.announce);
-      const sent = ++this.#count;
-      const limit = computed.begins ? this.#environment.monotonic() + this.#leaseMs : until;
+      const item = this.#buildSwap(key, stored, computed.record, now, computed.shouldAnnounce);
+      const sentNumber = ++this.#lastNumber;
+      const limit = computed.isBegin ? this.#environment.monotonic() + this.#leaseMs : until;
       const result = await this.#send(item, (cause) => {
         mayHaveBeenMade = true;
         return pause(cause, limit);
@@ -243,7 +244,7 @@ export class Records {
       const { version, record, index } = item;
       switch (result.kind) {
         case "written":
-          cached.seen = { known: { version, record, index }, request: sent };
+          cached.seen = { stored: { version, record, index }, requestNumber: sentNumber };
           return { answer: computed.answer(), version };
         case "refused":
           throw result.cause;
@@ -251,43 +252,44 @@ export class Records {
           await pause(result.cause, until);
           break;
         case "conflict": {
-          cached.seen = { known: result.current, request: sent };
+          cached.seen = { stored: result.current, requestNumber: sentNumber };
           const isFirst = attempts === 0 || result.isUnclear;
           const isClockRefusal = (result.current?.version ?? null) === item.expected;
-          switch (afterConflict(isFirst, isClockRefusal, this.#isOver(until))) {
+          switch (decideAfterConflict(isFirst, isClockRefusal, this.#isOver(until))) {
             case "compute":
               attempts++;
               break;
             case "pause":
-              await pause(clockRefusal(), until);
+              await pause(clockRefusalError(), until);
               break;
             case "fail":
-              throw overtakenByOthers();
+              throw contentionError();
           }
         }
       }
     }
   }
 
-  async #read(key: string): Promise<Seen> {
-    const request = ++this.#count;
-    return { known: await this.#store.read(key), request };
+  async #read(key: string): Promise<SeenRecord> {
+    const requestNumber = ++this.#lastNumber;
+    return { stored: await this.#store.read(key), requestNumber };
   }
 
-  #writeOf(
+  #buildSwap(
     key: string,
-    known: IndexedRecord | null,
+    stored: IndexedRecord | null,
     record: IdempotencyRecord,
     at: number,
-    announce: boolean,
+    shouldAnnounce: boolean,
   ): Swap & { readonly index: RecordIndex } {
     try {
       const index = indexOf(key, record);
-      const before = known === null ? null : (known.index ?? indexOf(key, known.record as IdempotencyRecord));
+      const before =
+        stored === null ? null : (stored.index ?? indexOf(key, stored.record as IdempotencyRecord));
       const version = this.#environment.token();
-      return { key, expected: known?.version ?? null, version, record, index, before, at, announce };
+      return { key, expected: stored?.version ?? null, version, record, index, before, at, shouldAnnounce };
     } catch (error) {
-      throw brokenBy(error);
+      throw changeFailedError(error);
     }
   }
 
@@ -319,25 +321,26 @@ export class Records {
 }
 
 /** A change that was computed. `answer` throws if computing it did. */
-interface Computed<T> extends Required<Pick<RecordChangeResult<T>, "record" | "begins" | "announce">> {
+interface ComputeResult<T>
+  extends Required<Pick<ComputedChange<T>, "record" | "isBegin" | "shouldAnnounce">> {
   answer(): T;
 }
 
 function compute<T>(
   change: RecordChange<T>,
-  known: Versioned | null,
+  stored: VersionedRecord | null,
   now: number,
   mayHaveBeenMade: boolean,
-): Computed<T> {
+): ComputeResult<T> {
   try {
-    const stored = known === null ? null : copyRecord(known.record as IdempotencyRecord);
-    const { answer, record, begins = false, announce = false } = change(stored, now, mayHaveBeenMade);
-    return { answer: () => answer, record, begins, announce };
+    const copy = stored === null ? null : copyRecord(stored.record as IdempotencyRecord);
+    const { answer, record, isBegin = false, shouldAnnounce = false } = change(copy, now, mayHaveBeenMade);
+    return { answer: () => answer, record, isBegin, shouldAnnounce };
   } catch (error) {
     const answer = (): never => {
-      throw isPayhooksError(error) ? error : brokenBy(error);
+      throw isPayhooksError(error) ? error : changeFailedError(error);
     };
-    return { answer, record: null, begins: false, announce: false };
+    return { answer, record: null, isBegin: false, shouldAnnounce: false };
   }
 }
 
@@ -351,7 +354,7 @@ function compute<T>(
  * | shows that another process was faster, and there is time left        | computed again                        |
  * | shows that another process was faster, and the caller's time is over | given up                              |
  */
-function afterConflict(
+function decideAfterConflict(
   isFirst: boolean,
   isClockRefusal: boolean,
   isTimeOver: boolean,
@@ -361,7 +364,7 @@ function afterConflict(
   return isTimeOver ? "fail" : "compute";
 }
 
-function clockRefusal(): PayhooksError {
+function clockRefusalError(): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
     "The store refuses writes that are dated by its own clock. Nothing was written.",
@@ -371,7 +374,7 @@ function clockRefusal(): PayhooksError {
   );
 }
 
-function overtakenByOthers(): PayhooksError {
+function contentionError(): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
     "Other processes kept changing the record for as long as the caller waited. Nothing was written.",
@@ -379,7 +382,7 @@ function overtakenByOthers(): PayhooksError {
   );
 }
 
-const aboutRecords = new WeakSet<object>();
+const recordErrors = new WeakSet<object>();
 
 const DEFAULT_FIX =
   "If a newer version of Payhooks runs on the same data, update every process to it. Otherwise restore the data from a backup.";
@@ -390,22 +393,22 @@ const SEAL_FIXES = {
 };
 
 /** The error for a record that cannot be read. Its events wait until somebody has repaired the record or updated Payhooks. */
-export function unreadableError({ unreadable: why, code }: Unreadable): PayhooksError {
-  const what = `A record cannot be read: ${why}.`;
+export function unreadableError({ unreadable: reason, code }: UnreadableRecord): PayhooksError {
+  const message = `A record cannot be read: ${reason}.`;
   const fix = code === undefined ? DEFAULT_FIX : SEAL_FIXES[code];
-  const cause = code === undefined ? undefined : new PayhooksError(code, what, { fix });
-  const error = new PayhooksError("ERR_INBOX_UNAVAILABLE", what, { fix, cause });
-  aboutRecords.add(error);
+  const cause = code === undefined ? undefined : new PayhooksError(code, message, { fix });
+  const error = new PayhooksError("ERR_INBOX_UNAVAILABLE", message, { fix, cause });
+  recordErrors.add(error);
   return error;
 }
 
 /** True for {@link unreadableError}. Trying again is no use, because the record is at fault and not the store. */
-export function isAboutRecord(error: unknown): boolean {
-  return typeof error === "object" && error !== null && aboutRecords.has(error);
+export function isRecordError(error: unknown): boolean {
+  return typeof error === "object" && error !== null && recordErrors.has(error);
 }
 
 /** A change has thrown on a record whose fields are all as they must be. */
-function brokenBy(error: unknown): PayhooksError {
+function changeFailedError(error: unknown): PayhooksError {
   return unreadableError({
     unreadable: `its fields contradict each other (${describeError(error)})`,
   });

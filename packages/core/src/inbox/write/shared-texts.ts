@@ -6,11 +6,11 @@ import { contentOf, sideRecord } from "../record/side-record.ts";
 import type { Records } from "./records.ts";
 
 /** A text is deleted this long after it was last written. */
-const TEXT_KEPT_MS = 30 * 24 * 60 * 60_000;
-const MAX_LENGTH = 16_000;
+const TEXT_TTL_MS = 30 * 24 * 60 * 60_000;
+const MAX_TEXT_CHARS = 16_000;
 const TEXT_DEADLINE_MS = 2_000;
 /** A name that a person can read. */
-const NAME = /^[a-z][a-z0-9:-]{0,62}$/;
+const TEXT_NAME_PATTERN = /^[a-z][a-z0-9:-]{0,62}$/;
 
 /** The texts of an inbox. Each is in a side record, so every store has a place for it. */
 export function sharedTexts(records: Records, ready: () => Promise<void>): SharedTexts {
@@ -31,9 +31,9 @@ export function sharedTexts(records: Records, ready: () => Promise<void>): Share
 }
 
 function recordOf(text: string, now: number): IdempotencyRecord {
-  if (text.length > MAX_LENGTH) {
+  if (text.length > MAX_TEXT_CHARS) {
     throw new PayhooksError("ERR_OPTION_INVALID", `A shared text has ${text.length} characters.`, {
-      fix: `Keep it below ${MAX_LENGTH} characters.`,
+      fix: `Keep it below ${MAX_TEXT_CHARS} characters.`,
     });
   }
   return sideRecord({
@@ -44,12 +44,12 @@ function recordOf(text: string, now: number): IdempotencyRecord {
     content: { text },
     lease: null,
     signedAt: 0,
-    expiresAt: now + TEXT_KEPT_MS,
+    expiresAt: now + TEXT_TTL_MS,
   });
 }
 
 function checkName(name: string): void {
-  if (typeof name === "string" && NAME.test(name)) return;
+  if (typeof name === "string" && TEXT_NAME_PATTERN.test(name)) return;
   throw new PayhooksError("ERR_OPTION_INVALID", `Not a name: ${JSON.stringify(String(name).slice(0, 80))}.`, {
     fix: "Use up to 63 lowercase letters, digits, - and :, beginning with a letter.",
   });

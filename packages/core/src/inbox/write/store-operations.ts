@@ -11,7 +11,7 @@ export type StoreOperation = "accept" | "take" | "end";
 const STORE_OPERATIONS: readonly StoreOperation[] = ["accept", "take", "end"];
 
 /** If events fail although canaries succeed, canaries do not count for this long. */
-const DOUBT_MS = 60_000;
+const CANARY_DOUBT_MS = 60_000;
 
 class Evidence {
   readonly stall: Stall;
@@ -41,20 +41,20 @@ class Evidence {
  */
 export class StoreOperations {
   readonly #environment: Environment;
-  readonly #of: Readonly<Record<StoreOperation, Evidence>>;
+  readonly #evidence: Readonly<Record<StoreOperation, Evidence>>;
   #isClosed = false;
 
   constructor(environment: Environment, notify: (notice: UndatedNotice) => void) {
     this.#environment = environment;
-    const evidence = (operation: StoreOperation): Evidence =>
+    const newEvidence = (operation: StoreOperation): Evidence =>
       new Evidence(new Stall(operation, environment, notify));
-    this.#of = { accept: evidence("accept"), take: evidence("take"), end: evidence("end") };
+    this.#evidence = { accept: newEvidence("accept"), take: newEvidence("take"), end: newEvidence("end") };
   }
 
   /** The first operation that fails, and why; null if all of them work, as far as this process knows. */
   get failing(): { readonly operation: StoreOperation; readonly cause: unknown } | null {
     for (const operation of STORE_OPERATIONS) {
-      const failing = this.#of[operation].stall.failing;
+      const failing = this.#evidence[operation].stall.failure;
       if (failing !== null) return { operation, cause: failing.cause };
     }
     return null;
@@ -64,58 +64,58 @@ export class StoreOperations {
   silentMs(operations: readonly StoreOperation[]): number {
     return Math.max(
       ...operations.map(
-        (operation) => this.#of[operation].sinceSuccess?.elapsedMs ?? Number.POSITIVE_INFINITY,
+        (operation) => this.#evidence[operation].sinceSuccess?.elapsedMs ?? Number.POSITIVE_INFINITY,
       ),
     );
   }
 
-  succeeded(operation: StoreOperation): void {
-    const evidence = this.#of[operation];
+  recordSuccess(operation: StoreOperation): void {
+    const evidence = this.#evidence[operation];
     evidence.sinceSuccess = new Stopwatch(this.#environment);
     evidence.hasFailed = false;
     evidence.isContradicted = false;
     evidence.hasCanaryFailed = false;
     evidence.doubt = null;
-    evidence.stall.succeeded();
+    evidence.stall.recordSuccess();
   }
 
-  failed(operation: StoreOperation, cause: unknown): void {
-    if (this.#isClosed || isClosing(cause)) return;
-    const evidence = this.#of[operation];
+  recordFailure(operation: StoreOperation, cause: unknown): void {
+    if (this.#isClosed || isClosingError(cause)) return;
+    const evidence = this.#evidence[operation];
     if (evidence.isContradicted) evidence.doubt = new Stopwatch(this.#environment);
     evidence.hasFailed = true;
-    evidence.stall.failed(cause);
+    evidence.stall.recordFailure(cause);
   }
 
-  canarySucceeded(operation: StoreOperation): void {
-    const evidence = this.#of[operation];
+  recordCanarySuccess(operation: StoreOperation): void {
+    const evidence = this.#evidence[operation];
     evidence.sinceSuccess = new Stopwatch(this.#environment);
-    const { failing } = evidence.stall;
+    const { failure: failing } = evidence.stall;
     if (failing === null) return;
     evidence.isContradicted = evidence.hasFailed;
-    if (failing.isTold && evidence.hasFailed && !evidence.hasCanaryFailed)
+    if (failing.isReported && evidence.hasFailed && !evidence.hasCanaryFailed)
       evidence.doubt ??= new Stopwatch(this.#environment);
-    if (evidence.doubt !== null && evidence.doubt.elapsedMs < DOUBT_MS) return;
+    if (evidence.doubt !== null && evidence.doubt.elapsedMs < CANARY_DOUBT_MS) return;
     evidence.hasCanaryFailed = false;
     evidence.doubt = null;
-    evidence.stall.succeeded();
+    evidence.stall.recordSuccess();
   }
 
   /** A canary, or a poll for due events, has failed. */
-  canaryFailed(operation: StoreOperation, cause: unknown): void {
-    if (this.#isClosed || isClosing(cause)) return;
-    this.#of[operation].hasCanaryFailed = true;
-    this.#of[operation].stall.failed(cause);
+  recordCanaryFailure(operation: StoreOperation, cause: unknown): void {
+    if (this.#isClosed || isClosingError(cause)) return;
+    this.#evidence[operation].hasCanaryFailed = true;
+    this.#evidence[operation].stall.recordFailure(cause);
   }
 
   /** From now on, there are no notices. */
   close(): void {
     this.#isClosed = true;
-    for (const operation of STORE_OPERATIONS) this.#of[operation].stall.end();
+    for (const operation of STORE_OPERATIONS) this.#evidence[operation].stall.forget();
   }
 }
 
-function isClosing(cause: unknown): boolean {
+function isClosingError(cause: unknown): boolean {
   return isPayhooksError(cause) && cause.code === "ERR_CLOSING";
 }
 

@@ -1,9 +1,9 @@
 /** Canaries, as the engine sends them. */
 
 import type { RecordStore } from "../../inbox/contract/store.ts";
-import { canaryKey, endedCanary, newCanary } from "../../inbox/record/canary.ts";
+import { canaryKey, endCanary, newCanary } from "../../inbox/record/canary.ts";
 import { newToken } from "./records.ts";
-import { swapOf, type Written } from "./writes.ts";
+import { type PutRecord, swapOf } from "./writes.ts";
 
 /** Writes a canary on each server of the store, and removes it again. Rejects with the reason if the store does not take it. */
 export async function sendCanary(store: RecordStore): Promise<void> {
@@ -18,9 +18,9 @@ export async function sendCanary(store: RecordStore): Promise<void> {
   );
 }
 
-async function write(store: RecordStore, key: string, before: Written | null): Promise<Written> {
+async function write(store: RecordStore, key: string, before: PutRecord | null): Promise<PutRecord> {
   const now = store.now(key);
-  const record = before === null ? newCanary(now, false) : endedCanary(before.record, now);
+  const record = before === null ? newCanary(now, false) : endCanary(before.record, now);
   const swap = swapOf(store, key, before, record);
   const [result] = await store.swap([swap]);
   if (result?.kind === "written") return { key, version: swap.version, record };

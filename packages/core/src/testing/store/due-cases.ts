@@ -5,10 +5,18 @@ import { indexOf } from "../../inbox/record/index-of.ts";
 import type { Lane, Lanes } from "../../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { StoreCase } from "./fixture.ts";
-import { accepted, begun, decided, ended, HOUR_MS, keyOf, SHORT_MS } from "./records.ts";
+import {
+  acceptedRecord,
+  begunRecord,
+  decidedRecord,
+  endedRecord,
+  HOUR_MS,
+  keyOf,
+  SHORT_MS,
+} from "./records.ts";
 import { countsByReason, expectCounts, expectSame, put, putAll, swapOf, takeOfBothLanes } from "./writes.ts";
 
-const [one, two, three] = [keyOf(1), keyOf(2), keyOf(3)] as const;
+const [firstKey, secondKey, thirdKey] = [keyOf(1), keyOf(2), keyOf(3)] as const;
 
 async function takeKeys(store: RecordStore, limit: number, hideMs: number): Promise<readonly string[]> {
   return (await takeOfBothLanes(store, limit, hideMs)).records.map(({ key }) => key);
@@ -31,7 +39,7 @@ async function putDue(store: RecordStore, count: number, lane: Lane = "usual"): 
   const now = store.now(keyOf(0));
   // Not written in the order of their times.
   keys.toReversed().forEach((key, at) => {
-    records.set(key, accepted(key, now - 100 - at * 10, { lane }));
+    records.set(key, acceptedRecord(key, now - 100 - at * 10, { lane }));
   });
   await putAll(store, records);
   return keys;
@@ -89,19 +97,19 @@ export const dueCases: readonly StoreCase[] = [
   {
     name: "a taken record is hidden from every process for the given time, and then comes back unchanged",
     async run(rig) {
-      const [store, other] = [await rig.open(), await rig.open()];
-      const written = await put(store, one, null, accepted(one, store.now(one)));
+      const [store, otherStore] = [await rig.open(), await rig.open()];
+      const written = await put(store, firstKey, null, acceptedRecord(firstKey, store.now(firstKey)));
       const before = await takeOfBothLanes(store, 10, SHORT_MS);
       assert.equal(before.records.length, 1);
       expectSame(before.records[0], written);
-      for (const each of [store, other]) {
+      for (const each of [store, otherStore]) {
         const { records, left, nextDueAt } = await takeOfBothLanes(each, 10, SHORT_MS);
         assert.deepEqual([records, left], [[], 0]);
         assert.notEqual(nextDueAt, null);
-        assert.ok((nextDueAt ?? 0) - each.now(one) <= SHORT_MS);
+        assert.ok((nextDueAt ?? 0) - each.now(firstKey) <= SHORT_MS);
       }
       await rig.advance(SHORT_MS + 100);
-      const { records } = await takeOfBothLanes(other, 10, SHORT_MS);
+      const { records } = await takeOfBothLanes(otherStore, 10, SHORT_MS);
       expectSame(records[0], written);
     },
   },
@@ -110,33 +118,33 @@ export const dueCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       assert.deepEqual(await takeOfBothLanes(store, 0, 60_000), { records: [], left: 0, nextDueAt: null });
-      const now = store.now(two);
-      await put(store, two, null, accepted(two, now, { delayMs: 2 * HOUR_MS }));
+      const now = store.now(secondKey);
+      await put(store, secondKey, null, acceptedRecord(secondKey, now, { delayMs: 2 * HOUR_MS }));
       assert.deepEqual(await takeOfBothLanes(store, 0, 60_000), {
         records: [],
         left: 0,
         nextDueAt: now + 2 * HOUR_MS,
       });
-      await put(store, one, null, accepted(one, store.now(one)));
+      await put(store, firstKey, null, acceptedRecord(firstKey, store.now(firstKey)));
       for (let polls = 0; polls < 2; polls++) {
         const { records, left } = await takeOfBothLanes(store, 0, 60_000);
         assert.deepEqual(records, []);
         assert.ok(left > 0);
       }
-      assert.deepEqual(await takeKeys(store, 10, 60_000), [one]);
+      assert.deepEqual(await takeKeys(store, 10, 60_000), [firstKey]);
     },
   },
   {
     name: "a record is not taken before it is due, and a poll returns the next due time",
     async run(rig) {
       const store = await rig.open();
-      const now = store.now(one);
+      const now = store.now(firstKey);
       for (const [key, delayMs] of [
-        [one, HOUR_MS],
-        [two, 2 * SHORT_MS],
-        [three, SHORT_MS],
+        [firstKey, HOUR_MS],
+        [secondKey, 2 * SHORT_MS],
+        [thirdKey, SHORT_MS],
       ] as const) {
-        await put(store, key, null, accepted(key, now, { delayMs }));
+        await put(store, key, null, acceptedRecord(key, now, { delayMs }));
       }
       assert.deepEqual(await takeOfBothLanes(store, 10, HOUR_MS), {
         records: [],
@@ -145,12 +153,12 @@ export const dueCases: readonly StoreCase[] = [
       });
       await rig.advance(SHORT_MS + 100);
       const { records, left, nextDueAt } = await takeOfBothLanes(store, 10, 2 * HOUR_MS);
-      assert.deepEqual([records.map(({ key }) => key), left, nextDueAt], [[three], 0, now + 2 * SHORT_MS]);
+      assert.deepEqual([records.map(({ key }) => key), left, nextDueAt], [[thirdKey], 0, now + 2 * SHORT_MS]);
       await rig.advance(SHORT_MS + 100);
       const later = await takeOfBothLanes(store, 10, 2 * HOUR_MS);
       assert.deepEqual(
         [later.records.map(({ key }) => key), later.left, later.nextDueAt],
-        [[two], 0, now + HOUR_MS],
+        [[secondKey], 0, now + HOUR_MS],
       );
     },
   },
@@ -158,9 +166,9 @@ export const dueCases: readonly StoreCase[] = [
     name: "due times may have fractions of a millisecond, which a store may round",
     async run(rig) {
       const store = await rig.open();
-      const dueAt = Math.floor(store.now(one)) + HOUR_MS + 0.5;
-      const record = accepted(one, store.now(one), { delayMs: HOUR_MS });
-      await put(store, one, null, record, { index: { ...indexOf(one, record), dueAt } });
+      const dueAt = Math.floor(store.now(firstKey)) + HOUR_MS + 0.5;
+      const record = acceptedRecord(firstKey, store.now(firstKey), { delayMs: HOUR_MS });
+      await put(store, firstKey, null, record, { index: { ...indexOf(firstKey, record), dueAt } });
       const { nextDueAt } = await takeOfBothLanes(store, 10, 60_000);
       assert.ok(Math.abs((nextDueAt ?? 0) - dueAt) < 1, `${nextDueAt} instead of ${dueAt}`);
     },
@@ -169,25 +177,30 @@ export const dueCases: readonly StoreCase[] = [
     name: "a write can make its record due earlier, later or never",
     async run(rig) {
       const store = await rig.open();
-      let now = store.now(one);
-      const later = await put(store, one, null, accepted(one, now, { delayMs: HOUR_MS, held: "malformed" }));
-      const due = await put(store, one, later, decided(one, now, later.record, "replay"));
+      let now = store.now(firstKey);
+      const later = await put(
+        store,
+        firstKey,
+        null,
+        acceptedRecord(firstKey, now, { delayMs: HOUR_MS, held: "malformed" }),
+      );
+      const due = await put(store, firstKey, later, decidedRecord(firstKey, now, later.record, "replay"));
       assert.ok((await takeOfBothLanes(store, 0, 0)).left > 0);
-      const running = await put(store, one, due, begun(one, now, due.record, HOUR_MS));
+      const running = await put(store, firstKey, due, begunRecord(firstKey, now, due.record, HOUR_MS));
       assert.deepEqual(await takeOfBothLanes(store, 10, 60_000), {
         records: [],
         left: 0,
         nextDueAt: now + HOUR_MS,
       });
-      now = store.now(one);
+      now = store.now(firstKey);
       const retried = { kind: "retry", delayMs: 2 * HOUR_MS } as const;
-      const waits = await put(store, one, running, ended(one, now, due.record, retried));
+      const waits = await put(store, firstKey, running, endedRecord(firstKey, now, due.record, retried));
       assert.deepEqual(await takeOfBothLanes(store, 10, 60_000), {
         records: [],
         left: 0,
         nextDueAt: now + 2 * HOUR_MS,
       });
-      await put(store, one, waits, ended(one, now, due.record));
+      await put(store, firstKey, waits, endedRecord(firstKey, now, due.record));
       assert.deepEqual(await takeOfBothLanes(store, 10, 60_000), { records: [], left: 0, nextDueAt: null });
     },
   },
@@ -195,15 +208,20 @@ export const dueCases: readonly StoreCase[] = [
     name: "a write ends the hiding of its record",
     async run(rig) {
       const store = await rig.open();
-      const first = await put(store, one, null, accepted(one, store.now(one)));
-      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), [one]);
-      const leased = await put(store, one, first, begun(one, store.now(one), first.record, 2 * HOUR_MS));
+      const first = await put(store, firstKey, null, acceptedRecord(firstKey, store.now(firstKey)));
+      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), [firstKey]);
+      const leased = await put(
+        store,
+        firstKey,
+        first,
+        begunRecord(firstKey, store.now(firstKey), first.record, 2 * HOUR_MS),
+      );
       const { records, nextDueAt } = await takeOfBothLanes(store, 10, HOUR_MS);
       assert.deepEqual(records, []);
-      assert.equal(nextDueAt, indexOf(one, leased.record).dueAt);
-      const again = ended(one, store.now(one), first.record, { kind: "handed-back" });
-      await put(store, one, leased, again);
-      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), [one]);
+      assert.equal(nextDueAt, indexOf(firstKey, leased.record).dueAt);
+      const again = endedRecord(firstKey, store.now(firstKey), first.record, { kind: "handed-back" });
+      await put(store, firstKey, leased, again);
+      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), [firstKey]);
       assert.deepEqual(await takeKeys(store, 10, HOUR_MS), []);
     },
   },
@@ -211,10 +229,10 @@ export const dueCases: readonly StoreCase[] = [
     name: "a write that keeps the due time also ends the hiding of its record",
     async run(rig) {
       const store = await rig.open();
-      const first = await put(store, one, null, accepted(one, store.now(one)));
-      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), [one]);
-      await put(store, one, first, { ...first.record, signedAt: first.record.signedAt + 1 });
-      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), [one]);
+      const first = await put(store, firstKey, null, acceptedRecord(firstKey, store.now(firstKey)));
+      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), [firstKey]);
+      await put(store, firstKey, first, { ...first.record, signedAt: first.record.signedAt + 1 });
+      assert.deepEqual(await takeKeys(store, 10, HOUR_MS), [firstKey]);
       assert.deepEqual(await takeKeys(store, 10, HOUR_MS), []);
     },
   },
@@ -222,23 +240,23 @@ export const dueCases: readonly StoreCase[] = [
     name: "a record that comes out of hiding has waited since then, not since it was first due",
     async run(rig) {
       const store = await rig.open();
-      const now = store.now(one);
-      await put(store, one, null, accepted(one, now - 10_000));
-      assert.deepEqual(await takeKeys(store, 10, SHORT_MS), [one]);
-      await put(store, two, null, accepted(two, store.now(two)));
+      const now = store.now(firstKey);
+      await put(store, firstKey, null, acceptedRecord(firstKey, now - 10_000));
+      assert.deepEqual(await takeKeys(store, 10, SHORT_MS), [firstKey]);
+      await put(store, secondKey, null, acceptedRecord(secondKey, store.now(secondKey)));
       await rig.advance(SHORT_MS + 100);
       assert.ok(((await countsByReason(store)).oldestDueAt ?? 0) >= now);
-      assert.deepEqual(await takeKeys(store, 1, HOUR_MS), [two]);
-      assert.deepEqual(await takeKeys(store, 1, HOUR_MS), [one]);
+      assert.deepEqual(await takeKeys(store, 1, HOUR_MS), [secondKey]);
+      assert.deepEqual(await takeKeys(store, 1, HOUR_MS), [firstKey]);
     },
   },
   {
     name: "a record whose lease has lapsed is taken like any due record",
     async run(rig) {
       const store = await rig.open();
-      const now = store.now(one);
-      const first = await put(store, one, null, accepted(one, now));
-      const leased = await put(store, one, first, begun(one, now, first.record, SHORT_MS));
+      const now = store.now(firstKey);
+      const first = await put(store, firstKey, null, acceptedRecord(firstKey, now));
+      const leased = await put(store, firstKey, first, begunRecord(firstKey, now, first.record, SHORT_MS));
       assert.deepEqual(await takeKeys(store, 10, 60_000), []);
       await expectCounts(store, { running: 1, oldestDueAt: null });
       await rig.advance(SHORT_MS + 100);
@@ -266,15 +284,20 @@ export const dueCases: readonly StoreCase[] = [
   {
     name: "a process cannot lease a record from a version that another process has replaced",
     async run(rig) {
-      const [store, other] = [await rig.open(), await rig.open()];
-      const acceptedAt = store.now(one);
-      const first = await put(store, one, null, accepted(one, acceptedAt));
-      assert.deepEqual(await takeKeys(store, 1, 60_000), [one]);
-      const leased = await put(store, one, first, begun(one, store.now(one), first.record, HOUR_MS));
+      const [store, otherStore] = [await rig.open(), await rig.open()];
+      const acceptedAt = store.now(firstKey);
+      const first = await put(store, firstKey, null, acceptedRecord(firstKey, acceptedAt));
+      assert.deepEqual(await takeKeys(store, 1, 60_000), [firstKey]);
+      const leased = await put(
+        store,
+        firstKey,
+        first,
+        begunRecord(firstKey, store.now(firstKey), first.record, HOUR_MS),
+      );
       // The other process may know the store's time less exactly.
-      const now = Math.max(acceptedAt, other.now(one));
-      const late = swapOf(other, one, first, begun(one, now, first.record, HOUR_MS));
-      const [result] = await other.swap([late]);
+      const now = Math.max(acceptedAt, otherStore.now(firstKey));
+      const late = swapOf(otherStore, firstKey, first, begunRecord(firstKey, now, first.record, HOUR_MS));
+      const [result] = await otherStore.swap([late]);
       expectSame(result?.kind === "conflict" ? result.current : null, leased);
     },
   },
@@ -283,14 +306,14 @@ export const dueCases: readonly StoreCase[] = [
     needs: "distrustsClock",
     async run(rig) {
       const store = await rig.open();
-      const now = store.now(one);
-      const record = accepted(one, now, { delayMs: 1_000 });
+      const now = store.now(firstKey);
+      const record = acceptedRecord(firstKey, now, { delayMs: 1_000 });
       // Another slot of the record was written under a clock that was an hour ahead.
-      await put(store, one, null, record, {
-        index: { ...indexOf(one, record), dueAt: now + HOUR_MS, delayWhenWrittenMs: 1_000 },
+      await put(store, firstKey, null, record, {
+        index: { ...indexOf(firstKey, record), dueAt: now + HOUR_MS, originalDelayMs: 1_000 },
       });
-      await put(store, two, null, accepted(two, now, { delayMs: HOUR_MS }));
-      assert.deepEqual(await takeKeys(store, 10, 60_000), [one]);
+      await put(store, secondKey, null, acceptedRecord(secondKey, now, { delayMs: HOUR_MS }));
+      assert.deepEqual(await takeKeys(store, 10, 60_000), [firstKey]);
       assert.deepEqual(await takeKeys(store, 10, 60_000), []);
     },
   },
@@ -299,10 +322,14 @@ export const dueCases: readonly StoreCase[] = [
     needs: "distrustsClock",
     async run(rig) {
       const store = await rig.open();
-      const record = accepted(one, store.now(one), { delayMs: 1_000 });
-      const index = { ...indexOf(one, record), dueAt: store.now(one) + HOUR_MS, delayWhenWrittenMs: 1_000 };
-      await put(store, one, null, record, { index });
-      assert.equal((await countsByReason(store)).oldestDueAt, store.now(one));
+      const record = acceptedRecord(firstKey, store.now(firstKey), { delayMs: 1_000 });
+      const index = {
+        ...indexOf(firstKey, record),
+        dueAt: store.now(firstKey) + HOUR_MS,
+        originalDelayMs: 1_000,
+      };
+      await put(store, firstKey, null, record, { index });
+      assert.equal((await countsByReason(store)).oldestDueAt, store.now(firstKey));
       assert.equal((await takeOfBothLanes(store, 0, 60_000)).nextDueAt, null);
     },
   },
@@ -311,10 +338,10 @@ export const dueCases: readonly StoreCase[] = [
     needs: "distrustsClock",
     async run(rig) {
       const store = await rig.open();
-      const record = accepted(one, store.now(one), { delayMs: 1_000 });
-      const dueAt = store.now(one) + 5_500;
-      await put(store, one, null, record, {
-        index: { ...indexOf(one, record), dueAt, delayWhenWrittenMs: 1_000 },
+      const record = acceptedRecord(firstKey, store.now(firstKey), { delayMs: 1_000 });
+      const dueAt = store.now(firstKey) + 5_500;
+      await put(store, firstKey, null, record, {
+        index: { ...indexOf(firstKey, record), dueAt, originalDelayMs: 1_000 },
       });
       assert.deepEqual(await takeOfBothLanes(store, 10, 60_000), { records: [], left: 0, nextDueAt: dueAt });
     },
@@ -355,7 +382,7 @@ export const dueCases: readonly StoreCase[] = [
       assert.ok((await countsByReason(store)).oldestDueAt !== null);
       const other = await takeFromLanes(store, { usual: 4, patient: 0 }, 60_000);
       assert.deepEqual([other.keys, other.left.usual, other.left.patient > 0], [[], 0, true]);
-      await put(store, one, null, accepted(one, store.now(one)));
+      await put(store, firstKey, null, acceptedRecord(firstKey, store.now(firstKey)));
       const both = await store.takeDue({ usual: 0, patient: 0 }, 60_000);
       assert.deepEqual([both.left.usual > 0, both.left.patient > 0], [true, true]);
     },
@@ -364,13 +391,13 @@ export const dueCases: readonly StoreCase[] = [
     name: "a record in the patient lane is not taken before it is due, and a poll returns its due time",
     async run(rig) {
       const store = await rig.open();
-      const now = store.now(one);
-      await put(store, one, null, accepted(one, now, { lane: "patient", delayMs: SHORT_MS }));
-      await put(store, two, null, accepted(two, now, { delayMs: HOUR_MS }));
+      const now = store.now(firstKey);
+      await put(store, firstKey, null, acceptedRecord(firstKey, now, { lane: "patient", delayMs: SHORT_MS }));
+      await put(store, secondKey, null, acceptedRecord(secondKey, now, { delayMs: HOUR_MS }));
       assert.equal((await takeOfBothLanes(store, 10, HOUR_MS)).nextDueAt, now + SHORT_MS);
       await rig.advance(SHORT_MS + 100);
       assert.deepEqual((await takeFromLanes(store, { usual: 10, patient: 0 }, HOUR_MS)).keys, []);
-      assert.deepEqual((await takeFromLanes(store, { usual: 0, patient: 10 }, HOUR_MS)).keys, [one]);
+      assert.deepEqual((await takeFromLanes(store, { usual: 0, patient: 10 }, HOUR_MS)).keys, [firstKey]);
       assert.equal((await takeOfBothLanes(store, 10, HOUR_MS)).nextDueAt, now + HOUR_MS);
     },
   },
@@ -380,20 +407,25 @@ export const dueCases: readonly StoreCase[] = [
       const store = await rig.open();
       const onlyUsual = { usual: 10, patient: 0 };
       const onlyPatient = { usual: 0, patient: 10 };
-      const first = await put(store, one, null, accepted(one, store.now(one), { lane: "patient" }));
-      assert.deepEqual((await takeFromLanes(store, onlyPatient, SHORT_MS)).keys, [one]);
+      const first = await put(
+        store,
+        firstKey,
+        null,
+        acceptedRecord(firstKey, store.now(firstKey), { lane: "patient" }),
+      );
+      assert.deepEqual((await takeFromLanes(store, onlyPatient, SHORT_MS)).keys, [firstKey]);
       await rig.advance(SHORT_MS + 100);
       assert.deepEqual((await takeFromLanes(store, onlyUsual, SHORT_MS)).keys, []);
-      const run = begun(one, store.now(one), first.record, SHORT_MS);
-      const running = await put(store, one, first, run);
+      const run = begunRecord(firstKey, store.now(firstKey), first.record, SHORT_MS);
+      const running = await put(store, firstKey, first, run);
       await rig.advance(SHORT_MS + 100);
       assert.deepEqual((await takeFromLanes(store, onlyUsual, SHORT_MS)).keys, []);
-      assert.deepEqual((await takeFromLanes(store, onlyPatient, SHORT_MS)).keys, [one]);
-      const again = ended(one, store.now(one), first.record, { kind: "handed-back" });
-      const waits = await put(store, one, running, again);
+      assert.deepEqual((await takeFromLanes(store, onlyPatient, SHORT_MS)).keys, [firstKey]);
+      const again = endedRecord(firstKey, store.now(firstKey), first.record, { kind: "handed-back" });
+      const waits = await put(store, firstKey, running, again);
       assert.deepEqual((await takeFromLanes(store, onlyUsual, SHORT_MS)).keys, []);
-      assert.deepEqual((await takeFromLanes(store, onlyPatient, HOUR_MS)).keys, [one]);
-      await put(store, one, waits, ended(one, store.now(one), first.record));
+      assert.deepEqual((await takeFromLanes(store, onlyPatient, HOUR_MS)).keys, [firstKey]);
+      await put(store, firstKey, waits, endedRecord(firstKey, store.now(firstKey), first.record));
       const { left, nextDueAt } = await store.takeDue({ usual: 0, patient: 0 }, 0);
       assert.deepEqual([left, nextDueAt], [{ usual: 0, patient: 0 }, null]);
     },
@@ -402,33 +434,35 @@ export const dueCases: readonly StoreCase[] = [
     name: "a write moves its record to another lane",
     async run(rig) {
       const store = await rig.open();
-      const now = store.now(one);
-      const pending = accepted(one, now, { status: "PENDING", lane: "patient", delayMs: HOUR_MS });
-      const first = await put(store, one, null, pending);
+      const now = store.now(firstKey);
+      const pending = acceptedRecord(firstKey, now, { status: "PENDING", lane: "patient", delayMs: HOUR_MS });
+      const first = await put(store, firstKey, null, pending);
       // The terminal status overtakes the PENDING, and waits in a lane of its own.
-      const second = accepted(one, now, { status: "SUCCESS", lane: "usual" }, pending);
-      await put(store, one, first, second);
+      const second = acceptedRecord(firstKey, now, { status: "SUCCESS", lane: "usual" }, pending);
+      await put(store, firstKey, first, second);
       assert.deepEqual((await takeFromLanes(store, { usual: 0, patient: 10 }, HOUR_MS)).keys, []);
-      assert.deepEqual((await takeFromLanes(store, { usual: 10, patient: 0 }, HOUR_MS)).keys, [one]);
+      assert.deepEqual((await takeFromLanes(store, { usual: 10, patient: 0 }, HOUR_MS)).keys, [firstKey]);
     },
   },
   {
     name: "an announced write wakes another process",
     needs: "announces",
     async run(rig) {
-      const [store, other] = [await rig.open(), await rig.open()];
+      const [store, otherStore] = [await rig.open(), await rig.open()];
       let wake = (): void => {};
       const woken = new Promise<void>((resolve) => {
         wake = resolve;
       });
-      const end = await other.onDue?.(() => {
+      const end = await otherStore.onDue?.(() => {
         wake();
         return true;
       });
       if (end === undefined) assert.fail("The store has no onDue.");
-      await put(store, one, null, accepted(one, store.now(one)), { announce: true });
+      await put(store, firstKey, null, acceptedRecord(firstKey, store.now(firstKey)), {
+        shouldAnnounce: true,
+      });
       await woken;
-      assert.deepEqual(await takeKeys(other, 10, 60_000), [one]);
+      assert.deepEqual(await takeKeys(otherStore, 10, 60_000), [firstKey]);
       await end();
     },
   },

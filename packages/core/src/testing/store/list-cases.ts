@@ -1,44 +1,44 @@
 /** Cases about lists and counts of events. */
 import assert from "node:assert/strict";
 import type { EventFilter } from "../../inbox/contract/event-query.ts";
-import type { ListCursor, Listed, ListOrder, RecordStore } from "../../inbox/contract/store.ts";
+import type { ListCursor, ListOrder, ListPage, RecordStore } from "../../inbox/contract/store.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { StoreCase } from "./fixture.ts";
 import {
-  accepted,
-  begun,
-  decided,
-  ended,
+  acceptedRecord,
+  begunRecord,
+  decidedRecord,
+  endedRecord,
   eventIds,
   HOUR_MS,
   keyOf,
   type Sample,
   SHORT_MS,
 } from "./records.ts";
-import { countsByReason, expectSame, put, putAll, type Written } from "./writes.ts";
+import { countsByReason, expectSame, type PutRecord, put, putAll } from "./writes.ts";
 
 /** Reads all pages one after the other, and calls `afterPage` with each. */
 async function listAll(
   store: RecordStore,
   filter: EventFilter,
   limit: number,
-  afterPage: (page: Listed["events"]) => Promise<void> = async () => {},
+  afterPage: (page: ListPage["events"]) => Promise<void> = async () => {},
   first?: ListOrder,
-): Promise<readonly Listed["events"][number][]> {
-  const all: Listed["events"][number][] = [];
+): Promise<readonly ListPage["events"][number][]> {
+  const allEvents: ListPage["events"][number][] = [];
   let cursor: ListCursor | null = null;
   for (let pages = 1; ; pages++) {
-    const { events, next }: Listed = await store.list(filter, cursor, limit, first);
+    const { events, next }: ListPage = await store.list(filter, cursor, limit, first);
     assert.ok(events.length <= limit);
-    all.push(...events);
+    allEvents.push(...events);
     await afterPage(events);
-    if (next === null) return all;
+    if (next === null) return allEvents;
     cursor = next;
     assert.ok(pages < 1_000, "The list does not end.");
   }
 }
 
-const idsOf = (events: Listed["events"]): readonly string[] => events.map(({ eventId }) => eventId);
+const idsOf = (events: ListPage["events"]): readonly string[] => events.map(({ eventId }) => eventId);
 
 /** Writes held events, three for each time of acceptance. */
 async function putHeld(
@@ -51,7 +51,7 @@ async function putHeld(
   for (let n = 0; n < count; n++) {
     const key = keyOf(n);
     const at = start + Math.floor(n / 3) * 1_000;
-    const record = accepted(key, at, { held: "malformed", id: `tx-${n}` });
+    const record = acceptedRecord(key, at, { held: "malformed", id: `tx-${n}` });
     records.set(key, record);
     for (const eventId of eventIds(key, record)) events.push({ eventId, at });
   }
@@ -70,10 +70,10 @@ export const listCases: readonly StoreCase[] = [
         const events = await listAll(store, { state: "held" }, limit);
         assert.deepEqual(idsOf(events), ids);
         for (const { eventId, acceptedAt, versioned } of events) {
-          const known = written.get(eventId.slice(0, 32));
-          if (known === undefined) assert.fail(`${eventId} was never written`);
-          expectSame(versioned, known);
-          assert.equal(known.record.slots[eventId.slice(32)]?.acceptedAt, acceptedAt);
+          const writtenRecord = written.get(eventId.slice(0, 32));
+          if (writtenRecord === undefined) assert.fail(`${eventId} was never written`);
+          expectSame(versioned, writtenRecord);
+          assert.equal(writtenRecord.record.slots[eventId.slice(32)]?.acceptedAt, acceptedAt);
         }
       }
     },
@@ -81,17 +81,22 @@ export const listCases: readonly StoreCase[] = [
   {
     name: "no event is skipped if the events of a page leave the list before the next page",
     async run(rig) {
-      const [store, other] = [await rig.open(), await rig.open()];
+      const [store, otherStore] = [await rig.open(), await rig.open()];
       const { ids, written } = await putHeld(store, 25);
       const events = await listAll(store, { state: "held" }, 4, async (page) => {
         for (const { eventId } of page) {
-          const known = written.get(eventId.slice(0, 32));
-          if (known === undefined) assert.fail(`${eventId} was never written`);
+          const writtenRecord = written.get(eventId.slice(0, 32));
+          if (writtenRecord === undefined) assert.fail(`${eventId} was never written`);
           await put(
-            other,
-            known.key,
-            known,
-            decided(known.key, other.now(known.key), known.record, "discard"),
+            otherStore,
+            writtenRecord.key,
+            writtenRecord,
+            decidedRecord(
+              writtenRecord.key,
+              otherStore.now(writtenRecord.key),
+              writtenRecord.record,
+              "discard",
+            ),
           );
         }
       });
@@ -128,24 +133,29 @@ export const listCases: readonly StoreCase[] = [
       const store = await rig.open();
       const now = store.now(keyOf(1));
       const foundBy = ["order-17", "order-17&status=FAILED", "tx-17"];
-      const entry = accepted(keyOf(1), now - 2_000, { held: "ambiguous", id: "hash", foundBy });
+      const entry = acceptedRecord(keyOf(1), now - 2_000, { held: "ambiguous", id: "hash", foundBy });
       const stored = await put(store, keyOf(1), null, entry);
       await put(
         store,
         keyOf(2),
         null,
-        accepted(keyOf(2), now - 1_000, { referenceId: "order-17", id: "tx-2" }),
+        acceptedRecord(keyOf(2), now - 1_000, { referenceId: "order-17", id: "tx-2" }),
       );
-      await put(store, keyOf(3), null, accepted(keyOf(3), now, { held: "ambiguous", foundBy: ["order-18"] }));
+      await put(
+        store,
+        keyOf(3),
+        null,
+        acceptedRecord(keyOf(3), now, { held: "ambiguous", foundBy: ["order-18"] }),
+      );
       const [first] = eventIds(keyOf(1), entry);
-      const [second] = eventIds(keyOf(2), accepted(keyOf(2), now));
+      const [second] = eventIds(keyOf(2), acceptedRecord(keyOf(2), now));
       const listed = async (filter: EventFilter) => idsOf(await listAll(store, filter, 10));
       assert.deepEqual(await listed({ referenceId: "order-17" }), [first, second]);
       assert.deepEqual(await listed({ referenceId: "order-17", state: "held" }), [first]);
       assert.deepEqual(await listed({ referenceId: "order-17&status=FAILED" }), [first]);
       assert.deepEqual(await listed({ id: "tx-17" }), [first]);
       assert.deepEqual(await listed({ id: "tx-2" }), [second]);
-      await put(store, keyOf(1), stored, decided(keyOf(1), now, entry, "discard"));
+      await put(store, keyOf(1), stored, decidedRecord(keyOf(1), now, entry, "discard"));
       assert.deepEqual(await listed({ referenceId: "order-17" }), [second]);
     },
   },
@@ -158,29 +168,29 @@ export const listCases: readonly StoreCase[] = [
       const found = async (referenceId: string) =>
         idsOf(await listAll(store, { referenceId, state: "any" }, 2)).toSorted();
       const now = store.now(keyOf(1));
-      const sorted = (...records: readonly Written[]) =>
+      const sorted = (...records: readonly PutRecord[]) =>
         records.flatMap(({ key, record }) => eventIds(key, record)).toSorted();
       const sample = (id: string): Sample => ({ id, referenceId: reference, retentionMs: SHORT_MS });
-      const one = await put(store, keyOf(1), null, accepted(keyOf(1), now, sample("tx-1")));
+      const one = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), now, sample("tx-1")));
       const two = await put(
         store,
         keyOf(2),
         null,
-        accepted(keyOf(2), now, { ...sample("tx-2"), retentionMs: HOUR_MS }),
+        acceptedRecord(keyOf(2), now, { ...sample("tx-2"), retentionMs: HOUR_MS }),
       );
       const foundBy = ["order-1", reference];
       const entry = await put(
         store,
         keyOf(3),
         null,
-        accepted(keyOf(3), now, { held: "ambiguous", id: "hash", foundBy, retentionMs: HOUR_MS }),
+        acceptedRecord(keyOf(3), now, { held: "ambiguous", id: "hash", foundBy, retentionMs: HOUR_MS }),
       );
-      await put(store, keyOf(4), null, accepted(keyOf(4), now, { referenceId: "order-2", id: "tx-4" }));
+      await put(store, keyOf(4), null, acceptedRecord(keyOf(4), now, { referenceId: "order-2", id: "tx-4" }));
       assert.deepEqual(await found(reference), sorted(one, two, entry));
       assert.deepEqual(await found("order-1"), sorted(entry));
       assert.deepEqual(await found("order-3"), []);
-      const done = await put(store, keyOf(1), one, ended(keyOf(1), now, one.record));
-      await put(store, keyOf(2), two, ended(keyOf(2), now, two.record));
+      const done = await put(store, keyOf(1), one, endedRecord(keyOf(1), now, one.record));
+      await put(store, keyOf(2), two, endedRecord(keyOf(2), now, two.record));
       assert.deepEqual(await found(reference), sorted(done, two, entry));
       const listed = await store.list({ state: "finished", referenceId: reference }, null, 10);
       assert.deepEqual(idsOf(listed.events).toSorted(), sorted(done, two));
@@ -205,7 +215,7 @@ export const listCases: readonly StoreCase[] = [
       ] as const;
       const names = new Map<string, number>();
       for (const [n, sample] of samples.entries()) {
-        const record = accepted(keyOf(n), start + n * 1_000, sample);
+        const record = acceptedRecord(keyOf(n), start + n * 1_000, sample);
         await put(store, keyOf(n), null, record);
         for (const eventId of eventIds(keyOf(n), record)) names.set(eventId, n);
       }
@@ -241,9 +251,9 @@ export const listCases: readonly StoreCase[] = [
       const store = await rig.open();
       const key = keyOf(1);
       const now = store.now(key);
-      const pending = accepted(key, now - 2_000, { status: "PENDING" });
-      const running = begun(key, now - 1_000, pending, HOUR_MS);
-      const both = accepted(key, now, { status: "SUCCESS" }, running);
+      const pending = acceptedRecord(key, now - 2_000, { status: "PENDING" });
+      const running = begunRecord(key, now - 1_000, pending, HOUR_MS);
+      const both = acceptedRecord(key, now, { status: "SUCCESS" }, running);
       const first = await put(store, key, null, pending);
       const [pendingId = "", successId = ""] = eventIds(key, both);
       const second = await put(store, key, first, both);
@@ -251,8 +261,13 @@ export const listCases: readonly StoreCase[] = [
       assert.deepEqual(await listed({}), [pendingId, successId]);
       assert.deepEqual(await listed({ state: "running" }), [pendingId]);
       assert.deepEqual(await listed({ state: "waiting" }), [successId]);
-      const done = accepted(key, now, { status: "SUCCESS" }, ended(key, now, pending));
-      const third = await put(store, key, second, ended(key, now, done, { kind: "retry", delayMs: 1_000 }));
+      const done = acceptedRecord(key, now, { status: "SUCCESS" }, endedRecord(key, now, pending));
+      const third = await put(
+        store,
+        key,
+        second,
+        endedRecord(key, now, done, { kind: "retry", delayMs: 1_000 }),
+      );
       assert.deepEqual(await listed({ state: "running" }), []);
       assert.deepEqual(await listed({ state: "waiting" }), []);
       assert.deepEqual(await listed({ state: "retrying" }), [successId]);
@@ -266,8 +281,8 @@ export const listCases: readonly StoreCase[] = [
       const store = await rig.open();
       const key = keyOf(1);
       const now = store.now(key);
-      const waiting = await put(store, key, null, accepted(key, now, { id: "tx-1", tenant: "a" }));
-      await put(store, key, waiting, ended(key, now, waiting.record));
+      const waiting = await put(store, key, null, acceptedRecord(key, now, { id: "tx-1", tenant: "a" }));
+      await put(store, key, waiting, endedRecord(key, now, waiting.record));
       for (const filter of [{}, { id: "tx-1" }, { tenant: "a" }, { referenceId: "o-1" }, { since: now }]) {
         assert.deepEqual(await store.list(filter, null, 10), { events: [], next: null });
       }
@@ -286,12 +301,12 @@ export const listCases: readonly StoreCase[] = [
           store,
           key,
           null,
-          accepted(key, now, { id: `tx-${n}`, tenant: `t-${n % 2}` }),
+          acceptedRecord(key, now, { id: `tx-${n}`, tenant: `t-${n % 2}` }),
         );
-        const done = await put(store, key, waiting, ended(key, now, waiting.record));
+        const done = await put(store, key, waiting, endedRecord(key, now, waiting.record));
         ids.push(...eventIds(key, done.record));
       }
-      await put(store, keyOf(10), null, accepted(keyOf(10), store.now(keyOf(10))));
+      await put(store, keyOf(10), null, acceptedRecord(keyOf(10), store.now(keyOf(10))));
       assert.deepEqual(idsOf(await listAll(store, { state: "finished" }, 4)), ids);
       assert.deepEqual(idsOf(await listAll(store, { state: "finished", id: "tx-3" }, 4)), [ids[3]]);
       assert.deepEqual(
@@ -308,25 +323,25 @@ export const listCases: readonly StoreCase[] = [
       assert.deepEqual(await countsByReason(store), none);
       const [a, b, c, d] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)] as const;
       const now = store.now(a);
-      const first = await put(store, a, null, accepted(a, now - 50));
+      const first = await put(store, a, null, acceptedRecord(a, now - 50));
       assert.deepEqual(await countsByReason(store), { ...none, waiting: 1, oldestDueAt: now - 50 });
-      await put(store, b, null, accepted(b, now - 90));
-      const held = await put(store, c, null, accepted(c, now - 20, { held: "unexpected" }));
-      await put(store, d, null, accepted(d, now - 10, { held: "malformed" }));
+      await put(store, b, null, acceptedRecord(b, now - 90));
+      const held = await put(store, c, null, acceptedRecord(c, now - 20, { held: "unexpected" }));
+      await put(store, d, null, acceptedRecord(d, now - 10, { held: "malformed" }));
       const heldBy = [
         ["malformed", 1],
         ["unexpected", 1],
       ];
       const all = { ...none, waiting: 2, held: 2, heldBy, oldestDueAt: now - 90 };
       assert.deepEqual(await countsByReason(store), all);
-      const running = await put(store, a, first, begun(a, now, first.record, HOUR_MS));
+      const running = await put(store, a, first, begunRecord(a, now, first.record, HOUR_MS));
       assert.deepEqual(await countsByReason(store), { ...all, waiting: 1, running: 1 });
       const later = { kind: "retry", delayMs: HOUR_MS } as const;
-      const retrying = await put(store, a, running, ended(a, now, first.record, later));
+      const retrying = await put(store, a, running, endedRecord(a, now, first.record, later));
       assert.deepEqual(await countsByReason(store), { ...all, waiting: 1, retrying: 1 });
-      await put(store, a, retrying, ended(a, now, first.record));
+      await put(store, a, retrying, endedRecord(a, now, first.record));
       assert.deepEqual(await countsByReason(store), { ...all, waiting: 1 });
-      const replayed = await put(store, c, held, decided(c, now, held.record, "replay"));
+      const replayed = await put(store, c, held, decidedRecord(c, now, held.record, "replay"));
       assert.deepEqual(await countsByReason(store), {
         ...all,
         waiting: 2,
@@ -334,7 +349,7 @@ export const listCases: readonly StoreCase[] = [
         heldBy: [["malformed", 1]],
       });
       const gaveUp = { kind: "held", reason: "rejected", detail: null, onHeld: [] } as const;
-      await put(store, c, replayed, ended(c, now, replayed.record, gaveUp));
+      await put(store, c, replayed, endedRecord(c, now, replayed.record, gaveUp));
       heldBy[1] = ["rejected", 1];
       assert.deepEqual(await countsByReason(store), { ...all, waiting: 1, heldBy });
     },

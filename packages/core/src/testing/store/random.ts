@@ -13,8 +13,8 @@ export function seededRandom(seed: number): () => number {
 
 /** A new seed, or the one that `PAYHOOKS_SEED` names. It is printed. */
 export function newSeed(test: string): number {
-  const given = Number(process.env.PAYHOOKS_SEED);
-  const seed = Number.isInteger(given) && given > 0 ? given : Math.floor(Math.random() * 2 ** 31);
+  const givenSeed = Number(process.env.PAYHOOKS_SEED);
+  const seed = Number.isInteger(givenSeed) && givenSeed > 0 ? givenSeed : Math.floor(Math.random() * 2 ** 31);
   console.log(`${test}: seed ${seed} (PAYHOOKS_SEED=${seed} repeats it)`);
   return seed;
 }

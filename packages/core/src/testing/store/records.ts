@@ -5,20 +5,20 @@ import { copyRecord } from "../../inbox/record/codec.ts";
 import { discard, isMade, replay } from "../../inbox/record/decisions.ts";
 import type { Ending } from "../../inbox/record/ending.ts";
 import type { VerifiedEvent } from "../../inbox/record/event.ts";
-import { label } from "../../inbox/record/label.ts";
+import { labelOf } from "../../inbox/record/label.ts";
 import type { Lane } from "../../inbox/record/lane.ts";
 import { beginNext, endRun } from "../../inbox/record/leased-run.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import { sideRecord } from "../../inbox/record/side-record.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
-import { tokens } from "../../time/environment.ts";
+import { tokenMaker } from "../../time/environment.ts";
 
 /** The time that a case lets pass. Even on a busy machine, the calls before it take less. */
 export const SHORT_MS = 1_200;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS: number = 24 * HOUR_MS;
 
-export const newToken: () => string = tokens("storetests");
+export const newToken: () => string = tokenMaker("storetests");
 
 /** A record's key: 32 hex digits, distributed like a hash. */
 export function keyOf(n: number): string {
@@ -55,7 +55,7 @@ function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
   const { status = "SUCCESS", flow = "payments", tenant = "", name = "DEPOSIT", id = "tx-1" } = sample;
   const { referenceId = "o-1", retentionMs = 8 * DAY_MS, held } = sample;
   const isCertain = flow === "payments" && held !== "malformed" && held !== "ambiguous";
-  const known = isCertain ? label(referenceId) : null;
+  const referenceLabel = isCertain ? labelOf(referenceId) : null;
   return {
     key,
     slot: slotOf(status),
@@ -64,7 +64,7 @@ function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
     name,
     status,
     rank: held === undefined ? (status === "PENDING" ? 0 : 1) : null,
-    fixedFacts: known === null ? {} : { referenceId: known },
+    fixedFacts: referenceLabel === null ? {} : { referenceId: referenceLabel },
     amount: "10",
     signedAt: now,
     isWithinWindow: true,
@@ -72,7 +72,7 @@ function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
     verdict: held ?? "run",
     detail: held === undefined ? null : "as sampled",
     referenceKey: null,
-    referenceId: known,
+    referenceId: referenceLabel,
     foundBy: sample.foundBy ?? [],
     delivery: {
       flow,
@@ -87,7 +87,7 @@ function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
 }
 
 /** The record after one more event was accepted: a new record if there was none before. */
-export function accepted(
+export function acceptedRecord(
   key: string,
   now: number,
   sample: Sample = {},
@@ -97,7 +97,7 @@ export function accepted(
     now,
     delayMs: sample.delayMs ?? 0,
     lane: sample.lane ?? "usual",
-    referenceReused: false,
+    isReferenceReused: false,
     admit: () => {},
   });
   if (record === null) throw new Error("The event changes nothing.");
@@ -105,7 +105,7 @@ export function accepted(
 }
 
 /** The record with its next event running under a lease. */
-export function begun(
+export function begunRecord(
   key: string,
   now: number,
   before: IdempotencyRecord,
@@ -115,7 +115,7 @@ export function begun(
 }
 
 /** The record after a run of its next event. */
-export function ended(
+export function endedRecord(
   key: string,
   now: number,
   before: IdempotencyRecord,
@@ -138,7 +138,7 @@ function withNextRun(
     leaseMs,
     now,
     earlyBecause: null,
-    mayRunSuspect: () => true,
+    mayRunCrashSuspect: () => true,
     firstHandler: () => "credit",
     handlersOf: () => [],
   });
@@ -147,10 +147,10 @@ function withNextRun(
   return record;
 }
 
-const BY = { by: "an operator", note: "looked into it" };
+const DECISION = { by: "an operator", note: "looked into it" };
 
 /** The record after a person has decided about its held event. */
-export function decided(
+export function decidedRecord(
   key: string,
   now: number,
   before: IdempotencyRecord,
@@ -159,7 +159,7 @@ export function decided(
   const record = copyRecord(before);
   const [slot = ""] = Object.entries(record.slots).find(([, { state }]) => state === "held") ?? [];
   const decide = decision === "replay" ? replay : discard;
-  const done = decide(record, key + slot, BY, now);
+  const done = decide(record, key + slot, DECISION, now);
   if (!isMade(done)) throw new Error("Nothing in the record is held.");
   return record;
 }

@@ -3,50 +3,69 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import type { Swap } from "../../inbox/contract/store.ts";
-import { label } from "../../inbox/record/label.ts";
+import { labelOf } from "../../inbox/record/label.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { StoreCase } from "./fixture.ts";
-import { accepted, begun, DAY_MS, decided, ended, keyOf, referenceRecord, SHORT_MS } from "./records.ts";
+import {
+  acceptedRecord,
+  begunRecord,
+  DAY_MS,
+  decidedRecord,
+  endedRecord,
+  keyOf,
+  referenceRecord,
+  SHORT_MS,
+} from "./records.ts";
 import {
   expectCounts,
   expectSame,
+  type PutRecord,
   put,
   putAll,
   readOne,
   swapAll,
   swapOf,
   takeOfBothLanes,
-  type Written,
 } from "./writes.ts";
 
-const [one, two, three, four] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)] as const;
+const [firstKey, secondKey, thirdKey, fourthKey] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)] as const;
 
 export const swapCases: readonly StoreCase[] = [
   {
     name: "every process reads a record as it was last written, with its version",
     async run(rig) {
-      const [store, other] = [await rig.open(), await rig.open()];
-      const first = await put(store, one, null, accepted(one, store.now(one)));
-      expectSame(await readOne(other, one), first);
-      const second = await put(other, one, first, begun(one, other.now(one), first.record, DAY_MS));
-      expectSame(await readOne(store, one), second);
-      const third = await put(store, one, second, ended(one, store.now(one), first.record));
-      expectSame(await readOne(other, one), third);
+      const [store, otherStore] = [await rig.open(), await rig.open()];
+      const first = await put(store, firstKey, null, acceptedRecord(firstKey, store.now(firstKey)));
+      expectSame(await readOne(otherStore, firstKey), first);
+      const second = await put(
+        otherStore,
+        firstKey,
+        first,
+        begunRecord(firstKey, otherStore.now(firstKey), first.record, DAY_MS),
+      );
+      expectSame(await readOne(store, firstKey), second);
+      const third = await put(
+        store,
+        firstKey,
+        second,
+        endedRecord(firstKey, store.now(firstKey), first.record),
+      );
+      expectSame(await readOne(otherStore, firstKey), third);
     },
   },
   {
     name: "a record without events can be leased again and again, and has a due time only while it is leased",
     async run(rig) {
       const store = await rig.open();
-      let last: Written | null = null;
+      let last: PutRecord | null = null;
       for (let turn = 0; turn < 3; turn++) {
-        const now = store.now(one);
+        const now = store.now(firstKey);
         const free: IdempotencyRecord = { ...referenceRecord(`${turn}`, now, DAY_MS), signedAt: turn };
-        const lease = { slot: "", token: `run ${turn}`, until: now + DAY_MS, lengthWhenWrittenMs: DAY_MS };
+        const lease = { slot: "", token: `run ${turn}`, until: now + DAY_MS, originalLengthMs: DAY_MS };
         for (const record of [{ ...free, lease }, free]) {
-          last = await put(store, one, last, record);
-          expectSame(await readOne(store, one), last);
-          const conflict = await store.swap([swapOf(store, one, null, record)]);
+          last = await put(store, firstKey, last, record);
+          expectSame(await readOne(store, firstKey), last);
+          const conflict = await store.swap([swapOf(store, firstKey, null, record)]);
           assert.equal(conflict[0]?.kind, "conflict");
           if (conflict[0].kind === "conflict") expectSame(conflict[0].current, last);
           const { nextDueAt } = await takeOfBothLanes(store, 0, 0);
@@ -59,9 +78,9 @@ export const swapCases: readonly StoreCase[] = [
     name: "records are returned in the order of the requested keys, with null for a missing record",
     async run(rig) {
       const store = await rig.open();
-      const first = await put(store, one, null, accepted(one, store.now(one)));
-      const third = await put(store, three, null, accepted(three, store.now(three)));
-      const [a, b, c] = await store.read([three, two, one]);
+      const first = await put(store, firstKey, null, acceptedRecord(firstKey, store.now(firstKey)));
+      const third = await put(store, thirdKey, null, acceptedRecord(thirdKey, store.now(thirdKey)));
+      const [a, b, c] = await store.read([thirdKey, secondKey, firstKey]);
       expectSame(a, third);
       assert.equal(b, null);
       expectSame(c, first);
@@ -73,19 +92,31 @@ export const swapCases: readonly StoreCase[] = [
     name: "a write with the wrong expected version changes nothing, and its conflict returns the current record",
     async run(rig) {
       const store = await rig.open();
-      const record = accepted(one, store.now(one));
-      const unknownVersion = swapOf(store, one, { key: one, version: "nobodyknows00", record }, record);
+      const record = acceptedRecord(firstKey, store.now(firstKey));
+      const unknownVersion = swapOf(
+        store,
+        firstKey,
+        { key: firstKey, version: "nobodyknows00", record },
+        record,
+      );
       assert.deepEqual(await store.swap([unknownVersion]), [{ kind: "conflict", current: null }]);
-      assert.equal(await readOne(store, one), null);
+      assert.equal(await readOne(store, firstKey), null);
 
-      const first = await put(store, one, null, record);
-      const second = await put(store, one, first, begun(one, store.now(one), record, DAY_MS));
+      const first = await put(store, firstKey, null, record);
+      const second = await put(
+        store,
+        firstKey,
+        first,
+        begunRecord(firstKey, store.now(firstKey), record, DAY_MS),
+      );
       for (const expected of [first, null]) {
-        const [result] = await store.swap([swapOf(store, one, expected, ended(one, store.now(one), record))]);
+        const [result] = await store.swap([
+          swapOf(store, firstKey, expected, endedRecord(firstKey, store.now(firstKey), record)),
+        ]);
         assert.equal(result?.kind, "conflict");
         expectSame(result?.kind === "conflict" ? result.current : null, second);
       }
-      expectSame(await readOne(store, one), second);
+      expectSame(await readOne(store, firstKey), second);
       await expectCounts(store, { waiting: 0, running: 1 });
     },
   },
@@ -93,7 +124,7 @@ export const swapCases: readonly StoreCase[] = [
     name: "a write that is sent again conflicts, and the conflict returns its own version",
     async run(rig) {
       const store = await rig.open();
-      const swap = swapOf(store, one, null, accepted(one, store.now(one)));
+      const swap = swapOf(store, firstKey, null, acceptedRecord(firstKey, store.now(firstKey)));
       assert.deepEqual(await store.swap([swap]), [{ kind: "written" }]);
       const [again] = await store.swap([swap]);
       expectSame(again?.kind === "conflict" ? again.current : null, swap);
@@ -104,13 +135,13 @@ export const swapCases: readonly StoreCase[] = [
     name: "each write of a call succeeds or conflicts on its own",
     async run(rig) {
       const store = await rig.open();
-      const now = store.now(one);
-      const known = await put(store, two, null, accepted(two, now));
+      const now = store.now(firstKey);
+      const known = await put(store, secondKey, null, acceptedRecord(secondKey, now));
       const [first, stale, ahead, fourth] = [
-        swapOf(store, one, null, accepted(one, now)),
-        swapOf(store, two, null, accepted(two, now)),
-        swapOf(store, three, null, accepted(three, now), { at: now + 60_000 }),
-        swapOf(store, four, null, accepted(four, now)),
+        swapOf(store, firstKey, null, acceptedRecord(firstKey, now)),
+        swapOf(store, secondKey, null, acceptedRecord(secondKey, now)),
+        swapOf(store, thirdKey, null, acceptedRecord(thirdKey, now), { at: now + 60_000 }),
+        swapOf(store, fourthKey, null, acceptedRecord(fourthKey, now)),
       ] as const;
       const results = await swapAll(store, [first, stale, ahead, fourth]);
       assert.deepEqual(
@@ -120,7 +151,7 @@ export const swapCases: readonly StoreCase[] = [
       const [, conflict, refused] = results;
       expectSame(conflict?.kind === "conflict" ? conflict.current : null, known);
       assert.deepEqual(refused, { kind: "conflict", current: null });
-      const [a, b, c, d] = await store.read([one, two, three, four]);
+      const [a, b, c, d] = await store.read([firstKey, secondKey, thirdKey, fourthKey]);
       expectSame(a, first);
       expectSame(b, known);
       assert.equal(c, null);
@@ -133,7 +164,7 @@ export const swapCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const records = new Map<string, IdempotencyRecord>();
-      for (let n = 0; n < 300; n++) records.set(keyOf(n), accepted(keyOf(n), store.now(keyOf(n))));
+      for (let n = 0; n < 300; n++) records.set(keyOf(n), acceptedRecord(keyOf(n), store.now(keyOf(n))));
       const written = await putAll(store, records);
       const found = await store.read([...written.keys()]);
       assert.equal(found.length, 300);
@@ -151,10 +182,10 @@ export const swapCases: readonly StoreCase[] = [
       if (store === undefined) throw new Error("no store");
       for (let n = 0; n < 10; n++) {
         const key = keyOf(n);
-        const before: Written | null =
-          n % 2 === 0 ? null : await put(store, key, null, accepted(key, store.now(key)));
+        const before: PutRecord | null =
+          n % 2 === 0 ? null : await put(store, key, null, acceptedRecord(key, store.now(key)));
         const swaps: readonly Swap[] = stores.map((each) =>
-          swapOf(each, key, before, accepted(key, each.now(key), { delayMs: n })),
+          swapOf(each, key, before, acceptedRecord(key, each.now(key), { delayMs: n })),
         );
         const results = await Promise.all(
           stores.map(async (each, at) => (await each.swap(swaps.slice(at, at + 1)))[0]),
@@ -173,20 +204,22 @@ export const swapCases: readonly StoreCase[] = [
     name: "a write conflicts if its time is ahead of the store's clock, or more than 5 s behind it",
     async run(rig) {
       const store = await rig.open();
-      const now = store.now(one);
-      const record = accepted(one, now);
+      const now = store.now(firstKey);
+      const record = acceptedRecord(firstKey, now);
       for (const at of [now + 1_000, now - 6_000]) {
-        assert.deepEqual(await store.swap([swapOf(store, one, null, record, { at })]), [
+        assert.deepEqual(await store.swap([swapOf(store, firstKey, null, record, { at })]), [
           { kind: "conflict", current: null },
         ]);
       }
-      const first = await put(store, one, null, record, { at: now - 3_000 });
+      const first = await put(store, firstKey, null, record, { at: now - 3_000 });
       for (const at of [now + 60_000, now - 60_000]) {
-        const [result] = await store.swap([swapOf(store, one, first, ended(one, now, record), { at })]);
+        const [result] = await store.swap([
+          swapOf(store, firstKey, first, endedRecord(firstKey, now, record), { at }),
+        ]);
         expectSame(result?.kind === "conflict" ? result.current : null, first);
       }
-      expectSame(await readOne(store, one), first);
-      await put(store, one, first, ended(one, now, record));
+      expectSame(await readOne(store, firstKey), first);
+      await put(store, firstKey, first, endedRecord(firstKey, now, record));
     },
   },
   {
@@ -194,20 +227,33 @@ export const swapCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const short = { retentionMs: SHORT_MS };
-      const now = store.now(one);
-      const finished = await put(store, one, null, ended(one, now, accepted(one, now, short)));
-      const expired = await put(store, two, null, ended(two, now, accepted(two, now, short)));
-      const waiting = await put(store, three, null, accepted(three, now, short));
-      expectSame(await readOne(store, one), finished);
+      const now = store.now(firstKey);
+      const finished = await put(
+        store,
+        firstKey,
+        null,
+        endedRecord(firstKey, now, acceptedRecord(firstKey, now, short)),
+      );
+      const expired = await put(
+        store,
+        secondKey,
+        null,
+        endedRecord(secondKey, now, acceptedRecord(secondKey, now, short)),
+      );
+      const waiting = await put(store, thirdKey, null, acceptedRecord(thirdKey, now, short));
+      expectSame(await readOne(store, firstKey), finished);
       await rig.advance(SHORT_MS + 100);
-      assert.deepEqual(await store.read([one, two]), [null, null]);
-      expectSame(await readOne(store, three), waiting);
-      assert.deepEqual(await store.swap([swapOf(store, two, expired, accepted(two, store.now(two)))]), [
-        { kind: "conflict", current: null },
-      ]);
-      assert.equal(await readOne(store, two), null);
-      const replacement = await put(store, one, null, accepted(one, store.now(one)));
-      expectSame(await readOne(store, one), replacement);
+      assert.deepEqual(await store.read([firstKey, secondKey]), [null, null]);
+      expectSame(await readOne(store, thirdKey), waiting);
+      assert.deepEqual(
+        await store.swap([
+          swapOf(store, secondKey, expired, acceptedRecord(secondKey, store.now(secondKey))),
+        ]),
+        [{ kind: "conflict", current: null }],
+      );
+      assert.equal(await readOne(store, secondKey), null);
+      const replacement = await put(store, firstKey, null, acceptedRecord(firstKey, store.now(firstKey)));
+      expectSame(await readOne(store, firstKey), replacement);
       await expectCounts(store, { waiting: 2, held: 0 });
     },
   },
@@ -215,25 +261,30 @@ export const swapCases: readonly StoreCase[] = [
     name: "a finished record does not expire at its old time if it gets new work or a later expiry",
     async run(rig) {
       const store = await rig.open();
-      const now = store.now(one);
-      const short = ended(one, now, accepted(one, now, { retentionMs: SHORT_MS }));
+      const now = store.now(firstKey);
+      const short = endedRecord(firstKey, now, acceptedRecord(firstKey, now, { retentionMs: SHORT_MS }));
       const withNewWork = await put(
         store,
-        one,
-        await put(store, one, null, short),
-        accepted(one, now, { status: "FAILED", retentionMs: SHORT_MS }, short),
+        firstKey,
+        await put(store, firstKey, null, short),
+        acceptedRecord(firstKey, now, { status: "FAILED", retentionMs: SHORT_MS }, short),
       );
-      const withLaterExpiry = await put(store, two, await put(store, two, null, short), {
+      const withLaterExpiry = await put(store, secondKey, await put(store, secondKey, null, short), {
         ...short,
         expiresAt: now + DAY_MS,
       });
       await rig.advance(SHORT_MS + 100);
-      expectSame(await readOne(store, one), withNewWork);
-      expectSame(await readOne(store, two), withLaterExpiry);
+      expectSame(await readOne(store, firstKey), withNewWork);
+      expectSame(await readOne(store, secondKey), withLaterExpiry);
       await expectCounts(store, { held: 1, heldBy: [["conflict", 1]] });
-      await put(store, one, withNewWork, decided(one, store.now(one), withNewWork.record, "discard"));
+      await put(
+        store,
+        firstKey,
+        withNewWork,
+        decidedRecord(firstKey, store.now(firstKey), withNewWork.record, "discard"),
+      );
       await rig.advance(SHORT_MS + 100);
-      assert.equal(await readOne(store, one), null);
+      assert.equal(await readOne(store, firstKey), null);
       await expectCounts(store, { held: 0, heldBy: [] });
     },
   },
@@ -241,19 +292,21 @@ export const swapCases: readonly StoreCase[] = [
     name: "the record of a reference has no events, expires at its time, and is never due",
     async run(rig) {
       const store = await rig.open();
-      const now = store.now(one);
-      const taken = await put(store, one, null, referenceRecord(three, now, SHORT_MS));
-      await put(store, two, null, referenceRecord(four, now, SHORT_MS));
-      const [again] = await store.swap([swapOf(store, one, null, referenceRecord(four, now, DAY_MS))]);
+      const now = store.now(firstKey);
+      const taken = await put(store, firstKey, null, referenceRecord(thirdKey, now, SHORT_MS));
+      await put(store, secondKey, null, referenceRecord(fourthKey, now, SHORT_MS));
+      const [again] = await store.swap([
+        swapOf(store, firstKey, null, referenceRecord(fourthKey, now, DAY_MS)),
+      ]);
       expectSame(again?.kind === "conflict" ? again.current : null, taken);
-      const prolonged = await put(store, one, taken, referenceRecord(three, now, DAY_MS));
+      const prolonged = await put(store, firstKey, taken, referenceRecord(thirdKey, now, DAY_MS));
       assert.deepEqual(await takeOfBothLanes(store, 10, 1_000), { records: [], left: 0, nextDueAt: null });
       assert.deepEqual(await store.list({}, null, 10), { events: [], next: null });
       await expectCounts(store, { waiting: 0, held: 0, oldestDueAt: null });
       await rig.advance(SHORT_MS + 100);
-      expectSame(await readOne(store, one), prolonged);
-      assert.equal(await readOne(store, two), null);
-      await put(store, two, null, referenceRecord(one, store.now(two), SHORT_MS));
+      expectSame(await readOne(store, firstKey), prolonged);
+      assert.equal(await readOne(store, secondKey), null);
+      await put(store, secondKey, null, referenceRecord(firstKey, store.now(secondKey), SHORT_MS));
     },
   },
   {
@@ -287,10 +340,15 @@ export const swapCases: readonly StoreCase[] = [
             content,
             signature: text,
           };
-          const open = await put(store, key, null, accepted(key, now, { ...sample, held: "malformed" }));
+          const open = await put(
+            store,
+            key,
+            null,
+            acceptedRecord(key, now, { ...sample, held: "malformed" }),
+          );
           expectSame(await readOne(store, key), open);
           const { events } = await store.list(
-            { state: "held", tenant: label(text), event: label(text) },
+            { state: "held", tenant: labelOf(text), event: labelOf(text) },
             null,
             10,
           );
@@ -299,14 +357,14 @@ export const swapCases: readonly StoreCase[] = [
             [key],
           );
           expectSame(events[0]?.versioned, open);
-          const closed = await put(store, key, open, decided(key, now, open.record, "discard"));
+          const closed = await put(store, key, open, decidedRecord(key, now, open.record, "discard"));
           expectSame(await readOne(store, key), closed);
         }
       }
       const long = keyOf(++n);
       const payment = { referenceId: "r".repeat(20_000), tenant: "long" };
-      await put(store, long, null, accepted(long, store.now(long), payment));
-      const found = await store.list({ referenceId: label(payment.referenceId) }, null, 10);
+      await put(store, long, null, acceptedRecord(long, store.now(long), payment));
+      const found = await store.list({ referenceId: labelOf(payment.referenceId) }, null, 10);
       assert.deepEqual(
         found.events.map(({ eventId }) => eventId.slice(0, 32)),
         [long],

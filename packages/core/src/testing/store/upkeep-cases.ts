@@ -1,10 +1,10 @@
 /** Cases about everything else that a store does: opening, pruning, and reporting its datasetId and health. */
 import assert from "node:assert/strict";
-import { canaryKey, endedCanary, newCanary } from "../../inbox/record/canary.ts";
+import { canaryKey, endCanary, newCanary } from "../../inbox/record/canary.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import { sendCanary } from "./canaries.ts";
 import type { StoreCase } from "./fixture.ts";
-import { accepted, ended, keyOf, SHORT_MS } from "./records.ts";
+import { acceptedRecord, endedRecord, keyOf, SHORT_MS } from "./records.ts";
 import { expectCounts, expectSame, put, putAll, readOne, takeOfBothLanes } from "./writes.ts";
 
 export const upkeepCases: readonly StoreCase[] = [
@@ -13,7 +13,7 @@ export const upkeepCases: readonly StoreCase[] = [
     async run(rig) {
       const store = rig.connect();
       await Promise.all([store.open(), store.open()]);
-      const written = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      const written = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
       await store.open();
       const others = [rig.connect(), rig.connect()];
       await Promise.all(others.map((other) => other.open()));
@@ -23,13 +23,13 @@ export const upkeepCases: readonly StoreCase[] = [
   {
     name: "every process on the same data has the same datasetId, even after the others have closed",
     async run(rig) {
-      const [store, other] = [await rig.open(), await rig.open()];
+      const [store, otherStore] = [await rig.open(), await rig.open()];
       const { datasetId } = store;
       assert.match(datasetId, /^[\w-]{8,}$/);
-      assert.equal(other.datasetId, datasetId);
-      const written = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      assert.equal(otherStore.datasetId, datasetId);
+      const written = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
       await rig.end(store);
-      await rig.end(other);
+      await rig.end(otherStore);
       const again = await rig.open();
       assert.equal(again.datasetId, datasetId);
       expectSame(await readOne(again, keyOf(1)), written);
@@ -39,21 +39,25 @@ export const upkeepCases: readonly StoreCase[] = [
     name: "a store on other data has another datasetId, and none of the records",
     async run(rig) {
       const store = await rig.open();
-      const other = await (await rig.onOtherData()).open();
-      assert.notEqual(other.datasetId, store.datasetId);
-      await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
-      assert.equal(await readOne(other, keyOf(1)), null);
-      assert.deepEqual(await takeOfBothLanes(other, 10, 1_000), { records: [], left: 0, nextDueAt: null });
+      const emptyStore = await (await rig.onOtherData()).open();
+      assert.notEqual(emptyStore.datasetId, store.datasetId);
+      await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
+      assert.equal(await readOne(emptyStore, keyOf(1)), null);
+      assert.deepEqual(await takeOfBothLanes(emptyStore, 10, 1_000), {
+        records: [],
+        left: 0,
+        nextDueAt: null,
+      });
     },
   },
   {
     name: "a canary is taken and ended like an event, but is in no list or count",
     async run(rig) {
       const store = await rig.open();
-      const [key, other] = [canaryKey("one"), canaryKey("another")];
+      const [key, otherKey] = [canaryKey("one"), canaryKey("another")];
       const now = store.now(key);
       const canary = await put(store, key, null, newCanary(now, true));
-      const notDue = await put(store, other, null, newCanary(now, false));
+      const notDue = await put(store, otherKey, null, newCanary(now, false));
       await expectCounts(store, { waiting: 0, retrying: 0, running: 0, held: 0 });
       for (const state of ["waiting", "running", "held"] as const) {
         assert.deepEqual(await store.list({ state }, null, 10), { events: [], next: null });
@@ -62,7 +66,7 @@ export const upkeepCases: readonly StoreCase[] = [
       assert.deepEqual([records.map((one) => one.key), left], [[key], 0]);
       expectSame(records[0], canary);
       for (const one of [canary, notDue]) {
-        await put(store, one.key, one, endedCanary(one.record, store.now(one.key)));
+        await put(store, one.key, one, endCanary(one.record, store.now(one.key)));
         assert.equal(await readOne(store, one.key), null);
       }
       await sendCanary(store);
@@ -84,17 +88,17 @@ export const upkeepCases: readonly StoreCase[] = [
   {
     name: "every process reads the same notes, and a note is replaced as a whole",
     async run(rig) {
-      const [store, other] = [await rig.open(), await rig.open()];
+      const [store, otherStore] = [await rig.open(), await rig.open()];
       if (store.readNote === undefined) return;
       assert.equal(await store.readNote("first"), null);
       await store.writeNote?.("first", "a long text \u{1F511} with several\nlines");
       await store.writeNote?.("second", "2");
       await store.writeNote?.("first", "1");
-      for (const each of [store, other]) {
+      for (const each of [store, otherStore]) {
         assert.deepEqual([await each.readNote?.("first"), await each.readNote?.("second")], ["1", "2"]);
       }
-      await other.writeNote?.("first", "x".repeat(16_384));
-      await rig.end(other);
+      await otherStore.writeNote?.("first", "x".repeat(16_384));
+      await rig.end(otherStore);
       await rig.end(store);
       const again = await rig.open();
       assert.equal((await again.readNote?.("first"))?.length, 16_384);
@@ -108,12 +112,12 @@ export const upkeepCases: readonly StoreCase[] = [
       const store = await rig.open();
       const now = store.now(keyOf(0));
       const done = (key: string, retentionMs?: number): IdempotencyRecord =>
-        ended(key, now, accepted(key, now, retentionMs === undefined ? {} : { retentionMs }));
+        endedRecord(key, now, acceptedRecord(key, now, retentionMs === undefined ? {} : { retentionMs }));
       const expiring = Array.from({ length: 600 }, (_, n) => keyOf(n));
       await putAll(store, new Map(expiring.map((key) => [key, done(key, SHORT_MS)])));
       const [kept, waiting] = [keyOf(1_001), keyOf(1_002)];
       const finished = await put(store, kept, null, done(kept));
-      const open = await put(store, waiting, null, accepted(waiting, now, { retentionMs: SHORT_MS }));
+      const open = await put(store, waiting, null, acceptedRecord(waiting, now, { retentionMs: SHORT_MS }));
       await rig.advance(SHORT_MS + 100);
       for (let steps = 1; (await store.prune?.(store.now(keyOf(0)))) === true; steps++)
         assert.ok(steps < 1_000);
@@ -125,7 +129,7 @@ export const upkeepCases: readonly StoreCase[] = [
       expectSame(await readOne(store, waiting), open);
       await expectCounts(store, { waiting: 1, held: 0 });
       const [again = ""] = expiring;
-      await put(store, again, null, accepted(again, store.now(again)));
+      await put(store, again, null, acceptedRecord(again, store.now(again)));
     },
   },
 ];

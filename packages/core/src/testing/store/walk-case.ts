@@ -7,21 +7,21 @@ import { LANES, type Lane } from "../../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { StoreCase } from "./fixture.ts";
 import { newSeed, seededRandom } from "./random.ts";
-import { accepted, begun, decided, ended, HOUR_MS, keyOf } from "./records.ts";
-import { countsByReason, swapAll, swapOf, takeOfBothLanes, type Written } from "./writes.ts";
+import { acceptedRecord, begunRecord, decidedRecord, endedRecord, HOUR_MS, keyOf } from "./records.ts";
+import { countsByReason, type PutRecord, swapAll, swapOf, takeOfBothLanes } from "./writes.ts";
 
-const KEYS = 8;
+const KEY_COUNT = 8;
 /** The most records that are written in one call. */
 const MOST_PER_CALL = 4;
 const CLOCK_ERROR_MS = 1_000;
-const STEPS = 300;
+const STEP_COUNT = 300;
 /** After so many steps, the oldest key is no longer written, and a new one is. */
 const STEPS_BETWEEN_NEW_KEYS = 10;
-const LISTED: readonly EventState[] = ["waiting", "retrying", "running", "held"];
-const REASONS = ["malformed", "unexpected", "ambiguous"] as const;
+const LISTED_STATES: readonly EventState[] = ["waiting", "retrying", "running", "held"];
+const HOLD_REASONS = ["malformed", "unexpected", "ambiguous"] as const;
 
 /** A record as it was last written, and as it was before its current lease. */
-interface TrackedRecord extends Written {
+interface TrackedRecord extends PutRecord {
   readonly unleased: IdempotencyRecord;
 }
 
@@ -34,16 +34,16 @@ export const walkCase: StoreCase = {
     const seed = newSeed("store walk");
     const random = seededRandom(seed);
     const choose: Choose = (choices) => choices[Math.floor(random() * choices.length)] ?? choices[0];
-    const known = new Map<string, TrackedRecord>();
+    const trackedRecords = new Map<string, TrackedRecord>();
     let writes = 0;
-    for (let step = 0; step < STEPS; step++) {
+    for (let step = 0; step < STEP_COUNT; step++) {
       await rig.advance(1);
       // Some records are written alone, and others together.
       const keys = Array.from({ length: choose([1, 1, MOST_PER_CALL]) }, () =>
-        keyOf(Math.floor(random() * KEYS) + Math.floor(step / STEPS_BETWEEN_NEW_KEYS)),
+        keyOf(Math.floor(random() * KEY_COUNT) + Math.floor(step / STEPS_BETWEEN_NEW_KEYS)),
       );
       const steps = [...new Set(keys)].flatMap((key) => {
-        const before = known.get(key) ?? null;
+        const before = trackedRecords.get(key) ?? null;
         const next = nextOf(key, store.now(key), before, choose);
         if (next === null) return [];
         // A write that conflicts must leave the indexes as they are.
@@ -69,17 +69,17 @@ export const walkCase: StoreCase = {
         assert.equal(results[at]?.kind, mustConflict ? "conflict" : "written", `seed ${seed}, step ${step}`);
         if (mustConflict) return;
         writes++;
-        known.set(key, { key, version, ...next });
+        trackedRecords.set(key, { key, version, ...next });
       });
       if (steps.length === 0) continue;
-      await expectIndexesToAgree(store, known, `seed ${seed}, step ${step}`);
+      await expectIndexesToAgree(store, trackedRecords, `seed ${seed}, step ${step}`);
     }
-    assert.ok(writes > STEPS / 5, "Too few writes were made.");
+    assert.ok(writes > STEP_COUNT / 5, "Too few writes were made.");
     for (const lane of LANES) {
-      const due = indexesOf(known)
+      const due = indexesOf(trackedRecords)
         .filter((index) => index.lane === lane && index.dueAt !== null && index.dueAt <= store.now(keyOf(0)))
         .toSorted((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0));
-      const { records, left } = await store.takeDue({ usual: 0, patient: 0, [lane]: STEPS }, HOUR_MS);
+      const { records, left } = await store.takeDue({ usual: 0, patient: 0, [lane]: STEP_COUNT }, HOUR_MS);
       const times = records.map(({ key }) => due.find((index) => index.key === key)?.dueAt);
       assert.deepEqual([times, left[lane]], [due.map(({ dueAt }) => dueAt), 0], `seed ${seed}, ${lane}`);
     }
@@ -95,28 +95,29 @@ function nextOf(
 ): { readonly record: IdempotencyRecord; readonly unleased: IdempotencyRecord } | null {
   const withoutLease = (record: IdempotencyRecord) => ({ record, unleased: record });
   if (before === null) {
-    const held = choose([undefined, undefined, ...REASONS]);
+    const held = choose([undefined, undefined, ...HOLD_REASONS]);
     const delayMs = choose([0, 0, HOUR_MS]);
     const status = choose(["PENDING", "SUCCESS"]);
     const lane = choose<Lane>(["usual", "usual", "patient"]);
     const sample = { delayMs, status, lane };
-    return withoutLease(accepted(key, now, held === undefined ? sample : { ...sample, held }));
+    return withoutLease(acceptedRecord(key, now, held === undefined ? sample : { ...sample, held }));
   }
   const { record, unleased } = before;
   const slots = Object.values(unleased.slots);
-  const next = choose(["run", "run", "decide", "accept"]);
-  if (next === "accept") {
+  const action = choose(["run", "run", "decide", "accept"]);
+  if (action === "accept") {
     const status = choose(["SUCCESS", "FAILED", "CANCELLED"]);
     const isNewStatus = slots.every((slot) => slot.status !== status);
-    if (record.lease === null && isNewStatus) return withoutLease(accepted(key, now, { status }, unleased));
+    if (record.lease === null && isNewStatus)
+      return withoutLease(acceptedRecord(key, now, { status }, unleased));
   }
-  if (next === "decide" && record.lease === null && slots.some(({ state }) => state === "held")) {
-    return withoutLease(decided(key, now, unleased, choose(["replay", "discard"])));
+  if (action === "decide" && record.lease === null && slots.some(({ state }) => state === "held")) {
+    return withoutLease(decidedRecord(key, now, unleased, choose(["replay", "discard"])));
   }
   const mayRun = slots.some(({ state, work }) => state === "waiting" && (work?.dueAt ?? 0) <= now);
   if (!mayRun) return null;
   if (record.lease === null && choose([true, false])) {
-    return { record: begun(key, now, unleased, HOUR_MS), unleased };
+    return { record: begunRecord(key, now, unleased, HOUR_MS), unleased };
   }
   const ending = choose<Ending>([
     { kind: "done" },
@@ -124,7 +125,7 @@ function nextOf(
     { kind: "held", reason: "rejected", detail: null, onHeld: choose([[], ["held:held"]]) },
     { kind: "handed-back" },
   ]);
-  return withoutLease(ended(key, now, unleased, ending));
+  return withoutLease(endedRecord(key, now, unleased, ending));
 }
 
 function indexesOf(
@@ -135,10 +136,10 @@ function indexesOf(
 
 async function expectIndexesToAgree(
   store: RecordStore,
-  known: ReadonlyMap<string, TrackedRecord>,
+  trackedRecords: ReadonlyMap<string, TrackedRecord>,
   where: string,
 ): Promise<void> {
-  const indexes = indexesOf(known);
+  const indexes = indexesOf(trackedRecords);
   const events = indexes.flatMap((index) => index.events);
   const count = (state: EventState): number => events.filter((event) => event.state === state).length;
   const heldBy: Record<string, number> = {};
@@ -165,8 +166,8 @@ async function expectIndexesToAgree(
     [times.some((at) => at <= now), times.find((at) => at > now) ?? null],
     where,
   );
-  for (const state of LISTED) {
-    const listed = await store.list({ state }, null, STEPS);
+  for (const state of LISTED_STATES) {
+    const listed = await store.list({ state }, null, STEP_COUNT);
     const expected = events
       .filter((event) => event.state === state)
       .toSorted((a, b) => a.acceptedAt - b.acceptedAt || (a.eventId < b.eventId ? -1 : 1));
@@ -176,11 +177,11 @@ async function expectIndexesToAgree(
       `${where}, ${state}`,
     );
   }
-  const keys = [...known.keys()];
+  const keys = [...trackedRecords.keys()];
   const versions = (await store.read(keys)).map((found) => found?.version);
   assert.deepEqual(
     versions,
-    [...known.values()].map(({ version }) => version),
+    [...trackedRecords.values()].map(({ version }) => version),
     where,
   );
 }

@@ -1,21 +1,21 @@
 /** Writes to a store under test, and checks of its answers. */
 import assert from "node:assert/strict";
 import type {
-  Counts,
   DueRecords,
   RecordStore,
+  StoreCounts,
   Swap,
   SwapResult,
-  Versioned,
+  VersionedRecord,
 } from "../../inbox/contract/store.ts";
 import { encodeRecord, isUnreadable } from "../../inbox/record/codec.ts";
 import { indexOf } from "../../inbox/record/index-of.ts";
-import { NO_EVENTS } from "../../inbox/record/lane.ts";
+import { ZERO_PER_LANE } from "../../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import { newToken } from "./records.ts";
 
 /** A record that was written, as its writer knows it. */
-export interface Written {
+export interface PutRecord {
   readonly key: string;
   readonly version: string;
   readonly record: IdempotencyRecord;
@@ -25,7 +25,7 @@ export interface Written {
 export function swapOf(
   store: RecordStore,
   key: string,
-  before: Written | null,
+  before: PutRecord | null,
   record: IdempotencyRecord,
   changes: Partial<Swap> = {},
 ): Swap {
@@ -37,7 +37,7 @@ export function swapOf(
     index: indexOf(key, record),
     before: before === null ? null : indexOf(key, before.record),
     at: store.now(key),
-    announce: false,
+    shouldAnnounce: false,
     ...changes,
   };
 }
@@ -58,10 +58,10 @@ export async function swapAll(store: RecordStore, swaps: readonly Swap[]): Promi
 export async function put(
   store: RecordStore,
   key: string,
-  before: Written | null,
+  before: PutRecord | null,
   record: IdempotencyRecord,
   changes: Partial<Swap> = {},
-): Promise<Written> {
+): Promise<PutRecord> {
   const swap = swapOf(store, key, before, record, changes);
   assert.deepEqual(await store.swap([swap]), [{ kind: "written" }]);
   return { key, version: swap.version, record };
@@ -71,14 +71,14 @@ export async function put(
 export async function putAll(
   store: RecordStore,
   records: ReadonlyMap<string, IdempotencyRecord>,
-): Promise<ReadonlyMap<string, Written>> {
+): Promise<ReadonlyMap<string, PutRecord>> {
   const swaps = [...records].map(([key, record]) => swapOf(store, key, null, record));
   for (const result of await swapAll(store, swaps)) assert.deepEqual(result, { kind: "written" });
   return new Map(swaps.map(({ key, version, record }) => [key, { key, version, record }]));
 }
 
 /** Reads one record. */
-export async function readOne(store: RecordStore, key: string): Promise<Versioned | null> {
+export async function readOne(store: RecordStore, key: string): Promise<VersionedRecord | null> {
   const [versioned] = await store.read([key]);
   if (versioned === undefined) assert.fail("read did not answer the key that it was asked for.");
   return versioned;
@@ -94,23 +94,23 @@ export async function takeOfBothLanes(
   hideMs: number,
 ): Promise<Omit<DueRecords, "left"> & { readonly left: number }> {
   const { left, records } = await store.takeDue({ usual: limit, patient: limit }, hideMs);
-  const { nextDueAt } = await store.takeDue(NO_EVENTS, 0);
+  const { nextDueAt } = await store.takeDue(ZERO_PER_LANE, 0);
   return { records, nextDueAt, left: left.usual + left.patient };
 }
 
 /** Fails unless the store's record is the written one. The store may keep facts of finished records as digests. */
-export function expectSame(found: Versioned | null | undefined, written: Written): void {
+export function expectSame(found: VersionedRecord | null | undefined, written: PutRecord): void {
   assert.deepEqual(asText(found), { version: written.version, text: encodeRecord(written.record) });
 }
 
-function asText(found: Versioned | null | undefined): unknown {
+function asText(found: VersionedRecord | null | undefined): unknown {
   if (found === null || found === undefined) return found;
   const { version, record } = found;
   return { version, text: isUnreadable(record) ? record.unreadable : encodeRecord(record) };
 }
 
 /** The counts, without reasons for which no event is held. */
-interface CountsByReason extends Omit<Counts, "heldBy"> {
+interface CountsByReason extends Omit<StoreCounts, "heldBy"> {
   readonly heldBy: readonly (readonly [string, number])[];
 }
 

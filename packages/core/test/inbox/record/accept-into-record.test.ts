@@ -20,7 +20,7 @@ describe("accepting an event", () => {
     expect(tested.accept(given)).toEqual({
       outcome: "new",
       eventId: KEY + SUCCESS,
-      begun: false,
+      isBegun: false,
       overtaken: [],
       reason: null,
       detail: null,
@@ -45,7 +45,7 @@ describe("accepting an event", () => {
           amounts: { callback: "10" },
           verdict: "run",
           state: "waiting",
-          onHeldDone: false,
+          isOnHeldDone: false,
           replays: 0,
           acceptedAt: 1_000,
           runToken: null,
@@ -56,7 +56,7 @@ describe("accepting an event", () => {
             detail: null,
             heldAt: 0,
             dueAt: 1_000,
-            delayWhenWrittenMs: 0,
+            originalDelayMs: 0,
             begunEarlyAt: null,
             handlerStates: {},
             onlyHandlers: null,
@@ -94,7 +94,7 @@ describe("accepting an event", () => {
       reason: null,
       detail: null,
       previousAmount: null,
-      begun: false,
+      isBegun: false,
       overtaken: [],
     });
     expect(tested.slot(SUCCESS)).toEqual(before);
@@ -103,7 +103,7 @@ describe("accepting an event", () => {
   it("with a delay makes it due after that delay", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"), { delayMs: 500 });
-    expect(tested.slot(SUCCESS).work).toMatchObject({ dueAt: 1_500, delayWhenWrittenMs: 500 });
+    expect(tested.slot(SUCCESS).work).toMatchObject({ dueAt: 1_500, originalDelayMs: 500 });
   });
 
   it("changes nothing if there is no room for a held event", () => {
@@ -143,7 +143,7 @@ describe("accepting an event", () => {
     expect(tested.accept(late)).toEqual({
       outcome: "expired",
       eventId: KEY + SUCCESS,
-      begun: false,
+      isBegun: false,
       overtaken: [],
       reason: null,
       detail: null,
@@ -217,7 +217,7 @@ describe("an event is held when it is accepted", () => {
   const held = (outcome: string, reason: string, slot: string, detail: string | null = null) => ({
     outcome,
     eventId: KEY + slot,
-    begun: false,
+    isBegun: false,
     overtaken: [],
     reason,
     detail,
@@ -230,7 +230,7 @@ describe("an event is held when it is accepted", () => {
     const detail = "status differs from the final one that is recorded";
     expect(tested.accept(event("FAILED"))).toEqual(held("held", "conflict", FAILED, detail));
     expect(tested.record).toMatchObject({ statusSlot: SUCCESS });
-    expect(tested.slot(FAILED)).toMatchObject({ state: "held", verdict: "conflict", onHeldDone: false });
+    expect(tested.slot(FAILED)).toMatchObject({ state: "held", verdict: "conflict", isOnHeldDone: false });
     expect(tested.slot(FAILED).work).toMatchObject({
       reason: "conflict",
       detail,
@@ -308,12 +308,12 @@ describe("an event is held when it is accepted", () => {
   });
 
   it("as reference-reused, if another id has its reference; a reason of the rules goes before", () => {
-    expect(new RecordUnderTest().accept(event("SUCCESS"), { referenceReused: true })).toMatchObject({
+    expect(new RecordUnderTest().accept(event("SUCCESS"), { isReferenceReused: true })).toMatchObject({
       reason: "reference-reused",
       detail: "another payTxnId has a SUCCESS for this reference",
     });
     const broken = event("SUCCESS", { verdict: "unexpected" });
-    expect(new RecordUnderTest().accept(broken, { referenceReused: true })).toMatchObject({
+    expect(new RecordUnderTest().accept(broken, { isReferenceReused: true })).toMatchObject({
       reason: "unexpected",
     });
   });

@@ -7,11 +7,11 @@ import { erase } from "../../../src/inbox/record/erase.ts";
 import type { HandlerState } from "../../../src/inbox/record/handler-state.ts";
 import type { IdempotencyRecord, Slot } from "../../../src/inbox/record/record.ts";
 import {
-  accepted,
-  begun,
+  acceptedRecord,
+  begunRecord,
   DAY_MS,
-  decided,
-  ended,
+  decidedRecord,
+  endedRecord,
   HOUR_MS,
   keyOf,
   referenceRecord,
@@ -22,15 +22,20 @@ const NOW = 1_800_000_000_000;
 const BY = { by: "an operator", note: "" };
 const subject = (n: number): string => keyOf(9) + `${n}`.padStart(16, "0");
 
-const waiting = accepted(key, NOW);
-const held = accepted(key, NOW, { held: "malformed" });
-const done = ended(key, NOW, waiting);
-const keptDone = ended(
+const waiting = acceptedRecord(key, NOW);
+const held = acceptedRecord(key, NOW, { held: "malformed" });
+const done = endedRecord(key, NOW, waiting);
+const keptDone = endedRecord(
   key,
   NOW,
   withSlot(waiting, ({ work }) => ({ work: work && { ...work, keepMs: DAY_MS } })),
 );
-const exhausted = ended(key, NOW, waiting, { kind: "held", reason: "exhausted", detail: null, onHeld: [] });
+const exhausted = endedRecord(key, NOW, waiting, {
+  kind: "held",
+  reason: "exhausted",
+  detail: null,
+  onHeld: [],
+});
 
 /** The record with another slot. */
 function withSlot(record: IdempotencyRecord, change: (slot: Slot) => Partial<Slot>): IdempotencyRecord {
@@ -88,10 +93,10 @@ const later = {
 
 describe("knowsAllOf", () => {
   it.each<readonly [string, IdempotencyRecord, IdempotencyRecord]>([
-    ["a further event", waiting, accepted(key, NOW, { status: "FAILED" }, waiting)],
+    ["a further event", waiting, acceptedRecord(key, NOW, { status: "FAILED" }, waiting)],
     ["a copy that was signed later", done, { ...done, expiresAt: done.expiresAt + 1 }],
-    ["an attempt", waiting, begun(key, NOW, waiting, 0)],
-    ["one that failed", waiting, ended(key, NOW, waiting, { kind: "retry", delayMs: HOUR_MS })],
+    ["an attempt", waiting, begunRecord(key, NOW, waiting, 0)],
+    ["one that failed", waiting, endedRecord(key, NOW, waiting, { kind: "retry", delayMs: HOUR_MS })],
     ["a handler that is done", withSteps(waiting, { a: "started" }), withSteps(waiting, { a: "done" })],
     [
       "a handler that is given up",
@@ -100,9 +105,13 @@ describe("knowsAllOf", () => {
     ],
     ["the end", waiting, done],
     ["an event that is held", waiting, exhausted],
-    ["onHeld handlers that are done", held, ended(key, NOW, held, { kind: "stays-held" })],
-    ["a held event that no onHeld handler is called for", held, withSlot(held, () => ({ onHeldDone: true }))],
-    ["a discarded event", held, decided(key, NOW, held, "discard")],
+    ["onHeld handlers that are done", held, endedRecord(key, NOW, held, { kind: "stays-held" })],
+    [
+      "a held event that no onHeld handler is called for",
+      held,
+      withSlot(held, () => ({ isOnHeldDone: true })),
+    ],
+    ["a discarded event", held, decidedRecord(key, NOW, held, "discard")],
     ["a replay", held, replayed(held)],
     ["a replay of a finished event", keptDone, replayed(keptDone)],
     ["an erased event that waited", waiting, erased(waiting)],
@@ -126,7 +135,7 @@ describe("knowsAllOf", () => {
   });
 
   it.each<readonly [string, IdempotencyRecord, IdempotencyRecord]>([
-    ["the event was accepted twice", done, { ...accepted(key, NOW + 1), expiresAt: done.expiresAt }],
+    ["the event was accepted twice", done, { ...acceptedRecord(key, NOW + 1), expiresAt: done.expiresAt }],
     ["one of them ran it, and the other one replayed it when it was held", done, replayed(exhausted)],
     ["each has a handler that is done", withSteps(waiting, { a: "done" }), withSteps(waiting, { b: "done" })],
     [

@@ -18,10 +18,10 @@ describe("a person's decision", () => {
   it("to replay lets the event wait again, keeps the state of done handlers only, and is counted", () => {
     const tested = held();
     expect(replay(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("decided");
-    expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", onHeldDone: false, replays: 1 });
+    expect(tested.slot(SUCCESS)).toMatchObject({ state: "waiting", isOnHeldDone: false, replays: 1 });
     const { work } = tested.slot(SUCCESS);
     expect(Object.keys(work?.handlerStates ?? {})).toEqual(["first"]);
-    expect(work).toMatchObject({ dueAt: 2_000, delayWhenWrittenMs: 0, onlyHandlers: null });
+    expect(work).toMatchObject({ dueAt: 2_000, originalDelayMs: 0, onlyHandlers: null });
     expect(work?.history.at(-1)).toEqual({ at: 2_000, what: "replay 1", by: "ops", note: "fixed" });
     expect(replay(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("unfinished");
   });
@@ -46,7 +46,7 @@ describe("a person's decision", () => {
 
   it("to replay takes the lease from the process that is calling onHeld handlers", () => {
     const tested = held();
-    tested.slot(SUCCESS).onHeldDone = false;
+    tested.slot(SUCCESS).isOnHeldDone = false;
     const begun = tested.begin(SUCCESS);
     if (begun.kind !== "leased") throw new Error(begun.kind);
     replay(tested.record, KEY + SUCCESS, decision, 2_000);
@@ -68,7 +68,7 @@ describe("a person's decision", () => {
 
   it("to discard keeps who made it and why, and copies stay duplicates", () => {
     const tested = held();
-    tested.slot(SUCCESS).onHeldDone = false;
+    tested.slot(SUCCESS).isOnHeldDone = false;
     tested.begin(SUCCESS);
     expect(discard(tested.record, KEY + SUCCESS, decision, 2_000)).toBe("decided");
     expect(tested.record).toMatchObject({ lease: null, expiresAt: 2_000 + DAY });

@@ -44,7 +44,7 @@ describe("beginning a run", () => {
         isEarlyAllowed: false,
         lastDelayMs: 0,
         hadTurn: false,
-        started: null,
+        startedHandler: null,
       },
     });
     expect(tested.slot(SUCCESS)).toMatchObject({ state: "running", runToken: "w" });
@@ -52,7 +52,7 @@ describe("beginning a run", () => {
       slot: SUCCESS,
       token: "w",
       until: 1_100,
-      lengthWhenWrittenMs: 100,
+      originalLengthMs: 100,
     });
   });
 
@@ -60,7 +60,7 @@ describe("beginning a run", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     const begun = tested.begin(SUCCESS, { firstHandler: () => "h" });
-    expect(begun).toMatchObject({ kind: "leased", input: { started: "h", handlerStates: {} } });
+    expect(begun).toMatchObject({ kind: "leased", input: { startedHandler: "h", handlerStates: {} } });
     expect(tested.slot(SUCCESS).work?.handlerStates).toMatchObject({ h: { state: "started", attempts: 1 } });
     tested.endRun(SUCCESS, { kind: "handed-back" }, [{ name: "h", kind: "undone", before: null }]);
     expect(tested.slot(SUCCESS)).toMatchObject({
@@ -80,8 +80,8 @@ describe("beginning a run", () => {
     const tested = running();
     tested.accept(event("FAILED"));
     tested.now = 1_099;
-    expect(tested.begin(SUCCESS)).toEqual({ kind: "wait", running: true });
-    expect(tested.begin(FAILED)).toEqual({ kind: "wait", running: false });
+    expect(tested.begin(SUCCESS)).toEqual({ kind: "wait", isRunning: true });
+    expect(tested.begin(FAILED)).toEqual({ kind: "wait", isRunning: false });
     expect(tested.next()).toBeNull();
     tested.now = 1_100;
     expect(tested.begin(SUCCESS, { token: "v" })).toMatchObject({ input: { token: "v" } });
@@ -112,7 +112,7 @@ describe("beginning a run", () => {
     const tested = running();
     tested.endRun(SUCCESS, { kind: "retry", delayMs: 50 });
     tested.now = 1_049;
-    expect(tested.begin(SUCCESS)).toEqual({ kind: "wait", running: false });
+    expect(tested.begin(SUCCESS)).toEqual({ kind: "wait", isRunning: false });
     expect(tested.next()).toBeNull();
     tested.now = 1_050;
     expect(tested.next()).toMatchObject({ slot: SUCCESS, isEarlyAllowed: false });
@@ -131,7 +131,7 @@ describe("beginning a run", () => {
     expect(tested.record?.lease?.until).toBe(1_100);
     tested.now = -100_000;
     expect(tested.next()).toBeNull();
-    expect(tested.record?.lease).toMatchObject({ until: -99_900, lengthWhenWrittenMs: 100 });
+    expect(tested.record?.lease).toMatchObject({ until: -99_900, originalLengthMs: 100 });
     expect(tested.renew(SUCCESS, -99_950)).toBe(true);
     tested.now = -99_850;
     expect(tested.begin(SUCCESS, { token: "v" })).toMatchObject({ kind: "leased" });
@@ -204,13 +204,13 @@ describe("the next run of a record", () => {
     const tested = new RecordUnderTest();
     expect(tested.accept(event("PENDING"), { delayMs: 500 }).outcome).toBe("new");
     const due = (): unknown => (tested.record === null ? null : dueTimeOf(tested.record));
-    expect(due()).toEqual({ at: 1_500, delayWhenWrittenMs: 500, lane: "usual" });
+    expect(due()).toEqual({ at: 1_500, originalDelayMs: 500, lane: "usual" });
     tested.begin(PENDING, { earlyBecause: "requested" });
-    expect(due()).toEqual({ at: 1_100, delayWhenWrittenMs: 100, lane: "usual" });
+    expect(due()).toEqual({ at: 1_100, originalDelayMs: 100, lane: "usual" });
     tested.endRun(PENDING, { kind: "retry", delayMs: 9_000 });
     tested.now = 1_020;
     tested.accept(event("SUCCESS", { amount: "11" }));
-    expect(due()).toEqual({ at: 1_020, delayWhenWrittenMs: 0, lane: "usual" });
+    expect(due()).toEqual({ at: 1_020, originalDelayMs: 0, lane: "usual" });
     tested.next();
     tested.endRun(SUCCESS, { kind: "done" });
     expect(due()).toBeNull();
@@ -268,7 +268,7 @@ describe("an early run, which somebody asks for before its time,", () => {
       handlerStates: { h: { ...FAILED_ONCE, error: "still down" } },
     });
     tested.now = 5_999;
-    expect(tested.begin(SUCCESS)).toEqual({ kind: "wait", running: false });
+    expect(tested.begin(SUCCESS)).toEqual({ kind: "wait", isRunning: false });
   });
 
   it("counts as an attempt if its process dies", () => {
@@ -358,7 +358,11 @@ describe("the end of a run", () => {
   it("as done keeps only what recognises copies, for as long as if the event had just been delivered", () => {
     const tested = running();
     tested.now = 7_000;
-    expect(tested.endRun(SUCCESS, { kind: "done" })).toEqual({ kind: "ended", overtaken: [], closing: null });
+    expect(tested.endRun(SUCCESS, { kind: "done" })).toEqual({
+      kind: "ended",
+      overtaken: [],
+      claimsToClose: null,
+    });
     expect(tested.slot(SUCCESS)).toMatchObject({ state: "done", work: null });
     expect(tested.record).toMatchObject({ lease: null, expiresAt: 7_000 + DAY });
     expect(tested.record !== null && isFinished(tested.record)).toBe(true);
@@ -373,7 +377,7 @@ describe("the end of a run", () => {
     tested.endRun(SUCCESS, { kind: "retry", delayMs: 50 }, [{ name: "h", kind: "done", attempt: 1 }]);
     expect(tested.slot(SUCCESS)).toMatchObject({
       state: "waiting",
-      work: { dueAt: 1_050, delayWhenWrittenMs: 50 },
+      work: { dueAt: 1_050, originalDelayMs: 50 },
     });
     expect(tested.record !== null && isFinished(tested.record)).toBe(false);
     expect(tested.begin(SUCCESS, { earlyBecause: "requested" })).toMatchObject({
@@ -388,7 +392,7 @@ describe("the end of a run", () => {
       { name: "h", kind: "done", attempt: 1 },
       { name: "held:h", kind: "done", attempt: 1 },
     ]);
-    expect(tested.slot(SUCCESS)).toMatchObject({ state: "held", onHeldDone: false });
+    expect(tested.slot(SUCCESS)).toMatchObject({ state: "held", isOnHeldDone: false });
     expect(tested.slot(SUCCESS).work).toMatchObject({
       reason: "rejected",
       detail: "no",

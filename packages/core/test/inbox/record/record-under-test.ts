@@ -1,7 +1,7 @@
 import { type AcceptContext, accept } from "../../../src/inbox/record/accept-into-record.ts";
 import { eventIn } from "../../../src/inbox/record/decisions.ts";
 import type { Ending } from "../../../src/inbox/record/ending.ts";
-import type { Accepted, VerifiedEvent } from "../../../src/inbox/record/event.ts";
+import type { AcceptResult, VerifiedEvent } from "../../../src/inbox/record/event.ts";
 import type { HandlerChange } from "../../../src/inbox/record/handler-state.ts";
 import {
   type BeginOptions,
@@ -13,9 +13,9 @@ import {
   renew,
   writeHandlerChanges,
 } from "../../../src/inbox/record/leased-run.ts";
-import type { StoredEvent } from "../../../src/inbox/record/life.ts";
 import type { IdempotencyRecord, Slot } from "../../../src/inbox/record/record.ts";
 import type { RunInput } from "../../../src/inbox/record/run-input.ts";
+import type { StoredEvent } from "../../../src/inbox/record/stored-event.ts";
 
 export const DAY: number = 86_400_000;
 export const KEY: string = "a".repeat(32);
@@ -67,12 +67,12 @@ export class RecordUnderTest {
   record: IdempotencyRecord | null = null;
   now = 1_000;
 
-  accept(given: VerifiedEvent, context: Partial<AcceptContext> = {}): Accepted {
+  accept(given: VerifiedEvent, context: Partial<AcceptContext> = {}): AcceptResult {
     const nothing = {
       now: this.now,
       delayMs: 0,
       lane: "usual",
-      referenceReused: false,
+      isReferenceReused: false,
       admit: () => {},
     } as const;
     const { record, accepted } = accept(this.record, given, { ...nothing, ...context });
@@ -95,7 +95,7 @@ export class RecordUnderTest {
       leaseMs: 100,
       now: this.now,
       earlyBecause: null,
-      mayRunSuspect: () => true,
+      mayRunCrashSuspect: () => true,
       firstHandler: () => null,
       handlersOf: () => [],
     };

@@ -5,7 +5,7 @@ import { accept } from "../../../src/inbox/record/accept-into-record.ts";
 import { decodeRecord, encodeRecord, isUnreadable } from "../../../src/inbox/record/codec.ts";
 import type { VerifiedEvent } from "../../../src/inbox/record/event.ts";
 import { indexOf } from "../../../src/inbox/record/index-of.ts";
-import { label } from "../../../src/inbox/record/label.ts";
+import { labelOf } from "../../../src/inbox/record/label.ts";
 import type { IdempotencyRecord, OpenWork, Slot } from "../../../src/inbox/record/record.ts";
 import { memoryInbox } from "../../../src/memory/index.ts";
 import type { HeldReason } from "../../../src/protocol/held-reasons.ts";
@@ -129,7 +129,7 @@ describe("a record as text", () => {
     ),
     verdict: fc.constantFrom("run" as const, ...reasons),
     state: fc.constantFrom("done" as const, "stale" as const, "discarded" as const),
-    onHeldDone: fc.constant(false),
+    isOnHeldDone: fc.constant(false),
     replays: fc.nat(5),
     acceptedAt: fc.nat(),
     runToken: fc.option(fc.constantFrom("1oueFVzsvQ000", "1oueFVzsvQ000.")),
@@ -182,7 +182,7 @@ describe("a record as text", () => {
       keyId: fc.option(fc.constant("k1")),
       receivedAt: fc.nat(),
     });
-    const nothing = { now: 1, delayMs: 0, lane: "usual" as const, referenceReused: false, admit: () => {} };
+    const nothing = { now: 1, delayMs: 0, lane: "usual" as const, isReferenceReused: false, admit: () => {} };
     const { record: claimed } = accept(null, claiming, nothing);
     const newWork = Object.values(claimed?.slots ?? {})[0]?.work as OpenWork;
     const working = fc.tuple(slot, delivery, any).map(
@@ -260,7 +260,7 @@ describe("a record as text", () => {
   });
 
   it("is listed under labels that every database can store", () => {
-    const slots = openSlots(label(`r\0\ud800${"é".repeat(20_000)}`));
+    const slots = openSlots(labelOf(`r\0\ud800${"é".repeat(20_000)}`));
     const [given] = fc.sample(record, 1);
     if (given === undefined) throw new Error("no record");
     const { events } = indexOf("0".repeat(32), { ...given, tenant: "t\0", id: "\udc00", slots });
@@ -287,7 +287,7 @@ const doneSlot: Slot = {
   amounts: {},
   verdict: "run",
   state: "done",
-  onHeldDone: false,
+  isOnHeldDone: false,
   replays: 0,
   acceptedAt: 1_700_000_000_000,
   runToken: "1oueFVzsvQ000.",
@@ -323,7 +323,7 @@ const UNFIT = /\0|\p{Surrogate}/u;
 /** The slots of a payment that waits, with this reference. */
 function openSlots(referenceId = "o-1"): Record<string, Slot> {
   const given = { ...claiming, referenceId };
-  const nothing = { now: 1, delayMs: 0, lane: "usual" as const, referenceReused: false, admit: () => {} };
+  const nothing = { now: 1, delayMs: 0, lane: "usual" as const, isReferenceReused: false, admit: () => {} };
   return accept(null, given, nothing).record?.slots ?? {};
 }
 

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { IdempotencyRecord } from "../../../src/inbox/record/record.ts";
 import {
   type ClaimContext,
-  type Claimed,
+  type ClaimResult,
   claimAtRun,
   claimReference,
   claimsToProlong,
   closeClaim,
-  finishedClaims,
+  finishedClaimsOf,
   type ReferenceClaim,
 } from "../../../src/inbox/record/reference-claim.ts";
 import { DAY, event, FAILED, KEY, type RecordUnderTest, running, SUCCESS } from "./record-under-test.ts";
@@ -20,11 +20,11 @@ function ask(
   stored: IdempotencyRecord | null,
   claim: Partial<ReferenceClaim> = {},
   context: Partial<ClaimContext> = {},
-): Claimed {
+): ClaimResult {
   return claimReference(
     stored,
     { ...OPENING, ...claim },
-    { now: NOW, token: "new", forgotten: null, ...context },
+    { now: NOW, token: "new", forgottenOwner: null, ...context },
   );
 }
 
@@ -44,10 +44,13 @@ describe("a claim of a reference", () => {
     expect(ask(theirs)).toMatchObject({ owner: theirs.id, isOld: false, record: null });
     const later = { now: NOW + DAY };
     expect(ask(theirs, {}, later)).toMatchObject({ owner: theirs.id, isOld: true, record: null });
-    expect(ask(theirs, {}, { ...later, forgotten: theirs.id })).toMatchObject({ owner: KEY, token: "new" });
+    expect(ask(theirs, {}, { ...later, forgottenOwner: theirs.id })).toMatchObject({
+      owner: KEY,
+      token: "new",
+    });
     // It was asked for again since, so it is not old any more.
     const again = { ...theirs, expiresAt: NOW + 2 * DAY };
-    expect(ask(again, {}, { ...later, forgotten: theirs.id })).toMatchObject({ owner: theirs.id });
+    expect(ask(again, {}, { ...later, forgottenOwner: theirs.id })).toMatchObject({ owner: theirs.id });
   });
 
   it("is written again by its owner if it is old, since another transaction may be taking it over", () => {
@@ -92,7 +95,7 @@ describe("the claims of a record", () => {
     const tested = running(claiming);
     if (tested.record !== null) tested.record.claims = { r: "t1" };
     expect(tested.endRun(SUCCESS, { kind: "done" })).toMatchObject({
-      closing: { claims: { r: "t1" }, expiresAt: NOW + DAY },
+      claimsToClose: { claims: { r: "t1" }, expiresAt: NOW + DAY },
     });
     return tested;
   }
@@ -101,13 +104,13 @@ describe("the claims of a record", () => {
     const tested = running(claiming);
     if (tested.record !== null) tested.record.claims = { r: "t1" };
     tested.accept(event("FAILED"));
-    expect(tested.endRun(SUCCESS, { kind: "done" })).toMatchObject({ kind: "ended", closing: null });
+    expect(tested.endRun(SUCCESS, { kind: "done" })).toMatchObject({ kind: "ended", claimsToClose: null });
     expect(tested.slot(FAILED)).toMatchObject({ state: "held" });
   });
 
   it("are prolonged before a finished record is: without an end if the record is to have a held event, else with the record", () => {
     const tested = done();
-    const before = finishedClaims(tested.record as IdempotencyRecord);
+    const before = finishedClaimsOf(tested.record as IdempotencyRecord);
     const prolong = (): readonly ReferenceClaim[] =>
       claimsToProlong(before, tested.record as IdempotencyRecord, event("FAILED"));
     expect(prolong()).toEqual([]);
