@@ -9,7 +9,7 @@ import { entrySizes } from "./entry-sizes.mjs";
 /** Bytes of an entry point, minified and gzipped, with room for a few lines more. Raising one is a decision. */
 const SIZE_BUDGET = {
   "@payhooks/client": 14_600,
-  "@payhooks/core": 93_000,
+  "@payhooks/core": 93_400,
   "@payhooks/core/sources": 21_000,
   "@payhooks/core/signature": 6200,
   "@payhooks/core/adapter": 7000,
@@ -29,8 +29,8 @@ const SIZE_BUDGET = {
   "@payhooks/core/effects/mysql": 8200,
   "@payhooks/core/effects/sqlite": 6300,
   "@payhooks/core/metrics": 2300,
-  "@payhooks/core/otel": 4700,
-  "@payhooks/core/testing": 95_700,
+  "@payhooks/core/otel": 4800,
+  "@payhooks/core/testing": 96_100,
   "@payhooks/core/testing/store": 19900,
   "@payhooks/express": 5700,
   "@payhooks/fastify": 5800,
