@@ -110,7 +110,7 @@ describe("the readings of a canonical string", () => {
   it("of a string of too many parts are not looked for", () => {
     for (const text of ["&a=", "&", "&z=", `&status=SUCCESS&timestamp=${T}&userId=u`]) {
       const signed = canonicalString({ ...GENUINE, userId: `u${many(() => text)}` });
-      expect(readOf(signed)).toMatchObject({ any: false, isTooLong: true });
+      expect(readOf(signed)).toMatchObject({ hasReading: false, isTooLong: true });
     }
   });
 
@@ -234,8 +234,8 @@ describe("a URL that is known completely", () => {
 describe("a string", () => {
   it("of the most parts is read, and of one more is not", () => {
     const parts = (count: number) => canonicalString({ ...GENUINE, userId: `u${"&x".repeat(count - 8)}` });
-    expect(readOf(parts(MAX_SIGNED_PARTS))).toMatchObject({ any: true, isTooLong: false });
-    expect(readOf(parts(MAX_SIGNED_PARTS + 1))).toMatchObject({ any: false, isTooLong: true });
+    expect(readOf(parts(MAX_SIGNED_PARTS))).toMatchObject({ hasReading: true, isTooLong: false });
+    expect(readOf(parts(MAX_SIGNED_PARTS + 1))).toMatchObject({ hasReading: false, isTooLong: true });
   });
 
   it("has a first name that belongs to no known field, or none", () => {
