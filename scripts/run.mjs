@@ -18,11 +18,11 @@ const root = resolve(fileURLToPath(import.meta.url), "../..");
 const onWindows = process.platform === "win32";
 
 const tasks = {
-  /** From the TypeScript sources, so it needs no build and no second process to pass signals through. */
+  /** Starts the demo from the TypeScript sources, so it needs no build and no second process to pass signals through. */
   start: (args) =>
     serve(process.execPath, ["--conditions=payhooks-source", "--import=tsx", exampleDemo, ...args]),
   build: () => build(),
-  /** In minutes: is a change right? With a file or a project named, these, wherever they belong. */
+  /** Runs the quick tests. With arguments, runs the named files or projects, quick or not. */
   test: (args) => test(args, "!rest*"),
   /** The long tests. vitest.config.ts says which files these are, and why. */
   "test:rest": (args) => {
@@ -143,7 +143,7 @@ async function install() {
   writeStamp("install", wanted);
 }
 
-/** Builds the packages; not even starting turbo when no file that a build reads has changed. */
+/** Builds the packages. Skips turbo if no input of a build has changed. */
 async function build() {
   const isInput = (path) => /^packages\/[^/]+\/(src\/|[^/]+$)|^ts[^/]+$|^pnpm-lock\.yaml$/.test(path);
   const modified = (path) => `${statSync(path).mtimeMs} ${statSync(path).size}`;
@@ -193,7 +193,7 @@ function exitCode(command, args, { ownGroup = false, env = process.env } = {}) {
     const passOn = (signal) => {
       if (ownGroup && Date.now() - lastSignalAt < 1000) return;
       lastSignalAt = Date.now();
-      child.kill(signal === "SIGHUP" ? "SIGTERM" : signal); // a closed terminal is no reason to stop in mid-work
+      child.kill(signal === "SIGHUP" ? "SIGTERM" : signal); // do not stop in mid-work when the terminal is closed
     };
     for (const signal of signals) process.on(signal, passOn);
     // A SIGTERM to npm ends the shell between npm and us without reaching us: we only lose our parent.

@@ -4,7 +4,7 @@ import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
-/** An import at run time: types are none. */
+/** Matches run-time imports, not imports of types. */
 const IMPORT = /^(?:import|export) (?!type\b)[^;]*?from "(\.[^"]+)"|import\("(\.[^"]+)"\)/gm;
 
 function sourcesIn(folder) {
@@ -15,7 +15,7 @@ function sourcesIn(folder) {
   });
 }
 
-/** By each file that is imported somewhere in the tests: the files that import it. */
+/** Maps each file that is imported somewhere in the tests to the files that import it. */
 const importers = new Map();
 for (const path of sourcesIn("test")) {
   for (const [, named, loaded] of readFileSync(join(root, path), "utf8").matchAll(IMPORT)) {

@@ -17,7 +17,7 @@ describe("a customer pays in a browser, while answers are lost, doubled and reor
   it.each([
     ["Express", "express.ts", ["5"]],
     ["Hono", "hono.ts", []],
-  ] as const)("and onDeposit runs once per checkout on %s", async (name, file, args) => {
+  ] as const)("onDeposit runs once per checkout on %s", async (name, file, args) => {
     const server = await startServer(onNode(file, ...args));
     onTestFinished(() => server.stop());
     const sandbox = await startLossySandbox(server.port);

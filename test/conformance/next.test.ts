@@ -81,7 +81,7 @@ it("a receiver that closes ends each connection with its answer", { timeout: 300
 });
 
 describe("the sandbox drops 30 % of the answers, doubles and reorders the rest", { timeout: 400_000 }, () => {
-  it("and on Next.js each handler runs once per event", async () => {
+  it("each handler runs once per event on Next.js", async () => {
     await handledOnce((await running()).port, "next");
   });
 });

@@ -349,7 +349,7 @@ it("connect: a bad signature can be answered 401", async () => {
 });
 
 describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
-  it("inbox down", async () => {
+  it("refuses while the inbox is down", async () => {
     const t = await startMerchant({
       receiver: accepting(async () =>
         Promise.reject(Object.assign(new Error("connect"), { code: "ECONNREFUSED" })),
@@ -359,7 +359,7 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
     await t.until((notice) => notice.type === "refused" && notice.why.includes("Error: ECONNREFUSED."));
   });
 
-  it("inbox out of reach at the start: logged, and the next delivery starts it", async () => {
+  it("refuses and logs if the inbox is out of reach at the start; the next delivery starts it", async () => {
     let down = true;
     const t = await startMerchant({
       receiver: (clock) => ({
@@ -379,7 +379,7 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
     await t.until(({ type }) => type === "finished");
   });
 
-  it("outcome unknown: not a moment before acceptTimeoutMs, and not after", async () => {
+  it("refuses exactly at acceptTimeoutMs if the outcome is unknown", async () => {
     let asked = (): void => {};
     const isAsked = new Promise<void>((resolve) => {
       asked = resolve;
@@ -403,7 +403,7 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
     expectRefused(await answer, 503, "ERR_ACCEPT_TIMEOUT");
   });
 
-  it("full", async () => {
+  it("refuses while the inbox is full", async () => {
     let release = (): void => {};
     const gate = new Promise<void>((resolve) => {
       release = resolve;
@@ -422,7 +422,7 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
     expectReceived(await t.send(flow, second));
   });
 
-  it("held entries at their bound, while others go on", async () => {
+  it("refuses what would be held beyond the bound, and accepts the rest", async () => {
     const t = await startMerchant({ receiver: () => ({ limits: { maxHeld: 1 } }) });
     const odd = (id: string): SignedDelivery =>
       flow === "payments"
@@ -434,7 +434,7 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
     await t.until((notice) => notice.type === "alert" && notice.kind === "held-full");
   });
 
-  it("overloaded", async () => {
+  it("refuses while it is overloaded", async () => {
     const t = await startMerchant({
       receiver: () => ({ ...accepting(() => new Promise(() => {}))(), limits: { maxInFlight: 1 } }),
     });
@@ -445,7 +445,7 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
     expectRefused(answer, 503, "ERR_OVERLOADED");
   });
 
-  it("closing", async () => {
+  it("refuses while it closes", async () => {
     const t = await startMerchant();
     const delivery = genuine(t, flow);
     expectReceived(await t.send(flow, delivery));
@@ -456,7 +456,7 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
     expectRefused(await t.send(flow, delivery), 503, "ERR_CLOSING");
   });
 
-  it("a resolver that fails", async () => {
+  it("refuses if a resolver fails", async () => {
     const broken = async (): Promise<never> => Promise.reject(new Error("the key service is down"));
     const t = await startMerchant({
       receiver: () => ({ payments: { publicKey: broken }, connect: { secret: broken } }),

@@ -8,7 +8,7 @@ describe("the sandbox drops 30 % of the answers, doubles and reorders the rest",
     ["Express", "express.ts", "5"],
     ["Fastify", "fastify.ts", ""],
     ["Hono", "hono.ts", ""],
-  ])("and on %s each handler runs once per event", async (name, file, version) => {
+  ])("each handler runs once per event on %s", async (name, file, version) => {
     const server = await startServer(onNode(file, ...(version === "" ? [] : [version])));
     onTestFinished(() => server.stop());
     await handledOnce(server.port, name.toLowerCase());

@@ -27,7 +27,7 @@ export const EFFECT_MUTANTS: readonly EffectMutant[] = [
   },
   {
     duty: "a transaction is no success if a swallowed error has aborted it",
-    caughtBy: "is not done where a failed statement was swallowed",
+    caughtBy: "does not commit after a swallowed statement error",
     file: TRANSACTION,
     find: "isDone = await this.#client.finish(tx, this.#id, stored);",
     put: "isDone = await this.#client.finish(tx, this.#id, stored).catch(() => true);",

@@ -197,7 +197,7 @@ describe.each(CLIENTS)("through $name", { timeout: 60_000 }, (kind) => {
     expect(await shop.timesPaid()).toBe(paid);
   });
 
-  it.each(["INSERT", "UPDATE"])("is no success where a trigger swallows the %s of the id", async (what) => {
+  it.each(["INSERT", "UPDATE"])("fails if a trigger swallows the %s of the id", async (what) => {
     const t = await shop.harness(client, (receiver) =>
       receiver.onDeposit((_, ctx) => ctx.transaction((tx) => run(tx, [PAY]))),
     );

@@ -38,7 +38,7 @@ describe.concurrent("on Redis", { timeout: 60_000 }, () => {
     return { redis, receiver };
   }
 
-  it("that is full", () =>
+  it("health fails while it is full", () =>
     withScope(async (scope) => {
       const { redis, receiver } = await onRedis(scope);
       await expectAccepting(receiver);
@@ -48,7 +48,7 @@ describe.concurrent("on Redis", { timeout: 60_000 }, () => {
       await expectAccepting(receiver);
     }));
 
-  it("that has become a replica", () =>
+  it("health fails while Redis is a replica", () =>
     withScope(async (scope) => {
       const { redis, receiver } = await onRedis(scope);
       await expectAccepting(receiver);
@@ -60,7 +60,7 @@ describe.concurrent("on Redis", { timeout: 60_000 }, () => {
       await expectAccepting(receiver);
     }));
 
-  it("that has no replica, and is to have one", () =>
+  it("health fails while a required replica is missing", () =>
     withScope(async (scope) => {
       const { redis, receiver } = await onRedis(scope, { replicas: 1 });
       await expectNotAccepting(receiver, "0 of 1 replicas");
@@ -93,7 +93,7 @@ function mount(...args: readonly string[]): boolean {
 }
 
 describe.skipIf(!(await mayMakeDisks()))("on SQLite, on a disk", { timeout: 60_000 }, () => {
-  it("that is full", () =>
+  it("health fails while it is full", () =>
     withScope(async (scope) => {
       const disk = newDisk(scope) ?? "";
       const { receiver } = await startReceiver(scope, sqliteInbox(join(disk, "inbox.db")), noHandler);
@@ -106,7 +106,7 @@ describe.skipIf(!(await mayMakeDisks()))("on SQLite, on a disk", { timeout: 60_0
       await expectAccepting(receiver);
     }));
 
-  it("that is full from the start", () =>
+  it("health fails if the disk is full from the start", () =>
     withScope(async (scope) => {
       const disk = newDisk(scope) ?? "";
       spawnSync("dd", ["if=/dev/zero", `of=${join(disk, "other")}`, "bs=4096"], { stdio: "ignore" });
@@ -117,7 +117,7 @@ describe.skipIf(!(await mayMakeDisks()))("on SQLite, on a disk", { timeout: 60_0
       await inbox.close({ graceMs: 0 });
     }));
 
-  it("that may only be read", () =>
+  it("health fails while the disk may only be read", () =>
     withScope(async (scope) => {
       const disk = newDisk(scope) ?? "";
       const before = sqliteInbox(join(disk, "inbox.db"));

@@ -70,7 +70,7 @@ describe.concurrent("Redis", { timeout: 60_000 }, () => {
     return { redis, processes };
   }
 
-  it("that was emptied: each process notices it, once, and goes on", () =>
+  it("each process notices once that Redis was emptied, and goes on", () =>
     withScope(async (scope) => {
       const { redis, processes } = await onRedis(scope);
       const since = Date.now();
@@ -79,7 +79,7 @@ describe.concurrent("Redis", { timeout: 60_000 }, () => {
       await accepts(processes[0].receiver);
     }));
 
-  it("that was restarted and kept nothing", () =>
+  it("each process notices that Redis was restarted and kept nothing", () =>
     withScope(async (scope) => {
       const { redis, processes } = await onRedis(scope, { aof: "none" });
       const since = Date.now();
@@ -88,7 +88,7 @@ describe.concurrent("Redis", { timeout: 60_000 }, () => {
       await Promise.all(processes.map((one) => expectNoticed(one, "replaced", since)));
     }));
 
-  it("that was restarted and kept everything has lost nothing", () =>
+  it("no process reports a loss if Redis was restarted and kept everything", () =>
     withScope(async (scope) => {
       const { redis, processes } = await onRedis(scope, { aof: "always" });
       await redis.kill();
@@ -101,7 +101,7 @@ describe.concurrent("Redis", { timeout: 60_000 }, () => {
       }
     }));
 
-  it("whose eviction policy was changed", () =>
+  it("each process notices that the eviction policy was changed", () =>
     withScope(async (scope) => {
       const { redis, processes } = await onRedis(scope);
       const since = Date.now();
@@ -109,7 +109,7 @@ describe.concurrent("Redis", { timeout: 60_000 }, () => {
       await Promise.all(processes.map((one) => expectNoticed(one, "evicting", since)));
     }));
 
-  it("as a cluster of which a node without the first shard was emptied", () =>
+  it("a process notices that a node of a cluster without the first shard was emptied", () =>
     withScope(async (scope) => {
       const nodes = await startCluster(scope);
       const { Cluster } = await import("ioredis");

@@ -35,7 +35,7 @@ function play(
 }
 
 describe("a Redis that refuses", () => {
-  it("because it is full, read-only, has forgotten the scripts, or denies them", {
+  it("loses nothing if it is full, read-only, has forgotten the scripts, or denies them", {
     timeout: 120_000,
   }, async () => {
     const [full, readOnly, noScript, denied] = await Promise.all([
@@ -67,7 +67,7 @@ describe("a Redis that refuses", () => {
 });
 
 describe("a network", () => {
-  it("that is slow: 200 at 50 and 200 ms, an answer in time at 1,000 ms, 503 at 3,000 ms", {
+  it("is bridged if it is slow: 200 at 50 and 200 ms, an answer in time at 1,000 ms, 503 at 3,000 ms", {
     timeout: 120_000,
   }, async () => {
     const slow = (ms: number): Fault<RedisBehindProxy> => ({
@@ -93,7 +93,9 @@ describe("a network", () => {
     expect(refused(at3000)).toBeGreaterThan(0);
   });
 
-  it("that resets connections, refuses them, or goes silent", { timeout: 120_000 }, async () => {
+  it("causes no loss if it resets connections, refuses them, or goes silent", {
+    timeout: 120_000,
+  }, async () => {
     let resets: NodeJS.Timeout | undefined;
     const [reset, gone, halfOpen] = await Promise.all([
       play(

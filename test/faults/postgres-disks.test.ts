@@ -9,7 +9,7 @@ import { withScope } from "./harness/scope.ts";
 const FAULT_MS = 8_000;
 
 describe.skipIf(!(await mayMakeDisks()))("PostgreSQL, on a disk", { timeout: 240_000 }, () => {
-  it("that is full: its tables have no room", () =>
+  it("loses nothing if the tables have no room", () =>
     withScope(async (scope) => {
       const disk = Disk.make(scope, "24m");
       if (disk === null) expect.fail("no disk");
@@ -29,7 +29,7 @@ describe.skipIf(!(await mayMakeDisks()))("PostgreSQL, on a disk", { timeout: 240
       expect(refused(played)).toBeGreaterThan(0);
     }));
 
-  it("that is full: its log has no room either, so that the server ends", () =>
+  it("loses nothing if the log has no room either, so that the server ends", () =>
     withScope(async (scope) => {
       const disk = Disk.make(scope, "110m");
       if (disk === null) expect.fail("no disk");

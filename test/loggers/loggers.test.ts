@@ -185,7 +185,7 @@ describe("a logger that fails", () => {
   });
 });
 
-describe("what is no logger", () => {
+describe("a value that is not a logger", () => {
   const debug = Object.assign(() => {}, { enabled: true });
   /** Nest's own has no `info`. */
   const nest = { log: () => {}, warn: () => {}, error: () => {} };

@@ -101,7 +101,7 @@ it("a trace that the framework has begun is continued, and one that the sender h
   expect(traceOf(named("process payments"))).toBe(traceOf(named("accept payments")));
 });
 
-it("what the sender has put into the baggage does not reach a handler", async () => {
+it("the sender's baggage does not reach a handler", async () => {
   let found: unknown = "not called";
   const baggage = propagation.createBaggage({ role: { value: "admin" } });
   await deliver({

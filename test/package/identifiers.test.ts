@@ -102,7 +102,7 @@ function areOnePerStore(files: readonly string[]): boolean {
   );
 }
 
-it("a re-export is no second meaning", () => {
+it("a re-export does not count as a second meaning", () => {
   const source = `
     import first, { second } from "./other.ts";
     export { third } from "./other.ts";

@@ -87,7 +87,7 @@ describe("a release", () => {
 
   it.each<[string, Partial<ReleaseState>, string]>([
     ["nobody knows where the project lives", { repository: "" }, "Set `repository` in the package.json"],
-    ["that is no address", { repository: "example/payhooks" }, 'must look like "https://github.com'],
+    ["that is not an address", { repository: "example/payhooks" }, 'must look like "https://github.com'],
     ["it has .git at its end", { repository: "https://github.com/example/payhooks.git" }, 'without ".git"'],
     ["another repository builds it", { building: "fork/payhooks" }, "npm would refuse the proof"],
     [

@@ -75,7 +75,7 @@ describe("the tests that a workflow names", () => {
     [...text.matchAll(/npm test -- (.+)/g)].map(([, args]) => args),
   );
 
-  it("are looked for", () => {
+  it("include at least one", () => {
     expect(runs.length).toBeGreaterThan(0);
   });
 

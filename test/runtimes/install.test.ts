@@ -21,7 +21,7 @@ function manifestWith(name: string, script: string): string {
 }
 
 describe("a driver that is compiled when it is installed", { timeout: 60_000 }, () => {
-  it("is named, with what the compiler said, where that fails: others can go on", async () => {
+  it("is named with the error of the compiler if it cannot be compiled", async () => {
     const script = "console.error('no headers of Node'); process.exit(1)";
     const installation = installationOf(manifestWith("uncompilable", script), folder);
     const why = await whyNotInstalled(installation);
@@ -33,7 +33,7 @@ describe("a driver that is compiled when it is installed", { timeout: 60_000 }, 
     expect(await whyNotInstalled(installation)).toContain("no headers of Node");
   });
 
-  it("can be loaded where that succeeds", async () => {
+  it("can be loaded if it was compiled", async () => {
     const installation = installationOf(manifestWith("compilable", "process.exit(0)"), folder);
     expect(await whyNotInstalled(installation)).toBeNull();
     expect(createRequire(join(installation.folder, "package.json"))("compilable")).toBe(42);

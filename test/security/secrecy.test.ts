@@ -329,7 +329,7 @@ describe("a service that repeats what it was sent", () => {
     }
   });
 
-  it("gets nothing masked that only looks alike", async () => {
+  it("keeps a text that only looks like a secret", async () => {
     const body = { message: "order-1 is unknown", amount: 10.5, list: [1, "a/b", null, true] };
     const error = await errorAbout(400, JSON.stringify(body), (client) => client.pay(payment));
     expect((error as ClientError).body).toEqual(body);

@@ -40,7 +40,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
   cutOffUntil = 0;
   /** How far its wall clock is from the right time. */
   wallOffsetMs: number;
-  /** For how long its machine has slept: so far its other clock is behind. */
+  /** How long its machine has slept; its monotonic clock lags by this much. */
   sleptMs = 0;
   closing: Closing | null = null;
   readonly clock: Environment;

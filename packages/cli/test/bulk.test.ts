@@ -81,7 +81,7 @@ describe("a bulk that ends before its last event", () => {
   /** The options of the line that says how to go on. */
   function optionsIn(stdout: string): readonly string[] {
     const [, options = ""] =
-      /^To go on if this is interrupted: the same command with (.*)$/m.exec(stdout) ?? [];
+      /^If this is interrupted, continue with the same command with (.*)$/m.exec(stdout) ?? [];
     expect(options).toMatch(/^--name \S+ --until \S+Z --since \S+Z$/);
     return options.split(" ");
   }
@@ -93,7 +93,7 @@ describe("a bulk that ends before its last event", () => {
     const { code, stdout } = await bulk.ended;
     expect(code).toBe(1);
     expect(stdout).toMatch(/\n[12] queued for your application's worker\.\n/);
-    expect(stdout).toContain(`It was interrupted. To go on: the same command with ${before.join(" ")}\n`);
+    expect(stdout).toContain(`It was interrupted. Continue with the same command with ${before.join(" ")}\n`);
     expect(await goneOn({ app }, before)).toMatchObject({ code: 0, stderr: "" });
     ranOnce(app);
   });
@@ -137,7 +137,8 @@ describe("a bulk that ends before its last event", () => {
         ? { code: 1, stdout: expect.stringContaining('{"error":{"code":"ERR_INBOX_UNAVAILABLE"') }
         : { code: 1, stderr: expect.stringContaining("[ERR_INBOX_UNAVAILABLE]") },
     );
-    if (!isJson) expect(stdout).toMatch(/\nIt failed\. To go on: the same command with --name \S+ --until /);
+    if (!isJson)
+      expect(stdout).toMatch(/\nIt failed\. Continue with the same command with --name \S+ --until /);
     const [first = "{}"] = stdout.split("\n");
     const printed = isJson
       ? Object.entries<string>(JSON.parse(first)).flatMap(([name, value]) => [`--${name}`, value])

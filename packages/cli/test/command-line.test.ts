@@ -72,7 +72,7 @@ describe("payhooks", () => {
     expect(ended.status).toBe(1);
   });
 
-  it("has no colours if the output is no terminal", async () => {
+  it("has no colours if the output is not a terminal", async () => {
     const ended = await payhooks(["verify", "--key", "nothing.pem", "nothing.json"]);
     expect(ended.stdout + ended.stderr).not.toContain("\u001b[");
   });

@@ -290,7 +290,7 @@ describe("payhooks events, about held events", () => {
     expect(failure).toMatchObject({ stderr: expect.stringContaining("npm install ioredis") });
   });
 
-  it("says that a file is no inbox if no receiver has used it, and makes nothing in it", async () => {
+  it("says that a file is not an inbox if no receiver has used it, and makes nothing in it", async () => {
     writeFileSync(join(folder, "unused.db"), "");
     const ended = await payhooks(["events", "--state", "held", "--sqlite", "unused.db"], { cwd: folder });
     expect(ended).toMatchObject({ code: 1, stdout: "" });

@@ -146,7 +146,7 @@ describe("payhooks shadow", () => {
     expect(both.stdout).toContain("There is no difference.");
   });
 
-  it("leaves out a last line that was not written completely, and refuses a file that is no journal", async () => {
+  it("leaves out a last line that was not written completely, and refuses a file that is not a journal", async () => {
     const { beside, lines } = inTheShadow();
     await beside.delivered("payments", callback("one"), "accepted");
     await beside.handled(deposit("one"));

@@ -112,7 +112,7 @@ export function isClientError(error: unknown): error is ClientError {
       typeof (error as { code?: unknown }).code === "string"
     );
   } catch {
-    // An object that throws when it is read is no error of ours.
+    // An object that throws when it is read is not an error of ours.
     return false;
   }
 }

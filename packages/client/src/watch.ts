@@ -69,7 +69,7 @@ export interface WatchOptions {
   readonly onResult?: ((result: ReconcileResult, payment: OpenPayment) => void | Promise<void>) | undefined;
   /**
    * Called if a round fails, such as when `open` throws, and for each payment that is left for the next round: because
-   * `headers`, `onResult` or `onGivenUp` throws for it, its `since` is no time or its reference no text. The round
+   * `headers`, `onResult` or `onGivenUp` throws for it, its `since` is not a time or its reference is not text. The round
    * continues with the other payments. At the end of a round whose look-ups failed, it is called once, with
    * `ERR_LOOKUP_FAILED`. Default: a line on stderr that names the error and its cause, without their messages.
    */

@@ -117,7 +117,7 @@ describe("reconcile", () => {
     expect(await t.held()).toMatchObject([{ reason: "unrecognized" }]);
   });
 
-  it("reports cancelled transactions, which are no events, and holds none", async () => {
+  it("reports cancelled transactions, which are not events, and holds none", async () => {
     const { t, client } = await setUp({ a: { status: "CANCELLED" }, b: {} });
     const { results, counts, remaining } = await reconcile(t.receiver, { client, references: ["a", "b"] });
     expect(counts).toEqual({ cancelled: 1, new: 1 });

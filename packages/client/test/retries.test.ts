@@ -298,7 +298,7 @@ describe("an error that is not known to come before the request", () => {
     expect(calls).toBe(1);
   });
 
-  it("but every address refused, or undici's limit for connecting, comes before it", async () => {
+  it("does not include a refused connection, undici's connect timeout or a bad certificate: these come before it", async () => {
     const refused = () => Object.assign(new Error("x"), { code: "ECONNREFUSED", syscall: "connect" });
     const causes = [
       new AggregateError([refused(), refused()]),

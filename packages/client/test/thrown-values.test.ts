@@ -32,7 +32,7 @@ describe.each(Object.entries(HOSTILE))("%s that fetch throws", (_, value) => {
     expect(error).toMatchObject({ code: "ERR_CONNECTION_LOST" });
   });
 
-  it("is no error of the client", () => {
+  it("is not an error of the client", () => {
     expect(isClientError(value())).toBe(false);
   });
 });

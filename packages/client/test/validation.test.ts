@@ -248,7 +248,7 @@ describe("other fields", () => {
     expect(error.fix).toContain(fix);
   });
 
-  it("refuse a value that is no request at all", async () => {
+  it("refuse a value that is not a request at all", async () => {
     for (const request of [undefined, null, "x", []]) {
       expect((await refusal("pay", request)).code).toBe("ERR_FIELD_MISSING");
     }
@@ -328,7 +328,7 @@ describe("options", () => {
     expect(() => createClient(options)).toThrow(expect.objectContaining({ code: "ERR_OPTION_MISSING" }));
   });
 
-  it("of a call: a timeoutMs that is none is refused before anything is sent", async () => {
+  it("with an invalid timeoutMs are refused before anything is sent", async () => {
     const service = await startService(json({}));
     const client = createClient({ baseUrl: service.url, ...keys });
     await expect(client.pay(payment, { timeoutMs: -1 })).rejects.toMatchObject({

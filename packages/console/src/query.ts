@@ -22,7 +22,7 @@ export interface ConsoleQuery {
   /** The event's name. */
   readonly name: string | null;
   readonly tenant: string | null;
-  /** The ends of a range of amounts. They are the texts from the address. A list refuses a text that is no amount. */
+  /** The ends of a range of amounts. They are the texts from the address. A list refuses a text that is not an amount. */
   readonly min: string | null;
   readonly max: string | null;
   /** The name of a handler that was tried. */

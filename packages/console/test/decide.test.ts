@@ -320,7 +320,7 @@ describe.each(Object.entries(MOUNTS))("a receiver that cannot be made, on %s", (
 
 const MANY = Array.from({ length: 501 }, () => "0".repeat(48));
 
-describe("a body that is no decision", () => {
+describe("a body that is not a decision", () => {
   it.each([
     ["no JSON", "{", 400],
     ["no object", "null", 400],

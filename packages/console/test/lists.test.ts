@@ -42,7 +42,7 @@ describe("lists", () => {
     expect(namesIn(await page.get("?state=finished"))).toHaveLength(2);
   });
 
-  it("are narrowed by amount and by handler, and refuse a value that is no amount", async () => {
+  it("are narrowed by amount and by handler, and refuse a value that is not an amount", async () => {
     const fixture = await consoleFixture();
     fixture.words = "the bank is away";
     for (const [referenceId, amount] of [

@@ -54,7 +54,7 @@ describe.each(Object.keys(MOUNTS))("authorize on %s", (on) => {
     expect(await response.text()).toContain("Decisions and trouble");
   });
 
-  it("lets nobody in when it throws, or answers with a value that is no user", async () => {
+  it("lets nobody in when it throws, or answers with a value that is not a user", async () => {
     const { open } = await consoleFixture();
     const answers: readonly unknown[] = [
       undefined,

@@ -252,7 +252,7 @@ describe("a redacted field", () => {
   it.each([
     ["referenceId", "order-4711"],
     ["payTxnId", "7e0c7a52-9f3e-4f59-9b5c-0c2f6a1c4711"],
-  ])("is no label either: %s", async (name, value) => {
+  ])("is not a label either: %s", async (name, value) => {
     const fixture = await consoleFixture();
     fixture.words = "the bank is away";
     await fixture.callback({ [name]: value });

@@ -40,7 +40,7 @@ async function run(source: ReceiverOrFactory, eventId: string): Promise<RunRepor
   try {
     return (await (await receiverOf(source, undefined)).run(eventId)).state;
   } catch (error) {
-    // The store is away, or the text is no eventId. The queue puts aside messages that fail too often.
+    // The store is away, or the text is not an eventId. The queue puts aside messages that fail too often.
     const why = isPayhooksError(error) ? error.message : "an error of the store";
     console.error(`payhooks: a message of the queue was not run: ${why}`);
     return "failed";

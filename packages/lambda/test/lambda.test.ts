@@ -127,7 +127,7 @@ describe.each(Object.entries(SHAPES))("an event of %s", (name, shape) => {
 });
 
 describe("a body that the gateway has made text of", () => {
-  it("and that was no UTF-8 is never accepted: its length shows it, or its signature", async () => {
+  it("is never accepted if it was not UTF-8: its length shows it, or its signature", async () => {
     const handler = paymentCallbacks(newReceiver().onDeposit(() => {}));
     const { rawBody } = signed();
     const [before, after] = Buffer.from(rawBody).toString("latin1").split("GrÃ¼Ã\x9fe");
@@ -146,7 +146,7 @@ describe("a body that the gateway has made text of", () => {
 
 describe("on Lambda nothing runs after the answer", () => {
   it.each([{ ack: "enqueued" }, { run: "background" }, { ack: "enqueued", run: "after-response" }] as const)(
-    "so a receiver with %j is refused, with the fix",
+    "a receiver with %j is refused, with the fix",
     (options) => {
       const mount = () => paymentCallbacks(newReceiver(options));
       expect(mount).toThrow(PayhooksError);
@@ -156,7 +156,7 @@ describe("on Lambda nothing runs after the answer", () => {
     },
   );
 
-  it("and one that a factory makes answers 500 instead", async () => {
+  it("a receiver with such options that a factory makes answers 500", async () => {
     const handler = paymentCallbacks(() => newReceiver({ ack: "enqueued" }));
     const event = SHAPES["a load balancer"]?.("{}", false) ?? {};
     await expect(handler(event)).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });

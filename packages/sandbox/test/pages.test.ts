@@ -102,7 +102,7 @@ describe("the hosted checkout", () => {
     expect(() => sandbox.transactions.decide(transaction.id, "pay", "CBE")).toThrow(/already decided/);
   });
 
-  it("is 404 for unknown ids and for a transaction that is no checkout", async () => {
+  it("is 404 for unknown ids and for a transaction that is not a checkout", async () => {
     const sandbox = await start();
     const { transaction } = sandbox.deposit();
     for (const id of ["x", transaction.id])

@@ -38,8 +38,8 @@ export function unavailableError(
 }
 
 /**
- * The same, in the words of an error of Payhooks. The text of another error may contain data of a statement, so only its code is
- * printed.
+ * The error for a server that cannot be opened, in the words of an error of Payhooks. The text of another error may
+ * contain data of a statement, so only its code is printed.
  */
 export function unavailableErrorFromCause(code: string, server: string, error: unknown): CliError {
   const { name, message, fix, code: causeCode } = error as Readonly<Record<string, unknown>>;

@@ -109,7 +109,7 @@ export async function decideInBulk(
   const name = givenName ?? randomUUID();
   const continuation = `the same command with ${continuationOptions(name, until, since)}`;
   terminal.json(reportAsJson({ name, until }, since));
-  terminal.line(`To go on if this is interrupted: ${continuation}\n`);
+  terminal.line(`If this is interrupted, continue with ${continuation}\n`);
   const interruption = new Interruption();
   const { signal } = interruption;
   for (const result of otherOutcomes) printOutcome(terminal)(result);
@@ -119,7 +119,7 @@ export async function decideInBulk(
     printOutcome(terminal),
   )
     .catch((error: unknown) => {
-      terminal.line(`\nIt failed. To go on: ${continuation}`);
+      terminal.line(`\nIt failed. Continue with ${continuation}`);
       throw error;
     })
     .finally(() => interruption.end());
@@ -132,7 +132,7 @@ export async function decideInBulk(
       `Left alone, because they have changed since they were counted: ${countsText(leftCounts)}.`,
     );
   if (report.complete) return exitCodeOf(report, target);
-  terminal.line(`It was interrupted. To go on: ${continuation}`);
+  terminal.line(`It was interrupted. Continue with ${continuation}`);
   return EXIT.failure;
 }
 

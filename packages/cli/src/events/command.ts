@@ -87,7 +87,7 @@ export const eventsCommand: Command = {
     "A replayed event waits until a process of your application runs it, with the handlers that this process has then. A discarded event is kept and never runs.",
     "replay --state finished runs events again that have ended, if keep of their flow has kept their signed text. Without --reason it takes only events that are done. It first prints which events it skips, and why. erase takes events of every reason, unless --reason names some.",
     "retry, replay --state finished and erase decide only about the events that they have counted. Later events are not among them. Events that have changed since are left alone, and counted at the end.",
-    "retry, replay --state finished and erase print a --name before their first decision, and with --all an --until, too. After an interruption, the same command with these values continues, and decides about no event twice. With --json, the first line has these values, and the last line has the counts; complete is false if there may be more events.",
+    "retry, replay --state finished and erase print a --name before their first decision, and with --all an --until, too. After an interruption, the same command with these values resumes, and never decides about the same event twice. With --json, the first line has these values, and the last line has the counts; complete is false if there may be more events.",
     "EVENT_ID is in the first column of a list. If the event is held, the beginning of its id is enough, as long as no other held event begins with it.",
   ],
   examples: [

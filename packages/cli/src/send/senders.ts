@@ -69,7 +69,7 @@ function dataIn(text: string): object {
     const data: unknown = JSON.parse(text);
     if (typeof data === "object" && data !== null && !Array.isArray(data)) return data;
   } catch {
-    // The same answer as for JSON of another kind.
+    // Text that is not JSON is refused like JSON of another kind.
   }
   throw new UsageError("--data is not a JSON object.", `Give one in quotes: --data '{"amount":5}'.`);
 }

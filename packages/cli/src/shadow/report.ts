@@ -126,7 +126,7 @@ export function reportOf(lines: readonly ShadowLine[]): Report {
   let deliveries = 0;
   for (const line of inOrder) {
     if (line.type === "delivery") {
-      // A challenge of a source, or an event without a handler, is no difference.
+      // A challenge of a source, or an event without a handler, does not count as a difference.
       if (line.outcome === "answered" || line.outcome === "unwanted") continue;
       deliveries++;
     }

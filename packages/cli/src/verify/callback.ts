@@ -185,7 +185,7 @@ function causesOfInvalid(
   if (digest === undefined || digest === null) {
     return [
       {
-        what: "The signature was made with another key, or it is damaged: under this key it is no signature of anything.",
+        what: "The signature was made with another key, or it is damaged: this key does not verify it for any text.",
         fix: "Compare the key with the dashboard (Settings, Security, Security Keys). It may have been rotated, or be of another merchant, or of the sandbox.",
         certain: fitting.length === keys.length,
       },

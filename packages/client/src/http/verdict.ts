@@ -140,7 +140,7 @@ function outcomeUnknownError(
       httpStatus,
       retryAfterMs,
       reference: call.reference,
-      fix: `Do not send it again. Look it up with transactionByReference(${reference}), or wait for its callback; a null right now does not prove that it never arrives.`,
+      fix: `Do not send it again. Look it up with transactionByReference(${reference}), or wait for its callback; a null now does not prove that it will never arrive.`,
     },
   );
 }

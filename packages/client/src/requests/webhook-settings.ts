@@ -12,7 +12,7 @@ import type { RequestRules } from "./rules.ts";
 export interface WebhookSettings {
   /** A URL with HTTPS. */
   readonly webhook_url: string;
-  /** The same secret as the receiver's `connect.secret`. */
+  /** The secret that the receiver has as `connect.secret`. */
   readonly webhook_secret: string;
   readonly webhook_enabled: boolean;
 }

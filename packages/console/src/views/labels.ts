@@ -5,7 +5,7 @@ import type { Redaction } from "../redaction/redaction.ts";
 type NamedEvent = Pick<StoredEvent, "id" | "event" | "referenceId">;
 
 /**
- * Whether the reading of an event is certain. If it is not, its `id` is no id of the service, but a hash of the signed text.
+ * Whether the reading of an event is certain. If it is not, its `id` is not an id of the service, but a hash of the signed text.
  */
 export function isCertain({ event }: Pick<StoredEvent, "event">): boolean {
   return event !== "";

@@ -28,7 +28,7 @@ interface WatchNote {
   readonly trouble: string | null;
 }
 
-/** Null for a text that is no note: another version may write its notes differently. */
+/** Null for a text that is not a note: another version may write its notes differently. */
 function noteIn(text: string): WatchNote | null {
   try {
     const { beganAt, endedAt, open, due, givenUp, counts, trouble } = JSON.parse(text);

@@ -17,9 +17,9 @@ export interface AlertMessage {
    * `going-on`: it still lasts, or has become worse. `test`: a person asked for a test message, and nothing is wrong.
    */
   readonly what: "opened" | "going-on" | "ended" | "test";
-  /** The same for each attempt to send this message, and for no other message. */
+  /** Identifies this message. Each attempt to send it has this id, and no other message has it. */
   readonly id: string;
-  /** The same for all messages about an incident, in every process. A later incident of the same kind has it again. */
+  /** Identifies the incident in every process. All messages about it have this text, and those of a later one of its kind. */
   readonly incident: string;
   readonly kind: IncidentKind;
   readonly severity: "critical" | "warning" | "info";

@@ -18,7 +18,7 @@ export interface PagerDutyChannelOptions {
  * A service of PagerDuty, by its Events API v2. An incident is one alert there: it is triggered, and resolved when it
  * is over. A test stays open until a person resolves it.
  *
- * @throws PayhooksError `ERR_OPTION_MISSING` without a key, `ERR_OPTION_INVALID` for a `url` that is no address.
+ * @throws PayhooksError `ERR_OPTION_MISSING` without a key, `ERR_OPTION_INVALID` for a `url` that is not an address.
  * @example pagerDutyChannel({ routingKey: process.env.PAGERDUTY_KEY })
  */
 export function pagerDutyChannel(options: PagerDutyChannelOptions): AlertChannel {

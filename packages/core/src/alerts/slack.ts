@@ -15,7 +15,7 @@ const WORDS_BY_KIND = {
  * Discord (at its address that ends with `/slack`) accept the same messages. Several channels of this kind need a
  * `name` each.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is no address.
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is not an address.
  * @example slackChannel({ url: process.env.SLACK_URL })
  */
 export function slackChannel(options: { readonly url: string; readonly name?: string }): AlertChannel {

@@ -5,7 +5,7 @@ import { KINDS } from "./message.ts";
 /**
  * Sends a test through each channel, once. Resolves to the problem of each channel, by its name; null if there was none.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` for the channels, or a `from` that is no text.
+ * @throws PayhooksError `ERR_OPTION_INVALID` for the channels, or a `from` that is not text.
  * @example await testAlerts([slackChannel({ url: process.env.SLACK_URL })], "shop, production")
  */
 export async function testAlerts(

@@ -16,7 +16,7 @@ export interface WebhookChannelOptions {
  * Posts each message as JSON, signed as Standard Webhooks say, so that any of their libraries verifies it, and a source
  * `standardWebhooks` of Payhooks too. `type` is `payhooks.alert`, and `data` the {@link AlertMessage}.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is no address, or a secret of another form.
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is not an address, or a secret of another form.
  * @example webhookChannel({ url: "https://ops.example/alerts", secret: process.env.ALERTS_SECRET })
  */
 export function webhookChannel(options: WebhookChannelOptions): AlertChannel {

@@ -27,7 +27,7 @@ export interface EffectMethods<Tx, Sync extends boolean = false> {
    * rollback.
    */
   transaction<T>(fn: EffectFunction<Tx, T, Sync>): Promise<EffectResult<T>>;
-  /** The same, for a second effect of one handler. The name is part of the effect's id, so do not change it. */
+  /** Runs a named effect, for a handler with more than one. The name is part of the effect's id, so do not change it. */
   transaction<T>(name: string, fn: EffectFunction<Tx, T, Sync>): Promise<EffectResult<T>>;
   /**
    * Stores the effect's id in a transaction that you have opened, and that you commit. False: an earlier run has committed the

@@ -7,7 +7,7 @@ import type { HandlerContext } from "../handlers/handler.ts";
 
 /** The facts about a run that its effects use. */
 export interface EffectRun {
-  /** The same for every run of the handler on the event. */
+  /** Identifies the effect. Every run of the handler on the event has this id. */
   readonly effectId: string;
   /** Aborts when the run must stop. */
   readonly signal: AbortSignal;

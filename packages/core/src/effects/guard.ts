@@ -10,8 +10,8 @@ export interface GuardedTransaction<Tx> {
 const HARMLESS_PROPERTIES: ReadonlySet<string> = new Set(["then", "constructor", "toJSON", "inspect"]);
 
 /**
- * The same transaction, which refuses every use after its end. By then, other code may use its connection, and a late statement
- * would run in that code's transaction.
+ * Wraps a transaction, so that it refuses every use after its end. By then, other code may use its connection, and
+ * a late statement would run in that code's transaction.
  *
  * @param refused methods that the function must not call, such as giving the connection back.
  */

@@ -61,7 +61,7 @@ export function effects<Tx>(client: OwnClient<Tx>, options: EffectsOptions = {})
   return effectsOn(client, options, systemClock);
 }
 
-/** The same, on a given clock. */
+/** Makes {@link effects} on a given clock. */
 export function effectsOn<Tx>(
   client: OwnClient<Tx>,
   options: EffectsOptions,

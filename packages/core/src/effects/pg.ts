@@ -23,7 +23,7 @@ export interface PgClient {
 export interface PgPool<Client> {
   /** Takes a connection from the pool. */
   connect(): Promise<Client>;
-  /** The same, with a callback. */
+  /** Takes a connection from the pool, and hands it to a callback. */
   connect(callback: (error: Error | undefined, client: Client | undefined) => void): void;
 }
 

@@ -15,7 +15,7 @@ export interface PostgresJsQueries {
 export interface PostgresJs<Tx> extends PostgresJsQueries {
   /** Runs `work` in a transaction. */
   begin<T>(work: (tx: Tx) => T | Promise<T>): PromiseLike<unknown>;
-  /** The same, with options of `BEGIN`. */
+  /** Runs `work` in a transaction that begins with these options of `BEGIN`. */
   begin<T>(options: string, work: (tx: Tx) => T | Promise<T>): PromiseLike<unknown>;
 }
 

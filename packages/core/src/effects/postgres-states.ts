@@ -19,7 +19,7 @@ export function codesOf(error: unknown): readonly string[] {
   return codes;
 }
 
-/** An error of Prisma's adapter has its facts in a cause, which is no error itself. */
+/** An error of Prisma's adapter has its facts in a cause, which is not an error itself. */
 function codesOfAdapter(cause: unknown): readonly string[] {
   const kind = propertyOf(cause, "kind");
   return [

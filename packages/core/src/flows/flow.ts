@@ -69,7 +69,7 @@ export function cachedReading(delivery: DeliveryWithReading, by: object): ReadDe
   return cached?.by === by && cached.reading.verified.delivery === delivery ? cached.reading : undefined;
 }
 
-/** A delivery that is authentic, wants an answer, and is no event. */
+/** A delivery that is authentic and wants an answer, but carries no event. */
 export interface ChallengeAnswer {
   readonly ok: null;
   readonly reply: Reply;

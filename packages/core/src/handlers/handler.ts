@@ -8,7 +8,7 @@ import type { HeldReason } from "../protocol/held-reasons.ts";
 /** The handler's second argument, beside the event. */
 export interface HandlerContext {
   /**
-   * The same for every run of this handler on this event. No other handler or event has it. A replay with
+   * Every run of this handler on this event has this id. No other handler or event has it. A replay with
    * `repeatEffects` gets a new id. If you store it under a unique index in your own transaction, the effect happens
    * exactly once. `ctx.transaction` does this for you.
    */
@@ -106,7 +106,7 @@ const REJECT_BRAND = Symbol.for("payhooks.Reject");
 const UNCOUNTED_BRAND = Symbol.for("payhooks.Uncounted");
 
 /**
- * Thrown by a handler to be tried again after `ms` milliseconds; if that is no finite number, after its backoff. It
+ * Thrown by a handler to be tried again after `ms` milliseconds; if that is not a finite number, after its backoff. It
  * counts as an attempt.
  */
 export class RetryAfter extends Error {
@@ -134,7 +134,7 @@ export function markUnrepeatable<E extends Error>(error: E): E {
 }
 
 /**
- * Marks an error of Payhooks that is no fault of the handler, and after which nothing was changed. The call does not
+ * Marks an error of Payhooks that is not the fault of the handler, and after which nothing was changed. The call does not
  * count as an attempt.
  */
 export function markUncounted<E extends Error>(error: E): E {

@@ -53,7 +53,7 @@ export class DueTimes {
     return { usual: this.#due.usual.size, patient: this.#due.patient.size };
   }
 
-  /** Since when the record that waits longest has been due; null when none is due. */
+  /** When the longest-waiting due record became due; null when none is due. */
   oldestDueAt(now: number): number | null {
     this.#moveDue(now);
     const times = LANES.flatMap((lane) => this.#due[lane].peek()?.availableAt ?? []);

@@ -19,7 +19,7 @@ export interface PrometheusMetrics extends Instrumentation {
   readonly contentType: string;
   /** All metrics in Prometheus's text format. Never rejects: if the inbox does not answer, its counts are left out. */
   text(): Promise<string>;
-  /** The same as a web-standard response. Anybody who can call the route can read it, so do not let strangers reach it. */
+  /** The text as a web-standard response. Anybody who can call the route can read it, so do not let strangers reach it. */
   response(): Promise<Response>;
 }
 

@@ -27,7 +27,7 @@ export type StatementResult = readonly Row[] | { readonly affectedRows: number }
 
 /** A connection of `mysql2/promise`, as far as it is used. */
 export interface Connection {
-  /** The same for each time that the connection is taken from its pool. */
+  /** Identifies the connection: the pool hands out one wrapper for each use, but this object stays. */
   readonly connection: object;
   query(query: object): Promise<[unknown, unknown]>;
   release(): void;

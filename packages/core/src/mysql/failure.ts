@@ -123,7 +123,7 @@ const REFUSALS: readonly (readonly [is: RegExp, what: string, fix: string])[] = 
   ],
 ];
 
-/** The same error in words, if it says why there is no connection. The code is that of an inbox that is away. */
+/** Explains an error of connecting in words. Its code then is that of an inbox that is away. Other errors stay as they are. */
 export function explainConnectionError(error: unknown): unknown {
   if (isPayhooksError(error)) return error;
   if (error instanceof NoAnswerError)

@@ -135,7 +135,7 @@ export function takeRecords(
 }
 
 /**
- * How many events there are in each state that is no end, and since when the first record has been due: since `from` or later.
+ * How many events there are in each unfinished state, and when the first record became due, at `from` or later.
  */
 export function countEvents(prefix: string, from: number): readonly Statement[] {
   return [

@@ -74,7 +74,7 @@ export function mysqlStore(target: MysqlTarget | undefined, options: MysqlStoreO
   return mysqlStoreOn(loadDriver, target, options);
 }
 
-/** The same, through a given driver. */
+/** Makes a {@link mysqlStore} on a given driver. */
 export function mysqlStoreOn(
   load: () => Promise<Driver>,
   target: MysqlTarget | undefined,

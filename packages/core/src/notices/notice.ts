@@ -8,10 +8,10 @@ export interface EventFacts {
   readonly flow: FlowName;
   readonly tenant: string;
   readonly eventId: string;
-  /** `payTxnId` or `idempotency_key`. For a body without a certain reading, a hash of it. */
+  /** `payTxnId`, `idempotency_key` or the id that a source gives. For a body without a certain reading, a hash of it. */
   readonly id: string;
   readonly event: string;
-  /** The payment's status; empty in the connect flow. */
+  /** The status of a payment, or the stage of a source; otherwise empty. */
   readonly status: string;
   /**
    * The merchant's reference of a payment, the account or the settlement of a connect event, or what the `read` of a
@@ -49,7 +49,10 @@ export type UndatedNotice =
   | (AboutEvent<"accepted"> & { readonly keyId: string | null; readonly previousAmount: string | null })
   /** A copy of a stored event. It is acknowledged, and not run again. */
   | AboutEvent<"duplicate">
-  /** A PENDING after the terminal status, or an event of a subject after a later one. It is acknowledged, and not run. */
+  /**
+   * An event that a later one has overtaken: a PENDING after the final status, an earlier stage of a source, or an earlier
+   * event of a subject. It is acknowledged, and not run.
+   */
   | AboutEvent<"stale">
   /** The event is kept for a person. */
   | (AboutEvent<"held"> & { readonly reason: HeldReason; readonly detail: string | null })
@@ -98,7 +101,7 @@ export type UndatedNotice =
       readonly event: string;
       readonly count: number;
     }
-  /** The same event is known with another amount: in another status, or arrived in another way. */
+  /** The event is known with another amount: in another status, or arrived in another way. */
   | (AboutEvent<"amount-changed"> & { readonly previousAmount: string; readonly amount: string })
   | AboutHandler<"started">
   | (AboutHandler<"done"> & { readonly durationMs: number })

@@ -24,7 +24,7 @@ export class SetupWarnings {
     return this.#all;
   }
 
-  /** The same warning is given once, even if the store is opened several times. */
+  /** Gives a warning, but only once, even if the store is opened several times. */
   add(what: string, fix: string): void {
     if (this.#known.has(what)) return;
     this.#known.add(what);

@@ -16,7 +16,7 @@ export function sqlStateOf(error: unknown): string | null {
 }
 
 /**
- * The codes after which a connection is of no more use. 25006: the session accepts no writes, and may keep to that when
+ * The codes after which a connection cannot be used any more. 25006: the session accepts no writes, and may keep to that when
  * its server accepts them again. 25P02: a transaction that was left open was aborted. 25P03, 25P04, 57P: the server has
  * ended the session. 08, 58, XX: the two sides no longer understand each other, or the server is in trouble.
  */

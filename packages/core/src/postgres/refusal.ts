@@ -82,8 +82,8 @@ const REFUSALS: readonly Refusal[] = [
 ];
 
 /**
- * The same error in words, if it says why there is no connection. The database may be reachable later, or let this
- * process in. So the code is that of an inbox that is away.
+ * Explains an error of connecting in words. The database may be reachable later, or let this process in, so the code is
+ * that of an inbox that is away. Other errors stay as they are.
  */
 export function explainConnectionError(error: unknown): unknown {
   if (isPayhooksError(error)) return error;

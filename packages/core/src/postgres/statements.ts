@@ -18,7 +18,7 @@ export const PRUNE_BATCH_SIZE = 200;
 /** The statements of a store. Each one is a transaction by itself. */
 export interface Statements {
   readonly read: Statement;
-  /** The same for one key. */
+  /** Reads the record of one key. */
   readonly readOne: Statement;
   readonly scan: Statement;
   /**

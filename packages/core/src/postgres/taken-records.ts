@@ -20,10 +20,11 @@ export interface LapseQueryResult extends PollResult {
  * While a session holds a snapshot of the database, the index keeps an entry for each of them, so a query of it can be
  * expensive, and few polls make one.
  *
- * The rule: a query finds the earliest end within the next `hideMs / 2`. A record that another process takes after it
- * stays taken for at least `hideMs`. This process knows which records it takes itself. So the next query is due at the
- * end that the last one has found, or after `hideMs / 2` if it has found none. A process whose `leaseMs` is shorter than this one's `hideMs` may take records for a
- * shorter time. If it dies, its events are found up to `hideMs / 2` late.
+ * The rule: each query returns the earliest end within the next `hideMs / 2`. A record that another process takes after
+ * the query stays taken for at least `hideMs`, and this process knows which records it takes itself. So the next query
+ * is due at the end that the last one has found, or after `hideMs / 2` if it has found none. A process whose `leaseMs`
+ * is shorter than this one's `hideMs` may take records for a shorter time. If it dies, its events are found up to
+ * `hideMs / 2` late.
  */
 export class TakenRecords {
   readonly #bound: DueBound;

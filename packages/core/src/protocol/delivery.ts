@@ -57,7 +57,7 @@ export function refusalReply(code: DeliveryErrorCode, status: number): Reply {
   return { status, headers, body: JSON.stringify({ error: { code } }) };
 }
 
-/** The same answer, after which the connection is closed. */
+/** Adds a header to an answer, after which the connection is closed. */
 export function closingReply({ status, headers, body }: Reply): Reply {
   return { status, headers: { ...headers, connection: "close" }, body };
 }

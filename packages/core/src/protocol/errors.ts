@@ -157,7 +157,7 @@ export class PayhooksError extends Error {
     this.code = code;
     this.fix = detail.fix ?? "";
     const status = detail.status ?? (ANSWER_STATUS as Readonly<Record<string, number | undefined>>)[code];
-    // An error that is no answer does not print as one with "status: undefined".
+    // An error that is not an answer does not print as one with "status: undefined".
     if (status !== undefined) this.status = status;
   }
 }

@@ -138,7 +138,7 @@ function causeOf(error: unknown): unknown {
   return cause ?? propertyOf(propertyOf(error, "errors"), 0) ?? undefined;
 }
 
-/** The same as `isPayhooksError`, whose module imports this one. */
+/** True for an error of Payhooks. `isPayhooksError` cannot be used here, because its module imports this one. */
 function isOurs(error: unknown): error is Error & { readonly code: string } {
   return isError(error) && propertyOf(error, "name") === "PayhooksError" && codeOf(error) !== null;
 }

@@ -101,7 +101,7 @@ export interface EndedFacts extends EventFacts {
 }
 
 /**
- * The same instrumentation, but an error of it reaches neither a delivery nor a handler. `onError` is called with it.
+ * Wraps an instrumentation, so that its errors reach neither a delivery nor a handler. `onError` is called with them.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` if a function is missing.
  */

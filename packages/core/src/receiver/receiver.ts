@@ -125,7 +125,7 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
   /**
    * Runs one event now, such as one that `notifyWorker` named. Skips its backoff, at most once a second. An attempt
    * before its time does not count against `maxAttempts` if it fails.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is no eventId.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is not an eventId.
    */
   run(eventId: string): Promise<RunReport>;
   /**

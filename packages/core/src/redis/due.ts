@@ -42,7 +42,7 @@ function earliestOf(times: readonly (number | null)[]): number | null {
   return times.reduce((a, b) => (a === null || (b !== null && b < a) ? b : a), null);
 }
 
-/** Since when the record of all groups that waits longest has been due; null when none is due. */
+/** When the longest-waiting due record of all groups became due; null when none is due. */
 export async function findOldestDue(groups: Groups): Promise<number | null> {
   const { oldest } = combineResults(
     await Promise.all(groups.all.map((group) => poll(group, ZERO_PER_LANE, 0))),

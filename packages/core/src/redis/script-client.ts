@@ -9,7 +9,7 @@ export interface ScriptClient {
   eval(script: string, keys: string[], args: string[]): Promise<unknown>;
 }
 
-/** The same client, but a script without an answer in time is given up. Its writes may have been made, or may still be. */
+/** Wraps a client, so that it gives up a script without an answer in time. Its writes may have been made, or may still be. */
 export function limitedClient(client: ScriptClient, clock: Clock, timeoutMs: number): ScriptClient {
   return {
     eval: (script, keys, args) =>

@@ -62,7 +62,7 @@ export class SealedStore implements RecordStore {
   readonly #notify: (notice: UndatedNotice) => void;
   /** The key of each version that this process has read or written; null if it is stored in the clear. */
   readonly #keyIdByVersion = new Map<string, string | null>();
-  /** Versions whose labels are in no list: `reseal` is between its two writes, or was killed there. */
+  /** Versions whose labels are not indexed yet: `reseal` is between its two writes, or was killed there. */
   readonly #unlistedVersions = new Set<string>();
 
   constructor(
@@ -176,7 +176,7 @@ export class SealedStore implements RecordStore {
     return expected !== null && !isCanary(key) && !this.#keyIdByVersion.has(expected);
   }
 
-  /** The same write, sealed with the key that the record has. A write that is sent again gets the same key as before. */
+  /** Seals a write with the key that the record has. A write that is sent again gets the same key as before. */
   #seal(item: Swap): Swap {
     const { key, expected, version, record, index, before } = item;
     if (isCanary(key)) return item;

@@ -104,7 +104,7 @@ async function tryMark(
  * Runs a receiver in the shadow of an old one. The receiver needs `run: "elsewhere"`, and a durable inbox. For the
  * switch, take the shadow and `run` out: the same inbox then knows what the old receiver has handled.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` if the receiver could run its handlers, or for a `journal` that is no function.
+ * @throws PayhooksError `ERR_OPTION_INVALID` if the receiver could run its handlers, or for a `journal` that is not a function.
  * @example const beside = shadow(receiver, { journal: (line) => appendFileSync("shadow.jsonl", line) });
  */
 export function shadow<Mounted extends AnyReceiver>(

@@ -210,7 +210,7 @@ function importSecret(secret: SecretInput, option: string): VerifyingSecret {
   };
 }
 
-/** Throws for a text that is no secret, or not only one: a stranger could guess it, or no signature would fit. */
+/** Throws for a text that is not a secret, or not only one: a stranger could guess it, or no signature would fit. */
 function checkSecretText(text: string, option: string): void {
   const placeholder = placeholderIn(text);
   if (placeholder !== null) {

@@ -14,7 +14,7 @@ import {
 /** How the text of a secret stands for its bytes. */
 export type SecretEncoding = "utf8" | "base64" | "hex";
 
-/** Imports secrets whose texts are encoded. A prefix such as `whsec_` is no part of base64, and is left out. */
+/** Imports secrets whose texts are encoded. A prefix such as `whsec_` does not belong to the base64, and is left out. */
 export function importEncodedSecrets(
   input: OneOrMore<SecretInput> | undefined,
   option: string,

@@ -19,7 +19,7 @@ export function sourceFlowsOf(sources: Sources, context: FlowContext): readonly 
     }
     const definition = definitionOf(value);
     if (definition === null) {
-      throw new PayhooksError("ERR_OPTION_INVALID", `sources.${name} is no source.`, {
+      throw new PayhooksError("ERR_OPTION_INVALID", `sources.${name} is not a source.`, {
         fix: "Give what source() returned, or a ready one such as standardWebhooks({ secret }).",
       });
     }

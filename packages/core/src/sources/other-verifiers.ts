@@ -229,7 +229,7 @@ function toVerdict(returned: VerifyResult, option: string): AuthenticVerdict | I
   if (content !== null && !(content instanceof Uint8Array))
     throw wrongVerdictError(option, "a content that is not bytes");
   const time = signedAt === null ? null : signedAt.getTime();
-  if (Number.isNaN(time)) throw wrongVerdictError(option, "a signedAt that is no date");
+  if (Number.isNaN(time)) throw wrongVerdictError(option, "a signedAt that is not a valid date");
   if (tenant !== undefined && (typeof tenant !== "string" || tenant === ""))
     throw wrongVerdictError(option, "an empty tenant");
   const lowercaseHeaders = Object.fromEntries(

@@ -72,7 +72,7 @@ function textIn(event: Readonly<Record<string, unknown>>, member: string, max: n
   const value = event[member];
   if (value === undefined || value === null) return null;
   if (typeof value !== "string" || value === "")
-    throw new UnusableDelivery(`read returned a ${member} that is no text`);
+    throw new UnusableDelivery(`read returned a ${member} that is not text`);
   if (value.length > max)
     throw new UnusableDelivery(`read returned a ${member} of more than ${max} characters`);
   return value;
@@ -87,6 +87,6 @@ function timeIn(value: unknown): Date | null {
         ? value
         : parseTimestamp(value as string);
   if (time === null || !Number.isFinite(new Date(time).getTime()))
-    throw new UnusableDelivery("read returned an occurredAt that is no time");
+    throw new UnusableDelivery("read returned an occurredAt that is not a time");
   return new Date(time);
 }

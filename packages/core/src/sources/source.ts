@@ -124,7 +124,7 @@ export interface SourceOptions<Given, Status extends string> {
   readonly answer?:
     | { readonly accepted?: Answer | undefined; readonly badSignatureStatus?: 400 | 401 | 403 | undefined }
     | undefined;
-  /** The answer to an authentic delivery that is no event; null for an event. */
+  /** The answer to an authentic delivery that carries no event, such as a challenge; null for an event. */
   readonly handshake?: ((delivered: SourceDelivery) => Answer | null) | undefined;
   /** The answer to a GET; null for none. Its text is sent as plain text. */
   readonly challenge?: ((request: { readonly query: URLSearchParams }) => string | null) | undefined;
@@ -208,7 +208,7 @@ export function source<
   const bindVerifier = typeof verify === "function" ? customVerifier(verify) : verifierFactoryOf(verify);
   if (bindVerifier === null) {
     throw invalidOptionError(
-      "verify of a source is no verifier.",
+      "The verify of a source must be a verifier.",
       "Use hmac, publicKeySignature, token, anyOf, unsafeUnsigned, or a function.",
     );
   }
@@ -318,7 +318,7 @@ export function checkAnswer(answer: Answer): void {
   }
   if (typeof contentType !== "string" || /[^\t\x20-\x7e]/.test(contentType)) {
     throw invalidOptionError(
-      "The contentType of an answer of a source is no value of a header field.",
+      "The contentType of an answer of a source is not a valid header value.",
       "Give printable ASCII, such as application/json.",
     );
   }

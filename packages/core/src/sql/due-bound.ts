@@ -41,11 +41,11 @@ export interface BoundDependencies {
  * The start of polls for due records. As long as anybody holds a snapshot of the database, such as a backup does, the index of
  * due times keeps an entry for each event that has ended. A poll from the beginning would walk over all of them.
  *
- * The rule: a poll begins at the oldest due time that the poll before has left behind, and at least about 13 s (for the
- * usual time limit of statements) before the server's time. No record that appears later is due before that: the
- * statement of a write sets a due time of at most five seconds ago. The write is visible once this statement has ended.
- * A record that another session had locked was left behind. If the server's clock goes back, so does the bound, with
- * the next poll.
+ * The rule: a poll begins at the oldest due time that the poll before has left behind, and at least twice the age of a
+ * write and twice the statement timeout before the server's time (about 13 s by default). No record that appears later
+ * is due before that: the statement of a write sets a due time of at most five seconds ago. The write is visible once
+ * this statement has ended. A record that another session had locked was left behind. If the server's clock goes back,
+ * so does the bound, with the next poll.
  *
  * The first poll is complete, and so is one every ten minutes. So a record that breaks this rule is found within ten minutes, for
  * example after a due time was set by hand, or after a statement without a time limit.
@@ -62,7 +62,7 @@ export class DueBound {
 
   constructor(dependencies: BoundDependencies) {
     this.#dependencies = dependencies;
-    // A statement and its answer have a limit each, and clocks and commits some more.
+    // Allows for the statement's timeout, the answer's timeout, and the tolerance for clocks and commits.
     this.#maxLatenessMs = 2 * MAX_WRITE_AGE_MS + 2 * dependencies.statementTimeoutMs;
   }
 

@@ -18,7 +18,7 @@ export interface SqliteHandle {
   close(): unknown;
 }
 
-/** The same handle with the types that this package uses. */
+/** A {@link SqliteHandle} with the types that this package uses. */
 export interface SqliteDatabase extends SqliteHandle {
   exec(sql: string): unknown;
   prepare(sql: string): SqliteStatement;

@@ -341,7 +341,10 @@ class SqliteStore implements RecordStore {
   }
 }
 
-/** The same file, whatever folder the process is in when it opens it again. URIs and `:memory:` are names of SQLite. */
+/**
+ * The absolute path of a file, because the process may be in another folder when it opens it again. URIs and `:memory:`
+ * are names of SQLite.
+ */
 function toAbsolutePath(file: string): string {
   return file === "" || file === ":memory:" || file.startsWith("file:") ? file : resolve(file);
 }

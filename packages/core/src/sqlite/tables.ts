@@ -178,7 +178,7 @@ export class Tables {
     return earliestTimeIn(LANES.map((lane) => this.#nextDue.get(lane, now, now + CLOCK_TOLERANCE_MS)));
   }
 
-  /** Since when the record that waits longest has been due; null when none is due. */
+  /** When the longest-waiting due record became due; null when none is due. */
   oldestDueAt(now: number): number | null {
     const oldest = earliestTimeIn(
       LANES.map((lane) => this.#oldestDue.get(lane, now, lane, now + CLOCK_TOLERANCE_MS, 1)),

@@ -191,7 +191,7 @@ export function resplitPair(
   return { genuine: asDelivery({ ...genuineFields, signature }), forged: asDelivery(forged) };
 }
 
-/** The same items in another order. The same seed always gives the same order. */
+/** Shuffles items. A seed always gives the same order. */
 export function shuffled<T>(items: readonly T[], seed: number): T[] {
   const list = [...items];
   let state = seed >>> 0;

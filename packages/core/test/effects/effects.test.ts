@@ -61,7 +61,7 @@ describe("ctx.transaction", () => {
     expect(database.accounts.get("cash")).toBe(10);
   });
 
-  it("is not done where a failed statement was swallowed: the commit would have been a rollback", async () => {
+  it("does not commit after a swallowed statement error: the commit would be a rollback", async () => {
     const database = new MapDatabase();
     let attempts = 0;
     const t = await harnessOn(database, (receiver) =>

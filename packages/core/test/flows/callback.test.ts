@@ -111,7 +111,7 @@ describe("a reading of a signed string that is cut at the known names", () => {
     expect(cutAtNames(signed, named({ extra })).isPlain).toBe(plain);
   });
 
-  it("adds a part that is no field to the field before it", () => {
+  it("adds a part that is not a field to the field before it", () => {
     const { texts } = cutAtNames("x=0&amount=1&y&event=E&amount=2&=&status=a=b", wire);
     expect(texts).toEqual(new Map(Object.entries({ amount: "1&y", event: "E&amount=2&=", status: "a=b" })));
   });
@@ -157,7 +157,7 @@ describe("the fields of a service", () => {
     ]);
   });
 
-  it("include no declared extra field without the merchant's word, and a field that is sent always by that word alone is optional", () => {
+  it("leave out the merchant's declarations on request: no extra fields, and what only the merchant says is always sent is optional", () => {
     const offered = withoutDeclarations(named(declared));
     const required = offered.fields.filter((field) => field.isRequired).map(({ key }) => key);
     expect(required).toEqual(["amount", "event", "payTxnId", "referenceId", "status", "timestamp"]);

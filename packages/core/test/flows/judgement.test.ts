@@ -122,7 +122,7 @@ describe.each([
     expect(error.message).toMatch(detail);
   });
 
-  it("and a receiver holds each as an entry of its own, with the reason, and runs nothing", async () => {
+  it("is held as an entry of its own, with the reason, and nothing runs", async () => {
     const t = await setUp({ payments: { publicKey } });
     const plain = rows.filter(([, , , extra]) => extra === NONE);
     for (const [what, text] of plain) {
@@ -148,15 +148,12 @@ describe.each([
     ).toHaveLength(entries.length);
   });
 
-  it.each(rows)(
-    "but has a bad signature if the signature is of another body: with %s",
-    (_, text, __, extra) => {
-      const sent = withSignature(text, otherSignature);
-      expect(thrownBy(() => verify(sent, extra)).code).toBe("ERR_SIGNATURE_INVALID");
-    },
-  );
+  it.each(rows)("has a bad signature if the signature is of another body: with %s", (_, text, __, extra) => {
+    const sent = withSignature(text, otherSignature);
+    expect(thrownBy(() => verify(sent, extra)).code).toBe("ERR_SIGNATURE_INVALID");
+  });
 
-  it("but is answered 401 and not kept if the signature is of another body", async () => {
+  it("is answered 401 and not kept if the signature is of another body", async () => {
     const t = await setUp({ payments: { publicKey }, alerts: { threshold: 1_000 } });
     for (const [what, text] of rows) {
       const reply = await t.post("payments", withSignature(text, otherSignature));

@@ -78,7 +78,7 @@ describe("keys that a resolver finds", () => {
     expect(asked).toBe(2);
   });
 
-  it.each(["", 5, null, undefined, {}])("are refused with a tenant that is no text: %j", async (tenant) => {
+  it.each(["", 5, null, undefined, {}])("are refused with a tenant that is not text: %j", async (tenant) => {
     const { keyring } = resolving(() => ({ tenant: tenant as string, keys: "a" }));
     expect(await errorOf(() => keyring.find({}))).toMatchObject({
       code: "ERR_OPTION_INVALID",

@@ -9,7 +9,7 @@ import { deliveryOf } from "../receiving.ts";
 
 const keys = createTestKeys();
 
-it("an event runs whose accepting write was made without an answer, although the store refuses the repeated write for longer than the sender waits", async () => {
+it("runs an event whose first write went unanswered, even if the store refuses the repeated writes", async () => {
   const clock = fakeClock();
   const environment = environmentOf(clock);
   const store = memoryStore({ clock: environment });

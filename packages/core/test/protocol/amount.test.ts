@@ -64,7 +64,7 @@ describe("an amount", () => {
     expect(error.fix).toMatch(/six decimals/);
   });
 
-  it.each([10.5, 10n, null, undefined, {}, ["1"]])("%s is refused, since it is no text", (value) => {
+  it.each([10.5, 10n, null, undefined, {}, ["1"]])("%s is refused, since it is not text", (value) => {
     expect(thrownBy(() => parseAmount(value as unknown as string)).code).toBe("ERR_AMOUNT_INVALID");
   });
 

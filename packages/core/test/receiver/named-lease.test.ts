@@ -65,7 +65,7 @@ describe("the note of a lease", () => {
     expect(await receiver.viewLease("too-long")).toEqual({ note: "before", isTaken: true });
   });
 
-  it("is refused if it is no text", async () => {
+  it("is refused if it is not text", async () => {
     const lease = await taken("no-text");
     leases.push(lease);
     await expect(lease.renew(7 as unknown as string)).rejects.toMatchObject({

@@ -290,7 +290,7 @@ describe("registration", () => {
     expect(thrownBy(() => receiver.onHeld(() => {})).code).toBe("ERR_HANDLER_NAME");
   });
 
-  it("refuses a handler that is no function, of a payment and of held events", () => {
+  it("refuses a handler that is not a function, of a payment and of held events", () => {
     for (const given of [undefined, null, "credit", {}]) {
       const codes = [
         thrownBy(() => make().onDeposit(given as never)),
@@ -318,7 +318,7 @@ describe("registration", () => {
     ["a handler under another word", { handler: () => {} }],
     ["an unlisted status", { CANCELLED: () => {} }],
     ["a status in lower case", { success: () => {} }],
-    ["a status that is no function", { SUCCESS: "credit" }],
+    ["a status that is not a function", { SUCCESS: "credit" }],
     ["a name of every object", { constructor: () => {} }],
   ])("refuses %s for a handler", (_, handlers) => {
     const error = thrownBy(() => make().onDeposit(handlers as () => void));

@@ -193,7 +193,7 @@ describe("notifyWorker", () => {
 });
 
 describe("run", () => {
-  it("refuses a text that is no eventId, and says what one is", async () => {
+  it("refuses a text that is not an eventId, and says what one is", async () => {
     const t = await start();
     const error = await rejectedBy(t.receiver.run("job-1"));
     expect(isPayhooksError(error) && error.code).toBe("ERR_OPTION_INVALID");

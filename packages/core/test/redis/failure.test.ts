@@ -34,12 +34,12 @@ const UNKNOWN = [
 ];
 
 describe("the outcome of a write, as its error shows it", () => {
-  it.each(NOT_WRITTEN)("not written: %s", (message) => {
+  it.each(NOT_WRITTEN)("is not-written for %s", (message) => {
     const cause = new Error(message);
     expect(writeOutcomeOf(cause)).toEqual({ kind: "not-written", cause });
   });
 
-  it.each(UNKNOWN)("unknown: %s", (message) => {
+  it.each(UNKNOWN)("is unknown for %s", (message) => {
     const cause = new Error(message);
     expect(writeOutcomeOf(cause)).toEqual({ kind: "unknown", cause });
   });
@@ -48,12 +48,12 @@ describe("the outcome of a write, as its error shows it", () => {
     "ERR Protocol error: invalid bulk length",
     "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
     "ERR max request size exceeded. Limit: 1048576 bytes",
-  ])("refused: %s", (message) => {
+  ])("is refused for %s", (message) => {
     const cause = new Error(message);
     expect(writeOutcomeOf(cause)).toEqual({ kind: "refused", cause });
   });
 
-  it("is unknown for a value that is no error at all", () => {
+  it("is unknown for a value that is not an error", () => {
     expect(writeOutcomeOf("OOM command")).toEqual({ kind: "unknown", cause: "OOM command" });
     expect(writeOutcomeOf(undefined)).toEqual({ kind: "unknown", cause: undefined });
   });

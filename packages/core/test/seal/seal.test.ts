@@ -214,7 +214,7 @@ describe("a function that reads the keys", () => {
   const never = () => new Promise<never>(() => {});
   const [old, current] = [keyOf("old"), keyOf("new")];
 
-  it("and does not answer at the start is an error after 10 s, and is called again", async () => {
+  it("causes an error if it does not answer within 10 s at the start, and is called again", async () => {
     const { clock, inbox, calls, write, keyIds } = reading([never, () => [old]]);
     const opening = inbox.ready().then(
       () => null,
@@ -260,7 +260,7 @@ describe("a function that reads the keys", () => {
     expect(await keyIds()).toEqual(["new", "old"]);
   });
 
-  it("and gives other bytes for a key that is known is refused, and says so", async () => {
+  it("is refused, with a message, if it gives other bytes for a known key", async () => {
     const { clock, notices, write, keyIds } = reading([() => [old], () => [keyOf("new"), keyOf("old")]]);
     await write("a");
     await clock.advance("61s");

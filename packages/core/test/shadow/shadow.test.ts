@@ -397,7 +397,7 @@ describe("the set-up", () => {
   });
 });
 
-it("an old receiver that fails beside a flow that is off is no unhandled rejection", async () => {
+it("an old receiver that fails beside a flow that is off causes no unhandled rejection", async () => {
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
     run: "elsewhere",
@@ -413,7 +413,7 @@ it("an old receiver that fails beside a flow that is off is no unhandled rejecti
 });
 
 describe("markHandled", () => {
-  it("refuses a name that is no event of its flow, and a tenant that cannot be right", async () => {
+  it("refuses a name that is not an event of its flow, and a tenant that cannot be right", async () => {
     const { receiver } = inTheShadow();
     const { payments, connect } = receiver;
     for (const event of [

@@ -377,8 +377,8 @@ describe("a webhook secret", () => {
     ["bytes", new Uint8Array(bytes), bytes],
     ["a part of a longer buffer", padded.subarray(1, -1), bytes],
     ["a secret KeyObject", createSecretKey(bytes), bytes],
-    ["bytes that are no text", random, random],
-    ["a KeyObject of bytes that are no text", createSecretKey(random), random],
+    ["bytes that are not text", random, random],
+    ["a KeyObject of bytes that are not text", createSecretKey(random), random],
   ])("may be %s, of which a receiver and openssl make the same signature", async (_, secret, key) => {
     const t = await setUp({ connect: { secret: [undefined, secret] } });
     const { rawBody } = signConnectWebhook(connectEvent(), SECRET);

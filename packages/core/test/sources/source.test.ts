@@ -45,7 +45,7 @@ describe("the result of read", () => {
     ["deep nesting", `{"id":"1","type":"paid","x":${"[".repeat(20)}${"]".repeat(20)}}`, /nested/],
     ["another byte order mark", "\uFEFF{}", /not JSON/],
     ["no name", '{"id":"1"}', /no name/],
-    ["an id that is a number", '{"id":1,"type":"paid"}', /id that is no text/],
+    ["an id that is a number", '{"id":1,"type":"paid"}', /id that is not text/],
     ["a body that read cannot read", "null", /read threw: TypeError/],
     ["the name of every name", '{"id":"1","type":"*"}', /no name/],
   ])("holds %s as malformed, once", async (_what, body, detail) => {
@@ -399,7 +399,7 @@ describe("handlers", () => {
   );
 
   it("need a source that source() made", () => {
-    expect(() => createReceiver({ sources: { any: {} as never } })).toThrow(/no source/);
+    expect(() => createReceiver({ sources: { any: {} as never } })).toThrow(/is not a source/);
   });
 });
 
@@ -454,7 +454,7 @@ describe("answers", () => {
     expect(() => source({ verify, read, answer: { accepted: { status } } })).toThrow(/200 to 299/);
   });
 
-  it("to a delivery that is not authentic have the status that the source names", async () => {
+  it("have the status that the source names if a delivery is not authentic", async () => {
     const one = source({
       verify: () => ({ ok: false, code: "ERR_SIGNATURE_INVALID", why: "a test" }),
       read,
@@ -463,7 +463,7 @@ describe("answers", () => {
     expect((await receiving(one).post(json({}))).status).toBe(403);
   });
 
-  it("to a body that is too large are 413", async () => {
+  it("have the status 413 if a body is too large", async () => {
     const { post } = receiving(source({ verify, read, maxBodyBytes: 10 }));
     expect((await post(json({ id: "1", type: "paid" }))).status).toBe(413);
   });
@@ -493,7 +493,7 @@ describe("a source is refused", () => {
       /status 204 and a body/,
     ],
     [
-      "a body that is no text",
+      "a body that is not text",
       { answer: { accepted: { status: 200, body: { ok: true } } } },
       /body .* object/,
     ],

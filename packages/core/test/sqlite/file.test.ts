@@ -187,7 +187,7 @@ describe("a file that cannot be an inbox is refused, with what to do:", () => {
     );
   });
 
-  it("a file that is no database", async () => {
+  it("a file that is not a database", async () => {
     const file = newFile();
     writeFileSync(file, "id,amount\n".repeat(1_000));
     await expect(sqliteStore(file).open()).rejects.toEqual(unsuitable(/not a database/));
@@ -225,7 +225,7 @@ describe("a file that cannot be an inbox is refused, with what to do:", () => {
     await expect(sqliteStore(join(dirname(file), "folder")).open()).rejects.toEqual(unsuitable(/cannot be/));
   });
 
-  it("and the same store opens the file once it has been repaired", async () => {
+  it("until it is repaired: then the same store opens it", async () => {
     const file = join(newFile(), "later", "inbox.db");
     const store = sqliteStore(file);
     onTestFinished(() => store.close());

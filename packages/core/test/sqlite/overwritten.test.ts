@@ -105,7 +105,7 @@ describe("a file of SQLite that was overwritten while it was open", () => {
   });
 });
 
-describe("a write that SQLite makes into the file by itself is no loss", () => {
+describe("a write that SQLite makes into the file by itself is not a loss", () => {
   it.each([
     ["TRUNCATE", "PRAGMA wal_checkpoint(TRUNCATE)"],
     ["PASSIVE, after a commit", "PRAGMA user_version = 8; PRAGMA wal_checkpoint(PASSIVE)"],

@@ -20,7 +20,7 @@ export const BULK_REASONS: Readonly<Record<BulkReason, unknown>> = {
 export interface BulkFilter extends Omit<EventQuery, "reason" | "limit" | "cursor" | "first"> {
   /**
    * A held event has the reason for which it is held. A finished event has `done`, `discarded`, `stale`, or the
-   * contradiction as which it was accepted, such as `mismatch`. A waiting or running event has `unfinished`. By
+   * contradiction it was accepted with, such as `mismatch`. A waiting or running event has `unfinished`. By
    * default, a replay and a discard leave out `discarded`, and the reasons that raise the question of what is true,
    * such as `mismatch`. The other decisions include every reason by default.
    */

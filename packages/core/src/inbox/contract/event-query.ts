@@ -13,7 +13,7 @@ export interface EventFilter {
   /** Why it is held. */
   readonly reason?: HeldReason | undefined;
   readonly referenceId?: string | undefined;
-  /** `payTxnId` or `idempotency_key`. */
+  /** `payTxnId`, `idempotency_key` or the id that a source gives. */
   readonly id?: string | undefined;
   /** Accepted at this time or later, in milliseconds since the epoch. */
   readonly since?: number | undefined;

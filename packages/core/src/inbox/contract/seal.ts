@@ -8,7 +8,7 @@ import type { RecordStore } from "./store.ts";
  */
 export interface Seal {
   /**
-   * The same store, whose records are sealed before they reach it, and opened when they come back.
+   * Wraps a store, so that records are sealed before they reach it, and opened when they come back.
    *
    * @param notify gets a notice if the keys cannot be read again
    */

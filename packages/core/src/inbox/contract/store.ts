@@ -121,7 +121,7 @@ export interface StoreCounts {
   readonly running: number;
   readonly held: number;
   readonly heldBy: Readonly<Partial<Record<HeldReason, number>>>;
-  /** Since when the record that waits longest has been due (the store's clock). Never in the future; null when none is due. */
+  /** When the longest-waiting due record became due (the store's clock). Never in the future; null when none is due. */
   readonly oldestDueAt: number | null;
 }
 

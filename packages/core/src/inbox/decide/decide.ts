@@ -233,7 +233,7 @@ const REFUSAL_TEXTS = {
     fix: "Set keep of its flow. Events that end from then on can run again.",
   },
   running: { what: "runs", fix: "Wait until it has ended, or until its attempt has failed." },
-  due: { what: "is due already", fix: "Your application runs it as soon as it has a free place." },
+  due: { what: "is due already", fix: "Your application runs it as soon as it has capacity." },
   "not-waiting": {
     what: "is held or has ended, so it waits for no attempt",
     fix: "Look at it: a held event is replayed instead.",
@@ -243,7 +243,7 @@ const REFUSAL_TEXTS = {
 function eventChangedError(eventId: string): PayhooksError {
   return new PayhooksError(
     "ERR_EVENT_CHANGED",
-    `The event ${eventId} has changed since it was looked at: it was replayed and held again, or another event of its transaction has run or is about to run.`,
-    { fix: "Look at it once more, then decide." },
+    `The event ${eventId} has changed since you read it: it was replayed and held again, or another event of its transaction has run or is about to run.`,
+    { fix: "Read it once more, then decide." },
   );
 }

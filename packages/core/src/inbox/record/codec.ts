@@ -42,7 +42,7 @@ const RECORD_FORMAT = "4";
 const MAX_KEY_ID_CHARS = 64;
 /** The sign of a text that is sealed. The id of its key follows, a colon, and the base64 of what is sealed. */
 export const SEALED_PREFIX = "S";
-/** Follows the id of the key in the text of a record whose labels are in no list. */
+/** Follows the id of the key in the text of a record whose labels are not indexed yet. */
 const UNLISTED_MARK = "~";
 
 /** A process of another version may have a flow that this one does not know. */

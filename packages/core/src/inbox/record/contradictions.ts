@@ -8,7 +8,7 @@ import { addHistory, type IdempotencyRecord, isUnfinished, type OpenWork, type S
 
 /**
  * A record keeps this many events that were accepted to be held, including decided ones. Beside these, it has at most
- * two events that were accepted to run.
+ * one event of each status that was accepted to run: two of a payment, and one for each stage of a source.
  */
 export const MAX_CONTRADICTIONS = 8;
 /** The beginning of the line that counts the others. */

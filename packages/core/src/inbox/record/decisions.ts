@@ -18,7 +18,8 @@ import { rankOf } from "./table.ts";
  * The result of a decision about one event.
  *
  * - `decided`: it was made now.
- * - `already-decided`: it was made before, under the same token, even if the event has run since. An erasure: under any token.
+ * - `already-decided`: it was made before, under the same token (for an erasure, under any token), even if the event has run
+ *   since.
  * - `overtaken`: it was held, and a later status has come, so this decision has ended it, as `stale`.
  * - `missing`: there is no such event. `unfinished`: it waits or runs. `running`: it runs.
  * - `due`: it is due now, so it waits for no later attempt. `not-waiting`: it is held or has ended, so it waits for no attempt.

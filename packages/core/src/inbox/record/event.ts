@@ -52,10 +52,10 @@ export interface VerifiedEvent {
   readonly slot: string;
   /** The slot for exactly these facts. It is used if they contradict the record. */
   readonly variantSlot: () => string;
-  /** `payTxnId` or `idempotency_key`; of an event outside of the table, a hash of what was signed. */
+  /** `payTxnId`, `idempotency_key` or the id that a source gives; of an event outside of the table, a hash of what was signed. */
   readonly id: string;
   readonly name: string;
-  /** The payment's status; empty in the connect flow. */
+  /** The status of a payment, or the stage of a source; otherwise empty. */
   readonly status: string;
   /**
    * The rank of the status: a higher rank may follow a lower one. Null: the event changes neither the record's status nor its
@@ -126,7 +126,7 @@ export interface AcceptResult {
   readonly previousAmount: string | null;
   /** True if this process has begun to run it. */
   readonly isBegun: boolean;
-  /** PENDING events that waited, and will not run because this event has a final status. */
+  /** Events of earlier statuses (PENDING, or earlier stages of a source) that waited, and will not run because of this event. */
   readonly overtaken: readonly EventFacts[];
   /**
    * With the outcome `expired`: the inbox was too small to keep its records for the whole window. It no longer knows events that

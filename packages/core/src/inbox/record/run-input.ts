@@ -51,7 +51,7 @@ export interface RunInput {
   readonly startedHandler: string | null;
   /** The kept text of the instrumentation of the process that accepted it; null if it has none. */
   readonly trace: string | null;
-  /** The PENDING events that ended because this run began. */
+  /** The events of earlier statuses (PENDING, or earlier stages of a source) that ended because this run began. */
   readonly overtaken: readonly EventFacts[];
 }
 

@@ -2,9 +2,9 @@
 const MAX_BROKEN_RECORDS = 10_000;
 
 /**
- * Records that could not be read at the end of a run, or on which a change failed then. This process does not begin
- * their events again. There is one exception: if a poll finds such a record unreadable, it may be repaired later, so it
- * is begun once it can be read. If there are too many records, the oldest are forgotten.
+ * Records that could not be read at the end of a run, or on which a change failed then. This process begins their
+ * events again only if a poll has found the record unreadable, and a later poll can read it: then it was repaired. If
+ * there are too many records, the oldest are forgotten.
  */
 export class BrokenRecords {
   /** The latest last. */

@@ -48,8 +48,8 @@ const FAILED_POLL_DELAY_MS = 500;
 const EMPTY_POLL_DELAY_MS = 50;
 /**
  * Another process may have put a record off. When the record falls due, that process polls at once, if it is alive.
- * This process leaves it the first poll: it waits between this time and twice this time. If `pollMs` is shorter, the
- * usual poll comes earlier.
+ * This process gives it a head start of one to two times this long. If `pollMs` is shorter, the usual poll comes
+ * earlier.
  */
 const FOREIGN_POLL_DELAY_MS = 500;
 /**

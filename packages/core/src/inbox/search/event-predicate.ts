@@ -20,7 +20,7 @@ export function predicateOf({
   const isInRange = amount === undefined ? () => true : rangeOf(amount);
   if (handler !== undefined && !isHandlerName(handler)) {
     throw invalidOptionError(
-      `The handler of events.list is ${quoteValue(handler)}, which is no name of a handler.`,
+      `The handler of events.list is ${quoteValue(handler)}, which is not the name of a handler.`,
       "Give the name of a handler, or leave it out.",
     );
   }
@@ -41,7 +41,7 @@ function boundsIn(range: AmountRange): Readonly<Record<keyof AmountRange, bigint
   const names = Object.keys(Object(range)).filter((name) => name !== "min" && name !== "max");
   if (typeof range !== "object" || range === null || names.length > 0) {
     throw invalidOptionError(
-      "The amount of events.list is no range.",
+      "The amount of events.list must be a range.",
       'Write it as { min: "100", max: "999.99" }.',
     );
   }

@@ -90,7 +90,7 @@ function explainRetrying({ handlers }: StoredEvent, now: number): PresentTexts {
     next: [
       nextAt > now
         ? `A process that runs events tries again ${timeText(nextAt, now)}, or a little later.`
-        : "It is due: a process that runs events tries again as soon as it has a free place.",
+        : "It is due: a process that runs events tries again as soon as it has capacity.",
       "If a handler fails at its last attempt, the event is held for a person.",
     ],
     advice: [

@@ -6,7 +6,7 @@ import type { Inbox } from "../contract/inbox.ts";
 const guardedInboxes = new WeakSet<Inbox>();
 
 /**
- * The same inbox, except that it throws only errors of Payhooks. The error of a store may contain the delivery, so only its kind,
+ * Wraps an inbox, so that it throws only errors of Payhooks. The error of a store may contain the delivery, so only its kind,
  * its code and the place where it was thrown are passed on. Every call runs in the empty asynchronous context. Otherwise the work
  * that a call begins would keep the context of the request that made the call.
  */

@@ -303,7 +303,7 @@ export class Records {
   ): Promise<Exclude<SwapResult, { kind: "unknown" }> & { readonly isUnclear: boolean }> {
     for (let isUnclear = false; ; ) {
       const result = await this.#store.write(item);
-      // The same write arrived twice. The second one finds what the first one wrote.
+      // This write arrived twice. The second one finds what the first one wrote.
       if (result.kind === "conflict" && result.current?.version === item.version) {
         return { kind: "written", isUnclear };
       }
@@ -402,7 +402,7 @@ export function unreadableError({ unreadable: reason, code }: UnreadableRecord):
   return error;
 }
 
-/** True for {@link unreadableError}. Trying again is no use, because the record is at fault and not the store. */
+/** True for {@link unreadableError}. Trying again does not help, because the record is at fault and not the store. */
 export function isRecordError(error: unknown): boolean {
   return typeof error === "object" && error !== null && recordErrors.has(error);
 }

@@ -274,7 +274,7 @@ describe("an event is held when it is accepted", () => {
     expect(tested.slot(OTHER).work?.detail).toMatch(/^amount differs/);
   });
 
-  it("but not if it only lacks an amount or one of the fixed facts, or has a field more", () => {
+  it("unless it only lacks an amount or one of the fixed facts, or has a field more", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     expect(tested.accept(event("SUCCESS", { amount: null })).outcome).toBe("duplicate");
@@ -332,7 +332,7 @@ describe("amounts of a callback and of a look-up", () => {
     expect(tested.accept(lookedUp("SUCCESS", "9")).reason).toBe("mismatch");
   });
 
-  it("are no change if they are equal", () => {
+  it("change nothing if they are equal", () => {
     const tested = new RecordUnderTest();
     tested.accept(event("SUCCESS"));
     expect(tested.accept(lookedUp("SUCCESS", "10")).previousAmount).toBeNull();
