@@ -35,7 +35,7 @@ const slow: Readonly<Record<string, readonly string[]>> = {
   ],
   "runs the whole contract on a PostgreSQL in this process, which is slow": ["test/contract/pglite.test.ts"],
   "runs the whole contract on MariaDB, which waits for its disk": ["test/contract/mysql.test.ts"],
-  "runs the whole contract once more, with a seal": ["test/contract/{redis,postgres}-sealed.test.ts"],
+  "runs the whole contract once more, with a seal": ["test/contract/{sqlite,redis,postgres}-sealed.test.ts"],
   "starts PostgreSQL": [
     "test/examples/deploy.test.ts",
     "test/examples/postgres.test.ts",
@@ -61,8 +61,8 @@ const faultsOnPostgres = ["test/faults/postgres*.test.ts"];
 const faultsOnMysql = ["test/faults/mysql*.test.ts"];
 const faultsOnRedis = ["test/faults/!(sqlite|postgres*|mysql*).test.ts", "test/contract/redis-hints.test.ts"];
 
-/** One more than there are cores, since many files wait for a process or a server. Vitest alone takes one less. */
-const WORKERS = availableParallelism() + 1;
+/** More than there are cores, since many files wait for a process, a server or a real clock. Vitest alone takes one less. */
+const WORKERS = availableParallelism() + 3;
 
 /** One limit for everything that waits: so long that a busy machine is no reason to fail. */
 const MAX_WAIT_MS = 180_000;

@@ -186,6 +186,7 @@ export const tableCases: readonly ContractCase[] = [
   ...(["at the end", "in between"] as const).flatMap((runs): readonly ContractCase[] => [
     {
       name: `the table of deduplication over all pairs of deliveries, run ${runs}: statuses × facts × amounts, delivered twice`,
+      ...(runs === "in between" && { long: true }),
       async run(make) {
         const count = await compare(make, upTo(2, everything, everything), { runs, again: true });
         expect(count).toBe(12 + 12 ** 2);

@@ -7,7 +7,7 @@ import { MUTANTS } from "./mutants.ts";
 import { planOf } from "./plan.ts";
 import { exploreInThreads } from "./threads.ts";
 
-const HISTORIES = 1_000;
+const HISTORIES = 500;
 const seed = Number(process.env.PAYHOOKS_SEED ?? 1);
 const MINUTES = 60_000;
 
