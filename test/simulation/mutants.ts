@@ -39,8 +39,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "two events of a subject run at the same time",
     SUBJECT,
-    'if (isOther && stored.lease !== null && stored.lease.until > now) return refuse("busy");',
-    "",
+    'if (isHeldByAnother && (isOther || isOfLaterRun)) return refuse("busy");',
+    'if (isHeldByAnother && isOfLaterRun) return refuse("busy");',
   ),
   mutant(
     "an event runs without the lease of its subject",

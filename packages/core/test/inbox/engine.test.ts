@@ -397,6 +397,52 @@ describe("the close of an inbox", () => {
     expect(runs).toBe(2);
   });
 
+  it("makes work reject, and ask nothing more of the store, if its event ends after the grace", async () => {
+    const clock = fakeClock();
+    const memory = memoryStore({ clock });
+    let isClosed = false;
+    const lateCalls: string[] = [];
+    const note = (name: string): void => {
+      if (isClosed) lateCalls.push(name);
+    };
+    const store: RecordStore = {
+      ...memory,
+      immediate: false,
+      endsWithProcess: false,
+      takeDue: async (...asked) => {
+        note("takeDue");
+        return memory.takeDue(...asked);
+      },
+      readNote: async (...asked) => {
+        note("readNote");
+        return memory.readNote?.(...asked) ?? null;
+      },
+      async close() {
+        isClosed = true;
+      },
+    };
+    const inbox = createInbox(store, { leaseMs: LEASE_MS, clock });
+    await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
+    let endHandler = (): void => {};
+    const runner = runnerOf(async () => {
+      await new Promise<void>((resolve) => (endHandler = resolve));
+      return { kind: "done" };
+    });
+    const working = inbox.work(runner, { deadlineMs: 60_000, limit: 10, concurrency: 1 });
+    const outcome = working.then(
+      () => "reported",
+      (error: PayhooksError) => error.code,
+    );
+    await clock.advance(1);
+    const closing = inbox.close({ graceMs: 500 });
+    await clock.advance("1s");
+    await closing;
+    endHandler();
+    await clock.advance(1);
+    expect(await outcome).toBe("ERR_CLOSING");
+    expect(lateCalls).toEqual([]);
+  });
+
   it("ends after one more attempt of an event that retries at once", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });

@@ -290,7 +290,14 @@ describe("moves in random orders", () => {
   /** The record of a subject, once its next word has begun. */
   function nextWord(before: IdempotencyRecord | null, now: number): IdempotencyRecord {
     const n = before === null ? 1 : Number(before.id.at(-1)) + 1;
-    const wish = { flow: "payments", tenant: "", eventId: subject + n, at: now + n, token: `t${n}` } as const;
+    const wish = {
+      flow: "payments",
+      tenant: "",
+      eventId: subject + n,
+      at: now + n,
+      token: `t${n}`,
+      begunAt: now,
+    } as const;
     const terms = { leaseMs: 0, retentionMs: DAY_MS, isReplay: true, mayBeForgotten: false };
     const { record } = takeSubject(before, { ...wish, ...terms }, now);
     if (record === null) throw new Error("The subject has a later word.");

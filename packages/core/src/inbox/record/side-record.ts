@@ -6,7 +6,7 @@
  * | kind                   | `id`                         | content                                       | `lease`         | `isClosed`                    |
  * | ---------------------- | ---------------------------- | --------------------------------------------- | --------------- | ----------------------------- |
  * | a claim of a reference | the key of the owner         | `token`: identifies this opening of the claim | none            | false while the claim is open |
- * | a subject              | the latest event's id        | the events that have begun and not ended      | that of its run | true                          |
+ * | a subject              | the latest event's id        | when each unfinished event last began         | that of its run | true                          |
  * | a canary               | filling, so that it is large | empty                                         | while it is due | true                          |
  * | a shared text          | empty                        | `text`: the text                              | none            | true                          |
  *

@@ -5,7 +5,8 @@
  * - `id` is the eventId of that event, and `signedAt` its signed time. An event that was signed earlier is stale from then on.
  * - `lease` belongs to the run of that event. Another event of the subject waits until the lease is over, so two of
  *   them never run at the same time.
- * - its content names the events that have begun and not ended: the next event ends them before it calls a handler.
+ * - its content names the events that have begun and not ended, each with the time at which its last run began. The next
+ *   event ends them before it calls a handler.
  *
  * An event takes its subject when its run begins, not when it is accepted. So a waiting event may still run before a
  * newer event, and never after it. `docs/decisions/0038-the-latest-event-of-a-subject.md` says why the subject has a
@@ -33,6 +34,8 @@ export interface SubjectRequest {
   readonly at: number;
   /** Identifies the run. */
   readonly token: string;
+  /** When the run began (the store's clock). */
+  readonly begunAt: number;
   readonly leaseMs: number;
   /** How long the subject is remembered after this run. */
   readonly retentionMs: number;
@@ -58,7 +61,18 @@ const NO_EVENT_IDS: readonly string[] = [];
  */
 export function takeSubject(
   stored: IdempotencyRecord | null,
-  { flow, tenant, eventId, at, token, leaseMs, retentionMs, isReplay, mayBeForgotten }: SubjectRequest,
+  {
+    flow,
+    tenant,
+    eventId,
+    at,
+    token,
+    begunAt,
+    leaseMs,
+    retentionMs,
+    isReplay,
+    mayBeForgotten,
+  }: SubjectRequest,
   now: number,
 ): SubjectResult {
   const refuse = (answer: SubjectAnswer): SubjectResult => ({
@@ -72,7 +86,10 @@ export function takeSubject(
     if (at < stored.signedAt) return refuse("overtaken");
     const isOther = stored.id !== eventId;
     if (isOther && at === stored.signedAt && !isReplay) return refuse("equal");
-    if (isOther && stored.lease !== null && stored.lease.until > now) return refuse("busy");
+    const isHeldByAnother = stored.lease !== null && stored.lease.until > now && stored.lease.token !== token;
+    // If the lease belongs to a later run of this event, the process of this run stood still until its own lease had lapsed.
+    const isOfLaterRun = Number(contentOf(stored)[eventId] ?? 0) > begunAt;
+    if (isHeldByAnother && (isOther || isOfLaterRun)) return refuse("busy");
   }
   const unfinishedEvents = stored === null ? {} : contentOf(stored);
   const unfinishedEarlierIds = Object.keys(unfinishedEvents).filter((one) => one !== eventId);
@@ -82,7 +99,7 @@ export function takeSubject(
     tenant,
     id: eventId,
     isClosed: true,
-    content: { ...unfinishedEvents, [eventId]: "" },
+    content: { ...unfinishedEvents, [eventId]: String(begunAt) },
     lease: { slot: "", token, until: now + leaseMs, originalLengthMs: leaseMs },
     signedAt: at,
     expiresAt: subjectExpiryOf(stored, at, retentionMs, now),

@@ -71,7 +71,7 @@ export class SubjectTurn {
       deadlineMs: leaseMs / 3,
       change: (record, now) => {
         const isOld = signed + retentionMs <= now || signed <= (store.forgottenBefore?.(tenant) ?? 0);
-        const request = { flow, tenant, eventId, at: subject.at, token, retentionMs };
+        const request = { flow, tenant, eventId, at: subject.at, token, begunAt: input.now, retentionMs };
         const result = takeSubject(
           record,
           {
