@@ -61,8 +61,8 @@ const faultsOnPostgres = ["test/faults/postgres*.test.ts"];
 const faultsOnMysql = ["test/faults/mysql*.test.ts"];
 const faultsOnRedis = ["test/faults/!(sqlite|postgres*|mysql*).test.ts", "test/contract/redis-hints.test.ts"];
 
-/** More than there are cores, since many files wait for a process, a server or a real clock. Vitest alone takes one less. */
-const WORKERS = availableParallelism() + 3;
+/** One more than there are cores, since many files wait for a process or a server. Vitest alone takes one less. */
+const WORKERS = availableParallelism() + 1;
 
 /** One limit for everything that waits: so long that a busy machine is no reason to fail. */
 const MAX_WAIT_MS = 180_000;

@@ -978,7 +978,7 @@ const mutants: readonly Mutant[] = [
     caughtBy: "an accept whose answer is lost",
     mistake: withChangedWrites(({ version, expected }) => ({
       version: `${version}'`,
-      expected: expected,
+      expected,
     })),
   },
   {

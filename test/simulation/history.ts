@@ -38,7 +38,7 @@ export async function play(
   const { random } = Math;
   // Nobody reads the stacks of a history's errors, and to write them takes longer than all the rest.
   Error.stackTraceLimit = 0;
-  // The core takes randomness from the environment, except for its delay after a failed reading. Make that the same too.
+  // The core takes randomness from the environment, except for the delays between attempts. Make those the same too.
   Math.random = () => 0.5;
   try {
     const history = new History(plan, core, coverage, withStory);

@@ -120,7 +120,7 @@ function waitUntilOf(context: Context): ((work: Promise<unknown>) => void) | und
   try {
     return context.executionCtx.waitUntil.bind(context.executionCtx);
   } catch {
-    // Hono throws if this request has none. The next one may have one.
+    // Hono throws if the platform gives this request no execution context.
     return undefined;
   }
 }

@@ -102,7 +102,7 @@ export function webhooks<Mounted extends AnyReceiver>(
       url: urlOf(event),
       headers: {
         get: (name) => headerOf(event, name),
-        keys: () => Object.keys(event.multiValueHeaders ?? event.headers ?? {}),
+        keys: () => headerNamesOf(event),
       },
       remoteAddress: remoteAddress(event),
       tenant: tenant?.(event),

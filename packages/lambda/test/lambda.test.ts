@@ -1,5 +1,11 @@
 import { createReceiver, memoryInbox, PayhooksError, type ReceiverOptions, Reject } from "@payhooks/core";
-import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
+import {
+  anyConnectEvent,
+  callbackFields,
+  createTestKeys,
+  signConnectWebhook,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
 import type {
   ALBHandler,
   APIGatewayProxyHandler,
@@ -8,7 +14,14 @@ import type {
   SQSHandler,
 } from "aws-lambda";
 import { describe, expect, it, vi } from "vitest";
-import { type HttpEvent, type HttpFunction, paymentCallbacks, ready, runQueue } from "../src/index.ts";
+import {
+  connectWebhooks,
+  type HttpEvent,
+  type HttpFunction,
+  paymentCallbacks,
+  ready,
+  runQueue,
+} from "../src/index.ts";
 
 const KEYS = createTestKeys();
 const silent = { info() {}, warn() {}, error() {} };
@@ -124,6 +137,25 @@ describe.each(Object.entries(SHAPES))("an event of %s", (name, shape) => {
     ).toBe(401);
     await expect.poll(() => refused).toEqual([["ERR_SIGNATURE_INVALID", "192.0.2.1"]]);
   });
+});
+
+it("a genuine signature in another header is found, in whatever case the gateway writes its name", async () => {
+  const secret = "a-long-secret-of-the-merchant";
+  const reasons: string[] = [];
+  const receiver = createReceiver({ connect: { secret }, inbox: memoryInbox(), logger: silent });
+  receiver.onSettlementApproved(() => {});
+  receiver.observe((notice) => notice.type === "refused" && reasons.push(notice.why));
+  const { rawBody, headers } = signConnectWebhook(anyConnectEvent("settlement.approved"), secret);
+  const signature = new Headers(headers).get("x-connect-signature") ?? "";
+  const [, shape] = Object.entries(SHAPES)[0] ?? expect.fail();
+  const event = shape(Buffer.from(rawBody).toString("base64"), true);
+  const { multiValueHeaders } = event as { multiValueHeaders: Record<string, string[]> };
+  const answer = await connectWebhooks(receiver)({
+    ...event,
+    multiValueHeaders: { ...multiValueHeaders, "X-Acme-Signature": [signature] },
+  });
+  expect(answer.statusCode).toBe(400);
+  await expect.poll(() => reasons.join()).toContain("the signature in x-acme-signature is genuine");
 });
 
 describe("a body that the gateway has made text of", () => {

@@ -223,9 +223,12 @@ class Attempt<Tx, T> {
     if (this.#insertedEffect === null || this.#isLost || this.#client.hasEnded === undefined) return false;
     // If the answer comes too late, no further statement may be sent.
     const { tx, end } = guard(transaction);
-    const isLate = sleep(this.#clock, HAS_ENDED_TIMEOUT_MS).then(() => false);
+    const falseWhenLate = sleep(this.#clock, HAS_ENDED_TIMEOUT_MS).then(() => false);
     try {
-      return await Promise.race([this.#client.hasEnded(tx, this.#id, this.#insertedEffect, error), isLate]);
+      return await Promise.race([
+        this.#client.hasEnded(tx, this.#id, this.#insertedEffect, error),
+        falseWhenLate,
+      ]);
     } catch {
       return false;
     } finally {

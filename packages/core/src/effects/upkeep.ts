@@ -29,9 +29,9 @@ export class EffectsUpkeep {
   /** @throws PayhooksError if the table cannot be used. If the database does not answer, there is only a notice. */
   async open(): Promise<void> {
     const opening = this.#effects.open();
-    const isLate = sleep(this.#clock, OPEN_TIMEOUT_MS).then(() => "late" as const);
+    const lateSignal = sleep(this.#clock, OPEN_TIMEOUT_MS).then(() => "late" as const);
     try {
-      if ((await Promise.race([opening, isLate])) === "late") {
+      if ((await Promise.race([opening, lateSignal])) === "late") {
         opening.catch((error: unknown) => this.#warn(error));
       }
     } catch (error) {

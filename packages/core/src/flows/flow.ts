@@ -22,7 +22,7 @@ export class ReadDelivery {
   #readEvent: (() => FlowEvent | null) | null;
   #event: FlowEvent | null = null;
 
-  /** `make` is called only when the event is needed. A process that only accepts does not need it. */
+  /** `readEvent` is called only when the event is needed. A process that only accepts does not need it. */
   constructor(
     verified: VerifiedEvent,
     readEvent: (() => FlowEvent | null) | null,
@@ -310,11 +310,11 @@ export function withFreshness(reading: ReadDelivery, now: number, windowMs: numb
       : signedAt > now + MAX_FUTURE_MS
         ? "ERR_TIMESTAMP_FUTURE"
         : null;
-  if (outsideWindow === null) return { ok: true, reading, outsideWindow: outsideWindow };
+  if (outsideWindow === null) return { ok: true, reading, outsideWindow };
   const verified = { ...reading.verified, isWithinWindow: false };
   return {
     ok: true,
     reading: new ReadDelivery(verified, () => reading.event, reading.leftOut),
-    outsideWindow: outsideWindow,
+    outsideWindow,
   };
 }

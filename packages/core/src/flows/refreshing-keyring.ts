@@ -72,9 +72,9 @@ export function refreshingKeyring<Key, Imported extends { readonly keyId: string
 
   /** Reads once for all deliveries that wait. If this fails, or takes too long, the answer is the last good keys. */
   function refreshKeys(lastKeys: ResolvedKeys<Imported>): Promise<ResolvedKeys<Imported>> {
-    // A delivery that waits for this must still be stored within the same limit.
     if (reading !== null) return reading;
     triedAt = clock.monotonic();
+    // A delivery that waits for this must still be stored within the same limit.
     reading = read(acceptTimeoutMs / 2)
       .catch((error: unknown) => {
         notify?.({ type: "keys-unreadable", option, ...reasonOf(error) });

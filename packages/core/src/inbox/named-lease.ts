@@ -51,8 +51,8 @@ export async function takeLease(
   token: string,
 ): Promise<NamedLease | null> {
   checkTime("lengthMs", lengthMs);
-  const text = textName(name);
-  const note = await texts.change<string | null>(text, (stored, now) => {
+  const nameOfText = textName(name);
+  const note = await texts.change<string | null>(nameOfText, (stored, now) => {
     const storedLease = decodeLease(stored);
     const lease = correctLease(storedLease, now);
     if (lease.token !== token && isTaken(lease, now)) {
@@ -67,7 +67,7 @@ export async function takeLease(
   if (note === null) return null;
   async function write(note: string, lastsMs: number): Promise<boolean> {
     checkNote(note);
-    return texts.change<boolean>(text, (stored, now) => {
+    return texts.change<boolean>(nameOfText, (stored, now) => {
       const lease = decodeLease(stored);
       if (lease.token !== token) return { answer: lastsMs === 0 && lease.token === `${token}.`, text: null };
       // A lease that has ended gets another token, so that its last holder cannot write under it again.

@@ -119,7 +119,7 @@ export function memoryStore({
       openRecords.delete(key);
       references.delete(key);
     } else if (isEmpty(record) && index.dueAt === null) {
-      // The record of a subject was leased.
+      // A subject is among the open records only while it is leased, and its lease has ended.
       openRecords.delete(key);
       references.set(key, version, record);
     } else if (index.expiresAt !== null) {

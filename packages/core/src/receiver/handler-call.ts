@@ -312,11 +312,11 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
   function contextOf(
     run: RunHandle,
     { name }: HandlerSettings,
-    { attempt, isFirst, onSkipped: count }: CallFacts,
+    { attempt, isFirst, onSkipped }: CallFacts,
     cancellation: Cancellation,
   ): RunContext {
-    const skipped = (effect: string): void => {
-      count();
+    const reportSkipped = (effect: string): void => {
+      onSkipped();
       notices.post({
         type: "effect-skipped",
         ...factsOf(run.input),
@@ -326,7 +326,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
         unexpected: isFirst,
       });
     };
-    const effectDependencies = { effects, now: clock.now(), skipped };
+    const effectDependencies = { effects, now: clock.now(), skipped: reportSkipped };
     return new RunContext(run, name, attempt, cancellation, logger, effectDependencies);
   }
 

@@ -8,7 +8,7 @@
  *     any of these --close--> closing --> closed
  *
  * `preparing` checks the set-up, opens the inbox and closes registration. A receiver whose events run elsewhere, or
- * after the response, stays `ready`, and also receives. If a step fails, the receiver stays in its state. The next call
+ * after the response, stays `ready`, and receives in that state. If a step fails, the receiver goes back. The next call
  * tries again. After the first call of `start`, the receiver also tries again by itself. Nothing leads back from
  * `closing`: from then on, every call is refused with `ERR_CLOSING`.
  */

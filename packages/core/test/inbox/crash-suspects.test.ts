@@ -52,6 +52,7 @@ describe("events that may have killed their process", () => {
         maxAttempts === undefined ? {} : { maxAttempts: () => maxAttempts },
       );
     expect([2, 3, 4, 5, 9].map((attempts) => groupSize(attempts, 25))).toEqual([8, 4, 2, 1, 1]);
+    expect([33, 34, 35, 66].map((attempts) => groupSize(attempts, 1_000))).toEqual([1, 1, 1, 1]);
     expect([groupSize(2, 3), groupSize(2, 4), groupSize(3, 4)]).toEqual([1, 8, 1]);
     // A process without the handler does not know how many attempts are left.
     expect([groupSize(2, 0), groupSize(2)]).toEqual([1, 1]);

@@ -3,7 +3,7 @@ import type { CrashSuspicion } from "../record/leased-run.ts";
 
 /** How many records may queue here. Others wait in the store. */
 const MAX_QUEUED_STARTS = 100;
-/** How many suspects may run together after the second death. Each further death halves the number. */
+/** How many suspects may run together after the second attempt that a death interrupted. Each further attempt halves the number. */
 const FIRST_GROUP_SIZE = 8;
 
 /** A record that waits until it may run. */
@@ -67,7 +67,7 @@ export function groupSizeOf(
   return Math.min(
     ...suspicions.map(({ flow, event, handler, attempts }) => {
       const isLast = attempts + 1 >= (maxAttempts?.(flow, event, handler) ?? 0);
-      return isLast ? 1 : Math.max(1, FIRST_GROUP_SIZE >> (attempts - 2));
+      return isLast ? 1 : Math.max(1, Math.floor(FIRST_GROUP_SIZE / 2 ** (attempts - 2)));
     }),
   );
 }

@@ -148,7 +148,7 @@ export class SubjectTurn {
     this.#takenSubject = null;
     if (takenSubject === null || this.#core.isAbandoned) return;
     const endedIds = isOver ? [...takenSubject.endedIds, eventId] : takenSubject.endedIds;
-    const left = this.#core.records.change({
+    const releasing = this.#core.records.change({
       key: takenSubject.key,
       deadlineMs: this.#core.leaseMs / 3,
       change: (record, now) => {
@@ -156,6 +156,6 @@ export class SubjectTurn {
         return { answer, record: answer ? record : null };
       },
     });
-    await left.catch((error: unknown) => this.#runner.notify(inboxErrorNotice("subject", error)));
+    await releasing.catch((error: unknown) => this.#runner.notify(inboxErrorNotice("subject", error)));
   }
 }
