@@ -19,6 +19,7 @@ import {
   bodyOf,
   type HttpEvent,
   type HttpResult,
+  headerNamesOf,
   headerOf,
   methodOf,
   peerOf,

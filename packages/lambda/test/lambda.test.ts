@@ -142,7 +142,12 @@ describe.each(Object.entries(SHAPES))("an event of %s", (name, shape) => {
 it("a genuine signature in another header is found, in whatever case the gateway writes its name", async () => {
   const secret = "a-long-secret-of-the-merchant";
   const reasons: string[] = [];
-  const receiver = createReceiver({ connect: { secret }, inbox: memoryInbox(), logger: silent });
+  const receiver = createReceiver({
+    connect: { secret },
+    inbox: memoryInbox(),
+    ack: "handled",
+    logger: silent,
+  });
   receiver.onSettlementApproved(() => {});
   receiver.observe((notice) => notice.type === "refused" && reasons.push(notice.why));
   const { rawBody, headers } = signConnectWebhook(anyConnectEvent("settlement.approved"), secret);
