@@ -62,11 +62,6 @@ export function headerOf({ headers, multiValueHeaders }: HttpEvent, name: string
   return found.length === 0 ? undefined : found.join(", ").trim();
 }
 
-/** The names of all headers, in lower case: some gateways keep the case in which they were sent. */
-export function headerNamesOf({ headers, multiValueHeaders }: HttpEvent): readonly string[] {
-  return Object.keys(multiValueHeaders ?? headers ?? {}).map((name) => name.toLowerCase());
-}
-
 /** The peer of the gateway. A load balancer puts it at the end of `x-forwarded-for`. */
 export function peerOf(event: HttpEvent): string | undefined {
   const { http, identity, elb } = event.requestContext ?? {};

@@ -19,7 +19,6 @@ import {
   bodyOf,
   type HttpEvent,
   type HttpResult,
-  headerNamesOf,
   headerOf,
   methodOf,
   peerOf,
@@ -103,7 +102,9 @@ export function webhooks<Mounted extends AnyReceiver>(
       url: urlOf(event),
       headers: {
         get: (name) => headerOf(event, name),
-        keys: () => headerNamesOf(event),
+        // Some gateways keep the case in which the names were sent.
+        keys: () =>
+          Object.keys(event.multiValueHeaders ?? event.headers ?? {}).map((name) => name.toLowerCase()),
       },
       remoteAddress: remoteAddress(event),
       tenant: tenant?.(event),
