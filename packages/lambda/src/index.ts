@@ -102,9 +102,7 @@ export function webhooks<Mounted extends AnyReceiver>(
       url: urlOf(event),
       headers: {
         get: (name) => headerOf(event, name),
-        // Some gateways keep the case in which the names were sent.
-        keys: () =>
-          Object.keys(event.multiValueHeaders ?? event.headers ?? {}).map((name) => name.toLowerCase()),
+        keys: () => Object.keys(event.multiValueHeaders ?? event.headers ?? {}),
       },
       remoteAddress: remoteAddress(event),
       tenant: tenant?.(event),

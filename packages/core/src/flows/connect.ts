@@ -341,8 +341,10 @@ function otherSignatures({
   headers,
 }: Delivery): readonly { readonly name: string; readonly value: string }[] {
   const signatures: { readonly name: string; readonly value: string }[] = [];
-  for (const name of headers.keys?.() ?? []) {
-    if (!/signature/i.test(name)) continue;
+  for (const sentName of headers.keys?.() ?? []) {
+    // Some gateways keep the case in which a name was sent.
+    const name = sentName.toLowerCase();
+    if (!name.includes("signature")) continue;
     const value = headers.get(name) ?? "";
     if (isSignatureHeader(value)) signatures.push({ name, value });
     if (signatures.length === MAX_OTHER_HEADERS) break;
