@@ -5,7 +5,8 @@ import type { Pruning } from "./pruning.ts";
 import { type Lane, otherLane, ZERO_PER_LANE } from "./record/lane.ts";
 import type { Run } from "./run/run.ts";
 import type { DueRequest } from "./run/runs.ts";
-import { type InboxCore, inboxClosedError } from "./write/inbox-core.ts";
+import { closedMeanwhileError } from "./write/batched-store.ts";
+import type { InboxCore } from "./write/inbox-core.ts";
 
 /** Begins the next event of a record that the store handed out, or ends a canary. Null if no run was begun. */
 export type BeginDue = (due: DueRecord, request: DueRequest, isWanted: () => boolean) => Promise<Run | null>;
@@ -79,7 +80,7 @@ export class DueWorker {
       for (const result of results) if (result.status === "rejected") throw result.reason;
     }
     // The grace of a close ended before the events did, so the store is closed.
-    if (this.#core.isAbandoned) throw inboxClosedError();
+    if (this.#core.isAbandoned) throw closedMeanwhileError();
     await this.#pruneSome(runner);
     const { left, nextDueAt } = await this.#core.store.takeDue(ZERO_PER_LANE, 0);
     return { ran, failed, remaining: left.usual + left.patient, nextDueAt };

@@ -1,5 +1,6 @@
 import { inboxErrorNotice, type UndatedNotice } from "../notices/notice.ts";
 import { checkTime } from "../protocol/check-number.ts";
+import { PayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
 import { type Clock, sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
@@ -34,7 +35,7 @@ import { withPayhooksErrors } from "./watch/failures.ts";
 import { HealthCheck } from "./watch/health.ts";
 import { KnownRecords } from "./watch/known-records.ts";
 import { LossWatch } from "./watch/loss-watch.ts";
-import { InboxCore, inboxClosedError } from "./write/inbox-core.ts";
+import { InboxCore } from "./write/inbox-core.ts";
 import { Records } from "./write/records.ts";
 import { sharedTexts } from "./write/shared-texts.ts";
 
@@ -331,4 +332,10 @@ class Engine implements Inbox {
 /** True if no other process can store events in this store. */
 function isAlone({ endsWithProcess, sleeps }: RecordStore): boolean {
   return endsWithProcess === true || sleeps === true;
+}
+
+function inboxClosedError(): PayhooksError {
+  return new PayhooksError("ERR_CLOSING", "The inbox is closing or closed. Nothing was accepted or run.", {
+    fix: "Use it only before its receiver is closed.",
+  });
 }

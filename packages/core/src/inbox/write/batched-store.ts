@@ -120,7 +120,8 @@ export class BatchedStore {
 
 const NO_ANSWER_RESULT: SwapResult = { kind: "unknown", cause: new Error("the store gave no result") };
 
-function closedMeanwhileError(): PayhooksError {
+/** The error of a call that the close of its inbox did not wait for. */
+export function closedMeanwhileError(): PayhooksError {
   return new PayhooksError("ERR_CLOSING", "The inbox was closed before its store had answered.", {
     fix: "Give close() more time. Deliveries that were not acknowledged are sent again.",
   });

@@ -1,5 +1,4 @@
 import type { UndatedNotice } from "../../notices/notice.ts";
-import { PayhooksError } from "../../protocol/errors.ts";
 import { Stopwatch } from "../../time/clock.ts";
 import type { Environment } from "../../time/environment.ts";
 import type { RecordStore } from "../contract/store.ts";
@@ -12,12 +11,6 @@ const HIDE_MS = 5_000;
 const QUICK_ANSWER_SHARE = 1 / 8;
 /** A store counts as no slower than this, in leases for an answer. */
 const MAX_ANSWER_LEASES = 2;
-
-export function inboxClosedError(): PayhooksError {
-  return new PayhooksError("ERR_CLOSING", "The inbox is closing or closed. Nothing was accepted or run.", {
-    fix: "Use it only before its receiver is closed.",
-  });
-}
 
 /** Shared by the classes of one inbox: its store, its records, its clock, and whether it is closing. */
 export class InboxCore {
