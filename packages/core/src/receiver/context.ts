@@ -14,7 +14,7 @@ export interface EffectDependencies {
   readonly effects: Effects | null;
   readonly now: number;
   /** Called if an earlier run has committed the effect. */
-  readonly skipped: (effect: string) => void;
+  readonly onSkipped: (effect: string) => void;
 }
 
 /** A promise that knows whether it is awaited. If it is not, its rejection does not end the process. */
@@ -120,7 +120,7 @@ export class RunContext implements HandlerContext, UntypedEffectMethods {
   }
 
   #methods(call: keyof UntypedEffectMethods): UntypedEffectMethods {
-    const { effects, now, skipped } = this.#effectDependencies;
+    const { effects, now, onSkipped } = this.#effectDependencies;
     if (effects === null) throw effectsOffError(call);
     const { effectId, receivedAt, signal } = this;
     const evenIfExpired = this.#evenIfExpired;
@@ -130,7 +130,7 @@ export class RunContext implements HandlerContext, UntypedEffectMethods {
       receivedAt: receivedAt.getTime(),
       now,
       evenIfExpired,
-      onSkipped: skipped,
+      onSkipped,
     };
     this.#effects ??= effects.forRun(run);
     return this.#effects.methods as unknown as UntypedEffectMethods;

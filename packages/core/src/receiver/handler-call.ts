@@ -326,7 +326,7 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
         unexpected: isFirst,
       });
     };
-    const effectDependencies = { effects, now: clock.now(), skipped: reportSkipped };
+    const effectDependencies = { effects, now: clock.now(), onSkipped: reportSkipped };
     return new RunContext(run, name, attempt, cancellation, logger, effectDependencies);
   }
 

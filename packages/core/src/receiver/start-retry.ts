@@ -3,7 +3,10 @@ import { Stall } from "../notices/stall.ts";
 import type { Environment } from "../time/environment.ts";
 import { jitterOf } from "../time/jitter.ts";
 
-/** The first pause after an attempt has failed. Each further pause is twice as long, up to the longest. A pause is shortened or lengthened by up to a half. */
+/**
+ * The first pause after an attempt has failed. Each further pause is twice as long, up to the longest. Jitter makes a pause up to
+ * a half shorter or longer.
+ */
 const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 10_000;
 

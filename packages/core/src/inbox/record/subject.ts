@@ -81,17 +81,17 @@ export function takeSubject(
     unfinishedEarlierIds: NO_EVENT_IDS,
   });
   if (stored === null && mayBeForgotten) return refuse("forgotten");
+  const unfinishedEvents = stored === null ? {} : contentOf(stored);
   if (stored !== null) {
     pullBackRecordTimes(stored, now);
     if (at < stored.signedAt) return refuse("overtaken");
     const isOther = stored.id !== eventId;
     if (isOther && at === stored.signedAt && !isReplay) return refuse("equal");
     const isHeldByAnother = stored.lease !== null && stored.lease.until > now && stored.lease.token !== token;
-    // If the lease belongs to a later run of this event, the process of this run stood still until its own lease had lapsed.
-    const isOfLaterRun = Number(contentOf(stored)[eventId] ?? 0) > begunAt;
+    // Another run of this event has begun later. So the process of this run stood still until its own lease had lapsed.
+    const isOfLaterRun = Number(unfinishedEvents[eventId] ?? 0) > begunAt;
     if (isHeldByAnother && (isOther || isOfLaterRun)) return refuse("busy");
   }
-  const unfinishedEvents = stored === null ? {} : contentOf(stored);
   const unfinishedEarlierIds = Object.keys(unfinishedEvents).filter((one) => one !== eventId);
   if (stored?.lease?.token === token) return { answer: "acquired", record: null, unfinishedEarlierIds };
   const record = sideRecord({

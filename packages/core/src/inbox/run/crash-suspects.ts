@@ -3,7 +3,7 @@ import type { CrashSuspicion } from "../record/leased-run.ts";
 
 /** How many records may queue here. Others wait in the store. */
 const MAX_QUEUED_STARTS = 100;
-/** How many suspects may run together after the second attempt that a death interrupted. Each further attempt halves the number. */
+/** How many suspects may run together after a death in their second attempt. Each further attempt halves the number. */
 const FIRST_GROUP_SIZE = 8;
 
 /** A record that waits until it may run. */
@@ -15,7 +15,7 @@ interface QueuedStart {
 /**
  * An event is a suspect if its process died during its last attempt, and this was not its first attempt. A suspect may
  * kill the process again, and so interrupt all other events that run there. So this class limits how many suspects run
- * together. The groups get smaller with every death: eight, four, two, one. If no event is to blame, as after a deploy
+ * together. The groups get smaller with every attempt: eight, four, two, one. If no event is to blame, as after a deploy
  * that killed the process twice, the suspects end nearly as soon as usual. An event with one attempt left runs alone,
  * so no event is held because of another one.
  */

@@ -105,7 +105,10 @@ export class Dispatcher {
   #cancelTimer: (() => void) | null = null;
   /** After a poll that failed or found nothing, the next poll comes no earlier than this (monotonic clock). */
   #noPollBefore = Number.NEGATIVE_INFINITY;
-  /** When a record that only other processes can run becomes visible again (monotonic clock). */
+  /**
+   * When the last record that only other processes can run becomes visible again (monotonic clock). Only the last of
+   * several such records counts, so this process may be first again for the others.
+   */
   #unreadableVisibleAt = Number.NEGATIVE_INFINITY;
   /** When the timer fires, on the monotonic clock. */
   #timerAt = Number.POSITIVE_INFINITY;
