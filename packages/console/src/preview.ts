@@ -5,7 +5,7 @@ import {
   type StoredEvent,
   type UnreadableEvents,
 } from "@payhooks/core";
-import { eachEvent, successesOfReference } from "@payhooks/core/events";
+import { addUnreadable, eachEvent, successesOfReference } from "@payhooks/core/events";
 import type { DecisionKind, Outcomes, Preview } from "./answers.ts";
 import { type ConsoleQuery, filterOf } from "./query.ts";
 import { redactorOf } from "./redaction/redaction.ts";
@@ -59,10 +59,8 @@ interface AffectedEvents {
 class UnreadableCounter {
   events: UnreadableEvents | null = null;
 
-  readonly add = ({ count, error }: UnreadableEvents): void => {
-    const before = this.events ?? { count: 0, error };
-    const isKnown = before.count !== null && count !== null;
-    this.events = { count: isKnown ? before.count + count : null, error: before.error };
+  readonly add = (page: UnreadableEvents): void => {
+    this.events = addUnreadable(this.events, page);
   };
 }
 

@@ -9,6 +9,7 @@ export { contentsOf, hideFields } from "./flows/contents.ts";
 export { BULK_REASONS } from "./inbox/contract/bulk.ts";
 export { eachEvent } from "./inbox/contract/events.ts";
 export type { SubjectEvent, SubjectOrder } from "./inbox/contract/subject-order.ts";
+export { addUnreadable } from "./inbox/contract/unreadable-events.ts";
 export { csvLine, EVENT_COLUMNS, type EventRow, eventRow } from "./inbox/search/event-row.ts";
 export { type ExplainedMoment, type Explanation, explain } from "./inbox/search/explain.ts";
 export { type ExplainedEvent, explainOrder } from "./inbox/search/explain-order.ts";

@@ -1,18 +1,13 @@
 import type { UnreadableEvents } from "@payhooks/core";
+import { addUnreadable } from "@payhooks/core/events";
 import { CliError, errorPartsOf } from "../command-line/errors.ts";
 
 /** The events that a command has to leave out, because their records cannot be read. */
 export class UnreadableCounter {
   #unreadable: UnreadableEvents | null = null;
 
-  readonly add = ({ count, error }: UnreadableEvents): void => {
-    const before = this.#unreadable;
-    if (before === null) this.#unreadable = { count, error };
-    else
-      this.#unreadable = {
-        count: before.count === null || count === null ? null : before.count + count,
-        error: before.error,
-      };
+  readonly add = (page: UnreadableEvents): void => {
+    this.#unreadable = addUnreadable(this.#unreadable, page);
   };
 
   get hasAny(): boolean {

@@ -10,3 +10,10 @@ export interface UnreadableEvents {
   /** Why one of these records cannot be read, and what to do about it. Its `cause` says whether the seal is the reason. */
   readonly error: PayhooksError;
 }
+
+/** The unreadable events of several pages together. The count is unknown if that of one page is. The first error is kept. */
+export function addUnreadable(total: UnreadableEvents | null, page: UnreadableEvents): UnreadableEvents {
+  if (total === null) return page;
+  const isKnown = total.count !== null && page.count !== null;
+  return { count: isKnown ? total.count + page.count : null, error: total.error };
+}
