@@ -19,6 +19,7 @@ import { isUnreadable } from "../record/codec.ts";
 import { LANES, type Lane, type Lanes } from "../record/lane.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import type { Crowds } from "./crowds.ts";
+import { HeadStarts } from "./head-starts.ts";
 import type { Places } from "./places.ts";
 
 export interface DispatcherDependencies {
@@ -52,12 +53,6 @@ const EMPTY_POLL_DELAY_MS = 50;
  * earlier.
  */
 const FOREIGN_POLL_DELAY_MS = 500;
-/**
- * Suppose that the store has handed this process a record that it cannot read, or whose flow it lacks. When that record
- * becomes visible again, this process does not poll for this long. So during a deploy, a process of the newer version
- * polls first.
- */
-const UNREADABLE_POLL_DELAY_MS = 1_000;
 /**
  * A process remembers the due times of this many events that it has put off itself. It finds further events like those
  * of other processes.
@@ -105,11 +100,7 @@ export class Dispatcher {
   #cancelTimer: (() => void) | null = null;
   /** After a poll that failed or found nothing, the next poll comes no earlier than this (monotonic clock). */
   #noPollBefore = Number.NEGATIVE_INFINITY;
-  /**
-   * When the last record that only other processes can run becomes visible again (monotonic clock). Only the last of
-   * several such records counts, so this process may be first again for the others.
-   */
-  #unreadableVisibleAt = Number.NEGATIVE_INFINITY;
+  readonly #headStarts = new HeadStarts();
   /** When the timer fires, on the monotonic clock. */
   #timerAt = Number.POSITIVE_INFINITY;
 
@@ -162,8 +153,7 @@ export class Dispatcher {
     const { environment } = this.#core;
     const now = environment.monotonic();
     let at = Math.max(now + inMs, this.#noPollBefore);
-    const unreadablePollAt = this.#unreadableVisibleAt + UNREADABLE_POLL_DELAY_MS;
-    if (at >= this.#unreadableVisibleAt && at < unreadablePollAt) at = unreadablePollAt;
+    if (at - now < TIMER_TOLERANCE_MS) at = now + this.#headStarts.waitMs(now);
     if (at - now < TIMER_TOLERANCE_MS) {
       this.#poll();
       return;
@@ -265,6 +255,7 @@ export class Dispatcher {
     try {
       if (!this.isTaking || starter === null) return;
       const askedAt = this.#forgetPast();
+      this.#headStarts.onPoll(askedAt);
       const limit = this.#pollLimit();
       if (limit.usual + limit.patient === 0) {
         // There may be events. The next place that becomes free polls again.
@@ -282,7 +273,7 @@ export class Dispatcher {
       if (records.length === 0 && !wasLeftOut && !this.#isAlone)
         this.#pauseFor(Math.min(pollMs, EMPTY_POLL_DELAY_MS));
       if (records.some(({ record }) => isForOthers(record, starter.runner)))
-        this.#unreadableVisibleAt = askedAt + hideMs;
+        this.#headStarts.give(askedAt + hideMs);
       for (const record of records) starter.begin(record);
       if (waitingLanes.some((lane) => places.takeableCount(lane) > 0)) {
         if (records.length > 0 || wasLeftOut) this.#pollAgain = true;
