@@ -1,4 +1,7 @@
-/** Tests what polls for due events cost a fleet: how many find nothing, and which process polls when an event falls due. */
+/**
+ * Tests what polls for due events cost a fleet: how many find nothing, and which process polls when an event falls due, also
+ * if only one of the processes can run it.
+ */
 import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import type { Inbox, Runner } from "../../src/inbox/contract/inbox.ts";
@@ -68,6 +71,13 @@ function failing(clock: FakeClock, delayMs: () => number, calls: number[]): Runn
     notify: () => {},
   };
 }
+
+const idle: Runner = {
+  run: () => Promise.reject(new Error("No event was expected to run here.")),
+  firstHandler: () => null,
+  handlersOf: () => [],
+  notify: () => {},
+};
 
 /** The events are spread over the processes, and each handler fails and is tried again after 2 to 4 seconds. */
 async function fleetOf(processes: number, connect = wellConnected) {
@@ -168,4 +178,48 @@ describe("an event that a process has put off", () => {
     expect(lateMs).toBeGreaterThanOrEqual(500);
     expect(lateMs).toBeLessThanOrEqual(1_000);
   });
+});
+
+describe("events that only one of two processes can run", () => {
+  /** One process has no flow for the six events, and is handed each of them before the other process starts. */
+  async function waitsOf(apartMs: number) {
+    const clock = fakeClock();
+    const memory = memoryStore({ clock });
+    const inboxOf = () => {
+      const store = { ...memory, endsWithProcess: false, close: async () => {} };
+      return createInbox(store, { clock, pollMs: POLL_MS });
+    };
+    const [acceptor, older, newer] = [inboxOf(), inboxOf(), inboxOf()];
+    let handed = 0;
+    const hasNoFlow = (): boolean => {
+      handed++;
+      return false;
+    };
+    await older.run({ ...idle, hasFlow: hasNoFlow }, { concurrency: 1 });
+    for (let n = 0; n < 6; n++) {
+      await acceptor.accept(verifiedEvent(n, { signedAt: clock.now() }));
+      await clock.advance(apartMs);
+    }
+    const before = handed;
+    const startedAt = clock.now();
+    const waits: number[] = [];
+    const run: Runner["run"] = async () => {
+      waits.push(clock.now() - startedAt);
+      return { ending: { kind: "done" }, changes: [], onWritten: () => {} };
+    };
+    await newer.run({ ...idle, run }, { concurrency: 1 });
+    await clock.advance(60_000);
+    await Promise.all([acceptor, older, newer].map((inbox) => inbox.close({ graceMs: 0 })));
+    return { before, waits };
+  }
+
+  it.each([400, 700, 1_100, 1_900])(
+    "begin within 15 s once that process has started, though the other was handed them %d ms apart",
+    async (apartMs) => {
+      const { before, waits } = await waitsOf(apartMs);
+      expect(before).toBeGreaterThanOrEqual(6);
+      expect(waits).toHaveLength(6);
+      expect(Math.max(...waits)).toBeLessThan(15_000);
+    },
+  );
 });
